@@ -1,0 +1,35 @@
+// Package actuators is the seam between the Machine controller and whatever makes instances: an interface of four verbs, the
+// errors that it may answer, a conformance suite that every implementation passes, and a recording fake for tests.
+package actuators
+
+import (
+	"context"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+)
+
+// Actuator turns a Machine into an instance and back. Every verb is idempotent and returns at once: work that takes longer is
+// started or continued, and answered with a [RequeueAfterError] until it is done.
+//
+// A verb may change the Machine that it is given, in memory only: labels, annotations, spec.providerID, status.addresses,
+// status.providerStatus. The caller writes what changed to the API server. Phase, conditions, error fields and the finalizer
+// belong to the Machine controller.
+type Actuator interface {
+	// Create makes the instance. It answers nil once the instance exists and the Machine carries its outputs.
+	Create(ctx context.Context, machine *machinev1beta1.Machine) error
+	// Update refreshes what the Machine says of its instance, and brings the instance to the providerSpec where that is
+	// possible in place. It never replaces an instance.
+	Update(ctx context.Context, machine *machinev1beta1.Machine) error
+	// Delete removes the instance. It is called again until Exists answers false.
+	Delete(ctx context.Context, machine *machinev1beta1.Machine) error
+	// Exists tells whether the instance exists, as far as is known without asking the infrastructure anew.
+	Exists(ctx context.Context, machine *machinev1beta1.Machine) (bool, error)
+}
+
+// Rechecker is implemented by an actuator that wants to see a settled Machine again although no event calls for it, for
+// example because a drift check falls due.
+type Rechecker interface {
+	// RecheckAfter answers in how long the Machine should be reconciled again; zero or less means no wish.
+	RecheckAfter(machine *machinev1beta1.Machine) time.Duration
+}

@@ -1,0 +1,78 @@
+package actuators
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+)
+
+// MachineError is an error that belongs on the Machine: Reason is one of the Machine API's error reasons, Message is for the
+// person who reads the Machine.
+type MachineError struct {
+	Reason  machinev1beta1.MachineStatusError
+	Message string
+}
+
+// Error implements error.
+func (e *MachineError) Error() string { return e.Message }
+
+// InvalidConfiguration says that only a change by the user helps. On Create it makes the Machine Failed.
+func InvalidConfiguration(format string, args ...any) *MachineError {
+	return &MachineError{Reason: machinev1beta1.InvalidConfigurationMachineError, Message: fmt.Sprintf(format, args...)}
+}
+
+// InsufficientResources says that quota or capacity is missing now; it is retried.
+func InsufficientResources(format string, args ...any) *MachineError {
+	return &MachineError{Reason: machinev1beta1.InsufficientResourcesMachineError, Message: fmt.Sprintf(format, args...)}
+}
+
+// CreateFailed says that making the instance failed; it is retried.
+func CreateFailed(format string, args ...any) *MachineError {
+	return &MachineError{Reason: machinev1beta1.CreateMachineError, Message: fmt.Sprintf(format, args...)}
+}
+
+// UpdateFailed says that refreshing or changing the instance failed; it is retried.
+func UpdateFailed(format string, args ...any) *MachineError {
+	return &MachineError{Reason: machinev1beta1.UpdateMachineError, Message: fmt.Sprintf(format, args...)}
+}
+
+// DeleteFailed says that removing the instance failed; it is retried.
+func DeleteFailed(format string, args ...any) *MachineError {
+	return &MachineError{Reason: machinev1beta1.DeleteMachineError, Message: fmt.Sprintf(format, args...)}
+}
+
+// UnsupportedChange says that the providerSpec asks for a change that the instance cannot take in place.
+func UnsupportedChange(format string, args ...any) *MachineError {
+	return &MachineError{Reason: machinev1beta1.UnsupportedChangeMachineError, Message: fmt.Sprintf(format, args...)}
+}
+
+// IsInvalidConfiguration reports whether err is, or wraps, an InvalidConfiguration.
+func IsInvalidConfiguration(err error) bool {
+	var machineError *MachineError
+	return errors.As(err, &machineError) && machineError.Reason == machinev1beta1.InvalidConfigurationMachineError
+}
+
+// RequeueAfterError says that nothing is wrong and the verb is not done: look again after After, or when an event comes.
+type RequeueAfterError struct {
+	After  time.Duration
+	Reason string
+}
+
+// Error implements error.
+func (e *RequeueAfterError) Error() string {
+	return fmt.Sprintf("%s; look again in %s", e.Reason, e.After)
+}
+
+// InProgress answers a RequeueAfterError.
+func InProgress(after time.Duration, format string, args ...any) *RequeueAfterError {
+	return &RequeueAfterError{After: after, Reason: fmt.Sprintf(format, args...)}
+}
+
+// AsRequeueAfter answers the RequeueAfterError in err's chain.
+func AsRequeueAfter(err error) (*RequeueAfterError, bool) {
+	var requeue *RequeueAfterError
+	ok := errors.As(err, &requeue)
+	return requeue, ok
+}

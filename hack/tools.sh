@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# Builds the tools that this repository uses from their pinned Go modules (hack/tools/*) into bin/.
+#
+#   hack/tools.sh              every tool that the tests, the demo and the benchmarks need
+#   hack/tools.sh TOOL ...     only these (hack/tools.sh --list names them)
+#
+# A tool is built once: its stamp in bin/.stamps holds a hash of the module's files, the flags and the Go version.
+# An already installed tool is used instead where its variable says so: KUBEBUILDER_ASSETS (a folder with etcd,
+# kube-apiserver and kubectl) and TOFU (a file).
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+bin=${BIN_DIR:-$root/bin}
+stamps=$bin/.stamps
+os=$(go env GOOS)
+arch=$(go env GOARCH)
+go_version=$(go env GOVERSION)
+kubectl_provider=gavinbunney/kubectl/1.19.0/${os}_${arch}
+
+# tool | module folder | package | file under bin/ | ldflags
+catalogue() {
+  cat <<TOOLS
+etcd|etcd|go.etcd.io/etcd/server/v3|etcd|
+kube-apiserver|kubernetes|k8s.io/kubernetes/cmd/kube-apiserver|kube-apiserver|-X k8s.io/component-base/version.gitVersion=v1.36.3
+kube-controller-manager|kubernetes|k8s.io/kubernetes/cmd/kube-controller-manager|kube-controller-manager|-X k8s.io/component-base/version.gitVersion=v1.36.3
+kubectl|kubernetes|k8s.io/kubernetes/cmd/kubectl|kubectl|-X k8s.io/component-base/version.gitVersion=v1.36.3
+kwok|kwok|sigs.k8s.io/kwok/cmd/kwok|kwok|
+tofu|opentofu|github.com/opentofu/opentofu/cmd/tofu|tofu|-X github.com/opentofu/opentofu/version.dev=no
+provider-kubectl|provider-kubectl|github.com/gavinbunney/terraform-provider-kubectl|mirror/registry.opentofu.org/$kubectl_provider/terraform-provider-kubectl_v1.19.0|
+golangci-lint|golangci-lint|github.com/golangci/golangci-lint/v2/cmd/golangci-lint|golangci-lint|
+TOOLS
+}
+
+default_tools=(etcd kube-apiserver kube-controller-manager kubectl kwok tofu provider-kubectl)
+
+die() {
+  printf 'tools: %s\n' "$*" >&2
+  exit 1
+}
+
+# fingerprint MODULE-FOLDER FLAGS
+fingerprint() {
+  { printf '%s %s %s/%s\n' "$2" "$go_version" "$os" "$arch"; cat "$root/hack/tools/$1/go.mod" "$root/hack/tools/$1/go.sum"; } |
+    sha256sum | cut -d' ' -f1
+}
+
+# borrowed TOOL prints the path of a tool that the caller brings along, if any.
+borrowed() {
+  case $1 in
+    etcd | kube-apiserver | kubectl) [[ -n ${KUBEBUILDER_ASSETS:-} && -x $KUBEBUILDER_ASSETS/$1 ]] && printf '%s' "$KUBEBUILDER_ASSETS/$1" ;;
+    tofu) [[ -n ${TOFU:-} && -x $TOFU ]] && printf '%s' "$TOFU" ;;
+    *) return 1 ;;
+  esac
+}
+
+# extras TOOL installs what belongs beside a binary: data of its own module, or a second name for it.
+extras() {
+  case $1 in
+    kwok)
+      local module
+      module=$(cd "$root/hack/tools/kwok" && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)
+      mkdir -p "$bin/kwok-stages"
+      local stage
+      for stage in node/fast/node-initialize node/heartbeat-with-lease/node-heartbeat-with-lease pod/fast/pod-ready pod/fast/pod-delete; do
+        install -m 0644 "$module/kustomize/stage/$stage.yaml" "$bin/kwok-stages/$(basename "$stage").yaml"
+      done
+      ;;
+    provider-kubectl)
+      # HashiCorp's terraform looks the same provider up under its own default registry name.
+      mkdir -p "$bin/mirror/registry.terraform.io/gavinbunney"
+      ln -sfn "../../registry.opentofu.org/gavinbunney/kubectl" "$bin/mirror/registry.terraform.io/gavinbunney/kubectl"
+      ;;
+  esac
+}
+
+# build POSITION TOTAL TOOL
+build() {
+  local entry tool module package file ldflags wanted own started log
+  entry=$(catalogue | grep "^$3|") || die "no tool is called '$3'; --list names them"
+  IFS='|' read -r tool module package file ldflags <<<"$entry"
+  if own=$(borrowed "$tool"); then
+    ln -sfn "$own" "$bin/$file"
+    rm -f "$stamps/$tool"
+    printf '[%d/%d] %-24s using %s\n' "$1" "$2" "$tool" "$own"
+    return
+  fi
+  wanted=$(fingerprint "$module" "$package $ldflags")
+  if [[ -x $bin/$file && $(cat "$stamps/$tool" 2>/dev/null) == "$wanted" ]]; then
+    printf '[%d/%d] %-24s up to date\n' "$1" "$2" "$tool"
+    return
+  fi
+  printf '[%d/%d] %-24s building %s ...\n' "$1" "$2" "$tool" "$package"
+  started=$SECONDS
+  log=$stamps/$tool.log
+  mkdir -p "$(dirname "$bin/$file")"
+  rm -f "$bin/$file"
+  if ! (cd "$root/hack/tools/$module" &&
+    CGO_ENABLED=0 GOFLAGS=-mod=readonly go build -trimpath -buildvcs=false -ldflags "-s -w $ldflags" -o "$bin/$file" "$package") >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    die "building $tool failed (module hack/tools/$module, full output in $log); mend the cause and run 'make tools' again"
+  fi
+  extras "$tool"
+  printf '%s\n' "$wanted" >"$stamps/$tool"
+  printf '[%d/%d] %-24s built in %d s\n' "$1" "$2" "$tool" "$((SECONDS - started))"
+}
+
+main() {
+  if [[ ${1:-} == --list ]]; then
+    catalogue | cut -d'|' -f1
+    return
+  fi
+  command -v go >/dev/null || die "Go is not on PATH; install the version that go.mod names"
+  local tools=("$@") position=0 tool
+  [[ $# -gt 0 ]] || tools=("${default_tools[@]}")
+  mkdir -p "$stamps"
+  for tool in "${tools[@]}"; do
+    position=$((position + 1))
+    build "$position" "${#tools[@]}" "$tool"
+  done
+}
+
+main "$@"
