@@ -1,0 +1,19 @@
+// Package v1alpha1 holds the types that this project owns: the metadata file of a provider module, and the status that the
+// Terraform actuator writes into a Machine. Machine, MachineSet and MachineHealthCheck are types of github.com/openshift/api.
+package v1alpha1
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+const (
+	// GroupName is the API group of every type in this package.
+	GroupName = "machine-iac.io"
+	// Version is the version of every type in this package.
+	Version = "v1alpha1"
+	// ModuleKind is the kind of [Module].
+	ModuleKind = "Module"
+	// TerraformMachineProviderStatusKind is the kind of [TerraformMachineProviderStatus].
+	TerraformMachineProviderStatusKind = "TerraformMachineProviderStatus"
+)
+
+// GroupVersion is group and version of every type in this package, as apiVersion writes them.
+var GroupVersion = schema.GroupVersion{Group: GroupName, Version: Version}

@@ -1,0 +1,134 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Defaults of fields that a module.yaml may leave out.
+const (
+	// DefaultCredentialsPath is the default of spec.credentials.path.
+	DefaultCredentialsPath = "credentialsSecret.name"
+	// DefaultUserDataPath is the default of spec.userData.path.
+	DefaultUserDataPath = "userDataSecret.name"
+	// DefaultUserDataKey is the default of spec.userData.key.
+	DefaultUserDataKey = "userData"
+	// DefaultInstanceTypePath is the default of spec.capacity.path.
+	DefaultInstanceTypePath = "instanceType"
+)
+
+// Module is the content of a provider module's module.yaml: what the operator must know of the module besides its HCL.
+type Module struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata names the module.
+	Metadata ModuleMetadata `json:"metadata"`
+	// spec says what the module serves and what it needs.
+	Spec ModuleSpec `json:"spec"`
+}
+
+// ModuleMetadata names a module.
+type ModuleMetadata struct {
+	// name is the module's name: a DNS label, the same as the module's folder, unique among the loaded modules.
+	Name string `json:"name"`
+}
+
+// ModuleSpec says what a module serves and what it needs.
+type ModuleSpec struct {
+	// providerSpecs lists the providerSpec kinds that the module serves. At least one; no other loaded module may serve the
+	// same apiVersion and kind.
+	ProviderSpecs []ProviderSpecKind `json:"providerSpecs"`
+
+	// credentials says which Secret holds the credentials and what becomes of its keys. A module that needs none leaves it out.
+	Credentials *ModuleCredentials `json:"credentials,omitempty"`
+
+	// userData says which Secret holds the user data (what the instance runs at its first boot). When left out, the defaults
+	// of its fields hold, and a provider_spec type without that path means that instances get no user data.
+	UserData *ModuleUserData `json:"userData,omitempty"`
+
+	// environment lists environment variables with constant values that every run of the module gets.
+	Environment []EnvironmentVariable `json:"environment,omitempty"`
+
+	// lookup says how an instance that the state lost is found again. It goes with the folder lookup/: both or neither.
+	Lookup *ModuleLookup `json:"lookup,omitempty"`
+
+	// capacity is the catalogue of instance types that scale from zero reads. When left out, the module has none.
+	Capacity *ModuleCapacity `json:"capacity,omitempty"`
+}
+
+// ProviderSpecKind names a providerSpec kind in one or more versions.
+type ProviderSpecKind struct {
+	// apiVersions are the versions served, as the providerSpec writes them ("group/version"). At least one.
+	APIVersions []string `json:"apiVersions"`
+	// kind is the providerSpec's kind.
+	Kind string `json:"kind"`
+}
+
+// ModuleCredentials maps a Secret to what the module's providers read.
+type ModuleCredentials struct {
+	// path is the field of the providerSpec that names the Secret, its parts joined by dots. The Secret lies in the Machine's
+	// namespace. Defaults to "credentialsSecret.name".
+	Path string `json:"path,omitempty"`
+	// keys lists what is read from the Secret. At least one. Other keys of the Secret never reach the engine.
+	Keys []CredentialKey `json:"keys"`
+}
+
+// CredentialKey maps one key of the credentials Secret to one environment variable.
+type CredentialKey struct {
+	// key is the key in the Secret's data.
+	Key string `json:"key"`
+	// env is the environment variable that carries the value.
+	Env string `json:"env"`
+	// optional says that the key may be missing; the variable is not set then. Defaults to false.
+	Optional bool `json:"optional,omitempty"`
+	// public says that the value is no secret (an endpoint, a region, a CA), so that messages may show it. Defaults to false.
+	Public bool `json:"public,omitempty"`
+}
+
+// ModuleUserData says where user data comes from.
+type ModuleUserData struct {
+	// path is the field of the providerSpec that names the Secret, its parts joined by dots. The Secret lies in the Machine's
+	// namespace. Defaults to "userDataSecret.name".
+	Path string `json:"path,omitempty"`
+	// key is the key in the Secret's data. Defaults to "userData".
+	Key string `json:"key,omitempty"`
+}
+
+// EnvironmentVariable is an environment variable with a constant value.
+type EnvironmentVariable struct {
+	// name is the variable's name.
+	Name string `json:"name"`
+	// value is the variable's value. No secret: it is part of the module's source.
+	Value string `json:"value"`
+}
+
+// ModuleLookup says how to read the outcome of the module's lookup/ folder, whose import blocks find an instance that the
+// state lost.
+type ModuleLookup struct {
+	// absent lists regular expressions (RE2), any of which matches an error of the engine that says that the instance to
+	// import does not exist. The engine's own message for that is known and needs no entry. May be empty, for example when
+	// the import block's for_each is empty when nothing is found.
+	Absent []string `json:"absent,omitempty"`
+}
+
+// ModuleCapacity is a catalogue of instance types.
+type ModuleCapacity struct {
+	// path is the field of the providerSpec that names the instance type, its parts joined by dots. Defaults to "instanceType".
+	Path string `json:"path,omitempty"`
+	// instanceTypes lists the known instance types, each name once. May be empty.
+	InstanceTypes []InstanceTypeCapacity `json:"instanceTypes,omitempty"`
+}
+
+// InstanceTypeCapacity is what an instance of one type offers.
+type InstanceTypeCapacity struct {
+	// name is the instance type's name.
+	Name string `json:"name"`
+	// cpu is the number of processors, for example "4".
+	CPU resource.Quantity `json:"cpu"`
+	// memory is the memory in bytes, for example "16Gi".
+	Memory resource.Quantity `json:"memory"`
+	// gpu is the number of graphics processors. Defaults to 0.
+	GPU int64 `json:"gpu,omitempty"`
+	// architecture is the processor's architecture as the label kubernetes.io/arch writes it. Defaults to "amd64".
+	Architecture string `json:"architecture,omitempty"`
+}

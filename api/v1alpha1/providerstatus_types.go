@@ -1,0 +1,59 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// TerraformMachineProviderStatus is what the Terraform actuator writes into status.providerStatus of a Machine. It tells
+// people what happened; the operator decides nothing from it.
+type TerraformMachineProviderStatus struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// conditions tell how far the instance is and what hinders it, one entry a type.
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// instanceId is the infrastructure's own name of the instance (the module's output instance_id). Empty until the
+	// instance exists.
+	InstanceID string `json:"instanceId,omitempty"`
+
+	// instanceState is the infrastructure's word for the instance's state (the module's output instance_state). Empty until
+	// the instance exists.
+	InstanceState string `json:"instanceState,omitempty"`
+
+	// module names the provider module of the last finished run and its content: name@sha256:digest.
+	Module string `json:"module,omitempty"`
+
+	// inputsHash is the hash of the inputs of the last finished run, as sha256:digest.
+	InputsHash string `json:"inputsHash,omitempty"`
+
+	// lastDriftCheckTime is when the instance was last compared with the infrastructure.
+	LastDriftCheckTime *metav1.Time `json:"lastDriftCheckTime,omitempty"`
+
+	// run is the run that is queued or under way. Not set when there is none.
+	Run *RunStatus `json:"run,omitempty"`
+}
+
+// RunOperation is what a run does.
+type RunOperation string
+
+// The operations of a run.
+const (
+	// RunCreate makes the instance.
+	RunCreate RunOperation = "Create"
+	// RunUpdate brings an existing instance to its providerSpec, in place.
+	RunUpdate RunOperation = "Update"
+	// RunDriftCheck compares the instance with its providerSpec and changes nothing.
+	RunDriftCheck RunOperation = "DriftCheck"
+	// RunDestroy removes the instance.
+	RunDestroy RunOperation = "Destroy"
+)
+
+// RunStatus describes one run.
+type RunStatus struct {
+	// operation is what the run does: Create, Update, DriftCheck or Destroy.
+	Operation RunOperation `json:"operation"`
+	// startedAt is when the run began. Not set while it waits in the queue.
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// id identifies the run in logs and events.
+	ID string `json:"id"`
+}
