@@ -1,0 +1,191 @@
+// Package controlplane starts a real API server for tests: etcd and kube-apiserver, with the Machine API's CRDs installed.
+//
+// Nothing else runs: no garbage collector, no namespace controller, no kubelet. Objects that belong to another do not go with it,
+// and a namespace cannot be emptied by deleting it, so each test takes a namespace of its own and leaves it behind.
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubernetes "k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// assetsVariable names the environment variable that tells where etcd and kube-apiserver are.
+const assetsVariable = "KUBEBUILDER_ASSETS"
+
+const apiModule = "github.com/openshift/api"
+
+// FeatureSet chooses a variant of the Machine and MachineSet CRDs.
+type FeatureSet string
+
+const (
+	// Default has the stable fields only.
+	Default FeatureSet = "Default"
+	// CustomNoUpgrade has every gated field, spec.authoritativeAPI among them.
+	CustomNoUpgrade FeatureSet = "CustomNoUpgrade"
+)
+
+// ControlPlane is a running API server.
+type ControlPlane struct {
+	// Config connects as an administrator.
+	Config *rest.Config
+	// Scheme knows Kubernetes' own types and the Machine API.
+	Scheme *kubernetes.Scheme
+	// Client reads and writes without a cache.
+	Client client.Client
+
+	environment *envtest.Environment
+}
+
+// Start brings an API server up and installs the CRDs. The caller stops it.
+func Start(features FeatureSet) (*ControlPlane, error) {
+	root, err := repositoryRoot()
+	if err != nil {
+		return nil, err
+	}
+	assets, err := assetsDirectory(os.Getenv(assetsVariable), root)
+	if err != nil {
+		return nil, err
+	}
+	crds, err := crdFiles(root, features)
+	if err != nil {
+		return nil, err
+	}
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	plane := &ControlPlane{Scheme: scheme, environment: &envtest.Environment{
+		BinaryAssetsDirectory: assets,
+		Scheme:                scheme,
+		CRDInstallOptions:     envtest.CRDInstallOptions{Paths: crds, ErrorIfPathMissing: true},
+	}}
+	if plane.Config, err = plane.environment.Start(); err != nil {
+		return nil, fmt.Errorf("starting the API server from %s: %w", assets, errors.Join(err, plane.environment.Stop()))
+	}
+	// The tests are the only clients; throttling would only make them slow.
+	plane.Config.QPS = -1
+	if plane.Client, err = client.New(plane.Config, client.Options{Scheme: scheme}); err != nil {
+		return nil, fmt.Errorf("making a client: %w", errors.Join(err, plane.environment.Stop()))
+	}
+	return plane, nil
+}
+
+// Stop ends the API server and etcd, and removes what they stored.
+func (p *ControlPlane) Stop() error {
+	if err := p.environment.Stop(); err != nil {
+		return fmt.Errorf("stopping the API server: %w", err)
+	}
+	return nil
+}
+
+// Namespace makes a namespace with a random name and answers the name.
+func (p *ControlPlane) Namespace(ctx context.Context) (string, error) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	if err := p.Client.Create(ctx, namespace); err != nil {
+		return "", fmt.Errorf("making a namespace: %w", err)
+	}
+	return namespace.Name, nil
+}
+
+// Create stores objects together with their status, which the API server drops from a plain create.
+func (p *ControlPlane) Create(ctx context.Context, objects ...client.Object) error {
+	for _, object := range objects {
+		wanted, ok := object.DeepCopyObject().(client.Object)
+		if !ok {
+			return fmt.Errorf("creating %T: its copy is no client.Object", object)
+		}
+		if err := p.Client.Create(ctx, object); err != nil {
+			return fmt.Errorf("creating %T %s: %w", object, wanted.GetName(), err)
+		}
+		if !hasStatus(object) {
+			continue
+		}
+		wanted.SetName(object.GetName())
+		wanted.SetUID(object.GetUID())
+		wanted.SetResourceVersion(object.GetResourceVersion())
+		if err := p.Client.Status().Update(ctx, wanted); err != nil {
+			return fmt.Errorf("writing the status of %T %s: %w", object, object.GetName(), err)
+		}
+		if err := p.Client.Get(ctx, client.ObjectKeyFromObject(wanted), object); err != nil {
+			return fmt.Errorf("reading %T %s back: %w", object, object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// Scheme answers a scheme that knows Kubernetes' own types and the Machine API.
+func Scheme() (*kubernetes.Scheme, error) {
+	scheme := kubernetes.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), machinev1beta1.Install(scheme)); err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	return scheme, nil
+}
+
+func hasStatus(object client.Object) bool {
+	switch object.(type) {
+	case *machinev1beta1.Machine, *machinev1beta1.MachineSet, *machinev1beta1.MachineHealthCheck, *corev1.Node, *corev1.Pod:
+		return true
+	default:
+		return false
+	}
+}
+
+// repositoryRoot is found from where this file was compiled.
+func repositoryRoot() (string, error) {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(file) {
+		return "", errors.New("finding the repository: the test was built with -trimpath; build it without")
+	}
+	return filepath.Join(filepath.Dir(file), "..", ".."), nil
+}
+
+// assetsDirectory answers the folder of the binaries: configured if set, the repository's bin otherwise.
+func assetsDirectory(configured, root string) (string, error) {
+	directory := configured
+	if directory == "" {
+		directory = filepath.Join(root, "bin")
+	}
+	for _, name := range []string{"etcd", "kube-apiserver"} {
+		if _, err := os.Stat(filepath.Join(directory, name)); err != nil {
+			return "", fmt.Errorf("looking for %s in %s: %w; run `make tools`, or set %s to a folder that has it",
+				name, directory, err, assetsVariable)
+		}
+	}
+	return directory, nil
+}
+
+// crdFiles answers the manifests of the Machine API in the very version of the module that the code is built with.
+func crdFiles(root string, features FeatureSet) ([]string, error) {
+	command := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", apiModule)
+	command.Dir = root
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("looking for the folder of module %s: %w", apiModule, err)
+	}
+	directory := strings.TrimSpace(string(out))
+	if directory == "" {
+		return nil, fmt.Errorf("looking for the folder of module %s: it is not in the module cache; run `go mod download`", apiModule)
+	}
+	manifests := filepath.Join(directory, "machine", "v1beta1", "zz_generated.crd-manifests")
+	return []string{
+		filepath.Join(manifests, "0000_10_machine-api_01_machinehealthchecks.crd.yaml"),
+		filepath.Join(manifests, fmt.Sprintf("0000_10_machine-api_01_machines-%s.crd.yaml", features)),
+		filepath.Join(manifests, fmt.Sprintf("0000_10_machine-api_01_machinesets-%s.crd.yaml", features)),
+	}, nil
+}

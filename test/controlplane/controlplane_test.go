@@ -1,0 +1,58 @@
+package controlplane
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestAssetsDirectory(t *testing.T) {
+	full := t.TempDir()
+	for _, name := range []string{"etcd", "kube-apiserver"} {
+		if err := os.WriteFile(filepath.Join(full, name), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root := t.TempDir()
+	if err := os.Symlink(full, filepath.Join(root, "bin")); err != nil {
+		t.Fatal(err)
+	}
+	tcs := map[string]struct {
+		configured, root, want, wantError string
+	}{
+		"what is configured wins":                   {configured: full, root: t.TempDir(), want: full},
+		"the repository's bin is the default":       {root: root, want: filepath.Join(root, "bin")},
+		"missing binaries name the target to run":   {root: t.TempDir(), wantError: "make tools"},
+		"a configured folder without them is named": {configured: "/nowhere", root: root, wantError: "/nowhere"},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			got, err := assetsDirectory(tc.configured, tc.root)
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			if (err != nil) != (tc.wantError != "") || err != nil && !strings.Contains(err.Error(), tc.wantError) {
+				t.Errorf("got error %v, want one that says %q", err, tc.wantError)
+			}
+		})
+	}
+}
+
+func TestCRDFilesExist(t *testing.T) {
+	root, err := repositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, features := range []FeatureSet{Default, CustomNoUpgrade} {
+		files, err := crdFiles(root, features)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: %v", features, err)
+			}
+		}
+	}
+}
