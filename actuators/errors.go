@@ -13,6 +13,8 @@ import (
 type MachineError struct {
 	Reason  machinev1beta1.MachineStatusError
 	Message string
+	// RetryAfter is how long a retry is no use; zero leaves the pace to the caller.
+	RetryAfter time.Duration
 }
 
 // Error implements error.
@@ -46,6 +48,13 @@ func DeleteFailed(format string, args ...any) *MachineError {
 // UnsupportedChange says that the providerSpec asks for a change that the instance cannot take in place.
 func UnsupportedChange(format string, args ...any) *MachineError {
 	return &MachineError{Reason: machinev1beta1.UnsupportedChangeMachineError, Message: fmt.Sprintf(format, args...)}
+}
+
+// In answers a copy of the error with RetryAfter set.
+func (e *MachineError) In(after time.Duration) *MachineError {
+	late := *e
+	late.RetryAfter = after
+	return &late
 }
 
 // IsInvalidConfiguration reports whether err is, or wraps, an InvalidConfiguration.

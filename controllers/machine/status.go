@@ -1,0 +1,152 @@
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+)
+
+const (
+	// InstanceUpToDate tells whether the instance is as its providerSpec wants it. False carries an error reason of the Machine API:
+	// UnsupportedChange when only a new Machine can bring the change, InsufficientResources while quota or capacity is missing,
+	// UpdateError or DeleteError when the engine failed, InvalidConfiguration when the providerSpec must change.
+	InstanceUpToDate machinev1beta1.ConditionType = "InstanceUpToDate"
+
+	// hookPresent surfaces on Drainable and Terminable while a lifecycle hook holds the Machine.
+	hookPresent = "HookPresent"
+
+	instanceStateAnnotation = "machine.openshift.io/instance-state"
+	unknownState            = "Unknown"
+
+	// failedGenerationAnnotation holds the generation whose spec made a Machine fail before anything was made, so that a later
+	// spec is given a chance.
+	failedGenerationAnnotation = "machine-iac.io/failed-generation"
+)
+
+func instanceExists(status corev1.ConditionStatus, reason, message string) machinev1beta1.Condition {
+	return condition(machinev1beta1.InstanceExistsCondition, status, reason, message)
+}
+
+func upToDate(status corev1.ConditionStatus, reason, message string) machinev1beta1.Condition {
+	return condition(InstanceUpToDate, status, reason, message)
+}
+
+func condition(kind machinev1beta1.ConditionType, status corev1.ConditionStatus, reason, message string) machinev1beta1.Condition {
+	severity := machinev1beta1.ConditionSeverityNone
+	if status == corev1.ConditionFalse {
+		severity = machinev1beta1.ConditionSeverityWarning
+	}
+	return machinev1beta1.Condition{Type: kind, Status: status, Severity: severity, Reason: reason, Message: message}
+}
+
+// hookCondition tells whether hooks hold the operation ("Drain", "Terminate") that the condition is about.
+func hookCondition(kind machinev1beta1.ConditionType, operation string, hooks []machinev1beta1.LifecycleHook) machinev1beta1.Condition {
+	if len(hooks) == 0 {
+		return condition(kind, corev1.ConditionTrue, "", "")
+	}
+	return condition(kind, corev1.ConditionFalse, hookPresent, fmt.Sprintf("%s operation currently blocked by: %+v", operation, hooks))
+}
+
+func setCondition(machine *machinev1beta1.Machine, wanted machinev1beta1.Condition, now time.Time) {
+	machine.Status.Conditions = conditions.With(machine.Status.Conditions, wanted, now)
+}
+
+func phaseOf(machine *machinev1beta1.Machine) string {
+	if machine.Status.Phase == nil {
+		return ""
+	}
+	return *machine.Status.Phase
+}
+
+// setPhase sets the phase and takes the error fields back, which belong to Failed alone.
+func setPhase(machine *machinev1beta1.Machine, phase string) {
+	machine.Status.Phase = &phase
+	if phase != machinev1beta1.PhaseFailed {
+		machine.Status.ErrorReason = nil
+		machine.Status.ErrorMessage = nil
+		delete(machine.Annotations, failedGenerationAnnotation)
+	}
+}
+
+// fail makes the Machine Failed. A reason is given where the spec is to blame.
+func fail(machine *machinev1beta1.Machine, reason *machinev1beta1.MachineStatusError, message string) {
+	setPhase(machine, machinev1beta1.PhaseFailed)
+	machine.Status.ErrorReason = reason
+	machine.Status.ErrorMessage = &message
+	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, instanceStateAnnotation, unknownState)
+	if !provisioned(machine) {
+		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, failedGenerationAnnotation, strconv.FormatInt(machine.Generation, 10))
+	}
+	machine.Status.ProviderStatus = withUnknownState(machine.Status.ProviderStatus)
+}
+
+// mended reports whether a Machine that failed before anything was made has got another spec since.
+func mended(machine *machinev1beta1.Machine) bool {
+	failed, ok := machine.Annotations[failedGenerationAnnotation]
+	return ok && !provisioned(machine) && failed != strconv.FormatInt(machine.Generation, 10)
+}
+
+// withUnknownState overrides the state of the instance where a provider status of any kind carries one.
+func withUnknownState(status *runtime.RawExtension) *runtime.RawExtension {
+	if status == nil {
+		return nil
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(status.Raw, &fields); err != nil {
+		return status
+	}
+	for _, name := range []string{"instanceState", "vmState"} {
+		if _, ok := fields[name]; ok {
+			fields[name] = json.RawMessage(strconv.Quote(unknownState))
+		}
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return status
+	}
+	return &runtime.RawExtension{Raw: raw}
+}
+
+// write brings what changed to the API server: one patch of the object and one of its status, each only when needed.
+func (c *Controller) write(ctx context.Context, s *scope) error {
+	now := c.clock.Now()
+	setCondition(s.machine, hookCondition(machinev1beta1.MachineDrainable, "Drain", s.machine.Spec.LifecycleHooks.PreDrain), now)
+	setCondition(s.machine, hookCondition(machinev1beta1.MachineTerminable, "Terminate", s.machine.Spec.LifecycleHooks.PreTerminate), now)
+
+	object := s.machine.DeepCopy()
+	s.original.Status.DeepCopyInto(&object.Status)
+	if !equality.Semantic.DeepEqual(object, s.original) {
+		if err := c.client.Patch(ctx, object, client.MergeFrom(s.original)); err != nil {
+			return fmt.Errorf("writing what is known of the instance: %w", err)
+		}
+	}
+	if equality.Semantic.DeepEqual(s.machine.Status, s.original.Status) {
+		return nil
+	}
+	updated := metav1.NewTime(now)
+	status := s.original.DeepCopy()
+	s.machine.Status.DeepCopyInto(&status.Status)
+	status.Status.LastUpdated = &updated
+	if err := c.client.Status().Patch(ctx, status, client.MergeFrom(s.original)); err != nil {
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	c.metrics.phaseChanged(s.original, s.machine, now)
+	return nil
+}
+
+// goneOrOther reports whether an object that was to be deleted is gone, or has been replaced by another of its name.
+func goneOrOther(err error) bool {
+	return client.IgnoreNotFound(err) == nil || apierrors.IsConflict(err)
+}

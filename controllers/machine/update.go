@@ -1,0 +1,61 @@
+package machine
+
+import (
+	"context"
+	"errors"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+)
+
+// upkeep refreshes what is known of an instance that exists.
+type upkeep struct {
+	actuator actuators.Actuator
+	clock    clock.PassiveClock
+}
+
+// Reconcile implements step.
+func (u *upkeep) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	if !s.exists {
+		return true, nil
+	}
+	if err := u.actuator.Update(ctx, s.machine); err != nil {
+		u.failed(ctx, s, err)
+		return false, nil
+	}
+	setCondition(s.machine, upToDate(corev1.ConditionTrue, "", ""), u.clock.Now())
+	switch {
+	case !provisioned(s.machine):
+		s.lookAgain(lookAgainAfter)
+	case s.machine.Status.NodeRef == nil:
+		setPhase(s.machine, machinev1beta1.PhaseProvisioned)
+		s.lookAgain(lookAgainAfter)
+	default:
+		setPhase(s.machine, machinev1beta1.PhaseRunning)
+	}
+	if rechecker, ok := u.actuator.(actuators.Rechecker); ok {
+		s.lookAgain(rechecker.RecheckAfter(s.machine))
+	}
+	return false, nil
+}
+
+// failed leaves the phase as it is, says why the instance is not as wanted, and looks again.
+func (u *upkeep) failed(ctx context.Context, s *scope, err error) {
+	if requeue, ok := actuators.AsRequeueAfter(err); ok {
+		s.lookAgain(requeue.After)
+		return
+	}
+	reason, after := string(machinev1beta1.UpdateMachineError), lookAgainAfter
+	var machineError *actuators.MachineError
+	if errors.As(err, &machineError) {
+		reason = string(machineError.Reason)
+		after = max(after, machineError.RetryAfter)
+	}
+	log.FromContext(ctx).Info("Updating the instance failed", "reason", reason, "error", err.Error())
+	setCondition(s.machine, upToDate(corev1.ConditionFalse, reason, err.Error()), u.clock.Now())
+	s.lookAgain(after)
+}

@@ -1,0 +1,46 @@
+// Package notice sends events in one shape.
+package notice
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+)
+
+// maxNote is how many bytes of a note the events API takes.
+const maxNote = 1024
+
+// Notice is an event about to be sent.
+type Notice struct {
+	Regarding runtime.Object
+	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
+	Type   string
+	Reason string
+	Action string
+	Note   string
+}
+
+// Normal makes a notice that needs nobody's attention.
+func Normal(regarding runtime.Object, reason, action, note string) Notice {
+	return Notice{Regarding: regarding, Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: note}
+}
+
+// Warning makes a notice that somebody should see.
+func Warning(regarding runtime.Object, reason, action, note string) Notice {
+	return Notice{Regarding: regarding, Type: corev1.EventTypeWarning, Reason: reason, Action: action, Note: note}
+}
+
+// Send sends the notice; a note that is too long is cut at a whole character.
+func (n Notice) Send(recorder events.EventRecorder) {
+	recorder.Eventf(n.Regarding, nil, n.Type, n.Reason, n.Action, "%s", Shortened(n.Note))
+}
+
+// Shortened cuts a text to what a note can hold, at a whole character.
+func Shortened(text string) string {
+	if len(text) <= maxNote {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxNote-3], "") + "..."
+}
