@@ -1,0 +1,115 @@
+package machineset
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+)
+
+const (
+	// deleteAnnotation marks a Machine to be deleted first; any value but the empty one counts.
+	deleteAnnotation = "machine.openshift.io/delete-machine"
+	// legacyDeleteAnnotation is deleteAnnotation by its old name.
+	legacyDeleteAnnotation = "machine.openshift.io/cluster-api-delete-machine"
+)
+
+const (
+	mustDelete   = 100.0
+	betterDelete = 50.0
+	noNodeDelete = 40.0
+	couldDelete  = 20.0
+	lastToDelete = 0.0
+	// ageScale, in seconds, is how slowly the priority by age nears its limit: 100 days.
+	ageScale = 8640000.0
+)
+
+// priority tells how much a Machine should be deleted, 0 to 100.
+type priority func(machine *machinev1beta1.Machine, now time.Time) float64
+
+// priorityOf answers the priority that a delete policy asks for; the empty policy is Random.
+func priorityOf(policy string) (priority, error) {
+	switch machinev1beta1.MachineSetDeletePolicy(policy) {
+	case "", machinev1beta1.RandomMachineSetDeletePolicy:
+		return randomPriority, nil
+	case machinev1beta1.OldestMachineSetDeletePolicy:
+		return oldestPriority, nil
+	case machinev1beta1.NewestMachineSetDeletePolicy:
+		return newestPriority, nil
+	default:
+		return nil, fmt.Errorf("spec.deletePolicy is %q; use Random, Newest or Oldest", policy)
+	}
+}
+
+func randomPriority(machine *machinev1beta1.Machine, _ time.Time) float64 {
+	switch {
+	case !machine.DeletionTimestamp.IsZero():
+		return mustDelete
+	case chosen(machine) || failed(machine):
+		return betterDelete
+	case machine.Status.NodeRef == nil:
+		return noNodeDelete
+	default:
+		return couldDelete
+	}
+}
+
+func oldestPriority(machine *machinev1beta1.Machine, now time.Time) float64 {
+	if !machine.DeletionTimestamp.IsZero() || chosen(machine) || failed(machine) {
+		return mustDelete
+	}
+	return byAge(machine, now)
+}
+
+func newestPriority(machine *machinev1beta1.Machine, now time.Time) float64 {
+	if !machine.DeletionTimestamp.IsZero() || chosen(machine) || failed(machine) {
+		return mustDelete
+	}
+	return mustDelete - byAge(machine, now)
+}
+
+// byAge grows with the Machine's age, from 0 towards 50.
+func byAge(machine *machinev1beta1.Machine, now time.Time) float64 {
+	age := now.Sub(machine.CreationTimestamp.Time).Seconds()
+	if machine.CreationTimestamp.IsZero() || age < 0 {
+		return lastToDelete
+	}
+	return betterDelete * (1 - math.Exp(-age/ageScale))
+}
+
+// chosen reports whether a person, or the autoscaler, has marked the Machine.
+func chosen(machine *machinev1beta1.Machine) bool {
+	return machine.Annotations[deleteAnnotation] != "" || machine.Annotations[legacyDeleteAnnotation] != ""
+}
+
+func failed(machine *machinev1beta1.Machine) bool {
+	return machine.Status.ErrorReason != nil || machine.Status.ErrorMessage != nil
+}
+
+// selection chooses Machines to delete.
+type selection struct {
+	policy  string
+	now     time.Time
+	shuffle func(n int, swap func(i, j int))
+}
+
+// choose answers the count Machines with the highest priority. Equals go by name, under Random by lot.
+func (s selection) choose(machines []*machinev1beta1.Machine, count int) ([]*machinev1beta1.Machine, error) {
+	priority, err := priorityOf(s.policy)
+	if err != nil {
+		return nil, err
+	}
+	candidates := slices.Clone(machines)
+	slices.SortFunc(candidates, func(x, y *machinev1beta1.Machine) int { return strings.Compare(x.Name, y.Name) })
+	if s.policy == "" || s.policy == string(machinev1beta1.RandomMachineSetDeletePolicy) {
+		s.shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
+	}
+	slices.SortStableFunc(candidates, func(x, y *machinev1beta1.Machine) int {
+		return cmp.Compare(priority(y, s.now), priority(x, s.now))
+	})
+	return candidates[:min(count, len(candidates))], nil
+}
