@@ -1,0 +1,114 @@
+package machineset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	// pausedCondition is True while another API is in charge of the MachineSet.
+	pausedCondition machinev1beta1.ConditionType = "Paused"
+	// notAuthoritativeReason surfaces while status.authoritativeAPI is ClusterAPI or Migrating.
+	notAuthoritativeReason = "AuthoritativeAPINotMachineAPI"
+	// authoritativeReason surfaces while status.authoritativeAPI is MachineAPI.
+	authoritativeReason = "AuthoritativeAPIMachineAPI"
+)
+
+// authority ends the pass when the MachineSet is not ours to act on.
+type authority struct {
+	clock clock.PassiveClock
+}
+
+// Reconcile implements step.
+func (a *authority) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	status := &s.set.Status
+	switch inCharge(s.set.Spec.AuthoritativeAPI, status.AuthoritativeAPI) {
+	case nobodySaid:
+		return true, nil
+	case specToStatus:
+		status.AuthoritativeAPI = s.set.Spec.AuthoritativeAPI
+		return false, nil
+	case us:
+		status.Conditions = withCondition(status.Conditions, paused(status.AuthoritativeAPI), a.clock.Now())
+		return true, nil
+	case another:
+		status.Conditions = withCondition(status.Conditions, paused(status.AuthoritativeAPI), a.clock.Now())
+		return false, nil
+	default:
+		log.FromContext(ctx).Info("Leaving the MachineSet alone: nothing known is in charge of it", "authoritativeAPI", status.AuthoritativeAPI)
+		return false, nil
+	}
+}
+
+type charge int
+
+const (
+	// nobodySaid: the installed CRD has no such field.
+	nobodySaid charge = iota
+	// specToStatus: the wish in spec has not been taken over yet.
+	specToStatus
+	us
+	another
+	unknown
+)
+
+// inCharge decides who acts on a MachineSet by the authoritativeAPI in its spec and its status.
+func inCharge(spec, status machinev1beta1.MachineAuthority) charge {
+	switch status {
+	case "":
+		if spec == "" {
+			return nobodySaid
+		}
+		return specToStatus
+	case machinev1beta1.MachineAuthorityMachineAPI:
+		return us
+	case machinev1beta1.MachineAuthorityClusterAPI, machinev1beta1.MachineAuthorityMigrating:
+		return another
+	default:
+		return unknown
+	}
+}
+
+// paused answers the condition that tells who is in charge.
+func paused(status machinev1beta1.MachineAuthority) machinev1beta1.Condition {
+	condition := machinev1beta1.Condition{
+		Type:    pausedCondition,
+		Status:  corev1.ConditionTrue,
+		Reason:  notAuthoritativeReason,
+		Message: fmt.Sprintf("The AuthoritativeAPI status is set to '%s'", status),
+	}
+	if status == machinev1beta1.MachineAuthorityMachineAPI {
+		condition.Status = corev1.ConditionFalse
+		condition.Severity = machinev1beta1.ConditionSeverityInfo
+		condition.Reason = authoritativeReason
+	}
+	return condition
+}
+
+// withCondition answers conditions with the given one in place, sorted by type. The time of transition moves when anything that a
+// reader sees has changed.
+func withCondition(
+	conditions []machinev1beta1.Condition, wanted machinev1beta1.Condition, now time.Time,
+) []machinev1beta1.Condition {
+	wanted.LastTransitionTime = metav1.NewTime(now.UTC().Truncate(time.Second))
+	sameType := func(c machinev1beta1.Condition) bool { return c.Type == wanted.Type }
+	if at := slices.IndexFunc(conditions, sameType); at >= 0 {
+		asBefore := wanted
+		asBefore.LastTransitionTime = conditions[at].LastTransitionTime
+		if conditions[at] == asBefore {
+			return conditions
+		}
+	}
+	out := append(slices.DeleteFunc(slices.Clone(conditions), sameType), wanted)
+	slices.SortFunc(out, func(x, y machinev1beta1.Condition) int { return strings.Compare(string(x.Type), string(y.Type)) })
+	return out
+}

@@ -1,0 +1,134 @@
+package machineset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// claim finds the Machines that count as replicas. It adopts those that match and belong to nobody, and releases those that
+// belong to the MachineSet and no longer match. A Machine of another controller is never touched. When another writer was faster at
+// one of them, the number of replicas is not known and the pass ends.
+type claim struct {
+	client client.Client
+	reader client.Reader
+}
+
+// Reconcile implements step.
+func (c *claim) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	list := &machinev1beta1.MachineList{}
+	// Nothing below changes a Machine in place, so the cache need not copy the whole namespace.
+	if err := c.client.List(ctx, list, client.InNamespace(s.set.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("listing Machines: %w", err)
+	}
+	s.machines = make([]*machinev1beta1.Machine, 0, len(list.Items))
+	for i := range list.Items {
+		s.machines = append(s.machines, &list.Items[i])
+	}
+	sorted := sortClaims(s.set.UID, s.selector, s.machines)
+	s.replicas = sorted.replicas
+	for _, machine := range sorted.release {
+		if err := c.release(ctx, s, machine); err != nil {
+			return false, err
+		}
+	}
+	if len(sorted.adopt) > 0 {
+		if err := c.adoptAll(ctx, s, sorted.adopt); err != nil {
+			return false, err
+		}
+	}
+	slices.SortFunc(s.replicas, func(x, y *machinev1beta1.Machine) int { return strings.Compare(x.Name, y.Name) })
+	return !s.overtaken, nil
+}
+
+type claims struct {
+	replicas, adopt, release []*machinev1beta1.Machine
+}
+
+// sortClaims decides what each Machine is to the MachineSet with this UID and selector. Machines that are being deleted are
+// nothing to it.
+func sortClaims(set types.UID, selector labels.Selector, machines []*machinev1beta1.Machine) claims {
+	var out claims
+	for _, machine := range machines {
+		if !machine.DeletionTimestamp.IsZero() {
+			continue
+		}
+		owner := metav1.GetControllerOfNoCopy(machine)
+		matches := selector.Matches(labels.Set(machine.Labels))
+		switch {
+		case owner == nil && matches:
+			out.adopt = append(out.adopt, machine)
+		case owner == nil || owner.UID != set:
+			// nobody's and no match, or another's
+		case matches:
+			out.replicas = append(out.replicas, machine)
+		default:
+			out.release = append(out.release, machine)
+		}
+	}
+	return out
+}
+
+// adoptAll adopts machines, once the API server confirms that the MachineSet is still there to own them.
+func (c *claim) adoptAll(ctx context.Context, s *scope, machines []*machinev1beta1.Machine) error {
+	fresh := &machinev1beta1.MachineSet{}
+	err := c.reader.Get(ctx, client.ObjectKeyFromObject(s.set), fresh)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("checking the MachineSet before it adopts Machines: %w", err)
+	}
+	if err != nil || fresh.UID != s.set.UID || !fresh.DeletionTimestamp.IsZero() {
+		s.overtaken = true
+		return nil
+	}
+	for _, machine := range machines {
+		adopted := machine.DeepCopy()
+		adopted.OwnerReferences = append(adopted.OwnerReferences, ownerReference(s.set))
+		done, err := c.patch(ctx, s, machine, adopted)
+		if err != nil {
+			return fmt.Errorf("adopting Machine %s: %w", machine.Name, err)
+		}
+		if done {
+			log.FromContext(ctx).Info("Adopted a Machine", "Machine", machine.Name)
+			s.replicas = append(s.replicas, adopted)
+		}
+	}
+	return nil
+}
+
+func (c *claim) release(ctx context.Context, s *scope, machine *machinev1beta1.Machine) error {
+	released := machine.DeepCopy()
+	ours := func(r metav1.OwnerReference) bool { return r.UID == s.set.UID }
+	released.OwnerReferences = slices.DeleteFunc(released.OwnerReferences, ours)
+	done, err := c.patch(ctx, s, machine, released)
+	if err != nil {
+		return fmt.Errorf("releasing Machine %s: %w", machine.Name, err)
+	}
+	if done {
+		log.FromContext(ctx).Info("Released a Machine: its labels no longer match", "Machine", machine.Name)
+	}
+	return nil
+}
+
+// patch writes owner references unless the Machine has changed since it was read: owners are a list, which a patch replaces as a
+// whole. It answers false when another was faster; the change that beat it is an event that brings the MachineSet back.
+func (c *claim) patch(ctx context.Context, s *scope, before, after *machinev1beta1.Machine) (bool, error) {
+	err := c.client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		s.overtaken = true
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func ownerReference(set *machinev1beta1.MachineSet) metav1.OwnerReference {
+	return *metav1.NewControllerRef(set, machinev1beta1.GroupVersion.WithKind("MachineSet"))
+}

@@ -1,0 +1,129 @@
+package machineset
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// maxLabelSelector is how many characters status.labelSelector may have.
+const maxLabelSelector = 4096
+
+// observation puts into the status what the replicas amount to, as they were when the pass began.
+type observation struct {
+	client client.Client
+	clock  clock.PassiveClock
+}
+
+// Reconcile implements step.
+func (o *observation) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	since, err := o.readySince(ctx, s.replicas)
+	if err != nil {
+		return false, err
+	}
+	s.lookAgain(summarize(s.set, s.replicas, since, o.clock.Now()))
+	return true, nil
+}
+
+// readySince answers since when the Node of each Machine has been Ready, by the Machine's UID. Others are absent.
+func (o *observation) readySince(ctx context.Context, machines []*machinev1beta1.Machine) (map[types.UID]time.Time, error) {
+	since := make(map[types.UID]time.Time, len(machines))
+	for _, machine := range machines {
+		if machine.Status.NodeRef == nil {
+			continue
+		}
+		node := &corev1.Node{}
+		err := o.client.Get(ctx, types.NamespacedName{Name: machine.Status.NodeRef.Name}, node)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("getting the Node of Machine %s: %w", machine.Name, err)
+		}
+		if ready := readyCondition(node); err == nil && ready.Status == corev1.ConditionTrue {
+			since[machine.UID] = ready.LastTransitionTime.Time
+		}
+	}
+	return since, nil
+}
+
+// summarize sets the status of set and answers in how long the next replica turns available; zero for none.
+func summarize(
+	set *machinev1beta1.MachineSet, replicas []*machinev1beta1.Machine, readySince map[types.UID]time.Time, now time.Time,
+) time.Duration {
+	var (
+		labeled, ready, available int32
+		next                      time.Duration
+		wanted                    = labels.SelectorFromSet(set.Spec.Template.Labels)
+		minReady                  = time.Duration(set.Spec.MinReadySeconds) * time.Second
+	)
+	for _, replica := range replicas {
+		if wanted.Matches(labels.Set(replica.Labels)) {
+			labeled++
+		}
+		since, ok := readySince[replica.UID]
+		if !ok {
+			continue
+		}
+		ready++
+		left := minReady - now.Sub(since)
+		if minReady == 0 || left < 0 {
+			available++
+			continue
+		}
+		left += time.Millisecond // it must have been ready for longer than minReadySeconds
+		if next == 0 || left < next {
+			next = left
+		}
+	}
+	status := &set.Status
+	status.Replicas = int32(len(replicas))
+	status.FullyLabeledReplicas = labeled
+	status.ReadyReplicas = ready
+	status.AvailableReplicas = available
+	status.ObservedGeneration = set.Generation
+	status.LabelSelector = formatSelector(&set.Spec.Selector)
+	return next
+}
+
+// formatSelector writes the selector as the scale subresource wants it. One that is too long is left out, as the API server would
+// refuse the whole status.
+func formatSelector(selector *metav1.LabelSelector) string {
+	text := metav1.FormatLabelSelector(selector)
+	if len(text) > maxLabelSelector {
+		return ""
+	}
+	return text
+}
+
+// patchStatus writes the status when it differs. Conditions are a list that others write to as well and that a patch replaces as a
+// whole, so only a patch with conditions in it insists that nobody has written since.
+func (c *Controller) patchStatus(ctx context.Context, before, after *machinev1beta1.MachineSet) error {
+	if equality.Semantic.DeepEqual(before.Status, after.Status) {
+		return nil
+	}
+	patch := client.MergeFrom(before)
+	if !equality.Semantic.DeepEqual(before.Status.Conditions, after.Status.Conditions) {
+		patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	}
+	if err := c.client.Status().Patch(ctx, after.DeepCopy(), patch); err != nil {
+		return fmt.Errorf("writing the status of the MachineSet: %w", err)
+	}
+	return nil
+}
+
+// readyCondition answers the Ready condition of a Node, or one without status.
+func readyCondition(node *corev1.Node) corev1.NodeCondition {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition
+		}
+	}
+	return corev1.NodeCondition{}
+}
