@@ -1,0 +1,109 @@
+package module
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// Breach is one place where a module does not keep the contract.
+type Breach struct {
+	// File is the path inside the module. Empty when the breach is the absence of files.
+	File string
+	// Line is the line in File, counted from 1; 0 when the breach belongs to the whole file.
+	Line int
+	// What names the offender, for example `variable "machine"`. May be empty.
+	What string
+	// Problem says what is wrong.
+	Problem string
+	// Mend says what to do about it.
+	Mend string
+}
+
+// String renders the breach on one line: place, offender, problem and mend.
+func (b Breach) String() string {
+	var text strings.Builder
+	text.WriteString(b.File)
+	if b.Line > 0 {
+		fmt.Fprintf(&text, ":%d", b.Line)
+	}
+	if text.Len() > 0 {
+		text.WriteString(": ")
+	}
+	if b.What != "" {
+		text.WriteString(b.What + " ")
+	}
+	text.WriteString(b.Problem)
+	if b.Mend != "" {
+		text.WriteString("; " + b.Mend)
+	}
+	return text.String()
+}
+
+// ContractError says that a module does not keep the contract. It lists every breach, ordered by file and line.
+type ContractError struct {
+	// Module is the module's name; empty when module.yaml does not tell.
+	Module string
+	// Breaches are all that was found, at least one.
+	Breaches []Breach
+}
+
+// Error implements error, one breach a line.
+func (e *ContractError) Error() string {
+	name := "the module"
+	if e.Module != "" {
+		name = fmt.Sprintf("module %q", e.Module)
+	}
+	lines := make([]string, 0, len(e.Breaches)+1)
+	lines = append(lines, name+" breaks the contract of provider modules:")
+	for _, breach := range e.Breaches {
+		lines = append(lines, "  "+breach.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// report collects breaches while a module is checked.
+type report struct {
+	breaches []Breach
+}
+
+func (r *report) add(breach Breach) {
+	r.breaches = append(r.breaches, breach)
+}
+
+// at adds a breach at a place in HCL.
+func (r *report) at(place hcl.Range, what, problem, mend string) {
+	r.add(Breach{File: place.Filename, Line: place.Start.Line, What: what, Problem: problem, Mend: mend})
+}
+
+// diagnostics adds what the HCL parser complained of. Warnings are not breaches.
+func (r *report) diagnostics(file, what string, diags hcl.Diagnostics) {
+	for _, diag := range diags {
+		if diag.Severity != hcl.DiagError {
+			continue
+		}
+		breach := Breach{File: file, What: what, Problem: "is not valid HCL: " + oneLine(diag.Summary), Mend: oneLine(diag.Detail)}
+		if diag.Subject != nil {
+			breach.Line = diag.Subject.Start.Line
+		}
+		r.add(breach)
+	}
+}
+
+// err answers the ContractError over all breaches, or nil when there is none.
+func (r *report) err(name string) error {
+	if len(r.breaches) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(r.breaches, func(a, b Breach) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.What, b.What))
+	})
+	return &ContractError{Module: name, Breaches: slices.Compact(r.breaches)}
+}
+
+func oneLine(text string) string {
+	return strings.Join(strings.Fields(text), " ")
+}

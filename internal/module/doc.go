@@ -1,0 +1,6 @@
+// Package module loads a provider module (a folder of HCL with a module.yaml), holds it to the contract that
+// docs/contracts/module.md describes, and answers what the rest of the operator asks of it: its content and digest, the types
+// of its variables, the providers it pins, and which module serves a providerSpec.
+//
+// Modules are read, never run: no expression of a module is evaluated here but literals and types.
+package module
