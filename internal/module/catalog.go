@@ -1,0 +1,73 @@
+package module
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Catalog finds the module that serves a providerSpec. It never changes after NewCatalog and may be shared.
+type Catalog struct {
+	modules []*Module
+	served  map[specKind]*Module
+}
+
+type specKind struct {
+	apiVersion, kind string
+}
+
+func (k specKind) String() string { return k.apiVersion + " " + k.kind }
+
+// UnknownKindError says that no module serves a providerSpec kind.
+type UnknownKindError struct {
+	// APIVersion and Kind are what was asked for.
+	APIVersion, Kind string
+	// Known are the kinds that are served, each as "apiVersion kind", sorted.
+	Known []string
+}
+
+// Error implements error.
+func (e *UnknownKindError) Error() string {
+	known := "no provider module is loaded"
+	if len(e.Known) > 0 {
+		known = "known are " + strings.Join(e.Known, ", ")
+	}
+	return fmt.Sprintf("no provider module serves apiVersion %q, kind %q; %s", e.APIVersion, e.Kind, known)
+}
+
+// NewCatalog answers a catalogue of the modules. Two modules of one name, or that serve the same kind, are an error.
+func NewCatalog(modules ...*Module) (*Catalog, error) {
+	catalog := &Catalog{modules: slices.Clone(modules), served: map[specKind]*Module{}}
+	slices.SortStableFunc(catalog.modules, func(a, b *Module) int { return strings.Compare(a.name, b.name) })
+	for i, one := range catalog.modules {
+		if i > 0 && catalog.modules[i-1].name == one.name {
+			return nil, fmt.Errorf("building the catalogue of modules: two modules are called %q; rename one", one.name)
+		}
+		for _, entry := range one.spec.ProviderSpecs {
+			for _, apiVersion := range entry.APIVersions {
+				key := specKind{apiVersion: apiVersion, kind: entry.Kind}
+				if other, taken := catalog.served[key]; taken {
+					return nil, fmt.Errorf("building the catalogue of modules: %q and %q both serve %s; load only one of them", other.name, one.name, key)
+				}
+				catalog.served[key] = one
+			}
+		}
+	}
+	return catalog, nil
+}
+
+// Find answers the module that serves the kind, or an [*UnknownKindError].
+func (c *Catalog) Find(apiVersion, kind string) (*Module, error) {
+	if found, ok := c.served[specKind{apiVersion: apiVersion, kind: kind}]; ok {
+		return found, nil
+	}
+	known := make([]string, 0, len(c.served))
+	for key := range c.served {
+		known = append(known, key.String())
+	}
+	slices.Sort(known)
+	return nil, &UnknownKindError{APIVersion: apiVersion, Kind: kind, Known: known}
+}
+
+// Modules answers every module, sorted by name.
+func (c *Catalog) Modules() []*Module { return slices.Clone(c.modules) }

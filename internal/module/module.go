@@ -1,0 +1,200 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+)
+
+// Module is a provider module that keeps the contract. It never changes after Load and may be shared.
+type Module struct {
+	name      string
+	spec      v1alpha1.ModuleSpec
+	digest    string
+	files     snapshot
+	variables map[string]Variable
+	providers []Provider
+	instance  string
+}
+
+// Load reads the module in the root of fsys and holds it to the contract. A module that breaks it is answered with a
+// [*ContractError] that lists every breach; any other error is one of reading fsys.
+func Load(fsys fs.FS) (*Module, error) {
+	files, err := readSnapshot(fsys)
+	if err != nil {
+		return nil, err
+	}
+	found := &report{}
+	meta := readMetadata(files, found)
+	checkLayout(files, found)
+	blocks := sortBlocks(parseRoot(files, found), found)
+	required := readRequirements(blocks["terraform"], found)
+	loaded := &Module{
+		files:     files.only(influencesRun),
+		variables: checkVariables(blocks["variable"], found),
+		providers: checkLock(files, required, found),
+		instance:  checkResources(blocks, required, found),
+	}
+	checkOutputs(blocks["output"], found)
+	lookupCheck{files: files, metadata: meta, required: required, instance: loaded.instance, found: found}.check()
+	if meta != nil {
+		checkPaths(meta, loaded.variables[VariableProviderSpec])
+		loaded.name, loaded.spec = meta.Metadata.Name, meta.Spec
+	}
+	if err := found.err(loaded.name); err != nil {
+		return nil, err
+	}
+	loaded.digest = loaded.files.digest()
+	return loaded, nil
+}
+
+// LoadAll loads the module in every folder of fsys. The error joins those of all folders, each with the folder's name.
+func LoadAll(fsys fs.FS) ([]*Module, error) {
+	entries, err := fs.ReadDir(fsys, ".")
+	if err != nil {
+		return nil, fmt.Errorf("listing modules: %w", err)
+	}
+	var loaded []*Module
+	var failed []error
+	for _, entry := range entries {
+		if !entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		folder, err := fs.Sub(fsys, entry.Name())
+		if err != nil {
+			return nil, fmt.Errorf("opening module folder %s: %w", entry.Name(), err)
+		}
+		one, err := Load(folder)
+		if err == nil && one.Name() != entry.Name() {
+			err = &ContractError{Module: one.Name(), Breaches: []Breach{{
+				File: metadataFile, What: "metadata.name", Problem: fmt.Sprintf("is %q in the folder %s", one.Name(), entry.Name()), Mend: "use the folder's name",
+			}}}
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("loading module folder %s: %w", entry.Name(), err))
+			continue
+		}
+		loaded = append(loaded, one)
+	}
+	if len(failed) > 0 {
+		return nil, errors.Join(failed...)
+	}
+	return loaded, nil
+}
+
+// Name answers the module's name.
+func (m *Module) Name() string { return m.name }
+
+// Digest answers the sha256 over whatever of the module influences a run, in hex.
+func (m *Module) Digest() string { return m.digest }
+
+// Reference answers name@sha256:digest.
+func (m *Module) Reference() string { return m.name + "@sha256:" + m.digest }
+
+// Spec answers the spec of module.yaml with defaults filled in. The caller must not change what it points to.
+func (m *Module) Spec() v1alpha1.ModuleSpec { return m.spec }
+
+// Files answers whatever of the module influences a run: the HCL, the lock file, module.yaml, lookup/ and any file that the
+// HCL may read. It is held in memory, and is exactly what Digest covers.
+func (m *Module) Files() fs.FS { return m.files }
+
+// LookupFiles answers the paths in Files of the HCL that finds a lost instance, sorted; none when the module has no lookup.
+func (m *Module) LookupFiles() []string { return m.files.names(isLookupHCL) }
+
+// Variable answers one of the three variables.
+func (m *Module) Variable(name string) Variable { return m.variables[name] }
+
+// Providers answers what the lock file pins, sorted by source. The same provider may appear once for each engine's registry.
+func (m *Module) Providers() []Provider { return slices.Clone(m.providers) }
+
+// InstanceAddress answers the address of the resource that is the instance, for example "kubectl_manifest.this".
+func (m *Module) InstanceAddress() string { return m.instance }
+
+// Serves tells whether the module serves the providerSpec kind.
+func (m *Module) Serves(apiVersion, kind string) bool {
+	for _, served := range m.spec.ProviderSpecs {
+		if served.Kind == kind && slices.Contains(served.APIVersions, apiVersion) {
+			return true
+		}
+	}
+	return false
+}
+
+// influencesRun tells whether a file can make a difference to a run. Whatever is not known to make none does: HCL can read
+// any file beside it.
+func influencesRun(name string) bool {
+	folder, _, nested := strings.Cut(name, "/")
+	if nested {
+		return folder != "tests" && folder != "examples"
+	}
+	return path.Ext(name) != ".md"
+}
+
+func parseRoot(files snapshot, found *report) []*hclsyntax.Body {
+	var bodies []*hclsyntax.Body
+	for _, name := range files.names(isRootHCL) {
+		if body := parse(files[name], name, found); body != nil {
+			bodies = append(bodies, body)
+		}
+	}
+	return bodies
+}
+
+// checkLayout checks which files there are. Files that would change what the engine reads beside the .tf files are refused,
+// since the other rules look at the .tf files only.
+func checkLayout(files snapshot, found *report) {
+	for _, name := range []string{"README.md", "examples/machineset.yaml"} {
+		if _, exists := files[name]; !exists {
+			found.add(Breach{File: name, Problem: "is missing", Mend: "write one"})
+		}
+	}
+	tests := files.names(func(name string) bool { return path.Dir(name) == "tests" && strings.HasSuffix(name, ".tftest.hcl") })
+	if len(tests) == 0 {
+		found.add(Breach{File: "tests", Problem: "has no *.tftest.hcl", Mend: "write at least one test with mocked providers"})
+	}
+	for name := range files {
+		if folder := path.Dir(name); folder != "." && folder != lookupFolder {
+			continue
+		}
+		base := path.Base(name)
+		switch {
+		case strings.HasSuffix(base, ".tf.json"), strings.HasSuffix(base, ".tofu"), strings.HasSuffix(base, ".tofu.json"):
+			found.add(Breach{File: name, Problem: "is HCL that only some engines read, or not HCL's own syntax", Mend: "write a .tf file"})
+		case base == "override.tf", strings.HasSuffix(base, "_override.tf"):
+			found.add(Breach{File: name, Problem: "overrides what other files say", Mend: "change those files instead"})
+		case strings.HasSuffix(base, ".tfvars"), strings.HasSuffix(base, ".tfvars.json"):
+			found.add(Breach{File: name, Problem: "sets variables, which is the operator's part", Mend: "remove it"})
+		}
+	}
+}
+
+// checkPaths checks that the fields which module.yaml points at are strings of the providerSpec's type.
+func checkPaths(meta *metadata, providerSpec Variable) {
+	check := func(field, value string) {
+		constraint, exists := fieldType(providerSpec.Type, value)
+		if !exists || constraint.FriendlyName() != "string" {
+			meta.breach(field, fmt.Sprintf("is %q, which is no string field of var.provider_spec", value), "name the field, its parts joined by dots")
+		}
+	}
+	if meta.Spec.Credentials != nil {
+		check("spec.credentials.path", meta.Spec.Credentials.Path)
+	}
+	if meta.Spec.Capacity != nil {
+		check("spec.capacity.path", meta.Spec.Capacity.Path)
+	}
+	if meta.Spec.UserData != nil {
+		check("spec.userData.path", meta.Spec.UserData.Path)
+		return
+	}
+	// Left out, user data is had by the default path where the type has it.
+	if constraint, exists := fieldType(providerSpec.Type, v1alpha1.DefaultUserDataPath); exists && constraint.FriendlyName() == "string" {
+		meta.Spec.UserData = &v1alpha1.ModuleUserData{Path: v1alpha1.DefaultUserDataPath, Key: v1alpha1.DefaultUserDataKey}
+	}
+}
