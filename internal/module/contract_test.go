@@ -1,0 +1,307 @@
+package module
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLoadRefusesABreachOfTheContract(t *testing.T) {
+	tests := map[string]struct {
+		changes []change
+		want    string // the whole text of the only breach
+	}{
+		"module.yaml is missing": {
+			changes: []change{{file: "module.yaml"}},
+			want:    "module.yaml: is missing; write one; docs/contracts/module.md lists its fields",
+		},
+		"module.yaml has an unknown field": {
+			changes: []change{{"module.yaml", "    keys:", "    kees: []\n    keys:"}},
+			want:    `module.yaml:10: spec.credentials.kees is refused: unknown field "spec.credentials.kees"; remove it, or correct its spelling`,
+		},
+		"module.yaml has another version": {
+			changes: []change{{"module.yaml", "machine-iac.io/v1alpha1", "machine-iac.io/v2"}},
+			want:    `module.yaml:1: apiVersion is "machine-iac.io/v2"; write machine-iac.io/v1alpha1`,
+		},
+		"the module's name is no DNS label": {
+			changes: []change{{"module.yaml", "name: example", "name: Example_1"}},
+			want:    `module.yaml:4: metadata.name is "Example_1", which is not a DNS label; use lower-case letters, digits and dashes, 63 at most`,
+		},
+		"a served version has no group": {
+			changes: []change{{"module.yaml", "example.io/v1,", "v1,"}},
+			want:    `module.yaml:7: spec.providerSpecs[0].apiVersions[0] is "v1"; write it as group/version`,
+		},
+		"a variable of the engine is set": {
+			changes: []change{{"module.yaml", "EXAMPLE_QUIET", "TF_LOG"}},
+			want:    "module.yaml:18: spec.environment[0].name is TF_LOG, which steers the engine and is the operator's to set; use a variable that the provider reads",
+		},
+		"two keys feed one variable": {
+			changes: []change{{"module.yaml", "EXAMPLE_REGION", "EXAMPLE_TOKEN"}},
+			want:    "module.yaml:14: spec.credentials.keys[1].env sets EXAMPLE_TOKEN, which spec.credentials.keys[0].env sets too; keep one",
+		},
+		"the credentials path leads nowhere": {
+			changes: []change{{"module.yaml", "    keys:", "    path: secret.name\n    keys:"}},
+			want:    `module.yaml:10: spec.credentials.path is "secret.name", which is no string field of var.provider_spec; name the field, its parts joined by dots`,
+		},
+		"a pattern for absence matches everything": {
+			changes: []change{{"module.yaml", "'no such instance'", "'.*'"}},
+			want:    "module.yaml:22: spec.lookup.absent[0] matches every text, so every error would mean that there is no instance; match the words with which the provider says that the object does not exist",
+		},
+		"a capacity without memory": {
+			changes: []change{{"module.yaml", "memory: 4Gi", `memory: "0"`}},
+			want:    `module.yaml:28: spec.capacity.instanceTypes[0].memory is not positive; write the memory, for example "16Gi"`,
+		},
+		"a variable is missing": {
+			changes: []change{{"variables.tf", `variable "user_data" {`, `variable "userdata" {`}},
+			want: `variables.tf: variable "user_data" is missing; declare it` + "\n" +
+				`variables.tf:22: variable "userdata" is not part of the contract; remove it; what a user may set is a field of provider_spec`,
+		},
+		"the type of machine differs": {
+			changes: []change{{"variables.tf", "uid        = string", "uid        = number"}},
+			want:    `variables.tf:1: variable "machine" has another type than the contract's; write type = ` + machineTypeText,
+		},
+		"provider_spec holds any": {
+			changes: []change{{"variables.tf", "list(object({ gib = number }))", "list(any)"}},
+			want:    `variables.tf:12: variable "provider_spec" holds the type any, so that a providerSpec cannot be checked before a run; name the type`,
+		},
+		"provider_spec has a field of the object itself": {
+			changes: []change{{"variables.tf", "size              = string", "size              = string\n    kind = string"}},
+			want:    `variables.tf:12: variable "provider_spec" has the field kind, which belongs to the object itself; remove it`,
+		},
+		"user_data is not sensitive": {
+			changes: []change{{"variables.tf", "sensitive   = true", "sensitive   = false"}},
+			want:    `variables.tf:22: variable "user_data" is not sensitive; add sensitive = true`,
+		},
+		"a variable without type": {
+			changes: []change{{"variables.tf", "  type        = string\n", ""}},
+			want:    `variables.tf:22: variable "user_data" has no type; add type = ...`,
+		},
+		"a variable without description": {
+			changes: []change{{"variables.tf", `"The fields of the providerSpec."`, `" "`}},
+			want:    `variables.tf:12: variable "provider_spec" has no description; add description = "..." with a literal text`,
+		},
+		"an output is missing": {
+			changes: []change{{"outputs.tf", "", outputsText(requiredOutputs[1:]...)}},
+			want:    `outputs.tf: output "provider_id" is missing; declare it`,
+		},
+		"an output without description": {
+			changes: []change{{"outputs.tf", "  description = \"One of the seven.\"\n", ""}},
+			want:    `outputs.tf:1: output "provider_id" has no description; add description = "..." with a literal text`,
+		},
+		"an output is sensitive": {
+			changes: []change{{"outputs.tf", "  value       = \"\"\n", "  value       = \"\"\n  sensitive   = true\n"}},
+			want:    `outputs.tf:1: output "provider_id" is sensitive, but it is published on the Machine; remove sensitive`,
+		},
+		"a backend": {
+			changes: []change{{"terraform.tf", "  required_version", "  backend \"local\" {}\n  required_version"}},
+			want:    `terraform.tf:2: backend "local" is not allowed: the operator keeps the state; remove it`,
+		},
+		"a cloud block": {
+			changes: []change{{"terraform.tf", "  required_version", "  cloud {}\n  required_version"}},
+			want:    `terraform.tf:2: cloud is not allowed: the operator keeps the state; remove it`,
+		},
+		"a provisioner": {
+			changes: []change{{"main.tf", "  name =", "  provisioner \"local-exec\" {\n    command = \"id\"\n  }\n  name ="}},
+			want:    `main.tf:2: provisioner "local-exec" runs programs beside the provider; remove it; what runs on the instance is user data`,
+		},
+		"an external data source": {
+			changes: []change{
+				{"main.tf", "resource \"terraform_data\"", "data \"external\" \"shell\" {\n  program = [\"id\"]\n}\n\nresource \"terraform_data\""},
+				{"terraform.tf", "    example = {", "    external = { source = \"hashicorp/external\", version = \"2.3.5\" }\n    example = {"},
+				{".terraform.lock.hcl", "provider", "provider \"registry.opentofu.org/hashicorp/external\" {\n  version = \"2.3.5\"\n}\nprovider"},
+			},
+			want: `main.tf:6: data "external" "shell" runs a program; use a provider's data source`,
+		},
+		"a module call": {
+			changes: []change{{"more.tf", "", "module \"vpc\" {\n  source = \"git::https://example.com/vpc.git\"\n}\n"}},
+			want:    `more.tf:1: module "vpc" calls another module, which no lock file pins; put its resources into this folder`,
+		},
+		"an import outside of lookup": {
+			changes: []change{{"more.tf", "", "import {\n  to = example_instance.this\n  id = \"x\"\n}\n"}},
+			want:    `more.tf:1: import would import at every run; move it to lookup/, which is used only when a create may have been lost`,
+		},
+		"a provider that is not required": {
+			changes: []change{{"main.tf", "\"terraform_data\" \"note\"", "\"null_resource\" \"note\""}},
+			want:    `main.tf:6: resource "null_resource" "note" uses the provider "null", which terraform.tf does not require; add it to required_providers and to the lock file`,
+		},
+		"no instance": {
+			changes: []change{{"main.tf", "\"this\"", "\"that\""}, {file: "lookup/import.tf"}, {"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""}},
+			want:    `main.tf: has no resource called "this"; give that name to the resource that is the instance`,
+		},
+		"an instance that is counted": {
+			changes: []change{{"main.tf", "  name =", "  count = 2\n  name ="}},
+			want:    `main.tf:2: resource "example_instance" "this" is the instance, but has count; remove it: one Machine is one instance`,
+		},
+		"an instance that cannot be destroyed": {
+			changes: []change{{"main.tf", "  name =", "  lifecycle {\n    prevent_destroy = true\n  }\n  name ="}},
+			want:    `main.tf:3: resource "example_instance" "this" sets prevent_destroy, so that its Machine could not be deleted; remove it`,
+		},
+		"the lock file is missing": {
+			changes: []change{{file: ".terraform.lock.hcl"}},
+			want:    ".terraform.lock.hcl: is missing; write one that pins every required provider",
+		},
+		"a provider is not pinned": {
+			changes: []change{{".terraform.lock.hcl", "", "# empty\n"}},
+			want: `terraform.tf:4: required_providers.example is not pinned: .terraform.lock.hcl has no provider ` +
+				`"registry.opentofu.org/acme/example"; add it to the lock file`,
+		},
+		"a provider is pinned outside of its constraint": {
+			changes: []change{{".terraform.lock.hcl", `version     = "1.2.3"`, `version     = "1.2.4"`}},
+			want: "terraform.tf:4: required_providers.example asks for 1.2.3, but .terraform.lock.hcl pins 1.2.4 of registry.opentofu.org/acme/example; " +
+				"bring the two together",
+		},
+		"a provider is pinned that nobody requires": {
+			changes: []change{{".terraform.lock.hcl", "provider", "provider \"registry.opentofu.org/acme/other\" {\n  version = \"1.0.0\"\n}\nprovider"}},
+			want:    `.terraform.lock.hcl:1: provider "registry.opentofu.org/acme/other" is pinned but not required; remove it, or require it in terraform.tf`,
+		},
+		"a version that is a path": {
+			changes: []change{{".terraform.lock.hcl", `version     = "1.2.3"`, `version     = "../../1.2.3"`}},
+			want:    `.terraform.lock.hcl:1: provider "registry.opentofu.org/acme/example" pins the version "../../1.2.3"; write an exact one, for example version = "1.19.0"`,
+		},
+		"no README": {
+			changes: []change{{file: "README.md"}},
+			want:    "README.md: is missing; write one",
+		},
+		"no example": {
+			changes: []change{{file: "examples/machineset.yaml"}},
+			want:    "examples/machineset.yaml: is missing; write one",
+		},
+		"no test": {
+			changes: []change{{file: "tests/module.tftest.hcl"}},
+			want:    "tests: has no *.tftest.hcl; write at least one test with mocked providers",
+		},
+		"JSON that the checks do not read": {
+			changes: []change{{"main.tf.json", "", "{}"}},
+			want:    "main.tf.json: is HCL that only some engines read, or not HCL's own syntax; write a .tf file",
+		},
+		"a file that only OpenTofu reads": {
+			changes: []change{{"main.tofu", "", "# hides main.tf\n"}},
+			want:    "main.tofu: is HCL that only some engines read, or not HCL's own syntax; write a .tf file",
+		},
+		"an override": {
+			changes: []change{{"x_override.tf", "", "# nothing\n"}},
+			want:    "x_override.tf: overrides what other files say; change those files instead",
+		},
+		"values for variables": {
+			changes: []change{{"x.auto.tfvars", "", "user_data = \"\"\n"}},
+			want:    "x.auto.tfvars: sets variables, which is the operator's part; remove it",
+		},
+		"a lookup that module.yaml does not declare": {
+			changes: []change{{"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""}},
+			want:    "lookup/import.tf: is there, but module.yaml has no spec.lookup; add spec.lookup: {}",
+		},
+		"a declared lookup without files": {
+			changes: []change{{file: "lookup/import.tf"}},
+			want:    "module.yaml:20: spec.lookup is set, but lookup/ has no .tf file; add lookup/import.tf, or remove spec.lookup",
+		},
+		"a lookup by what the user may have changed": {
+			changes: []change{{"lookup/import.tf", "var.machine.name", "var.provider_spec.size"}},
+			want:    `lookup/import.tf:3: import refers to var in id; make ids from var.machine, or from data sources and locals`,
+		},
+		"a lookup that imports something else": {
+			changes: []change{{"lookup/import.tf", "example_instance.this", "terraform_data.note"}},
+			want:    "lookup/import.tf: imports nothing to example_instance.this; add import { to = example_instance.this, id = ... }",
+		},
+		"a lookup that makes things": {
+			changes: []change{{"lookup/import.tf", "import {", "resource \"example_instance\" \"more\" {}\nimport {"}},
+			want:    `lookup/import.tf:1: resource "example_instance" "more" does not belong into a lookup; keep to import, data and locals`,
+		},
+		"a lookup that only warns": {
+			changes: []change{{"lookup/import.tf", "import {", "check \"one\" {}\nimport {"}},
+			want:    `lookup/import.tf:1: check "one" only warns, and the import goes on; write a postcondition in the data source`,
+		},
+		"a lookup file that hides a file of the module": {
+			changes: []change{{"import.tf", "", "# nothing\n"}},
+			want:    "lookup/import.tf: has the name of a file of the module, beside which it is linked; rename it",
+		},
+		"an unknown block": {
+			changes: []change{{"more.tf", "", "launch \"missiles\" {}\n"}},
+			want:    `more.tf:1: launch "missiles" is not a block that a provider module may have; remove it`,
+		},
+		"brackets without end": {
+			changes: []change{{"more.tf", "", "locals {\n  a = " + strings.Repeat("[", 200) + "\n}\n"}},
+			want:    "more.tf:2: nests more than 100 brackets; write it simpler",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := Load(asFS(changed(t, tc.changes...)))
+			var broken *ContractError
+			if !errors.As(err, &broken) {
+				t.Fatalf("want a ContractError, got %v", err)
+			}
+			lines := make([]string, 0, len(broken.Breaches))
+			for _, breach := range broken.Breaches {
+				lines = append(lines, breach.String())
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(lines, "\n")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLoadListsEveryBreachAtOnce(t *testing.T) {
+	_, err := Load(asFS(changed(t,
+		change{"main.tf", "  name =", "  provisioner \"file\" {}\n  name ="},
+		change{"variables.tf", "sensitive   = true", "sensitive   = maybe"},
+		change{"terraform.tf", "  required_version", "  backend \"local\" {}\n  required_version"},
+		change{file: "README.md"},
+	)))
+	want := `module "example" breaks the contract of provider modules:
+  README.md: is missing; write one
+  main.tf:2: provisioner "file" runs programs beside the provider; remove it; what runs on the instance is user data
+  terraform.tf:2: backend "local" is not allowed: the operator keeps the state; remove it
+  variables.tf:22: variable "user_data" has a sensitive argument that is not true or false; write sensitive = true
+  variables.tf:22: variable "user_data" is not sensitive; add sensitive = true`
+	if err == nil {
+		t.Fatal("want an error")
+	}
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestLoadSurvivesWhatCannotBeParsed(t *testing.T) {
+	tests := map[string]string{
+		"a broken block":             "resource \"a\" {",
+		"an unclosed string":         "locals { a = \"${ }",
+		"a wall of exclamation":      "locals {\n a = " + strings.Repeat("!", maxFileBytes-100) + "true\n}\n",
+		"a wall of minus":            "locals {\n a = " + strings.Repeat("-", maxFileBytes-100) + "1\n}\n",
+		"a chain of conditionals":    "locals {\n a = " + strings.Repeat("a?b:", maxFileBytes/4-100) + "1\n}\n",
+		"nothing but null bytes":     strings.Repeat("\x00", 100),
+		"a type that calls itself":   "variable \"machine\" {\n type = object({ a = optional(optional(string)) })\n}\n",
+		"a type that is a function":  "variable \"machine\" {\n type = merge({}, {})\n}\n",
+		"a default of another type":  "variable \"machine\" {\n type = object({ a = optional(list(string), {}) })\n}\n",
+		"a requirement that is null": "terraform {\n required_providers {\n  x = null\n  y = { source = null, version = 1 }\n }\n}\n",
+		"labels that are missing":    "resource {}\nvariable {}\noutput {}\nprovider {}\n",
+	}
+	for name, text := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := Load(asFS(changed(t, change{"more.tf", "", text})))
+			if err == nil {
+				t.Error("want an error")
+			}
+		})
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	valid := validFiles()
+	for _, name := range []string{"main.tf", "variables.tf", "terraform.tf", ".terraform.lock.hcl", "lookup/import.tf", "module.yaml"} {
+		f.Add(name, valid[name])
+	}
+	f.Add("variables.tf", `variable "machine" { type = object({ a = optional(map(set(string)), { b = [null] }) }) }`)
+	f.Fuzz(func(t *testing.T, name, content string) {
+		if _, replaces := valid[name]; !replaces {
+			name = "more.tf"
+		}
+		_, err := Load(asFS(changed(t, change{name, "", content + "\n"})))
+		var broken *ContractError
+		if errors.As(err, &broken) && len(broken.Breaches) == 0 {
+			t.Error("a ContractError names at least one breach")
+		}
+	})
+}
