@@ -3,7 +3,7 @@ package machine
 import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/notice"
+	"github.com/machine-iac/machine-iac-operator/internal/notice"
 )
 
 // failedValidate says that the Machine cannot be served as it is.

@@ -1,0 +1,200 @@
+// Package fake is an actuator whose instances live in memory. It records every call and answers what a test tells it to.
+package fake
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+)
+
+// Verb names a verb of the actuator.
+type Verb string
+
+// The verbs.
+const (
+	Create Verb = "Create"
+	Update Verb = "Update"
+	Delete Verb = "Delete"
+	Exists Verb = "Exists"
+)
+
+// Call is one recorded call.
+type Call struct {
+	Verb    Verb
+	Machine types.NamespacedName
+}
+
+// Actuator is the fake. Its zero value is ready and creates and deletes at the first call.
+type Actuator struct {
+	// Steps is how many calls of Create or Delete answer "in progress" before one is done.
+	Steps int
+
+	mu        sync.Mutex
+	instances map[types.UID]string
+	progress  map[types.UID]int
+	failures  map[Verb][]error
+	calls     []Call
+}
+
+var _ actuators.Actuator = &Actuator{}
+
+// Fail makes the next call of a verb answer err; further calls of Fail queue up behind.
+func (a *Actuator) Fail(verb Verb, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.failures == nil {
+		a.failures = map[Verb][]error{}
+	}
+	a.failures[verb] = append(a.failures[verb], err)
+}
+
+// Calls answers the calls so far; with verbs given, only theirs.
+func (a *Actuator) Calls(verbs ...Verb) []Call {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	wanted := map[Verb]bool{}
+	for _, verb := range verbs {
+		wanted[verb] = true
+	}
+	var calls []Call
+	for _, call := range a.calls {
+		if len(wanted) == 0 || wanted[call.Verb] {
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
+
+// Instances answers the names of the Machines that have an instance.
+func (a *Actuator) Instances() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	names := make([]string, 0, len(a.instances))
+	for _, name := range a.instances {
+		names = append(names, name)
+	}
+	return names
+}
+
+// Vanish removes a Machine's instance behind the actuator's back.
+func (a *Actuator) Vanish(uid types.UID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.instances, uid)
+}
+
+// Create implements actuators.Actuator.
+func (a *Actuator) Create(_ context.Context, machine *machinev1beta1.Machine) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.record(Create, machine); err != nil {
+		return err
+	}
+	if err := decode(machine); err != nil {
+		return err
+	}
+	if _, made := a.instances[machine.UID]; !made && !a.step(machine.UID) {
+		return actuators.InProgress(time.Millisecond, "the instance is being made")
+	}
+	if a.instances == nil {
+		a.instances = map[types.UID]string{}
+	}
+	a.instances[machine.UID] = machine.Name
+	publish(machine)
+	return nil
+}
+
+// Update implements actuators.Actuator.
+func (a *Actuator) Update(_ context.Context, machine *machinev1beta1.Machine) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.record(Update, machine); err != nil {
+		return err
+	}
+	if _, made := a.instances[machine.UID]; !made {
+		return actuators.UpdateFailed("the instance of Machine %s does not exist", machine.Name)
+	}
+	publish(machine)
+	return nil
+}
+
+// Delete implements actuators.Actuator.
+func (a *Actuator) Delete(_ context.Context, machine *machinev1beta1.Machine) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.record(Delete, machine); err != nil {
+		return err
+	}
+	if _, made := a.instances[machine.UID]; made && !a.step(machine.UID) {
+		return actuators.InProgress(time.Millisecond, "the instance is being removed")
+	}
+	delete(a.instances, machine.UID)
+	return nil
+}
+
+// Exists implements actuators.Actuator.
+func (a *Actuator) Exists(_ context.Context, machine *machinev1beta1.Machine) (bool, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.record(Exists, machine); err != nil {
+		return false, err
+	}
+	_, made := a.instances[machine.UID]
+	return made, nil
+}
+
+// record notes the call and answers the error that a test has laid ready for it.
+func (a *Actuator) record(verb Verb, machine *machinev1beta1.Machine) error {
+	a.calls = append(a.calls, Call{Verb: verb, Machine: types.NamespacedName{Namespace: machine.Namespace, Name: machine.Name}})
+	waiting := a.failures[verb]
+	if len(waiting) == 0 {
+		return nil
+	}
+	a.failures[verb] = waiting[1:]
+	return waiting[0]
+}
+
+// step counts one step of a Machine's operation and reports whether it was the last.
+func (a *Actuator) step(uid types.UID) bool {
+	if a.progress == nil {
+		a.progress = map[types.UID]int{}
+	}
+	if a.progress[uid]++; a.progress[uid] <= a.Steps {
+		return false
+	}
+	delete(a.progress, uid)
+	return true
+}
+
+func decode(machine *machinev1beta1.Machine) error {
+	if machine.Spec.ProviderSpec.Value == nil {
+		return actuators.InvalidConfiguration("spec.providerSpec.value: it is missing; describe the instance to make")
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(machine.Spec.ProviderSpec.Value.Raw, &fields); err != nil {
+		return actuators.InvalidConfiguration("spec.providerSpec.value: it is no JSON object: %v", err)
+	}
+	if _, text := fields["cpu"].(string); text {
+		return actuators.InvalidConfiguration("spec.providerSpec.value.cpu: a number is required")
+	}
+	return nil
+}
+
+func publish(machine *machinev1beta1.Machine) {
+	id := fmt.Sprintf("fake://%s", machine.UID)
+	machine.Spec.ProviderID = &id
+	metav1.SetMetaDataLabel(&machine.ObjectMeta, "machine.openshift.io/instance-type", "small")
+	metav1.SetMetaDataLabel(&machine.ObjectMeta, "machine.openshift.io/region", "region-1")
+	metav1.SetMetaDataLabel(&machine.ObjectMeta, "machine.openshift.io/zone", "zone-1")
+	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, "machine.openshift.io/instance-state", "running")
+	machine.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalDNS, Address: machine.Name}}
+}
