@@ -1,0 +1,89 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	// ErrNotFound says that there is no state, or no such version of it, under the key.
+	ErrNotFound = errors.New("state not found")
+	// ErrFenced says that the session lost its lock or that somebody else wrote the state. The session wrote nothing and
+	// never will again.
+	ErrFenced = errors.New("state session is fenced off: another writer has the state")
+	// ErrClosed says that the session was released or its state deleted.
+	ErrClosed = errors.New("state session is closed")
+)
+
+// LockedError says that somebody else holds the lock.
+type LockedError struct {
+	// Key of the state.
+	Key Key
+	// Lock that is held.
+	Lock Lock
+}
+
+func (e *LockedError) Error() string { return fmt.Sprintf("state %s is locked: %s", e.Key, e.Lock) }
+
+// Reason says why a state was refused.
+type Reason string
+
+const (
+	// ReasonCorrupt is a body that is not a state of version 4 with serial and lineage.
+	ReasonCorrupt Reason = "Corrupt"
+	// ReasonLineage is a state of another lineage than the stored one: it describes other infrastructure.
+	ReasonLineage Reason = "Lineage"
+	// ReasonSerial is a state older than the stored one, or of the same serial with other content.
+	ReasonSerial Reason = "Serial"
+)
+
+// RefusedError says that a state was not stored because of what it is. Nothing was changed; a retry cannot help.
+type RefusedError struct {
+	// Reason is for code.
+	Reason Reason
+	// Detail is for people, and holds nothing of the state's content.
+	Detail string
+}
+
+func (e *RefusedError) Error() string { return "refusing the state: " + e.Detail }
+
+// CorruptError says that what is stored cannot be read back.
+type CorruptError struct {
+	// Key of the state.
+	Key Key
+	// Detail says what is wrong.
+	Detail string
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("state %s cannot be read: %s; an earlier version can be had with Store.Version", e.Key, e.Detail)
+}
+
+// ResourcesRemainError says that a state cannot be deleted because it still lists managed resources.
+type ResourcesRemainError struct {
+	// Key of the state.
+	Key Key
+	// Addresses of the resources.
+	Addresses []string
+}
+
+func (e *ResourcesRemainError) Error() string {
+	return fmt.Sprintf("refusing to delete state %s: it still lists %s; destroy them first", e.Key, strings.Join(e.Addresses, ", "))
+}
+
+// UnavailableError says that the API server gave no answer in the time there was. A write may or may not have happened;
+// the session finds out at its next call. A retry helps.
+type UnavailableError struct {
+	// Doing is what was tried.
+	Doing string
+	// Err is the last answer.
+	Err error
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("%s: the API server is not available: %v", e.Doing, e.Err)
+}
+
+// Unwrap returns the last answer.
+func (e *UnavailableError) Unwrap() error { return e.Err }
