@@ -1,0 +1,178 @@
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+const stateVersion = 4
+
+// Modes of a resource.
+const (
+	// ModeManaged is a resource that the engine made and must destroy.
+	ModeManaged = "managed"
+	// ModeData is a data source: nothing to destroy.
+	ModeData = "data"
+)
+
+// State is what this project reads of an engine's state.
+type State struct {
+	// Serial grows by one with each change.
+	Serial uint64
+	// Lineage is the same for all states of one Machine.
+	Lineage string
+	// EngineVersion is the version of the engine that wrote the state.
+	EngineVersion string
+	// Outputs of the root module, by name.
+	Outputs map[string]Output
+	// Resources in the engine's order.
+	Resources []Resource
+}
+
+// Output is one output of the root module.
+type Output struct {
+	// Value as JSON.
+	Value json.RawMessage `json:"value"`
+	// Type as the engine writes types in JSON.
+	Type json.RawMessage `json:"type"`
+	// Sensitive says that the value must not be shown.
+	Sensitive bool `json:"sensitive"`
+}
+
+// String returns the value, unless it is sensitive.
+func (o Output) String() string {
+	if o.Sensitive {
+		return "(sensitive)"
+	}
+	return string(o.Value)
+}
+
+// Resource is one resource of the state with all its instances.
+type Resource struct {
+	// Module is the address of the module instance, empty for the root.
+	Module string
+	// Mode is ModeManaged or ModeData.
+	Mode string
+	// Type of the resource.
+	Type string
+	// Name of the resource.
+	Name string
+	// Provider as the engine writes it.
+	Provider string
+	// Instances that exist, deposed ones included.
+	Instances int
+	// Tainted instances, which the engine would replace.
+	Tainted int
+	// Deposed instances, which the engine would destroy.
+	Deposed int
+}
+
+// Address returns the resource's address as engines print it.
+func (r Resource) Address() string {
+	address := r.Type + "." + r.Name
+	if r.Mode == ModeData {
+		address = "data." + address
+	}
+	if r.Module != "" {
+		address = r.Module + "." + address
+	}
+	return address
+}
+
+// Managed returns the resources that exist and that only a destroy may end.
+func (s *State) Managed() []Resource {
+	var managed []Resource
+	for _, resource := range s.Resources {
+		if resource.Mode != ModeData && resource.Instances > 0 {
+			managed = append(managed, resource)
+		}
+	}
+	return managed
+}
+
+type stateFile struct {
+	Version       *int               `json:"version"`
+	EngineVersion string             `json:"terraform_version"`
+	Serial        *uint64            `json:"serial"`
+	Lineage       string             `json:"lineage"`
+	Outputs       map[string]Output  `json:"outputs"`
+	Resources     []stateFileElement `json:"resources"`
+}
+
+type stateFileElement struct {
+	Module    string `json:"module"`
+	Mode      string `json:"mode"`
+	Type      string `json:"type"`
+	Name      string `json:"name"`
+	Provider  string `json:"provider"`
+	Instances []struct {
+		Status  string `json:"status"`
+		Deposed string `json:"deposed"`
+	} `json:"instances"`
+}
+
+// ParseState reads a state of version 4. What is not one gives a *RefusedError with ReasonCorrupt.
+func ParseState(raw []byte) (*State, error) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil, corruptBody("it is empty")
+	}
+	var file stateFile
+	if err := json.Unmarshal(raw, &file); err != nil {
+		return nil, corruptBody(describeJSON(err))
+	}
+	switch {
+	case file.Version == nil:
+		return nil, corruptBody("it has no version; encrypted states are not supported")
+	case *file.Version != stateVersion:
+		return nil, corruptBody(fmt.Sprintf("it has version %d, not %d", *file.Version, stateVersion))
+	case file.Serial == nil:
+		return nil, corruptBody("it has no serial")
+	case file.Lineage == "":
+		return nil, corruptBody("it has no lineage")
+	}
+	parsed := &State{
+		Serial:        *file.Serial,
+		Lineage:       file.Lineage,
+		EngineVersion: file.EngineVersion,
+		Outputs:       file.Outputs,
+	}
+	for i, element := range file.Resources {
+		if element.Type == "" || element.Name == "" || (element.Mode != ModeManaged && element.Mode != ModeData) {
+			return nil, corruptBody(fmt.Sprintf("resource %d has no type, no name or an unknown mode", i))
+		}
+		parsed.Resources = append(parsed.Resources, element.resource())
+	}
+	return parsed, nil
+}
+
+func (e stateFileElement) resource() Resource {
+	resource := Resource{
+		Module: e.Module, Mode: e.Mode, Type: e.Type, Name: e.Name, Provider: e.Provider, Instances: len(e.Instances),
+	}
+	for _, instance := range e.Instances {
+		if instance.Status == "tainted" {
+			resource.Tainted++
+		}
+		if instance.Deposed != "" {
+			resource.Deposed++
+		}
+	}
+	return resource
+}
+
+func corruptBody(why string) error {
+	return &RefusedError{Reason: ReasonCorrupt, Detail: "the body is no state of version 4: " + why}
+}
+
+// describeJSON says where the JSON breaks without quoting it: states hold secrets.
+func describeJSON(err error) string {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Sprintf("invalid JSON at byte %d", syntax.Offset)
+	}
+	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Sprintf("field %q has the wrong type at byte %d", mistyped.Field, mistyped.Offset)
+	}
+	return "invalid JSON"
+}
