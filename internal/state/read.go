@@ -1,0 +1,267 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// readAttempts is how often a read starts anew because a writer was faster.
+	readAttempts = 5
+	// maxParts bounds the search for parts that another program wrote.
+	maxParts = maxUnpacked / defaultChunkBytes
+)
+
+// view is a head and the state that it commits.
+type view struct {
+	head   *corev1.Secret
+	record record
+	raw    []byte
+	packed []byte
+}
+
+// read returns a complete state, or an error: never one of mixed versions. A head that changes meanwhile is read again.
+func (s *Store) read(ctx context.Context, key Key) (*view, error) {
+	var last string
+	for attempt := 1; ; attempt++ {
+		head, err := s.head(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		seen, err := s.resolve(ctx, key, head)
+		corrupt, ok := errors.AsType[*CorruptError](err)
+		if !ok {
+			return seen, err
+		}
+		if head.ResourceVersion == last || attempt == readAttempts {
+			return nil, corrupt
+		}
+		last = head.ResourceVersion
+	}
+}
+
+// resolve finds the state that a head commits.
+func (s *Store) resolve(ctx context.Context, key Key, head *corev1.Secret) (*view, error) {
+	known, err := decodeRecord(head.Annotations)
+	if err != nil {
+		return nil, &CorruptError{Key: key, Detail: err.Error()}
+	}
+	seen := &view{head: head, record: known}
+	first, stored := head.Data[dataState]
+	switch {
+	case !stored && known.Current == nil:
+		return seen, nil
+	case known.Current == nil || known.Current.Parts > 0 || stored && !known.Current.begins(first):
+		return s.adopt(ctx, key, seen)
+	}
+	seen.packed, err = s.payload(ctx, key, head, *known.Current, dataState)
+	if err != nil {
+		return nil, err
+	}
+	if seen.raw, err = unpack(seen.packed); err != nil {
+		return nil, &CorruptError{Key: key, Detail: err.Error()}
+	}
+	return seen, nil
+}
+
+// begins tells whether the bytes in the head are those that were committed with the entry.
+func (e *entry) begins(first []byte) bool {
+	if e.Blob == nil {
+		return checksum(first) == e.SHA256
+	}
+	return checksum(first) == e.HeadSHA256
+}
+
+// payload reads the packed bytes of an entry from its copy, from the head's data or, should the copy be gone, from the
+// parts.
+func (s *Store) payload(ctx context.Context, key Key, head *corev1.Secret, e entry, dataKey string) ([]byte, error) {
+	if e.Blob == nil {
+		if payload := head.Data[dataKey]; checksum(payload) == e.SHA256 {
+			return payload, nil
+		}
+		return nil, &CorruptError{Key: key, Detail: fmt.Sprintf("the checksum of its data %q is wrong", dataKey)}
+	}
+	names := make([]string, e.Blob.Chunks)
+	for i := range names {
+		names[i] = e.Blob.chunk(i)
+	}
+	payload, err := s.join(ctx, key, nil, names)
+	if err == nil && checksum(payload) == e.SHA256 {
+		return payload, nil
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	if dataKey != dataState {
+		return nil, &CorruptError{Key: key, Detail: "its copy " + e.Blob.Name + " is damaged or gone"}
+	}
+	for i := range names {
+		names[i] = key.part(i)
+	}
+	payload, err = s.join(ctx, key, head.Data[dataState], names[1:])
+	if err == nil && checksum(payload) == e.SHA256 {
+		return payload, nil
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	return nil, &CorruptError{Key: key, Detail: "both its parts and its copy " + e.Blob.Name + " are damaged or gone"}
+}
+
+// join puts the contents of Secrets behind first.
+func (s *Store) join(ctx context.Context, key Key, first []byte, names []string) ([]byte, error) {
+	payload := bytes.Clone(first)
+	for _, name := range names {
+		secret, err := s.secret(ctx, types.NamespacedName{Namespace: key.Namespace, Name: name})
+		if err != nil {
+			return nil, err
+		}
+		payload = append(payload, secret.Data[dataState]...)
+	}
+	return payload, nil
+}
+
+// adopt reads a state that this store did not write: one that a person brought in with Terraform's or OpenTofu's own
+// backend. The compression's checksum tells whether its parts belong together.
+func (s *Store) adopt(ctx context.Context, key Key, seen *view) (*view, error) {
+	payload := seen.head.Data[dataState]
+	parts := 0
+	raw, err := unpack(payload)
+	if err != nil { // a first part is no whole
+		if payload, parts, err = s.foreignParts(ctx, key, payload); err != nil {
+			return nil, err
+		}
+		raw, err = unpack(payload)
+	}
+	if err != nil {
+		return nil, &CorruptError{Key: key, Detail: err.Error()}
+	}
+	parsed, err := ParseState(raw)
+	if err != nil {
+		return nil, &CorruptError{Key: key, Detail: err.Error()}
+	}
+	current := newEntry(incoming{state: parsed, raw: raw, packed: payload, at: s.options.Clock.Now()})
+	current.Parts = parts
+	seen.raw, seen.packed = raw, payload
+	seen.record = seen.record.adopted(current)
+	return seen, nil
+}
+
+// foreignParts puts all parts there are behind first.
+func (s *Store) foreignParts(ctx context.Context, key Key, first []byte) (payload []byte, parts int, err error) {
+	payload = bytes.Clone(first)
+	for parts < maxParts {
+		secret, err := s.secret(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.part(parts + 1)})
+		if errors.Is(err, ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		payload = append(payload, secret.Data[dataState]...)
+		parts++
+	}
+	return payload, parts, nil
+}
+
+// adopted is the record of a foreign state. What was current before remains as a version where it has a copy.
+func (r record) adopted(current entry) record {
+	if r.Current != nil && r.Current.Blob != nil {
+		last := *r.Current
+		last.HeadSHA256 = ""
+		r.Versions = append([]entry{last}, r.Versions...)
+	}
+	r.Current = &current
+	r.Parts = max(r.Parts, current.Parts)
+	r.Untidy = r.Parts > current.Parts
+	return r
+}
+
+func (s *Store) readVersion(ctx context.Context, key Key, serial uint64) ([]byte, error) {
+	seen, err := s.read(ctx, key)
+	if err != nil {
+		if _, corrupt := errors.AsType[*CorruptError](err); !corrupt {
+			return nil, err
+		}
+		// A damaged state is when the versions before it are needed.
+		if seen, err = s.headOnly(ctx, key); err != nil {
+			return nil, err
+		}
+	}
+	if seen.raw != nil && seen.record.Current.Serial == serial {
+		return seen.raw, nil
+	}
+	for _, e := range seen.record.Versions {
+		if e.Serial != serial {
+			continue
+		}
+		payload, err := s.payload(ctx, key, seen.head, e, e.Key)
+		if err != nil {
+			return nil, err
+		}
+		return unpack(payload)
+	}
+	return nil, ErrNotFound
+}
+
+func (s *Store) headOnly(ctx context.Context, key Key) (*view, error) {
+	head, err := s.head(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	known, err := decodeRecord(head.Annotations)
+	return &view{head: head, record: known}, err
+}
+
+func (v *view) snapshot(key Key) (*Snapshot, error) {
+	lock, err := decodeLock(v.head.Annotations)
+	if err != nil {
+		return nil, &CorruptError{Key: key, Detail: err.Error()}
+	}
+	snapshot := &Snapshot{
+		Key:             key,
+		Raw:             v.raw,
+		Meta:            metaOf(v.head.Annotations),
+		Lock:            lock,
+		Labels:          v.head.Labels,
+		Created:         v.head.CreationTimestamp.Time,
+		ResourceVersion: v.head.ResourceVersion,
+	}
+	if v.raw != nil {
+		snapshot.Serial, snapshot.Lineage = v.record.Current.Serial, v.record.Current.Lineage
+	}
+	return snapshot, nil
+}
+
+func metaOf(annotations map[string]string) map[string]string {
+	meta := map[string]string{}
+	for key, value := range annotations {
+		if name, ok := strings.CutPrefix(key, Prefix); ok && !reserved(name) {
+			meta[name] = value
+		}
+	}
+	return meta
+}
+
+// reserved tells whether a meta key is the store's own.
+func reserved(name string) bool {
+	switch Prefix + name {
+	case annotationLock, annotationRecord, annotationSerial:
+		return true
+	}
+	return false
+}
+
+func notFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return ErrNotFound
+	}
+	return err
+}

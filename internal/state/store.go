@@ -1,0 +1,258 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	defaultVersions    = 3
+	defaultChunkBytes  = 960 << 10
+	defaultInlineBytes = 256 << 10
+	defaultPatience    = 2 * time.Minute
+	listPage           = 500
+)
+
+// Options of a Store; the zero value is a good one.
+type Options struct {
+	// Clock for time stamps and waits; the system's when nil.
+	Clock clock.Clock
+	// Versions is how many versions are kept besides the current one. 3 when zero, none when negative.
+	Versions int
+	// ChunkBytes is the most bytes of a compressed state in one Secret. 960 KiB when zero, 1 MiB at most.
+	ChunkBytes int
+	// InlineBytes is the most bytes that a head may have together with earlier versions; versions beyond it go into
+	// Secrets of their own. 256 KiB when zero, none of them in the head when negative.
+	InlineBytes int
+	// Patience is how long a call whose context has no deadline retries an API server that does not answer; 2 minutes
+	// when zero.
+	Patience time.Duration
+	// Logger gets what no caller sees; nothing when unset.
+	Logger logr.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Versions == 0 {
+		o.Versions = defaultVersions
+	}
+	if o.ChunkBytes <= 0 {
+		o.ChunkBytes = defaultChunkBytes
+	}
+	o.ChunkBytes = min(o.ChunkBytes, secretLimit)
+	if o.InlineBytes == 0 {
+		o.InlineBytes = defaultInlineBytes
+	}
+	o.InlineBytes = min(o.InlineBytes, o.ChunkBytes)
+	if o.Patience <= 0 {
+		o.Patience = defaultPatience
+	}
+	if o.Logger.GetSink() == nil {
+		o.Logger = logr.Discard()
+	}
+	return o
+}
+
+func (o Options) layout() layout {
+	return layout{versions: max(o.Versions, 0), chunk: o.ChunkBytes, inline: o.InlineBytes}
+}
+
+// Store reads states from Secrets and opens sessions that write them. It is safe for concurrent use.
+type Store struct {
+	client  client.Client
+	options Options
+}
+
+// New returns a Store. The client must read the API server itself: with a cached one, a state could be decided upon that
+// is no longer true.
+func New(live client.Client, options Options) *Store {
+	return &Store{client: live, options: options.withDefaults()}
+}
+
+// Snapshot is a state as it was at one moment. Its maps and bytes are shared: read them, never change them.
+type Snapshot struct {
+	// Key of the state.
+	Key Key
+	// Raw is the state as JSON, nil before the first was stored.
+	Raw []byte
+	// Serial of the state, 0 before the first.
+	Serial uint64
+	// Lineage of the state, empty before the first.
+	Lineage string
+	// Meta are the head's annotations under Prefix, keyed without it; those of the store itself are left out.
+	Meta map[string]string
+	// Lock that is held, nil when free.
+	Lock *Lock
+	// Labels of the head.
+	Labels map[string]string
+	// Created is when the head was made.
+	Created time.Time
+	// ResourceVersion of the head.
+	ResourceVersion string
+}
+
+// State parses Raw. Before the first state was stored it returns an empty one.
+func (s *Snapshot) State() (*State, error) {
+	if s.Raw == nil {
+		return &State{}, nil
+	}
+	return ParseState(s.Raw)
+}
+
+// Head is what a state's head tells without the state itself.
+type Head struct {
+	// Key of the state.
+	Key Key
+	// Stored says that there is a state; the head alone is made when a run begins.
+	Stored bool
+	// Serial of the state.
+	Serial uint64
+	// Managed counts the managed resources of the state.
+	Managed int
+	// Meta as in Snapshot.
+	Meta map[string]string
+	// Lock that is held, nil when free.
+	Lock *Lock
+	// Labels of the head.
+	Labels map[string]string
+	// Created is when the head was made.
+	Created time.Time
+	// Problem says why lock or record cannot be read; what depends on them is then missing.
+	Problem error
+}
+
+// Get reads a state. It returns ErrNotFound when there is no head, and a *CorruptError when what is there is no state.
+func (s *Store) Get(ctx context.Context, key Key) (*Snapshot, error) {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	seen, err := s.read(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("getting state %s: %w", key, err)
+	}
+	return seen.snapshot(key)
+}
+
+// List reads the heads in a namespace, of all namespaces when it is empty. It reads metadata only.
+func (s *Store) List(ctx context.Context, namespace string) ([]Head, error) {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	var heads []Head
+	options := &client.ListOptions{Namespace: namespace, Limit: listPage}
+	client.MatchingLabels{labelState: "true", LabelRole: RoleHead}.ApplyToList(options)
+	for {
+		page := &metav1.PartialObjectMetadataList{}
+		page.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+		if _, err := s.do(ctx, "listing states", func(ctx context.Context) error {
+			return s.client.List(ctx, page, options)
+		}); err != nil {
+			return nil, fmt.Errorf("listing states: %w", err)
+		}
+		for i := range page.Items {
+			heads = append(heads, newHead(&page.Items[i].ObjectMeta))
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return heads, nil
+		}
+	}
+}
+
+func newHead(object *metav1.ObjectMeta) Head {
+	head := Head{
+		Key:     Key{Namespace: object.Namespace, Name: object.Name},
+		Meta:    metaOf(object.Annotations),
+		Labels:  object.Labels,
+		Created: object.CreationTimestamp.Time,
+	}
+	lock, lockErr := decodeLock(object.Annotations)
+	known, recordErr := decodeRecord(object.Annotations)
+	head.Lock, head.Problem = lock, errors.Join(lockErr, recordErr)
+	if known.Current != nil {
+		head.Stored, head.Serial, head.Managed = true, known.Current.Serial, known.Current.Managed
+	}
+	return head
+}
+
+// Version describes one stored version of a state.
+type Version struct {
+	// Serial of the version.
+	Serial uint64
+	// Lineage of the version.
+	Lineage string
+	// Current says that it is the state itself.
+	Current bool
+	// Size of the state as JSON, in bytes.
+	Size int
+	// Managed counts the managed resources.
+	Managed int
+	// Written is when it was stored.
+	Written time.Time
+}
+
+// Versions lists the current state and the versions kept before it, newest first.
+func (s *Store) Versions(ctx context.Context, key Key) ([]Version, error) {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	head, err := s.head(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("listing versions of state %s: %w", key, err)
+	}
+	known, err := decodeRecord(head.Annotations)
+	if err != nil {
+		return nil, fmt.Errorf("listing versions of state %s: %w", key, err)
+	}
+	var versions []Version
+	if known.Current != nil {
+		versions = append(versions, known.Current.version(true))
+	}
+	for _, e := range known.Versions {
+		versions = append(versions, e.version(false))
+	}
+	return versions, nil
+}
+
+func (e entry) version(current bool) Version {
+	return Version{
+		Serial: e.Serial, Lineage: e.Lineage, Current: current, Size: e.Size, Managed: e.Managed, Written: e.Written,
+	}
+}
+
+// Version reads one version as JSON, the newest of that serial. It returns ErrNotFound when it is not kept.
+func (s *Store) Version(ctx context.Context, key Key, serial uint64) ([]byte, error) {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	raw, err := s.readVersion(ctx, key, serial)
+	if err != nil {
+		return nil, fmt.Errorf("reading version %d of state %s: %w", serial, key, err)
+	}
+	return raw, nil
+}
+
+func (s *Store) head(ctx context.Context, key Key) (*corev1.Secret, error) {
+	if err := key.validate(); err != nil {
+		return nil, err
+	}
+	return s.secret(ctx, key.object())
+}
+
+// secret reads one Secret, ErrNotFound when there is none.
+func (s *Store) secret(ctx context.Context, name types.NamespacedName) (*corev1.Secret, error) {
+	found := &corev1.Secret{}
+	_, err := s.do(ctx, "reading Secret "+name.String(), func(ctx context.Context) error {
+		return s.client.Get(ctx, name, found)
+	})
+	if err != nil {
+		return nil, notFound(err)
+	}
+	return found, nil
+}
