@@ -1,0 +1,234 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// edit is one change of a head. The same edit can be applied to a newer head when only what is not the store's differs.
+type edit struct {
+	record record
+	// data replaces the store's own keys; nil leaves them.
+	data map[string][]byte
+	// lock to hold, nil to let go.
+	lock        *Lock
+	meta        MetaPatch
+	labels      map[string]string
+	annotations map[string]string
+	// raw and packed are the state once the edit is committed.
+	raw    []byte
+	packed []byte
+}
+
+// apply makes head what the edit wants it to be.
+func (e edit) apply(key Key, head *corev1.Secret) error {
+	if head.Labels == nil {
+		head.Labels = map[string]string{}
+	}
+	if head.Annotations == nil {
+		head.Annotations = map[string]string{}
+	}
+	maps.Copy(head.Labels, e.labels)
+	maps.Copy(head.Labels, key.stockLabels())
+	head.Labels[LabelRole] = RoleHead
+	maps.Copy(head.Annotations, e.annotations)
+	head.Annotations[annotationEncoding] = encodingGzip
+	for name, value := range e.meta {
+		if reserved(name) {
+			return fmt.Errorf("setting meta %q: the store keeps its own data there; use another name", name)
+		}
+		set(head.Annotations, Prefix+name, value)
+	}
+	if err := e.applyOwn(head.Annotations); err != nil {
+		return err
+	}
+	if e.data == nil {
+		return nil
+	}
+	maps.DeleteFunc(head.Data, func(name string, _ []byte) bool { return ownsData(name) })
+	if head.Data == nil {
+		head.Data = map[string][]byte{}
+	}
+	maps.Copy(head.Data, e.data)
+	return nil
+}
+
+func (e edit) applyOwn(annotations map[string]string) error {
+	delete(annotations, annotationLock)
+	if e.lock != nil {
+		text, err := e.lock.encode()
+		if err != nil {
+			return err
+		}
+		annotations[annotationLock] = text
+	}
+	delete(annotations, annotationRecord)
+	if !e.record.empty() {
+		text, err := e.record.encode()
+		if err != nil {
+			return err
+		}
+		annotations[annotationRecord] = text
+	}
+	return nil
+}
+
+func set(annotations map[string]string, name string, value *string) {
+	if value == nil {
+		delete(annotations, name)
+		return
+	}
+	annotations[name] = *value
+}
+
+// pending is a write whose answer was lost.
+type pending struct {
+	edit   edit
+	wanted *corev1.Secret
+}
+
+// commit writes an edit to the head, once, or finds out why it may not.
+func (s *Session) commit(ctx context.Context, doing string, change edit) error {
+	for attempt := 1; ; attempt++ {
+		wanted := s.head.DeepCopy()
+		if err := change.apply(s.key, wanted); err != nil {
+			return fmt.Errorf("%s: %w", doing, err)
+		}
+		written, uncertain, err := s.store.write(ctx, doing, wanted, s.store.update)
+		if err == nil {
+			s.accept(written, change)
+			return nil
+		}
+		attempted := &pending{edit: change, wanted: wanted}
+		if _, ok := errors.AsType[*UnavailableError](err); ok {
+			s.pending = attempted
+			return err
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("%s: %w", doing, err)
+		}
+		if !uncertain {
+			attempted = nil
+		}
+		if done, err := s.resync(ctx, attempted); done || err != nil {
+			return err
+		}
+		if !s.store.wait(ctx, attempt, err) {
+			return &UnavailableError{Doing: doing, Err: err}
+		}
+	}
+}
+
+// accept makes a committed edit the session's view.
+func (s *Session) accept(head *corev1.Secret, change edit) {
+	s.head, s.record, s.raw, s.packed, s.pending = head, change.record, change.raw, change.packed, nil
+	if change.lock == nil {
+		s.over = ErrClosed
+	}
+}
+
+// resync reads the head after a write that failed. done says that attempted had been carried out. When the head is
+// another's by now, the session is fenced.
+func (s *Session) resync(ctx context.Context, attempted *pending) (done bool, err error) {
+	fresh, err := s.store.head(ctx, s.key)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return false, err
+	}
+	switch {
+	case err != nil || fresh.UID != s.head.UID:
+		return false, s.fence("the head Secret is gone")
+	case attempted != nil && sameOwn(fresh, attempted.wanted):
+		s.accept(fresh, attempted.edit)
+		return true, nil
+	case s.pending != nil && attempted != s.pending && sameOwn(fresh, s.pending.wanted):
+		s.accept(fresh, s.pending.edit)
+		return false, &UnavailableError{Doing: "writing state " + s.key.String(), Err: errors.New("an earlier write was carried out late")}
+	}
+	lock, err := decodeLock(fresh.Annotations)
+	switch {
+	case err != nil || lock == nil || !lock.Holds(s.lock):
+		return false, s.fence("the lock is another's")
+	case !sameState(fresh, s.head):
+		return false, s.fence("the state was written by another")
+	}
+	s.head = fresh
+	return false, nil
+}
+
+// fence ends the session.
+func (s *Session) fence(why string) error {
+	s.store.options.Logger.Info("Session is fenced off", "state", s.key.String(), "run", s.lock.Run, "reason", why)
+	s.over = ErrFenced
+	return fmt.Errorf("writing state %s: %s: %w", s.key, why, ErrFenced)
+}
+
+// sameState tells whether both heads commit the same state.
+func sameState(a, b *corev1.Secret) bool {
+	return a.Annotations[annotationRecord] == b.Annotations[annotationRecord] &&
+		maps.EqualFunc(ownData(a), ownData(b), bytes.Equal)
+}
+
+// sameOwn tells whether both heads are the same in all that the store writes.
+func sameOwn(a, b *corev1.Secret) bool {
+	return sameState(a, b) && maps.Equal(ownAnnotations(a), ownAnnotations(b))
+}
+
+func ownAnnotations(head *corev1.Secret) map[string]string {
+	own := map[string]string{}
+	for name, value := range head.Annotations {
+		if strings.HasPrefix(name, Prefix) {
+			own[name] = value
+		}
+	}
+	return own
+}
+
+// write sends a Secret with the given verb. Every attempt sends the same: what the API server answered to a lost one
+// must not make the next one pass.
+func (s *Store) write(
+	ctx context.Context, doing string, wanted *corev1.Secret, verb func(context.Context, *corev1.Secret) error,
+) (written *corev1.Secret, uncertain bool, err error) {
+	uncertain, err = s.do(ctx, doing, func(ctx context.Context) error {
+		written = wanted.DeepCopy()
+		return verb(ctx, written)
+	})
+	return written, uncertain, err
+}
+
+func (s *Store) create(ctx context.Context, secret *corev1.Secret) error {
+	return s.client.Create(ctx, secret)
+}
+
+func (s *Store) update(ctx context.Context, secret *corev1.Secret) error {
+	return s.client.Update(ctx, secret)
+}
+
+func (s *Session) newSecret(name, role string, payload []byte) *corev1.Secret {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        name,
+			Namespace:   s.key.Namespace,
+			Labels:      map[string]string{LabelRole: role},
+			Annotations: map[string]string{annotationEncoding: encodingGzip},
+		},
+		Type: corev1.SecretTypeOpaque,
+		Data: map[string][]byte{dataState: payload},
+	}
+	for name, value := range s.head.Labels {
+		if strings.HasPrefix(name, Prefix) && name != LabelRole {
+			secret.Labels[name] = value
+		}
+	}
+	if name := s.head.Annotations[AnnotationMachine]; name != "" {
+		secret.Annotations[AnnotationMachine] = name
+	}
+	return secret
+}

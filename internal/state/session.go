@@ -1,0 +1,253 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// MetaPatch changes Snapshot.Meta: a value sets its key, nil removes it, keys that are not named stay.
+type MetaPatch map[string]*string
+
+// Session is the right to write one state. Every write is conditional: it carries the head's resourceVersion, and when
+// that is outdated the session goes on only while lock and state are still as it left them. A session is safe for
+// concurrent use; its calls take turns.
+type Session struct {
+	store *Store
+	key   Key
+	lock  Lock
+	// turn is a mutex that a context can give up waiting for.
+	turn chan struct{}
+
+	head   *corev1.Secret
+	record record
+	raw    []byte
+	packed []byte
+	// pending is a write that may yet turn out to have been carried out.
+	pending *pending
+	// deleting says that a delete of the head was sent and its answer lost.
+	deleting bool
+	// over is ErrFenced or ErrClosed once the session has ended.
+	over error
+}
+
+// Key returns the key of the session's state.
+func (s *Session) Key() Key { return s.key }
+
+// Lock returns the lock that the session holds.
+func (s *Session) Lock() Lock { return s.lock }
+
+// Snapshot returns the state as the session's own last write, or Acquire, left it. It fails with ErrFenced or ErrClosed
+// once the session has ended.
+func (s *Session) Snapshot(ctx context.Context) (*Snapshot, error) {
+	ctx, cancel := s.store.bounded(ctx)
+	defer cancel()
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return s.snapshot()
+}
+
+func (s *Session) snapshot() (*Snapshot, error) {
+	seen := view{head: s.head, record: s.record, raw: s.raw}
+	return seen.snapshot(s.key)
+}
+
+// enter waits for the session's turn and clears up what the last write left uncertain.
+func (s *Session) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, &UnavailableError{Doing: "waiting for an earlier write of state " + s.key.String(), Err: ctx.Err()}
+	}
+	leave = func() { <-s.turn }
+	if s.over == nil && s.pending != nil {
+		_, err = s.resync(ctx, s.pending)
+	}
+	if err == nil {
+		err = s.over
+	}
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return leave, nil
+}
+
+// Put stores a state. A body that is no state, another lineage, an older serial or other content under the stored serial
+// give a *RefusedError and change nothing; the very state that is stored is a success without a write. Other errors:
+// ErrFenced, ErrClosed, *UnavailableError, or what the API server answered.
+func (s *Session) Put(ctx context.Context, raw []byte) error {
+	parsed, err := ParseState(raw)
+	if err != nil {
+		return fmt.Errorf("putting state %s: %w", s.key, err)
+	}
+	if len(raw) > maxUnpacked {
+		return fmt.Errorf("putting state %s: %w", s.key, corruptBody(errTooBig.Error()))
+	}
+	ctx, cancel := s.store.bounded(ctx)
+	defer cancel()
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	stored, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	if same, err := checkSuccessor(stored, parsed, raw); same || err != nil {
+		return err
+	}
+	packed, err := pack(raw)
+	if err != nil {
+		return err
+	}
+	return s.put(ctx, incoming{state: parsed, raw: slices.Clone(raw), packed: packed, at: s.store.options.Clock.Now()})
+}
+
+func (s *Session) put(ctx context.Context, next incoming) error {
+	data := ownData(s.head)
+	data[dataState] = s.packed
+	planned := planPut(s.record, data, next, s.store.options.layout(), s.newBlob)
+	if err := s.stage(ctx, planned.stage); err != nil {
+		return err
+	}
+	lock := s.lock
+	err := s.commit(ctx, "writing state "+s.key.String(), edit{
+		record: planned.record, data: planned.data, lock: &lock, raw: next.raw, packed: next.packed,
+	})
+	if err != nil {
+		return err
+	}
+	s.tidyOrLater(ctx)
+	return nil
+}
+
+// edit returns the edit that changes nothing.
+func (s *Session) edit() edit {
+	lock := s.lock
+	return edit{record: s.record, lock: &lock, raw: s.raw, packed: s.packed}
+}
+
+// SetMeta changes the state's meta in one write, in none when nothing changes.
+func (s *Session) SetMeta(ctx context.Context, meta MetaPatch) error {
+	ctx, cancel := s.store.bounded(ctx)
+	defer cancel()
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	change := s.edit()
+	change.meta = meta
+	wanted := s.head.DeepCopy()
+	if err := change.apply(s.key, wanted); err != nil {
+		return err
+	}
+	if sameOwn(wanted, s.head) {
+		return nil
+	}
+	return s.commit(ctx, "setting meta of state "+s.key.String(), change)
+}
+
+// Release gives the lock back and changes the meta in one write, and ends the session. It succeeds when called again.
+func (s *Session) Release(ctx context.Context, meta MetaPatch) error {
+	ctx, cancel := s.store.bounded(ctx)
+	defer cancel()
+	leave, err := s.enter(ctx)
+	if errors.Is(err, ErrClosed) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer leave()
+	s.tidyOrLater(ctx)
+	change := s.edit()
+	change.lock, change.meta = nil, meta
+	return s.commit(ctx, "releasing state "+s.key.String(), change)
+}
+
+// Delete removes the state with all its parts and versions, and ends the session. While the state lists managed
+// resources it refuses with a *ResourcesRemainError. It succeeds when called again.
+func (s *Session) Delete(ctx context.Context) error {
+	ctx, cancel := s.store.bounded(ctx)
+	defer cancel()
+	leave, err := s.enter(ctx)
+	if errors.Is(err, ErrClosed) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := s.mayDelete(); err != nil {
+		return err
+	}
+	if s.record.elsewhere() {
+		change := s.edit()
+		change.record, change.data, change.raw, change.packed = s.record.discarded(), map[string][]byte{}, nil, nil
+		if err := s.commit(ctx, "emptying state "+s.key.String(), change); err != nil {
+			return err
+		}
+		if err := s.tidy(ctx); err != nil {
+			return fmt.Errorf("deleting state %s: %w", s.key, err)
+		}
+	}
+	return s.deleteHead(ctx)
+}
+
+func (s *Session) mayDelete() error {
+	stored, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	parsed, err := stored.State()
+	if err != nil {
+		return err
+	}
+	managed := parsed.Managed()
+	if len(managed) == 0 {
+		return nil
+	}
+	remain := &ResourcesRemainError{Key: s.key}
+	for _, resource := range managed {
+		remain.Addresses = append(remain.Addresses, resource.Address())
+	}
+	return remain
+}
+
+func (s *Session) deleteHead(ctx context.Context) error {
+	for attempt := 1; ; attempt++ {
+		condition := client.Preconditions{UID: &s.head.UID, ResourceVersion: &s.head.ResourceVersion}
+		uncertain, err := s.store.do(ctx, "deleting state "+s.key.String(), func(ctx context.Context) error {
+			return s.store.client.Delete(ctx, s.head.DeepCopy(), condition)
+		})
+		switch {
+		case err == nil, (uncertain || s.deleting) && apierrors.IsNotFound(err):
+			s.over = ErrClosed
+			return nil
+		}
+		if _, ok := errors.AsType[*UnavailableError](err); ok {
+			s.deleting = true
+			return err
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return err
+		}
+		if _, err := s.resync(ctx, nil); err != nil {
+			return err
+		}
+		if !s.store.wait(ctx, attempt, err) {
+			return &UnavailableError{Doing: "deleting state " + s.key.String(), Err: err}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// newBlob names a copy. The name is used once, so nobody else's clean-up can ever mean it.
+func (s *Session) newBlob(e entry, chunks int) blob {
+	unique := make([]byte, 6)
+	_, _ = rand.Read(unique) // never fails: it ends the process instead
+	name := fmt.Sprintf("%s%s%d-%s", s.key.Name, blobInfix, e.Serial, hex.EncodeToString(unique))
+	return blob{Name: name, Chunks: chunks}
+}
+
+// stage writes copies before the commit that refers to them. The head names them first, as trash: whatever a crash
+// leaves of them is found there.
+func (s *Session) stage(ctx context.Context, copies []staged) error {
+	if len(copies) == 0 {
+		return nil
+	}
+	change := s.edit()
+	change.record.Trash = slices.Clone(change.record.Trash)
+	for _, c := range copies {
+		change.record.Trash = append(change.record.Trash, c.blob)
+	}
+	if err := s.commit(ctx, "announcing copies of state "+s.key.String(), change); err != nil {
+		return err
+	}
+	for _, c := range copies {
+		for i, chunk := range split(c.payload, s.store.options.ChunkBytes) {
+			secret := s.newSecret(c.blob.chunk(i), RoleVersion, chunk)
+			secret.Immutable = ptr.To(true)
+			if err := s.createOnce(ctx, secret); err != nil {
+				return fmt.Errorf("writing a copy of state %s: %w", s.key, err)
+			}
+		}
+	}
+	return nil
+}
+
+// tidyOrLater tidies. A failure is no loss: the record says what is left to do, and the next session does it.
+func (s *Session) tidyOrLater(ctx context.Context) {
+	if err := s.tidy(ctx); err != nil {
+		s.store.options.Logger.Info("Parts or copies of a state are left to be tidied", "state", s.key.String(), "reason", err.Error())
+	}
+}
+
+// tidy makes the Secrets besides the head those that the record names. The next write of the head records that.
+func (s *Session) tidy(ctx context.Context) error {
+	if s.record.tidy() {
+		return nil
+	}
+	if s.record.Untidy {
+		if err := s.tidyParts(ctx); err != nil {
+			return err
+		}
+	}
+	for _, b := range s.record.Trash {
+		if !strings.HasPrefix(b.Name, s.key.Name+blobInfix) {
+			continue // not a name of this store's: whoever wrote it into the record must not have it deleted
+		}
+		for i := range b.Chunks {
+			if err := s.remove(ctx, b.chunk(i)); err != nil {
+				return err
+			}
+		}
+	}
+	s.record = s.record.cleaned()
+	return nil
+}
+
+func (s *Session) tidyParts(ctx context.Context) error {
+	chunks := s.record.Current.chunks()
+	for i := max(chunks, 1); i <= s.record.Parts; i++ {
+		if err := s.remove(ctx, s.key.part(i)); err != nil {
+			return err
+		}
+	}
+	if chunks < 2 || s.record.Current.Blob == nil {
+		return nil
+	}
+	size := len(s.head.Data[dataState]) // as it was cut, whatever the limit is now
+	for i, chunk := range split(s.packed, size)[1:] {
+		if err := s.writePart(ctx, i+1, chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writePart writes one part as Terraform does. A part of a newer state stays: its writer has fenced this session off.
+func (s *Session) writePart(ctx context.Context, index int, chunk []byte) error {
+	wanted := s.newSecret(s.key.part(index), RolePart, chunk)
+	for name, value := range s.key.stockLabels() {
+		wanted.Labels[name] = value
+	}
+	wanted.Annotations[annotationSerial] = strconv.FormatUint(s.record.Current.Serial, 10)
+	have, err := s.store.secret(ctx, types.NamespacedName{Namespace: wanted.Namespace, Name: wanted.Name})
+	if errors.Is(err, ErrNotFound) {
+		return s.createOnce(ctx, wanted)
+	}
+	if err != nil {
+		return err
+	}
+	if serial, err := strconv.ParseUint(have.Annotations[annotationSerial], 10, 64); err == nil && serial > s.record.Current.Serial {
+		return fmt.Errorf("writing part %s: it is of the newer serial %d", wanted.Name, serial)
+	}
+	if bytes.Equal(have.Data[dataState], chunk) {
+		return nil
+	}
+	wanted.ResourceVersion = have.ResourceVersion
+	_, _, err = s.store.write(ctx, "writing Secret "+wanted.Name, wanted, s.store.update)
+	return err
+}
+
+// createOnce makes a Secret that may exist already only because an earlier answer was lost.
+func (s *Session) createOnce(ctx context.Context, secret *corev1.Secret) error {
+	_, uncertain, err := s.store.write(ctx, "creating Secret "+secret.Name, secret, s.store.create)
+	if uncertain && apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+func (s *Session) remove(ctx context.Context, name string) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: name}}
+	_, err := s.store.do(ctx, "deleting Secret "+name, func(ctx context.Context) error {
+		return client.IgnoreNotFound(s.store.client.Delete(ctx, secret))
+	})
+	return err
+}
