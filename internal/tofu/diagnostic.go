@@ -1,0 +1,78 @@
+package tofu
+
+import (
+	"strings"
+)
+
+// Severity is a diagnostic's weight.
+type Severity string
+
+// The severities.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+)
+
+// Diagnostic is one error or warning of the engine or of a provider.
+type Diagnostic struct {
+	Severity Severity
+	// Summary is one line, Detail may be many.
+	Summary string
+	Detail  string
+	// Address is the resource that the diagnostic is about, where there is one.
+	Address string
+	// File and Line tell where in the module it arose; Line counts from one, and is zero where that is unknown.
+	File string
+	Line int
+	// Snippet is the module's text at that place.
+	Snippet string
+	// Values are statements about the values in it, for example `var.size is "huge"`.
+	Values []string
+}
+
+// text is everything that a classification may look at.
+func (d Diagnostic) text() string {
+	if d.Detail == "" {
+		return d.Summary
+	}
+	return d.Summary + "\n" + d.Detail
+}
+
+// maxMessage bounds a message for people, in bytes.
+const maxMessage = 1 << 10
+
+// message is the diagnostic in one line: summary and detail.
+func (d Diagnostic) message() string {
+	summary := oneLine(d.Summary)
+	detail := oneLine(d.Detail)
+	switch {
+	case detail == "":
+		return summary
+	case summary == "" || strings.Contains(detail, summary):
+		return detail
+	default:
+		return strings.TrimRight(summary, ".:") + ": " + detail
+	}
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// shorten cuts text to limit bytes at most, never inside a character.
+func shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	const mark = "..."
+	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
+}
+
+// errorsIn answers the diagnostics that are errors.
+func errorsIn(diagnostics []Diagnostic) []Diagnostic {
+	var found []Diagnostic
+	for _, diagnostic := range diagnostics {
+		if diagnostic.Severity == SeverityError {
+			found = append(found, diagnostic)
+		}
+	}
+	return found
+}
