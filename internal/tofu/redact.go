@@ -1,0 +1,124 @@
+package tofu
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Redacted stands where a sensitive string stood.
+const Redacted = "(sensitive)"
+
+const (
+	// minSensitive is the shortest string that is held for a secret. Shorter ones ("1", "yes") occur everywhere: replacing them
+	// would hide the message and name the value.
+	minSensitive = 4
+	// minSensitiveLine is the same for one line of a longer text, where short lines are mostly syntax.
+	minSensitiveLine = 8
+)
+
+// redactor replaces sensitive strings, in each of the shapes in which tools print them.
+type redactor struct {
+	shapes   []string
+	replacer *strings.Replacer
+}
+
+func newRedactor(sensitive []string) *redactor {
+	seen := map[string]struct{}{}
+	for _, secret := range sensitive {
+		for _, part := range sensitiveParts(secret) {
+			for _, shape := range shapesOf(part) {
+				seen[shape] = struct{}{}
+			}
+		}
+	}
+	shapes := make([]string, 0, len(seen))
+	for shape := range seen {
+		shapes = append(shapes, shape)
+	}
+	// A replacer takes the first that fits, so that a whole text must come before its lines.
+	slices.SortFunc(shapes, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+	pairs := make([]string, 0, 2*len(shapes))
+	for _, shape := range shapes {
+		pairs = append(pairs, shape, Redacted)
+	}
+	return &redactor{shapes: shapes, replacer: strings.NewReplacer(pairs...)}
+}
+
+// sensitiveParts answers the secret, the secret without the white space around it, and its lines.
+func sensitiveParts(secret string) []string {
+	trimmed := strings.TrimSpace(secret)
+	if len(trimmed) < minSensitive {
+		return nil
+	}
+	parts := []string{secret, trimmed}
+	if !strings.Contains(trimmed, "\n") {
+		return parts
+	}
+	for line := range strings.Lines(trimmed) {
+		if line = strings.TrimSpace(line); len(line) >= minSensitiveLine {
+			parts = append(parts, line)
+		}
+	}
+	return parts
+}
+
+func shapesOf(text string) []string {
+	shapes := []string{
+		text,
+		// engines and providers print texts of several lines as one
+		strings.Join(strings.Fields(text), " "),
+		quoted(text),
+		url.QueryEscape(text),
+		url.PathEscape(text),
+		base64.StdEncoding.EncodeToString([]byte(text)),
+		base64.RawStdEncoding.EncodeToString([]byte(text)),
+		base64.URLEncoding.EncodeToString([]byte(text)),
+		base64.RawURLEncoding.EncodeToString([]byte(text)),
+	}
+	return shapes
+}
+
+// quoted is text as it stands between the quotes of a JSON or HCL string.
+func quoted(text string) string {
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(text); err != nil {
+		return text
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(out.String()), `"`), `"`)
+}
+
+// clean answers text without sensitive strings.
+func (r *redactor) clean(text string) string {
+	if text == "" || len(r.shapes) == 0 {
+		return text
+	}
+	return r.replacer.Replace(text)
+}
+
+// holds tells whether text holds a sensitive string.
+func (r *redactor) holds(text string) bool {
+	return slices.ContainsFunc(r.shapes, func(shape string) bool { return strings.Contains(text, shape) })
+}
+
+// diagnostic answers d without sensitive strings and cut to size, in this order: a cut must not leave half a secret.
+func (r *redactor) diagnostic(d Diagnostic) Diagnostic {
+	clean := func(text string) string { return shorten(r.clean(text), maxField) }
+	d.Summary = clean(d.Summary)
+	d.Detail = clean(d.Detail)
+	d.Address = clean(d.Address)
+	d.Snippet = clean(d.Snippet)
+	for i, value := range d.Values {
+		d.Values[i] = clean(value)
+	}
+	return d
+}

@@ -1,0 +1,76 @@
+package tofu
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+)
+
+func TestRedact(t *testing.T) {
+	userData := "#cloud-config\nusers:\n- name: core\n  passwd: \"pa\\ss word\"\n"
+	cases := map[string]struct {
+		sensitive []string
+		text      string
+		want      string
+	}{
+		"a text without secrets stays": {
+			sensitive: []string{"hunter22"}, text: "no such image", want: "no such image",
+		},
+		"a secret in the middle": {
+			sensitive: []string{"hunter22"}, text: "login with hunter22 failed", want: "login with (sensitive) failed",
+		},
+		"a secret as base64": {
+			sensitive: []string{"hunter22"},
+			text:      "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("hunter22")),
+			want:      "Authorization: Basic (sensitive)",
+		},
+		"a secret in a URL": {
+			sensitive: []string{"hunt er/22"}, text: "GET https://u:hunt%20er%2F22@host", want: "GET https://u:(sensitive)@host",
+		},
+		"a secret in a quoted string": {
+			sensitive: []string{`hun"ter\22`}, text: `value = "hun\"ter\\22"`, want: `value = "(sensitive)"`,
+		},
+		"a text of several lines, whole": {
+			sensitive: []string{userData}, text: "got <" + userData + ">", want: "got <(sensitive)>",
+		},
+		"a text of several lines, escaped": {
+			sensitive: []string{userData}, text: `got "` + quoted(userData) + `"`, want: `got "(sensitive)"`,
+		},
+		"one line of it": {
+			sensitive: []string{userData}, text: "line 4: - name: core?", want: "line 4: (sensitive)?",
+		},
+		"its base64": {
+			sensitive: []string{userData}, text: "UserData=" + base64.StdEncoding.EncodeToString([]byte(userData)) + "&x", want: "UserData=(sensitive)&x",
+		},
+		"short lines of it stay readable": {
+			sensitive: []string{userData}, text: "users: none", want: "users: none",
+		},
+		"the longer of two secrets wins": {
+			sensitive: []string{"hunter22", "hunter22-and-more"}, text: "hunter22-and-more", want: "(sensitive)",
+		},
+		"blank and very short strings are no secrets": {
+			sensitive: []string{"", "  ", "1", "yes"}, text: "1 yes", want: "1 yes",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := newRedactor(tc.sensitive).clean(tc.text); got != tc.want {
+				t.Errorf("clean(%q) = %q, want %q", tc.text, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestRedactBeforeCutting(t *testing.T) {
+	secret := strings.Repeat("s3cret", 10)
+	for shift := range 2 * len(secret) {
+		detail := strings.Repeat("x", maxField-shift) + secret
+		got := newRedactor([]string{secret}).diagnostic(Diagnostic{Detail: detail})
+		if len(got.Detail) > maxField {
+			t.Fatalf("detail has %d bytes, want at most %d", len(got.Detail), maxField)
+		}
+		if strings.Contains(got.Detail, "s3cret") {
+			t.Fatalf("half of a secret is left where the text is cut (shift %d)", shift)
+		}
+	}
+}
