@@ -1,0 +1,68 @@
+package tofu
+
+import (
+	"bytes"
+	"strings"
+)
+
+// lines cuts what is written to it, in pieces of any size, into lines. It is not safe for concurrent use.
+type lines struct {
+	// limit bounds one line in bytes; a longer one is skipped.
+	limit int
+	// each is given every line without its end and without the white space around it.
+	each func(line []byte)
+	// skipped is called for each line that was too long.
+	skipped func()
+
+	buffer  bytes.Buffer
+	tooLong bool
+}
+
+func (l *lines) write(p []byte) {
+	for len(p) > 0 {
+		piece, rest, ended := bytes.Cut(p, []byte("\n"))
+		p = rest
+		l.add(piece)
+		if ended {
+			l.end()
+		}
+	}
+}
+
+func (l *lines) add(piece []byte) {
+	if l.tooLong || l.buffer.Len()+len(piece) > l.limit {
+		l.tooLong = true
+		l.buffer.Reset()
+		return
+	}
+	l.buffer.Write(piece)
+}
+
+// end ends the line that is being written, if any.
+func (l *lines) end() {
+	defer l.buffer.Reset()
+	if l.tooLong {
+		l.tooLong = false
+		l.skipped()
+		return
+	}
+	if line := bytes.TrimSpace(l.buffer.Bytes()); len(line) > 0 {
+		l.each(line)
+	}
+}
+
+// text keeps the first limit bytes of the lines that are added to it.
+type text struct {
+	limit int
+	strings.Builder
+}
+
+func (t *text) add(line string) {
+	if t.Len() > 0 {
+		line = "\n" + line
+	}
+	if room := t.limit - t.Len(); len(line) > room {
+		line = line[:room]
+	}
+	t.WriteString(line)
+}

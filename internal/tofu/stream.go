@@ -1,0 +1,288 @@
+package tofu
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"sync"
+	"time"
+)
+
+const (
+	// maxLine bounds one line of the -json stream. The longest is a state that the engine could save nowhere else.
+	maxLine = 8 << 20
+	// maxText bounds what is kept of output that is no -json message.
+	maxText = 16 << 10
+	// maxField bounds one text of a diagnostic.
+	maxField = 8 << 10
+	// maxDiagnostics bounds the diagnostics of one operation.
+	maxDiagnostics = 100
+)
+
+// EventKind says what an Event tells.
+type EventKind string
+
+// The kinds of events.
+const (
+	EventStarted   EventKind = "started"
+	EventProgress  EventKind = "progress"
+	EventCompleted EventKind = "completed"
+	EventFailed    EventKind = "failed"
+)
+
+// Event tells that the engine works on a resource.
+type Event struct {
+	Kind    EventKind
+	Address string
+	Action  Action
+	// ID is the object's id, where the engine tells it.
+	ID      string
+	Elapsed time.Duration
+}
+
+// stream reads what an engine writes into a report.
+type stream struct {
+	redact   *redactor
+	progress func(Event)
+	begun    chan struct{} // closed at the first output
+
+	mu      sync.Mutex
+	started bool
+	stdout  lines
+	stderr  lines
+	text    text
+	report  Report
+	state   []byte // a state that the engine wrote here because it could save it nowhere
+}
+
+func newStream(redact *redactor, progress func(Event)) *stream {
+	s := &stream{
+		redact:   redact,
+		progress: progress,
+		begun:    make(chan struct{}),
+		text:     text{limit: maxText},
+		report:   Report{Outputs: map[string]Output{}},
+	}
+	s.stdout = lines{limit: maxLine, each: s.read, skipped: s.skipped}
+	s.stderr = lines{limit: maxText, each: s.note, skipped: s.skipped}
+	return s
+}
+
+// Write implements io.Writer for the -json stream. It never fails: what can't be read is noted.
+func (s *stream) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.started {
+		s.started = true
+		close(s.begun)
+	}
+	s.stdout.write(p)
+	return len(p), nil
+}
+
+// errorWriter answers the io.Writer for what the engine writes to its standard error.
+func (s *stream) errorWriter() io.Writer { return errorWriter{s} }
+
+type errorWriter struct{ stream *stream }
+
+// Write implements io.Writer.
+func (w errorWriter) Write(p []byte) (int, error) {
+	w.stream.mu.Lock()
+	defer w.stream.mu.Unlock()
+	w.stream.stderr.write(p)
+	return len(p), nil
+}
+
+// finish reads what is left and answers the report.
+func (s *stream) finish() *Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stdout.end()
+	s.stderr.end()
+	s.report.Text = s.text.String()
+	return &s.report
+}
+
+// note keeps a line that is no message. It is redacted before it may be cut, so that no half of a secret stays.
+func (s *stream) note(line []byte) { s.text.add(s.redact.clean(string(line))) }
+
+func (s *stream) skipped() { s.text.add("(a line was too long and is left out)") }
+
+// dumpedState answers the state that the engine wrote into the stream, nil if there is none.
+func (s *stream) dumpedState() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+func (s *stream) read(line []byte) {
+	var m message
+	if line[0] != '{' || json.Unmarshal(line, &m) != nil || m.Level == "" {
+		s.note(line)
+		return
+	}
+	switch m.Type {
+	case "planned_change":
+		s.report.Changes = append(s.report.Changes, s.change(m.Change))
+	case "resource_drift":
+		s.report.Drift = append(s.report.Drift, s.change(m.Change))
+	case "change_summary":
+		s.summary(m.Changes)
+	case "outputs":
+		s.outputs(m.Outputs)
+	case "diagnostic":
+		s.diagnostic(m.Diagnostic)
+	case "log":
+		if len(m.State) > 0 {
+			s.state = bytes.Clone(m.State)
+		}
+	default:
+		s.hook(m)
+	}
+}
+
+func (s *stream) change(m *changeMessage) Change {
+	if m == nil {
+		return Change{}
+	}
+	return Change{
+		Address: s.redact.clean(m.Resource.Address),
+		Type:    m.Resource.Type,
+		Action:  m.Action,
+		Reason:  m.Reason,
+		Import:  m.Importing != nil,
+	}
+}
+
+func (s *stream) summary(m *Summary) {
+	switch {
+	case m == nil:
+	case m.Operation == OperationPlan:
+		s.report.Planned = *m
+	default:
+		s.report.Done = *m
+	}
+}
+
+func (s *stream) outputs(m map[string]outputMessage) {
+	for name, output := range m {
+		entry := Output{Sensitive: output.Sensitive, Action: output.Action}
+		if entry.Action == "" { // told by the plan, before the values are
+			entry.Action = s.report.Outputs[name].Action
+		}
+		if !output.Sensitive && len(output.Value) > 0 && !s.redact.holds(string(output.Value)) {
+			entry.Value = bytes.Clone(output.Value)
+		}
+		s.report.Outputs[name] = entry
+	}
+}
+
+func (s *stream) diagnostic(m *diagnosticMessage) {
+	if m == nil || len(s.report.Diagnostics) >= maxDiagnostics {
+		return
+	}
+	s.report.Diagnostics = append(s.report.Diagnostics, s.redact.diagnostic(m.diagnostic()))
+}
+
+func (s *stream) hook(m message) {
+	kind, known := hookKinds[m.Type]
+	if !known || m.Hook == nil {
+		return
+	}
+	event := Event{
+		Kind:    kind,
+		Address: s.redact.clean(m.Hook.Resource.Address),
+		Action:  m.Hook.Action,
+		ID:      s.redact.clean(m.Hook.ID),
+		Elapsed: time.Duration(m.Hook.Elapsed * float64(time.Second)),
+	}
+	if kind == EventCompleted {
+		s.report.Applied = append(s.report.Applied, Applied{Address: event.Address, Action: event.Action, ID: event.ID})
+	}
+	if s.progress != nil {
+		s.progress(event)
+	}
+}
+
+var hookKinds = map[string]EventKind{
+	"apply_start":    EventStarted,
+	"apply_progress": EventProgress,
+	"apply_complete": EventCompleted,
+	"apply_errored":  EventFailed,
+}
+
+// message is one line of the -json stream.
+type message struct {
+	Level      string                   `json:"@level"`
+	Type       string                   `json:"type"`
+	Change     *changeMessage           `json:"change"`
+	Changes    *Summary                 `json:"changes"`
+	Outputs    map[string]outputMessage `json:"outputs"`
+	Diagnostic *diagnosticMessage       `json:"diagnostic"`
+	Hook       *hookMessage             `json:"hook"`
+	State      json.RawMessage          `json:"state"`
+}
+
+type resourceMessage struct {
+	Address string `json:"addr"`
+	Type    string `json:"resource_type"`
+}
+
+type changeMessage struct {
+	Resource  resourceMessage `json:"resource"`
+	Action    Action          `json:"action"`
+	Reason    string          `json:"reason"`
+	Importing *struct{}       `json:"importing"`
+}
+
+type outputMessage struct {
+	Sensitive bool            `json:"sensitive"`
+	Action    Action          `json:"action"`
+	Value     json.RawMessage `json:"value"`
+}
+
+type hookMessage struct {
+	Resource resourceMessage `json:"resource"`
+	Action   Action          `json:"action"`
+	ID       string          `json:"id_value"`
+	Elapsed  float64         `json:"elapsed_seconds"`
+}
+
+type diagnosticMessage struct {
+	Severity Severity `json:"severity"`
+	Summary  string   `json:"summary"`
+	Detail   string   `json:"detail"`
+	Address  string   `json:"address"`
+	Range    *struct {
+		Filename string `json:"filename"`
+		Start    struct {
+			Line int `json:"line"`
+		} `json:"start"`
+	} `json:"range"`
+	Snippet *struct {
+		Code   string `json:"code"`
+		Values []struct {
+			Traversal string `json:"traversal"`
+			Statement string `json:"statement"`
+		} `json:"values"`
+	} `json:"snippet"`
+}
+
+func (m *diagnosticMessage) diagnostic() Diagnostic {
+	d := Diagnostic{
+		Severity: m.Severity,
+		Summary:  m.Summary,
+		Detail:   m.Detail,
+		Address:  m.Address,
+	}
+	if m.Range != nil {
+		d.File, d.Line = m.Range.Filename, m.Range.Start.Line
+	}
+	if m.Snippet != nil {
+		d.Snippet = m.Snippet.Code
+		for _, value := range m.Snippet.Values {
+			d.Values = append(d.Values, value.Traversal+" "+value.Statement)
+		}
+	}
+	return d
+}
