@@ -1,0 +1,144 @@
+package tofu
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Classify tells the class of an operation that failed with these diagnostics. Warnings do not count. Where the errors differ,
+// the one that is retried wins over InvalidConfiguration: errors of configuration often follow from another error, and only they
+// are final.
+func Classify(diagnostics []Diagnostic) Class {
+	class := Unknown
+	for _, diagnostic := range errorsIn(diagnostics) {
+		if found := classifyText(diagnostic.text()); precedence(found) < precedence(class) {
+			class = found
+		}
+	}
+	return class
+}
+
+func precedence(class Class) int {
+	order := []Class{StateNotSaved, Locked, ImportMissing, Credentials, Quota, Throttled, Transient, InvalidConfiguration}
+	if i := slices.Index(order, class); i >= 0 {
+		return i
+	}
+	return len(order)
+}
+
+// A rule holds the texts by which engines and providers tell one class. Texts are matched without regard to case; a space fits any
+// white space, a star on its own fits a word, a star in a word fits any letters, and both ends fit the ends of words only.
+type rule struct {
+	class   Class
+	pattern *regexp.Regexp
+}
+
+func newRule(class Class, texts ...string) rule {
+	patterns := make([]string, 0, len(texts))
+	for _, text := range texts {
+		words := strings.Fields(text)
+		for i, word := range words {
+			if word == "*" {
+				words[i] = `\S+`
+			} else {
+				words[i] = strings.ReplaceAll(regexp.QuoteMeta(word), `\*`, `\w*`)
+			}
+		}
+		patterns = append(patterns, `\b`+strings.Join(words, `\s+`)+`\b`)
+	}
+	return rule{class: class, pattern: regexp.MustCompile(`(?i)(?:` + strings.Join(patterns, "|") + `)`)}
+}
+
+// rules are tried in order: what is told by the engine itself first, then what is narrow before what is wide.
+var rules = []rule{
+	newRule(StateNotSaved,
+		"Failed to save state", "Failed to persist state"),
+	newRule(Locked,
+		"Error acquiring the state lock", "Error locking state", "state is already locked", "HTTP remote state already locked"),
+	newRule(ImportMissing,
+		"Cannot import non-existent remote object", "Import returned null resource", "Resource Import Not Found",
+		"Import returned no resources", "The provider returned no imported resources"),
+	newRule(Throttled,
+		"RequestLimitExceeded", "Throttling", "ThrottlingException", "Throttled*", "TooManyRequests", "Too Many Requests",
+		"TooManyRequestsException", "SlowDown", "EC2ThrottledException", "rateLimitExceeded", "userRateLimitExceeded",
+		"RATE_LIMIT_EXCEEDED", "rate limit exceeded", "rate exceeded", "rate limited",
+		"Quota exceeded for quota metric", "Quota exceeded for quota group", "SubscriptionRequestsThrottled",
+		"status code 429", "StatusCode: 429", "StatusCode=429", "status 429", "HTTP 429", "Error 429", "429 Too Many Requests",
+		"code: 429", "response code 429", "ResourceExhausted desc = request"),
+	newRule(Quota,
+		"*LimitExceeded", "*LimitExceededException", "*LimitReached", "InsufficientInstanceCapacity", "InsufficientHostCapacity",
+		"InsufficientReservedInstanceCapacity", "InsufficientCapacity", "InsufficientFreeAddressesInSubnet", "InsufficientAddressCapacity",
+		"InsufficientVolumeCapacity", "MaxSpotInstanceCountExceeded", "SpotMaxPriceTooLow", "ReservationCapacityExceeded",
+		"*QuotaExceeded", "QUOTA_EXCEEDED", "quotaExceeded", "Quota '*' exceeded", "Quota exceeded", "exceeded quota", "exceeding quota",
+		"exceeding approved * quota", "exceeding approved * cores quota", "exceeds quota", "over quota", "Quota limit",
+		"AllocationFailed", "ZonalAllocationFailed", "OverconstrainedAllocationRequest", "OverconstrainedZonalAllocationRequest",
+		"SkuNotAvailable", "*RESOURCE_POOL_EXHAUSTED*",
+		"does not have enough resources available to fulfill the request", "IP_SPACE_EXHAUSTED",
+		"No valid host was found", "NoValidHost", "Out of capacity", "insufficient resources", "insufficient capacity", "OutOfStock",
+		"no space left on device", "not enough free space", "Insufficient disk space", "InsufficientResourcesFault",
+		"insufficient storage", "does not have sufficient memory", "No suitable hosts", "maximum number of * reached",
+		"No compatible host", "No more IP addresses available"),
+	newRule(Credentials,
+		"Unauthorized", "UnauthorizedOperation", "UnauthorizedAccess", "AccessDenied", "AccessDeniedException", "Access Denied",
+		"AuthFailure", "AuthorizationFailed", "AuthenticationFailed", "InvalidAuthenticationToken*", "ExpiredAuthenticationToken",
+		"ExpiredToken", "ExpiredTokenException", "RequestExpired", "InvalidClientTokenId", "UnrecognizedClientException",
+		"SignatureDoesNotMatch", "InvalidAccessKeyId", "OptInRequired", "NoCredentialProviders", "No valid credential sources found",
+		"failed to refresh cached credentials", "no EC2 IMDS role found", "static credentials are empty", "invalid_grant", "invalid_client",
+		"AADSTS*", "LinkedAuthorizationFailed", "could not find default credentials", "could not configure *AuthConfig", "unable to build authorizer*",
+		"Error building ARM Config", "unable to list provider registration status", "oauth2: cannot fetch token", "PERMISSION_DENIED",
+		"Permission denied", "required * permission", "insufficientPermissions", "insufficient authentication scopes", "forbidden",
+		"Authentication failed", "Authentication required", "login failed", "Cannot complete login", "incorrect user name or password",
+		"InvalidLogin", "NoPermission", "Permission to perform this operation was denied", "not authorized", "not authenticated",
+		"invalid credentials", "You must provide a password*", "bad credentials", "status code 401", "StatusCode: 401", "StatusCode=401",
+		"status code 403", "StatusCode: 403", "StatusCode=403", "Error 401", "Error 403", "HTTP 401", "HTTP 403", "code: 401", "code: 403",
+		"x509: certificate signed by unknown authority", "certificate has expired or is not yet valid"),
+	newRule(Transient,
+		"connection refused", "connection reset", "broken pipe", "no route to host", "network is unreachable",
+		"no such host", "server misbehaving", "Temporary failure in name resolution", "i/o timeout", "TLS handshake",
+		"context deadline exceeded", "deadline exceeded", "timeout while waiting", "timed out", "request timeout", "RequestTimeout",
+		"timeout awaiting response headers", "Client.Timeout exceeded", "unexpected EOF", "EOF", "http2: client connection lost",
+		"use of closed network connection", "Bad Gateway", "Service Unavailable", "ServiceUnavailable", "Gateway Timeout", "Gateway Time-out",
+		"Internal Server Error", "InternalServerError", "InternalError", "InternalFailure", "backendError", "ServerTimeout",
+		"AnotherOperationInProgress", "OperationPreempted", "RESOURCE_NOT_READY", "resourceNotReady", "ConcurrentModification",
+		"status code 500", "status code 502", "status code 503", "status code 504", "StatusCode: 500", "StatusCode: 502", "StatusCode: 503",
+		"StatusCode: 504", "StatusCode=500", "StatusCode=502", "StatusCode=503", "StatusCode=504", "Error 500", "Error 502", "Error 503",
+		"Error 504", "HTTP 500", "HTTP 502", "HTTP 503", "HTTP 504", "HTTP remote state endpoint", "plugin exited before we could connect",
+		"Plugin did not respond", "failed to instantiate provider", "rpc error: code = Unavailable", "transport is closing",
+		"the server is currently unable to handle the request", "etcdserver: *", "object has been modified", "TaskInProgress",
+		"Error releasing the state lock", "Failed to get existing workspaces", "Error refreshing state", "Failed to load state"),
+	newRule(InvalidConfiguration,
+		// the engine's own
+		"Invalid value for variable", "Invalid value for input variable", "No value for required variable", "Unsupported argument",
+		"Unsupported attribute", "Unsupported block type", "Missing required argument", "Missing required provider*", "Invalid index",
+		"Invalid function argument", "Error in function call", "Incorrect attribute value type", "Inappropriate value for attribute",
+		"Invalid reference", "Reference to undeclared",
+		"Invalid template interpolation value", "Invalid for_each argument", "Invalid count argument", "Unsuitable value for *",
+		"Resource precondition failed", "Resource postcondition failed", "Module output value precondition failed", "Check block assertion failed",
+		"Invalid expression", "Invalid operand", "Invalid character", "Argument or block definition required", "Duplicate * configuration",
+		"Duplicate backend configuration", "Duplicate resource *", "Invalid resource type", "Invalid data source", "Unexpected attribute*",
+		"Attempt to get attribute from null value", "Iteration over null value", "Conflicting configuration arguments", "Invalid combination of arguments",
+		"Invalid Attribute *", "expected * to be one of", "Value not in configuration schema", "Instance cannot be destroyed",
+		"Invalid variables file", "Invalid provider configuration",
+		// providers' and infrastructures'
+		"InvalidParameterValue", "InvalidParameter", "InvalidParameterCombination", "MissingParameter", "ValidationError", "ValidationException",
+		"InvalidAMIID.*", "InvalidSubnet*", "InvalidGroup.NotFound",
+		"InvalidSecurityGroupID.NotFound", "InvalidKeyPair.NotFound", "InvalidBlockDeviceMapping", "InvalidInstanceType", "InvalidUserData.*",
+		"Unsupported: Your requested instance type", "Unsupported: The requested configuration is currently not supported", "InvalidIamInstanceProfile*",
+		"image not found", "ImageNotFound", "PlatformImageNotFound", "InvalidTemplateDeployment", "InvalidResourceReference", "InvalidRequestFormat",
+		"InvalidRequestContent", "BadRequest", "Bad Request", "status code 400", "StatusCode: 400", "StatusCode=400", "Error 400", "HTTP 400",
+		"code: 400", "Invalid value for field", "invalidParameter", "no image was found*", "no images found", "your query returned no results",
+		"could not find or access *", "Unable to find flavor *", "Unable to find network *", "Flavor * could not be found", "No Image found",
+		"datastore * not found", "network * not found", "virtual machine * not found", "folder * not found", "resource pool * not found",
+		"error fetching virtual machine: vm * not found", "datacenter * not found", "InvalidArgument", "is not a valid value", "is invalid: spec.*",
+		"no matches for kind", "NotFound: The requested image"),
+}
+
+func classifyText(text string) Class {
+	for _, rule := range rules {
+		if rule.pattern.MatchString(text) {
+			return rule.class
+		}
+	}
+	return Unknown
+}

@@ -1,0 +1,143 @@
+package tofu
+
+import (
+	"testing"
+)
+
+func TestClassifyTexts(t *testing.T) {
+	cases := map[Class][]string{
+		Quota: {
+			"creating EC2 Instance: operation error EC2: RunInstances, https response error StatusCode: 400, RequestID: 1, api error VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 32 allows",
+			"creating EC2 Instance: operation error EC2: RunInstances, https response error StatusCode: 500, api error InsufficientInstanceCapacity: We currently do not have sufficient m5.large capacity in the Availability Zone you requested",
+			"api error InstanceLimitExceeded: You have requested more instances (2) than your current instance limit",
+			"api error InsufficientFreeAddressesInSubnet: The specified subnet does not have enough free addresses",
+			"creating Linux Virtual Machine: unexpected status 409 (409 Conflict) with error: OperationNotAllowed: Operation could not be completed as it results in exceeding approved standardDSv3Family Cores quota",
+			`Code="QuotaExceeded" Message="Operation could not be completed as it results in exceeding quota limit of Core"`,
+			"unexpected status 409 with error: SkuNotAvailable: The requested VM size for resource is currently not available in location",
+			"polling failed: ZonalAllocationFailed: Allocation failed. We do not have sufficient capacity for the requested VM size in this zone",
+			"Error waiting for instance to create: The zone 'projects/p/zones/us-central1-a' does not have enough resources available to fulfill the request. ZONE_RESOURCE_POOL_EXHAUSTED",
+			"Error creating instance: googleapi: Error 403: Quota 'CPUS' exceeded. Limit: 24.0 in region us-central1., quotaExceeded",
+			"Error creating OpenStack server: Forbidden: Quota exceeded for cores: Requested 8, but already used 20 of 20 cores",
+			"Expected HTTP response code [201 202] but got 403 instead: {\"forbidden\": {\"code\": 403, \"message\": \"Quota exceeded for instances: Requested 1, but already used 10 of 10 instances\"}}",
+			"Error waiting for instance to become ready: No valid host was found. There are not enough hosts available.",
+			`pods "x" is forbidden: exceeded quota: compute, requested: cpu=4, used: cpu=8, limited: cpu=8`,
+			"error cloning virtual machine: Insufficient disk space on datastore 'ds1'.",
+		},
+		Throttled: {
+			"api error RequestLimitExceeded: Request limit exceeded.",
+			"https response error StatusCode: 503, RequestID: 1, api error Throttling: Rate exceeded",
+			"unexpected status 429 (429 Too Many Requests) with error: OperationNotAllowed: The server rejected the request because too many requests have been received for this subscription.",
+			"googleapi: Error 403: Rate Limit Exceeded, rateLimitExceeded",
+			"googleapi: Error 403: Quota exceeded for quota metric 'Read requests' and limit 'Read requests per minute' of service 'compute.googleapis.com'",
+			"the server has received too many requests and has asked us to try again later: Too Many Requests",
+		},
+		Credentials: {
+			"api error UnauthorizedOperation: You are not authorized to perform this operation. User: arn is not authorized to perform: ec2:RunInstances",
+			"validating provider credentials: retrieving caller identity from STS: operation error STS: GetCallerIdentity, https response error StatusCode: 403, api error ExpiredToken: The security token included in the request is expired",
+			"api error InvalidClientTokenId: The security token included in the request is invalid.",
+			"No valid credential sources found\nPlease see the provider documentation",
+			"building account: could not acquire access token to parse claims: clientCredentialsToken: received HTTP status 401 with response: AADSTS7000215: Invalid client secret provided",
+			"unexpected status 403 (403 Forbidden) with error: AuthorizationFailed: The client does not have authorization to perform action",
+			"googleapi: Error 403: Required 'compute.instances.create' permission for 'projects/p', forbidden",
+			`oauth2: cannot fetch token: 400 Bad Request Response: {"error":"invalid_grant"}`,
+			"error setting up new vSphere SOAP client: ServerFaultCode: Cannot complete login due to an incorrect user name or password.",
+			"Authentication failed: Expected HTTP response code [201] but got 401 instead",
+			`configmaps "x" is forbidden: User "y" cannot create resource "configmaps"`,
+			"Unauthorized",
+		},
+		Transient: {
+			`Get "https://10.0.0.1:6443/api": dial tcp 10.0.0.1:6443: connect: connection refused`,
+			"read tcp 10.0.0.2:4711->10.0.0.1:443: read: connection reset by peer",
+			`Post "https://ec2.eu-west-1.amazonaws.com/": net/http: TLS handshake timeout`,
+			`Get "https://management.azure.com/": context deadline exceeded`,
+			"googleapi: Error 503: The service is currently unavailable., backendError",
+			"unexpected EOF",
+			"dial tcp: lookup vcenter.example.com: no such host",
+			"502 Bad Gateway",
+			"timeout while waiting for state to become 'ACTIVE' (last state: 'BUILD', timeout: 30m0s)",
+			"Error refreshing state: HTTP remote state endpoint 500",
+		},
+		InvalidConfiguration: {
+			"Invalid value for variable\nThe given value is not suitable for var.provider_spec: attribute \"size\" is required.",
+			"Invalid value for input variable\nThe size must not be empty; set provider_spec.size.",
+			"No value for required variable\nThe root module input variable \"name\" is not set",
+			"Unsupported argument\nAn argument named \"colour\" is not expected here.",
+			"Invalid index\nThe given key does not identify an element in this collection value.",
+			"Resource precondition failed\nThe image must have a boot disk.",
+			"api error InvalidAMIID.NotFound: The image id '[ami-0]' does not exist",
+			"api error InvalidParameterValue: Invalid value 'm5.huge' for InstanceType.",
+			"api error InvalidSubnetID.NotFound: The subnet ID 'subnet-0' does not exist",
+			"unexpected status 404 with error: PlatformImageNotFound: The platform image 'a:b:c:d' is not available.",
+			"googleapi: Error 400: Invalid value for field 'resource.machineType': 'huge'., invalid",
+			"virtual machine 'template' not found",
+			"Your query returned no results. Please change your search criteria and try again.",
+			`expected vm.0.size to be one of ["small" "large"], got huge`,
+		},
+		Locked: {
+			"Error acquiring the state lock\nError message: HTTP remote state already locked: ID=1",
+		},
+		StateNotSaved: {
+			"Failed to save state\nError saving state: HTTP error: 503",
+			"Failed to persist state to backend\nThe error shown above has prevented OpenTofu from writing the updated state",
+		},
+		ImportMissing: {
+			"Cannot import non-existent remote object\nWhile attempting to import an existing object to \"aws_instance.this\", the provider detected that no object exists with the given id or identity.",
+			"Import returned null resource\nWhile attempting to import with i-0, the provider returned an instance with no state.",
+		},
+		Unknown: {
+			"Something else went wrong",
+			"the geofence is broken",
+			"a theory about limits",
+		},
+	}
+	for want, texts := range cases {
+		for _, text := range texts {
+			t.Run(shorten(string(want)+" "+text, 80), func(t *testing.T) {
+				if got := Classify([]Diagnostic{{Severity: SeverityError, Summary: "Error", Detail: text}}); got != want {
+					t.Errorf("Classify(%q) = %s, want %s", text, got, want)
+				}
+			})
+		}
+	}
+}
+
+func TestClassifySeveral(t *testing.T) {
+	failed := func(texts ...string) []Diagnostic {
+		var all []Diagnostic
+		for _, text := range texts {
+			all = append(all, Diagnostic{Severity: SeverityError, Summary: text})
+		}
+		return all
+	}
+	cases := map[string]struct {
+		diagnostics []Diagnostic
+		want        Class
+	}{
+		"no diagnostic": {
+			want: Unknown,
+		},
+		"warnings do not count": {
+			diagnostics: []Diagnostic{{Severity: SeverityWarning, Summary: "connection refused"}},
+			want:        Unknown,
+		},
+		"an error of configuration that follows another is not final": {
+			diagnostics: failed("Invalid index", "connection refused"),
+			want:        Transient,
+		},
+		"quota before transient": {
+			diagnostics: failed("connection refused", "VcpuLimitExceeded"),
+			want:        Quota,
+		},
+		"a state that was not saved is what counts most": {
+			diagnostics: failed("VcpuLimitExceeded", "Failed to save state"),
+			want:        StateNotSaved,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := Classify(tc.diagnostics); got != tc.want {
+				t.Errorf("Classify = %s, want %s", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package tofu
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Class says what an error asks of whoever gets it.
+type Class string
+
+// The classes of errors.
+const (
+	// InvalidConfiguration: only another configuration helps.
+	InvalidConfiguration Class = "InvalidConfiguration"
+	// Quota: the account's quota or the infrastructure's capacity is used up; a later try may succeed.
+	Quota Class = "Quota"
+	// Credentials: they are missing, wrong, expired, or not allowed to do this.
+	Credentials Class = "Credentials"
+	// Throttled: the infrastructure asks for fewer calls.
+	Throttled Class = "Throttled"
+	// Transient: a connection or a server failed; the next try may succeed.
+	Transient Class = "Transient"
+	// Interrupted: the context ended and the engine stopped in order. The state is saved.
+	Interrupted Class = "Interrupted"
+	// Locked: somebody else holds the state's lock. Nothing was done.
+	Locked Class = "Locked"
+	// Killed: the engine died before it could save the state. What it did is unknown.
+	Killed Class = "Killed"
+	// StateNotSaved: the engine ended in order but could not save the state; [Folder.ErroredState] has it.
+	StateNotSaved Class = "StateNotSaved"
+	// ImportMissing: an import block names an object that does not exist.
+	ImportMissing Class = "ImportMissing"
+	// Unknown: none of the above could be told.
+	Unknown Class = "Unknown"
+)
+
+// Op is what the engine was asked for. Its text fits before a colon.
+type Op string
+
+// The operations.
+const (
+	OpInit      Op = "initialising the module"
+	OpPlan      Op = "planning"
+	OpApply     Op = "applying"
+	OpApplyPlan Op = "applying the plan"
+	OpDestroy   Op = "destroying"
+	OpRefresh   Op = "refreshing"
+)
+
+// Error is an operation of the engine that failed. Its text is short, for people, and free of the run's sensitive strings.
+type Error struct {
+	Op    Op
+	Class Class
+	// Diagnostics are the engine's errors; warnings are left to the Report.
+	Diagnostics []Diagnostic
+	// Err is the cause outside of the diagnostics, for example the context's error. It may be nil.
+	Err error
+}
+
+// Error implements error: the first diagnostic, and the number of the others.
+func (e *Error) Error() string {
+	text := string(e.Op)
+	switch e.Class {
+	case Interrupted:
+		text += " was interrupted"
+	case Killed:
+		text += " was killed, what it did is not known"
+	}
+	if len(e.Diagnostics) == 0 {
+		if e.Err != nil {
+			text += ": " + oneLine(e.Err.Error())
+		}
+		return shorten(text, maxMessage)
+	}
+	text = shorten(text+": "+e.Diagnostics[0].message(), maxMessage)
+	if more := len(e.Diagnostics) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return text
+}
+
+// Unwrap answers the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ClassOf answers the class of the Error in err's chain, Unknown where there is none, and "" for nil.
+func ClassOf(err error) Class {
+	if err == nil {
+		return ""
+	}
+	var failed *Error
+	if errors.As(err, &failed) {
+		return failed.Class
+	}
+	return Unknown
+}
