@@ -1,0 +1,176 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+)
+
+// valuePath is where a providerSpec lies in a Machine.
+const valuePath = "spec.providerSpec.value"
+
+// Bounds on what a providerSpec may hold.
+const (
+	maxDepth        = 64
+	maxNumberLength = 150
+	maxExponent     = 308
+)
+
+// A providerSpec is decoded to map[string]any, []any, string, json.Number, bool and nil. encoding/json alone would round
+// numbers, and keep one of two equal keys without a word.
+
+// decodeProviderSpec answers the fields of the embedded object, apiVersion, kind and metadata among them.
+func decodeProviderSpec(machine *machinev1beta1.Machine) (map[string]any, *FieldError) {
+	if machine.Spec.ProviderSpec.Value == nil || len(bytes.TrimSpace(machine.Spec.ProviderSpec.Value.Raw)) == 0 {
+		return nil, &FieldError{Path: valuePath, Problem: "an object is required, but it is missing", Mend: "write the providerSpec of a provider module"}
+	}
+	decoder := json.NewDecoder(bytes.NewReader(machine.Spec.ProviderSpec.Value.Raw))
+	decoder.UseNumber()
+	decoded, failed := decodeNext(decoder, valuePath, 0)
+	if failed != nil {
+		return nil, failed
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, &FieldError{Path: valuePath, Problem: "there is more than one JSON value", Mend: "keep one object"}
+	}
+	fields, ok := decoded.(map[string]any)
+	if !ok {
+		return nil, &FieldError{Path: valuePath, Problem: "an object is required, but it is " + nameOf(decoded), Mend: "write the providerSpec of a provider module"}
+	}
+	return fields, nil
+}
+
+func decodeNext(decoder *json.Decoder, path string, depth int) (any, *FieldError) {
+	token, err := decoder.Token()
+	if err != nil {
+		return nil, syntaxError(path, err)
+	}
+	switch token := token.(type) {
+	case json.Delim:
+		if depth == maxDepth {
+			return nil, &FieldError{Path: path, Problem: fmt.Sprintf("it nests deeper than %d levels", maxDepth), Mend: "write it flatter"}
+		}
+		if token == '{' {
+			return decodeObject(decoder, path, depth+1)
+		}
+		return decodeList(decoder, path, depth+1)
+	case json.Number:
+		return token, checkNumber(path, token)
+	default:
+		return token, nil
+	}
+}
+
+func decodeObject(decoder *json.Decoder, path string, depth int) (any, *FieldError) {
+	fields := map[string]any{}
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil, syntaxError(path, err)
+		}
+		name, ok := token.(string)
+		if !ok {
+			return nil, syntaxError(path, fmt.Errorf("unexpected %v", token))
+		}
+		at := fieldPath(path, name)
+		if _, twice := fields[name]; twice {
+			return nil, &FieldError{Path: at, Problem: "it is given twice", Mend: "keep one"}
+		}
+		value, failed := decodeNext(decoder, at, depth)
+		if failed != nil {
+			return nil, failed
+		}
+		fields[name] = value
+	}
+	if _, err := decoder.Token(); err != nil {
+		return nil, syntaxError(path, err)
+	}
+	return fields, nil
+}
+
+func decodeList(decoder *json.Decoder, path string, depth int) (any, *FieldError) {
+	items := []any{}
+	for decoder.More() {
+		item, failed := decodeNext(decoder, indexPath(path, len(items)), depth)
+		if failed != nil {
+			return nil, failed
+		}
+		items = append(items, item)
+	}
+	if _, err := decoder.Token(); err != nil {
+		return nil, syntaxError(path, err)
+	}
+	return items, nil
+}
+
+func syntaxError(path string, err error) *FieldError {
+	return &FieldError{Path: path, Problem: "it is not valid JSON: " + strings.Join(strings.Fields(err.Error()), " ")}
+}
+
+// checkNumber refuses what cannot be carried exactly: the engine's numbers have 512 bits.
+func checkNumber(path string, number json.Number) *FieldError {
+	text := number.String()
+	exponent := 0
+	if at := strings.IndexAny(text, "eE"); at >= 0 {
+		parsed, err := strconv.Atoi(text[at+1:])
+		if err != nil {
+			parsed = maxExponent + 1
+		}
+		exponent = max(parsed, -parsed)
+	}
+	if len(text) <= maxNumberLength && exponent <= maxExponent {
+		return nil
+	}
+	return &FieldError{
+		Path: path, Value: shorten(text), Mend: "write a shorter number, or a string",
+		Problem: fmt.Sprintf("a number has at most %d digits and an exponent of at most %d, but this one has more", maxNumberLength, maxExponent),
+	}
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,62}$`)
+
+// fieldPath answers the path of a field. Names that would not read as a step are quoted.
+func fieldPath(path, name string) string {
+	if plainName.MatchString(name) {
+		return path + "." + name
+	}
+	return path + "[" + strconv.Quote(shorten(name)) + "]"
+}
+
+func indexPath(path string, index int) string {
+	return path + "[" + strconv.Itoa(index) + "]"
+}
+
+// shorten keeps messages short, whatever the data is.
+func shorten(text string) string {
+	const limit = 64
+	if runes := []rune(text[:min(len(text), 4*limit+4)]); len(runes) > limit {
+		return string(runes[:limit]) + "..."
+	}
+	return text
+}
+
+// nameOf answers what a decoded value is, with an article.
+func nameOf(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "a list"
+	case string:
+		return "a string"
+	case json.Number:
+		return "a number"
+	default:
+		return "a bool"
+	}
+}

@@ -1,0 +1,6 @@
+// Package render turns a Machine and its provider module into the inputs of a run: typed variables as JSON, an environment and
+// a hash. Every function is pure, so that the operator, an admission webhook and an offline preview answer the same.
+//
+// What a user writes stays data: a providerSpec is decoded as JSON, checked against the types of the module's variables and
+// written as JSON again. Nothing of it becomes HCL, an argument or the name of an environment variable.
+package render

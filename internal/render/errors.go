@@ -1,0 +1,93 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// FieldError says what is wrong with one field, and what to write instead.
+type FieldError struct {
+	// Path is the field's path in the Machine, for example spec.providerSpec.value.placement.zone.
+	Path string
+	// Value is the wrong value as JSON, shortened. Empty when there is none, or when it may be a secret.
+	Value string
+	// Problem says what is expected and what is there.
+	Problem string
+	// Mend says what to write.
+	Mend string
+}
+
+// Error implements error.
+func (e *FieldError) Error() string {
+	if e.Mend == "" {
+		return e.Path + ": " + e.Problem
+	}
+	return e.Path + ": " + e.Problem + "; " + e.Mend
+}
+
+// Errors are all that is wrong with a Machine's inputs, at least one. errors.As finds the first *FieldError in it.
+type Errors []*FieldError
+
+// Error implements error, one field a line.
+func (e Errors) Error() string {
+	lines := make([]string, 0, len(e))
+	for _, err := range e {
+		lines = append(lines, err.Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap answers the single errors.
+func (e Errors) Unwrap() []error {
+	errs := make([]error, 0, len(e))
+	for _, err := range e {
+		errs = append(errs, err)
+	}
+	return errs
+}
+
+// IsFieldError tells whether err says that only a change of the Machine or of a Secret that it names helps.
+func IsFieldError(err error) bool {
+	var field *FieldError
+	return errors.As(err, &field)
+}
+
+// Warning is about a field that does no harm and has no effect.
+type Warning struct {
+	// Path is the field's path in the Machine.
+	Path string
+	// Message says what is the matter and what to do.
+	Message string
+}
+
+// String renders the warning on one line.
+func (w Warning) String() string { return w.Path + ": " + w.Message }
+
+// maxFindings bounds the errors and the warnings that one Machine can cause.
+const maxFindings = 50
+
+// findings collects errors and warnings.
+type findings struct {
+	errs     Errors
+	warnings []Warning
+}
+
+func (f *findings) fail(err *FieldError) {
+	if len(f.errs) < maxFindings {
+		f.errs = append(f.errs, err)
+	}
+}
+
+func (f *findings) warn(path, format string, args ...any) {
+	if len(f.warnings) < maxFindings {
+		f.warnings = append(f.warnings, Warning{Path: path, Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+func (f *findings) err() error {
+	if len(f.errs) == 0 {
+		return nil
+	}
+	return f.errs
+}
