@@ -1,0 +1,235 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// secretName matches fields whose values messages do not show.
+var secretName = regexp.MustCompile(`(?i)(passw|passphrase|token|secret|private|credential)`)
+
+// converter brings decoded JSON to a variable's type.
+type converter struct {
+	*findings
+	// hide says that no value may be shown.
+	hide bool
+}
+
+// convertProviderSpec answers the providerSpec's fields as a value of the variable's type, defaults filled in. What is wrong
+// or unknown is added to found; the answer is of use only when found has no error.
+func convertProviderSpec(fields map[string]any, variable module.Variable, found *findings) cty.Value {
+	own := maps.Clone(fields)
+	for _, name := range []string{"apiVersion", "kind", "metadata"} {
+		delete(own, name)
+	}
+	c := converter{findings: found, hide: variable.Sensitive}
+	value := c.value(valuePath, own, variable.Type)
+	if len(found.errs) > 0 {
+		return cty.DynamicVal
+	}
+	if variable.Defaults != nil {
+		value = variable.Defaults.Apply(value)
+	}
+	converted, err := convert.Convert(value, variable.Type)
+	if err != nil {
+		// Not reachable as long as value checks whatever convert checks; a module's own defaults may still surprise.
+		found.fail(&FieldError{Path: valuePath, Problem: "it does not fit the module's variable provider_spec: " + err.Error()})
+		return cty.DynamicVal
+	}
+	return converted
+}
+
+// value answers raw as a value that converts to the wanted type. Lists are tuples and maps are objects still, since optional
+// attributes may make their elements differ until defaults are applied.
+func (c converter) value(path string, raw any, wanted cty.Type) cty.Value {
+	switch {
+	case wanted.IsPrimitiveType():
+		return c.primitive(path, raw, wanted)
+	case wanted.IsObjectType():
+		if fields, ok := raw.(map[string]any); ok {
+			return c.object(path, fields, wanted)
+		}
+	case wanted.IsMapType():
+		if fields, ok := raw.(map[string]any); ok {
+			return c.mapping(path, fields, wanted.ElementType())
+		}
+	case wanted.IsListType(), wanted.IsSetType():
+		if items, ok := raw.([]any); ok {
+			return c.list(path, items, func(int) cty.Type { return wanted.ElementType() })
+		}
+	case wanted.IsTupleType():
+		if items, ok := raw.([]any); ok && len(items) == wanted.Length() {
+			return c.list(path, items, wanted.TupleElementType)
+		}
+	}
+	return c.mismatch(path, raw, wanted)
+}
+
+func (c converter) primitive(path string, raw any, wanted cty.Type) cty.Value {
+	var value cty.Value
+	switch raw := raw.(type) {
+	case string:
+		value = cty.StringVal(raw)
+	case bool:
+		value = cty.BoolVal(raw)
+	case json.Number:
+		number, err := cty.ParseNumberVal(raw.String())
+		if err != nil {
+			return c.mismatch(path, raw, wanted)
+		}
+		value = number
+	default:
+		return c.mismatch(path, raw, wanted)
+	}
+	converted, err := convert.Convert(value, wanted)
+	if err != nil {
+		return c.mismatch(path, raw, wanted)
+	}
+	return converted
+}
+
+func (c converter) object(path string, fields map[string]any, wanted cty.Type) cty.Value {
+	known := wanted.AttributeTypes()
+	values := map[string]cty.Value{}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		// As elsewhere in the API, null is the same as not there.
+		if raw, given := fields[name]; given && raw != nil {
+			values[name] = c.value(fieldPath(path, name), raw, known[name])
+		} else if !wanted.AttributeOptional(name) {
+			c.fail(&FieldError{
+				Path: fieldPath(path, name), Problem: typeName(known[name]) + " is required, but it is missing",
+				Mend: fmt.Sprintf("add %s: %s", name, sample(known[name])),
+			})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if _, ok := known[name]; !ok {
+			c.warn(fieldPath(path, name), "unknown field, ignored%s", spelling(name, known))
+		}
+	}
+	return cty.ObjectVal(values)
+}
+
+// spelling answers a hint when a field differs from a known one in case or punctuation only.
+func spelling(name string, known map[string]cty.Type) string {
+	fold := func(text string) string {
+		return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(text))
+	}
+	for _, candidate := range slices.Sorted(maps.Keys(known)) {
+		if len(name) <= 2*len(candidate) && fold(candidate) == fold(name) {
+			return "; write it as " + candidate
+		}
+	}
+	return ""
+}
+
+func (c converter) mapping(path string, fields map[string]any, wanted cty.Type) cty.Value {
+	values := map[string]cty.Value{}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		values[name] = c.value(fieldPath(path, name), fields[name], wanted)
+	}
+	return cty.ObjectVal(values)
+}
+
+func (c converter) list(path string, items []any, wanted func(index int) cty.Type) cty.Value {
+	values := make([]cty.Value, 0, len(items))
+	for i, item := range items {
+		values = append(values, c.value(indexPath(path, i), item, wanted(i)))
+	}
+	return cty.TupleVal(values)
+}
+
+// mismatch reports that raw is not what is wanted.
+func (c converter) mismatch(path string, raw any, wanted cty.Type) cty.Value {
+	failed := &FieldError{Path: path, Mend: mend(path, wanted)}
+	if !c.hide && !secretName.MatchString(strings.TrimPrefix(path, valuePath)) {
+		failed.Value = show(raw)
+	}
+	subject := "it"
+	if failed.Value != "" && raw != nil {
+		subject = failed.Value
+	}
+	failed.Problem = fmt.Sprintf("%s is required, but %s is %s", typeName(wanted), subject, nameOf(raw))
+	c.fail(failed)
+	return cty.NullVal(wanted.WithoutOptionalAttributesDeep())
+}
+
+// show answers a scalar as JSON, shortened; nothing for lists and objects, which say more by their kind.
+func show(raw any) string {
+	switch raw := raw.(type) {
+	case string:
+		return fmt.Sprintf("%q", shorten(raw))
+	case json.Number:
+		return shorten(raw.String())
+	case bool:
+		return fmt.Sprint(raw)
+	default:
+		return ""
+	}
+}
+
+// mend answers how to write a value of the type at the path.
+func mend(path string, wanted cty.Type) string {
+	if at := strings.LastIndex(path, "."); at >= 0 && !strings.HasSuffix(path, "]") {
+		return "write it as " + path[at+1:] + ": " + sample(wanted)
+	}
+	return "write it as " + sample(wanted)
+}
+
+// typeName answers the type's name for people, with an article.
+func typeName(wanted cty.Type) string {
+	switch {
+	case wanted == cty.String:
+		return "a string"
+	case wanted == cty.Number:
+		return "a number"
+	case wanted == cty.Bool:
+		return "a bool"
+	case wanted.IsListType(), wanted.IsSetType():
+		return "a list"
+	case wanted.IsTupleType():
+		return fmt.Sprintf("a list of %d items", wanted.Length())
+	case wanted.IsMapType():
+		return "a map"
+	default:
+		return "an object"
+	}
+}
+
+// sample answers an example of the type in YAML's flow style, required fields only.
+func sample(wanted cty.Type) string {
+	switch {
+	case wanted == cty.Number:
+		return "4"
+	case wanted == cty.Bool:
+		return "true"
+	case wanted == cty.String:
+		return `"text"`
+	case wanted.IsListType(), wanted.IsSetType():
+		return "[" + sample(wanted.ElementType()) + "]"
+	case wanted.IsTupleType():
+		items := make([]string, 0, wanted.Length())
+		for _, item := range wanted.TupleElementTypes() {
+			items = append(items, sample(item))
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case wanted.IsMapType():
+		return "{key: " + sample(wanted.ElementType()) + "}"
+	}
+	var fields []string
+	for _, name := range slices.Sorted(maps.Keys(wanted.AttributeTypes())) {
+		if !wanted.AttributeOptional(name) {
+			fields = append(fields, name+": "+sample(wanted.AttributeType(name)))
+		}
+	}
+	return "{" + strings.Join(fields, ", ") + "}"
+}
