@@ -1,0 +1,222 @@
+package render
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// Input is what inputs are rendered from.
+type Input struct {
+	// Machine is the Machine; it is not changed.
+	Machine *machinev1beta1.Machine
+	// ClusterID is the name of the cluster that the Machine belongs to.
+	ClusterID string
+	// Module serves the Machine's providerSpec.
+	Module *module.Module
+	// UserData is the value at the module's user data key; empty when there is none.
+	UserData []byte
+	// Credentials is the data of the credentials Secret; nil when the module needs none.
+	Credentials map[string][]byte
+	// CredentialsVersion changes whenever Credentials does. It stands for them in the hash.
+	CredentialsVersion string
+}
+
+// Inputs are what a run is given.
+type Inputs struct {
+	// Variables are the module's variables as canonical JSON, the content of a .tfvars.json file. They hold user data.
+	Variables []byte
+	// Environment is what the module's providers read. It holds credentials.
+	Environment map[string]string
+	// Sensitive lists values that no log, event or condition may show. None is empty.
+	Sensitive []string
+	// Hash is over Variables and the credentials version, as sha256:digest. The module's digest is not in it.
+	Hash string
+	// Warnings are about fields that have no effect.
+	Warnings []Warning
+}
+
+// Render answers the inputs of a run. The error is an [Errors] when the Machine or its Secrets are at fault; any other error
+// is a mistake of the caller.
+func Render(input Input) (*Inputs, error) {
+	if input.Machine == nil || input.Module == nil {
+		return nil, errors.New("rendering inputs: a Machine and a module are required")
+	}
+	found := &findings{}
+	providerSpec := renderProviderSpec(input, found)
+	inputs := &Inputs{Environment: renderEnvironment(input, found)}
+	if !utf8.Valid(input.UserData) {
+		found.fail(&FieldError{
+			Path: userDataPath(input.Module), Mend: "encode it, for example in base64, if what boots the instance can read that",
+			Problem: fmt.Sprintf("user data is UTF-8 text, but these %d bytes are not", len(input.UserData)),
+		})
+	}
+	if err := found.err(); err != nil {
+		return nil, err
+	}
+	variables, err := marshalVariables(renderMachine(input), providerSpec, cty.StringVal(string(input.UserData)))
+	if err != nil {
+		return nil, fmt.Errorf("rendering inputs: %w", err)
+	}
+	inputs.Variables = variables
+	inputs.Sensitive = sensitiveValues(input)
+	inputs.Hash = hashOf(variables, []byte(input.CredentialsVersion))
+	inputs.Warnings = found.warnings
+	return inputs, nil
+}
+
+func renderProviderSpec(input Input, found *findings) cty.Value {
+	fields, failed := decodeProviderSpec(input.Machine)
+	if failed != nil {
+		found.fail(failed)
+		return cty.DynamicVal
+	}
+	apiVersion, _ := fields["apiVersion"].(string)
+	kind, _ := fields["kind"].(string)
+	if !input.Module.Serves(apiVersion, kind) {
+		found.fail(&FieldError{
+			Path: valuePath, Value: show(apiVersion + " " + kind), Mend: "name a kind that it serves",
+			Problem: fmt.Sprintf("the module %q does not serve apiVersion %q, kind %q", input.Module.Name(), shorten(apiVersion), shorten(kind)),
+		})
+		return cty.DynamicVal
+	}
+	return convertProviderSpec(fields, input.Module.Variable(module.VariableProviderSpec), found)
+}
+
+// publishedLabels are labels that the operator writes on a Machine once its instance exists. As inputs they would change the
+// hash of every new Machine right after its create.
+var publishedLabels = map[string]bool{
+	"machine.openshift.io/instance-type":          true,
+	"machine.openshift.io/region":                 true,
+	"machine.openshift.io/zone":                   true,
+	"machine.openshift.io/interruptible-instance": true,
+}
+
+func renderMachine(input Input) cty.Value {
+	labels := map[string]cty.Value{}
+	for name, value := range input.Machine.Labels {
+		if !publishedLabels[name] {
+			labels[name] = cty.StringVal(value)
+		}
+	}
+	rendered := cty.MapValEmpty(cty.String)
+	if len(labels) > 0 {
+		rendered = cty.MapVal(labels)
+	}
+	return cty.ObjectVal(map[string]cty.Value{
+		"name":       cty.StringVal(input.Machine.Name),
+		"namespace":  cty.StringVal(input.Machine.Namespace),
+		"uid":        cty.StringVal(string(input.Machine.UID)),
+		"cluster_id": cty.StringVal(input.ClusterID),
+		"labels":     rendered,
+	})
+}
+
+// marshalVariables answers canonical JSON: names sorted, numbers in full, every default and null written out.
+func marshalVariables(machine, providerSpec, userData cty.Value) ([]byte, error) {
+	variables := cty.ObjectVal(map[string]cty.Value{
+		module.VariableMachine:      machine,
+		module.VariableProviderSpec: providerSpec,
+		module.VariableUserData:     userData,
+	})
+	raw, err := ctyjson.Marshal(variables, variables.Type())
+	if err != nil {
+		return nil, fmt.Errorf("encoding variables: %w", err)
+	}
+	return raw, nil
+}
+
+func renderEnvironment(input Input, found *findings) map[string]string {
+	environment := map[string]string{}
+	spec := input.Module.Spec()
+	for _, variable := range spec.Environment {
+		environment[variable.Name] = variable.Value
+	}
+	if spec.Credentials == nil {
+		return environment
+	}
+	for _, key := range spec.Credentials.Keys {
+		value, given := input.Credentials[key.Key]
+		switch {
+		case len(value) == 0 && key.Optional:
+		case len(value) == 0:
+			found.fail(missingKey(spec.Credentials.Path, key.Key, given))
+		case strings.ContainsRune(string(value), 0):
+			found.fail(&FieldError{
+				Path: valuePath + "." + spec.Credentials.Path, Mend: "write text",
+				Problem: fmt.Sprintf("the key %q of the Secret holds a null byte, which an environment variable cannot", key.Key),
+			})
+		default:
+			environment[key.Env] = string(value)
+		}
+	}
+	return environment
+}
+
+func missingKey(path, key string, given bool) *FieldError {
+	problem := fmt.Sprintf("the Secret needs the key %q, but it is missing", key)
+	if given {
+		problem = fmt.Sprintf("the Secret needs the key %q, but it is empty", key)
+	}
+	return &FieldError{Path: valuePath + "." + path, Problem: problem, Mend: "add it to the Secret's data"}
+}
+
+func userDataPath(from *module.Module) string {
+	if userData := from.Spec().UserData; userData != nil {
+		return valuePath + "." + userData.Path
+	}
+	return valuePath + "." + v1alpha1.DefaultUserDataPath
+}
+
+// sensitiveValues answers what must not be shown: credentials that are not public, and user data. A value that ends in a
+// newline is listed without it too, since what reads it usually trims it.
+func sensitiveValues(input Input) []string {
+	public := map[string]bool{}
+	if credentials := input.Module.Spec().Credentials; credentials != nil {
+		for _, key := range credentials.Keys {
+			public[key.Key] = key.Public
+		}
+	}
+	seen := map[string]bool{"": true}
+	var values []string
+	add := func(raw []byte) {
+		for _, text := range []string{string(raw), strings.TrimSpace(string(raw))} {
+			if !seen[text] {
+				seen[text] = true
+				values = append(values, text)
+			}
+		}
+	}
+	for key, value := range input.Credentials {
+		if !public[key] {
+			add(value)
+		}
+	}
+	add(input.UserData)
+	// Longer first: replacing a part of a secret would leave the rest of it.
+	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	return values
+}
+
+func hashOf(parts ...[]byte) string {
+	hash := sha256.New()
+	for _, part := range parts {
+		// A hash never fails to write. Lengths keep "ab"+"c" and "a"+"bc" apart.
+		_ = binary.Write(hash, binary.BigEndian, uint64(len(part)))
+		_, _ = hash.Write(part)
+	}
+	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
+}
