@@ -1,0 +1,274 @@
+package nodelink
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/machine-iac/machine-iac-operator/test/builder"
+)
+
+type stringMap = map[string]string
+
+func TestBest(t *testing.T) {
+	machine := func(name, id string) *machinev1beta1.Machine {
+		return builder.Machine(func(m *machinev1beta1.Machine) {
+			m.Name = name
+			if id != "" {
+				m.Spec.ProviderID = &id
+			}
+		})
+	}
+	type machines = []*machinev1beta1.Machine
+	tcs := map[string]struct {
+		providerID string
+		byID, byIP machines
+		want       []string
+	}{
+		"nothing":                                 {providerID: "p"},
+		"by providerID":                           {providerID: "p", byID: machines{machine("a", "p")}, want: []string{"a"}},
+		"the providerID beats the IP":             {providerID: "p", byID: machines{machine("a", "p")}, byIP: machines{machine("b", "")}, want: []string{"a"}},
+		"by IP while the Machine has no ID":       {providerID: "p", byIP: machines{machine("a", "")}, want: []string{"a"}},
+		"by IP while the Node has no ID":          {byIP: machines{machine("a", "p")}, want: []string{"a"}},
+		"by IP while neither has":                 {byIP: machines{machine("a", "")}, want: []string{"a"}},
+		"not by IP when the IDs disagree":         {providerID: "p", byIP: machines{machine("a", "q")}},
+		"one that disagrees leaves the other":     {providerID: "p", byIP: machines{machine("a", "q"), machine("b", "")}, want: []string{"b"}},
+		"two by IP are both told":                 {byIP: machines{machine("a", ""), machine("b", "")}, want: []string{"a", "b"}},
+		"two of one providerID are both told":     {providerID: "p", byID: machines{machine("a", "p"), machine("b", "p")}, want: []string{"a", "b"}},
+		"a cache that lags behind on the ID: one": {providerID: "p", byIP: machines{machine("a", "p")}, want: []string{"a"}},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, machine := range best(tc.providerID, tc.byID, tc.byIP, providerIDOf) {
+				got = append(got, machine.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestRefersTo(t *testing.T) {
+	node := builder.Node(func(n *corev1.Node) { n.Name, n.UID = "n", "now" })
+	tcs := map[string]struct {
+		ref  *corev1.ObjectReference
+		want bool
+	}{
+		"no reference":                    {nil, false},
+		"the same Node":                   {&corev1.ObjectReference{Kind: "Node", Name: "n", UID: "now"}, true},
+		"an earlier Node of the name":     {&corev1.ObjectReference{Kind: "Node", Name: "n", UID: "before"}, false},
+		"a reference without UID":         {&corev1.ObjectReference{Kind: "Node", Name: "n"}, false},
+		"another Node":                    {&corev1.ObjectReference{Kind: "Node", Name: "m", UID: "now"}, false},
+		"a reference to another kind yet": {&corev1.ObjectReference{Kind: "Pod", Name: "n", UID: "now"}, false},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			machine := builder.Machine(func(m *machinev1beta1.Machine) { m.Status.NodeRef = tc.ref })
+			if got := refersTo(machine, node); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestMerge(t *testing.T) {
+	tcs := map[string]struct {
+		current, wanted, ours, want, wantRecord stringMap
+	}{
+		"nothing wanted, nothing changes":  {current: stringMap{"a": "1"}, want: stringMap{"a": "1"}},
+		"a new key is put on and recorded": {stringMap{"a": "1"}, stringMap{"b": "2"}, nil, stringMap{"a": "1", "b": "2"}, stringMap{"b": "2"}},
+		"another value is overwritten and recorded": {
+			stringMap{"a": "1"}, stringMap{"a": "2"}, nil, stringMap{"a": "2"}, stringMap{"a": "2"},
+		},
+		"what was there alike belongs to who put it": {current: stringMap{"a": "1"}, wanted: stringMap{"a": "1"}, want: stringMap{"a": "1"}},
+		"ours stays ours": {stringMap{"a": "1"}, stringMap{"a": "1"}, stringMap{"a": "1"}, stringMap{"a": "1"}, stringMap{"a": "1"}},
+		"ours takes a new value": {
+			stringMap{"a": "1"}, stringMap{"a": "2"}, stringMap{"a": "1"}, stringMap{"a": "2"}, stringMap{"a": "2"},
+		},
+		"ours is put back when it was taken off": {nil, stringMap{"a": "1"}, stringMap{"a": "1"}, stringMap{"a": "1"}, stringMap{"a": "1"}},
+		"ours goes when it is no longer wanted":  {current: stringMap{"a": "1", "b": "2"}, ours: stringMap{"a": "1"}, want: stringMap{"b": "2"}},
+		"what another has changed since is left": {current: stringMap{"a": "9"}, ours: stringMap{"a": "1"}, want: stringMap{"a": "9"}},
+		"ours that is gone already is forgotten": {ours: stringMap{"a": "1"}},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			merged, record := merge(tc.current, tc.wanted, tc.ours)
+			if diff := cmp.Diff(tc.want, merged, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("merged: %s", diff)
+			}
+			if diff := cmp.Diff(tc.wantRecord, record, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("record: %s", diff)
+			}
+		})
+	}
+}
+
+func TestWithTaints(t *testing.T) {
+	taint := func(key, value string, effect corev1.TaintEffect) corev1.Taint {
+		return corev1.Taint{Key: key, Value: value, Effect: effect}
+	}
+	type taints = []corev1.Taint
+	tcs := map[string]struct{ current, wanted, want taints }{
+		"none":                        {},
+		"others are kept":             {taints{taint("a", "", "NoExecute")}, nil, taints{taint("a", "", "NoExecute")}},
+		"a new one is added":          {taints{taint("a", "", "NoExecute")}, taints{taint("b", "", "NoSchedule")}, taints{taint("a", "", "NoExecute"), taint("b", "", "NoSchedule")}},
+		"another value is left":       {taints{taint("a", "1", "NoSchedule")}, taints{taint("a", "2", "NoSchedule")}, taints{taint("a", "1", "NoSchedule")}},
+		"another effect is a new one": {taints{taint("a", "1", "NoSchedule")}, taints{taint("a", "1", "NoExecute")}, taints{taint("a", "1", "NoSchedule"), taint("a", "1", "NoExecute")}},
+		"twice wanted is once added":  {nil, taints{taint("a", "1", "NoSchedule"), taint("a", "2", "NoSchedule")}, taints{taint("a", "1", "NoSchedule")}},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, withTaints(tc.current, tc.wanted)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWishesOf(t *testing.T) {
+	machine := builder.Machine(func(m *machinev1beta1.Machine) {
+		m.Spec.Labels = stringMap{"good": "x", "bad key!": "x", "value": "not good!", "example.com/role": ""}
+		m.Spec.Annotations = stringMap{"Good": "anything at all!", "bad key!": "x", machineAnnotation: "someone/else", appliedAnnotation: "{}"}
+	})
+	wanted, refused := wishesOf(machine)
+	if diff := cmp.Diff(stringMap{"good": "x", "example.com/role": ""}, wanted.labels); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(stringMap{"Good": "anything at all!"}, wanted.annotations); diff != "" {
+		t.Error(diff)
+	}
+	if len(refused.labels) != 2 || !strings.HasPrefix(refused.labels[0], "bad key!=x: ") || !strings.HasPrefix(refused.labels[1], "value=not good!: ") {
+		t.Errorf("got refused labels %q", refused.labels)
+	}
+	if len(refused.annotations) != 1 || !strings.HasPrefix(refused.annotations[0], "bad key!: ") {
+		t.Errorf("got refused annotations %q", refused.annotations)
+	}
+}
+
+func TestImprinted(t *testing.T) {
+	node := builder.Node(func(n *corev1.Node) { n.Labels, n.Annotations = stringMap{"old": "1"}, nil })
+	wanted := wishes{labels: stringMap{"role": "web"}, annotations: stringMap{"note": "x"}}
+	first, err := imprinted(node, "ns/m", wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(stringMap{"old": "1", "role": "web"}, first.Labels); diff != "" {
+		t.Error(diff)
+	}
+	wantAnnotations := stringMap{
+		machineAnnotation: "ns/m", "note": "x", appliedAnnotation: `{"labels":{"role":"web"},"annotations":{"note":"x"}}`,
+	}
+	if diff := cmp.Diff(wantAnnotations, first.Annotations); diff != "" {
+		t.Error(diff)
+	}
+	again, err := imprinted(first, "ns/m", wanted)
+	if err != nil || !cmp.Equal(first, again) {
+		t.Errorf("a second time must change nothing: %v, %s", err, cmp.Diff(first, again))
+	}
+	last, err := imprinted(again, "ns/m", wishes{})
+	if err != nil || !cmp.Equal(last.Labels, stringMap{"old": "1"}) || !cmp.Equal(last.Annotations, stringMap{machineAnnotation: "ns/m"}) {
+		t.Errorf("what was put on must go: %v, %v, %v", err, last.Labels, last.Annotations)
+	}
+	first.Annotations[appliedAnnotation] = "nonsense"
+	if kept, err := imprinted(first, "ns/m", wishes{}); err != nil || kept.Labels["role"] != "web" || kept.Annotations[appliedAnnotation] != "" {
+		t.Errorf("without a readable record all stays: %v, %v", err, kept)
+	}
+}
+
+func TestIndexValues(t *testing.T) {
+	node := builder.Node(builder.WithNodeInternalIPs("10.0.0.1", "10.0.0.2"))
+	node.Status.Addresses = append([]corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "h"}}, node.Status.Addresses...)
+	if diff := cmp.Diff([]string{"10.0.0.1"}, of(nodeInternalIP)(node)); diff != "" {
+		t.Error(diff)
+	}
+	machine := builder.Machine(builder.WithInternalIPs("10.0.0.1", "10.0.0.2", "10.0.0.1", ""), builder.WithProviderID(""))
+	if diff := cmp.Diff([]string{"10.0.0.1", "10.0.0.2"}, of(machineInternalIPs)(machine)); diff != "" {
+		t.Error(diff)
+	}
+	if got := of(machineProviderID)(machine); got != nil {
+		t.Errorf("an empty providerID must not be indexed, got %q", got)
+	}
+	if got := of(nodeProviderID)(machine); got != nil {
+		t.Errorf("another type has no values, got %q", got)
+	}
+}
+
+func TestChanges(t *testing.T) {
+	node := builder.Node(func(n *corev1.Node) { n.ResourceVersion, n.UID = "1", "u" })
+	machine := builder.Machine(builder.WithProviderID("p"), func(m *machinev1beta1.Machine) { m.ResourceVersion, m.UID = "1", "u" })
+	onNode := func(mod func(*corev1.Node)) client.Object {
+		after := node.DeepCopy()
+		after.ResourceVersion = "2"
+		mod(after)
+		return after
+	}
+	onMachine := func(mod func(*machinev1beta1.Machine)) client.Object {
+		after := machine.DeepCopy()
+		after.ResourceVersion = "2"
+		mod(after)
+		return after
+	}
+	now := metav1.NewTime(time.Unix(1, 0))
+	tcs := map[string]struct {
+		before, after client.Object
+		want          bool
+	}{
+		"a repeat of the informer":  {node, node, true},
+		"a heartbeat":               {node, onNode(func(n *corev1.Node) { n.Status.Conditions[0].LastHeartbeatTime = now }), false},
+		"not ready":                 {node, onNode(builder.WithReady(corev1.ConditionFalse, time.Unix(1, 0))), false},
+		"images":                    {node, onNode(func(n *corev1.Node) { n.Status.Images = []corev1.ContainerImage{{}} }), false},
+		"a node's label":            {node, onNode(func(n *corev1.Node) { n.Labels = stringMap{"x": "y"} }), true},
+		"a node's annotation":       {node, onNode(func(n *corev1.Node) { n.Annotations = stringMap{"x": "y"} }), true},
+		"a node's taint":            {node, onNode(builder.WithTaints(corev1.Taint{Key: "x"})), true},
+		"a node's providerID":       {node, onNode(builder.WithNodeProviderID("x")), true},
+		"a node's first IP":         {node, onNode(builder.WithNodeInternalIPs("1.2.3.4")), true},
+		"a node made again":         {node, onNode(func(n *corev1.Node) { n.UID = types.UID("v") }), true},
+		"a machine's phase":         {machine, onMachine(builder.WithPhase("Running")), false},
+		"a machine's own label":     {machine, onMachine(builder.WithLabels(stringMap{"x": "y"})), false},
+		"a machine's node's label":  {machine, onMachine(func(m *machinev1beta1.Machine) { m.Spec.Labels = stringMap{"x": "y"} }), true},
+		"a machine's taint":         {machine, onMachine(func(m *machinev1beta1.Machine) { m.Spec.Taints = []corev1.Taint{{Key: "x"}} }), true},
+		"a machine's address":       {machine, onMachine(builder.WithInternalIPs("1.2.3.4")), true},
+		"a machine's providerID":    {machine, onMachine(builder.WithProviderID("x")), true},
+		"a machine's lost node":     {machine, onMachine(builder.WithNodeRef(node)), true},
+		"objects of no known type":  {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9"}}, node, false},
+		"the same, the other round": {node, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2"}}, false},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			matter := nodeMatters
+			if _, ok := tc.before.(*machinev1beta1.Machine); ok {
+				matter = machineMatters
+			}
+			if got := changes(matter).Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestNoticesFitTheEventsAPI(t *testing.T) {
+	recorder := events.NewFakeRecorder(1)
+	failedUpdateNode(builder.Machine(), builder.Node(), errors.New(strings.Repeat("ö", 2000))).send(recorder)
+	if note := strings.TrimPrefix(<-recorder.Events, "Warning FailedUpdateNode "); len(note) > 1024 || !strings.HasSuffix(note, "ö...") {
+		t.Errorf("got a note of %d bytes that ends in %q", len(note), note[len(note)-8:])
+	}
+}
+
+func TestNewNamesWhatIsMissing(t *testing.T) {
+	if _, err := New(Options{}); err == nil || !strings.Contains(err.Error(), "Client and Recorder") {
+		t.Errorf("got %v", err)
+	}
+}

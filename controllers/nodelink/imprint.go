@@ -1,0 +1,178 @@
+package nodelink
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// machineAnnotation names, on a Node, its Machine as namespace/name.
+	machineAnnotation = "machine.openshift.io/machine"
+	// appliedAnnotation records, on a Node, the labels and annotations that were put there for its Machine.
+	appliedAnnotation = "machine-iac.io/nodelink-applied"
+)
+
+// imprint puts on the Node what the Machine wants its Node to carry.
+type imprint struct {
+	client   client.Client
+	recorder events.EventRecorder
+}
+
+// Reconcile implements step.
+func (i *imprint) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	wanted, refused := wishesOf(s.machine)
+	if len(refused.labels) > 0 {
+		invalidNodeLabels(s.machine, s.node, refused.labels).send(i.recorder)
+	}
+	if len(refused.annotations) > 0 {
+		err := fmt.Errorf("spec.metadata.annotations has keys that Kubernetes does not allow: %s; mend or remove them",
+			strings.Join(refused.annotations, "; "))
+		failedUpdateNode(s.machine, s.node, err).send(i.recorder)
+	}
+	after, err := imprinted(s.node, keyOf(s.machine), wanted)
+	if err != nil {
+		return false, err
+	}
+	if equality.Semantic.DeepEqual(s.node, after) {
+		return true, nil
+	}
+	err = i.client.Patch(ctx, after, patchFrom(s.node, after))
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		return true, nil
+	case apierrors.IsConflict(err):
+		s.requeueAfter = conflictRetry
+		return false, nil
+	default:
+		if ctx.Err() == nil {
+			failedUpdateNode(s.machine, s.node, err).send(i.recorder)
+		}
+		return false, fmt.Errorf("updating Node %s for Machine %s: %w", s.node.Name, keyOf(s.machine), err)
+	}
+}
+
+// patchFrom insists on an unchanged Node only when taints change: they are a list, which a patch replaces as a whole. Labels and
+// annotations are patched key by key and need no such care, and a Node changes often.
+func patchFrom(before, after *corev1.Node) client.Patch {
+	if equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
+		return client.MergeFrom(before)
+	}
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
+
+// wishes is what a Machine wants its Node to carry.
+type wishes struct {
+	labels, annotations map[string]string
+	taints              []corev1.Taint
+}
+
+// refusals are keys of a Machine's wishes that the API server would not take, each with why, in order.
+type refusals struct {
+	labels, annotations []string
+}
+
+// wishesOf answers what can be put on the Machine's Node, and what cannot.
+func wishesOf(machine *machinev1beta1.Machine) (wishes, refusals) {
+	out := wishes{labels: map[string]string{}, annotations: map[string]string{}, taints: machine.Spec.Taints}
+	var refused refusals
+	for key, value := range machine.Spec.Labels {
+		if faults := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); len(faults) > 0 {
+			refused.labels = append(refused.labels, fmt.Sprintf("%s=%s: %s", key, value, strings.Join(faults, ", ")))
+			continue
+		}
+		out.labels[key] = value
+	}
+	for key, value := range machine.Spec.Annotations {
+		if key == machineAnnotation || key == appliedAnnotation {
+			continue // these say what is so, not what is wished
+		}
+		if faults := validation.IsQualifiedName(strings.ToLower(key)); len(faults) > 0 {
+			refused.annotations = append(refused.annotations, fmt.Sprintf("%s: %s", key, strings.Join(faults, ", ")))
+			continue
+		}
+		out.annotations[key] = value
+	}
+	slices.Sort(refused.labels)
+	slices.Sort(refused.annotations)
+	return out, refused
+}
+
+// record is the content of appliedAnnotation.
+type record struct {
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// imprinted answers the Node as it should be.
+func imprinted(node *corev1.Node, machine string, wanted wishes) (*corev1.Node, error) {
+	after := node.DeepCopy()
+	before := recorded(node)
+	var now record
+	after.Labels, now.Labels = merge(node.Labels, wanted.labels, before.Labels)
+	after.Annotations, now.Annotations = merge(node.Annotations, wanted.annotations, before.Annotations)
+	after.Annotations[machineAnnotation] = machine
+	delete(after.Annotations, appliedAnnotation)
+	if len(now.Labels)+len(now.Annotations) > 0 {
+		text, err := json.Marshal(now)
+		if err != nil {
+			return nil, fmt.Errorf("recording what was put on Node %s: %w", node.Name, err)
+		}
+		after.Annotations[appliedAnnotation] = string(text)
+	}
+	after.Spec.Taints = withTaints(node.Spec.Taints, wanted.taints)
+	return after, nil
+}
+
+// recorded reads appliedAnnotation. A record that cannot be read counts as none: what is on the Node then stays.
+func recorded(node *corev1.Node) record {
+	var out record
+	if err := json.Unmarshal([]byte(node.Annotations[appliedAnnotation]), &out); err != nil {
+		return record{}
+	}
+	return out
+}
+
+// merge answers current with wanted put in, and the record of what is ours in it: what we changed now and what we had changed
+// before. What we had put there and is no longer wanted goes, unless another has given it a new value.
+func merge(current, wanted, ours map[string]string) (merged, record map[string]string) {
+	merged, record = map[string]string{}, map[string]string{}
+	maps.Copy(merged, current)
+	for key, value := range ours {
+		if _, still := wanted[key]; !still && merged[key] == value {
+			delete(merged, key)
+		}
+	}
+	for key, value := range wanted {
+		had, present := current[key]
+		_, was := ours[key]
+		if was || !present || had != value {
+			record[key] = value
+		}
+		merged[key] = value
+	}
+	return merged, record
+}
+
+// withTaints adds the taints wanted that current has not, by key and effect. It never changes or removes one.
+func withTaints(current, wanted []corev1.Taint) []corev1.Taint {
+	out := slices.Clone(current)
+	for _, taint := range wanted {
+		same := func(other corev1.Taint) bool { return other.Key == taint.Key && other.Effect == taint.Effect }
+		if !slices.ContainsFunc(out, same) {
+			out = append(out, taint)
+		}
+	}
+	return out
+}

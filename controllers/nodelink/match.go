@@ -1,0 +1,149 @@
+package nodelink
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// matching finds the Machine that the Node runs on.
+type matching struct {
+	client   client.Client
+	recorder events.EventRecorder
+}
+
+// Reconcile implements step. It ends the pass when there is no such Machine, and fails when there is more than one candidate.
+func (m *matching) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	machines, err := m.machinesOf(ctx, s.node)
+	if err != nil {
+		return false, err
+	}
+	if len(machines) == 0 {
+		return false, nil
+	}
+	if len(machines) > 1 {
+		return false, m.ambiguous(s.node, "Machines", keys(machines))
+	}
+	nodes, err := nodesOf(ctx, m.client, machines[0])
+	if err != nil {
+		return false, err
+	}
+	nodes = living(nodes)
+	if len(nodes) > 1 {
+		return false, m.ambiguous(s.node, "Nodes of Machine "+keyOf(machines[0]), keys(nodes))
+	}
+	// None, when the cache moves on between two looks; another Node, when that one has the Machine's very providerID.
+	if len(nodes) == 0 || nodes[0].UID != s.node.UID {
+		return false, nil
+	}
+	s.machine = machines[0]
+	return true, nil
+}
+
+// ambiguous tells of a match that is not unique, and answers it as an error.
+func (m *matching) ambiguous(node *corev1.Node, of string, names []string) error {
+	err := fmt.Errorf("matching Node %s: %d %s have the same providerID or InternalIP: %s; let only one of them have it",
+		node.Name, len(names), of, strings.Join(names, ", "))
+	ambiguousMatch(node, err).send(m.recorder)
+	return err
+}
+
+func (m *matching) machinesOf(ctx context.Context, node *corev1.Node) ([]*machinev1beta1.Machine, error) {
+	var byID, byIP machinev1beta1.MachineList
+	if err := find(ctx, m.client, &byID, providerIDIndex, nodeProviderID(node)...); err != nil {
+		return nil, err
+	}
+	if err := find(ctx, m.client, &byIP, internalIPIndex, nodeInternalIP(node)...); err != nil {
+		return nil, err
+	}
+	return best(node.Spec.ProviderID, pointers(byID.Items), pointers(byIP.Items), providerIDOf), nil
+}
+
+func nodesOf(ctx context.Context, reader client.Reader, machine *machinev1beta1.Machine) ([]*corev1.Node, error) {
+	var byID, byIP corev1.NodeList
+	if err := find(ctx, reader, &byID, providerIDIndex, machineProviderID(machine)...); err != nil {
+		return nil, err
+	}
+	for _, ip := range machineInternalIPs(machine) {
+		var some corev1.NodeList
+		if err := find(ctx, reader, &some, internalIPIndex, ip); err != nil {
+			return nil, err
+		}
+		byIP.Items = append(byIP.Items, some.Items...)
+	}
+	nodeID := func(node *corev1.Node) string { return node.Spec.ProviderID }
+	return best(providerIDOf(machine), pointers(byID.Items), pointers(byIP.Items), nodeID), nil
+}
+
+// find lists what has value in an index; nothing when there is no value.
+func find(ctx context.Context, reader client.Reader, list client.ObjectList, index string, value ...string) error {
+	if len(value) == 0 {
+		return nil
+	}
+	if err := reader.List(ctx, list, client.MatchingFields{index: value[0]}); err != nil {
+		return fmt.Errorf("listing %T by %s: %w", list, index, err)
+	}
+	return nil
+}
+
+// best answers the candidates that match best: those of the same providerID, else those with the same InternalIP whose providerID
+// does not disagree with providerID.
+func best[T client.Object](providerID string, byID, byIP []T, idOf func(T) string) []T {
+	if len(byID) > 0 {
+		return byID
+	}
+	var out []T
+	for _, candidate := range byIP {
+		if id := idOf(candidate); id == "" || providerID == "" || id == providerID {
+			out = append(out, candidate)
+		}
+	}
+	return out
+}
+
+// living leaves out Nodes that are being deleted: one that comes in place of such is no rival.
+func living(nodes []*corev1.Node) []*corev1.Node {
+	var out []*corev1.Node
+	for _, node := range nodes {
+		if node.DeletionTimestamp.IsZero() {
+			out = append(out, node)
+		}
+	}
+	return out
+}
+
+func providerIDOf(machine *machinev1beta1.Machine) string {
+	if machine.Spec.ProviderID == nil {
+		return ""
+	}
+	return *machine.Spec.ProviderID
+}
+
+func pointers[T any](items []T) []*T {
+	out := make([]*T, 0, len(items))
+	for i := range items {
+		out = append(out, &items[i])
+	}
+	return out
+}
+
+func keys[T client.Object](objects []T) []string {
+	out := make([]string, 0, len(objects))
+	for _, object := range objects {
+		out = append(out, keyOf(object))
+	}
+	return out
+}
+
+// keyOf writes namespace/name, or the name alone of what has no namespace.
+func keyOf(object client.Object) string {
+	if object.GetNamespace() == "" {
+		return object.GetName()
+	}
+	return object.GetNamespace() + "/" + object.GetName()
+}

@@ -1,0 +1,188 @@
+package nodelink
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// The indexes of Machines and Nodes. They bear this package's name: the cache is shared, and two controllers may not register one
+// index twice.
+const (
+	providerIDIndex = "nodelink.providerID"
+	internalIPIndex = "nodelink.internalIP"
+)
+
+const defaultConcurrency = 4
+
+// SetupWithManager makes a Controller and registers it, its indexes and its watches with the manager. Client and Recorder come
+// from the manager where options leave them out. ctx is used during the call only.
+func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options) error {
+	if options.Client == nil {
+		options.Client = mgr.GetClient()
+	}
+	if options.Recorder == nil {
+		options.Recorder = mgr.GetEventRecorder(Name)
+	}
+	if options.MaxConcurrentReconciles == 0 {
+		options.MaxConcurrentReconciles = defaultConcurrency
+	}
+	c, err := New(options)
+	if err != nil {
+		return err
+	}
+	if err := registerIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	toNodes := handler.EnqueueRequestsFromMapFunc(c.nodesForMachine)
+	err = builder.ControllerManagedBy(mgr).
+		Named(Name).
+		For(&corev1.Node{}, builder.WithPredicates(changes(nodeMatters))).
+		Watches(&machinev1beta1.Machine{}, toNodes, builder.WithPredicates(changes(machineMatters))).
+		WithOptions(controller.Options{MaxConcurrentReconciles: options.MaxConcurrentReconciles}).
+		Complete(c)
+	if err != nil {
+		return fmt.Errorf("registering the nodelink controller: %w", err)
+	}
+	return nil
+}
+
+func registerIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, index := range []struct {
+		object client.Object
+		name   string
+		values client.IndexerFunc
+	}{
+		{&machinev1beta1.Machine{}, providerIDIndex, of(machineProviderID)},
+		{&machinev1beta1.Machine{}, internalIPIndex, of(machineInternalIPs)},
+		{&corev1.Node{}, providerIDIndex, of(nodeProviderID)},
+		{&corev1.Node{}, internalIPIndex, of(nodeInternalIP)},
+	} {
+		if err := indexer.IndexField(ctx, index.object, index.name, index.values); err != nil {
+			return fmt.Errorf("indexing %T by %s: %w", index.object, index.name, err)
+		}
+	}
+	return nil
+}
+
+// of makes a typed function one over any object, with no values for those of another type.
+func of[T client.Object](values func(T) []string) client.IndexerFunc {
+	return func(object client.Object) []string {
+		typed, ok := object.(T)
+		if !ok {
+			return nil
+		}
+		return values(typed)
+	}
+}
+
+func machineProviderID(machine *machinev1beta1.Machine) []string {
+	if id := providerIDOf(machine); id != "" {
+		return []string{id}
+	}
+	return nil
+}
+
+func machineInternalIPs(machine *machinev1beta1.Machine) []string {
+	var out []string
+	for _, address := range machine.Status.Addresses {
+		if address.Type == corev1.NodeInternalIP && address.Address != "" && !slices.Contains(out, address.Address) {
+			out = append(out, address.Address)
+		}
+	}
+	return out
+}
+
+func nodeProviderID(node *corev1.Node) []string {
+	if node.Spec.ProviderID == "" {
+		return nil
+	}
+	return []string{node.Spec.ProviderID}
+}
+
+// nodeInternalIP answers the Node's first InternalIP only: further ones may be those of bridges, alike on every Node.
+func nodeInternalIP(node *corev1.Node) []string {
+	for _, address := range node.Status.Addresses {
+		if address.Type == corev1.NodeInternalIP && address.Address != "" {
+			return []string{address.Address}
+		}
+	}
+	return nil
+}
+
+// nodesForMachine answers the Nodes that may run on a Machine.
+func (c *Controller) nodesForMachine(ctx context.Context, object client.Object) []reconcile.Request {
+	machine, ok := object.(*machinev1beta1.Machine)
+	if !ok || !machine.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	nodes, err := nodesOf(ctx, c.client, machine)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Finding the Nodes of a Machine", "Machine", keyOf(machine))
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(nodes))
+	for _, node := range nodes {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: node.Name}})
+	}
+	return requests
+}
+
+// changes lets through objects that come, changes that matter, and the informer's repeats. What goes is of no interest.
+func changes(matter func(before, after client.Object) bool) predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() || matter(e.ObjectOld, e.ObjectNew)
+		},
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// nodeMatters leaves out heartbeats, images and whatever else changes on a Node all the time.
+func nodeMatters(before, after client.Object) bool {
+	x, ok := before.(*corev1.Node)
+	if !ok {
+		return false
+	}
+	y, ok := after.(*corev1.Node)
+	if !ok {
+		return false
+	}
+	return x.UID != y.UID || x.Spec.ProviderID != y.Spec.ProviderID ||
+		!equality.Semantic.DeepEqual(nodeInternalIP(x), nodeInternalIP(y)) ||
+		!equality.Semantic.DeepEqual(x.Labels, y.Labels) ||
+		!equality.Semantic.DeepEqual(x.Annotations, y.Annotations) ||
+		!equality.Semantic.DeepEqual(x.Spec.Taints, y.Spec.Taints)
+}
+
+// machineMatters leaves out phases, conditions and provider status.
+func machineMatters(before, after client.Object) bool {
+	x, ok := before.(*machinev1beta1.Machine)
+	if !ok {
+		return false
+	}
+	y, ok := after.(*machinev1beta1.Machine)
+	if !ok {
+		return false
+	}
+	return x.UID != y.UID || providerIDOf(x) != providerIDOf(y) ||
+		!equality.Semantic.DeepEqual(machineInternalIPs(x), machineInternalIPs(y)) ||
+		!equality.Semantic.DeepEqual(x.Spec.ObjectMeta, y.Spec.ObjectMeta) ||
+		!equality.Semantic.DeepEqual(x.Spec.Taints, y.Spec.Taints) ||
+		!equality.Semantic.DeepEqual(x.Status.NodeRef, y.Status.NodeRef)
+}
