@@ -1,0 +1,150 @@
+package cluster
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// portName names one listener of the cluster.
+type portName string
+
+const (
+	portEtcd              portName = "etcd"
+	portEtcdPeer          portName = "etcd-peer"
+	portAPIServer         portName = "kube-apiserver"
+	portControllerManager portName = "kube-controller-manager"
+	portKWOK              portName = "kwok"
+)
+
+// portsOf lists the ports that a component listens on; the first is the one that it serves on.
+func portsOf(component Component) []portName {
+	switch component {
+	case Etcd:
+		return []portName{portEtcd, portEtcdPeer}
+	case APIServer:
+		return []portName{portAPIServer}
+	case ControllerManager:
+		return []portName{portControllerManager}
+	case KWOK:
+		return []portName{portKWOK}
+	}
+	return nil
+}
+
+// portSource tells free ports from taken ones; tests replace it.
+type portSource struct {
+	free func(port int) bool
+	pick func() int
+}
+
+// assignPorts keeps every remembered port whose component runs or that is still free, and picks new ones for the rest. It
+// returns the complete set and the components that got a new port.
+func assignPorts(remembered map[portName]int, running map[Component]bool, source portSource) (map[portName]int, []Component, error) {
+	ports := map[portName]int{}
+	taken := map[int]bool{}
+	for _, component := range Components() {
+		for _, name := range portsOf(component) {
+			if port := remembered[name]; port != 0 && (running[component] || source.free(port)) {
+				ports[name] = port
+				taken[port] = true
+			}
+		}
+	}
+	var moved []Component
+	for _, component := range Components() {
+		complete := true
+		for _, name := range portsOf(component) {
+			if ports[name] != 0 {
+				continue
+			}
+			complete = false
+			port, err := pickPort(taken, source)
+			if err != nil {
+				return nil, nil, fmt.Errorf("choosing a port for %s: %w", name, err)
+			}
+			ports[name] = port
+			taken[port] = true
+		}
+		if !complete {
+			moved = append(moved, component)
+		}
+	}
+	return ports, moved, nil
+}
+
+func pickPort(taken map[int]bool, source portSource) (int, error) {
+	const attempts = 1000
+	for range attempts {
+		if port := source.pick(); !taken[port] && source.free(port) {
+			return port, nil
+		}
+	}
+	return 0, fmt.Errorf("no free port on 127.0.0.1 in %d attempts; end some of the programs that listen there", attempts)
+}
+
+// mustRestart lists the components whose configuration names something that has changed: all of them when the certificates did,
+// else those behind a component that moved to another port.
+func mustRestart(moved []Component, certificatesChanged bool) map[Component]bool {
+	restart := map[Component]bool{}
+	if certificatesChanged {
+		for _, component := range Components() {
+			restart[component] = true
+		}
+		return restart
+	}
+	for _, component := range moved {
+		switch component {
+		case Etcd:
+			restart[APIServer] = true
+		case APIServer:
+			restart[ControllerManager] = true
+			restart[KWOK] = true
+		case ControllerManager, KWOK: // nobody is configured with their ports
+		}
+	}
+	return restart
+}
+
+// systemPorts picks ports below those that the kernel gives to outgoing connections: a component that is stopped for a while
+// would else find its port in use by some client when it comes back.
+func systemPorts() portSource {
+	const lowest = 20000
+	highest := 32767
+	if data, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
+		if ephemeral := parseLowestEphemeral(string(data)); ephemeral > lowest+1000 {
+			highest = ephemeral - 1
+		}
+	}
+	return portSource{
+		free: portIsFree,
+		pick: func() int { return lowest + rand.IntN(highest-lowest+1) },
+	}
+}
+
+// parseLowestEphemeral reads the first number of the kernel's port range, or 0.
+func parseLowestEphemeral(portRange string) int {
+	fields := strings.Fields(portRange)
+	if len(fields) == 0 {
+		return 0
+	}
+	low, err := strconv.Atoi(fields[0])
+	if err != nil {
+		return 0
+	}
+	return low
+}
+
+func portIsFree(port int) bool {
+	listener, err := net.Listen("tcp", loopback(port))
+	if err != nil {
+		return false
+	}
+	return listener.Close() == nil
+}
+
+// loopback is the address of a port on this machine.
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -1,0 +1,194 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const pollInterval = 50 * time.Millisecond
+
+// killDeadline bounds the wait for a process after SIGKILL, which only a process stuck in the kernel outlasts.
+const killDeadline = 10 * time.Second
+
+// identify returns the identity of a process that exists now.
+func identify(pid int) (process, error) {
+	boot, err := bootID()
+	if err != nil {
+		return process{}, err
+	}
+	stat, err := readStat(pid)
+	if err != nil {
+		return process{}, err
+	}
+	return process{PID: pid, StartTicks: stat.startTicks, BootID: boot}, nil
+}
+
+// alive tells whether that very process still runs.
+func (p process) alive() bool {
+	if p.PID <= 0 {
+		return false
+	}
+	stat, err := readStat(p.PID)
+	if err != nil || stat.startTicks != p.StartTicks || stat.dead() {
+		return false
+	}
+	boot, err := bootID()
+	return err == nil && boot == p.BootID
+}
+
+// end asks the process to stop, waits for grace, then kills it. A process that is gone already is fine.
+func (p process) end(ctx context.Context, grace time.Duration) error {
+	// The handle is taken before the identity is checked: it then stands for the process that was checked, even if the pid is
+	// given to another one in between.
+	handle, err := os.FindProcess(p.PID)
+	if err != nil {
+		return fmt.Errorf("finding process %d: %w", p.PID, err)
+	}
+	defer func() { _ = handle.Release() }() // nothing can be done about a handle that can't be given back
+	if !p.alive() {
+		return nil
+	}
+	if err := signal(handle, syscall.SIGTERM); err != nil {
+		return err
+	}
+	if gone, err := p.waitGone(ctx, grace); gone || err != nil {
+		return err
+	}
+	if err := signal(handle, syscall.SIGKILL); err != nil {
+		return err
+	}
+	gone, err := p.waitGone(ctx, killDeadline)
+	if err == nil && !gone {
+		err = fmt.Errorf("killing process %d: still there %s after SIGKILL; look for a stuck disk", p.PID, killDeadline)
+	}
+	return err
+}
+
+func signal(handle *os.Process, number syscall.Signal) error {
+	if err := handle.Signal(number); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("sending %s to process %d: %w", number, handle.Pid, err)
+	}
+	return nil
+}
+
+// waitGone waits until the process is gone, for at most the given time. The error is that of the context.
+func (p process) waitGone(ctx context.Context, atMost time.Duration) (bool, error) {
+	deadline := time.NewTimer(atMost)
+	defer deadline.Stop()
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for p.alive() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			return !p.alive(), nil
+		case <-ctx.Done():
+			return false, fmt.Errorf("waiting for process %d to stop: %w", p.PID, ctx.Err())
+		}
+	}
+	return true, nil
+}
+
+// started is a process that this program has started; exited gets its one exit status.
+type started struct {
+	process
+	exited <-chan error
+}
+
+// launch starts a binary in a session of its own, so that it outlives this program and gets no signal of its terminal. Its
+// output replaces the log file; the log of the run before is kept beside it.
+func launch(l layout, component Component, args []string) (started, error) {
+	log, err := openLog(l, component)
+	if err != nil {
+		return started{}, err
+	}
+	command := exec.Command(l.binary(component), args...)
+	command.Dir = l.home()
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.home()}
+	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = errors.Join(command.Start(), log.Close())
+	if command.Process == nil {
+		return started{}, err
+	}
+	// The child can't be reaped before Wait below, so its pid is still its own here.
+	identity, identifyErr := identify(command.Process.Pid)
+	if err = errors.Join(err, identifyErr); err != nil {
+		return started{}, errors.Join(err, command.Process.Kill(), command.Wait())
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- command.Wait() }() // ends with the child
+	return started{process: identity, exited: exited}, nil
+}
+
+func openLog(l layout, component Component) (*os.File, error) {
+	path := l.log(component)
+	if err := os.Rename(path, l.previousLog(component)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("keeping the previous log: %w", err)
+	}
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the log: %w", err)
+	}
+	return log, nil
+}
+
+type procStat struct {
+	state      byte
+	threads    int
+	startTicks uint64
+}
+
+// dead tells whether the process only waits to be reaped. A first thread that has ended does not say so: until the others have
+// ended, too, the process holds its ports and its files.
+func (s procStat) dead() bool { return (s.state == 'Z' || s.state == 'X') && s.threads <= 1 }
+
+func readStat(pid int) (procStat, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return procStat{}, fmt.Errorf("reading the state of process %d: %w", pid, err)
+	}
+	stat, err := parseStat(string(data))
+	if err != nil {
+		return procStat{}, fmt.Errorf("reading the state of process %d: %w", pid, err)
+	}
+	return stat, nil
+}
+
+// parseStat reads one line of /proc/PID/stat. The command name in it may hold blanks and parentheses, so fields count from the
+// last closing one: the first behind it is field 3 (state), the number of threads is field 20, the start time field 22.
+func parseStat(line string) (procStat, error) {
+	const first, count, start = 3, 20, 22
+	end := strings.LastIndexByte(line, ')')
+	if end < 0 {
+		return procStat{}, errors.New("no command name")
+	}
+	fields := strings.Fields(line[end+1:])
+	if len(fields) <= start-first {
+		return procStat{}, fmt.Errorf("only %d fields", len(fields)+first-1)
+	}
+	threads, err := strconv.Atoi(fields[count-first])
+	if err != nil {
+		return procStat{}, fmt.Errorf("parsing the number of threads: %w", err)
+	}
+	ticks, err := strconv.ParseUint(fields[start-first], 10, 64)
+	if err != nil {
+		return procStat{}, fmt.Errorf("parsing the start time: %w", err)
+	}
+	return procStat{state: fields[0][0], threads: threads, startTicks: ticks}, nil
+}
+
+func bootID() (string, error) {
+	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("reading the boot id: %w", err)
+	}
+	return strings.TrimSpace(string(data)), nil
+}
