@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// The stages that are changed on their way into the data folder.
+const (
+	podDeleteStage      = "pod-delete"
+	nodeInitializeStage = "node-initialize"
+)
+
+// writeStages copies KWOK's stages into the data folder, with a delay before a deleted Pod is gone, and so that a Node keeps the
+// addresses that it has.
+func writeStages(source, target string, podDelete time.Duration) error {
+	files, err := stageFiles(source)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.RemoveAll(target); err != nil {
+		return fmt.Errorf("removing old stages: %w", err)
+	}
+	if err := os.MkdirAll(target, 0o700); err != nil {
+		return fmt.Errorf("making the folder of the stages: %w", err)
+	}
+	missing := map[string]bool{podDeleteStage: true, nodeInitializeStage: true}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("reading a stage: %w", err)
+		}
+		name, patched, err := patchStage(data, podDelete)
+		if err != nil {
+			return fmt.Errorf("reading the stage %s: %w", file, err)
+		}
+		delete(missing, name)
+		if err := writeFile(filepath.Join(target, filepath.Base(file)), patched); err != nil {
+			return err
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("finding KWOK's stages in %s: none is called %s; put them there with 'make tools'",
+			source, strings.Join(slices.Sorted(maps.Keys(missing)), " or "))
+	}
+	return nil
+}
+
+// patchStage returns the name of a stage and the stage as it shall be.
+func patchStage(data []byte, podDelete time.Duration) (name string, patched []byte, err error) {
+	stage := unstructured.Unstructured{}
+	if err := yaml.Unmarshal(data, &stage.Object); err != nil {
+		return "", nil, err
+	}
+	name = stage.GetName()
+	switch name {
+	case podDeleteStage:
+		err = delay(stage.Object, podDelete)
+	case nodeInitializeStage:
+		err = keepAddresses(stage.Object)
+	default:
+		return name, data, nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	patched, err = yaml.Marshal(stage.Object)
+	return name, patched, err
+}
+
+// delay keeps a deleted Pod for a while. Else it is gone the moment it is deleted, and nothing that waits for Pods (a drain, a
+// hook) can be seen at work.
+func delay(stage map[string]any, duration time.Duration) error {
+	return unstructured.SetNestedField(stage, duration.Milliseconds(), "spec", "delay", "durationMilliseconds")
+}
+
+// keepAddresses takes out the key that opens the list of addresses. KWOK runs without addresses of its own to fill it with, and
+// an empty list would take away those that the Node was made with.
+func keepAddresses(stage map[string]any) error {
+	path := []string{"spec", "next", "statusTemplate"}
+	template, _, err := unstructured.NestedString(stage, path...)
+	if err != nil {
+		return err
+	}
+	lines := slices.DeleteFunc(strings.Split(template, "\n"), func(line string) bool { return strings.TrimSpace(line) == "addresses:" })
+	return unstructured.SetNestedField(stage, strings.Join(lines, "\n"), path...)
+}
