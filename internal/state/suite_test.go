@@ -24,7 +24,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -33,10 +32,10 @@ import (
 )
 
 var (
-	apiServer *rest.Config
-	live      client.WithWatch
-	namespace string
-	serialUID int
+	environment *envtest.Environment
+	live        client.WithWatch
+	namespace   string
+	serialUID   int
 )
 
 func TestState(t *testing.T) {
@@ -45,12 +44,11 @@ func TestState(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	environment := &envtest.Environment{}
+	environment = &envtest.Environment{}
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		environment.BinaryAssetsDirectory = filepath.Join("..", "..", "bin")
 	}
-	var err error
-	apiServer, err = environment.Start()
+	apiServer, err := environment.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(environment.Stop)
 	apiServer.QPS = -1

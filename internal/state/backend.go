@@ -1,0 +1,234 @@
+package state
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+const (
+	defaultMaxBody     = 64 << 20
+	defaultSaveTimeout = 2 * time.Minute
+
+	loopback       = "127.0.0.1:0"
+	pathPrefix     = "/states/"
+	passwordBytes  = 32
+	usernameBytes  = 8
+	headerTimeout  = 10 * time.Second
+	bodyTimeout    = time.Minute
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 16 << 10
+)
+
+// BackendOptions of a Backend; the zero value is a good one.
+type BackendOptions struct {
+	// MaxBody is the most bytes of a state that an engine may send. 64 MiB when zero.
+	MaxBody int64
+	// SaveTimeout is how long one request of an engine waits for the API server before it is told to try again; 2
+	// minutes when zero.
+	SaveTimeout time.Duration
+	// Logger gets what an engine was refused; nothing when unset.
+	Logger logr.Logger
+}
+
+// Backend serves the engines' http backend on loopback. Each Endpoint opens one state with a password of its own.
+type Backend struct {
+	options BackendOptions
+
+	mu      sync.Mutex
+	server  *http.Server
+	address string
+	served  chan error
+	// opened is by user name, paths by path; both have the same doors.
+	opened map[string]*door
+	paths  map[string]*door
+}
+
+// NewBackend returns a Backend that does not listen yet.
+func NewBackend(options BackendOptions) *Backend {
+	if options.MaxBody <= 0 {
+		options.MaxBody = defaultMaxBody
+	}
+	if options.SaveTimeout <= 0 {
+		options.SaveTimeout = defaultSaveTimeout
+	}
+	if options.Logger.GetSink() == nil {
+		options.Logger = logr.Discard()
+	}
+	return &Backend{options: options, opened: map[string]*door{}, paths: map[string]*door{}}
+}
+
+// Start listens on a free port of loopback and returns. The end of ctx does not end serving, because engines save their
+// state when the manager stops: Close does.
+func (b *Backend) Start(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.server != nil {
+		return errors.New("starting the state backend: it was started before")
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp4", loopback)
+	if err != nil {
+		return fmt.Errorf("starting the state backend: %w", err)
+	}
+	base := context.WithoutCancel(ctx)
+	b.server = &http.Server{
+		Handler:           http.HandlerFunc(b.serve),
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       bodyTimeout,
+		WriteTimeout:      bodyTimeout + b.options.SaveTimeout + headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(logr.ToSlogHandler(b.options.Logger), slog.LevelDebug),
+	}
+	b.address = "http://" + listener.Addr().String()
+	b.served = make(chan error, 1)
+	server, served := b.server, b.served
+	go func() { served <- server.Serve(listener) }()
+	return nil
+}
+
+// Close stops listening and waits for requests under way until ctx ends; then it cuts them off.
+func (b *Backend) Close(ctx context.Context) error {
+	b.mu.Lock()
+	server, served := b.server, b.served
+	b.address = ""
+	clear(b.opened)
+	clear(b.paths)
+	b.mu.Unlock()
+	if server == nil {
+		return nil
+	}
+	err := server.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(err, server.Close())
+	}
+	select {
+	case ended := <-served:
+		served <- ended // for another Close
+		if !errors.Is(ended, http.ErrServerClosed) {
+			err = errors.Join(err, ended)
+		}
+	case <-ctx.Done():
+	}
+	if err != nil {
+		return fmt.Errorf("closing the state backend: %w", err)
+	}
+	return nil
+}
+
+// Endpoint is what an engine needs to reach its state. It prints without the password.
+type Endpoint struct {
+	// Address, LockAddress and UnlockAddress are for the settings of the same names of the http backend.
+	Address, LockAddress, UnlockAddress string
+	// Username and Password open this state only.
+	Username, Password string
+
+	close func()
+}
+
+// Close shuts the endpoint: its password opens nothing any more. A request under way goes on until the session ends.
+func (e Endpoint) Close() {
+	if e.close != nil {
+		e.close()
+	}
+}
+
+// String returns the address.
+func (e Endpoint) String() string { return e.Address }
+
+// GoString returns the address.
+func (e Endpoint) GoString() string { return "state.Endpoint(" + e.Address + ")" }
+
+// MarshalLog returns the address, for loggers.
+func (e Endpoint) MarshalLog() any { return e.Address }
+
+// MarshalJSON returns the address, so that no encoder shows the password.
+func (e Endpoint) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q", e.Address), nil }
+
+// Open makes an endpoint for a session, with a new random password. One state has one endpoint at a time.
+func (b *Backend) Open(session *Session) (Endpoint, error) {
+	username, password := randomHex(usernameBytes), randomHex(passwordBytes)
+	opened := &door{
+		session:  session,
+		path:     pathPrefix + session.Key().String(),
+		password: sha256.Sum256([]byte(password)),
+		turn:     make(chan struct{}, 1),
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.address == "" {
+		return Endpoint{}, fmt.Errorf("opening state %s: the state backend is not serving", session.Key())
+	}
+	if _, taken := b.paths[opened.path]; taken {
+		return Endpoint{}, fmt.Errorf("opening state %s: it is open already; close its endpoint first", session.Key())
+	}
+	b.opened[username], b.paths[opened.path] = opened, opened
+	address := b.address + opened.path
+	return Endpoint{
+		Address: address, LockAddress: address, UnlockAddress: address, Username: username, Password: password,
+		close: func() { b.shut(username, opened) },
+	}, nil
+}
+
+func (b *Backend) shut(username string, opened *door) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.opened, username)
+	if b.paths[opened.path] == opened {
+		delete(b.paths, opened.path)
+	}
+}
+
+// door is the inside of an endpoint.
+type door struct {
+	session  *Session
+	path     string
+	password [sha256.Size]byte
+	// turn lets one state at a time be read into memory.
+	turn chan struct{}
+	// lock is the engine's.
+	lock engineLock
+}
+
+// find authenticates a request: who it is, and whether the path is theirs. It answers with the status to refuse with.
+func (b *Backend) find(request *http.Request) (*door, int) {
+	username, password, _ := request.BasicAuth()
+	given := sha256.Sum256([]byte(password))
+	b.mu.Lock()
+	opened, known := b.opened[username]
+	_, exists := b.paths[request.URL.Path]
+	b.mu.Unlock()
+	var wanted [sha256.Size]byte
+	if known {
+		wanted = opened.password
+	}
+	right := subtle.ConstantTimeCompare(given[:], wanted[:]) == 1
+	switch {
+	case !known || !right:
+		return nil, http.StatusUnauthorized
+	case request.URL.Path == opened.path:
+		return opened, http.StatusOK
+	case exists:
+		return nil, http.StatusForbidden
+	}
+	return nil, http.StatusNotFound
+}
+
+func randomHex(size int) string {
+	random := make([]byte, size)
+	_, _ = rand.Read(random) // never fails: it ends the process instead
+	return hex.EncodeToString(random)
+}

@@ -1,0 +1,240 @@
+package state
+
+import (
+	"context"
+	"crypto/md5" // what the http backend checks transfers with
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+const (
+	methodLock   = "LOCK"
+	methodUnlock = "UNLOCK"
+
+	headerMD5   = "Content-MD5"
+	allowed     = "GET, POST, LOCK, UNLOCK"
+	maxLockBody = 64 << 10
+)
+
+// engineLock is the lock that an engine takes for its process. It is kept in memory: the session holds the persisted one.
+type engineLock struct {
+	mu   sync.Mutex
+	id   string
+	info []byte
+	// last is the lock that was let go last, so that a repeated UNLOCK succeeds.
+	last string
+}
+
+// take returns the holder's info when another has the lock.
+func (l *engineLock) take(id string, info []byte) (holder []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.id != "" && l.id != id {
+		return l.info
+	}
+	l.id, l.info = id, info
+	return nil
+}
+
+// drop returns false when the lock is not the given one.
+func (l *engineLock) drop(id string) (holder []byte, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.id == "" {
+		return nil, id == l.last
+	}
+	if l.id != id {
+		return l.info, false
+	}
+	l.id, l.info, l.last = "", nil, id
+	return nil, true
+}
+
+// held tells whether the lock is the given one.
+func (l *engineLock) held(id string) (holder []byte, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.info, l.id != "" && l.id == id
+}
+
+func (b *Backend) serve(w http.ResponseWriter, request *http.Request) {
+	opened, status := b.find(request)
+	if opened == nil {
+		if status == http.StatusUnauthorized {
+			w.Header().Set("WWW-Authenticate", `Basic realm="state"`)
+		}
+		b.refuse(w, request, status, http.StatusText(status))
+		return
+	}
+	switch request.Method {
+	case http.MethodGet:
+		b.get(w, request, opened)
+	case http.MethodPost:
+		b.post(w, request, opened)
+	case methodLock:
+		b.lock(w, request, opened)
+	case methodUnlock:
+		b.unlock(w, request, opened)
+	default:
+		w.Header().Set("Allow", allowed)
+		b.refuse(w, request, http.StatusMethodNotAllowed, "use one of "+allowed)
+	}
+}
+
+func (b *Backend) get(w http.ResponseWriter, request *http.Request, opened *door) {
+	ctx, cancel := context.WithTimeout(request.Context(), b.options.SaveTimeout)
+	defer cancel()
+	snapshot, err := opened.session.Snapshot(ctx)
+	switch {
+	case err != nil:
+		b.fail(w, request, err)
+	case snapshot.Raw == nil:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set(headerMD5, md5Of(snapshot.Raw))
+		b.write(w, request, http.StatusOK, snapshot.Raw)
+	}
+}
+
+func (b *Backend) post(w http.ResponseWriter, request *http.Request, opened *door) {
+	select {
+	case opened.turn <- struct{}{}:
+		defer func() { <-opened.turn }()
+	case <-request.Context().Done():
+		return
+	}
+	if holder, ok := opened.lock.held(request.URL.Query().Get("ID")); !ok {
+		b.refuseLock(w, request, holder)
+		return
+	}
+	body, ok := b.body(w, request, b.options.MaxBody)
+	if !ok {
+		return
+	}
+	// The whole state is here: it is saved even when the engine hangs up now.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(request.Context()), b.options.SaveTimeout)
+	defer cancel()
+	if err := opened.session.Put(ctx, body); err != nil {
+		b.fail(w, request, err)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+func (b *Backend) lock(w http.ResponseWriter, request *http.Request, opened *door) {
+	id, info, ok := b.lockInfo(w, request)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(request.Context(), b.options.SaveTimeout)
+	defer cancel()
+	if _, err := opened.session.Snapshot(ctx); err != nil {
+		b.fail(w, request, err)
+		return
+	}
+	if holder := opened.lock.take(id, info); holder != nil {
+		b.refuseLock(w, request, holder)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+func (b *Backend) unlock(w http.ResponseWriter, request *http.Request, opened *door) {
+	id, _, ok := b.lockInfo(w, request)
+	if !ok {
+		return
+	}
+	if holder, ok := opened.lock.drop(id); !ok {
+		b.refuseLock(w, request, holder)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+// refuseLock answers a request whose lock is not the one that is held: 423 with the holder, 409 when there is none.
+func (b *Backend) refuseLock(w http.ResponseWriter, request *http.Request, holder []byte) {
+	if holder == nil {
+		b.refuse(w, request, http.StatusConflict, "the lock is not held; take it and send its id")
+		return
+	}
+	b.options.Logger.Info("Refused a request with another's lock", "method", request.Method, "path", request.URL.Path)
+	w.Header().Set("Content-Type", "application/json")
+	b.write(w, request, http.StatusLocked, holder)
+}
+
+// lockInfo reads the JSON that an engine describes its lock with.
+func (b *Backend) lockInfo(w http.ResponseWriter, request *http.Request) (id string, info []byte, ok bool) {
+	info, ok = b.body(w, request, maxLockBody)
+	if !ok {
+		return "", nil, false
+	}
+	var parsed struct{ ID string }
+	if err := json.Unmarshal(info, &parsed); err != nil || parsed.ID == "" {
+		b.refuse(w, request, http.StatusBadRequest, "the body is no lock info with an ID")
+		return "", nil, false
+	}
+	return parsed.ID, info, true
+}
+
+// body reads a body, its size bounded and its MD5 checked when there is one.
+func (b *Backend) body(w http.ResponseWriter, request *http.Request, limit int64) ([]byte, bool) {
+	if request.ContentLength > limit {
+		b.refuse(w, request, http.StatusRequestEntityTooLarge, "the body is too large")
+		return nil, false
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, limit))
+	if _, big := errors.AsType[*http.MaxBytesError](err); big {
+		b.refuse(w, request, http.StatusRequestEntityTooLarge, "the body is too large")
+		return nil, false
+	}
+	if err != nil {
+		b.refuse(w, request, http.StatusServiceUnavailable, "the body did not arrive whole")
+		return nil, false
+	}
+	if sent := strings.TrimSpace(request.Header.Get(headerMD5)); sent != "" && sent != md5Of(body) {
+		b.refuse(w, request, http.StatusBadRequest, "the body is not what "+headerMD5+" says")
+		return nil, false
+	}
+	return body, true
+}
+
+// fail answers for an error of the session. Engines repeat what 5xx answers, so only what a retry can mend is one.
+func (b *Backend) fail(w http.ResponseWriter, request *http.Request, err error) {
+	status := http.StatusFailedDependency
+	refused, isRefused := errors.AsType[*RefusedError](err)
+	_, isUnavailable := errors.AsType[*UnavailableError](err)
+	switch {
+	case isRefused && refused.Reason == ReasonCorrupt:
+		status = http.StatusBadRequest
+	case isRefused, errors.Is(err, ErrFenced):
+		status = http.StatusConflict
+	case errors.Is(err, ErrClosed):
+		status = http.StatusGone
+	case isUnavailable:
+		status = http.StatusServiceUnavailable
+	}
+	b.refuse(w, request, status, err.Error())
+}
+
+func (b *Backend) refuse(w http.ResponseWriter, request *http.Request, status int, why string) {
+	b.options.Logger.Info("Refused a request", "method", request.Method, "path", request.URL.Path, "status", status, "reason", why)
+	http.Error(w, why, status)
+}
+
+func (b *Backend) write(w http.ResponseWriter, request *http.Request, status int, body []byte) {
+	w.WriteHeader(status)
+	if _, err := w.Write(body); err != nil {
+		b.options.Logger.V(1).Info("An engine hung up", "method", request.Method, "path", request.URL.Path, "error", err.Error())
+	}
+}
+
+func md5Of(body []byte) string {
+	sum := md5.Sum(body)
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
