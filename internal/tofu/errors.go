@@ -57,20 +57,23 @@ type Error struct {
 	Err error
 }
 
-// Error implements error: the first diagnostic, and the number of the others.
+// Error implements error: why it was stopped, or else the first diagnostic and the number of the others.
 func (e *Error) Error() string {
 	text := string(e.Op)
+	stopped := false
 	switch e.Class {
 	case Interrupted:
 		text += " was interrupted"
+		stopped = true
 	case Killed:
 		text += " was killed, what it did is not known"
+		stopped = true
+	}
+	if e.Err != nil && (stopped || len(e.Diagnostics) == 0) {
+		return shorten(text+": "+oneLine(e.Err.Error()), maxMessage)
 	}
 	if len(e.Diagnostics) == 0 {
-		if e.Err != nil {
-			text += ": " + oneLine(e.Err.Error())
-		}
-		return shorten(text, maxMessage)
+		return text
 	}
 	text = shorten(text+": "+e.Diagnostics[0].message(), maxMessage)
 	if more := len(e.Diagnostics) - 1; more > 0 {

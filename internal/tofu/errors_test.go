@@ -27,7 +27,7 @@ func TestErrorText(t *testing.T) {
 			want: "planning: Error: no such image: x",
 		},
 		"an interrupt": {
-			err:  &Error{Op: OpDestroy, Class: Interrupted, Err: context.DeadlineExceeded},
+			err:  &Error{Op: OpDestroy, Class: Interrupted, Err: context.DeadlineExceeded, Diagnostics: []Diagnostic{quota}},
 			want: "destroying was interrupted: context deadline exceeded",
 		},
 		"a kill": {

@@ -1,0 +1,235 @@
+package tofu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-version"
+	"github.com/hashicorp/hc-install/fs"
+	"github.com/hashicorp/hc-install/product"
+	"github.com/hashicorp/hc-install/releases"
+)
+
+// The names of the engines.
+const (
+	OpenTofu  = "tofu"
+	Terraform = "terraform"
+)
+
+// DefaultConstraint is what versions are accepted where none is asked for: older ones lack `init -json`.
+const DefaultConstraint = ">= 1.9.0"
+
+const (
+	probeTimeout   = 30 * time.Second
+	installTimeout = 5 * time.Minute
+)
+
+// Binary is an engine's CLI whose name and version were asked of itself.
+type Binary struct {
+	// Path is absolute.
+	Path string
+	// Name is OpenTofu or Terraform.
+	Name    string
+	Version *version.Version
+}
+
+// String names the engine for people, for example "tofu 1.12.6 (/usr/bin/tofu)".
+func (b Binary) String() string { return fmt.Sprintf("%s %s (%s)", b.Name, b.Version, b.Path) }
+
+// FindOptions say which CLI is wanted.
+type FindOptions struct {
+	// Path names the file itself. PATH is then not searched and nothing is installed.
+	Path string
+	// Name is OpenTofu, Terraform, or empty for the first of the two that is found.
+	Name string
+	// Constraint is a version constraint such as "~> 1.12". Empty means DefaultConstraint. Pre-releases count as the release.
+	Constraint string
+	// Install downloads a released Terraform into InstallDir when nothing fits on PATH and Name is not OpenTofu. OpenTofu's
+	// releases are not served this way.
+	Install    bool
+	InstallDir string
+	// InstallURL is a mirror of the releases site, if not the public one.
+	InstallURL string
+}
+
+// Find answers the CLI that fits the options. An error names what was looked for, where, what was found instead, and the mend.
+func Find(ctx context.Context, o FindOptions) (Binary, error) {
+	if o.Constraint == "" {
+		o.Constraint = DefaultConstraint
+	}
+	constraints, err := version.NewConstraint(o.Constraint)
+	if err != nil {
+		return Binary{}, fmt.Errorf("reading the engine's version constraint %q: %w; write one such as \"~> 1.12\"", o.Constraint, err)
+	}
+	names, err := engineNames(o.Name)
+	if err != nil {
+		return Binary{}, err
+	}
+	if o.Path != "" {
+		return findAt(ctx, o, constraints)
+	}
+	search := search{constraints: constraints}
+	if o.InstallDir != "" {
+		search.extra = []string{o.InstallDir}
+	}
+	for _, name := range names {
+		if binary, err := search.onPath(ctx, name); err == nil {
+			return binary, nil
+		}
+	}
+	if o.Install && o.Name != OpenTofu {
+		return install(ctx, o, constraints)
+	}
+	return Binary{}, fmt.Errorf("finding %s %s on PATH (%s): %s; install one, or name its file",
+		strings.Join(names, " or "), o.Constraint, os.Getenv("PATH"), search.found())
+}
+
+func engineNames(name string) ([]string, error) {
+	switch name {
+	case "":
+		return []string{OpenTofu, Terraform}, nil
+	case OpenTofu, Terraform:
+		return []string{name}, nil
+	default:
+		return nil, fmt.Errorf("finding the engine %q: there are %q and %q", name, OpenTofu, Terraform)
+	}
+}
+
+func findAt(ctx context.Context, o FindOptions, constraints version.Constraints) (Binary, error) {
+	path, err := filepath.Abs(o.Path)
+	if err != nil {
+		return Binary{}, fmt.Errorf("finding the engine at %s: %w", o.Path, err)
+	}
+	if _, err := (&fs.AnyVersion{ExactBinPath: path}).Find(ctx); err != nil {
+		return Binary{}, fmt.Errorf("finding the engine at %s: %w; name an executable file", path, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	binary, err := probe(ctx, path)
+	if err != nil {
+		return Binary{}, err
+	}
+	if o.Name != "" && binary.Name != o.Name {
+		return Binary{}, fmt.Errorf("finding the engine at %s: it is %s, %s is asked for; name another file or the other engine", path, binary.Name, o.Name)
+	}
+	if !constraints.Check(binary.Version.Core()) {
+		return Binary{}, fmt.Errorf("finding the engine at %s: it is version %s, %s is asked for; install such a version", path, binary.Version, constraints)
+	}
+	return binary, nil
+}
+
+// search looks on PATH and remembers what it found unfit.
+type search struct {
+	constraints version.Constraints
+	extra       []string
+	unfit       []string
+}
+
+func (s *search) onPath(ctx context.Context, name string) (Binary, error) {
+	var last Binary
+	find := &fs.Version{
+		Product: product.Product{
+			Name:       name,
+			BinaryName: func() string { return name },
+			GetVersion: func(ctx context.Context, path string) (*version.Version, error) {
+				binary, err := probe(ctx, path)
+				if err == nil && binary.Name != name {
+					err = fmt.Errorf("%s is %s", path, binary.Name)
+				}
+				if err != nil {
+					s.unfit = append(s.unfit, err.Error())
+					return nil, err
+				}
+				last = binary
+				s.unfit = append(s.unfit, fmt.Sprintf("%s is version %s", path, binary.Version))
+				return binary.Version.Core(), nil
+			},
+		},
+		Constraints: s.constraints,
+		ExtraPaths:  s.extra,
+		Timeout:     probeTimeout,
+	}
+	if err := find.Validate(); err != nil {
+		return Binary{}, err
+	}
+	path, err := find.Find(ctx)
+	if err != nil {
+		return Binary{}, err
+	}
+	last.Path = path
+	return last, nil
+}
+
+func (s *search) found() string {
+	if len(s.unfit) == 0 {
+		return "there is none"
+	}
+	return "none fits: " + strings.Join(s.unfit, ", ")
+}
+
+func install(ctx context.Context, o FindOptions, constraints version.Constraints) (Binary, error) {
+	if o.InstallDir == "" {
+		return Binary{}, errors.New("installing terraform: no folder is given to install it into")
+	}
+	if err := os.MkdirAll(o.InstallDir, 0o700); err != nil {
+		return Binary{}, fmt.Errorf("installing terraform: %w", err)
+	}
+	source := &releases.LatestVersion{
+		Product:     product.Terraform,
+		Constraints: constraints,
+		InstallDir:  o.InstallDir,
+		ApiBaseURL:  o.InstallURL,
+		Timeout:     installTimeout,
+	}
+	if err := source.Validate(); err != nil {
+		return Binary{}, fmt.Errorf("installing terraform: %w", err)
+	}
+	path, err := source.Install(ctx)
+	if err != nil {
+		return Binary{}, fmt.Errorf("installing terraform %s into %s: %w; without a way to the releases, put a binary on PATH", constraints, o.InstallDir, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	return probe(ctx, path)
+}
+
+// Both engines begin the line with their name; a warning may come before it.
+var versionLine = regexp.MustCompile(`(?m)^(OpenTofu|Terraform) v(\S+)`)
+
+// probe asks the CLI what it is. It gets an environment and a home of its own: a CLI configuration of the user's that is broken
+// or missing makes it print warnings, or fail.
+func probe(ctx context.Context, path string) (Binary, error) {
+	home, err := os.MkdirTemp("", "engine-probe-")
+	if err != nil {
+		return Binary{}, fmt.Errorf("asking %s for its version: %w", path, err)
+	}
+	defer os.RemoveAll(home) //nolint:errcheck // an empty folder in the temporary folder
+	command := exec.CommandContext(ctx, path, "version")
+	command.Dir = home
+	command.Env = []string{"HOME=" + home, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1"}
+	command.WaitDelay = time.Second
+	output, err := command.Output()
+	if err != nil {
+		return Binary{}, fmt.Errorf("asking %s for its version: %w", path, err)
+	}
+	found := versionLine.FindSubmatch(output)
+	if found == nil {
+		return Binary{}, fmt.Errorf("asking %s for its version: it answers %q, not as OpenTofu or Terraform do", path, shorten(string(output), 100))
+	}
+	number, err := version.NewVersion(string(found[2]))
+	if err != nil {
+		return Binary{}, fmt.Errorf("asking %s for its version: %w", path, err)
+	}
+	name := OpenTofu
+	if string(found[1]) == "Terraform" {
+		name = Terraform
+	}
+	return Binary{Path: path, Name: name, Version: number}, nil
+}
