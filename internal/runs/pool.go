@@ -72,8 +72,12 @@ type Pool struct {
 	// base is the context of running tasks; nil before Start and after the pool was told to stop.
 	base     context.Context
 	stopping bool
+	pruned   time.Time
 	workers  sync.WaitGroup
 }
+
+// retention is how long an ended run is remembered. It is longer than any pause.
+const retention = time.Hour
 
 // run is a request and what became of it.
 type run struct {
@@ -140,6 +144,8 @@ func (p *Pool) keeps(previous *run, request Request) bool {
 		return true
 	case Queued:
 		return request.Operation.rank() >= previous.status.Operation.rank()
+	case Succeeded:
+		return false
 	default:
 		return repeats(previous, request) && p.options.Clock.Now().Before(previous.status.RetryAt)
 	}
@@ -158,21 +164,6 @@ func (p *Pool) Status(uid types.UID) (Status, bool) {
 		return Status{}, false
 	}
 	return r.status, true
-}
-
-// Forget drops what is known of a Machine that is gone. A run that is executing goes on.
-func (p *Pool) Forget(uid types.UID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r, ok := p.runs[uid]
-	if !ok || r.status.Phase == Running {
-		return
-	}
-	if r.status.Phase == Queued {
-		p.queue.remove(r)
-	}
-	delete(p.runs, uid)
-	p.observe()
 }
 
 // Start executes runs until ctx ends. Then it admits no more, drops what waits, cancels what runs with ErrStopping, and answers
@@ -287,16 +278,34 @@ func (p *Pool) finish(r *run, err error) {
 	now := p.options.Clock.Now()
 	p.running[r.status.Operation]--
 	p.options.Metrics.ended(r.status, now, err)
-	if err == nil {
-		delete(p.runs, r.UID)
-	} else {
+	r.Task = nil
+	r.status.EndedAt = now
+	switch {
+	case err != nil:
 		r.status.Phase = Failed
 		r.status.Err = err
 		r.status.Failures++
 		r.status.RetryAt = now.Add(pause(r.status.Failures, p.options.RetryBase, p.options.RetryMax))
-		r.Task = nil
+	case r.status.Operation == Destroy:
+		r.status.Phase = Succeeded
+	default:
+		delete(p.runs, r.UID)
 	}
+	p.prune(now)
 	p.dispatch()
+}
+
+// prune forgets, once per retention at most, runs that ended longer ago than that. The caller holds the lock.
+func (p *Pool) prune(now time.Time) {
+	if now.Sub(p.pruned) < retention {
+		return
+	}
+	p.pruned = now
+	for uid, r := range p.runs {
+		if !r.status.Active() && now.Sub(r.status.EndedAt) > retention {
+			delete(p.runs, uid)
+		}
+	}
 }
 
 // pause grows twofold with each failure. Machines that fail together are spread by their queue, so it needs no jitter.

@@ -266,8 +266,27 @@ func TestTheQueueIsBounded(t *testing.T) {
 	if _, err := pool.Submit(request("b", "", Create, &script{})); !errors.Is(err, ErrQueueFull) {
 		t.Errorf("a run too many: %v, want %v", err, ErrQueueFull)
 	}
-	pool.Forget("a")
-	submit(t, pool, request("b", "", Create, &script{}))
+	if status := submit(t, pool, request("a", "", Create, &script{})); status.Phase != Queued {
+		t.Errorf("a Machine whose run waits already: %+v, want that run", status)
+	}
+}
+
+func TestADestroyThatSucceededIsRememberedForAWhile(t *testing.T) {
+	log := &journal{}
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	pool := New(Options{Clock: clock})
+	defer start(t, pool)()
+	submit(t, pool, request("gone", "", Destroy, &script{name: "gone", log: log}))
+	expectWakes(t, pool, 1)
+	if status, _ := pool.Status("gone"); status.Phase != Succeeded {
+		t.Fatalf("status %+v, want Succeeded", status)
+	}
+	clock.SetTime(clock.Now().Add(2 * retention))
+	submit(t, pool, request("other", "", Create, &script{name: "other", log: log}))
+	expectWakes(t, pool, 1)
+	if status, held := pool.Status("gone"); held {
+		t.Errorf("still held after the retention: %+v", status)
+	}
 }
 
 func TestDriftChecksLeaveWorkersToOthers(t *testing.T) {

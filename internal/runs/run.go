@@ -75,10 +75,12 @@ type Request struct {
 // Phase is how far a run has come.
 type Phase string
 
-// The phases of a run. One that has succeeded is forgotten: its effect is in the state.
+// The phases of a run. One that has succeeded is forgotten, as its effect is in the state; but for a destroy, after which there is
+// no state: it is remembered for an hour.
 const (
-	Queued  Phase = "Queued"
-	Running Phase = "Running"
+	Queued    Phase = "Queued"
+	Running   Phase = "Running"
+	Succeeded Phase = "Succeeded"
 	// Failed means that the run has ended with an error and is not repeated before Status.RetryAt.
 	Failed Phase = "Failed"
 )
@@ -90,6 +92,7 @@ type Status struct {
 	Fingerprint string
 	QueuedAt    time.Time
 	StartedAt   time.Time
+	EndedAt     time.Time
 	// Err, Failures and RetryAt describe the last failure; Failures counts failures in a row.
 	Err      error
 	Failures int
