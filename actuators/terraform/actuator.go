@@ -1,0 +1,244 @@
+package terraform
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-logr/logr"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/tofu"
+)
+
+// inProgress is how soon a Machine is looked at again whose run is under way. The run's end wakes it earlier.
+const inProgress = time.Minute
+
+// defaultDriftInterval is how often an instance is compared with what it should be.
+const defaultDriftInterval = time.Hour
+
+// Options are what an Actuator works with. All but Clock, DriftInterval and Logger must be set.
+type Options struct {
+	// Client reads and writes the API server itself, never a cache.
+	Client   client.Client
+	Recorder events.EventRecorder
+	Catalog  *module.Catalog
+	Store    *state.Store
+	Backend  *state.Backend
+	Engine   *tofu.Engine
+	Pool     *runs.Pool
+	// Owner identifies this process among those that have held, hold or will hold state locks.
+	Owner string
+	// Dead answers whether the process with that identity is proven not to run any more.
+	Dead func(owner string) bool
+	// DriftInterval is the time between drift checks of an instance, a tenth more or less; an hour when zero.
+	DriftInterval time.Duration
+	Clock         clock.PassiveClock
+	Logger        logr.Logger
+}
+
+// Actuator implements the Machine API's verbs with an engine run per Machine.
+type Actuator struct {
+	client   client.Client
+	recorder events.EventRecorder
+	catalog  *module.Catalog
+	store    *state.Store
+	backend  *state.Backend
+	engine   *tofu.Engine
+	pool     *runs.Pool
+	owner    string
+	dead     func(owner string) bool
+	interval time.Duration
+	clock    clock.PassiveClock
+	logger   logr.Logger
+}
+
+var (
+	_ actuators.Actuator  = &Actuator{}
+	_ actuators.Rechecker = &Actuator{}
+)
+
+// New makes an Actuator. It fails when an option that must be set is missing.
+func New(options Options) (*Actuator, error) {
+	if options.Client == nil || options.Recorder == nil || options.Catalog == nil || options.Store == nil ||
+		options.Backend == nil || options.Engine == nil || options.Pool == nil || options.Owner == "" || options.Dead == nil {
+		return nil, errors.New("making the terraform actuator: an option that must be set is missing")
+	}
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	if options.DriftInterval == 0 {
+		options.DriftInterval = defaultDriftInterval
+	}
+	return &Actuator{
+		client: options.Client, recorder: options.Recorder, catalog: options.Catalog, store: options.Store,
+		backend: options.Backend, engine: options.Engine, pool: options.Pool, owner: options.Owner, dead: options.Dead,
+		interval: options.DriftInterval, clock: options.Clock, logger: options.Logger,
+	}, nil
+}
+
+// Exists implements actuators.Actuator. It answers from the state and the last drift check.
+func (a *Actuator) Exists(ctx context.Context, machine *machinev1beta1.Machine) (bool, error) {
+	f, err := a.gather(ctx, machine)
+	if err != nil {
+		return false, err
+	}
+	return f.exists(), nil
+}
+
+// Create implements actuators.Actuator.
+func (a *Actuator) Create(ctx context.Context, machine *machinev1beta1.Machine) error {
+	wanted, err := a.desire(ctx, machine, false)
+	if err != nil {
+		failedTo(runs.Create, machine, err).Send(a.recorder)
+		return err
+	}
+	f, err := a.gather(ctx, machine)
+	if err != nil {
+		return err
+	}
+	return a.carryOut(machine, wanted, f, decideCreate(f, wanted.fingerprint, canLookUp(wanted)))
+}
+
+// Update implements actuators.Actuator.
+func (a *Actuator) Update(ctx context.Context, machine *machinev1beta1.Machine) error {
+	f, err := a.gather(ctx, machine)
+	if err != nil {
+		return err
+	}
+	if f.state != nil {
+		if err := publish(machine, f, a.clock.Now()); err != nil {
+			return actuators.UpdateFailed("%s", err.Error())
+		}
+	}
+	wanted, err := a.desire(ctx, machine, false)
+	if err != nil {
+		failedTo(runs.Update, machine, err).Send(a.recorder)
+		return err
+	}
+	return a.carryOut(machine, wanted, f, decideUpdate(f, wanted.fingerprint, a.driftDue(machine, f)))
+}
+
+// Delete implements actuators.Actuator.
+func (a *Actuator) Delete(ctx context.Context, machine *machinev1beta1.Machine) error {
+	f, err := a.gather(ctx, machine)
+	if err != nil {
+		return err
+	}
+	wanted, err := a.desire(ctx, machine, true)
+	if err != nil && (f.resources() || f.lost()) {
+		failedTo(runs.Destroy, machine, err).Send(a.recorder)
+		return err
+	}
+	return a.carryOut(machine, wanted, f, decideDelete(f, wanted.of(), canLookUp(wanted)))
+}
+
+// RecheckAfter implements actuators.Rechecker: the next drift check.
+func (a *Actuator) RecheckAfter(machine *machinev1beta1.Machine) time.Duration {
+	last := readProviderStatus(machine).LastDriftCheckTime
+	if last == nil {
+		return 0
+	}
+	return max(time.Second, last.Add(a.driftAfter(machine)).Sub(a.clock.Now()))
+}
+
+func (a *Actuator) driftDue(machine *machinev1beta1.Machine, f *facts) bool {
+	return f.record.Check == nil || !a.clock.Now().Before(f.record.Check.At.Add(a.driftAfter(machine)))
+}
+
+func (a *Actuator) driftAfter(machine *machinev1beta1.Machine) time.Duration {
+	return driftAfter(a.interval, string(machine.UID))
+}
+
+// carryOut does what was decided and answers the verb's error.
+func (a *Actuator) carryOut(machine *machinev1beta1.Machine, wanted *desired, f *facts, d decision) error {
+	switch d.action {
+	case wait:
+		return a.underWay(machine, *f.run)
+	case start:
+		return a.start(machine, wanted, f, d)
+	case report:
+		return a.reported(f.run)
+	case refuse:
+		return actuators.UnsupportedChange("%s", f.record.Refusal.Message).In(inProgress)
+	case unreachable:
+		return actuators.DeleteFailed("the Secret with the Machine's state is gone, and its module has no lookup to find the instance without it; "+
+			"restore Secret %s, or remove the instance by hand and then the Machine's finalizer", state.KeyFor(machine.Namespace, machine.UID)).In(inProgress)
+	default:
+		return nil
+	}
+}
+
+// start submits a run and answers that it is under way.
+func (a *Actuator) start(machine *machinev1beta1.Machine, wanted *desired, f *facts, d decision) error {
+	status, err := a.pool.Submit(runs.Request{
+		Machine:     client.ObjectKeyFromObject(machine),
+		UID:         machine.UID,
+		Group:       groupOf(machine),
+		Operation:   d.operation,
+		Fingerprint: wanted.of(),
+		Task:        newTask(a, machine, wanted, f, d),
+	})
+	if err != nil {
+		return actuators.InProgress(inProgress, "%s", err.Error())
+	}
+	if status.Phase == runs.Failed {
+		return a.reported(&status)
+	}
+	if d.operation == runs.Drift {
+		return nil
+	}
+	return a.underWay(machine, status)
+}
+
+// underWay answers that a run waits or runs, and notes it in the provider status.
+func (a *Actuator) underWay(machine *machinev1beta1.Machine, status runs.Status) error {
+	operation := map[runs.Operation]v1alpha1.RunOperation{
+		runs.Create: v1alpha1.RunCreate, runs.Update: v1alpha1.RunUpdate,
+		runs.Drift: v1alpha1.RunDriftCheck, runs.Destroy: v1alpha1.RunDestroy,
+	}[status.Operation]
+	setProviderStatus(machine, func(s *v1alpha1.TerraformMachineProviderStatus) {
+		s.Run = &v1alpha1.RunStatus{Operation: operation}
+	})
+	if status.Err != nil {
+		return actuators.InProgress(inProgress, "an engine run is under way to %s it, after %d that failed: %s", status.Operation, status.Failures, status.Err)
+	}
+	return actuators.InProgress(inProgress, "an engine run is under way to %s it", status.Operation)
+}
+
+// reported answers the error of a failed run, with the time until it is repeated.
+func (a *Actuator) reported(status *runs.Status) error {
+	after := max(time.Second, status.RetryAt.Sub(a.clock.Now()))
+	var machineError *actuators.MachineError
+	if !errors.As(status.Err, &machineError) {
+		machineError = typed(status.Operation, status.Err)
+	}
+	return machineError.In(after)
+}
+
+// groupOf answers what runs are shared out fairly between: the Machine's controller, or the namespace for one without.
+func groupOf(machine *machinev1beta1.Machine) string {
+	if owner := metav1.GetControllerOf(machine); owner != nil {
+		return string(owner.UID)
+	}
+	return machine.Namespace
+}
+
+func canLookUp(wanted *desired) bool { return wanted != nil && len(wanted.module.LookupFiles()) > 0 }
+
+// of answers the fingerprint, empty for a Machine that cannot be rendered.
+func (d *desired) of() string {
+	if d == nil {
+		return ""
+	}
+	return d.fingerprint
+}

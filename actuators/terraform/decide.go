@@ -1,0 +1,93 @@
+package terraform
+
+import (
+	"hash/fnv"
+	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+)
+
+// action is what a verb does.
+type action int
+
+const (
+	// done: there is nothing to do.
+	done action = iota
+	// wait: a run is under way.
+	wait
+	// start: start a run.
+	start
+	// report: the last run failed, and its pause is not over.
+	report
+	// refuse: the change was planned before and refused.
+	refuse
+	// unreachable: the state is gone and nothing can find the instance.
+	unreachable
+)
+
+// decision is what a verb does, and with what.
+type decision struct {
+	action    action
+	operation runs.Operation
+	// lookup: an instance may exist that the state lacks; find it first.
+	lookup bool
+}
+
+// decideCreate decides what Create does for a Machine whose inputs have a fingerprint.
+func decideCreate(f *facts, fingerprint string, canLookUp bool) decision {
+	switch {
+	case f.active():
+		return decision{action: wait}
+	case f.instance():
+		return decision{action: done}
+	case f.failed(runs.Create, fingerprint) != nil:
+		return decision{action: report, operation: runs.Create}
+	}
+	return decision{action: start, operation: runs.Create, lookup: f.lost() && canLookUp}
+}
+
+// decideUpdate decides what Update does. driftDue says that the time for a drift check has come.
+func decideUpdate(f *facts, fingerprint string, driftDue bool) decision {
+	settled := f.settled(fingerprint)
+	switch {
+	case f.active() && f.run.Operation == runs.Drift, f.active() && settled:
+		return decision{action: done}
+	case f.active():
+		return decision{action: wait}
+	case settled && driftDue && f.failed(runs.Drift, fingerprint) == nil:
+		return decision{action: start, operation: runs.Drift}
+	case settled:
+		return decision{action: done}
+	case f.record.Intent == nil && f.record.Refusal != nil && f.record.Refusal.Fingerprint == fingerprint:
+		return decision{action: refuse}
+	case f.failed(runs.Update, fingerprint) != nil:
+		return decision{action: report, operation: runs.Update}
+	}
+	return decision{action: start, operation: runs.Update}
+}
+
+// decideDelete decides what Delete does.
+func decideDelete(f *facts, fingerprint string, canLookUp bool) decision {
+	switch {
+	case !f.stored && f.run != nil && f.run.Operation == runs.Destroy && f.run.Phase == runs.Succeeded:
+		return decision{action: done}
+	case f.active() && (f.run.Phase == runs.Running || f.run.Operation == runs.Destroy):
+		return decision{action: wait}
+	case !f.stored && !f.provisioned:
+		return decision{action: done}
+	case !f.stored && !canLookUp:
+		return decision{action: unreachable}
+	case f.failed(runs.Destroy, fingerprint) != nil:
+		return decision{action: report, operation: runs.Destroy}
+	}
+	return decision{action: start, operation: runs.Destroy, lookup: f.lost() && canLookUp}
+}
+
+// driftAfter answers how long after a check the next one is due: the interval, a tenth more or less, spread by the Machine's UID
+// so that Machines made together are not checked together.
+func driftAfter(interval time.Duration, uid string) time.Duration {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(uid)) // a hash takes everything
+	const steps = 1000
+	return interval - interval/10 + interval/5*time.Duration(hash.Sum32()%steps)/steps
+}

@@ -1,0 +1,114 @@
+package terraform
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
+)
+
+// secretRetry is how soon a Secret is looked for again that is missing.
+const secretRetry = 15 * time.Second
+
+// desired is what a Machine asks for.
+type desired struct {
+	module *module.Module
+	inputs *render.Inputs
+	// fingerprint covers inputs, module and credentials.
+	fingerprint string
+}
+
+// desire renders a Machine. With lenient, user data that is gone is left out: a destroy does not need it.
+func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, lenient bool) (*desired, error) {
+	apiVersion, kind, err := render.KindOf(machine)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	served, err := a.catalog.Find(apiVersion, kind)
+	if err != nil {
+		return nil, invalid(fmt.Errorf("spec.providerSpec.value: %w", err))
+	}
+	credentialsName, userDataName, err := render.Refs(machine, served)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	credentials, err := a.secret(ctx, machine, credentialsName, "credentials")
+	if err != nil {
+		return nil, err
+	}
+	userData, err := a.secret(ctx, machine, userDataName, "user data")
+	if err != nil && !lenient {
+		return nil, err
+	}
+	inputs, err := render.Render(render.Input{
+		Machine:            machine,
+		ClusterID:          machine.Labels[machinev1beta1.MachineClusterIDLabel],
+		Module:             served,
+		Credentials:        data(credentials),
+		CredentialsVersion: versionOf(credentials),
+		UserData:           data(userData)[userDataKey(served)],
+	})
+	if err != nil {
+		return nil, invalid(err)
+	}
+	return &desired{module: served, inputs: inputs, fingerprint: fingerprintOf(inputs.Hash, served.Digest())}, nil
+}
+
+// invalid makes err one that only a change of the Machine helps.
+func invalid(err error) error { return actuators.InvalidConfiguration("%s", err.Error()) }
+
+// secret reads a Secret in the Machine's namespace; nil when name is empty. One that is missing can be made later, so it is no
+// fault of the Machine's configuration.
+func (a *Actuator) secret(ctx context.Context, machine *machinev1beta1.Machine, name, what string) (*corev1.Secret, error) {
+	if name == "" {
+		return nil, nil
+	}
+	secret := &corev1.Secret{}
+	err := a.client.Get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name}, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, actuators.CreateFailed("the Secret %s/%s with the %s, which spec.providerSpec.value names, does not exist; create it, or name another",
+			machine.Namespace, name, what).In(secretRetry)
+	case err != nil:
+		return nil, fmt.Errorf("reading the Secret %s/%s with the %s: %w", machine.Namespace, name, what, err)
+	}
+	return secret, nil
+}
+
+func data(secret *corev1.Secret) map[string][]byte {
+	if secret == nil {
+		return nil
+	}
+	return secret.Data
+}
+
+func versionOf(secret *corev1.Secret) string {
+	if secret == nil {
+		return ""
+	}
+	return string(secret.UID) + "/" + secret.ResourceVersion
+}
+
+func userDataKey(m *module.Module) string {
+	if spec := m.Spec().UserData; spec != nil {
+		return spec.Key
+	}
+	return ""
+}
+
+// fingerprintOf hashes parts, told apart from one another.
+func fingerprintOf(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,102 @@
+package terraform
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/notice"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/tofu"
+)
+
+// mends tell what to do about a class of engine errors. A class without an entry speaks for itself.
+var mends = map[tofu.Class]string{
+	tofu.Quota:       "it is tried again; free or raise the quota, or choose another size or zone",
+	tofu.Credentials: "check the credentials Secret that the providerSpec names",
+	tofu.Throttled:   "it is tried again later",
+	tofu.Transient:   "it is tried again",
+	tofu.Interrupted: "it goes on after the restart, or at the next try",
+	tofu.Killed:      "what it did is looked up before the next try",
+}
+
+// typed makes a run's error one of the Machine API's.
+func typed(operation runs.Operation, err error) *actuators.MachineError {
+	if known, ok := errors.AsType[*actuators.MachineError](err); ok {
+		return known
+	}
+	message := err.Error()
+	class := tofu.ClassOf(err)
+	if mend, ok := mends[class]; ok {
+		message += "; " + mend
+	}
+	switch {
+	case class == tofu.InvalidConfiguration && operation != runs.Destroy:
+		return actuators.InvalidConfiguration("%s", message)
+	case class == tofu.Quota:
+		return actuators.InsufficientResources("%s", message)
+	}
+	if locked, ok := errors.AsType[*state.LockedError](err); ok {
+		message = fmt.Sprintf("the Machine's state is locked by a process that is not proven dead (%s); it is tried again, and the lock is never broken without proof", locked.Lock)
+	}
+	switch operation {
+	case runs.Create:
+		return actuators.CreateFailed("%s", message)
+	case runs.Destroy:
+		return actuators.DeleteFailed("%s", message)
+	default:
+		return actuators.UpdateFailed("%s", message)
+	}
+}
+
+// refusalOf answers why a plan may not be applied, "" when it may. Nothing may be destroyed that somebody has been shown: neither
+// the instance, nor what goes with it.
+func refusalOf(operation runs.Operation, report *tofu.Report, provisioned bool) string {
+	var refused []string
+	for _, change := range report.Destroys() {
+		halfMade := operation == runs.Create && !provisioned && change.Action == tofu.ActionReplace && change.Reason == "tainted"
+		if !halfMade {
+			refused = append(refused, describe(change))
+		}
+	}
+	if len(refused) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the change cannot be made in place: %s; a Machine's instance is never replaced, so make a new Machine instead "+
+		"(delete this one and its MachineSet makes another), or take the change back", strings.Join(refused, ", "))
+}
+
+func describe(change tofu.Change) string {
+	verb := map[tofu.Action]string{
+		tofu.ActionReplace: "would be replaced", tofu.ActionDelete: "would be destroyed", tofu.ActionForget: "would be dropped from the state",
+		tofu.ActionUpdate: "would change", tofu.ActionCreate: "would be made", tofu.ActionImport: "would be imported",
+	}[change.Action]
+	if change.Reason == "" {
+		return change.Address + " " + verb
+	}
+	return fmt.Sprintf("%s %s (%s)", change.Address, verb, change.Reason)
+}
+
+// eventReasons are those of the Machine API's actuators.
+var eventReasons = map[runs.Operation]string{runs.Create: "Create", runs.Update: "Update", runs.Destroy: "Delete", runs.Drift: "Update"}
+
+// succeeded tells that an operation has changed the instance.
+func succeeded(operation runs.Operation, machine *machinev1beta1.Machine, note string) notice.Notice {
+	reason := eventReasons[operation]
+	return notice.Normal(machine, reason, reason, note)
+}
+
+// failedTo tells that an operation failed.
+func failedTo(operation runs.Operation, machine *machinev1beta1.Machine, err error) notice.Notice {
+	reason := eventReasons[operation]
+	return notice.Warning(machine, "Failed"+reason, reason, err.Error())
+}
+
+// driftFound tells that the instance is not as it was applied.
+func driftFound(machine *machinev1beta1.Machine, found check) notice.Notice {
+	return notice.Warning(machine, "Drift"+string(found.Verdict), "CheckDrift", found.Summary)
+}

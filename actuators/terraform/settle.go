@@ -1,0 +1,110 @@
+package terraform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/tofu"
+)
+
+// Settle implements runs.Task: a state that the engine could not save is saved, then one write clears intent and lock and records
+// the outcome. The intent stays where nobody knows what the engine did.
+func (t *task) Settle(ctx context.Context, outcome error) error {
+	if t.unsaved != nil {
+		if err := t.session.Put(ctx, t.unsaved); err != nil {
+			return fmt.Errorf("saving the state that the engine could not save: %w", errors.Join(err, outcome))
+		}
+		t.unsaved = nil
+	}
+	if outcome == nil && t.decision.operation == runs.Destroy {
+		return t.gone(ctx)
+	}
+	if err := t.session.Release(ctx, t.outcome(outcome).MetaPatch); err != nil {
+		return fmt.Errorf("recording the outcome: %w", errors.Join(err, outcome))
+	}
+	return t.told(outcome)
+}
+
+// gone deletes a state whose instance is destroyed. Should it list resources still, it stays and the destroy has failed.
+func (t *task) gone(ctx context.Context) error {
+	if err := t.session.Delete(ctx); err != nil {
+		return typed(runs.Destroy, errors.Join(err, t.session.Release(ctx, nil)))
+	}
+	if !t.empty {
+		succeeded(runs.Destroy, t.machine, "Deleted the instance").Send(t.actuator.recorder)
+	}
+	return nil
+}
+
+// outcome answers what to record.
+func (t *task) outcome(outcome error) patch {
+	p := newPatch()
+	if t.decision.operation == runs.Drift {
+		if outcome == nil {
+			p.checked(*t.found)
+		}
+		return p
+	}
+	if tofu.ClassOf(outcome) != tofu.Killed {
+		p.settled()
+	}
+	if outcome == nil {
+		p.reached(t.wanted.fingerprint, t.wanted.module.Reference())
+	}
+	switch {
+	case t.found != nil:
+		p.checked(*t.found)
+	case outcome == nil:
+		p.checked(check{At: t.actuator.clock.Now().UTC(), Verdict: verdictNone})
+	}
+	if refused(outcome) {
+		p.refused(refusal{Fingerprint: t.wanted.fingerprint, Message: typed(t.decision.operation, outcome).Message})
+	}
+	return p
+}
+
+// told sends the events of an outcome and answers its typed error.
+func (t *task) told(outcome error) error {
+	recorder := t.actuator.recorder
+	if t.found != nil && t.found.Verdict != verdictNone && t.decision.operation == runs.Drift {
+		driftFound(t.machine, *t.found).Send(recorder)
+	}
+	if outcome != nil {
+		err := typed(t.decision.operation, outcome)
+		if !errors.Is(outcome, runs.ErrStopping) {
+			failedTo(t.decision.operation, t.machine, err).Send(recorder)
+		}
+		return err
+	}
+	switch {
+	case t.decision.operation == runs.Create:
+		succeeded(runs.Create, t.machine, "Created the instance with module "+t.wanted.module.Name()).Send(recorder)
+	case t.changed:
+		succeeded(runs.Update, t.machine, "Changed the instance in place").Send(recorder)
+	}
+	return nil
+}
+
+// recover saves the state that an engine of a dead predecessor could not save, and clears the left-over folder away.
+func (a *Actuator) recoverLeftover(ctx context.Context, found tofu.Leftover, who identity) error {
+	unsaved, err := found.ErroredState()
+	if err != nil || unsaved == nil {
+		return err
+	}
+	key := state.Key{Namespace: who.Namespace, Name: state.KeyFor(who.Namespace, uidOf(who)).Name}
+	session, err := a.acquire(ctx, key, state.AcquireOptions{
+		Lock: state.Lock{Owner: a.owner, Run: who.Run + "-recovery", Operation: "recovery"},
+	})
+	if err != nil {
+		return err
+	}
+	err = session.Put(ctx, unsaved)
+	if refusedState, ok := errors.AsType[*state.RefusedError](err); ok {
+		a.logger.Info("A state that an engine could not save is older than the one that is stored; it is dropped", "state", key.String(), "reason", refusedState.Error())
+		err = nil
+	}
+	return errors.Join(err, session.Release(ctx, nil))
+}

@@ -1,0 +1,287 @@
+package terraform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/tofu"
+)
+
+// identity names a run to whoever finds its folder after a crash.
+type identity struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+	Owner     string `json:"owner"`
+	Run       string `json:"run"`
+}
+
+// task is one engine run for one Machine.
+type task struct {
+	actuator *Actuator
+	machine  *machinev1beta1.Machine
+	wanted   *desired
+	decision decision
+	id       string
+	// empty says that the state knew of no resource, provisioned that the Machine has had an instance, when the run was decided.
+	empty, provisioned bool
+
+	session *state.Session
+	// found is what the run learned of the instance, nil for nothing.
+	found *check
+	// changed says that the run has changed infrastructure.
+	changed bool
+	// unsaved is a state that the engine could not save.
+	unsaved []byte
+}
+
+var _ runs.Task = &task{}
+
+func newTask(a *Actuator, machine *machinev1beta1.Machine, wanted *desired, f *facts, d decision) *task {
+	return &task{
+		actuator: a, machine: machine.DeepCopy(), wanted: wanted, decision: d, id: string(uuid.NewUUID()),
+		empty: !f.resources(), provisioned: f.provisioned,
+	}
+}
+
+// Intend implements runs.Task: one write takes the lock and records the intent. A drift check has none: it changes nothing.
+func (t *task) Intend(ctx context.Context) error {
+	a := t.actuator
+	options := state.AcquireOptions{
+		Lock:        state.Lock{Owner: a.owner, Run: t.id, Operation: string(t.decision.operation)},
+		Labels:      map[string]string{state.LabelMachineUID: string(t.machine.UID)},
+		Annotations: map[string]string{state.AnnotationMachine: t.machine.Name},
+	}
+	if t.decision.operation != runs.Drift {
+		options.Meta = newPatch().intend(intent{Operation: t.decision.operation, Run: t.id, Since: a.clock.Now().UTC()}).MetaPatch
+	}
+	session, err := a.acquire(ctx, state.KeyFor(t.machine.Namespace, t.machine.UID), options)
+	if err != nil {
+		return typed(t.decision.operation, err)
+	}
+	t.session = session
+	return nil
+}
+
+// acquire takes a state's lock, and takes it over from a process that is proven dead. A lock of this very process is dead as well:
+// the pool holds one run per Machine, and that is the caller's.
+func (a *Actuator) acquire(ctx context.Context, key state.Key, options state.AcquireOptions) (*state.Session, error) {
+	session, err := a.store.Acquire(ctx, key, options)
+	locked, ok := errors.AsType[*state.LockedError](err)
+	if !ok || locked.Lock.Owner != a.owner && !a.dead(locked.Lock.Owner) {
+		return session, err
+	}
+	a.logger.Info("Taking over the lock of a run that is dead", "state", key.String(), "lock", locked.Lock.String())
+	options.Break = &locked.Lock
+	return a.store.Acquire(ctx, key, options)
+}
+
+// Execute implements runs.Task.
+func (t *task) Execute(ctx context.Context) error {
+	if t.decision.operation == runs.Destroy && t.empty && !t.decision.lookup {
+		return nil
+	}
+	switch t.decision.operation {
+	case runs.Create:
+		return t.create(ctx)
+	case runs.Update:
+		return t.update(ctx)
+	case runs.Drift:
+		return t.checkDrift(ctx)
+	default:
+		return t.destroy(ctx)
+	}
+}
+
+// create makes the instance. From an empty state the engine can do nothing else, so that is one process; else the plan is read.
+func (t *task) create(ctx context.Context) error {
+	if t.decision.lookup {
+		if adopted, err := t.adopt(ctx); adopted || err != nil {
+			return err
+		}
+	}
+	return t.within(ctx, false, func(folder *tofu.Folder) error {
+		if !t.empty {
+			return t.planned(ctx, folder)
+		}
+		report, err := folder.Apply(ctx)
+		t.note(report)
+		return err
+	})
+}
+
+// adopt brings an instance into the state that a lost run may have made. It answers false when there is none.
+func (t *task) adopt(ctx context.Context) (adopted bool, err error) {
+	err = t.within(ctx, true, func(folder *tofu.Folder) error {
+		err := t.planned(ctx, folder)
+		if t.absent(err) {
+			return nil
+		}
+		adopted = err == nil
+		return err
+	})
+	return adopted, err
+}
+
+// absent reports whether a lookup has found that there is no instance.
+func (t *task) absent(err error) bool {
+	if tofu.ClassOf(err) == tofu.ImportMissing {
+		return true
+	}
+	failed, ok := errors.AsType[*tofu.Error](err)
+	if !ok || t.wanted.module.Spec().Lookup == nil {
+		return false
+	}
+	for _, diagnostic := range failed.Diagnostics {
+		if t.wanted.module.Absent(diagnostic.Summary + ": " + diagnostic.Detail) {
+			return true
+		}
+	}
+	return false
+}
+
+// update brings an instance to its providerSpec, in place or not at all.
+func (t *task) update(ctx context.Context) error {
+	return t.within(ctx, false, func(folder *tofu.Folder) error { return t.planned(ctx, folder) })
+}
+
+// planned plans, reads the plan, and applies it when it does no more than it may.
+func (t *task) planned(ctx context.Context, folder *tofu.Folder) error {
+	report, err := folder.Plan(ctx, tofu.PlanOptions{Out: true, Lock: true, Refresh: true})
+	if err != nil {
+		return err
+	}
+	t.judge(report)
+	if t.decision.operation == runs.Update && t.found.Verdict == verdictMissing {
+		return actuators.UpdateFailed("%s", t.found.Summary)
+	}
+	if reason := refusalOf(t.decision.operation, report, t.provisioned); reason != "" {
+		return actuators.UnsupportedChange("%s", reason)
+	}
+	if report.NoChange() {
+		return nil
+	}
+	applied, err := folder.ApplyPlan(ctx)
+	t.note(applied)
+	if err == nil {
+		t.found = &check{At: t.actuator.clock.Now().UTC(), Verdict: verdictNone}
+	}
+	return err
+}
+
+// checkDrift compares the instance with its state. Outputs that changed by themselves are taken over: no resource is touched.
+func (t *task) checkDrift(ctx context.Context) error {
+	return t.within(ctx, false, func(folder *tofu.Folder) error {
+		report, err := folder.Plan(ctx, tofu.PlanOptions{Out: true, Lock: true, Refresh: true})
+		if err != nil {
+			return err
+		}
+		t.judge(report)
+		if !report.OutputsOnly() {
+			return nil
+		}
+		_, err = folder.ApplyPlan(ctx)
+		return err
+	})
+}
+
+// judge keeps what a plan tells of the instance.
+func (t *task) judge(report *tofu.Report) {
+	found := judge(report)
+	found.At = t.actuator.clock.Now().UTC()
+	t.found = &found
+}
+
+// judge answers what a plan over a settled state tells of the instance.
+func judge(report *tofu.Report) check {
+	for _, gone := range report.Vanished() {
+		if isInstanceAddress(gone.Address) {
+			return check{Verdict: verdictMissing, Summary: fmt.Sprintf("the instance %s is gone: it was removed outside of this operator", gone.Address)}
+		}
+	}
+	var differences []string
+	for _, change := range report.Changes {
+		if change.Action != tofu.ActionNoOp && change.Action != tofu.ActionRead {
+			differences = append(differences, describe(change))
+		}
+	}
+	if len(differences) == 0 {
+		return check{Verdict: verdictNone}
+	}
+	return check{Verdict: verdictChanged, Summary: "the instance is not as it was made: to bring it back, " + strings.Join(differences, ", ")}
+}
+
+// destroy removes the instance and all that was made with it. A destroy can do nothing else, so its plan is not read.
+func (t *task) destroy(ctx context.Context) error {
+	if t.decision.lookup {
+		if adopted, err := t.adopt(ctx); err != nil || !adopted && t.empty {
+			return err
+		}
+	}
+	return t.within(ctx, false, func(folder *tofu.Folder) error {
+		report, err := folder.Destroy(ctx)
+		t.note(report)
+		return err
+	})
+}
+
+func (t *task) note(report *tofu.Report) {
+	if len(report.Applied) > 0 {
+		t.changed = true
+	}
+}
+
+// within opens a folder for the engine and the state's endpoint, and closes both.
+func (t *task) within(ctx context.Context, lookup bool, use func(*tofu.Folder) error) (err error) {
+	a := t.actuator
+	if err := a.engine.Prepare(ctx, tofu.Module{Digest: t.wanted.module.Digest(), Files: t.wanted.module.Files()}); err != nil {
+		return fmt.Errorf("preparing module %s: %w", t.wanted.module.Name(), err)
+	}
+	endpoint, err := a.backend.Open(t.session)
+	if err != nil {
+		return err
+	}
+	defer endpoint.Close()
+	folder, err := a.engine.Open(ctx, t.run(endpoint, lookup))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		unsaved, readErr := folder.ErroredState()
+		if unsaved != nil {
+			t.unsaved = unsaved
+		}
+		err = errors.Join(err, readErr, folder.Close())
+	}()
+	return use(folder)
+}
+
+func (t *task) run(endpoint state.Endpoint, lookup bool) tofu.Run {
+	id := t.id
+	if lookup {
+		id += "-lookup"
+	}
+	return tofu.Run{
+		ID: id,
+		Identity: identity{
+			Namespace: t.machine.Namespace, Name: t.machine.Name, UID: string(t.machine.UID), Owner: t.actuator.owner, Run: t.id,
+		},
+		Module:      t.wanted.module.Digest(),
+		Variables:   t.wanted.inputs.Variables,
+		Environment: t.wanted.inputs.Environment,
+		Sensitive:   t.wanted.inputs.Sensitive,
+		Lookup:      lookup,
+		Backend: tofu.Backend{
+			Address: endpoint.Address, LockAddress: endpoint.LockAddress, UnlockAddress: endpoint.UnlockAddress,
+			Username: endpoint.Username, Password: endpoint.Password,
+		},
+	}
+}
