@@ -1,0 +1,51 @@
+// Command machine-controllers is the manager: it runs the Machine API's controllers and the engines behind them.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+)
+
+// version is set by the linker.
+var version = "development"
+
+func main() {
+	if err := start(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "machine-controllers:", err)
+		os.Exit(1)
+	}
+}
+
+func start(ctx context.Context, arguments []string) error {
+	var o options
+	var logging zap.Options
+	flags := flag.NewFlagSet("machine-controllers", flag.ContinueOnError)
+	o.bind(flags)
+	logging.BindFlags(flags)
+	showVersion := flags.Bool("version", false, "Print the version and exit.")
+	err := flags.Parse(arguments)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if *showVersion {
+		fmt.Println(version)
+		return nil
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q; everything is set by flags, --help lists them", flags.Arg(0))
+	}
+	if err := o.complete(); err != nil {
+		return err
+	}
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+	return run(ctx, o)
+}

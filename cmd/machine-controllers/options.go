@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+	// stopSlack is what the manager takes to stop beyond the time that its engines have.
+	stopSlack = time.Minute
+)
+
+// options are the flags.
+type options struct {
+	kubeconfig string
+	namespace  string
+	qps        float64
+	burst      int
+	syncPeriod time.Duration
+
+	leaderElect    bool
+	leaseNamespace string
+	leaseDuration  time.Duration
+
+	metricsAddress string
+	metricsCertDir string
+	healthAddress  string
+
+	workDir           string
+	engine            string
+	enginePath        string
+	engineVersion     string
+	engineInstall     bool
+	engineEnvironment assignments
+	providerMirror    string
+	allowDownloads    bool
+
+	maxRuns        int
+	maxDriftRuns   int
+	maxQueuedRuns  int
+	runTimeout     time.Duration
+	interruptGrace time.Duration
+	driftInterval  time.Duration
+	reconciles     int
+}
+
+func (o *options) bind(flags *flag.FlagSet) {
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "File that tells how to reach the API server. Default: the KUBECONFIG variable, or the Pod's service account.")
+	flags.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "Namespace whose Machines are served; their state is kept there too. Default: the Pod's own.")
+	flags.Float64Var(&o.qps, "kube-api-qps", 100, "Requests per second to the API server, on average.")
+	flags.IntVar(&o.burst, "kube-api-burst", 200, "Requests to the API server in a burst.")
+	flags.DurationVar(&o.syncPeriod, "sync-period", 10*time.Minute, "How often every Machine is looked at although nothing happened.")
+
+	flags.BoolVar(&o.leaderElect, "leader-elect", true, "Do nothing until this process is the leader. Without it, make sure that no second process serves the namespace.")
+	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "Namespace of the leader's Lease. Default: --namespace.")
+	flags.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 30*time.Second, "How long a leader that went silent keeps others waiting; it gives up itself after two thirds of that.")
+
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "Address of the metrics, served over TLS to those who may get /metrics. 0 turns them off.")
+	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "Folder with tls.crt and tls.key for the metrics. Default: a certificate that is made at start.")
+	flags.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of /healthz and /readyz.")
+
+	flags.StringVar(&o.workDir, "work-dir", "/var/lib/machine-iac", "Private folder for modules and runs. It holds secrets while runs execute: use memory or an encrypted disk.")
+	flags.StringVar(&o.engine, "engine", "", "tofu or terraform, looked for on PATH. Default: the first of the two that is there.")
+	flags.StringVar(&o.enginePath, "engine-path", "", "File of the engine, instead of looking for it on PATH.")
+	flags.StringVar(&o.engineVersion, "engine-version", ">= 1.8.0", "Versions of the engine that are accepted.")
+	flags.BoolVar(&o.engineInstall, "engine-install", false, "Download a released Terraform when no engine is found.")
+	flags.Var(&o.engineEnvironment, "engine-env", "NAME=VALUE that every engine gets, such as a proxy; may be repeated. Nothing else of this process's environment reaches an engine.")
+	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Folder with the providers, laid out as a filesystem mirror.")
+	flags.BoolVar(&o.allowDownloads, "allow-provider-downloads", false, "Download providers that the mirror lacks, when a module is first used.")
+
+	flags.IntVar(&o.maxRuns, "max-concurrent-runs", 8, "Engine runs at a time.")
+	flags.IntVar(&o.maxDriftRuns, "max-concurrent-drift-checks", 0, "How many of these may be drift checks. Default: a quarter, at least one.")
+	flags.IntVar(&o.maxQueuedRuns, "max-queued-runs", 10000, "Engine runs that wait; a Machine beyond that asks again later.")
+	flags.DurationVar(&o.runTimeout, "run-timeout", 30*time.Minute, "How long one engine run may take before it is interrupted.")
+	flags.DurationVar(&o.interruptGrace, "interrupt-grace", 2*time.Minute, "How long an interrupted engine may take to save its state before it is killed.")
+	flags.DurationVar(&o.driftInterval, "drift-interval", time.Hour, "How often an instance is compared with what it should be, a tenth more or less.")
+	flags.IntVar(&o.reconciles, "max-concurrent-reconciles", 10, "Machines that are reconciled at a time. No reconcile waits for a run.")
+}
+
+// complete fills in what depends on the machine, and refuses what cannot work.
+func (o *options) complete() error {
+	if o.namespace == "" {
+		own, err := os.ReadFile(serviceAccountNamespace)
+		if err != nil {
+			return errors.New("no namespace to serve: set --namespace, or POD_NAMESPACE, or run in a Pod")
+		}
+		o.namespace = strings.TrimSpace(string(own))
+	}
+	if o.leaseNamespace == "" {
+		o.leaseNamespace = o.namespace
+	}
+	for name, value := range map[string]int64{
+		"max-concurrent-runs": int64(o.maxRuns), "max-queued-runs": int64(o.maxQueuedRuns), "max-concurrent-reconciles": int64(o.reconciles),
+		"run-timeout": int64(o.runTimeout), "interrupt-grace": int64(o.interruptGrace), "drift-interval": int64(o.driftInterval),
+		"sync-period": int64(o.syncPeriod), "kube-api-burst": int64(o.burst), "kube-api-qps": int64(o.qps),
+	} {
+		if value <= 0 {
+			return fmt.Errorf("--%s is zero or less; give it a value above zero", name)
+		}
+	}
+	if o.leaseDuration < 6*time.Second {
+		return fmt.Errorf("--leader-elect-lease-duration is %s; below 6s a short pause of the API server would end the leader", o.leaseDuration)
+	}
+	if o.engine != "" && o.engine != "tofu" && o.engine != "terraform" {
+		return fmt.Errorf("--engine is %q; choose tofu or terraform, or leave it out", o.engine)
+	}
+	return nil
+}
+
+// stopTimeout is how long the manager may take to stop. The Pod's grace period must be longer.
+func (o *options) stopTimeout() time.Duration { return o.interruptGrace + stopSlack }
+
+// assignments is a flag of NAME=VALUE that may be repeated.
+type assignments map[string]string
+
+// String implements flag.Value. Values may be secret, so only names are shown.
+func (a *assignments) String() string {
+	names := make([]string, 0, len(*a))
+	for name := range *a {
+		names = append(names, name)
+	}
+	return strings.Join(names, ",")
+}
+
+// Set implements flag.Value.
+func (a *assignments) Set(text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return errors.New("write it as NAME=VALUE")
+	}
+	if *a == nil {
+		*a = assignments{}
+	}
+	(*a)[name] = value
+	return nil
+}

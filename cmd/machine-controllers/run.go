@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
+	"github.com/machine-iac/machine-iac-operator/controllers/machine"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineset"
+	"github.com/machine-iac/machine-iac-operator/controllers/nodelink"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/tofu"
+	"github.com/machine-iac/machine-iac-operator/modules"
+)
+
+// leaseName is the name of the leader's Lease.
+const leaseName = "machine-iac-controllers-leader"
+
+// run serves until ctx ends.
+func run(ctx context.Context, o options) error {
+	config, err := restConfig(o)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(config, o)
+	if err != nil {
+		return err
+	}
+	engine, err := newEngine(ctx, o)
+	if err != nil {
+		return err
+	}
+	pool := newPool(o, engine)
+	actuator, err := newActuator(mgr, engine, pool, o)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(actuator); err != nil {
+		return fmt.Errorf("adding the actuator: %w", err)
+	}
+	if err := addControllers(ctx, mgr, actuator, pool, o); err != nil {
+		return err
+	}
+	ctrl.Log.Info("Starting", "version", version, "namespace", o.namespace, "engine", engine.Binary().String())
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running the manager: %w", err)
+	}
+	return nil
+}
+
+func restConfig(o options) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the API server: %w; run in a Pod, or set --kubeconfig", err)
+	}
+	config.QPS, config.Burst = float32(o.qps), o.burst
+	config.UserAgent = "machine-iac-operator/" + version
+	return config, nil
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, machinev1beta1.Install} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+func newManager(config *rest.Config, o options) (manager.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	renew, retry, stop := o.leaseDuration*2/3, o.leaseDuration/6, o.stopTimeout()
+	mgr, err := ctrl.NewManager(config, manager.Options{
+		Scheme: scheme,
+		Cache: cache.Options{
+			SyncPeriod:        &o.syncPeriod,
+			DefaultNamespaces: map[string]cache.Config{o.namespace: {}},
+			DefaultTransform:  cache.TransformStripManagedFields(),
+		},
+		Metrics: metricsserver.Options{
+			BindAddress: o.metricsAddress, SecureServing: true, CertDir: o.metricsCertDir,
+			FilterProvider: filters.WithAuthenticationAndAuthorization,
+		},
+		HealthProbeBindAddress:        o.healthAddress,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       o.leaseNamespace,
+		LeaderElectionReleaseOnCancel: true, // the process ends as soon as the manager has stopped
+		LeaseDuration:                 &o.leaseDuration,
+		RenewDeadline:                 &renew,
+		RetryPeriod:                   &retry,
+		GracefulShutdownTimeout:       &stop,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("adding the health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return mgr, nil
+}
+
+func newEngine(ctx context.Context, o options) (*tofu.Engine, error) {
+	binary, err := tofu.Find(ctx, tofu.FindOptions{
+		Path: o.enginePath, Name: o.engine, Constraint: o.engineVersion, Install: o.engineInstall, InstallDir: o.workDir,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tofu.New(tofu.Options{
+		Binary:         binary,
+		WorkDir:        o.workDir,
+		ProviderMirror: o.providerMirror,
+		AllowDirect:    o.allowDownloads,
+		Environment:    o.engineEnvironment,
+		Slots:          o.maxRuns,
+		WaitDelay:      o.interruptGrace,
+		Logger:         ctrl.Log.WithName("engine"),
+	})
+}
+
+func newPool(o options, engine *tofu.Engine) *runs.Pool {
+	series := runs.NewMetrics("terraform")
+	starts := prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "machine_iac_engine_starts_total", Help: "Processes of the engine's CLI that were started.",
+		ConstLabels: prometheus.Labels{"engine": "terraform"},
+	}, func() float64 { return float64(engine.Starts()) })
+	metrics.Registry.MustRegister(series, starts)
+	return runs.New(runs.Options{
+		MaxConcurrent:      o.maxRuns,
+		MaxConcurrentDrift: o.maxDriftRuns,
+		MaxQueued:          o.maxQueuedRuns,
+		Deadline:           o.runTimeout,
+		StopTimeout:        o.stopTimeout() - stopSlack/2,
+		Logger:             ctrl.Log.WithName("runs"),
+		Metrics:            series,
+	})
+}
+
+func newActuator(mgr manager.Manager, engine *tofu.Engine, pool *runs.Pool, o options) (*terraform.Actuator, error) {
+	loaded, err := module.LoadAll(modules.FS)
+	if err != nil {
+		return nil, fmt.Errorf("loading the provider modules: %w", err)
+	}
+	catalog, err := module.NewCatalog(loaded...)
+	if err != nil {
+		return nil, fmt.Errorf("loading the provider modules: %w", err)
+	}
+	live, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("making a client for states: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("finding this machine's name: %w", err)
+	}
+	owner := host + "_" + string(uuid.NewUUID())
+	return terraform.New(terraform.Options{
+		Client:   live,
+		Recorder: mgr.GetEventRecorder("terraform-actuator"),
+		Catalog:  catalog,
+		Store:    state.New(live, state.Options{Logger: ctrl.Log.WithName("state")}),
+		Backend:  state.NewBackend(state.BackendOptions{Logger: ctrl.Log.WithName("state-backend")}),
+		Engine:   engine,
+		Pool:     pool,
+		Owner:    owner,
+		// The actuator runs while this process leads. Another owner has led before, and ended before its lease could pass on.
+		Dead:          func(other string) bool { return other != owner },
+		DriftInterval: o.driftInterval,
+		Logger:        ctrl.Log.WithName("terraform-actuator"),
+	})
+}
+
+func addControllers(ctx context.Context, mgr manager.Manager, actuator *terraform.Actuator, pool *runs.Pool, o options) error {
+	series := machine.NewMetrics()
+	metrics.Registry.MustRegister(series.Collectors()...)
+	err := machine.SetupWithManager(mgr, machine.Options{
+		Actuator: actuator, Events: pool.Events(), Metrics: series, MaxConcurrentReconciles: o.reconciles,
+	})
+	if err != nil {
+		return err
+	}
+	if err := machineset.SetupWithManager(ctx, mgr, machineset.Options{}); err != nil {
+		return err
+	}
+	return nodelink.SetupWithManager(ctx, mgr, nodelink.Options{})
+}
