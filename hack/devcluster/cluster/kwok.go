@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	flowcontrolac "k8s.io/client-go/applyconfigurations/flowcontrol/v1"
+	rbacac "k8s.io/client-go/applyconfigurations/rbac/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+var applied = metav1.ApplyOptions{FieldManager: "devcluster", Force: true}
+
+// prepareKWOK gives KWOK what it needs in the cluster before it starts.
+func (c *Cluster) prepareKWOK(ctx context.Context) error {
+	config, err := c.AdminConfig()
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	if err := grantKWOK(ctx, client); err != nil {
+		return err
+	}
+	if err := exemptKWOK(ctx, client); err != nil {
+		return err
+	}
+	// KWOK gives itself a new name at each start and waits until the leases of the one before run out, which may be longer than
+	// its nodes stay Ready. The one before is dead: nobody else starts KWOK in this cluster.
+	leases := client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
+	if err := leases.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		return fmt.Errorf("releasing the node leases of the previous KWOK: %w", err)
+	}
+	return nil
+}
+
+// grantKWOK lets KWOK play nodes and their Pods, and no more.
+func grantKWOK(ctx context.Context, client kubernetes.Interface) error {
+	role := rbacac.ClusterRole(kwokUser).WithRules(
+		rbacac.PolicyRule().WithAPIGroups("").WithResources("nodes").WithVerbs("get", "list", "watch"),
+		rbacac.PolicyRule().WithAPIGroups("").WithResources("nodes/status", "pods/status").WithVerbs("patch", "update"),
+		rbacac.PolicyRule().WithAPIGroups("").WithResources("pods").WithVerbs("get", "list", "watch", "patch", "update", "delete"),
+		rbacac.PolicyRule().WithAPIGroups("").WithResources("events").WithVerbs("create", "patch", "update"),
+		rbacac.PolicyRule().WithAPIGroups("coordination.k8s.io").WithResources("leases").
+			WithVerbs("get", "list", "watch", "create", "patch", "update"),
+	)
+	if _, err := client.RbacV1().ClusterRoles().Apply(ctx, role, applied); err != nil {
+		return fmt.Errorf("granting KWOK its role: %w", err)
+	}
+	binding := rbacac.ClusterRoleBinding(kwokUser).
+		WithRoleRef(rbacac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(kwokUser)).
+		WithSubjects(rbacac.Subject().WithAPIGroup(rbacv1.GroupName).WithKind(rbacv1.UserKind).WithName(kwokUser))
+	if _, err := client.RbacV1().ClusterRoleBindings().Apply(ctx, binding, applied); err != nil {
+		return fmt.Errorf("granting KWOK its role: %w", err)
+	}
+	return nil
+}
+
+// exemptKWOK keeps KWOK out of the queue that everybody else waits in, as kubelets are: a busy client must not make nodes miss
+// their heartbeats.
+func exemptKWOK(ctx context.Context, client kubernetes.Interface) error {
+	user := flowcontrolac.Subject().WithKind(flowcontrolv1.SubjectKindUser).WithUser(flowcontrolac.UserSubject().WithName(kwokUser))
+	all := flowcontrolac.ResourcePolicyRule().WithVerbs(flowcontrolv1.VerbAll).WithAPIGroups(flowcontrolv1.APIGroupAll).
+		WithResources(flowcontrolv1.ResourceAll).WithNamespaces(flowcontrolv1.NamespaceEvery).WithClusterScope(true)
+	schema := flowcontrolac.FlowSchema("devcluster-kwok").WithSpec(flowcontrolac.FlowSchemaSpec().
+		WithPriorityLevelConfiguration(flowcontrolac.PriorityLevelConfigurationReference().WithName("exempt")).
+		WithMatchingPrecedence(1000).
+		WithRules(flowcontrolac.PolicyRulesWithSubjects().WithSubjects(user).WithResourceRules(all)))
+	if _, err := client.FlowcontrolV1().FlowSchemas().Apply(ctx, schema, applied); err != nil {
+		return fmt.Errorf("exempting KWOK from fair queuing: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// acquireLock makes this program the only one that changes the data folder. The kernel lets go of the lock when the program
+// dies; the file stays. The lock ends with the returned function.
+func acquireLock(ctx context.Context, path string) (func(), error) {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		file, err := tryLock(path)
+		if err != nil {
+			return nil, fmt.Errorf("locking the data folder: %w", err)
+		}
+		if file != nil {
+			return func() { _ = file.Close() }, nil // closing lets go; there is nothing left to do if it fails
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("locking the data folder: another program works on it (%s): %w", path, ctx.Err())
+		}
+	}
+}
+
+// tryLock returns nil without an error while another holds the lock.
+func tryLock(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, file.Close()
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	// A purge may have removed the file while this program waited for it: that lock protects nothing.
+	if !isAt(file, path) {
+		return nil, file.Close()
+	}
+	return file, nil
+}
+
+func isAt(file *os.File, path string) bool {
+	held, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(held, there)
+}

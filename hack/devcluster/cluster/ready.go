@@ -1,0 +1,146 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	// probeTimeout bounds one question to a component.
+	probeTimeout = 2 * time.Second
+	// tailLines and tailBytes bound what an error shows of a log.
+	tailLines = 15
+	tailBytes = 8 << 10
+)
+
+// probeURL is where a component tells that it is ready.
+func probeURL(component Component, ports map[portName]int) string {
+	address := loopback(ports[portsOf(component)[0]])
+	switch component {
+	case Etcd:
+		return "https://" + address + "/health"
+	case APIServer:
+		return "https://" + address + "/readyz"
+	case KWOK:
+		return "http://" + address + "/healthz"
+	default:
+		return "https://" + address + "/healthz"
+	}
+}
+
+// probe asks a component whether it is ready; nil means yes.
+func probe(ctx context.Context, client *http.Client, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fmt.Errorf("asking %s: %w", url, err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("asking: %w", err)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, tailBytes))
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		return fmt.Errorf("asking %s: %w", url, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("asking %s: %s: %s", url, response.Status, bytes.TrimSpace(body))
+	}
+	return nil
+}
+
+// probeClient makes a client that comes with the administrator's certificate, which every component trusts.
+func probeClient(l layout) (*http.Client, error) {
+	pair, err := tls.LoadX509KeyPair(l.cert(certAdmin), l.key(certAdmin))
+	if err != nil {
+		return nil, fmt.Errorf("reading the administrator's certificate: %w", err)
+	}
+	authority, err := os.ReadFile(l.cert(certCA))
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate authority: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(authority) {
+		return nil, fmt.Errorf("reading the certificate authority: no certificate in %s", l.cert(certCA))
+	}
+	return &http.Client{Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+		DisableKeepAlives: true,
+	}}, nil
+}
+
+// waitReady asks until the component is ready, its process is gone, or the context ends.
+func waitReady(ctx context.Context, client *http.Client, url string, running started) error {
+	tick := time.NewTicker(2 * pollInterval)
+	defer tick.Stop()
+	for {
+		err := probe(ctx, client, url)
+		if err == nil {
+			return nil
+		}
+		select {
+		case status := <-running.exited:
+			return exitError(status)
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until it is ready: %w; it last said: %w", ctx.Err(), err)
+		case <-tick.C:
+			if running.exited == nil && !running.alive() {
+				return exitError(nil)
+			}
+		}
+	}
+}
+
+func exitError(status error) error {
+	if status == nil {
+		return errors.New("it ended by itself")
+	}
+	return fmt.Errorf("it ended by itself: %w", status)
+}
+
+// failure says what failed, where and what to do, with the end of the component's log.
+func failure(l layout, component Component, cause error) error {
+	tail := logTail(l.log(component))
+	mend := "mend what its log names and run 'devcluster up' again"
+	if strings.Contains(tail, "address already in use") {
+		mend = "another program took its port; run 'devcluster up' again to move it to a free one"
+	}
+	return fmt.Errorf("starting %s: %w; %s\nlast lines of %s:\n%s", component, cause, mend, l.log(component), tail)
+}
+
+// logTail returns the last lines of a file, indented; a file that can't be read says so.
+func logTail(path string) string {
+	data, err := readTail(path)
+	if err != nil {
+		return "  (" + err.Error() + ")"
+	}
+	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	lines = lines[max(0, len(lines)-tailLines):]
+	return "  " + strings.Join(lines, "\n  ")
+}
+
+func readTail(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := file.Seek(max(0, info.Size()-tailBytes), io.SeekStart); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(file, tailBytes))
+}

@@ -1,0 +1,71 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+)
+
+// ComponentState says how a component is.
+type ComponentState string
+
+// The states of a component.
+const (
+	// StateRunning means that the process runs and says that it is ready.
+	StateRunning ComponentState = "Running"
+	// StateNotReady means that the process runs but is not ready, or does not answer.
+	StateNotReady ComponentState = "NotReady"
+	// StateDead means that the process was started and is gone without having been stopped.
+	StateDead ComponentState = "Dead"
+	// StateStopped means that the component was stopped or never started.
+	StateStopped ComponentState = "Stopped"
+)
+
+// ComponentStatus is one component as it is now.
+type ComponentStatus struct {
+	Component Component
+	// PID is 0 when no process is known.
+	PID int
+	// Port is the one that the component serves on; 0 before the cluster was first up.
+	Port  int
+	State ComponentState
+	// Detail says what a component that is not ready answered.
+	Detail string
+}
+
+// Status tells how every component is, in the order in which they start. It changes nothing and waits for nobody.
+func (c *Cluster) Status(ctx context.Context) ([]ComponentStatus, error) {
+	current, err := loadState(c.layout.state())
+	if err != nil {
+		return nil, err
+	}
+	list := make([]ComponentStatus, len(Components()))
+	var asked sync.WaitGroup
+	for i, component := range Components() {
+		asked.Go(func() { list[i] = c.status(ctx, current, component) })
+	}
+	asked.Wait()
+	return list, nil
+}
+
+func (c *Cluster) status(ctx context.Context, current *state, component Component) ComponentStatus {
+	status := ComponentStatus{Component: component, Port: current.Ports[portsOf(component)[0]], State: StateStopped}
+	running, known := current.Processes[component]
+	if !known {
+		return status
+	}
+	status.PID = running.PID
+	if !running.alive() {
+		status.State = StateDead
+		return status
+	}
+	client, err := probeClient(c.layout)
+	if err == nil {
+		err = probe(ctx, client, probeURL(component, current.Ports))
+	}
+	if err != nil {
+		status.State, status.Detail = StateNotReady, err.Error()
+		return status
+	}
+	status.State = StateRunning
+	return status
+}
