@@ -28,7 +28,8 @@ var (
 // metadata is module.yaml while it is checked.
 type metadata struct {
 	*report
-	lines *yamlnode.Node
+	lines  *yamlnode.Node
+	absent []*regexp.Regexp
 	v1alpha1.Module
 }
 
@@ -205,6 +206,8 @@ func (m *metadata) checkLookup() {
 		case compiled.MatchString(""):
 			m.breach(path, "matches every text, so every error would mean that there is no instance",
 				"match the words with which the provider says that the object does not exist")
+		default:
+			m.absent = append(m.absent, compiled)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,6 +23,7 @@ type Module struct {
 	variables map[string]Variable
 	providers []Provider
 	instance  string
+	absent    []*regexp.Regexp
 }
 
 // Load reads the module in the root of fsys and holds it to the contract. A module that breaks it is answered with a
@@ -52,6 +54,7 @@ func Load(fsys fs.FS) (*Module, error) {
 		return nil, err
 	}
 	loaded.digest = loaded.files.digest()
+	loaded.absent = meta.absent
 	return loaded, nil
 }
 
@@ -107,6 +110,12 @@ func (m *Module) Files() fs.FS { return m.files }
 
 // LookupFiles answers the paths in Files of the HCL that finds a lost instance, sorted; none when the module has no lookup.
 func (m *Module) LookupFiles() []string { return m.files.names(isLookupHCL) }
+
+// Absent tells whether an error of the engine says, in the words that module.yaml lists, that the instance to import does not
+// exist.
+func (m *Module) Absent(message string) bool {
+	return slices.ContainsFunc(m.absent, func(pattern *regexp.Regexp) bool { return pattern.MatchString(message) })
+}
 
 // Variable answers one of the three variables.
 func (m *Module) Variable(name string) Variable { return m.variables[name] }

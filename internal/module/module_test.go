@@ -32,6 +32,9 @@ func TestLoadAnswersWhatTheModuleSays(t *testing.T) {
 	if diff := cmp.Diff([]string{"lookup/import.tf"}, loaded.LookupFiles()); diff != "" {
 		t.Errorf("lookup files (-want +got):\n%s", diff)
 	}
+	if !loaded.Absent("importing: no such instance i-1") || loaded.Absent("importing: permission denied") {
+		t.Error("want an instance to be absent only in the words of module.yaml")
+	}
 	spec := loaded.Spec()
 	if got, want := spec.Credentials.Path, v1alpha1.DefaultCredentialsPath; got != want {
 		t.Errorf("credentials path: want the default %q, got %q", want, got)
