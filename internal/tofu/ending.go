@@ -1,0 +1,72 @@
+package tofu
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"syscall"
+)
+
+// exit says how an engine's process ended.
+type exit string
+
+const (
+	exitSuccess exit = "success" // with code 0, or 2 from a plan
+	exitFailure exit = "failure" // with code 1: it failed and says why
+	exitCrash   exit = "crash"   // with another code
+	exitSignal  exit = "signal"  // by a signal
+	exitNever   exit = "never"   // it did not start
+)
+
+// exitOf reads it from what terraform-exec answers. That error's text must not be used: it repeats what the engine wrote, secrets
+// and all, and where the engine succeeded although it was interrupted, asking for the text may panic.
+func exitOf(err error, begun bool) exit {
+	var process *exec.ExitError
+	switch {
+	case err == nil:
+		return exitSuccess
+	case errors.As(err, &process):
+		if status, ok := process.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return exitSignal
+		}
+		if process.ExitCode() == 1 {
+			return exitFailure
+		}
+		return exitCrash
+	case begun && errors.Is(err, context.Canceled):
+		return exitSuccess
+	default:
+		return exitNever
+	}
+}
+
+// ending is what is known of an engine's end.
+type ending struct {
+	exit exit
+	// cancelled: the caller's context ended first, and the engine was interrupted.
+	cancelled bool
+	// begun: the engine had written something. One that has not is not beyond its own start.
+	begun bool
+	// stateLeft: it left a state that it could not save.
+	stateLeft   bool
+	diagnostics []Diagnostic
+}
+
+// class answers the class of the operation's error, "" for success.
+func (e ending) class() Class {
+	switch {
+	case e.stateLeft:
+		return StateNotSaved
+	case e.exit == exitSuccess:
+		return ""
+	case e.exit == exitSignal || e.exit == exitCrash:
+		if e.cancelled && !e.begun {
+			return Interrupted
+		}
+		return Killed
+	case e.cancelled:
+		return Interrupted
+	default:
+		return Classify(e.diagnostics)
+	}
+}
