@@ -1,0 +1,87 @@
+package tofu
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Names that an engine's environment gets from this package alone.
+var reservedNames = []string{"HOME", "TMPDIR", "CHECKPOINT_DISABLE"}
+
+// Prefixes of names that would change what is run rather than with which credentials.
+var reservedPrefixes = []string{"TF_", "LD_"}
+
+// checkEnvironment refuses what a caller may not set.
+func checkEnvironment(environment map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(environment)) {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(environment[name], "\x00") {
+			return fmt.Errorf("the environment variable %q can't be set: its name is empty or holds '=', or a zero byte is in it", name)
+		}
+		reserved := slices.Contains(reservedNames, name) ||
+			slices.ContainsFunc(reservedPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+		if reserved {
+			return fmt.Errorf("the environment variable %s is the engine's own; leave it out", name)
+		}
+	}
+	return nil
+}
+
+// Backend tells the engine where the state is: Terraform's http backend.
+type Backend struct {
+	Address string
+	// LockAddress and UnlockAddress are empty where the engine need not lock.
+	LockAddress   string
+	UnlockAddress string
+	Username      string
+	Password      string
+}
+
+func (b Backend) environment() map[string]string {
+	environment := map[string]string{}
+	for name, value := range map[string]string{
+		"TF_HTTP_ADDRESS":        b.Address,
+		"TF_HTTP_LOCK_ADDRESS":   b.LockAddress,
+		"TF_HTTP_UNLOCK_ADDRESS": b.UnlockAddress,
+		"TF_HTTP_USERNAME":       b.Username,
+		"TF_HTTP_PASSWORD":       b.Password,
+	} {
+		if value != "" {
+			environment[name] = value
+		}
+	}
+	return environment
+}
+
+// environment is everything that an engine in dir gets to see. The engine puts sockets into its temporary folder, so that is the
+// slot, whose path is short.
+func (e *Engine) environment(dir string, s *slot, own map[string]string, backend Backend) map[string]string {
+	environment := map[string]string{}
+	maps.Copy(environment, e.options.Environment)
+	maps.Copy(environment, own)
+	maps.Copy(environment, backend.environment())
+	maps.Copy(environment, map[string]string{
+		"HOME":               dir,
+		"TMPDIR":             s.link,
+		"CHECKPOINT_DISABLE": "1",
+		"TF_CLI_CONFIG_FILE": e.dir.cliConfig(),
+	})
+	return environment
+}
+
+// cliConfig is the CLI's configuration: providers come from the mirror, and from nowhere else unless direct is set.
+func cliConfig(mirror string, direct bool) []byte {
+	var out strings.Builder
+	out.WriteString("disable_checkpoint = true\n")
+	out.WriteString("provider_installation {\n")
+	out.WriteString("  filesystem_mirror {\n")
+	fmt.Fprintf(&out, "    path = %s\n", strconv.Quote(mirror))
+	out.WriteString("  }\n")
+	if direct {
+		out.WriteString("  direct {\n  }\n")
+	}
+	out.WriteString("}\n")
+	return []byte(out.String())
+}

@@ -1,0 +1,120 @@
+package tofu
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// The files of a run's folder that matter after its engine died.
+const (
+	runFile       = "run.json"
+	erroredFile   = "errored.tfstate"
+	variablesFile = "machine.tfvars.json" // secret
+	planFile      = "plan.bin"            // secret
+)
+
+// maxState bounds a state that is read from a run's folder.
+const maxState = 256 << 20
+
+// runRecord is what a run's folder says of the run, for whoever finds it.
+type runRecord struct {
+	ID       string          `json:"id"`
+	Module   string          `json:"module"`
+	Started  time.Time       `json:"started"`
+	Identity json.RawMessage `json:"identity,omitempty"`
+}
+
+// Leftover is a run whose folder a predecessor left behind when it died.
+type Leftover struct {
+	ID string
+	// Module is the digest of the run's module.
+	Module  string
+	Started time.Time
+	// Identity is the run's Identity as JSON. It is nil where the predecessor died while it made the folder; nothing was run then.
+	Identity json.RawMessage
+
+	dir string
+}
+
+// ErroredState answers the state that the run's engine could save nowhere else, nil where there is none.
+func (l Leftover) ErroredState() ([]byte, error) { return readErroredState(l.dir) }
+
+// Leftovers answers the runs that a predecessor left behind, in the order of their ids. Nothing of them is running any more.
+func (e *Engine) Leftovers() []Leftover {
+	e.leftoverMu.Lock()
+	defer e.leftoverMu.Unlock()
+	found := make([]Leftover, 0, len(e.leftovers))
+	for _, id := range slices.Sorted(maps.Keys(e.leftovers)) {
+		found = append(found, e.leftovers[id])
+	}
+	return found
+}
+
+// Discard removes what is left of a run. Take its errored state first.
+func (e *Engine) Discard(id string) error {
+	e.leftoverMu.Lock()
+	defer e.leftoverMu.Unlock()
+	leftover, found := e.leftovers[id]
+	if !found {
+		return nil
+	}
+	if err := os.RemoveAll(leftover.dir); err != nil {
+		return fmt.Errorf("discarding the left-over run %s: %w", id, err)
+	}
+	delete(e.leftovers, id)
+	return nil
+}
+
+// readLeftovers lists the folders in runs. It removes at once what they hold of secrets.
+func readLeftovers(runs string) (map[string]Leftover, error) {
+	entries, err := os.ReadDir(runs)
+	if err != nil {
+		return nil, fmt.Errorf("listing left-over runs: %w", err)
+	}
+	found := map[string]Leftover{}
+	for _, entry := range entries {
+		dir := filepath.Join(runs, entry.Name())
+		for _, secret := range []string{variablesFile, planFile} {
+			if err := os.Remove(filepath.Join(dir, secret)); err != nil && !os.IsNotExist(err) {
+				return nil, fmt.Errorf("removing the secrets of the left-over run %s: %w", entry.Name(), err)
+			}
+		}
+		leftover := Leftover{ID: entry.Name(), dir: dir}
+		var record runRecord
+		if content, err := os.ReadFile(filepath.Join(dir, runFile)); err == nil && json.Unmarshal(content, &record) == nil {
+			leftover.Module, leftover.Started, leftover.Identity = record.Module, record.Started, record.Identity
+		}
+		found[leftover.ID] = leftover
+	}
+	return found, nil
+}
+
+func readErroredState(dir string) ([]byte, error) {
+	file, err := os.Open(filepath.Join(dir, erroredFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the state that was not saved: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	state, err := io.ReadAll(io.LimitReader(file, maxState+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the state that was not saved: %w", err)
+	}
+	if len(state) > maxState {
+		return nil, fmt.Errorf("reading the state that was not saved: it has more than %d MiB", maxState>>20)
+	}
+	if len(bytes.TrimSpace(state)) == 0 {
+		return nil, nil // the engine died before it wrote into the file
+	}
+	return state, nil
+}

@@ -1,0 +1,182 @@
+package tofu
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// operation is one process of the CLI.
+type operation struct {
+	op       Op
+	dir      string // the engine's working folder
+	redact   *redactor
+	progress func(Event)
+	// call runs the CLI and has its -json stream written into out.
+	call func(ctx context.Context, out *stream) error
+	// needsPlan is set where an engine that succeeds has told its plan.
+	needsPlan bool
+	// dumped is given a state that the engine wrote into its stream because it could save it nowhere else.
+	dumped func(state []byte)
+}
+
+const (
+	// startGrace bounds the wait for an engine's first sign of life before it is interrupted.
+	startGrace = time.Second
+	// killGrace is what an engine gets to die after it was killed, before everything in its folder is.
+	killGrace = 2 * time.Second
+)
+
+// run runs the operation and tells what became of it. The report is never nil.
+func (s *slot) run(ctx context.Context, o operation) (*Report, error) {
+	if ctx.Err() != nil {
+		return &Report{}, &Error{Op: o.op, Class: Interrupted, Err: context.Cause(ctx)}
+	}
+	clock := s.engine.options.Clock
+	started := clock.Now()
+	out := newStream(o.redact, o.progress)
+	s.terraform.SetStderr(out.errorWriter())
+	s.engine.starts.Add(1)
+	err := s.guard(ctx, o, out)
+	s.terraform.SetStdout(nil)
+	s.terraform.SetStderr(nil)
+	report := out.finish()
+	report.Started, report.Duration = started, clock.Since(started)
+	err = s.conclude(ctx, o, out, report, err)
+	s.engine.options.Logger.V(1).Info("engine ended", "operation", o.op, "folder", filepath.Base(o.dir), "duration", report.Duration, "class", ClassOf(err))
+	return report, err
+}
+
+// guard runs the operation and sees to its end when ctx ends.
+//
+// The engine does not get ctx itself. terraform-exec leaves the process behind, unwaited, when its context ends while it starts
+// it; so the interrupt is passed on when the engine is up.
+func (s *slot) guard(ctx context.Context, o operation, out *stream) error {
+	inner, interrupt := context.WithCancel(context.WithoutCancel(ctx))
+	defer interrupt()
+	ended, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		s.watch(ctx, o, watching{begun: out.begun, ended: ended, interrupt: interrupt})
+	}()
+	err := o.call(inner, out)
+	close(ended)
+	<-watched
+	return err
+}
+
+type watching struct {
+	begun, ended <-chan struct{}
+	interrupt    func()
+}
+
+// watch waits for ctx to end and has the engine end then. The interrupt is followed by a kill after the wait delay (by
+// terraform-exec), and that by a kill of all that has its working folder in the run's: a process that is left may hold the pipes
+// that terraform-exec reads to their end.
+func (s *slot) watch(ctx context.Context, o operation, w watching) {
+	select {
+	case <-w.ended:
+		return
+	case <-ctx.Done():
+	}
+	if !waitFor(w.ended, w.begun, startGrace) {
+		return
+	}
+	w.interrupt()
+	if !waitFor(w.ended, nil, s.engine.options.WaitDelay+killGrace) {
+		return
+	}
+	s.endProcesses(o.dir)
+}
+
+// waitFor answers false when ended is closed, and true after go or the time, whichever comes first.
+func waitFor(ended, proceed <-chan struct{}, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-ended:
+		return false
+	case <-proceed:
+	case <-timer.C:
+	}
+	return true
+}
+
+func (s *slot) endProcesses(dir string) {
+	count, err := endProcesses(dir)
+	if err != nil {
+		s.engine.options.Logger.Error(err, "ending the processes of a killed engine")
+	}
+	if count > 0 {
+		s.engine.options.Logger.Info("ended processes of a killed engine", "folder", filepath.Base(dir), "count", count)
+	}
+}
+
+// conclude makes the operation's error, nil if it succeeded.
+func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *Report, err error) error {
+	begun := closed(out.begun)
+	end := ending{
+		exit:        exitOf(err, begun),
+		cancelled:   ctx.Err() != nil,
+		begun:       begun,
+		stateLeft:   exists(filepath.Join(o.dir, erroredFile)),
+		diagnostics: errorsIn(report.Diagnostics),
+	}
+	if state := out.dumpedState(); state != nil && o.dumped != nil {
+		o.dumped(state)
+		end.stateLeft = true
+	}
+	if end.exit == exitSignal || end.exit == exitCrash || end.exit == exitNever {
+		s.endProcesses(o.dir)
+	}
+	class := end.class()
+	if class == "" && o.needsPlan && report.Planned.Operation != OperationPlan {
+		// a plan answers 2 when there are changes, and the Go runtime answers 2 when it gives up
+		class, end.exit = Unknown, exitCrash
+	}
+	if class == "" {
+		return nil
+	}
+	return &Error{Op: o.op, Class: class, Diagnostics: end.told(report), Err: s.cause(ctx, o, end, err)}
+}
+
+// told answers the errors to show: the engine's diagnostics, or else its plain text.
+func (e ending) told(report *Report) []Diagnostic {
+	if len(e.diagnostics) > 0 || report.Text == "" || e.exit == exitSuccess {
+		return e.diagnostics
+	}
+	return []Diagnostic{{Severity: SeverityError, Summary: shorten(oneLine(report.Text), maxMessage)}}
+}
+
+func (s *slot) cause(ctx context.Context, o operation, end ending, err error) error {
+	switch {
+	case end.cancelled:
+		return context.Cause(ctx)
+	case end.exit == exitNever:
+		return errors.New(o.redact.clean(err.Error()))
+	case end.exit == exitSignal:
+		return errors.New("the engine was ended by a signal")
+	case end.exit == exitCrash:
+		return errors.New("the engine crashed")
+	case len(end.diagnostics) == 0:
+		return errors.New("the engine failed and did not say why")
+	default:
+		return nil
+	}
+}
+
+func closed(signal <-chan struct{}) bool {
+	select {
+	case <-signal:
+		return true
+	default:
+		return false
+	}
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
