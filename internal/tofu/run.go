@@ -1,0 +1,281 @@
+package tofu
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+
+	"github.com/hashicorp/go-version"
+	"github.com/hashicorp/terraform-exec/tfexec"
+)
+
+// Run describes one use of a module.
+type Run struct {
+	// ID names the run's folder; it is unique among the runs that are open or left over.
+	ID string
+	// Identity is kept with the run as JSON, for whoever finds its folder after a crash. No secrets.
+	Identity any
+	// Module is the digest of a module that Prepare has prepared.
+	Module string
+	// Variables are the module's input variables: one JSON object. Its strings are data, never templates.
+	Variables []byte
+	// Environment is added to the engine's, for example credentials of the infrastructure.
+	Environment map[string]string
+	Backend     Backend
+	// Lookup adds the files of the module's lookup folder, whose import blocks find an instance that the state lost.
+	Lookup bool
+	// Providers are running provider plugins to use, by address; the engine starts those that are not named.
+	Providers tfexec.ReattachInfo
+	// Sensitive are strings that must not show in anything that is reported.
+	Sensitive []string
+	// Progress, if set, is told what the engine does while it does it. It must not block.
+	Progress func(Event)
+}
+
+var runIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+func (r Run) validate() error {
+	if !runIDPattern.MatchString(r.ID) {
+		return fmt.Errorf("the run id %q can't name a folder; use letters, digits and ._-", r.ID)
+	}
+	if r.Backend.Address == "" {
+		return errors.New("the run has no state backend")
+	}
+	if trimmed := bytes.TrimSpace(r.Variables); len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
+		return errors.New("the run's variables are no JSON object")
+	}
+	return checkEnvironment(r.Environment)
+}
+
+// Folder is an open run. Its methods run one engine at a time; each answers a Report, also with an error.
+type Folder struct {
+	engine *Engine
+	slot   *slot
+	run    Run
+	dir    string
+	redact *redactor
+
+	mu     sync.Mutex
+	dumped []byte
+	closed bool
+}
+
+// Open waits for a free slot, makes the run's folder, and answers it. Close gives both back.
+func (e *Engine) Open(ctx context.Context, r Run) (*Folder, error) {
+	module, err := e.check(r)
+	if err != nil {
+		return nil, fmt.Errorf("opening the run %s: %w", r.ID, err)
+	}
+	slot, err := e.acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("opening the run %s: %w", r.ID, err)
+	}
+	f := &Folder{
+		engine: e,
+		slot:   slot,
+		run:    r,
+		dir:    filepath.Join(e.dir.runs(), r.ID),
+		redact: newRedactor(append([]string{r.Backend.Password}, r.Sensitive...)),
+	}
+	if err := os.Mkdir(f.dir, 0o700); err != nil {
+		if errors.Is(err, os.ErrExist) {
+			err = errors.New("its folder exists: it is open already, or left over and not discarded")
+		}
+		return nil, errors.Join(fmt.Errorf("opening the run %s: %w", r.ID, err), e.release(slot))
+	}
+	if err := f.fill(ctx, module); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the run %s: %w", r.ID, err), f.Close())
+	}
+	return f, nil
+}
+
+// check answers the folder of the run's module.
+func (e *Engine) check(r Run) (string, error) {
+	if err := r.validate(); err != nil {
+		return "", err
+	}
+	key, err := e.moduleKey(r.Module)
+	if err != nil {
+		return "", err
+	}
+	module, prepared := e.prepared(key)
+	if !prepared {
+		return "", fmt.Errorf("its module %s is not prepared", r.Module)
+	}
+	return module, nil
+}
+
+// fill writes what the engine finds in the run's folder. The record comes first: a folder without one has never been run in.
+func (f *Folder) fill(ctx context.Context, module string) error {
+	if err := f.record(); err != nil {
+		return err
+	}
+	parts := []string{moduleDir}
+	if f.run.Lookup {
+		parts = append(parts, lookupDir)
+	}
+	for _, part := range parts {
+		if err := linkAll(filepath.Join(module, part), f.dir); err != nil {
+			return fmt.Errorf("linking the module: %w", err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, variablesFile), f.run.Variables, 0o600); err != nil {
+		return fmt.Errorf("writing the variables: %w", err)
+	}
+	return f.slot.use(ctx, f.dir, f.engine.environment(f.dir, f.slot, f.run.Environment, f.run.Backend))
+}
+
+func (f *Folder) record() error {
+	identity, err := json.Marshal(f.run.Identity)
+	if err != nil {
+		return fmt.Errorf("writing the run's identity: %w", err)
+	}
+	record := runRecord{ID: f.run.ID, Module: f.run.Module, Started: f.engine.options.Clock.Now(), Identity: identity}
+	content, err := json.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("writing the run's record: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, runFile), content, 0o600); err != nil {
+		return fmt.Errorf("writing the run's record: %w", err)
+	}
+	return nil
+}
+
+// linkAll makes a link in dir to each entry of from.
+func linkAll(from, dir string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if err := os.Symlink(filepath.Join(from, entry.Name()), filepath.Join(dir, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PlanOptions say how to plan.
+type PlanOptions struct {
+	// Out keeps the plan for ApplyPlan.
+	Out bool
+	// Lock takes the state's lock meanwhile.
+	Lock bool
+	// Refresh asks the infrastructure first; without it the plan rests on the state alone.
+	Refresh bool
+	// Destroy plans to destroy everything.
+	Destroy bool
+}
+
+// Plan plans and changes nothing.
+func (f *Folder) Plan(ctx context.Context, o PlanOptions) (*Report, error) {
+	options := []tfexec.PlanOption{
+		tfexec.VarFile(variablesFile), tfexec.Lock(o.Lock), tfexec.Refresh(o.Refresh), tfexec.Destroy(o.Destroy),
+	}
+	if o.Out {
+		options = append(options, tfexec.Out(planFile))
+	}
+	if len(f.run.Providers) > 0 {
+		options = append(options, tfexec.Reattach(f.run.Providers))
+	}
+	return f.operate(ctx, OpPlan, func(ctx context.Context, out *stream) error {
+		_, err := f.slot.terraform.PlanJSON(ctx, out, options...)
+		return err
+	})
+}
+
+// Apply plans and carries the plan out unread, in one process. Use it where the plan can only create.
+func (f *Folder) Apply(ctx context.Context) (*Report, error) {
+	return f.apply(ctx, OpApply, tfexec.VarFile(variablesFile))
+}
+
+// ApplyPlan carries out the plan that Plan kept. Its Report has no Planned count: the plan told it.
+func (f *Folder) ApplyPlan(ctx context.Context) (*Report, error) {
+	options := []tfexec.ApplyOption{tfexec.DirOrPlan(planFile)}
+	if takesVariablesWithPlan(f.engine.options.Binary) {
+		// ephemeral variables are no part of a plan
+		options = append(options, tfexec.VarFile(variablesFile))
+	}
+	return f.apply(ctx, OpApplyPlan, options...)
+}
+
+// Refresh brings the state to what the infrastructure says, and reports what differed as Drift. It changes no infrastructure.
+func (f *Folder) Refresh(ctx context.Context) (*Report, error) {
+	return f.apply(ctx, OpRefresh, tfexec.VarFile(variablesFile), tfexec.RefreshOnly(true))
+}
+
+func (f *Folder) apply(ctx context.Context, op Op, options ...tfexec.ApplyOption) (*Report, error) {
+	if len(f.run.Providers) > 0 {
+		options = append(options, tfexec.Reattach(f.run.Providers))
+	}
+	return f.operate(ctx, op, func(ctx context.Context, out *stream) error {
+		return f.slot.terraform.ApplyJSON(ctx, out, options...)
+	})
+}
+
+// Destroy destroys everything that the state knows.
+func (f *Folder) Destroy(ctx context.Context) (*Report, error) {
+	options := []tfexec.DestroyOption{tfexec.VarFile(variablesFile)}
+	if len(f.run.Providers) > 0 {
+		options = append(options, tfexec.Reattach(f.run.Providers))
+	}
+	return f.operate(ctx, OpDestroy, func(ctx context.Context, out *stream) error {
+		return f.slot.terraform.DestroyJSON(ctx, out, options...)
+	})
+}
+
+func (f *Folder) operate(ctx context.Context, op Op, call func(context.Context, *stream) error) (*Report, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return &Report{}, &Error{Op: op, Class: Unknown, Err: errors.New("the run is closed")}
+	}
+	return f.slot.run(ctx, operation{
+		op:        op,
+		dir:       f.dir,
+		redact:    f.redact,
+		progress:  f.run.Progress,
+		call:      call,
+		needsPlan: op == OpPlan,
+		dumped:    func(state []byte) { f.dumped = state },
+	})
+}
+
+// ErroredState answers the state that the engine could not save, nil where there is none. It must be saved before the run is
+// closed: it may be all that is known of an object.
+func (f *Folder) ErroredState() ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	state, err := readErroredState(f.dir)
+	if state == nil && err == nil {
+		return f.dumped, nil
+	}
+	return state, err
+}
+
+// Close removes the folder with everything in it, and gives the slot back. It may be called again.
+func (f *Folder) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil
+	}
+	f.closed = true
+	f.dumped = nil
+	return errors.Join(f.engine.release(f.slot), os.RemoveAll(f.dir))
+}
+
+// takesVariablesWithPlan tells whether the CLI accepts variables beside a saved plan. Older ones refuse them.
+func takesVariablesWithPlan(b Binary) bool {
+	first := version.Must(version.NewVersion("1.10.0"))
+	if b.Name == OpenTofu {
+		first = version.Must(version.NewVersion("1.11.0"))
+	}
+	return b.Version.Core().GreaterThanOrEqual(first)
+}
