@@ -1,0 +1,10 @@
+// Package modules carries the provider modules of this repository, one folder each. docs/contracts/module.md says what a
+// provider module is.
+package modules
+
+import "embed"
+
+// FS holds every module in a folder of its name. "all:" keeps the lock files, whose names start with a dot.
+//
+//go:embed all:kubemark
+var FS embed.FS
