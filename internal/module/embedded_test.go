@@ -1,0 +1,27 @@
+package module_test
+
+import (
+	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/modules"
+)
+
+func TestEveryEmbeddedModuleKeepsTheContract(t *testing.T) {
+	loaded, err := module.LoadAll(modules.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := module.NewCatalog(loaded...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubemark, err := catalog.Find("kubemarkproviderconfig.openshift.io/v1alpha1", "KubemarkMachineProviderConfig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// These are OpenTofu's own words for a Node that is not there, seen with gavinbunney/kubectl 1.19.0.
+	if !kubemark.Absent(`failed to get resource v1 Node worker-1 from kubernetes: nodes "worker-1" not found: `) {
+		t.Error("want kubemark to know how its provider says that there is no Node")
+	}
+}
