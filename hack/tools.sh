@@ -47,7 +47,7 @@ fingerprint() {
 # borrowed TOOL prints the path of a tool that the caller brings along, if any.
 borrowed() {
   case $1 in
-    etcd | kube-apiserver | kubectl) [[ -n ${KUBEBUILDER_ASSETS:-} && -x $KUBEBUILDER_ASSETS/$1 ]] && printf '%s' "$KUBEBUILDER_ASSETS/$1" ;;
+    etcd | kube-apiserver | kubectl) [[ -n ${KUBEBUILDER_ASSETS:-} && $KUBEBUILDER_ASSETS != "$bin" && -x $KUBEBUILDER_ASSETS/$1 ]] && printf '%s' "$KUBEBUILDER_ASSETS/$1" ;;
     tofu) [[ -n ${TOFU:-} && -x $TOFU ]] && printf '%s' "$TOFU" ;;
     *) return 1 ;;
   esac

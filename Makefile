@@ -1,0 +1,84 @@
+# machine-iac-operator. `make help` is the manual; a target without a description is a mistake.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --warn-undefined-variables --no-builtin-rules
+.SUFFIXES:
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
+# Packages to test, and what else go test is told.
+PACKAGES ?= ./...
+TESTFLAGS ?=
+
+export KUBEBUILDER_ASSETS ?= $(CURDIR)/bin
+
+##@ General
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN {FS = ":.*##"; printf "Usage: make TARGET\n"} \
+	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-zA-Z0-9_-]+:.*##/ {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Try it
+
+.PHONY: demo
+demo: tools build ## Run the operator on a local cluster with an example MachineSet; stays until interrupted.
+	@bin/demo
+
+.PHONY: demo-down
+demo-down: ## Stop the demo's cluster and remove its data.
+	@if [[ -x bin/devcluster ]]; then bin/devcluster down --purge; else echo "nothing to stop"; fi
+
+##@ Build
+
+.PHONY: tools
+tools: ## Build every tool that tests and demo need, from pinned Go modules into bin/ (once).
+	@hack/tools.sh
+
+.PHONY: build
+build: ## Build the project's own binaries into bin/.
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/... ./hack/devcluster ./hack/demo
+
+.PHONY: image
+image: ## Build the container image (needs docker or a compatible builder).
+	docker build --build-arg VERSION=$(VERSION) -t machine-iac-operator:latest .
+
+##@ Test
+
+.PHONY: test
+test: tools ## Unit and integration tests, with the race detector, on a real API server and engine.
+	go test -race -timeout 20m $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: e2e
+e2e: tools build ## The whole story against the built binaries on the development cluster.
+	go test -tags e2e -count 1 -timeout 40m -v ./test/e2e $(TESTFLAGS)
+
+.PHONY: bench
+bench: tools build ## Measure, and write docs/benchmarks.md.
+	go test -tags bench -count 1 -timeout 60m -v ./test/bench $(TESTFLAGS)
+
+##@ Keep it right
+
+.PHONY: generate
+generate: ## Bring generated files up to date.
+	hack/update-crds.sh
+	go mod tidy
+
+.PHONY: fmt
+fmt: lint-tool ## Format the code.
+	bin/golangci-lint fmt
+	bin/tofu fmt -recursive modules
+
+.PHONY: lint
+lint: lint-tool ## Lint the code.
+	bin/golangci-lint run
+
+.PHONY: lint-tool
+lint-tool: ## Build the linter.
+	@hack/tools.sh golangci-lint tofu
+
+.PHONY: verify
+verify: lint-tool ## What CI checks besides tests: generated files, format, lint, import rules, a clean tree. Add a step here.
+	@hack/verify.sh

@@ -1,0 +1,153 @@
+// Package lab sets the operator up on a development cluster as an administrator would: the install tree applied as it is, the
+// credentials of the kubemark module, and the manager as a process that has nothing but its service account's token. The demo, the
+// end-to-end tests and the benchmarks stand on it.
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
+)
+
+const (
+	// Namespace is where the install tree puts the operator, and where Machines live.
+	Namespace = "openshift-machine-api"
+	// serviceAccount is the operator's own.
+	serviceAccount = "machine-controllers"
+	// credentials is the kubemark module's example.
+	credentials = "modules/kubemark/examples/credentials.yaml"
+	// exampleServer is the address in it, which an administrator replaces.
+	exampleServer = "https://kubernetes.default.svc"
+
+	pollInterval = 200 * time.Millisecond
+)
+
+// Options say where things are. Zero values take the defaults named.
+type Options struct {
+	// Root is the repository; the working folder when empty.
+	Root string
+	// Dir is the cluster's data folder; .dev in Root when empty.
+	Dir string
+	// Progress is told what is being done; nothing when nil.
+	Progress io.Writer
+}
+
+// Lab is a development cluster with the operator installed.
+type Lab struct {
+	Cluster *cluster.Cluster
+	root    string
+	dir     string
+	out     io.Writer
+}
+
+// Open brings the cluster up and installs the operator. It may be called again for the same folder.
+func Open(ctx context.Context, o Options) (*Lab, error) {
+	if o.Root == "" {
+		o.Root = "."
+	}
+	root, err := filepath.Abs(o.Root)
+	if err != nil {
+		return nil, fmt.Errorf("finding the repository: %w", err)
+	}
+	if o.Dir == "" {
+		o.Dir = filepath.Join(root, ".dev")
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	made, err := cluster.New(cluster.Options{Dir: o.Dir, Bin: filepath.Join(root, "bin")})
+	if err != nil {
+		return nil, err
+	}
+	if err := made.Up(ctx, o.Progress); err != nil {
+		return nil, err
+	}
+	l := &Lab{Cluster: made, root: root, dir: made.Dir(), out: o.Progress}
+	if err := l.install(ctx); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Dir answers the data folder.
+func (l *Lab) Dir() string { return l.dir }
+
+// Path answers a path in the repository.
+func (l *Lab) Path(parts ...string) string { return filepath.Join(append([]string{l.root}, parts...)...) }
+
+func (l *Lab) install(ctx context.Context) error {
+	fmt.Fprintln(l.out, "applying install/kubernetes")
+	if _, err := l.kubectl(ctx, nil, "apply", "--server-side", "-k", l.Path("install", "kubernetes")); err != nil {
+		return err
+	}
+	if _, err := l.kubectl(ctx, nil, "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"); err != nil {
+		return err
+	}
+	fmt.Fprintln(l.out, "applying", credentials)
+	manifest, err := os.ReadFile(l.Path(credentials))
+	if err != nil {
+		return fmt.Errorf("reading the credentials' manifest: %w", err)
+	}
+	manifest = bytes.ReplaceAll(manifest, []byte(exampleServer), []byte(l.Cluster.Server()))
+	if _, err := l.kubectl(ctx, bytes.NewReader(manifest), "apply", "-f", "-"); err != nil {
+		return err
+	}
+	return l.Until(ctx, time.Minute, "the token controller fills the credentials in", func(ctx context.Context) (bool, error) {
+		token, err := l.Kubectl(ctx, "get", "secret", "kubemark-credentials", "-o", "jsonpath={.data.token}")
+		return token != "", err
+	})
+}
+
+// Kubectl runs kubectl as the administrator in the operator's namespace, and answers what it printed.
+func (l *Lab) Kubectl(ctx context.Context, arguments ...string) (string, error) {
+	return l.kubectl(ctx, nil, append([]string{"--namespace", Namespace}, arguments...)...)
+}
+
+// Apply applies a manifest.
+func (l *Lab) Apply(ctx context.Context, manifest string) error {
+	_, err := l.kubectl(ctx, strings.NewReader(manifest), "apply", "-f", "-")
+	return err
+}
+
+func (l *Lab) kubectl(ctx context.Context, input io.Reader, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, l.Path("bin", "kubectl"), append([]string{"--kubeconfig", l.Cluster.AdminKubeconfig()}, arguments...)...)
+	var out, problems bytes.Buffer
+	command.Stdin, command.Stdout, command.Stderr = input, &out, &problems
+	if err := command.Run(); err != nil {
+		return out.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(arguments, " "), err, strings.TrimSpace(problems.String()))
+	}
+	return out.String(), nil
+}
+
+// Until polls until done answers true. An error of done is kept and reported when the time is over.
+func (l *Lab) Until(ctx context.Context, limit time.Duration, what string, done func(context.Context) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var last error
+	for {
+		ok, err := done(ctx)
+		if err == nil && ok {
+			return nil
+		}
+		if err != nil && ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("waiting until %s: %w", what, context.Cause(ctx)), last)
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// Close stops the cluster; its data stays.
+func (l *Lab) Close(ctx context.Context) error { return l.Cluster.Down(ctx) }

@@ -1,0 +1,157 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const readyTimeout = 2 * time.Minute
+
+// Manager is a running manager process.
+type Manager struct {
+	// Metrics is the address of its metrics, without a scheme.
+	Metrics string
+	// Log is the file that it logs to.
+	Log string
+	// WorkDir is its work folder.
+	WorkDir string
+
+	process *os.Process
+	ended   chan struct{}
+	state   *os.ProcessState
+}
+
+// StartManager starts bin/machine-controllers with the kubeconfig of the operator's service account and waits until it is ready,
+// which is before it leads. Flags are added to those that the lab needs.
+func (l *Lab) StartManager(ctx context.Context, flags ...string) (*Manager, error) {
+	kubeconfig := filepath.Join(l.dir, "operator.kubeconfig")
+	if err := l.Cluster.ServiceAccountKubeconfig(ctx, Namespace, serviceAccount, kubeconfig); err != nil {
+		return nil, err
+	}
+	health, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	m := &Manager{
+		Metrics: metrics, Log: filepath.Join(l.dir, "logs", "manager.log"), WorkDir: filepath.Join(l.dir, "work"), ended: make(chan struct{}),
+	}
+	arguments := append([]string{
+		"--kubeconfig", kubeconfig, "--namespace", Namespace, "--work-dir", m.WorkDir,
+		"--engine-path", l.Path("bin", "tofu"), "--provider-mirror", l.Path("bin", "mirror"),
+		"--health-addr", health, "--metrics-bind-address", metrics,
+	}, flags...)
+	if err := m.start(l.Path("bin", "machine-controllers"), arguments); err != nil {
+		return nil, err
+	}
+	err = l.Until(ctx, readyTimeout, "the manager is ready", func(ctx context.Context) (bool, error) {
+		if !m.Running() {
+			return true, nil
+		}
+		return probe(ctx, "http://"+health+"/readyz")
+	})
+	if err == nil && !m.Running() {
+		err = fmt.Errorf("the manager has ended: %s; its log is %s", m.state, m.Log)
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.Kill())
+	}
+	return m, nil
+}
+
+func (m *Manager) start(binary string, arguments []string) error {
+	log, err := os.OpenFile(m.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the manager's log: %w", err)
+	}
+	defer log.Close() //nolint:errcheck // the process has its own handle
+	command := exec.Command(binary, arguments...)
+	command.Stdout, command.Stderr = log, log
+	command.Env = []string{"HOME=" + filepath.Dir(m.WorkDir), "PATH=" + os.Getenv("PATH")}
+	// A terminal's interrupt is for whoever started the lab; that one then stops the manager.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := command.Start(); err != nil {
+		return fmt.Errorf("starting the manager: %w; run 'make build'", err)
+	}
+	m.process = command.Process
+	go func() {
+		_ = command.Wait() // the state tells
+		m.state = command.ProcessState
+		close(m.ended)
+	}()
+	return nil
+}
+
+// PID answers the process id.
+func (m *Manager) PID() int { return m.process.Pid }
+
+// Running reports whether the process runs.
+func (m *Manager) Running() bool {
+	select {
+	case <-m.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// State answers what is known of the ended process, nil while it runs.
+func (m *Manager) State() *os.ProcessState {
+	if m.Running() {
+		return nil
+	}
+	return m.state
+}
+
+// Kill ends the process at once, as a crash would.
+func (m *Manager) Kill() error { return m.signal(syscall.SIGKILL, time.Minute) }
+
+// Stop asks the process to end and waits for it.
+func (m *Manager) Stop(limit time.Duration) error { return m.signal(syscall.SIGTERM, limit) }
+
+func (m *Manager) signal(signal syscall.Signal, limit time.Duration) error {
+	if !m.Running() {
+		return nil
+	}
+	if err := m.process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("sending %s to the manager: %w", signal, err)
+	}
+	select {
+	case <-m.ended:
+		return nil
+	case <-time.After(limit):
+		return fmt.Errorf("the manager did not end within %s of %s; its log is %s", limit, signal, m.Log)
+	}
+}
+
+func probe(ctx context.Context, address string) (bool, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return false, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false, err
+	}
+	return response.StatusCode == http.StatusOK, response.Body.Close()
+}
+
+// freeAddress answers an address of loopback that nothing listens on.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("finding a free port: %w", err)
+	}
+	return listener.Addr().String(), listener.Close()
+}
