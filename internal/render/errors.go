@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,8 @@ type FieldError struct {
 	Problem string
 	// Mend says what to write.
 	Mend string
+	// InSecret is true when the fault lies in a Secret that the field names, so that a change of the Secret helps.
+	InSecret bool
 }
 
 // Error implements error.
@@ -51,6 +54,15 @@ func (e Errors) Unwrap() []error {
 func IsFieldError(err error) bool {
 	var field *FieldError
 	return errors.As(err, &field)
+}
+
+// OnlySecrets tells whether all that err says is wrong lies in Secrets that the Machine names.
+func OnlySecrets(err error) bool {
+	var found Errors
+	if !errors.As(err, &found) {
+		return false
+	}
+	return !slices.ContainsFunc(found, func(e *FieldError) bool { return !e.InSecret })
 }
 
 // Warning is about a field that does no harm and has no effect.

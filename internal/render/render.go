@@ -60,7 +60,7 @@ func Render(input Input) (*Inputs, error) {
 	inputs := &Inputs{Environment: renderEnvironment(input, found)}
 	if !utf8.Valid(input.UserData) {
 		found.fail(&FieldError{
-			Path: userDataPath(input.Module), Mend: "encode it, for example in base64, if what boots the instance can read that",
+			Path: userDataPath(input.Module), InSecret: true, Mend: "encode it, for example in base64, if what boots the instance can read that",
 			Problem: fmt.Sprintf("user data is UTF-8 text, but these %d bytes are not", len(input.UserData)),
 		})
 	}
@@ -156,7 +156,7 @@ func renderEnvironment(input Input, found *findings) map[string]string {
 			found.fail(missingKey(spec.Credentials.Path, key.Key, given))
 		case strings.ContainsRune(string(value), 0):
 			found.fail(&FieldError{
-				Path: valuePath + "." + spec.Credentials.Path, Mend: "write text",
+				Path: valuePath + "." + spec.Credentials.Path, InSecret: true, Mend: "write text",
 				Problem: fmt.Sprintf("the key %q of the Secret holds a null byte, which an environment variable cannot", key.Key),
 			})
 		default:
@@ -171,7 +171,7 @@ func missingKey(path, key string, given bool) *FieldError {
 	if given {
 		problem = fmt.Sprintf("the Secret needs the key %q, but it is empty", key)
 	}
-	return &FieldError{Path: valuePath + "." + path, Problem: problem, Mend: "add it to the Secret's data"}
+	return &FieldError{Path: valuePath + "." + path, Problem: problem, Mend: "add it to the Secret's data", InSecret: true}
 }
 
 func userDataPath(from *module.Module) string {

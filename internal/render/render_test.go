@@ -93,7 +93,8 @@ func TestRenderAnswersOneFieldError(t *testing.T) {
 		"user data that is no text": {
 			providerSpec: valid + "}", userData: "\x1f\x8b\xff",
 			want: FieldError{
-				Path: "spec.providerSpec.value.userDataSecret.name", Problem: "user data is UTF-8 text, but these 3 bytes are not",
+				InSecret: true,
+				Path:     "spec.providerSpec.value.userDataSecret.name", Problem: "user data is UTF-8 text, but these 3 bytes are not",
 				Mend: "encode it, for example in base64, if what boots the instance can read that",
 			},
 		},
@@ -222,6 +223,13 @@ func TestRenderNamesTheMissingKeyOfTheSecret(t *testing.T) {
 	const want = `spec.providerSpec.value.credentialsSecret.name: the Secret needs the key "token", but it is empty; add it to the Secret's data`
 	if err == nil || err.Error() != want {
 		t.Errorf("want %q, got %v", want, err)
+	}
+	if !OnlySecrets(err) {
+		t.Error("OnlySecrets is false for a fault of a Secret")
+	}
+	input.Machine.Spec.ProviderSpec.Value.Raw = []byte(valid + `,"cpu":"four"}`)
+	if _, err := Render(input); OnlySecrets(err) {
+		t.Errorf("OnlySecrets is true although a field is wrong too: %v", err)
 	}
 }
 
