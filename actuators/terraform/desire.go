@@ -56,9 +56,12 @@ func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, 
 		ClusterID:          machine.Labels[machinev1beta1.MachineClusterIDLabel],
 		Module:             served,
 		Credentials:        data(credentials),
-		CredentialsVersion: versionOf(credentials),
+		CredentialsVersion: versionOf(served, credentials),
 		UserData:           data(userData)[userDataKey(served)],
 	})
+	if render.OnlySecrets(err) {
+		return nil, actuators.CreateFailed("%s", err.Error()).In(secretRetry)
+	}
 	if err != nil {
 		return nil, invalid(err)
 	}
@@ -93,11 +96,17 @@ func data(secret *corev1.Secret) map[string][]byte {
 	return secret.Data
 }
 
-func versionOf(secret *corev1.Secret) string {
-	if secret == nil {
+// versionOf names the values that the module takes from its credentials. The Secret's resourceVersion would not do: the API server
+// writes into tokens when they were last used. The version reaches nothing but the state Secret, which is as secret.
+func versionOf(m *module.Module, secret *corev1.Secret) string {
+	if secret == nil || m.Spec().Credentials == nil {
 		return ""
 	}
-	return string(secret.UID) + "/" + secret.ResourceVersion
+	parts := []string{string(secret.UID)}
+	for _, key := range m.Spec().Credentials.Keys {
+		parts = append(parts, key.Key, string(secret.Data[key.Key]))
+	}
+	return fingerprintOf(parts...)
 }
 
 func userDataKey(m *module.Module) string {

@@ -84,7 +84,7 @@ func publish(machine *machinev1beta1.Machine, f *facts, created time.Time) error
 		status.InstanceID = o.InstanceID
 		status.InstanceState = o.InstanceState
 		status.Module = f.record.Module
-		status.InputsHash = f.record.Fingerprint
+		status.Run = nil
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 			Type: string(machinev1beta1.MachineCreation), Status: metav1.ConditionTrue,
 			Reason: machinev1beta1.MachineCreationSucceededConditionReason, Message: "Machine successfully created",

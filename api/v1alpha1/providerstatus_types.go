@@ -23,9 +23,6 @@ type TerraformMachineProviderStatus struct {
 	// module names the provider module of the last finished run and its content: name@sha256:digest.
 	Module string `json:"module,omitempty"`
 
-	// inputsHash is the hash of the inputs of the last finished run, as sha256:digest.
-	InputsHash string `json:"inputsHash,omitempty"`
-
 	// lastDriftCheckTime is when the instance was last compared with the infrastructure.
 	LastDriftCheckTime *metav1.Time `json:"lastDriftCheckTime,omitempty"`
 
@@ -54,6 +51,4 @@ type RunStatus struct {
 	Operation RunOperation `json:"operation"`
 	// startedAt is when the run began. Not set while it waits in the queue.
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// id identifies the run in logs and events.
-	ID string `json:"id"`
 }

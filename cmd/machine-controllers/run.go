@@ -75,6 +75,7 @@ func restConfig(o options) (*rest.Config, error) {
 		return nil, fmt.Errorf("finding the API server: %w; run in a Pod, or set --kubeconfig", err)
 	}
 	config.QPS, config.Burst = float32(o.qps), o.burst
+	config.WarningHandlerWithContext = newWarnings(ctrl.Log.WithName("api-server"))
 	config.UserAgent = "machine-iac-operator/" + version
 	return config, nil
 }
