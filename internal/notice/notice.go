@@ -15,6 +15,8 @@ const maxNote = 1024
 // Notice is an event about to be sent.
 type Notice struct {
 	Regarding runtime.Object
+	// Related is a second object that the event is about; nil for none.
+	Related runtime.Object
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type   string
 	Reason string
@@ -34,7 +36,7 @@ func Warning(regarding runtime.Object, reason, action, note string) Notice {
 
 // Send sends the notice; a note that is too long is cut at a whole character.
 func (n Notice) Send(recorder events.EventRecorder) {
-	recorder.Eventf(n.Regarding, nil, n.Type, n.Reason, n.Action, "%s", Shortened(n.Note))
+	recorder.Eventf(n.Regarding, n.Related, n.Type, n.Reason, n.Action, "%s", Shortened(n.Note))
 }
 
 // Shortened cuts a text to what a note can hold, at a whole character.
