@@ -6,6 +6,7 @@ package controlplane
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubernetes "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -102,30 +104,42 @@ func (p *ControlPlane) Namespace(ctx context.Context) (string, error) {
 	return namespace.Name, nil
 }
 
-// Create stores objects together with their status, which the API server drops from a plain create.
+// Create stores objects together with their status, which the API server drops from a plain create. Controllers may write to the
+// objects meanwhile. The objects come back as they are stored.
 func (p *ControlPlane) Create(ctx context.Context, objects ...client.Object) error {
 	for _, object := range objects {
-		wanted, ok := object.DeepCopyObject().(client.Object)
-		if !ok {
-			return fmt.Errorf("creating %T: its copy is no client.Object", object)
+		status, err := statusPatch(object)
+		if err != nil {
+			return err
 		}
 		if err := p.Client.Create(ctx, object); err != nil {
-			return fmt.Errorf("creating %T %s: %w", object, wanted.GetName(), err)
+			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
 		}
-		if !hasStatus(object) {
+		if status == nil {
 			continue
 		}
-		wanted.SetName(object.GetName())
-		wanted.SetUID(object.GetUID())
-		wanted.SetResourceVersion(object.GetResourceVersion())
-		if err := p.Client.Status().Update(ctx, wanted); err != nil {
+		if err := p.Client.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, status)); err != nil {
 			return fmt.Errorf("writing the status of %T %s: %w", object, object.GetName(), err)
-		}
-		if err := p.Client.Get(ctx, client.ObjectKeyFromObject(wanted), object); err != nil {
-			return fmt.Errorf("reading %T %s back: %w", object, object.GetName(), err)
 		}
 	}
 	return nil
+}
+
+// statusPatch answers a merge patch that sets the status of object and insists on nothing else; nil when there is no status.
+func statusPatch(object client.Object) ([]byte, error) {
+	content, err := kubernetes.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("reading the status of %T %s: %w", object, object.GetName(), err)
+	}
+	status, ok := content["status"].(map[string]any)
+	if !ok || len(status) == 0 {
+		return nil, nil
+	}
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return nil, fmt.Errorf("writing the status of %T %s as JSON: %w", object, object.GetName(), err)
+	}
+	return patch, nil
 }
 
 // Scheme answers a scheme that knows Kubernetes' own types and the Machine API.
@@ -135,15 +149,6 @@ func Scheme() (*kubernetes.Scheme, error) {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
 	return scheme, nil
-}
-
-func hasStatus(object client.Object) bool {
-	switch object.(type) {
-	case *machinev1beta1.Machine, *machinev1beta1.MachineSet, *machinev1beta1.MachineHealthCheck, *corev1.Node, *corev1.Pod:
-		return true
-	default:
-		return false
-	}
 }
 
 // repositoryRoot is found from where this file was compiled.

@@ -5,6 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
 func TestAssetsDirectory(t *testing.T) {
@@ -54,5 +58,24 @@ func TestCRDFilesExist(t *testing.T) {
 				t.Errorf("%s: %v", features, err)
 			}
 		}
+	}
+}
+
+func TestStatusPatch(t *testing.T) {
+	tcs := map[string]struct {
+		object client.Object
+		want   string
+	}{
+		"an object without a status": {object: builder.Secret()},
+		"an empty status":            {object: builder.Machine()},
+		"a status and nothing else":  {object: builder.Machine(builder.WithPhase("Running")), want: `{"status":{"phase":"Running"}}`},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			got, err := statusPatch(tc.object)
+			if err != nil || string(got) != tc.want {
+				t.Errorf("got %s, %v; want %s", got, err, tc.want)
+			}
+		})
 	}
 }
