@@ -54,7 +54,9 @@ var _ = Describe("MachineSet", func() {
 	scale := func(ctx context.Context, set *machinev1beta1.MachineSet, to int32) {
 		GinkgoHelper()
 		wanted := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: to}}
-		Expect(plane.Client.SubResource("scale").Update(ctx, set, client.WithSubResourceBody(wanted))).To(Succeed())
+		Eventually(func() error { // the controller may write the status at the same moment
+			return plane.Client.SubResource("scale").Update(ctx, set, client.WithSubResourceBody(wanted))
+		}).Should(Succeed())
 	}
 	newSet := func(mods ...func(*machinev1beta1.MachineSet)) *machinev1beta1.MachineSet {
 		return builder.In(namespace, builder.MachineSet(mods...))
