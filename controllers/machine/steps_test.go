@@ -1,0 +1,360 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/fake"
+	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
+)
+
+var ignoreTransition = cmpopts.IgnoreFields(machinev1beta1.Condition{}, "LastTransitionTime")
+
+// verdict is what a step answered and left behind.
+type verdict struct {
+	GoOn  bool
+	Error string
+	After time.Duration
+	Phase string
+	// Failure is errorReason and errorMessage, joined by a colon.
+	Failure string
+	// Exists and UpToDate are status, reason and message of the two conditions, joined by colons.
+	Exists, UpToDate string
+}
+
+func judge(t *testing.T, step step, s *scope) verdict {
+	t.Helper()
+	goOn, err := step.Reconcile(t.Context(), s)
+	got := verdict{GoOn: goOn, After: s.requeueAfter, Phase: phaseOf(s.machine)}
+	if err != nil {
+		got.Error = err.Error()
+	}
+	if s.machine.Status.ErrorMessage != nil {
+		if s.machine.Status.ErrorReason != nil {
+			got.Failure = string(*s.machine.Status.ErrorReason)
+		}
+		got.Failure += ":" + *s.machine.Status.ErrorMessage
+	}
+	told := func(kind machinev1beta1.ConditionType) string {
+		if c := conditions.Find(s.machine.Status.Conditions, kind); c != nil {
+			return fmt.Sprintf("%s:%s:%s", c.Status, c.Reason, c.Message)
+		}
+		return ""
+	}
+	got.Exists, got.UpToDate = told(machinev1beta1.InstanceExistsCondition), told(InstanceUpToDate)
+	return got
+}
+
+func scopeFor(mods ...modifier) *scope {
+	machine := builder.Machine(append([]modifier{builder.Stored(now), builder.WithFinalizer()}, mods...)...)
+	return &scope{machine: machine, original: machine.DeepCopy()}
+}
+
+// errorCase is one error of an actuator's verb and what the step makes of it.
+type errorCase struct {
+	answer error
+	mods   []modifier
+	want   verdict
+}
+
+var (
+	errPlain    = errors.New("connection refused")
+	errInvalid  = fmt.Errorf("rendering: %w", actuators.InvalidConfiguration("cpu: a number is required"))
+	errQuota    = actuators.InsufficientResources("no quota").In(5 * time.Minute)
+	errProgress = fmt.Errorf("wrapped: %w", actuators.InProgress(7*time.Second, "being made"))
+)
+
+func testErrors(t *testing.T, verb fake.Verb, newStep func(*fake.Actuator) step, tcs map[string]errorCase) {
+	t.Helper()
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			actuator := &fake.Actuator{}
+			actuator.Fail(verb, tc.answer)
+			s := scopeFor(tc.mods...)
+			s.exists = verb == fake.Update
+			if diff := cmp.Diff(tc.want, judge(t, newStep(actuator), s)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func clockAt(at time.Time) *clocktesting.FakePassiveClock {
+	return clocktesting.NewFakePassiveClock(at)
+}
+
+func TestErrorsOfExists(t *testing.T) {
+	unknown := func(text string) verdict {
+		return verdict{
+			Error: "checking whether the instance exists: " + text, Phase: "Running",
+			Exists: "Unknown:ErrorCheckingProvider:Error checking provider: " + text,
+		}
+	}
+	running := []modifier{builder.WithPhase("Running"), builder.WithProviderID("fake://1")}
+	testErrors(t, fake.Exists, func(a *fake.Actuator) step { return &existence{actuator: a, clock: clockAt(now)} }, map[string]errorCase{
+		"any error":               {errPlain, running, unknown(errPlain.Error())},
+		"an invalid providerSpec": {errInvalid, running, unknown(errInvalid.Error())},
+		"one that bids to wait":   {errProgress, running, unknown(errProgress.Error())},
+	})
+}
+
+func TestErrorsOfCreate(t *testing.T) {
+	notCreated := func(text string) string { return "False:InstanceNotCreated:Instance has not been created: " + text }
+	mods := []modifier{builder.WithPhase("Provisioning")}
+	testErrors(t, fake.Create, func(a *fake.Actuator) step { return &provisioning{actuator: a, clock: clockAt(now)} }, map[string]errorCase{
+		"any error is retried and shown": {errPlain, mods, verdict{
+			Error: "creating the instance: connection refused", Phase: "Provisioning", Exists: notCreated("connection refused"),
+		}},
+		"an invalid providerSpec is the end": {errInvalid, mods, verdict{
+			Phase: "Failed", Failure: "InvalidConfiguration:cpu: a number is required", Exists: notCreated(errInvalid.Error()),
+		}},
+		"in progress is no error": {errProgress, mods, verdict{
+			Phase: "Provisioning", After: 7 * time.Second, Exists: notCreated("being made"),
+		}},
+		"one that says when is retried then": {errQuota, mods, verdict{
+			Phase: "Provisioning", After: 5 * time.Minute, Exists: notCreated("no quota"),
+		}},
+		"one of the engine is retried at the queue's pace": {actuators.CreateFailed("boom"), mods, verdict{
+			Error: "creating the instance: boom", Phase: "Provisioning", Exists: notCreated("boom"),
+		}},
+	})
+}
+
+func TestErrorsOfUpdate(t *testing.T) {
+	mods := []modifier{builder.WithPhase("Running"), builder.WithProviderID("fake://1")}
+	testErrors(t, fake.Update, func(a *fake.Actuator) step { return &upkeep{actuator: a, clock: clockAt(now)} }, map[string]errorCase{
+		"any error keeps the phase": {errPlain, mods, verdict{
+			Phase: "Running", After: 30 * time.Second, UpToDate: "False:UpdateError:connection refused",
+		}},
+		"an invalid providerSpec does so too": {errInvalid, mods, verdict{
+			Phase: "Running", After: 30 * time.Second, UpToDate: "False:InvalidConfiguration:" + errInvalid.Error(),
+		}},
+		"in progress is no error": {errProgress, mods, verdict{Phase: "Running", After: 7 * time.Second}},
+		"one that says when is retried then": {errQuota, mods, verdict{
+			Phase: "Running", After: 5 * time.Minute, UpToDate: "False:InsufficientResources:no quota",
+		}},
+		"but not sooner than others": {actuators.UnsupportedChange("disk").In(time.Second), mods, verdict{
+			Phase: "Running", After: 30 * time.Second, UpToDate: "False:UnsupportedChange:disk",
+		}},
+		"a Machine that is not Running yet stays so": {errPlain, []modifier{builder.WithPhase("Provisioning")}, verdict{
+			Phase: "Provisioning", After: 30 * time.Second, UpToDate: "False:UpdateError:connection refused",
+		}},
+	})
+}
+
+func TestErrorsOfDelete(t *testing.T) {
+	deleting := func(mods ...modifier) []modifier { return append(mods, builder.WithPhase("Deleting")) }
+	testErrors(t, fake.Delete, func(a *fake.Actuator) step { return &destruction{actuator: a, clock: clockAt(now)} }, map[string]errorCase{
+		"any error is retried and shown": {errPlain, deleting(), verdict{
+			Error: "deleting the instance: connection refused", Phase: "Deleting", UpToDate: "False:DeleteError:connection refused",
+		}},
+		"an invalid providerSpec that made nothing is ignored": {errInvalid, deleting(), verdict{GoOn: true, Phase: "Deleting"}},
+		"with a providerID alone too":                          {errInvalid, deleting(builder.WithProviderID("fake://1")), verdict{GoOn: true, Phase: "Deleting"}},
+		"with addresses there is something to remove": {errInvalid, deleting(builder.WithInternalIPs("10.0.0.1")), verdict{
+			Error: "deleting the instance: " + errInvalid.Error(), Phase: "Deleting", UpToDate: "False:InvalidConfiguration:" + errInvalid.Error(),
+		}},
+		"in progress is no error": {errProgress, deleting(), verdict{Phase: "Deleting", After: 7 * time.Second}},
+		"one that says when is retried then": {actuators.DeleteFailed("held").In(time.Minute), deleting(), verdict{
+			Phase: "Deleting", After: time.Minute, UpToDate: "False:DeleteError:held",
+		}},
+	})
+	testErrors(t, fake.Exists, func(a *fake.Actuator) step { return &destruction{actuator: a, clock: clockAt(now)} }, map[string]errorCase{
+		"not knowing whether it is gone holds the Machine": {errPlain, deleting(), verdict{
+			Error: "checking whether the instance still exists: connection refused", Phase: "Deleting",
+		}},
+	})
+}
+
+// settled is an actuator whose instances exist or not, whatever is asked of it, and that leaves the Machine as it is.
+type settled struct {
+	fake.Actuator
+	exists  bool
+	recheck time.Duration
+}
+
+func (a *settled) Exists(context.Context, *machinev1beta1.Machine) (bool, error) {
+	return a.exists, nil
+}
+func (a *settled) Create(context.Context, *machinev1beta1.Machine) error { return nil }
+func (a *settled) Update(context.Context, *machinev1beta1.Machine) error { return nil }
+func (a *settled) RecheckAfter(*machinev1beta1.Machine) time.Duration    { return a.recheck }
+
+func TestExistenceDecidesThePhase(t *testing.T) {
+	missing := "False:InstanceMissing:Instance not found on provider: it was there and is gone; it was not removed by this Machine"
+	tcs := map[string]struct {
+		exists bool
+		mods   []modifier
+		want   verdict
+	}{
+		"newly born": {false, nil, verdict{
+			Phase: "Provisioning", Exists: "False:InstanceNotCreated:Instance has not been created",
+		}},
+		"still to be made":              {false, []modifier{builder.WithPhase("Provisioning")}, verdict{GoOn: true, Phase: "Provisioning"}},
+		"there":                         {true, []modifier{builder.WithPhase("Provisioning")}, verdict{GoOn: true, Phase: "Provisioning", Exists: "True::"}},
+		"there before it had a phase":   {true, nil, verdict{GoOn: true, Exists: "True::"}},
+		"gone, as addresses tell":       {false, []modifier{builder.WithPhase("Running"), builder.WithInternalIPs("10.0.0.1")}, verdict{Phase: "Failed", Failure: ":can't find created instance", Exists: missing}},
+		"gone, as the providerID tells": {false, []modifier{builder.WithPhase("Provisioned"), builder.WithProviderID("fake://1")}, verdict{Phase: "Failed", Failure: ":can't find created instance", Exists: missing}},
+		"gone before it had a phase":    {false, []modifier{builder.WithProviderID("fake://1")}, verdict{Phase: "Failed", Failure: ":can't find created instance", Exists: missing}},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			s := scopeFor(tc.mods...)
+			got := judge(t, &existence{actuator: &settled{exists: tc.exists}, clock: clockAt(now)}, s)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if s.exists != tc.exists {
+				t.Errorf("got %v for later steps, want %v", s.exists, tc.exists)
+			}
+		})
+	}
+}
+
+func TestUpkeepDecidesThePhase(t *testing.T) {
+	provisioning, id := builder.WithPhase("Provisioning"), builder.WithProviderID("fake://1")
+	node := builder.WithNodeRef(builder.Node())
+	tcs := map[string]struct {
+		mods    []modifier
+		recheck time.Duration
+		want    verdict
+	}{
+		"not to be seen yet":                      {[]modifier{provisioning}, 0, verdict{Phase: "Provisioning", After: 30 * time.Second, UpToDate: "True::"}},
+		"no Node yet":                             {[]modifier{provisioning, id}, 0, verdict{Phase: "Provisioned", After: 30 * time.Second, UpToDate: "True::"}},
+		"addresses are enough":                    {[]modifier{provisioning, builder.WithInternalIPs("10.0.0.1")}, 0, verdict{Phase: "Provisioned", After: 30 * time.Second, UpToDate: "True::"}},
+		"with a Node":                             {[]modifier{provisioning, id, node}, 0, verdict{Phase: "Running", UpToDate: "True::"}},
+		"a Node alone says nothing":               {[]modifier{provisioning, node}, 0, verdict{Phase: "Provisioning", After: 30 * time.Second, UpToDate: "True::"}},
+		"looked at again when the actuator wants": {[]modifier{id, node}, time.Hour, verdict{Phase: "Running", After: time.Hour, UpToDate: "True::"}},
+		"but not later than without it":           {[]modifier{id}, time.Hour, verdict{Phase: "Provisioned", After: 30 * time.Second, UpToDate: "True::"}},
+		"a time that is past is no wish":          {[]modifier{id, node}, -time.Hour, verdict{Phase: "Running", UpToDate: "True::"}},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			s := scopeFor(tc.mods...)
+			s.exists = true
+			step := &upkeep{actuator: &settled{recheck: tc.recheck}, clock: clockAt(now)}
+			if diff := cmp.Diff(tc.want, judge(t, step, s)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestStepsPassOnWhatIsNotTheirs(t *testing.T) {
+	actuator := &fake.Actuator{}
+	tcs := map[string]struct {
+		step step
+		s    *scope
+		want verdict
+	}{
+		"upkeep has nothing to keep":       {&upkeep{actuator: actuator}, scopeFor(), verdict{GoOn: true}},
+		"provisioning has nothing to make": {&provisioning{actuator: actuator}, &scope{machine: builder.Machine(), exists: true}, verdict{GoOn: true}},
+		"a Machine that has not failed":    {&failure{}, scopeFor(builder.WithPhase("Running")), verdict{GoOn: true, Phase: "Running"}},
+		"a Machine with the finalizer":     {&finalizer{}, scopeFor(), verdict{GoOn: true}},
+		"no Node to remove":                {&nodeRemoval{}, scopeFor(), verdict{GoOn: true}},
+		"nobody holds it":                  {&terminateHook{}, scopeFor(), verdict{GoOn: true}},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, judge(t, tc.step, tc.s)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if calls := actuator.Calls(); len(calls) != 0 {
+		t.Errorf("the actuator was called: %v", calls)
+	}
+}
+
+func TestFailureIsTheEndUntilTheSpecIsMended(t *testing.T) {
+	tcs := map[string]struct {
+		mods []modifier
+		want verdict
+	}{
+		"failed":        {[]modifier{withError("wrong"), failedAt("1"), withGeneration(1)}, verdict{Phase: "Failed", Failure: "InvalidConfiguration:wrong"}},
+		"lost":          {[]modifier{withError("lost"), withGeneration(2)}, verdict{Phase: "Failed", Failure: "InvalidConfiguration:lost"}},
+		"with new spec": {[]modifier{withError("wrong"), failedAt("1"), withGeneration(2)}, verdict{GoOn: true, Phase: "Provisioning"}},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, judge(t, &failure{}, scopeFor(tc.mods...))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestFarewell(t *testing.T) {
+	foreign := func(m *machinev1beta1.Machine) { m.Finalizers = []string{"example.com/hold"} }
+	tcs := map[string]struct {
+		mods []modifier
+		want verdict
+	}{
+		"ours goes on":                {[]modifier{builder.WithPhase("Running")}, verdict{GoOn: true, Phase: "Deleting"}},
+		"its failure is forgotten":    {[]modifier{withError("wrong")}, verdict{GoOn: true, Phase: "Deleting"}},
+		"not ours, or ours no longer": {[]modifier{foreign}, verdict{Phase: "Deleting"}},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, judge(t, &farewell{}, scopeFor(tc.mods...))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestDestructionWaitsUntilTheInstanceIsGone(t *testing.T) {
+	s := scopeFor(builder.WithPhase("Deleting"))
+	got := judge(t, &destruction{actuator: &settled{exists: true}, clock: clockAt(now)}, s)
+	if diff := cmp.Diff(verdict{Phase: "Deleting", After: 30 * time.Second}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLookAgainKeepsTheSoonest(t *testing.T) {
+	tcs := map[string]struct {
+		wishes []time.Duration
+		want   time.Duration
+	}{
+		"none":                   {nil, 0},
+		"the soonest comes last": {[]time.Duration{3, 2}, 2},
+		"or first":               {[]time.Duration{2, 3}, 2},
+		"zero is no wish":        {[]time.Duration{2, 0, -1}, 2},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{}
+			for _, wish := range tc.wishes {
+				s.lookAgain(wish)
+			}
+			if s.requeueAfter != tc.want {
+				t.Errorf("got %s, want %s", s.requeueAfter, tc.want)
+			}
+		})
+	}
+}
+
+func TestConditionsOfStepsAreWarningsWithATime(t *testing.T) {
+	s := scopeFor(builder.WithPhase("Provisioning"))
+	actuator := &fake.Actuator{}
+	actuator.Fail(fake.Create, errQuota)
+	judge(t, &provisioning{actuator: actuator, clock: clockAt(now)}, s)
+	want := condition("InstanceExists", corev1.ConditionFalse, "InstanceNotCreated", "Instance has not been created: no quota")
+	want.Severity = machinev1beta1.ConditionSeverityWarning
+	if diff := cmp.Diff([]machinev1beta1.Condition{want}, s.machine.Status.Conditions, ignoreTransition); diff != "" {
+		t.Error(diff)
+	}
+	if !s.machine.Status.Conditions[0].LastTransitionTime.Time.Equal(now) {
+		t.Errorf("got %s, want %s", s.machine.Status.Conditions[0].LastTransitionTime, now)
+	}
+}
