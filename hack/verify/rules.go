@@ -1,0 +1,151 @@
+// Package verify holds what must be true of the repository as a whole, and the tests that see to it.
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// modulePath is the prefix of this repository's import paths.
+const modulePath = "github.com/machine-iac/machine-iac-operator"
+
+// rule says what the packages of a path may import.
+type rule struct {
+	// path is matched from the repository's root: "..." at the end stands for the path itself and all below it, "*" for one part.
+	path string
+	// may lists what they may import inside the repository, their tests included. A package may always be imported by its own tests.
+	may []string
+	// tests lists what their tests may import besides. Every test may import what helps.
+	tests []string
+	// never lists prefixes of what they may not import outside of the repository, their tests included.
+	never []string
+	// helps says that they serve tests or developers: no product package may import them, and test frameworks are theirs to use.
+	helps bool
+}
+
+// rules are the import table of docs/architecture.md. The first whose path matches holds, so the special stands before the general.
+// A new package gets a row there and a rule here.
+var rules = []rule{
+	{path: "cmd/machine-controllers", may: []string{"..."}},
+	{path: "api/v1alpha1"},
+	{path: "controllers/conditions"},
+	{path: "controllers/*", may: []string{"api/...", "actuators", "controllers/conditions", "internal/notice"}},
+	{path: "actuators", may: []string{"api/..."}},
+	{path: "actuators/conformance", may: []string{"api/...", "actuators"}, helps: true},
+	{path: "actuators/fake", may: []string{"api/...", "actuators"}, helps: true},
+	{path: "actuators/terraform", may: []string{"actuators", "api/...", "internal/...", "modules"}},
+	{path: "internal/module", may: []string{"api/..."}, tests: []string{"modules"}},
+	{path: "internal/notice"},
+	{path: "internal/render", may: []string{"api/...", "internal/module"}},
+	{path: "internal/runs", may: []string{"api/..."}},
+	{path: "internal/state"},
+	{path: "internal/tofu", never: kubernetes},
+	{path: "modules"},
+	{path: "hack/...", may: []string{"hack/..."}, helps: true},
+	{path: "test/...", may: []string{"..."}, helps: true},
+}
+
+// kubernetes is what a package imports that knows of Kubernetes.
+var kubernetes = []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime", "github.com/openshift/api"}
+
+// frameworks are for tests and what helps them.
+var frameworks = []string{"testing", "github.com/onsi/ginkgo", "github.com/onsi/gomega", "sigs.k8s.io/controller-runtime/pkg/envtest"}
+
+// imports are what one package imports. Paths inside the repository are from its root, with "./" before them.
+type imports struct {
+	path           string
+	product, tests []string
+}
+
+// violations answers what breaks the rules, each with what to do.
+func violations(rules []rule, packages []imports) []string {
+	var out []string
+	for _, p := range packages {
+		r := ruleFor(rules, p.path)
+		if r == nil {
+			out = append(out, fmt.Sprintf("%s: no rule says what it may import; add one to the table in hack/verify/rules.go and a row to docs/architecture.md", p.path))
+			continue
+		}
+		for _, imported := range p.product {
+			if problem := r.judge(rules, imported); problem != "" {
+				out = append(out, fmt.Sprintf("%s imports %s: %s", p.path, imported, problem))
+			}
+		}
+		for _, imported := range p.tests {
+			if problem := r.judgeTest(rules, p.path, imported); problem != "" {
+				out = append(out, fmt.Sprintf("a test of %s imports %s: %s", p.path, imported, problem))
+			}
+		}
+	}
+	return out
+}
+
+// judge answers what is wrong with an import of a package that the rule is for, "" for nothing.
+func (r *rule) judge(rules []rule, imported string) string {
+	inside, ok := strings.CutPrefix(imported, "./")
+	if !ok {
+		if !r.helps && underAny(frameworks, imported) {
+			return "it is for tests; a product package must do without"
+		}
+		return r.judgeForeign(imported)
+	}
+	if target := ruleFor(rules, inside); target != nil && target.helps && !r.helps {
+		return "it helps tests and developers; a product package must do without"
+	}
+	return r.judgeInside(inside, r.may)
+}
+
+// judgeTest is judge for an import of a test.
+func (r *rule) judgeTest(rules []rule, own, imported string) string {
+	inside, ok := strings.CutPrefix(imported, "./")
+	if !ok {
+		return r.judgeForeign(imported)
+	}
+	if target := ruleFor(rules, inside); inside == own || target != nil && target.helps {
+		return ""
+	}
+	return r.judgeInside(inside, slices.Concat(r.may, r.tests))
+}
+
+func (r *rule) judgeForeign(imported string) string {
+	if underAny(r.never, imported) {
+		return fmt.Sprintf("%s must not know of it; see docs/architecture.md", r.path)
+	}
+	return ""
+}
+
+func (r *rule) judgeInside(inside string, may []string) string {
+	if slices.ContainsFunc(may, func(pattern string) bool { return matches(pattern, inside) }) {
+		return ""
+	}
+	if len(may) == 0 {
+		return fmt.Sprintf("%s may import nothing inside the repository", r.path)
+	}
+	return fmt.Sprintf("%s may import only %s; invert the dependency, or change docs/architecture.md and hack/verify/rules.go together",
+		r.path, strings.Join(may, ", "))
+}
+
+func ruleFor(rules []rule, path string) *rule {
+	for i := range rules {
+		if matches(rules[i].path, path) {
+			return &rules[i]
+		}
+	}
+	return nil
+}
+
+// matches reports whether a pattern, as rule.path has it, is for a path.
+func matches(pattern, path string) bool {
+	wanted, parts := strings.Split(pattern, "/"), strings.Split(path, "/")
+	if last := len(wanted) - 1; wanted[last] == "..." {
+		wanted = wanted[:last]
+		parts = parts[:min(len(parts), last)]
+	}
+	return slices.EqualFunc(wanted, parts, func(want, part string) bool { return want == "*" || want == part })
+}
+
+// underAny reports whether an import path is one of the prefixes or below one.
+func underAny(prefixes []string, imported string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return imported == prefix || strings.HasPrefix(imported, prefix+"/") })
+}
