@@ -30,21 +30,27 @@ func TestLockIsHeldByOne(t *testing.T) {
 
 func TestLockOnARemovedFileIsWorthNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
+	removals := map[string]func() error{
+		"removed":  func() error { return os.Remove(path) },
+		"replaced": func() error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)) },
+	}
+	for name, removal := range removals {
+		t.Run(name, func(t *testing.T) {
+			file, err := os.Create(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := removal(); err != nil {
+				t.Fatal(err)
+			}
+			if held, err := claim(file, path); held != nil || err != nil {
+				t.Errorf("it was claimed (%v, %v)", held, err)
+			}
+		})
+	}
 	unlock, err := acquireLock(t.Context(), path)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("the new file can't be locked: %v", err)
 	}
-	defer unlock()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	again, err := acquireLock(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer again()
-	file, err := tryLock(path)
-	if err != nil || file != nil {
-		t.Errorf("the new file is not locked (%v, %v)", file, err)
-	}
+	unlock()
 }

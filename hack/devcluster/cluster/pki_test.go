@@ -105,9 +105,14 @@ func TestEnsurePKIReplacesOnlyWhatItMust(t *testing.T) {
 		"a certificate that is gone":           {spoil: remove("kwok.crt"), wantChanged: []string{"kwok"}},
 		"a certificate whose key is gone":      {spoil: remove("etcd.key"), wantChanged: []string{"etcd"}},
 		"a certificate with another one's key": {spoil: overwrite("kwok.key", "etcd.key"), wantChanged: []string{"kwok"}},
-		"a certificate of somebody else": {spoil: func(t *testing.T, l layout) {
-			overwrite("kwok.key", "admin.key")(t, l)
-			overwrite("kwok.crt", "admin.crt")(t, l)
+		"a certificate of another user": {
+			spoil: overwritePair("kwok", "kube-apiserver-etcd-client"), wantChanged: []string{"kwok"},
+		},
+		"a certificate of a user with more rights": {spoil: func(t *testing.T, l layout) {
+			issueBy(t, l, l, certificate{name: "kwok", user: kwokUser, groups: []string{"system:masters"}, client: true})
+		}, wantChanged: []string{"kwok"}},
+		"a certificate of another authority": {spoil: func(t *testing.T, l layout) {
+			issueBy(t, newPKI(t), l, certificate{name: "kwok", user: kwokUser, client: true})
 		}, wantChanged: []string{"kwok"}},
 		"everything when the authority is gone": {spoil: remove("ca.key"), wantChanged: append([]string{certCA}, all...)},
 		"the key for tokens":                    {spoil: remove("service-account.key"), wantChanged: []string{keyTokens}},
@@ -161,5 +166,25 @@ func overwrite(name, other string) func(*testing.T, layout) {
 		if err := os.WriteFile(filepath.Join(l.pki(), name), []byte(contents(t, l)[other]), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func overwritePair(name, other string) func(*testing.T, layout) {
+	return func(t *testing.T, l layout) {
+		t.Helper()
+		overwrite(name+".crt", other+".crt")(t, l)
+		overwrite(name+".key", other+".key")(t, l)
+	}
+}
+
+// issueBy has the authority of one folder issue a certificate into another.
+func issueBy(t *testing.T, by, into layout, wanted certificate) {
+	t.Helper()
+	ca, _, err := ensureAuthority(by, issueTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := issue(into, wanted, ca, issueTime); err != nil {
+		t.Fatal(err)
 	}
 }
