@@ -80,10 +80,16 @@ func start(t *testing.T, pool *Pool) (stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- pool.Start(ctx) }()
-	return sync.OnceValue(func() error {
+	stop = sync.OnceValue(func() error {
 		cancel()
 		return <-ended
 	})
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Errorf("stopping the pool: %v", err)
+		}
+	})
+	return stop
 }
 
 func expectWakes(t *testing.T, pool *Pool, count int) []string {
@@ -112,7 +118,7 @@ func submit(t *testing.T, pool *Pool, r Request) Status {
 func TestARunIsIntendedExecutedSettledAndWakesItsMachine(t *testing.T) {
 	log := &journal{}
 	pool := New(Options{})
-	defer start(t, pool)()
+	start(t, pool)
 	submit(t, pool, request("m", "", Create, &script{name: "m", log: log}))
 	expectWakes(t, pool, 1)
 	if diff := cmp.Diff([]string{"m intend", "m execute", "m settle false"}, log.all()); diff != "" {
@@ -126,7 +132,7 @@ func TestARunIsIntendedExecutedSettledAndWakesItsMachine(t *testing.T) {
 func TestNothingIsExecutedWithoutAnIntent(t *testing.T) {
 	log := &journal{}
 	pool := New(Options{})
-	defer start(t, pool)()
+	start(t, pool)
 	submit(t, pool, request("m", "", Create, &script{name: "m", log: log, intendErr: errors.New("locked")}))
 	expectWakes(t, pool, 1)
 	if diff := cmp.Diff([]string{"m intend"}, log.all()); diff != "" {
@@ -149,7 +155,7 @@ func TestWaitingRunsStartByPrecedenceAndInTurnsBetweenGroups(t *testing.T) {
 	} {
 		submit(t, pool, request(r.name, r.group, r.operation, &script{name: r.name, log: log}))
 	}
-	defer start(t, pool)()
+	start(t, pool)
 	want := []string{"destroy", "a1", "b1", "a2", "a3", "update", "drift"}
 	if diff := cmp.Diff(want, expectWakes(t, pool, len(want))); diff != "" {
 		t.Error(diff)
@@ -161,7 +167,7 @@ func TestAMachineHasOneRun(t *testing.T) {
 	pool := New(Options{MaxConcurrent: 1})
 	blocker := &script{name: "blocker", log: log, block: make(chan struct{}), started: make(chan struct{})}
 	submit(t, pool, request("blocker", "", Create, blocker))
-	defer start(t, pool)()
+	start(t, pool)
 	<-blocker.started
 
 	if status := submit(t, pool, request("blocker", "", Destroy, &script{})); status.Operation != Create || status.Phase != Running {
@@ -187,7 +193,7 @@ func TestAFailedRunIsRepeatedAfterAGrowingPauseOrAtOnceForAnotherFingerprint(t *
 	log := &journal{}
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	pool := New(Options{Clock: clock, RetryBase: time.Second, RetryMax: 3 * time.Second})
-	defer start(t, pool)()
+	start(t, pool)
 	fail := func(fingerprint string) Request {
 		r := request("m", "", Create, &script{name: fingerprint, log: log, outcome: errors.New("no")})
 		r.Fingerprint = fingerprint
@@ -238,7 +244,7 @@ func TestStoppingCancelsWhatRunsSettlesItAndDropsWhatWaits(t *testing.T) {
 func TestARunEndsAtItsDeadline(t *testing.T) {
 	log := &journal{}
 	pool := New(Options{})
-	defer start(t, pool)()
+	start(t, pool)
 	r := request("m", "", Create, &script{name: "m", log: log, block: make(chan struct{})})
 	r.Deadline = 10 * time.Millisecond
 	submit(t, pool, r)
@@ -251,7 +257,7 @@ func TestARunEndsAtItsDeadline(t *testing.T) {
 func TestAPanicIsTheRunsErrorAndTheWorkerGoesOn(t *testing.T) {
 	log := &journal{}
 	pool := New(Options{MaxConcurrent: 1})
-	defer start(t, pool)()
+	start(t, pool)
 	submit(t, pool, request("bad", "", Create, nil))
 	submit(t, pool, request("good", "", Create, &script{name: "good", log: log}))
 	expectWakes(t, pool, 2)
@@ -275,7 +281,7 @@ func TestADestroyThatSucceededIsRememberedForAWhile(t *testing.T) {
 	log := &journal{}
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	pool := New(Options{Clock: clock})
-	defer start(t, pool)()
+	start(t, pool)
 	submit(t, pool, request("gone", "", Destroy, &script{name: "gone", log: log}))
 	expectWakes(t, pool, 1)
 	if status, _ := pool.Status("gone"); status.Phase != Succeeded {
@@ -296,7 +302,7 @@ func TestDriftChecksLeaveWorkersToOthers(t *testing.T) {
 	for _, name := range []string{"d1", "d2"} {
 		submit(t, pool, request(name, "", Drift, &script{name: name, log: log, block: block}))
 	}
-	defer start(t, pool)()
+	start(t, pool)
 	submit(t, pool, request("c", "", Create, &script{name: "c", log: log}))
 	if woken := expectWakes(t, pool, 1); woken[0] != "c" {
 		t.Errorf("woken %v first, want c", woken)
@@ -311,7 +317,7 @@ func TestDriftChecksLeaveWorkersToOthers(t *testing.T) {
 func TestAThousandMachinesOfManyGroupsAllRunOnce(t *testing.T) {
 	log := &journal{}
 	pool := New(Options{MaxConcurrent: 8})
-	defer start(t, pool)()
+	start(t, pool)
 	for i := range 1000 {
 		name := fmt.Sprintf("m%d", i)
 		submit(t, pool, request(name, fmt.Sprintf("g%d", i%7), precedence[i%4], &script{name: name, log: log}))
