@@ -82,7 +82,9 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 func (l *Lab) Dir() string { return l.dir }
 
 // Path answers a path in the repository.
-func (l *Lab) Path(parts ...string) string { return filepath.Join(append([]string{l.root}, parts...)...) }
+func (l *Lab) Path(parts ...string) string {
+	return filepath.Join(append([]string{l.root}, parts...)...)
+}
 
 func (l *Lab) install(ctx context.Context) error {
 	fmt.Fprintln(l.out, "applying install/kubernetes")

@@ -247,7 +247,7 @@ var _ = Describe("The backend", func() {
 		sent, err := http.NewRequestWithContext(hangUp, "POST", endpoint.Address+"?ID=l1", bytes.NewReader(saved))
 		Expect(err).NotTo(HaveOccurred())
 		sent.SetBasicAuth(endpoint.Username, endpoint.Password)
-		_, err = http.DefaultClient.Do(sent) //nolint:bodyclose // there is no answer
+		_, err = http.DefaultClient.Do(sent)
 		Expect(err).To(MatchError(context.Canceled))
 		Eventually(func() ([]byte, error) {
 			seen, err := store.Get(ctx, key)
