@@ -106,7 +106,7 @@ func (a *Actuator) Create(ctx context.Context, machine *machinev1beta1.Machine) 
 	if err != nil {
 		return err
 	}
-	return a.carryOut(machine, wanted, f, decideCreate(f, wanted.fingerprint, canLookUp(wanted)))
+	return a.carryOut(machine, wanted, f, decideCreate(f, canLookUp(wanted)))
 }
 
 // Update implements actuators.Actuator.
@@ -139,7 +139,7 @@ func (a *Actuator) Delete(ctx context.Context, machine *machinev1beta1.Machine) 
 		failedTo(runs.Destroy, machine, err).Send(a.recorder)
 		return err
 	}
-	return a.carryOut(machine, wanted, f, decideDelete(f, wanted.of(), canLookUp(wanted)))
+	return a.carryOut(machine, wanted, f, decideDelete(f, canLookUp(wanted)))
 }
 
 // RecheckAfter implements actuators.Rechecker: the next drift check.
@@ -166,8 +166,6 @@ func (a *Actuator) carryOut(machine *machinev1beta1.Machine, wanted *desired, f 
 		return a.underWay(machine, *f.run)
 	case start:
 		return a.start(machine, wanted, f, d)
-	case report:
-		return a.reported(f.run)
 	case refuse:
 		return actuators.UnsupportedChange("%s", f.record.Refusal.Message).In(inProgress)
 	case unreachable:
@@ -191,11 +189,11 @@ func (a *Actuator) start(machine *machinev1beta1.Machine, wanted *desired, f *fa
 	if err != nil {
 		return actuators.InProgress(inProgress, "%s", err.Error())
 	}
-	if status.Phase == runs.Failed {
-		return a.reported(&status)
-	}
-	if d.operation == runs.Drift {
+	switch {
+	case d.operation == runs.Drift:
 		return nil
+	case status.Phase == runs.Failed:
+		return a.reported(&status)
 	}
 	return a.underWay(machine, status)
 }

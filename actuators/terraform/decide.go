@@ -15,10 +15,8 @@ const (
 	done action = iota
 	// wait: a run is under way.
 	wait
-	// start: start a run.
+	// start: submit a run. The pool holds one back that has failed, until its pause is over.
 	start
-	// report: the last run failed, and its pause is not over.
-	report
 	// refuse: the change was planned before and refused.
 	refuse
 	// unreachable: the state is gone and nothing can find the instance.
@@ -33,20 +31,18 @@ type decision struct {
 	lookup bool
 }
 
-// decideCreate decides what Create does for a Machine whose inputs have a fingerprint.
-func decideCreate(f *facts, fingerprint string, canLookUp bool) decision {
+// decideCreate decides what Create does.
+func decideCreate(f *facts, canLookUp bool) decision {
 	switch {
 	case f.active():
 		return decision{action: wait}
 	case f.instance():
 		return decision{action: done}
-	case f.failed(runs.Create, fingerprint) != nil:
-		return decision{action: report, operation: runs.Create}
 	}
 	return decision{action: start, operation: runs.Create, lookup: f.lost() && canLookUp}
 }
 
-// decideUpdate decides what Update does. driftDue says that the time for a drift check has come.
+// decideUpdate decides what Update does for a Machine whose inputs have a fingerprint. driftDue says that the time for a drift check has come.
 func decideUpdate(f *facts, fingerprint string, driftDue bool) decision {
 	settled := f.settled(fingerprint)
 	switch {
@@ -54,31 +50,27 @@ func decideUpdate(f *facts, fingerprint string, driftDue bool) decision {
 		return decision{action: done}
 	case f.active():
 		return decision{action: wait}
-	case settled && driftDue && f.failed(runs.Drift, fingerprint) == nil:
+	case settled && driftDue:
 		return decision{action: start, operation: runs.Drift}
 	case settled:
 		return decision{action: done}
 	case f.record.Intent == nil && f.record.Refusal != nil && f.record.Refusal.Fingerprint == fingerprint:
 		return decision{action: refuse}
-	case f.failed(runs.Update, fingerprint) != nil:
-		return decision{action: report, operation: runs.Update}
 	}
 	return decision{action: start, operation: runs.Update}
 }
 
 // decideDelete decides what Delete does.
-func decideDelete(f *facts, fingerprint string, canLookUp bool) decision {
+func decideDelete(f *facts, canLookUp bool) decision {
 	switch {
 	case !f.stored && f.run != nil && f.run.Operation == runs.Destroy && f.run.Phase == runs.Succeeded:
 		return decision{action: done}
 	case f.active() && (f.run.Phase == runs.Running || f.run.Operation == runs.Destroy):
 		return decision{action: wait}
-	case !f.stored && !f.provisioned:
+	case !f.stored && !f.provisioned && !f.active():
 		return decision{action: done}
 	case !f.stored && !canLookUp:
 		return decision{action: unreachable}
-	case f.failed(runs.Destroy, fingerprint) != nil:
-		return decision{action: report, operation: runs.Destroy}
 	}
 	return decision{action: start, operation: runs.Destroy, lookup: f.lost() && canLookUp}
 }

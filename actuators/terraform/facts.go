@@ -18,8 +18,6 @@ type facts struct {
 	stored bool
 	record record
 	state  *state.State
-	// lock is held on the state.
-	lock *state.Lock
 	// run is what the pool holds for the Machine; nil for nothing.
 	run *runs.Status
 	// provisioned says that the Machine has once carried an instance's outputs.
@@ -39,7 +37,7 @@ func (a *Actuator) gather(ctx context.Context, machine *machinev1beta1.Machine) 
 	if err != nil {
 		return nil, fmt.Errorf("reading the Machine's state: %w", err)
 	}
-	f.stored, f.lock = true, snapshot.Lock
+	f.stored = true
 	if f.record, err = readRecord(snapshot.Meta); err != nil {
 		return nil, fmt.Errorf("reading the Machine's state %s: %w", snapshot.Key, err)
 	}
@@ -94,13 +92,5 @@ func (f *facts) settled(fingerprint string) bool {
 	return f.record.Intent == nil && f.record.Fingerprint == fingerprint
 }
 
-// running reports whether an operation waits or runs.
+// active reports whether a run waits or executes.
 func (f *facts) active() bool { return f.run != nil && f.run.Active() }
-
-// failed answers the failure of an operation for a fingerprint whose pause is not over.
-func (f *facts) failed(operation runs.Operation, fingerprint string) *runs.Status {
-	if f.run == nil || f.run.Phase != runs.Failed || f.run.Operation != operation || f.run.Fingerprint != fingerprint {
-		return nil
-	}
-	return f.run
-}

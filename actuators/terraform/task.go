@@ -1,6 +1,7 @@
 package terraform
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -118,11 +119,12 @@ func (t *task) create(ctx context.Context) error {
 	})
 }
 
-// adopt brings an instance into the state that a lost run may have made. It answers false when there is none.
+// adopt brings an instance into the state that a lost run may have made. It answers false when there is none. One of somebody else
+// stands in the way of a create; a destroy leaves it alone.
 func (t *task) adopt(ctx context.Context) (adopted bool, err error) {
 	err = t.within(ctx, true, func(folder *tofu.Folder) error {
 		err := t.planned(ctx, folder)
-		if t.absent(err) {
+		if _, foreign := errors.AsType[*foreignError](err); foreign && t.decision.operation == runs.Destroy || t.absent(err) {
 			return nil
 		}
 		adopted = err == nil
@@ -159,6 +161,11 @@ func (t *task) planned(ctx context.Context, folder *tofu.Folder) error {
 	if err != nil {
 		return err
 	}
+	if report.Planned.Import > 0 {
+		if err := t.ours(ctx, folder); err != nil {
+			return err
+		}
+	}
 	t.judge(report)
 	if t.decision.operation == runs.Update && t.found.Verdict == verdictMissing {
 		return actuators.UpdateFailed("%s", t.found.Summary)
@@ -175,6 +182,30 @@ func (t *task) planned(ctx context.Context, folder *tofu.Folder) error {
 		t.found = &check{At: t.actuator.clock.Now().UTC(), Verdict: verdictNone}
 	}
 	return err
+}
+
+// foreignError says that a lookup found an instance of somebody else.
+type foreignError struct{ address, uid string }
+
+// Error implements error.
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("an instance is there already that does not belong to this Machine: what the lookup found for %s nowhere has the Machine's UID %s; "+
+		"remove it, or rename the Machine", e.address, e.uid)
+}
+
+// ours refuses a plan that would take over an object that bears no sign of the Machine: a lookup by name finds another's as well, and
+// a destroy would then remove it.
+func (t *task) ours(ctx context.Context, folder *tofu.Folder) error {
+	imported, err := folder.Imported(ctx)
+	if err != nil {
+		return err
+	}
+	for address, object := range imported {
+		if !bytes.Contains(object, []byte(t.machine.UID)) {
+			return &foreignError{address: address, uid: string(t.machine.UID)}
+		}
+	}
+	return nil
 }
 
 // checkDrift compares the instance with its state. Outputs that changed by themselves are taken over: no resource is touched.
