@@ -1,0 +1,105 @@
+package terraform
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/tofu"
+)
+
+func TestTyped(t *testing.T) {
+	for name, tc := range map[string]struct {
+		operation  runs.Operation
+		err        error
+		wantReason machinev1beta1.MachineStatusError
+		wantText   string
+	}{
+		"a bad configuration ends a create":        {runs.Create, &tofu.Error{Class: tofu.InvalidConfiguration}, machinev1beta1.InvalidConfigurationMachineError, ""},
+		"a bad configuration does not end destroy": {runs.Destroy, &tofu.Error{Class: tofu.InvalidConfiguration}, machinev1beta1.DeleteMachineError, ""},
+		"quota is shown as what it is":             {runs.Create, &tofu.Error{Class: tofu.Quota}, machinev1beta1.InsufficientResourcesMachineError, "free or raise the quota"},
+		"credentials are retried and say the mend": {runs.Create, &tofu.Error{Class: tofu.Credentials}, machinev1beta1.CreateMachineError, "check the credentials Secret"},
+		"a refusal stays one":                      {runs.Update, actuators.UnsupportedChange("no"), machinev1beta1.UnsupportedChangeMachineError, "no"},
+		"anything else is the operation's":         {runs.Update, errors.New("odd"), machinev1beta1.UpdateMachineError, "odd"},
+		"a lock tells who holds it": {
+			runs.Create, &state.LockedError{Lock: state.Lock{Owner: "somebody", Run: "r"}}, machinev1beta1.CreateMachineError, "somebody",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := typed(tc.operation, tc.err)
+			if got.Reason != tc.wantReason || !strings.Contains(got.Message, tc.wantText) {
+				t.Errorf("got %s %q, want %s with %q", got.Reason, got.Message, tc.wantReason, tc.wantText)
+			}
+		})
+	}
+}
+
+func TestRefusalOf(t *testing.T) {
+	plan := func(action tofu.Action, reason string) *tofu.Report {
+		return &tofu.Report{Changes: []tofu.Change{{Address: "thing.this", Action: action, Reason: reason}}}
+	}
+	for name, tc := range map[string]struct {
+		operation   runs.Operation
+		report      *tofu.Report
+		provisioned bool
+		wantRefused bool
+	}{
+		"an update in place passes":                               {runs.Update, plan(tofu.ActionUpdate, ""), true, false},
+		"a replacement on update is refused":                      {runs.Update, plan(tofu.ActionReplace, "cannot_update"), true, true},
+		"a destroy on update is refused":                          {runs.Update, plan(tofu.ActionDelete, ""), true, true},
+		"a forget on update is refused":                           {runs.Update, plan(tofu.ActionForget, ""), true, true},
+		"a half made instance may be made anew":                   {runs.Create, plan(tofu.ActionReplace, "tainted"), false, false},
+		"a half made instance that was shown is not replaced":     {runs.Create, plan(tofu.ActionReplace, "tainted"), true, true},
+		"a create that would replace for other reasons is refuse": {runs.Create, plan(tofu.ActionReplace, "cannot_update"), false, true},
+		"a create passes":                                         {runs.Create, plan(tofu.ActionCreate, ""), false, false},
+		"a tainted instance is not replaced by an update":         {runs.Update, plan(tofu.ActionReplace, "tainted"), false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := refusalOf(tc.operation, tc.report, tc.provisioned)
+			if (got != "") != tc.wantRefused {
+				t.Fatalf("refusal %q, want one: %t", got, tc.wantRefused)
+			}
+			if tc.wantRefused && !strings.Contains(got, "thing.this") {
+				t.Errorf("the refusal %q does not name what", got)
+			}
+		})
+	}
+}
+
+func TestJudge(t *testing.T) {
+	for name, tc := range map[string]struct {
+		report *tofu.Report
+		want   verdict
+	}{
+		"no difference is none": {&tofu.Report{}, verdictNone},
+		"a vanished instance is missing": {
+			&tofu.Report{
+				Drift:   []tofu.Change{{Address: "thing.this", Action: tofu.ActionDelete}},
+				Changes: []tofu.Change{{Address: "thing.this", Action: tofu.ActionCreate}},
+			}, verdictMissing,
+		},
+		"a change of the instance is one": {
+			&tofu.Report{Changes: []tofu.Change{{Address: "thing.this", Action: tofu.ActionUpdate}}}, verdictChanged,
+		},
+		"something beside the instance that vanished is a change": {
+			&tofu.Report{
+				Drift:   []tofu.Change{{Address: "thing.disk", Action: tofu.ActionDelete}},
+				Changes: []tofu.Change{{Address: "thing.disk", Action: tofu.ActionCreate}},
+			}, verdictChanged,
+		},
+		"data that is read is no change": {
+			&tofu.Report{Changes: []tofu.Change{{Address: "data.thing.image", Action: tofu.ActionRead}}}, verdictNone,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := judge(tc.report); got.Verdict != tc.want {
+				t.Errorf("verdict %s (%s), want %s", got.Verdict, got.Summary, tc.want)
+			}
+		})
+	}
+}
