@@ -7,6 +7,7 @@ import (
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,9 @@ const Name = "machine"
 
 // lookAgainAfter is how soon a Machine is looked at again that waits for something that sends no event.
 const lookAgainAfter = 30 * time.Second
+
+// conflictRetry is how soon a pass is done again whose write lost to another writer.
+const conflictRetry = time.Second
 
 // Options are what a Controller works with. Client, Actuator and Recorder must be set.
 type Options struct {
@@ -64,6 +68,8 @@ type scope struct {
 	original *machinev1beta1.Machine
 	// exists is what the actuator answered, set by existence.
 	exists bool
+	// overtaken is set by a step that wrote the Machine itself: what the pass knows of it is the past then, and is not written.
+	overtaken bool
 	// requeueAfter is when to look again without an event; zero for never.
 	requeueAfter time.Duration
 }
@@ -116,7 +122,9 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		steps = c.deleting
 	}
 	err := run(ctx, steps, s)
-	err = errors.Join(err, client.IgnoreNotFound(c.write(ctx, s)))
+	if !s.overtaken {
+		err = errors.Join(err, s.outcome(c.write(ctx, s)))
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -131,6 +139,16 @@ func run(ctx context.Context, steps []step, s *scope) error {
 		}
 	}
 	return nil
+}
+
+// outcome takes what a write of the Machine answered. That the Machine is gone is no error. Neither is that another has written
+// since the cache saw it: the pass is done again.
+func (s *scope) outcome(err error) error {
+	if apierrors.IsConflict(err) {
+		s.lookAgain(conflictRetry)
+		return nil
+	}
+	return client.IgnoreNotFound(err)
 }
 
 // lookAgain asks for a reconcile in after, or sooner.

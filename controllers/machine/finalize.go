@@ -19,16 +19,10 @@ func (f *finalizer) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if controllerutil.ContainsFinalizer(s.machine, machinev1beta1.MachineFinalizer) {
 		return true, nil
 	}
-	return false, f.set(ctx, s)
-}
-
-func (f *finalizer) set(ctx context.Context, s *scope) error {
-	wanted := s.original.DeepCopy()
-	controllerutil.AddFinalizer(wanted, machinev1beta1.MachineFinalizer)
-	if err := patchFinalizers(ctx, f.client, s.original, wanted); err != nil {
-		return fmt.Errorf("adding the finalizer: %w", err)
+	if err := patchFinalizers(ctx, f.client, s, controllerutil.AddFinalizer); err != nil {
+		return false, fmt.Errorf("adding the finalizer: %w", err)
 	}
-	return nil
+	return false, nil
 }
 
 // release lets a Machine go whose instance is gone.
@@ -38,15 +32,16 @@ type release struct {
 
 // Reconcile implements step.
 func (r *release) Reconcile(ctx context.Context, s *scope) (bool, error) {
-	wanted := s.original.DeepCopy()
-	controllerutil.RemoveFinalizer(wanted, machinev1beta1.MachineFinalizer)
-	if err := patchFinalizers(ctx, r.client, s.original, wanted); err != nil {
+	if err := patchFinalizers(ctx, r.client, s, controllerutil.RemoveFinalizer); err != nil {
 		return false, fmt.Errorf("removing the finalizer: %w", err)
 	}
-	return true, nil
+	return false, nil
 }
 
-// patchFinalizers replaces the list of finalizers, which a merge patch can only do whole: hence the lock.
-func patchFinalizers(ctx context.Context, writer client.Writer, before, wanted *machinev1beta1.Machine) error {
-	return writer.Patch(ctx, wanted, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+// patchFinalizers writes the list of finalizers, and nothing else of what the pass knows.
+func patchFinalizers(ctx context.Context, writer client.Writer, s *scope, change func(client.Object, string) bool) error {
+	s.overtaken = true
+	wanted := s.original.DeepCopy()
+	change(wanted, machinev1beta1.MachineFinalizer)
+	return s.outcome(writer.Patch(ctx, wanted, onlyOn(s.original)))
 }

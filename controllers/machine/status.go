@@ -125,25 +125,32 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 	setCondition(s.machine, hookCondition(machinev1beta1.MachineDrainable, "Drain", s.machine.Spec.LifecycleHooks.PreDrain), now)
 	setCondition(s.machine, hookCondition(machinev1beta1.MachineTerminable, "Terminate", s.machine.Spec.LifecycleHooks.PreTerminate), now)
 
-	object := s.machine.DeepCopy()
-	s.original.Status.DeepCopyInto(&object.Status)
-	if !equality.Semantic.DeepEqual(object, s.original) {
-		if err := c.client.Patch(ctx, object, client.MergeFrom(s.original)); err != nil {
+	base, object := s.original.DeepCopy(), s.machine.DeepCopy()
+	base.Status.DeepCopyInto(&object.Status)
+	if !equality.Semantic.DeepEqual(object, base) {
+		if err := c.client.Patch(ctx, object, onlyOn(base)); err != nil {
 			return fmt.Errorf("writing what is known of the instance: %w", err)
 		}
+		base.ResourceVersion = object.ResourceVersion
 	}
-	if equality.Semantic.DeepEqual(s.machine.Status, s.original.Status) {
+	status := base.DeepCopy()
+	s.machine.Status.DeepCopyInto(&status.Status)
+	if equality.Semantic.DeepEqual(status, base) {
 		return nil
 	}
 	updated := metav1.NewTime(now)
-	status := s.original.DeepCopy()
-	s.machine.Status.DeepCopyInto(&status.Status)
 	status.Status.LastUpdated = &updated
-	if err := c.client.Status().Patch(ctx, status, client.MergeFrom(s.original)); err != nil {
+	if err := c.client.Status().Patch(ctx, status, onlyOn(base)); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	c.metrics.phaseChanged(s.original, s.machine, now)
 	return nil
+}
+
+// onlyOn makes a patch that the API server takes for the very Machine given, and not for one that was written since or made again
+// under its name: a cache that has fallen behind would else undo what is known since, as lists such as conditions are written whole.
+func onlyOn(base *machinev1beta1.Machine) client.Patch {
+	return client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
 }
 
 // goneOrOther reports whether an object that was to be deleted is gone, or has been replaced by another of its name.
