@@ -9,7 +9,6 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -127,7 +126,11 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 
 	base, object := s.original.DeepCopy(), s.machine.DeepCopy()
 	base.Status.DeepCopyInto(&object.Status)
-	if !equality.Semantic.DeepEqual(object, base) {
+	differs, err := differ(base, object)
+	if err != nil {
+		return err
+	}
+	if differs {
 		if err := c.client.Patch(ctx, object, onlyOn(base)); err != nil {
 			return fmt.Errorf("writing what is known of the instance: %w", err)
 		}
@@ -135,8 +138,8 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 	}
 	status := base.DeepCopy()
 	s.machine.Status.DeepCopyInto(&status.Status)
-	if equality.Semantic.DeepEqual(status, base) {
-		return nil
+	if differs, err = differ(base, status); err != nil || !differs {
+		return err
 	}
 	updated := metav1.NewTime(now)
 	status.Status.LastUpdated = &updated
@@ -145,6 +148,15 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 	}
 	c.metrics.phaseChanged(s.original, s.machine, now)
 	return nil
+}
+
+// differ compares as the API server does: the spelling of a provider status does not count.
+func differ(before, after *machinev1beta1.Machine) (bool, error) {
+	patch, err := client.MergeFrom(before).Data(after)
+	if err != nil {
+		return false, fmt.Errorf("comparing the Machine with what it was: %w", err)
+	}
+	return string(patch) != "{}", nil
 }
 
 // onlyOn makes a patch that the API server takes for the very Machine given, and not for one that was written since or made again
