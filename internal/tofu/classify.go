@@ -106,7 +106,7 @@ var rules = []rule{
 		"Error 504", "HTTP 500", "HTTP 502", "HTTP 503", "HTTP 504", "HTTP remote state endpoint", "plugin exited before we could connect",
 		"Plugin did not respond", "failed to instantiate provider", "rpc error: code = Unavailable", "transport is closing",
 		"the server is currently unable to handle the request", "etcdserver: *", "object has been modified", "TaskInProgress",
-		"Error releasing the state lock", "Failed to get existing workspaces", "Error refreshing state", "Failed to load state"),
+		"Error releasing the state lock", "Saved plan is stale", "Failed to get existing workspaces", "Error refreshing state", "Failed to load state"),
 	newRule(InvalidConfiguration,
 		// the engine's own
 		"Invalid value for variable", "Invalid value for input variable", "No value for required variable", "Unsupported argument",

@@ -45,7 +45,9 @@ type Options struct {
 	// VerifyEachRun has every run check the providers' checksums again. Without it they are checked once, when the module is
 	// initialised: reading a provider of some 100 MB costs a third of a plan.
 	VerifyEachRun bool
-	Logger        logr.Logger
+	// Warm says which providers are kept running between runs; its zero value keeps none.
+	Warm   WarmOptions
+	Logger logr.Logger
 	// Clock tells the times in reports; nil means the machine's.
 	Clock clock.PassiveClock
 }
@@ -73,8 +75,8 @@ func (o Options) validate() error {
 	if o.WorkDir == "" {
 		return errors.New("no work folder is given")
 	}
-	if o.Slots < 0 || o.WaitDelay < 0 || o.InitTimeout < 0 {
-		return errors.New("slots, wait delay and initialisation timeout must not be negative")
+	if o.Slots < 0 || o.WaitDelay < 0 || o.InitTimeout < 0 || o.Warm.Max < 0 || o.Warm.Uses < 0 || o.Warm.IdleTTL < 0 {
+		return errors.New("numbers and durations must not be negative")
 	}
 	return checkEnvironment(o.Environment)
 }
@@ -86,11 +88,13 @@ func (o Options) validate() error {
 //	modules/<key>/     a module, initialised
 //	runs/<id>/         a run, from Open to Close
 //	slots/<n>          a link to the folder whose run has the slot
+//	providers/<n>/     a provider that is kept running
 type Engine struct {
 	options Options
 	dir     workDir
 	lock    *os.File
 	slots   chan *slot
+	pool    *pool // nil where providers are not kept
 	inits   singleflight.Group
 	starts  atomic.Int64
 	closed  chan struct{}
@@ -142,6 +146,9 @@ func (e *Engine) setUp() error {
 		return err
 	}
 	if e.leftovers, err = readLeftovers(e.dir.runs()); err != nil {
+		return err
+	}
+	if e.pool, err = e.makePool(); err != nil {
 		return err
 	}
 	mirror, err := e.mirror()
@@ -206,6 +213,9 @@ func (e *Engine) Close(ctx context.Context) error {
 			}
 			return fmt.Errorf("closing the engine: %d of its runs are still open: %w", e.options.Slots-len(idle), context.Cause(ctx))
 		}
+	}
+	if e.pool != nil {
+		e.pool.close()
 	}
 	lock := e.lock
 	e.lock = nil

@@ -40,6 +40,7 @@ type Op string
 // The operations.
 const (
 	OpInit      Op = "initialising the module"
+	OpOpen      Op = "opening the run"
 	OpPlan      Op = "planning"
 	OpApply     Op = "applying"
 	OpApplyPlan Op = "applying the plan"

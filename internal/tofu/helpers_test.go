@@ -132,7 +132,7 @@ const backendPassword = "backend-password"
 func newBackend(t testing.TB) *stateBackend {
 	b := &stateBackend{states: map[string][]byte{}, locks: map[string]bool{}}
 	b.Server = httptest.NewServer(b)
-	t.Cleanup(b.Server.Close)
+	t.Cleanup(b.Close)
 	return b
 }
 

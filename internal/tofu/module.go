@@ -23,7 +23,7 @@ type Module struct {
 	// Digest names the content, for example "sha256:0a1b...". Two modules with one digest are taken for the same.
 	Digest string
 	// Files are the module's. Folders named tests and examples and what is no regular file are left out. The files of a folder
-	// named lookup, which hold import blocks, are added to the module by runs that ask for it.
+	// named lookup, which hold import blocks, are added to the module by runs that ask for it; they use the module's providers only.
 	Files fs.FS
 }
 
@@ -59,7 +59,21 @@ func (e *Engine) moduleKey(digest string) (string, error) {
 func (e *Engine) prepared(key string) (string, bool) {
 	dir := filepath.Join(e.dir.modules(), key)
 	info, err := os.Stat(dir)
-	return dir, err == nil && info.IsDir()
+	return dir, err == nil && info.IsDir() && hasProviders(dir)
+}
+
+// hasProviders tells whether the providers that a module was initialised with are still where they were. They are links into the
+// mirror, which may have been replaced since.
+func hasProviders(dir string) bool {
+	// host, namespace, type, version, platform
+	platforms, err := filepath.Glob(filepath.Join(dir, moduleDir, dataDir, "providers", "*", "*", "*", "*", "*"))
+	if err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(platforms, func(platform string) bool {
+		_, err := os.Stat(platform)
+		return err != nil
+	})
 }
 
 // Prepare writes and initialises the module once; from then on it returns at once, also after a restart. Callers that come while
@@ -91,7 +105,7 @@ func (e *Engine) Prepare(ctx context.Context, m Module) error {
 func (e *Engine) initialise(ctx context.Context, key string, m Module) error {
 	slot, err := e.acquire(ctx)
 	if err != nil {
-		return &Error{Op: OpInit, Class: Transient, Err: err}
+		return &Error{Op: OpInit, Class: Interrupted, Err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.options.InitTimeout)
 	defer cancel()
@@ -99,8 +113,10 @@ func (e *Engine) initialise(ctx context.Context, key string, m Module) error {
 	if err == nil {
 		err = e.initialiseIn(ctx, slot, staging, m)
 	}
-	if err == nil {
-		err = os.Rename(staging, filepath.Join(e.dir.modules(), key))
+	if place := filepath.Join(e.dir.modules(), key); err == nil {
+		if err = os.RemoveAll(place); err == nil { // what has lost its providers
+			err = os.Rename(staging, place)
+		}
 	}
 	if err != nil {
 		err = errors.Join(asInitError(err), os.RemoveAll(staging))

@@ -133,12 +133,12 @@ resource "kubectl_manifest" "this" {
 
 const objectLock = "provider \"registry.opentofu.org/gavinbunney/kubectl\" {\n  version = \"1.19.0\"\n"
 
-func objectModule(digest, lock string) Module {
+func objectModule(lock string) Module {
 	content := map[string]string{"main.tf": object}
 	if lock != "" {
 		content[lockFile] = lock
 	}
-	return Module{Digest: digest, Files: files(content)}
+	return Module{Digest: "object", Files: files(content)}
 }
 
 func TestProvidersComeFromTheMirror(t *testing.T) {
@@ -160,7 +160,7 @@ func TestProvidersComeFromTheMirror(t *testing.T) {
 					o.ProviderMirror = mirrorForTests(t)
 				}
 			})
-			err := e.Prepare(t.Context(), objectModule("object", tc.lock))
+			err := e.Prepare(t.Context(), objectModule(tc.lock))
 			if len(tc.want) > 0 {
 				expectTexts(t, err, append(tc.want, string(OpInit)))
 				if found := tree(t, e.dir.modules()); len(found) > 0 {
@@ -186,7 +186,7 @@ func TestChecksumsAreCheckedAtInitAndOnDemand(t *testing.T) {
 			o.ProviderMirror = mirrorForTests(t)
 			o.VerifyEachRun = each
 		})
-		prepare(t, e, objectModule("object", objectLock+"}\n"))
+		prepare(t, e, objectModule(objectLock+"}\n"))
 		f := open(t, e, Run{ID: "r", Module: "object", Backend: newBackend(t).at("m"), Variables: []byte(`{"name":"x"}`)})
 		content, err := os.ReadFile(filepath.Join(f.dir, lockFile))
 		if err != nil {
@@ -226,6 +226,24 @@ func TestPrepareOnceAlsoAfterARestart(t *testing.T) {
 	if exists(half) {
 		t.Error("a module that was not finished is still there")
 	}
+}
+
+func TestPrepareAgainWhenTheMirrorWasReplaced(t *testing.T) {
+	mirror := mirrorForTests(t)
+	e := newEngine(t, func(o *Options) { o.ProviderMirror = mirror })
+	m := objectModule(objectLock + "}\n")
+	prepare(t, e, m)
+	if err := os.RemoveAll(mirror); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(mirror, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	expectTexts(t, e.Prepare(t.Context(), m), []string{"kubectl"})
+	if err := os.CopyFS(mirror, os.DirFS(mirrorForTests(t))); err != nil {
+		t.Fatal(err)
+	}
+	prepare(t, e, m)
 }
 
 func TestPrepareDoesNotRememberAFailure(t *testing.T) {

@@ -30,7 +30,8 @@ type Run struct {
 	Backend     Backend
 	// Lookup adds the files of the module's lookup folder, whose import blocks find an instance that the state lost.
 	Lookup bool
-	// Providers are running provider plugins to use, by address; the engine starts those that are not named.
+	// Providers are running provider plugins to use, by address. Where there are none, the engine's warm ones are used, and those
+	// that are not warm are started by the engine.
 	Providers tfexec.ReattachInfo
 	// Sensitive are strings that must not show in anything that is reported.
 	Sensitive []string
@@ -58,28 +59,35 @@ type Folder struct {
 	engine *Engine
 	slot   *slot
 	run    Run
+	module string
 	dir    string
 	redact *redactor
 
 	mu     sync.Mutex
+	lease  *lease // nil until an operation wants warm providers
 	dumped []byte
 	closed bool
 }
 
-// Open waits for a free slot, makes the run's folder, and answers it. Close gives both back.
+// Open waits for a free slot, makes the run's folder, and answers it. Close gives both back. An error is an *Error: a wait that
+// ctx or the engine's Close ended is Interrupted, and a run that can't be is InvalidConfiguration.
 func (e *Engine) Open(ctx context.Context, r Run) (*Folder, error) {
+	failed := func(class Class, err error) *Error {
+		return &Error{Op: OpOpen, Class: class, Err: fmt.Errorf("%s: %w", r.ID, err)}
+	}
 	module, err := e.check(r)
 	if err != nil {
-		return nil, fmt.Errorf("opening the run %s: %w", r.ID, err)
+		return nil, failed(InvalidConfiguration, err)
 	}
 	slot, err := e.acquire(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("opening the run %s: %w", r.ID, err)
+		return nil, failed(Interrupted, err)
 	}
 	f := &Folder{
 		engine: e,
 		slot:   slot,
 		run:    r,
+		module: module,
 		dir:    filepath.Join(e.dir.runs(), r.ID),
 		redact: newRedactor(append([]string{r.Backend.Password}, r.Sensitive...)),
 	}
@@ -87,10 +95,10 @@ func (e *Engine) Open(ctx context.Context, r Run) (*Folder, error) {
 		if errors.Is(err, os.ErrExist) {
 			err = errors.New("its folder exists: it is open already, or left over and not discarded")
 		}
-		return nil, errors.Join(fmt.Errorf("opening the run %s: %w", r.ID, err), e.release(slot))
+		return nil, failed(Unknown, errors.Join(err, e.release(slot)))
 	}
-	if err := f.fill(ctx, module); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the run %s: %w", r.ID, err), f.Close())
+	if err := f.fill(ctx); err != nil {
+		return nil, failed(Unknown, errors.Join(err, f.Close()))
 	}
 	return f, nil
 }
@@ -112,7 +120,7 @@ func (e *Engine) check(r Run) (string, error) {
 }
 
 // fill writes what the engine finds in the run's folder. The record comes first: a folder without one has never been run in.
-func (f *Folder) fill(ctx context.Context, module string) error {
+func (f *Folder) fill(ctx context.Context) error {
 	if err := f.record(); err != nil {
 		return err
 	}
@@ -121,7 +129,7 @@ func (f *Folder) fill(ctx context.Context, module string) error {
 		parts = append(parts, lookupDir)
 	}
 	for _, part := range parts {
-		if err := linkAll(filepath.Join(module, part), f.dir); err != nil {
+		if err := linkAll(filepath.Join(f.module, part), f.dir); err != nil {
 			return fmt.Errorf("linking the module: %w", err)
 		}
 	}
@@ -181,11 +189,8 @@ func (f *Folder) Plan(ctx context.Context, o PlanOptions) (*Report, error) {
 	if o.Out {
 		options = append(options, tfexec.Out(planFile))
 	}
-	if len(f.run.Providers) > 0 {
-		options = append(options, tfexec.Reattach(f.run.Providers))
-	}
-	return f.operate(ctx, OpPlan, func(ctx context.Context, out *stream) error {
-		_, err := f.slot.terraform.PlanJSON(ctx, out, options...)
+	return f.operate(ctx, OpPlan, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
+		_, err := f.slot.terraform.PlanJSON(ctx, out, append(options, providers)...)
 		return err
 	})
 }
@@ -211,40 +216,69 @@ func (f *Folder) Refresh(ctx context.Context) (*Report, error) {
 }
 
 func (f *Folder) apply(ctx context.Context, op Op, options ...tfexec.ApplyOption) (*Report, error) {
-	if len(f.run.Providers) > 0 {
-		options = append(options, tfexec.Reattach(f.run.Providers))
-	}
-	return f.operate(ctx, op, func(ctx context.Context, out *stream) error {
-		return f.slot.terraform.ApplyJSON(ctx, out, options...)
+	return f.operate(ctx, op, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
+		return f.slot.terraform.ApplyJSON(ctx, out, append(options, providers)...)
 	})
 }
 
 // Destroy destroys everything that the state knows.
 func (f *Folder) Destroy(ctx context.Context) (*Report, error) {
-	options := []tfexec.DestroyOption{tfexec.VarFile(variablesFile)}
-	if len(f.run.Providers) > 0 {
-		options = append(options, tfexec.Reattach(f.run.Providers))
-	}
-	return f.operate(ctx, OpDestroy, func(ctx context.Context, out *stream) error {
-		return f.slot.terraform.DestroyJSON(ctx, out, options...)
+	return f.operate(ctx, OpDestroy, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
+		return f.slot.terraform.DestroyJSON(ctx, out, tfexec.VarFile(variablesFile), providers)
 	})
 }
 
-func (f *Folder) operate(ctx context.Context, op Op, call func(context.Context, *stream) error) (*Report, error) {
+func (f *Folder) operate(ctx context.Context, op Op, call func(context.Context, *stream, *tfexec.ReattachOption) error) (*Report, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return &Report{}, &Error{Op: op, Class: Unknown, Err: errors.New("the run is closed")}
 	}
-	return f.slot.run(ctx, operation{
+	providers := tfexec.Reattach(f.providers())
+	report, err := f.slot.run(ctx, operation{
 		op:        op,
 		dir:       f.dir,
 		redact:    f.redact,
 		progress:  f.run.Progress,
-		call:      call,
+		call:      func(ctx context.Context, out *stream) error { return call(ctx, out, providers) },
 		needsPlan: op == OpPlan,
 		dumped:    func(state []byte) { f.dumped = state },
 	})
+	if err != nil {
+		f.endProviders()
+	}
+	return report, err
+}
+
+// providers answers the running providers for the next operation, nil where there are none.
+func (f *Folder) providers() tfexec.ReattachInfo {
+	if len(f.run.Providers) > 0 {
+		return f.run.Providers
+	}
+	if f.engine.pool == nil {
+		return nil
+	}
+	if f.lease == nil {
+		files, err := providersOf(f.module)
+		if err != nil {
+			f.engine.options.Logger.Error(err, "no warm providers; the engine starts its own")
+		}
+		f.lease = f.engine.pool.lend(files, f.engine.providerEnvironment(f.run.Environment))
+	}
+	if len(f.lease.providers) == 0 {
+		return nil
+	}
+	return f.lease.reattach()
+}
+
+// endProviders ends the warm providers of a run that failed: a call may still be going on in them, or they may be the cause.
+func (f *Folder) endProviders() {
+	if f.lease == nil {
+		return
+	}
+	if err := f.lease.discard(); err != nil {
+		f.engine.options.Logger.Error(err, "ending the warm providers of a run that failed", "folder", f.run.ID)
+	}
 }
 
 // ErroredState answers the state that the engine could not save, nil where there is none. It must be saved before the run is
@@ -268,6 +302,9 @@ func (f *Folder) Close() error {
 	}
 	f.closed = true
 	f.dumped = nil
+	if f.lease != nil {
+		f.lease.giveBack()
+	}
 	return errors.Join(f.engine.release(f.slot), os.RemoveAll(f.dir))
 }
 

@@ -304,7 +304,7 @@ output "poison" { value = var.poison }`))
 	for _, name := range []string{
 		"CLOUD_TOKEN", "HTTPS_PROXY", "HOME", "TMPDIR", "CHECKPOINT_DISABLE", "TF_CLI_CONFIG_FILE", "TF_HTTP_ADDRESS", "TF_HTTP_LOCK_ADDRESS",
 		"TF_HTTP_UNLOCK_ADDRESS", "TF_HTTP_USERNAME", "TF_HTTP_PASSWORD", "TF_IN_AUTOMATION", "TF_APPEND_USER_AGENT", "TF_DISABLE_PLUGIN_TLS",
-		"TF_LOG", "TF_LOG_CORE", "TF_LOG_PATH", "TF_LOG_PROVIDER",
+		"GOMAXPROCS", "TF_LOG", "TF_LOG_CORE", "TF_LOG_PATH", "TF_LOG_PROVIDER",
 	} {
 		allowed[name] = true
 	}
@@ -403,7 +403,7 @@ func TestTenRunsShareOneInitAndTwoSlots(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			defer f.Close() //nolint:errcheck // the engine's Close would tell
+			defer f.Close()
 			report, err := f.Apply(t.Context())
 			if err != nil {
 				t.Error(err)
@@ -462,7 +462,10 @@ func TestOpenRefuses(t *testing.T) {
 			if f != nil {
 				_ = f.Close()
 			}
-			expectTexts(t, err, []string{tc.want})
+			expectTexts(t, err, []string{tc.want, string(OpOpen)})
+			if ClassOf(err) != InvalidConfiguration {
+				t.Errorf("class is %s, want %s", ClassOf(err), InvalidConfiguration)
+			}
 		})
 	}
 }
@@ -482,8 +485,8 @@ func TestOpenWaitsForASlotUnderItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	waiting := Run{ID: "two", Module: "instance", Backend: backend.at("m"), Variables: []byte("{}")}
-	if _, err := e.Open(ctx, waiting); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error is %v, want that the wait ended", err)
+	if _, err := e.Open(ctx, waiting); !errors.Is(err, context.DeadlineExceeded) || ClassOf(err) != Interrupted {
+		t.Errorf("error is %v (%s), want that the wait was interrupted", err, ClassOf(err))
 	}
 	closeNow(t, f)
 	open(t, e, waiting)

@@ -27,6 +27,7 @@ func (d workDir) modules() string     { return d.path("modules") }
 func (d workDir) runs() string        { return d.path("runs") }
 func (d workDir) slots() string       { return d.path("slots") }
 func (d workDir) idle() string        { return d.path("idle") }
+func (d workDir) providers() string   { return d.path("providers") }
 func (d workDir) noProviders() string { return d.path("no-providers") }
 
 func makeWorkDir(path string) (workDir, error) {
@@ -44,7 +45,7 @@ func makeWorkDir(path string) (workDir, error) {
 		return "", fmt.Errorf("the work folder's path %s is %d characters too long for the sockets of plugins; choose a shorter one",
 			absolute, longest-maxSocketPath)
 	}
-	if err := os.Chmod(absolute, 0o700); err != nil { //nolint:gosec // a folder needs its x bit
+	if err := os.Chmod(absolute, 0o700); err != nil {
 		return "", fmt.Errorf("making the work folder private: %w", err)
 	}
 	return workDir(absolute), nil

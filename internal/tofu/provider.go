@@ -1,0 +1,131 @@
+package tofu
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/terraform-exec/tfexec"
+)
+
+// providersOf answers the files of the provider plugins that an initialised module uses, by the providers' addresses.
+func providersOf(module string) (map[string]string, error) {
+	dir := filepath.Join(module, moduleDir)
+	content, err := os.ReadFile(filepath.Join(dir, lockFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("finding the module's providers: %w", err)
+	}
+	selected, err := parseLockFile(content)
+	if err != nil {
+		return nil, fmt.Errorf("finding the module's providers: %w", err)
+	}
+	found := map[string]string{}
+	for address, provider := range selected {
+		platform := filepath.Join(dir, dataDir, "providers", filepath.FromSlash(address), provider.Version, runtime.GOOS+"_"+runtime.GOARCH)
+		files, err := filepath.Glob(filepath.Join(platform, "terraform-provider-"+path.Base(address)+"*"))
+		if err != nil {
+			return nil, fmt.Errorf("finding the provider %s: %w", address, err)
+		}
+		if len(files) == 0 {
+			continue // selected, but not used by the module
+		}
+		if found[address], err = filepath.EvalSymlinks(files[0]); err != nil {
+			return nil, fmt.Errorf("finding the provider %s: %w", address, err)
+		}
+	}
+	return found, nil
+}
+
+// providerKey tells which runs may use one provider process after another: those with the same file and the same environment,
+// hence the same credentials.
+func providerKey(file string, environment map[string]string) string {
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%q\n", file)
+	for _, name := range slices.Sorted(maps.Keys(environment)) {
+		fmt.Fprintf(hash, "%q=%q\n", name, environment[name])
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// The handshake between an engine and a provider plugin.
+var providerHandshake = plugin.HandshakeConfig{
+	ProtocolVersion:  5,
+	MagicCookieKey:   "TF_PLUGIN_MAGIC_COOKIE",
+	MagicCookieValue: "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2",
+}
+
+// providerStartTimeout bounds the wait for a provider to be ready.
+const providerStartTimeout = 30 * time.Second
+
+// provider is a provider plugin that runs. It serves one run at a time: an interrupt cancels every call in its process, and its
+// configuration is global to it.
+type provider struct {
+	dir    string
+	client *plugin.Client
+	config tfexec.ReattachConfig
+}
+
+// startProvider starts the plugin in a folder of its own, which has its socket.
+func startProvider(dir, file string, environment map[string]string) (*provider, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("starting the provider %s: %w", filepath.Base(file), err)
+	}
+	command := exec.Command(file)
+	command.Dir = dir
+	command.SysProcAttr = providerProcess()
+	command.Env = []string{"HOME=" + dir, "TMPDIR=" + dir}
+	for name, value := range environment {
+		command.Env = append(command.Env, name+"="+value)
+	}
+	client := plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig:  providerHandshake,
+		VersionedPlugins: map[int]plugin.PluginSet{5: {}, 6: {}},
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		Cmd:              command,
+		SkipHostEnv:      true,
+		StartTimeout:     providerStartTimeout,
+		Logger:           hclog.NewNullLogger(),
+	})
+	p := &provider{dir: dir, client: client}
+	if _, err := client.Start(); err != nil {
+		// its text may repeat what the plugin wrote
+		return nil, errors.Join(fmt.Errorf("starting the provider %s failed", filepath.Base(file)), p.end())
+	}
+	address := client.ReattachConfig()
+	p.config = tfexec.ReattachConfig{
+		Protocol:        string(address.Protocol),
+		ProtocolVersion: client.NegotiatedVersion(),
+		Pid:             address.Pid,
+		Test:            true, // the engine leaves it running
+		Addr:            tfexec.ReattachConfigAddr{Network: address.Addr.Network(), String: address.Addr.String()},
+	}
+	return p, nil
+}
+
+// reattach is what an engine needs to use it.
+func (p *provider) reattach() tfexec.ReattachConfig { return p.config }
+
+// exited tells whether the process is gone.
+func (p *provider) exited() bool { return p.client.Exited() }
+
+// end kills the process and waits for it. Nothing is asked of it first: it may be in the middle of a call that nobody waits for.
+func (p *provider) end() error {
+	_, err := endProcesses(p.dir)
+	p.client.Kill()
+	return errors.Join(err, os.RemoveAll(p.dir))
+}
