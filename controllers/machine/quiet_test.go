@@ -2,6 +2,9 @@ package machine_test
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -37,6 +40,13 @@ var _ = Describe("An actuator that cannot sit still", func() {
 		wrote, _ := p.next(ctx)
 		Expect(wrote).To(BeEmpty())
 	})
+
+	It("is asked at the pace of the queue although each of its errors reads otherwise", func(ctx SpecContext) {
+		talkative := &talkative{Actuator: actuator}
+		startManager(namespace, talkative)
+		Eventually(talkative.creates.Load).Should(BeNumerically(">=", 3))
+		Consistently(talkative.creates.Load).WithTimeout(2 * time.Second).Should(BeNumerically("<", 15))
+	})
 })
 
 // scribbling is an actuator that writes its provider status its own way each time.
@@ -48,4 +58,14 @@ type scribbling struct {
 func (a *scribbling) Update(ctx context.Context, machine *machinev1beta1.Machine) error {
 	machine.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(a.status)}
 	return a.Actuator.Update(ctx, machine)
+}
+
+// talkative is an actuator that never says the same twice, as a cloud that puts the request's number into its errors.
+type talkative struct {
+	*fake.Actuator
+	creates atomic.Int32
+}
+
+func (a *talkative) Create(context.Context, *machinev1beta1.Machine) error {
+	return fmt.Errorf("request %d: the server is busy", a.creates.Add(1))
 }

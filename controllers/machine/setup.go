@@ -31,7 +31,7 @@ func SetupWithManager(mgr manager.Manager, options Options) error {
 	}
 	build := builder.ControllerManagedBy(mgr).
 		Named(Name).
-		For(&machinev1beta1.Machine{}).
+		For(&machinev1beta1.Machine{}, builder.WithPredicates(worthALook())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: options.MaxConcurrentReconciles})
 	if options.Events != nil {
 		build = build.WatchesRawSource(source.Channel(options.Events, &handler.EnqueueRequestForObject{}))

@@ -1,0 +1,37 @@
+package machine
+
+import (
+	"slices"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// ownConditions are the conditions that this controller writes and never reads.
+var ownConditions = []machinev1beta1.ConditionType{
+	machinev1beta1.InstanceExistsCondition, InstanceUpToDate, machinev1beta1.MachineDrainable, machinev1beta1.MachineTerminable,
+}
+
+// worthALook drops updates that brought nothing but this controller's own conditions. If they woke the Machine, an error that is
+// shown would be retried at once, and an actuator whose errors never read the same would be asked without a pause.
+func worthALook() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
+		before, beforeOK := update.ObjectOld.(*machinev1beta1.Machine)
+		after, afterOK := update.ObjectNew.(*machinev1beta1.Machine)
+		if !beforeOK || !afterOK || before.ResourceVersion == after.ResourceVersion { // the latter is the cache's resync
+			return true
+		}
+		return !equality.Semantic.DeepEqual(withoutOwnWords(before), withoutOwnWords(after))
+	}}
+}
+
+func withoutOwnWords(machine *machinev1beta1.Machine) *machinev1beta1.Machine {
+	bare := machine.DeepCopy()
+	bare.ResourceVersion, bare.ManagedFields, bare.Status.LastUpdated = "", nil, nil
+	bare.Status.Conditions = slices.DeleteFunc(bare.Status.Conditions, func(c machinev1beta1.Condition) bool {
+		return slices.Contains(ownConditions, c.Type)
+	})
+	return bare
+}
