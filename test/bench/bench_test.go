@@ -1,0 +1,185 @@
+//go:build bench
+
+// Package bench measures the operator beside a plain loop of the engine, in one run on one machine, and writes the figures into
+// docs/benchmarks.md.
+package bench
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+)
+
+var (
+	machines = flag.Int("machines", 100, "Machines made and destroyed in each round")
+	rounds   = flag.Int("rounds", 2, "rounds; each runs the plain loop and the operator")
+	parallel = flag.Int("parallel", 4, "engine runs at a time, for both")
+	idle     = flag.Int("idle", 500, "Machines that exist while the manager is idle")
+	idleFor  = flag.Duration("idle-for", 2*time.Minute, "how long the idle manager is watched")
+	page     = flag.String("page", "../../docs/benchmarks.md", "file to write; empty for none")
+)
+
+const (
+	setName  = "bench"
+	patience = 20 * time.Minute
+)
+
+// cost is what a number of Machines has cost.
+type cost struct {
+	wall, cpu time.Duration
+	starts    float64
+}
+
+func (c cost) add(other cost) cost {
+	return cost{wall: c.wall + other.wall, cpu: c.cpu + other.cpu, starts: c.starts + other.starts}
+}
+
+// bench is the operator under measurement.
+type bench struct {
+	*lab.Lab
+	manager *lab.Manager
+	token   string
+}
+
+func TestBench(t *testing.T) {
+	b := open(t)
+	loop := newPlain(t, b.Lab)
+	names := loop.names(t, *machines)
+	var result figures
+	for round := range *rounds {
+		made := loop.all(t, "apply", names, *parallel)
+		gone := loop.all(t, "destroy", names, *parallel)
+		result.plain = result.plain.add(made).add(gone)
+		t.Logf("round %d, plain loop: create %s, destroy %s", round+1, per(made, *machines), per(gone, *machines))
+
+		children := watch(b.manager.PID())
+		made = b.scale(t, *machines)
+		gone = b.scale(t, 0)
+		result.operator = result.operator.add(made).add(gone)
+		if name, mib := children.end(); mib > result.childMiB {
+			result.child, result.childMiB = name, mib
+		}
+		t.Logf("round %d, operator: create %s, destroy %s", round+1, per(made, *machines), per(gone, *machines))
+	}
+	result.managerMiB = peakOf(b.manager.PID())
+	b.scale(t, *idle)
+	result.idle = b.watchIdle(t)
+	result.idleMiB = peakOf(b.manager.PID())
+	b.scale(t, 0)
+	result.print(t)
+}
+
+func open(t *testing.T) *bench {
+	t.Helper()
+	l, err := lab.Open(t.Context(), lab.Options{Root: "../..", Dir: t.TempDir(), Progress: os.Stdout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	manager, err := l.StartManager(t.Context(), fmt.Sprintf("--max-concurrent-runs=%d", *parallel), "--drift-interval=24h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := manager.Stop(patience); err != nil {
+			t.Error(err)
+		}
+	})
+	b := &bench{Lab: l, manager: manager}
+	if b.token, err = l.MetricsToken(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err = l.Until(t.Context(), time.Minute, "the metrics are served", func(ctx context.Context) (bool, error) {
+		code, _, err := manager.Scrape(ctx, b.token)
+		return code == http.StatusOK, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := os.ReadFile(l.Path("modules", "kubemark", "examples", "machineset.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaced := strings.NewReplacer("name: hollow", "name: "+setName, "machineset: hollow", "machineset: "+setName, "replicas: 3", "replicas: 0")
+	if err := l.Apply(t.Context(), replaced.Replace(string(manifest))); err != nil {
+		t.Fatal(err)
+	}
+	b.scale(t, 1) // the module is initialised once, which is no cost of a Machine
+	b.scale(t, 0)
+	return b
+}
+
+// scale brings the MachineSet to so many Machines that run, and answers what that cost.
+func (b *bench) scale(t *testing.T, replicas int) cost {
+	t.Helper()
+	before := cost{cpu: cpuOf(b.manager.PID()), starts: b.starts(t)}
+	started := time.Now()
+	if _, err := b.Kubectl(t.Context(), "scale", "machineset", setName, fmt.Sprintf("--replicas=%d", replicas)); err != nil {
+		t.Fatal(err)
+	}
+	told := started
+	err := b.Until(t.Context(), patience, fmt.Sprintf("%d Machines run", replicas), func(ctx context.Context) (bool, error) {
+		phases, err := b.Kubectl(ctx, "get", "machines", "-o", `jsonpath={range .items[*]}{.status.phase}{"\n"}{end}`)
+		running, all := strings.Count(phases, "Running\n"), strings.Count(phases, "\n")
+		if time.Since(told) > 10*time.Second {
+			told = time.Now()
+			t.Logf("%d/%d Running, %d in all", running, replicas, all)
+		}
+		return running == replicas && all == replicas, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wall := time.Since(started)
+	return cost{wall: wall, cpu: cpuOf(b.manager.PID()) - before.cpu, starts: b.starts(t) - before.starts}
+}
+
+func (b *bench) starts(t *testing.T) float64 {
+	t.Helper()
+	code, text, err := b.manager.Scrape(t.Context(), b.token)
+	if err != nil || code != http.StatusOK {
+		t.Fatalf("reading metrics: status %d, %v", code, err)
+	}
+	return lab.Sum(text, "machine_iac_engine_starts_total")
+}
+
+// watchIdle lets the manager settle, and measures while nothing happens.
+func (b *bench) watchIdle(t *testing.T) cost {
+	t.Helper()
+	time.Sleep(10 * time.Second)
+	before := cost{cpu: cpuOf(b.manager.PID()), starts: b.starts(t)}
+	time.Sleep(*idleFor)
+	c := cost{wall: *idleFor, cpu: cpuOf(b.manager.PID()) - before.cpu, starts: b.starts(t) - before.starts}
+	if c.starts > 0 {
+		t.Errorf("an idle manager with %d Machines started %v processes", *idle, c.starts)
+	}
+	return c
+}
+
+func per(c cost, count int) string {
+	return fmt.Sprintf("%.3f s wall, %.3f s CPU, %.2f starts each", c.wall.Seconds()/float64(count), c.cpu.Seconds()/float64(count), c.starts/float64(count))
+}
+
+// writePage writes the figures.
+func writePage(t *testing.T, text string) {
+	t.Helper()
+	fmt.Print(text)
+	if *page == "" {
+		return
+	}
+	if err := os.WriteFile(filepath.FromSlash(*page), []byte(text), 0o644); err != nil { //nolint:gosec // documentation is for everybody
+		t.Fatal(err)
+	}
+}

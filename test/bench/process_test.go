@@ -1,0 +1,133 @@
+//go:build bench
+
+package bench
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ticksPerSecond is USER_HZ, which Linux fixes at 100 for what it shows in /proc.
+const ticksPerSecond = 100
+
+// process is what /proc tells of one process.
+type process struct {
+	pid, parent int
+	name        string
+	// cpu is the time of the process and of its children that it has waited for.
+	cpu time.Duration
+}
+
+func readProcess(pid int) (process, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return process{}, err
+	}
+	// The name is in parentheses and may hold anything, so fields are counted behind the last one.
+	open, end := strings.IndexByte(string(raw), '('), strings.LastIndexByte(string(raw), ')')
+	fields := strings.Fields(string(raw[end+1:]))
+	p := process{pid: pid, name: string(raw[open+1 : end])}
+	if p.parent, err = strconv.Atoi(fields[1]); err != nil {
+		return process{}, err
+	}
+	for _, field := range fields[11:15] { // utime, stime, cutime, cstime
+		ticks, err := strconv.Atoi(field)
+		if err != nil {
+			return process{}, err
+		}
+		p.cpu += time.Duration(ticks) * time.Second / ticksPerSecond
+	}
+	return p, nil
+}
+
+// tree answers a process and its living descendants.
+func tree(root int) []process {
+	entries, _ := filepath.Glob("/proc/[0-9]*")
+	children := map[int][]process{}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(filepath.Base(entry))
+		if err != nil {
+			continue
+		}
+		if p, err := readProcess(pid); err == nil { // one that has just ended is counted by its parent
+			children[p.parent] = append(children[p.parent], p)
+		}
+	}
+	first, err := readProcess(root)
+	if err != nil {
+		return nil
+	}
+	all := []process{first}
+	for i := 0; i < len(all); i++ {
+		all = append(all, children[all[i].pid]...)
+	}
+	return all
+}
+
+// cpuOf answers the CPU time of a process, of all that it has waited for, and of its living descendants.
+func cpuOf(root int) time.Duration {
+	var sum time.Duration
+	for _, p := range tree(root) {
+		sum += p.cpu
+	}
+	return sum
+}
+
+// peakOf answers the most memory that a process has had, in MiB.
+func peakOf(pid int) float64 {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(raw)) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmHWM:" {
+			kib, _ := strconv.ParseFloat(fields[1], 64)
+			return kib / 1024
+		}
+	}
+	return 0
+}
+
+// watcher notes the largest child of a process.
+type watcher struct {
+	mu   sync.Mutex
+	name string
+	mib  float64
+	stop chan struct{}
+	done chan struct{}
+}
+
+func watch(root int) *watcher {
+	w := &watcher{stop: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		for {
+			for _, p := range tree(root)[1:] {
+				if mib := peakOf(p.pid); mib > w.mib {
+					w.mu.Lock()
+					w.name, w.mib = p.name, mib
+					w.mu.Unlock()
+				}
+			}
+			select {
+			case <-w.stop:
+				return
+			case <-time.After(250 * time.Millisecond):
+			}
+		}
+	}()
+	return w
+}
+
+func (w *watcher) end() (name string, mib float64) {
+	close(w.stop)
+	<-w.done
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.name, w.mib
+}
