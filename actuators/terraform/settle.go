@@ -48,7 +48,7 @@ func (t *task) outcome(outcome error) patch {
 		}
 		return p
 	}
-	if tofu.ClassOf(outcome) != tofu.Killed {
+	if !t.doubtful(outcome) {
 		p.settled()
 	}
 	if outcome == nil {
@@ -64,6 +64,15 @@ func (t *task) outcome(outcome error) patch {
 		p.refused(refusal{Fingerprint: t.wanted.fingerprint, Message: typed(t.decision.operation, outcome).Message})
 	}
 	return p
+}
+
+// doubtful reports whether a run that failed may have left an instance that the state lacks: its engine was killed, or failed or was
+// interrupted while it made the instance, or it was to find out what an earlier run has left and did not.
+func (t *task) doubtful(outcome error) bool {
+	if outcome == nil {
+		return false
+	}
+	return tofu.ClassOf(outcome) == tofu.Killed || t.making || t.decision.lookup && !t.lookedUp
 }
 
 // told sends the events of an outcome and answers its typed error.

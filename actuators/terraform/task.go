@@ -40,6 +40,10 @@ type task struct {
 	found *check
 	// changed says that the run has changed infrastructure.
 	changed bool
+	// making says that the engine has begun to make the instance and has not said that it is made.
+	making bool
+	// lookedUp says that a lookup has told whether there is an instance.
+	lookedUp bool
 	// unsaved is a state that the engine could not save.
 	unsaved []byte
 }
@@ -130,6 +134,7 @@ func (t *task) adopt(ctx context.Context) (adopted bool, err error) {
 		adopted = err == nil
 		return err
 	})
+	t.lookedUp = err == nil
 	return adopted, err
 }
 
@@ -270,6 +275,13 @@ func (t *task) note(report *tofu.Report) {
 	}
 }
 
+// follow keeps what the engine tells of the instance while it works.
+func (t *task) follow(event tofu.Event) {
+	if event.Action == tofu.ActionCreate && isInstanceAddress(event.Address) {
+		t.making = event.Kind != tofu.EventCompleted
+	}
+}
+
 // within opens a folder for the engine and the state's endpoint, and closes both.
 func (t *task) within(ctx context.Context, lookup bool, use func(*tofu.Folder) error) (err error) {
 	a := t.actuator
@@ -310,6 +322,7 @@ func (t *task) run(endpoint state.Endpoint, lookup bool) tofu.Run {
 		Environment: t.wanted.inputs.Environment,
 		Sensitive:   t.wanted.inputs.Sensitive,
 		Lookup:      lookup,
+		Progress:    t.follow,
 		Backend: tofu.Backend{
 			Address: endpoint.Address, LockAddress: endpoint.LockAddress, UnlockAddress: endpoint.UnlockAddress,
 			Username: endpoint.Username, Password: endpoint.Password,
