@@ -15,27 +15,44 @@ import (
 
 const readyTimeout = 2 * time.Minute
 
-// Manager is a running manager process.
+// Manager is a manager process.
 type Manager struct {
 	// Metrics is the address of its metrics, without a scheme.
 	Metrics string
-	// Log is the file that it logs to.
+	// Log is the file that it logs to, behind what those before it have logged.
 	Log string
 	// WorkDir is its work folder.
 	WorkDir string
 
+	lab     *Lab
+	flags   []string
 	process *os.Process
 	ended   chan struct{}
 	state   *os.ProcessState
 }
 
+// OperatorKubeconfig answers the file with the operator's own kubeconfig. It is there once a manager was started.
+func (l *Lab) OperatorKubeconfig() string { return filepath.Join(l.dir, "operator.kubeconfig") }
+
 // StartManager starts bin/machine-controllers with the kubeconfig of the operator's service account and waits until it is ready,
 // which is before it leads. Flags are added to those that the lab needs.
 func (l *Lab) StartManager(ctx context.Context, flags ...string) (*Manager, error) {
-	kubeconfig := filepath.Join(l.dir, "operator.kubeconfig")
-	if err := l.Cluster.ServiceAccountKubeconfig(ctx, Namespace, serviceAccount, kubeconfig); err != nil {
+	if err := l.Cluster.ServiceAccountKubeconfig(ctx, Namespace, serviceAccount, l.OperatorKubeconfig()); err != nil {
 		return nil, err
 	}
+	return l.launch(ctx, flags)
+}
+
+// Restart starts an ended manager again, with its flags and the token that it had, as a kubelet restarts a container. It needs no
+// API server.
+func (m *Manager) Restart(ctx context.Context) (*Manager, error) {
+	if m.Running() {
+		return nil, errors.New("restarting the manager: it runs")
+	}
+	return m.lab.launch(ctx, m.flags)
+}
+
+func (l *Lab) launch(ctx context.Context, flags []string) (*Manager, error) {
 	health, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -45,10 +62,11 @@ func (l *Lab) StartManager(ctx context.Context, flags ...string) (*Manager, erro
 		return nil, err
 	}
 	m := &Manager{
-		Metrics: metrics, Log: filepath.Join(l.dir, "logs", "manager.log"), WorkDir: filepath.Join(l.dir, "work"), ended: make(chan struct{}),
+		Metrics: metrics, Log: filepath.Join(l.dir, "logs", "manager.log"), WorkDir: filepath.Join(l.dir, "work"),
+		lab: l, flags: flags, ended: make(chan struct{}),
 	}
 	arguments := append([]string{
-		"--kubeconfig", kubeconfig, "--namespace", Namespace, "--work-dir", m.WorkDir,
+		"--kubeconfig", l.OperatorKubeconfig(), "--namespace", Namespace, "--work-dir", m.WorkDir,
 		"--engine-path", l.Path("bin", "tofu"), "--provider-mirror", l.Path("bin", "mirror"),
 		"--health-addr", health, "--metrics-bind-address", metrics,
 	}, flags...)
@@ -105,6 +123,9 @@ func (m *Manager) Running() bool {
 		return true
 	}
 }
+
+// Ended is closed when the process has ended.
+func (m *Manager) Ended() <-chan struct{} { return m.ended }
 
 // State answers what is known of the ended process, nil while it runs.
 func (m *Manager) State() *os.ProcessState {
