@@ -3,15 +3,13 @@ package machineset
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
-	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
 )
 
 const (
@@ -38,10 +36,10 @@ func (a *authority) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		status.AuthoritativeAPI = s.set.Spec.AuthoritativeAPI
 		return false, nil
 	case us:
-		status.Conditions = withCondition(status.Conditions, paused(status.AuthoritativeAPI), a.clock.Now())
+		status.Conditions = conditions.With(status.Conditions, paused(status.AuthoritativeAPI), a.clock.Now())
 		return true, nil
 	case another:
-		status.Conditions = withCondition(status.Conditions, paused(status.AuthoritativeAPI), a.clock.Now())
+		status.Conditions = conditions.With(status.Conditions, paused(status.AuthoritativeAPI), a.clock.Now())
 		return false, nil
 	default:
 		log.FromContext(ctx).Info("Leaving the MachineSet alone: nothing known is in charge of it", "authoritativeAPI", status.AuthoritativeAPI)
@@ -92,23 +90,4 @@ func paused(status machinev1beta1.MachineAuthority) machinev1beta1.Condition {
 		condition.Reason = authoritativeReason
 	}
 	return condition
-}
-
-// withCondition answers conditions with the given one in place, sorted by type. The time of transition moves when anything that a
-// reader sees has changed.
-func withCondition(
-	conditions []machinev1beta1.Condition, wanted machinev1beta1.Condition, now time.Time,
-) []machinev1beta1.Condition {
-	wanted.LastTransitionTime = metav1.NewTime(now.UTC().Truncate(time.Second))
-	sameType := func(c machinev1beta1.Condition) bool { return c.Type == wanted.Type }
-	if at := slices.IndexFunc(conditions, sameType); at >= 0 {
-		asBefore := wanted
-		asBefore.LastTransitionTime = conditions[at].LastTransitionTime
-		if conditions[at] == asBefore {
-			return conditions
-		}
-	}
-	out := append(slices.DeleteFunc(slices.Clone(conditions), sameType), wanted)
-	slices.SortFunc(out, func(x, y machinev1beta1.Condition) int { return strings.Compare(string(x.Type), string(y.Type)) })
-	return out
 }

@@ -2,7 +2,6 @@ package machineset
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -54,38 +53,6 @@ func TestAuthority(t *testing.T) {
 				t.Errorf("got status %q, want %q", set.Status.AuthoritativeAPI, tc.wantStatus)
 			}
 			if diff := cmp.Diff(tc.wantConditions, set.Status.Conditions); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-func TestWithCondition(t *testing.T) {
-	before := metav1.NewTime(now.Add(-time.Hour))
-	old := machinev1beta1.Condition{Type: "Paused", Status: "True", Reason: "R", Message: "m", LastTransitionTime: before}
-	other := machinev1beta1.Condition{Type: "Synchronized", Status: "True", LastTransitionTime: before}
-	first := machinev1beta1.Condition{Type: "Aaa", Status: "True", LastTransitionTime: before}
-	moved := func(c machinev1beta1.Condition) machinev1beta1.Condition {
-		c.LastTransitionTime = metav1.NewTime(now)
-		return c
-	}
-	changedMessage, changedSeverity := old, old
-	changedMessage.Message = "n"
-	changedSeverity.Severity = "Info"
-	tcs := map[string]struct {
-		have []machinev1beta1.Condition
-		set  machinev1beta1.Condition
-		want []machinev1beta1.Condition
-	}{
-		"the first one":                     {nil, old, []machinev1beta1.Condition{moved(old)}},
-		"nothing new keeps its time":        {[]machinev1beta1.Condition{old}, old, []machinev1beta1.Condition{old}},
-		"a new message moves the time":      {[]machinev1beta1.Condition{old}, changedMessage, []machinev1beta1.Condition{moved(changedMessage)}},
-		"a new severity moves the time":     {[]machinev1beta1.Condition{old}, changedSeverity, []machinev1beta1.Condition{moved(changedSeverity)}},
-		"others stay, and all are in order": {[]machinev1beta1.Condition{other, first}, old, []machinev1beta1.Condition{first, moved(old), other}},
-	}
-	for name, tc := range tcs {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, withCondition(tc.have, tc.set, now.Add(300*time.Millisecond))); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -144,7 +144,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if err != nil {
 		if ctx.Err() == nil { // a manager that stops is no error of the MachineSet
-			reconcileError(set, err).send(c.recorder)
+			reconcileError(set, err).Send(c.recorder)
 		}
 		return reconcile.Result{}, err
 	}

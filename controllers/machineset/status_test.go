@@ -111,7 +111,7 @@ func TestReadyFlips(t *testing.T) {
 
 func TestReconcileErrorEvent(t *testing.T) {
 	recorder := events.NewFakeRecorder(1)
-	reconcileError(builder.MachineSet(), errors.New("100% "+strings.Repeat("ö", 1000))).send(recorder)
+	reconcileError(builder.MachineSet(), errors.New("100% "+strings.Repeat("ö", 1000))).Send(recorder)
 	got := <-recorder.Events
 	if !strings.HasPrefix(got, "Warning ReconcileError 100% ö") || !strings.HasSuffix(got, "ö...") {
 		t.Errorf("got %q", got)

@@ -261,7 +261,7 @@ func TestChanges(t *testing.T) {
 
 func TestNoticesFitTheEventsAPI(t *testing.T) {
 	recorder := events.NewFakeRecorder(1)
-	failedUpdateNode(builder.Machine(), builder.Node(), errors.New(strings.Repeat("ö", 2000))).send(recorder)
+	failedUpdateNode(builder.Machine(), builder.Node(), errors.New(strings.Repeat("ö", 2000))).Send(recorder)
 	if note := strings.TrimPrefix(<-recorder.Events, "Warning FailedUpdateNode "); len(note) > 1024 || !strings.HasSuffix(note, "ö...") {
 		t.Errorf("got a note of %d bytes that ends in %q", len(note), note[len(note)-8:])
 	}

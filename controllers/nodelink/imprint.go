@@ -34,12 +34,12 @@ type imprint struct {
 func (i *imprint) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	wanted, refused := wishesOf(s.machine)
 	if len(refused.labels) > 0 {
-		invalidNodeLabels(s.machine, s.node, refused.labels).send(i.recorder)
+		invalidNodeLabels(s.machine, s.node, refused.labels).Send(i.recorder)
 	}
 	if len(refused.annotations) > 0 {
 		err := fmt.Errorf("spec.metadata.annotations has keys that Kubernetes does not allow: %s; mend or remove them",
 			strings.Join(refused.annotations, "; "))
-		failedUpdateNode(s.machine, s.node, err).send(i.recorder)
+		failedUpdateNode(s.machine, s.node, err).Send(i.recorder)
 	}
 	after, err := imprinted(s.node, keyOf(s.machine), wanted)
 	if err != nil {
@@ -57,7 +57,7 @@ func (i *imprint) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		return false, nil
 	default:
 		if ctx.Err() == nil {
-			failedUpdateNode(s.machine, s.node, err).send(i.recorder)
+			failedUpdateNode(s.machine, s.node, err).Send(i.recorder)
 		}
 		return false, fmt.Errorf("updating Node %s for Machine %s: %w", s.node.Name, keyOf(s.machine), err)
 	}

@@ -49,7 +49,7 @@ func (m *matching) Reconcile(ctx context.Context, s *scope) (bool, error) {
 func (m *matching) ambiguous(node *corev1.Node, of string, names []string) error {
 	err := fmt.Errorf("matching Node %s: %d %s have the same providerID or InternalIP: %s; let only one of them have it",
 		node.Name, len(names), of, strings.Join(names, ", "))
-	ambiguousMatch(node, err).send(m.recorder)
+	ambiguousMatch(node, err).Send(m.recorder)
 	return err
 }
 
