@@ -58,7 +58,7 @@ func (s *Store) resolve(ctx context.Context, key Key, head *corev1.Secret) (*vie
 	switch {
 	case !stored && known.Current == nil:
 		return seen, nil
-	case known.Current == nil || known.Current.Parts > 0 || stored && !known.Current.begins(first):
+	case known.Current == nil || stored && !known.Current.begins(first):
 		return s.adopt(ctx, key, seen)
 	}
 	seen.packed, err = s.payload(ctx, key, head, *known.Current, dataState)

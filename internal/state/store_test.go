@@ -76,6 +76,7 @@ var _ = Describe("A state's life", func() {
 		Expect(secret.Labels).To(HaveKeyWithValue("tfstateWorkspace", "default"))
 		Expect(secret.Labels).To(HaveKeyWithValue("app.kubernetes.io/managed-by", "terraform"))
 		Expect(secret.Annotations).To(HaveKeyWithValue("encoding", "gzip"))
+		Expect(secret.Data).To(HaveLen(4), "the state and three versions")
 		seen, err := session.Snapshot(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(stockRead(ctx, key)).To(Equal(seen.Raw))
@@ -147,6 +148,17 @@ var _ = Describe("A state's life", func() {
 		Expect(session.Delete(ctx)).To(Succeed())
 		_, err := session.Snapshot(ctx)
 		Expect(err).To(MatchError(state.ErrClosed))
+	})
+
+	It("is deleted with what a put that failed has left", func(ctx SpecContext) {
+		api, key := &faults{}, newKey()
+		session := acquire(ctx, small(api.client()), key, run("r1"))
+		api.set(func(f *faults) { f.dieAt = len(f.writes) + 4 })
+		Expect(session.Put(ctx, body(1, 30000))).To(MatchError(errDied))
+		Expect(len(secretsOf(ctx, key, ""))).To(BeNumerically(">", 1))
+		api.set(func(f *faults) { f.dieAt = 0 })
+		Expect(session.Delete(ctx)).To(Succeed())
+		Expect(secretsOf(ctx, key, "")).To(BeEmpty())
 	})
 
 	It("is deleted in one write when it is small", func(ctx SpecContext) {
@@ -276,6 +288,22 @@ var _ = Describe("Reading", func() {
 		Expect(reads).To(BeNumerically(">", 3))
 	})
 
+	It("begins anew when writers take the version away that it reads", func(ctx SpecContext) {
+		api, key := &faults{}, newKey()
+		session := acquire(ctx, small(live), key, run("r1"))
+		Expect(session.Put(ctx, body(1, 20000))).To(Succeed())
+		last := body(5, 20000)
+		api.set(func(f *faults) {
+			f.beforeCopy = func() {
+				for serial := 2; serial < 5; serial++ {
+					Expect(session.Put(ctx, body(serial, 20000))).To(Succeed())
+				}
+				Expect(session.Put(ctx, last)).To(Succeed())
+			}
+		})
+		Expect(small(api.client()).Get(ctx, key)).To(HaveField("Raw", last))
+	})
+
 	It("says what is damaged, and gives the version before it", func(ctx SpecContext) {
 		store, key := state.New(live, state.Options{}), newKey()
 		session := acquire(ctx, store, key, run("r1"))
@@ -341,6 +369,13 @@ var _ = Describe("A state that Terraform's own backend wrote", func() {
 		Expect(store.Version(ctx, key, 3)).To(Equal(foreign))
 		Expect(secretsOf(ctx, key, state.RolePart)).To(BeEmpty())
 		Expect(session.Delete(ctx)).To(Succeed())
+		Expect(secretsOf(ctx, key, "")).To(BeEmpty())
+	})
+
+	It("is deleted with its parts", func(ctx SpecContext) {
+		store, key := small(live), newKey()
+		stock(ctx, key, cut(gzipped(body(3, 20000)), 8000))
+		Expect(acquire(ctx, store, key, run("r1")).Delete(ctx)).To(Succeed())
 		Expect(secretsOf(ctx, key, "")).To(BeEmpty())
 	})
 

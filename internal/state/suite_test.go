@@ -77,6 +77,8 @@ type faults struct {
 	away bool
 	// before runs once, ahead of the next write.
 	before func()
+	// beforeCopy runs once, ahead of the next read of a version's copy.
+	beforeCopy func()
 }
 
 func (f *faults) client() client.Client {
@@ -84,6 +86,9 @@ func (f *faults) client() client.Client {
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			if f.isAway() {
 				return errAway
+			}
+			if overtake := f.overtake(key.Name); overtake != nil {
+				overtake()
 			}
 			return c.Get(ctx, key, object, options...)
 		},
@@ -108,6 +113,17 @@ func (f *faults) isAway() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.away
+}
+
+func (f *faults) overtake(name string) func() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !strings.Contains(name, "-v") {
+		return nil
+	}
+	run := f.beforeCopy
+	f.beforeCopy = nil
+	return run
 }
 
 func (f *faults) set(change func(*faults)) {
