@@ -25,10 +25,7 @@ func main() {
 func start(ctx context.Context, arguments []string) error {
 	var o options
 	var logging zap.Options
-	flags := flag.NewFlagSet("machine-controllers", flag.ContinueOnError)
-	o.bind(flags)
-	logging.BindFlags(flags)
-	showVersion := flags.Bool("version", false, "Print the version and exit.")
+	flags := newFlags(&o, &logging)
 	err := flags.Parse(arguments)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -36,7 +33,7 @@ func start(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if *showVersion {
+	if o.showVersion {
 		fmt.Println(version)
 		return nil
 	}
@@ -48,4 +45,12 @@ func start(ctx context.Context, arguments []string) error {
 	}
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
 	return run(ctx, o)
+}
+
+// newFlags answers every flag of the command. docs/manager.md lists them.
+func newFlags(o *options, logging *zap.Options) *flag.FlagSet {
+	flags := flag.NewFlagSet("machine-controllers", flag.ContinueOnError)
+	o.bind(flags)
+	logging.BindFlags(flags)
+	return flags
 }

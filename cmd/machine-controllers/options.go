@@ -47,6 +47,8 @@ type options struct {
 	interruptGrace time.Duration
 	driftInterval  time.Duration
 	reconciles     int
+
+	showVersion bool
 }
 
 func (o *options) bind(flags *flag.FlagSet) {
@@ -80,6 +82,8 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.DurationVar(&o.interruptGrace, "interrupt-grace", 2*time.Minute, "How long an interrupted engine may take to save its state before it is killed.")
 	flags.DurationVar(&o.driftInterval, "drift-interval", time.Hour, "How often an instance is compared with what it should be, a tenth more or less.")
 	flags.IntVar(&o.reconciles, "max-concurrent-reconciles", 10, "Machines that are reconciled at a time. No reconcile waits for a run.")
+
+	flags.BoolVar(&o.showVersion, "version", false, "Print the version and exit.")
 }
 
 // complete fills in what depends on the machine, and refuses what cannot work.

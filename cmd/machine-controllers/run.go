@@ -54,8 +54,12 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := mgr.Add(actuator); err != nil {
-		return fmt.Errorf("adding the actuator: %w", err)
+	orphans := terraform.NewOrphans(actuator, o.namespace)
+	metrics.Registry.MustRegister(orphans)
+	for _, runnable := range []manager.Runnable{actuator, orphans} {
+		if err := mgr.Add(runnable); err != nil {
+			return fmt.Errorf("adding the actuator: %w", err)
+		}
 	}
 	if err := addControllers(ctx, mgr, actuator, pool, o); err != nil {
 		return err
