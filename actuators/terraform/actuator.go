@@ -97,7 +97,7 @@ func (a *Actuator) Exists(ctx context.Context, machine *machinev1beta1.Machine) 
 
 // Create implements actuators.Actuator.
 func (a *Actuator) Create(ctx context.Context, machine *machinev1beta1.Machine) error {
-	wanted, err := a.desire(ctx, machine, false)
+	wanted, err := a.desire(ctx, machine, runs.Create)
 	if err != nil {
 		failedTo(runs.Create, machine, err).Send(a.recorder)
 		return err
@@ -120,7 +120,7 @@ func (a *Actuator) Update(ctx context.Context, machine *machinev1beta1.Machine) 
 			return actuators.UpdateFailed("%s", err.Error())
 		}
 	}
-	wanted, err := a.desire(ctx, machine, false)
+	wanted, err := a.desire(ctx, machine, runs.Update)
 	if err != nil {
 		failedTo(runs.Update, machine, err).Send(a.recorder)
 		return err
@@ -134,7 +134,7 @@ func (a *Actuator) Delete(ctx context.Context, machine *machinev1beta1.Machine) 
 	if err != nil {
 		return err
 	}
-	wanted, err := a.desire(ctx, machine, true)
+	wanted, err := a.desire(ctx, machine, runs.Destroy)
 	if err != nil && (f.resources() || f.lost()) {
 		failedTo(runs.Destroy, machine, err).Send(a.recorder)
 		return err
@@ -162,7 +162,7 @@ func (a *Actuator) driftAfter(machine *machinev1beta1.Machine) time.Duration {
 // carryOut does what was decided and answers the verb's error.
 func (a *Actuator) carryOut(machine *machinev1beta1.Machine, wanted *desired, f *facts, d decision) error {
 	switch d.action {
-	case wait:
+	case await:
 		return a.underWay(machine, *f.run)
 	case start:
 		return a.start(machine, wanted, f, d)
@@ -193,7 +193,7 @@ func (a *Actuator) start(machine *machinev1beta1.Machine, wanted *desired, f *fa
 	case d.operation == runs.Drift:
 		return nil
 	case status.Phase == runs.Failed:
-		return a.reported(&status)
+		return a.reported(machine, &status)
 	}
 	return a.underWay(machine, status)
 }
@@ -214,7 +214,8 @@ func (a *Actuator) underWay(machine *machinev1beta1.Machine, status runs.Status)
 }
 
 // reported answers the error of a failed run, with the time until it is repeated.
-func (a *Actuator) reported(status *runs.Status) error {
+func (a *Actuator) reported(machine *machinev1beta1.Machine, status *runs.Status) error {
+	setProviderStatus(machine, func(s *v1alpha1.TerraformMachineProviderStatus) { s.Run = nil })
 	after := max(time.Second, status.RetryAt.Sub(a.clock.Now()))
 	var machineError *actuators.MachineError
 	if !errors.As(status.Err, &machineError) {

@@ -13,8 +13,8 @@ type action int
 const (
 	// done: there is nothing to do.
 	done action = iota
-	// wait: a run is under way.
-	wait
+	// await: a run is under way.
+	await
 	// start: submit a run. The pool holds one back that has failed, until its pause is over.
 	start
 	// refuse: the change was planned before and refused.
@@ -35,7 +35,7 @@ type decision struct {
 func decideCreate(f *facts, canLookUp bool) decision {
 	switch {
 	case f.active():
-		return decision{action: wait}
+		return decision{action: await}
 	case f.instance():
 		return decision{action: done}
 	}
@@ -49,7 +49,7 @@ func decideUpdate(f *facts, fingerprint string, driftDue bool) decision {
 	case f.active() && f.run.Operation == runs.Drift, f.active() && settled:
 		return decision{action: done}
 	case f.active():
-		return decision{action: wait}
+		return decision{action: await}
 	case settled && driftDue:
 		return decision{action: start, operation: runs.Drift}
 	case settled:
@@ -66,7 +66,7 @@ func decideDelete(f *facts, canLookUp bool) decision {
 	case !f.stored && f.run != nil && f.run.Operation == runs.Destroy && f.run.Phase == runs.Succeeded:
 		return decision{action: done}
 	case f.active() && (f.run.Phase == runs.Running || f.run.Operation == runs.Destroy):
-		return decision{action: wait}
+		return decision{action: await}
 	case !f.stored && !f.provisioned && !f.active():
 		return decision{action: done}
 	case !f.stored && !canLookUp:

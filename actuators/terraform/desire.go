@@ -16,6 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
 // secretRetry is how soon a Secret is looked for again that is missing.
@@ -29,8 +30,8 @@ type desired struct {
 	fingerprint string
 }
 
-// desire renders a Machine. With lenient, user data that is gone is left out: a destroy does not need it.
-func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, lenient bool) (*desired, error) {
+// desire renders a Machine for an operation. A destroy does without user data that is gone.
+func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, operation runs.Operation) (*desired, error) {
 	apiVersion, kind, err := render.KindOf(machine)
 	if err != nil {
 		return nil, invalid(err)
@@ -45,11 +46,11 @@ func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, 
 	}
 	credentials, err := a.secret(ctx, machine, credentialsName, "credentials")
 	if err != nil {
-		return nil, err
+		return nil, late(operation, err)
 	}
 	userData, err := a.secret(ctx, machine, userDataName, "user data")
-	if err != nil && !lenient {
-		return nil, err
+	if err != nil && operation != runs.Destroy {
+		return nil, late(operation, err)
 	}
 	inputs, err := render.Render(render.Input{
 		Machine:            machine,
@@ -60,7 +61,7 @@ func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, 
 		UserData:           data(userData)[userDataKey(served)],
 	})
 	if render.OnlySecrets(err) {
-		return nil, actuators.CreateFailed("%s", err.Error()).In(secretRetry)
+		return nil, late(operation, err)
 	}
 	if err != nil {
 		return nil, invalid(err)
@@ -71,8 +72,10 @@ func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, 
 // invalid makes err one that only a change of the Machine helps.
 func invalid(err error) error { return actuators.InvalidConfiguration("%s", err.Error()) }
 
-// secret reads a Secret in the Machine's namespace; nil when name is empty. One that is missing can be made later, so it is no
-// fault of the Machine's configuration.
+// late makes err one that a Secret can mend without a change of the Machine.
+func late(operation runs.Operation, err error) error { return typed(operation, err).In(secretRetry) }
+
+// secret reads a Secret in the Machine's namespace; nil when name is empty.
 func (a *Actuator) secret(ctx context.Context, machine *machinev1beta1.Machine, name, what string) (*corev1.Secret, error) {
 	if name == "" {
 		return nil, nil
@@ -81,8 +84,8 @@ func (a *Actuator) secret(ctx context.Context, machine *machinev1beta1.Machine, 
 	err := a.client.Get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, actuators.CreateFailed("the Secret %s/%s with the %s, which spec.providerSpec.value names, does not exist; create it, or name another",
-			machine.Namespace, name, what).In(secretRetry)
+		return nil, fmt.Errorf("the Secret %s/%s with the %s, which spec.providerSpec.value names, does not exist; create it, or name another",
+			machine.Namespace, name, what)
 	case err != nil:
 		return nil, fmt.Errorf("reading the Secret %s/%s with the %s: %w", machine.Namespace, name, what, err)
 	}

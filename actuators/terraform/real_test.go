@@ -389,6 +389,27 @@ func TestALockIsTakenOverOnlyFromTheDead(t *testing.T) {
 	b.bring(machine)
 }
 
+func TestAStateWithoutAMachineIsReportedAndKept(t *testing.T) {
+	b := newBench(t)
+	kept := b.machine()
+	if err := plane.Create(t.Context(), kept); err != nil {
+		t.Fatal(err)
+	}
+	gone := b.machine()
+	b.lose(kept, b.owner)
+	b.lose(gone, b.owner)
+	orphans, err := NewOrphans(b.Actuator, b.namespace).find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := state.KeyFor(b.namespace, gone.UID); len(orphans) != 1 || orphans[0].Key != want {
+		t.Errorf("orphans %+v, want %s alone", orphans, want)
+	}
+	if _, err := b.store.Get(t.Context(), state.KeyFor(b.namespace, gone.UID)); err != nil {
+		t.Errorf("the state of the gone Machine: %v", err)
+	}
+}
+
 func TestAMissingSecretIsNamedAndNoFaultOfTheMachine(t *testing.T) {
 	b := newBench(t)
 	machine := b.machine(func(spec map[string]any) { spec["credentialsSecret"] = map[string]any{"name": "late"} })
