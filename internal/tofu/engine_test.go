@@ -38,26 +38,34 @@ esac
 func TestKillEndsWhatTheEngineLeft(t *testing.T) {
 	const stubborn = `
 trap '' INT TERM
-sleep 300 &
+%s &
 echo $! > plugin
 echo '{"@level":"info","@message":"up","type":"version"}'
 echo '{"@level":"info","type":"apply_start","hook":{"resource":{"addr":"x_vm.this"},"action":"create"}}'
 while true; do sleep 0.1; done`
-	e := newEngine(t, func(o *Options) {
-		o.Binary = scripted(t, stubborn)
-		o.WaitDelay = 300 * time.Millisecond
-	})
-	prepare(t, e, moduleOf("m", ""))
-	f, _, err := interruptAt(t, e, Run{ID: "r", Module: "m", Backend: Backend{Address: "http://127.0.0.1:1"}}, "x_vm.this")
-	if ClassOf(err) != Killed || !strings.Contains(err.Error(), "not known") {
-		t.Errorf("error is %v (%s), want that the outcome is not known", err, ClassOf(err))
+	plugins := map[string]string{
+		"a plugin that keeps the engine's output open": "sleep 300",
+		"a plugin with an output of its own":           "sleep 300 >/dev/null 2>&1",
 	}
-	content, err := os.ReadFile(filepath.Join(f.dir, "plugin"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if alive(t, strings.TrimSpace(string(content))) {
-		t.Errorf("the plugin %s is still running", content)
+	for name, plugin := range plugins {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t, func(o *Options) {
+				o.Binary = scripted(t, fmt.Sprintf(stubborn, plugin))
+				o.WaitDelay = 300 * time.Millisecond
+			})
+			prepare(t, e, moduleOf("m", ""))
+			f, _, err := interruptAt(t, e, Run{ID: "r", Module: "m", Backend: Backend{Address: "http://127.0.0.1:1"}}, "x_vm.this")
+			if ClassOf(err) != Killed || !strings.Contains(err.Error(), "not known") {
+				t.Errorf("error is %v (%s), want that the outcome is not known", err, ClassOf(err))
+			}
+			content, err := os.ReadFile(filepath.Join(f.dir, "plugin"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if alive(t, strings.TrimSpace(string(content))) {
+				t.Errorf("the plugin %s is still running", content)
+			}
+		})
 	}
 }
 

@@ -317,8 +317,10 @@ output "poison" { value = var.poison }`))
 			t.Errorf("the engine sees the parent's %s=%s", name, value)
 		}
 	}
-	if !strings.Contains(string(seen), "CLOUD_TOKEN=t-1\n") || !strings.Contains(string(seen), "HTTPS_PROXY=http://proxy:3128\n") {
-		t.Errorf("the engine sees %s, want the run's own variables and the administrator's", seen)
+	for _, want := range []string{"CLOUD_TOKEN=t-1\n", "HTTPS_PROXY=http://proxy:3128\n", "HOME=" + f.dir + "\n", "TMPDIR=" + f.slot.link + "\n"} {
+		if !strings.Contains(string(seen), want) {
+			t.Errorf("the engine does not see %s among %s", want, seen)
+		}
 	}
 }
 

@@ -1,0 +1,95 @@
+package tofu
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"testing"
+)
+
+func TestEndingClass(t *testing.T) {
+	quota := []Diagnostic{{Severity: SeverityError, Summary: "VcpuLimitExceeded"}}
+	cases := map[string]struct {
+		ending ending
+		want   Class
+	}{
+		"success": {
+			ending: ending{exit: exitSuccess, begun: true}, want: "",
+		},
+		"success although it was interrupted": {
+			ending: ending{exit: exitSuccess, begun: true, cancelled: true}, want: "",
+		},
+		"success that left a state behind is none": {
+			ending: ending{exit: exitSuccess, begun: true, stateLeft: true}, want: StateNotSaved,
+		},
+		"a state left behind counts more than the interrupt": {
+			ending: ending{exit: exitFailure, begun: true, cancelled: true, stateLeft: true}, want: StateNotSaved,
+		},
+		"a state left behind counts more than what the engine told": {
+			ending: ending{exit: exitFailure, begun: true, stateLeft: true, diagnostics: quota}, want: StateNotSaved,
+		},
+		"a failure that the engine tells": {
+			ending: ending{exit: exitFailure, begun: true, diagnostics: quota}, want: Quota,
+		},
+		"an interrupt, whatever the engine tells": {
+			ending: ending{exit: exitFailure, begun: true, cancelled: true, diagnostics: quota}, want: Interrupted,
+		},
+		"a signal": {
+			ending: ending{exit: exitSignal, begun: true}, want: Killed,
+		},
+		"a kill after an interrupt": {
+			ending: ending{exit: exitSignal, begun: true, cancelled: true}, want: Killed,
+		},
+		"an interrupt before the engine was up": {
+			ending: ending{exit: exitSignal, cancelled: true}, want: Interrupted,
+		},
+		"a crash": {
+			ending: ending{exit: exitCrash, begun: true, diagnostics: quota}, want: Killed,
+		},
+		"an engine that does not start": {
+			ending: ending{exit: exitNever}, want: Unknown,
+		},
+		"an interrupt while it starts": {
+			ending: ending{exit: exitNever, cancelled: true}, want: Interrupted,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.ending.class(); got != tc.want {
+				t.Errorf("class is %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// interruptedError answers what terraform-exec does for an engine that succeeds although it is interrupted: an error in whose
+// chain the context's error is, and no exit.
+type interruptedError struct{}
+
+func (interruptedError) Error() string        { panic("its text was asked for") }
+func (interruptedError) Is(target error) bool { return target == context.Canceled }
+
+func TestExitOf(t *testing.T) {
+	exitWith := func(script string) error { return exec.Command("/bin/sh", "-c", script).Run() }
+	cases := map[string]struct {
+		err   error
+		begun bool
+		want  exit
+	}{
+		"no error":                         {err: nil, begun: true, want: exitSuccess},
+		"code 1":                           {err: exitWith("exit 1"), begun: true, want: exitFailure},
+		"another code":                     {err: exitWith("exit 11"), begun: true, want: exitCrash},
+		"a signal":                         {err: exitWith("kill -KILL $$"), begun: true, want: exitSignal},
+		"success although interrupted":     {err: interruptedError{}, begun: true, want: exitSuccess},
+		"interrupted before it wrote":      {err: interruptedError{}, want: exitNever},
+		"a binary that can't be executed":  {err: errors.New("fork/exec: permission denied"), want: exitNever},
+		"a context that had ended already": {err: context.Canceled, want: exitNever},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := exitOf(tc.err, tc.begun); got != tc.want {
+				t.Errorf("exit is %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
