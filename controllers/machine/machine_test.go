@@ -200,7 +200,7 @@ var _ = Describe("Machine", func() {
 			before = len(actuator.Calls(fake.Exists))
 			return earlier == before
 		}).WithPolling(300 * time.Millisecond).Should(BeTrue())
-		wake <- event.GenericEvent{Object: subject}
+		Eventually(wake).Should(BeSent(event.GenericEvent{Object: subject}))
 		Eventually(func() int { return len(actuator.Calls(fake.Exists)) }).Should(Equal(before + 1))
 	})
 
@@ -218,7 +218,7 @@ var _ = Describe("Machine", func() {
 		version := fresh(ctx, subject).ResourceVersion
 		looks := len(actuator.Calls(fake.Update))
 		for i := range 5 {
-			wake <- event.GenericEvent{Object: subject}
+			Eventually(wake).Should(BeSent(event.GenericEvent{Object: subject}))
 			Eventually(func() int { return len(actuator.Calls(fake.Update)) }).Should(Equal(looks + i + 1))
 		}
 		Consistently(noting.taken).Should(BeEmpty())
