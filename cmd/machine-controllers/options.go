@@ -41,6 +41,7 @@ type options struct {
 	allowDownloads    bool
 
 	maxRuns        int
+	warmProviders  int
 	maxDriftRuns   int
 	maxQueuedRuns  int
 	runTimeout     time.Duration
@@ -76,6 +77,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.BoolVar(&o.allowDownloads, "allow-provider-downloads", false, "Download providers that the mirror lacks, when a module is first used.")
 
 	flags.IntVar(&o.maxRuns, "max-concurrent-runs", 8, "Engine runs at a time.")
+	flags.IntVar(&o.warmProviders, "warm-providers", 0, "Provider plugins that are kept running between runs, each used by one run at a time with one set of credentials. Saves most of a run's CPU time; engines call the way in unsupported. 0 starts them anew for each run.")
 	flags.IntVar(&o.maxDriftRuns, "max-concurrent-drift-checks", 0, "How many of these may be drift checks. Default: a quarter, at least one.")
 	flags.IntVar(&o.maxQueuedRuns, "max-queued-runs", 10000, "Engine runs that wait; a Machine beyond that asks again later.")
 	flags.DurationVar(&o.runTimeout, "run-timeout", 30*time.Minute, "How long one engine run may take before it is interrupted.")

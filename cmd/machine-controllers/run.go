@@ -148,6 +148,7 @@ func newEngine(ctx context.Context, o options) (*tofu.Engine, error) {
 		Environment:    o.engineEnvironment,
 		Slots:          o.maxRuns,
 		WaitDelay:      o.interruptGrace,
+		Warm:           tofu.WarmOptions{Max: o.warmProviders},
 		Logger:         ctrl.Log.WithName("engine"),
 	})
 }
