@@ -66,9 +66,12 @@ extras() {
       done
       ;;
     provider-kubectl)
-      # HashiCorp's terraform looks the same provider up under its own default registry name.
-      mkdir -p "$bin/mirror/registry.terraform.io/gavinbunney"
-      ln -sfn "../../registry.opentofu.org/gavinbunney/kubectl" "$bin/mirror/registry.terraform.io/gavinbunney/kubectl"
+      # HashiCorp's terraform looks the same provider up under its own default registry name, and follows links at this level only.
+      local version
+      version=$(dirname "$kubectl_provider")
+      rm -rf "$bin/mirror/registry.terraform.io"
+      mkdir -p "$bin/mirror/registry.terraform.io/$version"
+      ln -sfn "../../../../registry.opentofu.org/$kubectl_provider" "$bin/mirror/registry.terraform.io/$kubectl_provider"
       ;;
   esac
 }
