@@ -21,8 +21,8 @@ func stateWith(instances, tainted int) *state.State {
 	}}
 }
 
-func run(operation runs.Operation, phase runs.Phase, fingerprint string) *runs.Status {
-	return &runs.Status{Operation: operation, Phase: phase, Fingerprint: fingerprint}
+func run(operation runs.Operation, phase runs.Phase) *runs.Status {
+	return &runs.Status{Operation: operation, Phase: phase}
 }
 
 func begun() *intent { return &intent{Operation: runs.Create} }
@@ -58,16 +58,16 @@ func TestDecideCreate(t *testing.T) {
 		want      decision
 	}{
 		"a Machine that nothing is known of is created":                    {&facts{}, true, create},
-		"a create under way is waited for":                                 {&facts{run: run(runs.Create, runs.Running, now)}, true, decision{action: await}},
-		"a create that waits is waited for":                                {&facts{run: run(runs.Create, runs.Queued, now)}, true, decision{action: await}},
+		"a create under way is waited for":                                 {&facts{run: run(runs.Create, runs.Running)}, true, decision{action: await}},
+		"a create that waits is waited for":                                {&facts{run: run(runs.Create, runs.Queued)}, true, decision{action: await}},
 		"an intent without an instance is looked up":                       {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: begun()}}, true, lookup},
 		"an intent is not looked up where the module cannot":               {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: begun()}}, false, create},
 		"an intent with its instance in the state needs no lookup":         {&facts{stored: true, state: stateWith(1, 0), record: record{Intent: begun()}}, true, decision{action: done}},
 		"a provisioned Machine whose state is gone is looked up":           {&facts{provisioned: true}, true, lookup},
-		"a create that failed is submitted again":                          {&facts{run: run(runs.Create, runs.Failed, now)}, true, create},
+		"a create that failed is submitted again":                          {&facts{run: run(runs.Create, runs.Failed)}, true, create},
 		"a half made instance is created again, with its plan read":        {&facts{stored: true, state: stateWith(1, 1)}, true, create},
 		"an empty state that settled is created from without any lookup":   {&facts{stored: true, state: stateWith(0, 0)}, true, create},
-		"a failed destroy does not stop a create of a Machine that stayed": {&facts{run: run(runs.Destroy, runs.Failed, now)}, true, create},
+		"a failed destroy does not stop a create of a Machine that stayed": {&facts{run: run(runs.Destroy, runs.Failed)}, true, create},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, decideCreate(tc.facts, tc.canLookUp), cmp.AllowUnexported(decision{})); diff != "" {
@@ -86,15 +86,15 @@ func TestDecideUpdate(t *testing.T) {
 	}{
 		"a settled Machine costs nothing":                            {&facts{record: settled}, false, decision{action: done}},
 		"a settled Machine is checked when it is due":                {&facts{record: settled}, true, decision{action: start, operation: runs.Drift}},
-		"a drift check under way disturbs nobody":                    {&facts{record: settled, run: run(runs.Drift, runs.Running, now)}, true, decision{action: done}},
+		"a drift check under way disturbs nobody":                    {&facts{record: settled, run: run(runs.Drift, runs.Running)}, true, decision{action: done}},
 		"other inputs are brought about":                             {&facts{record: record{Fingerprint: other}}, false, decision{action: start, operation: runs.Update}},
 		"an intent is settled even when the inputs are the same":     {&facts{record: record{Fingerprint: now, Intent: begun()}}, false, decision{action: start, operation: runs.Update}},
-		"an update under way is waited for":                          {&facts{record: record{Fingerprint: other}, run: run(runs.Update, runs.Running, now)}, false, decision{action: await}},
-		"a create that has not settled is waited for":                {&facts{record: record{Intent: begun()}, run: run(runs.Create, runs.Running, now)}, false, decision{action: await}},
+		"an update under way is waited for":                          {&facts{record: record{Fingerprint: other}, run: run(runs.Update, runs.Running)}, false, decision{action: await}},
+		"a create that has not settled is waited for":                {&facts{record: record{Intent: begun()}, run: run(runs.Create, runs.Running)}, false, decision{action: await}},
 		"a refused change is not planned again":                      {&facts{record: record{Fingerprint: other, Refusal: &refusal{Fingerprint: now}}}, false, decision{action: refuse}},
 		"a refusal of other inputs does not stop an update":          {&facts{record: record{Fingerprint: other, Refusal: &refusal{Fingerprint: other}}}, false, decision{action: start, operation: runs.Update}},
 		"a refused change that is taken back is settled":             {&facts{record: record{Fingerprint: now, Refusal: &refusal{Fingerprint: other}}}, false, decision{action: done}},
-		"a failure of the create does not stop the update behind it": {&facts{record: record{Intent: begun()}, run: run(runs.Create, runs.Failed, now)}, false, decision{action: start, operation: runs.Update}},
+		"a failure of the create does not stop the update behind it": {&facts{record: record{Intent: begun()}, run: run(runs.Create, runs.Failed)}, false, decision{action: start, operation: runs.Update}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, decideUpdate(tc.facts, now, tc.driftDue), cmp.AllowUnexported(decision{})); diff != "" {
@@ -116,14 +116,14 @@ func TestDecideDelete(t *testing.T) {
 		"an instance is destroyed":                                   {&facts{stored: true, state: stateWith(1, 0), provisioned: true}, true, destroy},
 		"an empty state is removed":                                  {&facts{stored: true, state: stateWith(0, 0)}, true, destroy},
 		"an instance that may have been made is looked up":           {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: begun()}}, true, lookup},
-		"a running create is waited for":                             {&facts{run: run(runs.Create, runs.Running, now)}, true, decision{action: await}},
-		"a create that waits gives way":                              {&facts{stored: true, run: run(runs.Create, runs.Queued, now)}, true, destroy},
-		"a create that waits and has left no trace is just not done": {&facts{run: run(runs.Create, runs.Queued, now)}, true, destroy},
-		"a destroy that waits is waited for":                         {&facts{stored: true, run: run(runs.Destroy, runs.Queued, now)}, true, decision{action: await}},
-		"a destroy that succeeded is the end":                        {&facts{provisioned: true, run: run(runs.Destroy, runs.Succeeded, now)}, true, decision{action: done}},
+		"a running create is waited for":                             {&facts{run: run(runs.Create, runs.Running)}, true, decision{action: await}},
+		"a create that waits gives way":                              {&facts{stored: true, run: run(runs.Create, runs.Queued)}, true, destroy},
+		"a create that waits and has left no trace is just not done": {&facts{run: run(runs.Create, runs.Queued)}, true, destroy},
+		"a destroy that waits is waited for":                         {&facts{stored: true, run: run(runs.Destroy, runs.Queued)}, true, decision{action: await}},
+		"a destroy that succeeded is the end":                        {&facts{provisioned: true, run: run(runs.Destroy, runs.Succeeded)}, true, decision{action: done}},
 		"a state that is gone is looked up":                          {&facts{provisioned: true}, true, lookup},
 		"a state that is gone and cannot be looked up is an error":   {&facts{provisioned: true}, false, decision{action: unreachable}},
-		"a failed create does not stop the destroy":                  {&facts{stored: true, state: stateWith(1, 0), run: run(runs.Create, runs.Failed, now)}, true, destroy},
+		"a failed create does not stop the destroy":                  {&facts{stored: true, state: stateWith(1, 0), run: run(runs.Create, runs.Failed)}, true, destroy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, decideDelete(tc.facts, tc.canLookUp), cmp.AllowUnexported(decision{})); diff != "" {

@@ -107,9 +107,9 @@ func (p patch) reached(fingerprint, module string) patch {
 	return p.set(metaFingerprint, fingerprint).set(metaModule, module)
 }
 
-func (p patch) checked(c check) patch { return p.set(metaCheck, encode(c)) }
+func (p patch) checked(c check) { p.set(metaCheck, encode(c)) }
 
-func (p patch) refused(r refusal) patch { return p.set(metaRefusal, encode(r)) }
+func (p patch) refused(r refusal) { p.set(metaRefusal, encode(r)) }
 
 func (p patch) set(key, value string) patch {
 	p.MetaPatch[key] = &value
