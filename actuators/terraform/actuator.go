@@ -86,11 +86,14 @@ func New(options Options) (*Actuator, error) {
 	}, nil
 }
 
-// Exists implements actuators.Actuator. It answers from the state and the last drift check.
+// Exists implements actuators.Actuator. It answers from the state and the last drift check, and tells what that found missing.
 func (a *Actuator) Exists(ctx context.Context, machine *machinev1beta1.Machine) (bool, error) {
 	f, err := a.gather(ctx, machine)
 	if err != nil {
 		return false, err
+	}
+	if !f.exists() && f.record.Check != nil {
+		setProviderStatus(machine, func(s *v1alpha1.TerraformMachineProviderStatus) { publishCheck(s, f.record.Check) })
 	}
 	return f.exists(), nil
 }

@@ -58,7 +58,7 @@ func (t *task) outcome(outcome error) patch {
 	case t.found != nil:
 		p.checked(*t.found)
 	case outcome == nil:
-		p.checked(check{At: t.actuator.clock.Now().UTC(), Verdict: verdictNone})
+		p.checked(*t.dated(check{Verdict: verdictNone}))
 	}
 	if refused(outcome) {
 		p.refused(refusal{Fingerprint: t.wanted.fingerprint, Message: typed(t.decision.operation, outcome).Message})

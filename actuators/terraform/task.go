@@ -171,9 +171,10 @@ func (t *task) planned(ctx context.Context, folder *tofu.Folder) error {
 			return err
 		}
 	}
-	t.judge(report)
-	if t.decision.operation == runs.Update && t.found.Verdict == verdictMissing {
-		return actuators.UpdateFailed("%s", t.found.Summary)
+	if found := judge(report); t.decision.operation == runs.Update && found.Verdict == verdictMissing {
+		// Other differences are what the change asks for, and no drift.
+		t.found = t.dated(found)
+		return actuators.UpdateFailed("%s", found.Summary)
 	}
 	if reason := refusalOf(t.decision.operation, report, t.provisioned); reason != "" {
 		return actuators.UnsupportedChange("%s", reason)
@@ -184,7 +185,7 @@ func (t *task) planned(ctx context.Context, folder *tofu.Folder) error {
 	applied, err := folder.ApplyPlan(ctx)
 	t.note(applied)
 	if err == nil {
-		t.found = &check{At: t.actuator.clock.Now().UTC(), Verdict: verdictNone}
+		t.found = t.dated(check{Verdict: verdictNone})
 	}
 	return err
 }
@@ -220,7 +221,7 @@ func (t *task) checkDrift(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		t.judge(report)
+		t.found = t.dated(judge(report))
 		if !report.OutputsOnly() {
 			return nil
 		}
@@ -229,11 +230,10 @@ func (t *task) checkDrift(ctx context.Context) error {
 	})
 }
 
-// judge keeps what a plan tells of the instance.
-func (t *task) judge(report *tofu.Report) {
-	found := judge(report)
+// dated answers a check that was made now.
+func (t *task) dated(found check) *check {
 	found.At = t.actuator.clock.Now().UTC()
-	t.found = &found
+	return &found
 }
 
 // judge answers what a plan over a settled state tells of the instance.

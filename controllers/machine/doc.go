@@ -2,6 +2,6 @@
 // phase, conditions and error fields how things stand. The order of steps, phases, conditions and reasons are those of OpenShift's
 // Machine API.
 //
-// Rights it needs, in the namespace of the Machines: machines get, list, watch, patch; machines/status patch; machines/finalizers
-// update; events (events.k8s.io) create, patch. In the cluster: nodes delete.
+// Rights it needs, in the namespace of the Machines: machines get, list, watch, patch; machines/status patch; events
+// (events.k8s.io) create, patch. In the cluster: nodes delete.
 package machine

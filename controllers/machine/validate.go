@@ -7,6 +7,7 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // validation refuses a Machine that no actuator could serve.
@@ -21,7 +22,8 @@ func (v *validation) Reconcile(_ context.Context, s *scope) (bool, error) {
 		return true, nil
 	}
 	failedValidate(s.machine, err).Send(v.recorder)
-	return false, fmt.Errorf("validating the Machine: %w", err)
+	// Only a change of the Machine helps, and that is an event.
+	return false, reconcile.TerminalError(fmt.Errorf("validating the Machine: %w", err))
 }
 
 func validate(machine *machinev1beta1.Machine) error {

@@ -57,7 +57,7 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("state %s cannot be read: %s; an earlier version can be had with Store.Version", e.Key, e.Detail)
+	return fmt.Sprintf("state %s cannot be read: %s; docs/contracts/state.md tells how to put an earlier version back", e.Key, e.Detail)
 }
 
 // ResourcesRemainError says that a state cannot be deleted because it still lists managed resources.
