@@ -1,0 +1,13 @@
+// Package e2e tells the operator's whole story on a development cluster, against the binaries that `make build` has made: Machines
+// come, are scaled, lose their instance, change and go, while the manager is killed or stopped at the worst moments and the API
+// server goes away.
+//
+//	make e2e                                              # everything, six to ten minutes on two cores
+//	make e2e TESTFLAGS='-ginkgo.focus="API server"'       # one chapter; each sets up what it stands on
+//	E2E_MANAGER_FLAGS=--warm-providers=8 make e2e         # with other flags for the manager
+//
+// The cluster's data folder is a temporary one. It is removed when all has passed, and kept and named when something has failed:
+// the logs of manager and cluster lie in it, and `bin/devcluster up --dir FOLDER` brings the cluster back as it was.
+//
+// The tests look at the operator from outside only: through the API server, its metrics, its log and its processes.
+package e2e

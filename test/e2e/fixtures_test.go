@@ -1,0 +1,132 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+)
+
+const (
+	example        = "modules/kubemark/examples/machineset.yaml"
+	setName        = "hollow"
+	userDataSecret = "worker-user-data"
+)
+
+func randomText() string { return strings.ToLower(rand.Text()) }
+
+// makeSecrets makes what the fixtures refer to: user data, and credentials that lead through the gate.
+func (w *world) makeSecrets(ctx context.Context) error {
+	for _, secret := range []*corev1.Secret{
+		newSecret(userDataSecret, map[string][]byte{"userData": []byte(w.userData)}),
+	} {
+		if err := w.client.Create(ctx, secret); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newSecret(name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}, Data: data}
+}
+
+// machineSet is the module's example, with user data.
+func (w *world) machineSet(replicas int32) *machinev1beta1.MachineSet {
+	GinkgoHelper()
+	content, err := os.ReadFile(w.lab.Path(example))
+	Expect(err).NotTo(HaveOccurred())
+	set := &machinev1beta1.MachineSet{}
+	Expect(yaml.UnmarshalStrict(content, set)).To(Succeed())
+	Expect(set.Name).To(Equal(setName))
+	set.Spec.Replicas = &replicas
+	changeSpec(&set.Spec.Template.Spec, userDataFrom(userDataSecret))
+	return set
+}
+
+// machine is a Machine of its own, like those of the MachineSet.
+func (w *world) machine(name string, changes ...func(map[string]any)) *machinev1beta1.Machine {
+	GinkgoHelper()
+	template := w.machineSet(0).Spec.Template
+	delete(template.Labels, "machine.openshift.io/cluster-api-machineset")
+	machine := &machinev1beta1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: template.Labels},
+		Spec:       template.Spec,
+	}
+	changeSpec(&machine.Spec, changes...)
+	return machine
+}
+
+// changeSpec changes the fields of a providerSpec.
+func changeSpec(spec *machinev1beta1.MachineSpec, changes ...func(map[string]any)) {
+	GinkgoHelper()
+	fields := map[string]any{}
+	Expect(json.Unmarshal(spec.ProviderSpec.Value.Raw, &fields)).To(Succeed())
+	for _, change := range changes {
+		change(fields)
+	}
+	raw, err := json.Marshal(fields)
+	Expect(err).NotTo(HaveOccurred())
+	spec.ProviderSpec.Value = &runtime.RawExtension{Raw: raw}
+}
+
+// with sets a field of a providerSpec.
+func with(field string, value any) func(map[string]any) {
+	return func(fields map[string]any) { fields[field] = value }
+}
+
+func userDataFrom(secret string) func(map[string]any) {
+	return with("userDataSecret", map[string]any{"name": secret})
+}
+
+func credentialsFrom(secret string) func(map[string]any) {
+	return with("credentialsSecret", map[string]any{"name": secret})
+}
+
+func (w *world) create(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Expect(w.client.Create(ctx, object)).To(Succeed())
+	}
+}
+
+// patchSpec changes a field of a Machine's providerSpec, as kubectl edit does.
+func (w *world) patchSpec(ctx context.Context, name, field string, value any) {
+	GinkgoHelper()
+	patch, err := json.Marshal(map[string]any{
+		"spec": map[string]any{"providerSpec": map[string]any{"value": map[string]any{field: value}}},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	w.kubectl(ctx, "patch", "machine", name, "--type=merge", "--patch", string(patch))
+}
+
+// replicas makes the MachineSet when it is not there, gives it a size, and waits until nothing moves any more. Chapters begin so.
+func (w *world) replicas(ctx context.Context, count int32) {
+	GinkgoHelper()
+	err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: setName}, &machinev1beta1.MachineSet{})
+	if client.IgnoreNotFound(err) == nil && err != nil {
+		w.create(ctx, w.machineSet(count))
+	}
+	w.scale(ctx, count)
+	w.settles(ctx, int(count))
+}
+
+func (w *world) scale(ctx context.Context, count int32) {
+	GinkgoHelper()
+	w.kubectl(ctx, "scale", "machineset", setName, fmt.Sprintf("--replicas=%d", count))
+}

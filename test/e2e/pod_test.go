@@ -1,0 +1,196 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+)
+
+const (
+	lease = 15 * time.Second
+	// stopTimeout is how long the manager may take to stop, by its own account: two minutes for engines, one for itself.
+	stopTimeout = 3 * time.Minute
+	// A kubelet waits longer; the tests need not.
+	firstBackoff = time.Second
+	maxBackoff   = 5 * time.Second
+)
+
+// flagsVariable names the environment variable with more flags for every manager, to tell the story of another configuration.
+const flagsVariable = "E2E_MANAGER_FLAGS"
+
+var managerFlags = append([]string{"--leader-elect-lease-duration=" + lease.String(), "--max-concurrent-runs=8"},
+	strings.Fields(os.Getenv(flagsVariable))...)
+
+// pod keeps a manager running, as a kubelet does: one that ends is started again.
+type pod struct {
+	lab *lab.Lab
+
+	mu      sync.Mutex
+	manager *lab.Manager
+	wanted  bool
+	// killed says that the next end is a test's doing.
+	killed bool
+	ends   []string
+	kept   sync.WaitGroup
+	stop   context.CancelFunc
+}
+
+func newPod(l *lab.Lab) *pod { return &pod{lab: l} }
+
+// start starts the manager, with more flags, and answers when it is ready.
+func (p *pod) start(ctx context.Context, flags ...string) {
+	GinkgoHelper()
+	manager, err := p.lab.StartManager(ctx, slices.Concat(managerFlags, flags)...)
+	Expect(err).NotTo(HaveOccurred())
+	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	p.mu.Lock()
+	p.manager, p.wanted, p.killed, p.stop = manager, true, false, stop
+	p.mu.Unlock()
+	p.kept.Go(func() { p.keep(keeping, manager) })
+}
+
+// restart stops the manager and starts it with other flags.
+func (p *pod) restart(ctx context.Context, flags ...string) {
+	GinkgoHelper()
+	p.terminate()
+	p.start(ctx, flags...)
+}
+
+// terminate stops the manager as a kubelet does, and answers how it ended and how long that took.
+func (p *pod) terminate() (*os.ProcessState, time.Duration) {
+	GinkgoHelper()
+	asked := time.Now()
+	Expect(p.end()).To(Succeed())
+	return p.current().State(), time.Since(asked)
+}
+
+// end stops the manager, one that does not run any more as well.
+func (p *pod) end() error {
+	p.mu.Lock()
+	manager, stop := p.manager, p.stop
+	p.wanted = false
+	p.mu.Unlock()
+	if manager == nil {
+		return nil
+	}
+	err := manager.Stop(stopTimeout)
+	stop()
+	p.kept.Wait()
+	return err
+}
+
+// kill ends the manager at once. It is started again a moment later.
+func (p *pod) kill() {
+	GinkgoHelper()
+	p.mu.Lock()
+	p.killed = true
+	manager := p.manager
+	p.mu.Unlock()
+	Expect(manager.Kill()).To(Succeed())
+	say("    the manager is killed")
+}
+
+// keep starts the manager again whenever it ends while it is wanted.
+func (p *pod) keep(ctx context.Context, manager *lab.Manager) {
+	for {
+		<-manager.Ended()
+		if !p.ended(manager) {
+			return
+		}
+		next := p.again(ctx, manager)
+		if next == nil {
+			return
+		}
+		manager = next
+	}
+}
+
+// ended notes an end, and answers whether the manager is still wanted.
+func (p *pod) ended(manager *lab.Manager) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.wanted && !p.killed {
+		p.ends = append(p.ends, fmt.Sprintf("%s after %.1f s", manager.State(), time.Since(begun).Seconds()))
+		say("    the manager has ended by itself: %s", manager.State())
+	}
+	p.killed = false
+	return p.wanted
+}
+
+// again starts the manager until one is ready, nil when it is not wanted any more.
+func (p *pod) again(ctx context.Context, manager *lab.Manager) *lab.Manager {
+	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(backoff):
+		}
+		next, err := manager.Restart(ctx)
+		if err != nil {
+			say("    starting the manager again: %s", firstLine(err.Error()))
+			continue
+		}
+		if p.adopt(next) {
+			say("    the manager runs again")
+			return next
+		}
+		_ = next.Stop(stopTimeout) // it was not wanted any more when it came up
+		return nil
+	}
+}
+
+func (p *pod) adopt(next *lab.Manager) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.wanted {
+		p.manager = next
+	}
+	return p.wanted
+}
+
+func (p *pod) current() *lab.Manager {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.manager
+}
+
+// unexpected answers the ends that no test has caused.
+func (p *pod) unexpected() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.ends)
+}
+
+// forgive forgets them, where a test has caused them in another way.
+func (p *pod) forgive() (ends int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ends, p.ends = len(p.ends), nil
+	return ends
+}
+
+func (p *pod) log() string     { return filepath.Join(p.lab.Dir(), "logs", "manager.log") }
+func (p *pod) workDir() string { return filepath.Join(p.lab.Dir(), "work") }
+
+// section is a part of a file.
+type section struct{ from, to int64 }
+
+// logged answers how long the manager's log is.
+func (p *pod) logged() int64 {
+	GinkgoHelper()
+	info, err := os.Stat(p.log())
+	Expect(err).NotTo(HaveOccurred())
+	return info.Size()
+}

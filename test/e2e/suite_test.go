@@ -1,0 +1,85 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
+	. "github.com/onsi/gomega"
+)
+
+// suiteTimeout is below that of go test, so that what was started is stopped.
+const suiteTimeout = 35 * time.Minute
+
+func TestStory(t *testing.T) {
+	RegisterFailHandler(Fail)
+	suite, reporter := GinkgoConfiguration()
+	suite.Timeout = suiteTimeout
+	reporter.NoColor = true
+	RunSpecs(t, "The operator, end to end", suite, reporter)
+}
+
+// story is the outermost container. Its chapters come in order, and the first failure ends it.
+const story = "The operator:"
+
+// w is what all chapters stand on.
+var w *world
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	dir, err := os.MkdirTemp("", "machine-iac-e2e-")
+	Expect(err).NotTo(HaveOccurred())
+	dir, err = filepath.EvalSymlinks(dir) // as the kernel tells a process's folder
+	Expect(err).NotTo(HaveOccurred())
+	w, err = openWorld(ctx, dir)
+	Expect(err).NotTo(HaveOccurred())
+}, NodeTimeout(5*time.Minute))
+
+var _ = AfterSuite(func(ctx SpecContext) {
+	Expect(w.close(ctx)).To(Succeed())
+}, NodeTimeout(5*time.Minute))
+
+// By now everything has stopped.
+var _ = ReportAfterSuite("the data folder", func(report Report) {
+	switch {
+	case w == nil:
+	case report.SuiteSucceeded:
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		Expect(w.cluster.Purge(ctx)).To(Succeed())
+	default:
+		fmt.Printf("\nThe cluster's data and all logs are kept in %s; bin/devcluster up --dir %[1]s brings it back.\n", w.dir)
+	}
+})
+
+var _ = ReportBeforeEach(func(report SpecReport) {
+	if !report.State.Is(types.SpecStateSkipped | types.SpecStatePending) {
+		say("%s", strings.TrimPrefix(report.FullText(), story+" "))
+	}
+})
+
+var _ = Describe(story, Ordered, func() {
+	BeforeAll(func(ctx SpecContext) { w.pod.start(ctx) })
+
+	JustAfterEach(func(ctx SpecContext) {
+		if CurrentSpecReport().Failed() {
+			w.dump(ctx)
+		}
+	})
+
+	AfterEach(func() {
+		Expect(w.pod.unexpected()).To(BeEmpty(), "the manager has ended by itself")
+		Expect(w.nodes.madeTwice()).To(BeEmpty(), "a Machine has had two instances")
+	})
+
+	Context("A MachineSet", aMachineSet)
+	Context("An instance that is removed behind the operator's back", anInstanceRemoved)
+	Context("A deleted MachineSet", aDeletedMachineSet)
+})

@@ -1,0 +1,176 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+)
+
+const (
+	root = "../.."
+	// patience is for what takes seconds on an idle machine.
+	patience = 2 * time.Minute
+	poll     = 250 * time.Millisecond
+)
+
+var begun = time.Now()
+
+// say prints a line of progress at once.
+func say(format string, values ...any) {
+	fmt.Fprintf(os.Stdout, "%6.1fs  %s\n", time.Since(begun).Seconds(), fmt.Sprintf(format, values...))
+}
+
+// world is a development cluster with the operator installed, and everything that watches it.
+type world struct {
+	dir     string
+	cluster *cluster.Cluster
+	lab     *lab.Lab
+	// client and clients are the administrator's; nothing is cached.
+	client  client.Client
+	clients kubernetes.Interface
+	pod     *pod
+	nodes   *nodeLog
+	// userData is what no log may show.
+	userData string
+}
+
+func openWorld(ctx context.Context, dir string) (*world, error) {
+	w := &world{dir: dir, userData: "user-data-" + randomText()}
+	var err error
+	if w.cluster, err = cluster.New(cluster.Options{Dir: dir, Bin: filepath.Join(root, "bin")}); err != nil {
+		return w, err
+	}
+	opened, err := lab.Open(ctx, lab.Options{Root: root, Dir: dir, Progress: os.Stdout})
+	if err != nil {
+		return w, err
+	}
+	w.lab = opened
+	config, err := opened.Cluster.AdminConfig()
+	if err != nil {
+		return w, err
+	}
+	config.QPS = -1 // the API server may be asked often here
+	scheme, err := controlplane.Scheme()
+	if err != nil {
+		return w, err
+	}
+	if w.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		return w, err
+	}
+	if w.clients, err = kubernetes.NewForConfig(config); err != nil {
+		return w, err
+	}
+	w.pod = newPod(opened)
+	if w.nodes, err = watchNodes(ctx, w.clients); err != nil {
+		return w, err
+	}
+	return w, w.makeSecrets(ctx)
+}
+
+// close stops everything; the data folder stays.
+func (w *world) close(ctx context.Context) error {
+	if w == nil {
+		return nil
+	}
+	var failed []error
+	if w.pod != nil {
+		failed = append(failed, w.pod.end())
+	}
+	if w.nodes != nil {
+		w.nodes.close()
+	}
+	if w.cluster != nil {
+		failed = append(failed, w.cluster.Down(ctx))
+	}
+	return errors.Join(failed...)
+}
+
+// until waits until check answers nil. What it answers before that is shown as progress, and in the failure.
+func until(ctx context.Context, limit time.Duration, what string, check func(context.Context) error) {
+	GinkgoHelper()
+	if err := waitFor(ctx, limit, check); err != nil {
+		Fail(fmt.Sprintf("waiting until %s: not within %s: %v", what, limit, err))
+	}
+}
+
+func waitFor(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
+	const pause = 2 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var last error
+	told, toldAt := "", time.Now()
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil {
+			last = err
+		}
+		if text := firstLine(err.Error()); text != told && time.Since(toldAt) > pause {
+			told, toldAt = text, time.Now()
+			say("    %s", text)
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(last, context.Cause(ctx))
+		case <-time.After(poll):
+		}
+	}
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// kubectl runs kubectl as the administrator and fails the test when it fails.
+func (w *world) kubectl(ctx context.Context, arguments ...string) string {
+	GinkgoHelper()
+	out, err := w.lab.Kubectl(ctx, arguments...)
+	if err != nil {
+		Fail(err.Error())
+	}
+	return out
+}
+
+// dump prints what there is when something has failed.
+func (w *world) dump(ctx context.Context) {
+	for _, arguments := range [][]string{
+		{"get", "machinesets,machines", "-o", "wide"},
+		{"get", "machines", "-o", `jsonpath={range .items[*]}{.metadata.name}: {.status.errorMessage}{range .status.conditions[*]} {.type}={.status} {.reason} {.message};{end}{"\n"}{end}`},
+		{"get", "nodes", "-L", "machine-iac.io/machine-uid"},
+		{"get", "secrets", "-l", "machine-iac.io/state", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.annotations}{"\n"}{end}`},
+		{"get", "events", "--sort-by=.metadata.creationTimestamp"},
+		{"get", "leases"},
+	} {
+		out, err := w.lab.Kubectl(ctx, arguments...)
+		if err != nil {
+			out += err.Error() + "\n"
+		}
+		fmt.Printf("\n$ kubectl %s\n%s", strings.Join(arguments, " "), lastLines(out, 60))
+	}
+	engines, err := w.engines()
+	fmt.Printf("\nengines: %v (%v)\n", engines, err)
+	log, err := os.ReadFile(w.pod.log())
+	fmt.Printf("\nthe end of %s (%v):\n%s\n", w.pod.log(), err, lastLines(string(log), 60))
+}
+
+func lastLines(text string, count int) string {
+	lines := strings.SplitAfter(text, "\n")
+	return strings.Join(lines[max(0, len(lines)-count-1):], "")
+}
