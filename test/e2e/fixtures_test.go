@@ -25,6 +25,8 @@ import (
 const (
 	example        = "modules/kubemark/examples/machineset.yaml"
 	setName        = "hollow"
+	credentials    = "kubemark-credentials"
+	gateSecret     = "gate-credentials"
 	userDataSecret = "worker-user-data"
 )
 
@@ -32,8 +34,15 @@ func randomText() string { return strings.ToLower(rand.Text()) }
 
 // makeSecrets makes what the fixtures refer to: user data, and credentials that lead through the gate.
 func (w *world) makeSecrets(ctx context.Context) error {
+	own := &corev1.Secret{}
+	if err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: credentials}, own); err != nil {
+		return err
+	}
 	for _, secret := range []*corev1.Secret{
 		newSecret(userDataSecret, map[string][]byte{"userData": []byte(w.userData)}),
+		newSecret(gateSecret, map[string][]byte{
+			"server": []byte(w.gate.address()), "ca.crt": w.gate.authority(), "token": own.Data["token"],
+		}),
 	} {
 		if err := w.client.Create(ctx, secret); err != nil {
 			return err

@@ -81,5 +81,8 @@ var _ = Describe(story, Ordered, func() {
 
 	Context("A MachineSet", aMachineSet)
 	Context("An instance that is removed behind the operator's back", anInstanceRemoved)
+	Context("A manager that is killed", aManagerKilled)
+	Context("A manager that is stopped", aManagerStopped)
+	Context("An API server that is away", anAPIServerAway)
 	Context("A deleted MachineSet", aDeletedMachineSet)
 })

@@ -44,8 +44,11 @@ type world struct {
 	clients kubernetes.Interface
 	pod     *pod
 	nodes   *nodeLog
+	gate    *gate
 	// userData is what no log may show.
 	userData string
+	// away are the parts of the manager's log that were written while the API server was away.
+	away []section
 }
 
 func openWorld(ctx context.Context, dir string) (*world, error) {
@@ -78,6 +81,13 @@ func openWorld(ctx context.Context, dir string) (*world, error) {
 	if w.nodes, err = watchNodes(ctx, w.clients); err != nil {
 		return w, err
 	}
+	authority, err := opened.Cluster.CAData()
+	if err != nil {
+		return w, err
+	}
+	if w.gate, err = openGate(opened.Cluster.Server(), authority); err != nil {
+		return w, err
+	}
 	return w, w.makeSecrets(ctx)
 }
 
@@ -87,6 +97,9 @@ func (w *world) close(ctx context.Context) error {
 		return nil
 	}
 	var failed []error
+	if w.gate != nil {
+		w.gate.close()
+	}
 	if w.pod != nil {
 		failed = append(failed, w.pod.end())
 	}
@@ -165,7 +178,7 @@ func (w *world) dump(ctx context.Context) {
 		fmt.Printf("\n$ kubectl %s\n%s", strings.Join(arguments, " "), lastLines(out, 60))
 	}
 	engines, err := w.engines()
-	fmt.Printf("\nengines: %v (%v)\n", engines, err)
+	fmt.Printf("\nengines: %v (%v)\nholds on the gate: %v\n", engines, err, w.gate.waiting())
 	log, err := os.ReadFile(w.pod.log())
 	fmt.Printf("\nthe end of %s (%v):\n%s\n", w.pod.log(), err, lastLines(string(log), 60))
 }

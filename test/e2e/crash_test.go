@@ -1,0 +1,201 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
+)
+
+const (
+	few  = 2
+	many = few + 10
+	// fast is for moments that pass quickly.
+	fast = 20 * time.Millisecond
+	// awayFor is longer than the lease: the manager loses it.
+	awayFor = 30 * time.Second
+)
+
+func aManagerKilled() {
+	BeforeAll(func(ctx SpecContext) { w.replicas(ctx, few) })
+
+	for _, tc := range []struct {
+		when   string
+		moment func() bool
+	}{
+		{"as soon as an engine runs", func() bool { return w.enginesRun() }},
+		{"when three of ten Nodes are made", func() bool { return w.nodes.count() >= few+3 }},
+		{"when seven of ten Nodes are made", func() bool { return w.nodes.count() >= few+7 }},
+	} {
+		It(tc.when+" has made each of ten Machines once when it has run again", func(ctx SpecContext) {
+			w.replicas(ctx, few)
+			w.scale(ctx, many)
+			w.killAt(ctx, tc.moment)
+			seen, err := w.census(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(seen.settled(many)).NotTo(Succeed(), "the kill came too late")
+			w.settles(ctx, many)
+		})
+	}
+
+	It("while ten Machines are deleted has removed all ten when it has run again", func(ctx SpecContext) {
+		w.replicas(ctx, many)
+		w.scale(ctx, few)
+		w.killAt(ctx, func() bool { return w.nodes.count() <= many-4 })
+		seen, err := w.census(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(seen.settled(few)).NotTo(Succeed(), "the kill came too late")
+		w.settles(ctx, few)
+	})
+
+	It("after the Node was made and before the engine knew adopts that very Node", func(ctx SpecContext) {
+		held := w.gate.hold(beforeAnswer, nodesMade)
+		defer held.lift()
+		w.create(ctx, w.machine("adopted", credentialsFrom(gateSecret)))
+		w.reaches(ctx, held)
+		made := w.node(ctx, "adopted").UID
+		w.killAndReplace(ctx)
+		held.lift()
+		w.runs(ctx, "adopted")
+		Expect(w.nodes.uids("adopted")).To(Equal([]types.UID{made}))
+		w.removed(ctx, "adopted")
+	})
+
+	It("before the Node was made makes it when it has run again", func(ctx SpecContext) {
+		held := w.gate.hold(beforeRequest, nodesMade)
+		defer held.lift()
+		w.create(ctx, w.machine("unmade", credentialsFrom(gateSecret)))
+		w.reaches(ctx, held)
+		w.killAndReplace(ctx)
+		Expect(w.nodes.uids("unmade")).To(BeEmpty())
+		held.lift()
+		w.runs(ctx, "unmade")
+		Expect(w.nodes.uids("unmade")).To(HaveLen(1))
+		w.removed(ctx, "unmade")
+	})
+}
+
+func (w *world) enginesRun() bool {
+	running, err := w.engines()
+	return err == nil && slices.ContainsFunc(running, func(e engine) bool { return e.name == engineName })
+}
+
+// killAt kills the manager at a moment that passes quickly.
+func (w *world) killAt(ctx context.Context, moment func() bool) {
+	GinkgoHelper()
+	Eventually(ctx, moment).WithTimeout(patience).WithPolling(fast).Should(BeTrue(), "waiting for the moment of the kill")
+	w.pod.kill()
+}
+
+// killAndReplace kills the manager in the middle of a run, sees the engine die with it, and waits until the next manager is there
+// and has ended what was left.
+func (w *world) killAndReplace(ctx context.Context) {
+	GinkgoHelper()
+	Expect(w.enginesRun()).To(BeTrue(), "there is no engine run to interrupt")
+	Expect(w.atRest()).NotTo(Succeed())
+	killed := w.pod.current()
+	w.pod.kill()
+	until(ctx, patience, "the manager has been started again", func(context.Context) error {
+		if w.pod.current() == killed {
+			return errors.New("the killed manager is the last one")
+		}
+		return nil
+	})
+	running, err := w.engines()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(running).To(BeEmpty(), "the next manager has left processes of the killed one running")
+}
+
+// reaches waits until a request is held.
+func (w *world) reaches(ctx context.Context, held *hold) {
+	GinkgoHelper()
+	var path string
+	Eventually(ctx, held.reached).WithTimeout(patience).Should(Receive(&path), "waiting for a request to reach the gate")
+	say("    held %s: %s", held.at, path)
+}
+
+func aManagerStopped() {
+	const goesOn, goesAway = "interrupted", "abandoned"
+
+	BeforeAll(func(ctx SpecContext) { w.replicas(ctx, few) })
+
+	It("in the middle of two creates ends in time and in order, with what it knows saved and no lock held", func(ctx SpecContext) {
+		held := w.gate.hold(beforeRequest, nodesMade)
+		defer held.lift()
+		w.create(ctx, w.machine(goesOn, credentialsFrom(gateSecret)), w.machine(goesAway, credentialsFrom(gateSecret)))
+		w.reaches(ctx, held)
+		w.reaches(ctx, held)
+
+		asked, ended := time.Now(), make(chan error, 1)
+		go func() { ended <- w.pod.end() }()
+		Consistently(ctx, ended).WithTimeout(2*time.Second).ShouldNot(Receive(), "the manager did not wait for its engines")
+		held.lift()
+		Eventually(ctx, ended).WithTimeout(30 * time.Second).Should(Receive(BeNil()))
+		say("    the manager took %.1f s to stop", time.Since(asked).Seconds())
+		Expect(w.pod.current().State().ExitCode()).To(BeZero())
+
+		seen, err := w.census(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(seen.locks()).To(BeEmpty())
+		Expect(w.atRest()).To(Succeed())
+		for _, name := range []string{goesOn, goesAway} {
+			known, err := seen.stateOf(w.get(ctx, name))
+			Expect(err).NotTo(HaveOccurred())
+			if uids := w.nodes.uids(name); known.nodeUID() == "" && len(uids) > 0 {
+				Expect(seen.intents()).To(HaveKey(name), "Node %s was made, and neither the state nor an intent knows of it", name)
+			}
+		}
+	})
+
+	It("goes on with a create at the next start, and leaves nothing of a Machine that was deleted meanwhile", func(ctx SpecContext) {
+		w.kubectl(ctx, "delete", "machine", goesAway, "--wait=false")
+		w.pod.start(ctx)
+		w.runs(ctx, goesOn)
+		Expect(w.nodes.uids(goesOn)).To(HaveLen(1))
+		w.removed(ctx, goesAway, goesOn)
+		w.settles(ctx, few)
+	})
+}
+
+func anAPIServerAway() {
+	It("for half a minute while ten Machines are made costs no Machine, and none is made twice", func(ctx SpecContext) {
+		w.replicas(ctx, few)
+		from := w.pod.logged()
+		w.scale(ctx, many)
+		Eventually(ctx, w.nodes.count).WithTimeout(patience).WithPolling(fast).Should(BeNumerically(">=", few+3))
+
+		Expect(w.lab.Cluster.Stop(ctx, cluster.APIServer)).To(Succeed())
+		say("    the API server is away")
+		for gone := time.Now(); time.Since(gone) < awayFor; time.Sleep(poll) {
+			Expect(ctx.Err()).NotTo(HaveOccurred())
+		}
+		Expect(w.lab.Cluster.Start(ctx, cluster.APIServer)).To(Succeed())
+		say("    the API server is back")
+
+		w.settles(ctx, many)
+		say("    the manager was started again %d times", w.pod.forgive())
+		w.away = append(w.away, section{from: from, to: w.pod.logged()})
+	})
+
+	It("leaves nothing that could not be removed", func(ctx SpecContext) {
+		w.replicas(ctx, few)
+	})
+}
+
+// phaseIs answers nil when a Machine is in a phase.
+func phaseIs(machine *machinev1beta1.Machine, phase string) error {
+	if phaseOf(machine) == phase {
+		return nil
+	}
+	return fmt.Errorf("expected %s: %s", phase, describe([]machinev1beta1.Machine{*machine}))
+}
