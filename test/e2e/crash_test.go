@@ -76,6 +76,8 @@ func aManagerKilled() {
 		defer held.lift()
 		w.create(ctx, w.machine("unmade", credentialsFrom(gateSecret)))
 		w.reaches(ctx, held)
+		// While a run goes on its folder holds secrets; that they are found now is what makes their absence later worth something.
+		Expect(w.secretsShown(ctx)).To(ContainElement(ContainSubstring("the user data")))
 		w.killAndReplace(ctx)
 		Expect(w.nodes.uids("unmade")).To(BeEmpty())
 		held.lift()

@@ -6,13 +6,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
 
 // upToDate is the condition that tells whether the instance is as its providerSpec wants it.
@@ -151,5 +155,43 @@ func aDeletedMachineSet() {
 		Expect(state.ExitCode()).To(BeZero())
 		Expect(took).To(BeNumerically("<", 10*time.Second))
 		Expect(w.engines()).To(BeEmpty())
+	})
+}
+
+func aManagerThatServes() {
+	BeforeAll(func(ctx SpecContext) { w.replicas(ctx, 2) })
+
+	It("shows its metrics to those who may read them, and to nobody else", func(ctx SpecContext) {
+		status, _, err := w.pod.current().Scrape(ctx, "")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(status).To(BeElementOf(http.StatusUnauthorized, http.StatusForbidden))
+		anybody := strings.TrimSpace(w.kubectl(ctx, "create", "token", "default"))
+		status, _, err = w.pod.current().Scrape(ctx, anybody)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(status).To(Equal(http.StatusForbidden))
+		Expect(w.metrics(ctx)).To(ContainSubstring("\nmachine_iac_runs_running{"))
+		for _, name := range []string{"mapi_machine_phase_transition_seconds_count", "machine_iac_engine_starts_total"} {
+			Expect(w.metric(ctx, name)).To(BeNumerically(">", 0), name)
+		}
+	})
+
+	It("may do what it needs, and no more", func(ctx SpecContext) {
+		Expect(w.asOperator(ctx, "get", "secrets", "--namespace", lab.Namespace)).NotTo(BeEmpty())
+		for _, where := range []string{"--namespace=kube-system", "--namespace=default", "--all-namespaces"} {
+			_, err := w.asOperator(ctx, "get", "secrets", where)
+			Expect(err).To(MatchError(ContainSubstring("is forbidden")), where)
+		}
+		for _, question := range [][]string{
+			{"create", "nodes"}, {"create", "pods"}, {"update", "machinesets.machine.openshift.io"}, {"get", "configmaps"}, {"impersonate", "users"},
+		} {
+			answer, _ := w.asOperator(ctx, append([]string{"auth", "can-i", "--namespace", lab.Namespace}, question...)...)
+			Expect(answer).To(HavePrefix("no"), "%v", question)
+		}
+		Expect(w.logLines("forbidden")).To(BeEmpty(), "the manager has met with a right that it lacks")
+	})
+
+	It("keeps secrets to itself", func(ctx SpecContext) {
+		Expect(w.atRest()).To(Succeed())
+		Expect(w.secretsShown(ctx)).To(BeEmpty())
 	})
 }

@@ -1,0 +1,189 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+)
+
+func aMachineThatCannotBeMade() {
+	const lateSecret = "late-credentials"
+	var name string
+
+	BeforeAll(func(ctx SpecContext) { w.replicas(ctx, few) })
+	BeforeEach(func() { name = "misfit-" + randomText()[:6] }) // no Machine's name comes twice
+	AfterEach(func(ctx SpecContext) {
+		if !CurrentSpecReport().Failed() {
+			w.removed(ctx, name)
+		}
+	})
+
+	DescribeTable("says what is wrong, makes nothing, and goes on once it is mended",
+		func(ctx SpecContext, tc misfit) {
+			w.create(ctx, w.machine(name, tc.change))
+			w.says(ctx, name, tc)
+			Expect(w.nodes.uids(name)).To(BeEmpty())
+			tc.mend(ctx, name)
+			w.runs(ctx, name)
+			healed := w.get(ctx, name)
+			Expect(healed.Status.ErrorMessage).To(BeNil())
+			Expect(healed.Status.ErrorReason).To(BeNil())
+			Expect(w.nodes.uids(name)).To(HaveLen(1))
+		},
+		Entry("because of a value of the wrong type", misfit{
+			change: with("cpu", "four"), wantPhase: machinev1beta1.PhaseFailed, wantWords: []string{"cpu", "four", "number"},
+			mend: func(ctx context.Context, name string) { w.patchSpec(ctx, name, "cpu", 4) },
+		}),
+		Entry("because of a value that the module refuses", misfit{
+			change: with("memory", "plenty"), wantPhase: machinev1beta1.PhaseFailed, wantWords: []string{"memory is a Kubernetes quantity", "16Gi"},
+			mend: func(ctx context.Context, name string) { w.patchSpec(ctx, name, "memory", "16Gi") },
+		}),
+		Entry("because of an unknown kind", misfit{
+			change: with("kind", "MarbleMachineProviderConfig"), wantPhase: machinev1beta1.PhaseFailed, wantWords: []string{"MarbleMachineProviderConfig"},
+			mend: func(ctx context.Context, name string) {
+				w.patchSpec(ctx, name, "kind", "KubemarkMachineProviderConfig")
+			},
+		}),
+		Entry("because of a Secret that is not there", misfit{
+			change: credentialsFrom(lateSecret), wantPhase: machinev1beta1.PhaseProvisioning, wantWords: []string{lateSecret, "does not exist"},
+			mend: func(ctx context.Context, _ string) {
+				own := &corev1.Secret{}
+				Expect(w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: credentials}, own)).To(Succeed())
+				w.create(ctx, newSecret(lateSecret, own.Data))
+			},
+		}),
+	)
+
+	It("can be deleted though nobody understands it", func(ctx SpecContext) {
+		w.create(ctx, w.machine(name, with("kind", "MarbleMachineProviderConfig")))
+		until(ctx, patience, "it has failed", func(ctx context.Context) error {
+			return phaseIs(w.get(ctx, name), machinev1beta1.PhaseFailed)
+		})
+	})
+}
+
+// misfit is a Machine that cannot be made.
+type misfit struct {
+	change    func(map[string]any)
+	wantPhase string
+	// wantWords are in what the Machine says.
+	wantWords []string
+	mend      func(ctx context.Context, name string)
+}
+
+// says waits until a Machine says in its condition, in an event and, where it has failed, in its error fields what is wrong.
+func (w *world) says(ctx context.Context, name string, tc misfit) {
+	GinkgoHelper()
+	until(ctx, patience, "the Machine says what is wrong", func(ctx context.Context) error {
+		machine := w.get(ctx, name)
+		if err := phaseIs(machine, tc.wantPhase); err != nil {
+			return err
+		}
+		exists := condition(machine, machinev1beta1.InstanceExistsCondition)
+		if exists.Status != corev1.ConditionFalse || exists.Reason != machinev1beta1.InstanceNotCreatedReason {
+			return fmt.Errorf("the condition InstanceExists is %s, %s", exists.Status, exists.Reason)
+		}
+		failed := tc.wantPhase == machinev1beta1.PhaseFailed
+		for _, word := range tc.wantWords {
+			if !strings.Contains(exists.Message, word) {
+				return fmt.Errorf("the condition InstanceExists does not say %q: %s", word, exists.Message)
+			}
+			if failed && (machine.Status.ErrorMessage == nil || !strings.Contains(*machine.Status.ErrorMessage, word)) {
+				return fmt.Errorf("errorMessage does not say %q: %v", word, machine.Status.ErrorMessage)
+			}
+		}
+		if failed && (machine.Status.ErrorReason == nil || *machine.Status.ErrorReason != machinev1beta1.InvalidConfigurationMachineError) {
+			return fmt.Errorf("errorReason is %v", machine.Status.ErrorReason)
+		}
+		return nil
+	})
+	for _, word := range tc.wantWords {
+		w.tells(ctx, w.get(ctx, name), "FailedCreate", word)
+	}
+}
+
+func aChangedProviderSpec() {
+	const name = "changed"
+	var uid types.UID
+
+	BeforeAll(func(ctx SpecContext) {
+		w.replicas(ctx, few)
+		w.create(ctx, w.machine(name))
+		w.runs(ctx, name)
+		uid = w.node(ctx, name).UID
+		DeferCleanup(func(ctx SpecContext) { w.removed(ctx, name) })
+	})
+
+	It("is brought to the instance in place where it can take it", func(ctx SpecContext) {
+		w.patchSpec(ctx, name, "zone", "zone-b")
+		w.patchSpec(ctx, name, "labels", map[string]any{"example.com/team": "storage"})
+		until(ctx, patience, "Node and Machine show the change", func(ctx context.Context) error {
+			node, machine := w.node(ctx, name), w.get(ctx, name)
+			got := []string{node.Labels["topology.kubernetes.io/zone"], node.Labels["example.com/team"], machine.Labels["machine.openshift.io/zone"]}
+			if strings.Join(got, " ") != "zone-b storage zone-b" {
+				return fmt.Errorf("zone and team of the Node and zone of the Machine are %q", got)
+			}
+			return w.upToDateIs(machine, corev1.ConditionTrue, "")
+		})
+		w.tells(ctx, w.get(ctx, name), "Update", "in place")
+		Expect(w.node(ctx, name).UID).To(Equal(uid))
+	})
+
+	It("is refused where only a new instance would bring it, and no engine is started for it again", func(ctx SpecContext) {
+		w.patchSpec(ctx, name, "cpu", 8)
+		until(ctx, patience, "the Machine refuses the change", func(ctx context.Context) error {
+			return w.upToDateIs(w.get(ctx, name), corev1.ConditionFalse, string(machinev1beta1.UnsupportedChangeMachineError))
+		})
+		refused := w.get(ctx, name)
+		Expect(phaseOf(refused)).To(Equal(machinev1beta1.PhaseRunning))
+		Expect(condition(refused, upToDate).Message).To(ContainSubstring("kubectl_manifest.this"))
+		w.untouched(ctx, name, uid)
+
+		before := w.metric(ctx, "machine_iac_engine_starts_total")
+		for poke := range 3 {
+			w.kubectl(ctx, "annotate", "machine", name, "--overwrite", fmt.Sprintf("example.com/poke=%d", poke))
+			time.Sleep(time.Second)
+		}
+		after := w.metric(ctx, "machine_iac_engine_starts_total")
+		Expect(after).To(Equal(before), "engines were started for a change that is refused")
+		Expect(w.upToDateIs(w.get(ctx, name), corev1.ConditionFalse, string(machinev1beta1.UnsupportedChangeMachineError))).To(Succeed())
+		w.untouched(ctx, name, uid)
+	})
+
+	It("is forgotten when it is taken back", func(ctx SpecContext) {
+		w.patchSpec(ctx, name, "cpu", 4)
+		until(ctx, patience, "the Machine is up to date", func(ctx context.Context) error {
+			return w.upToDateIs(w.get(ctx, name), corev1.ConditionTrue, "")
+		})
+		w.untouched(ctx, name, uid)
+		w.settles(ctx, few+1)
+	})
+}
+
+func (w *world) upToDateIs(machine *machinev1beta1.Machine, status corev1.ConditionStatus, reason string) error {
+	if got := condition(machine, upToDate); got.Status != status || got.Reason != reason {
+		return errors.New("InstanceUpToDate is " + string(got.Status) + ", " + got.Reason + ": " + got.Message)
+	}
+	return nil
+}
+
+// untouched expects the Node to be the very one that it was, with the size that it was made with.
+func (w *world) untouched(ctx context.Context, name string, uid types.UID) {
+	GinkgoHelper()
+	node := w.node(ctx, name)
+	Expect(node.UID).To(Equal(uid))
+	Expect(node.Status.Capacity.Cpu().Value()).To(BeEquivalentTo(4))
+}
