@@ -198,7 +198,18 @@ func (a *Actuator) start(machine *machinev1beta1.Machine, wanted *desired, f *fa
 	case status.Phase == runs.Failed:
 		return a.reported(machine, &status)
 	}
+	a.warn(machine, wanted, d.operation)
 	return a.underWay(machine, status)
+}
+
+// warn tells of fields of the providerSpec that have no effect, when a run begins that would have brought one about.
+func (a *Actuator) warn(machine *machinev1beta1.Machine, wanted *desired, operation runs.Operation) {
+	if operation != runs.Create && operation != runs.Update {
+		return
+	}
+	for _, warning := range wanted.inputs.Warnings {
+		ignoredField(machine, warning.String()).Send(a.recorder)
+	}
 }
 
 // underWay answers that a run waits or runs, and notes it in the provider status.

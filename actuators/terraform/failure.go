@@ -100,3 +100,8 @@ func failedTo(operation runs.Operation, machine *machinev1beta1.Machine, err err
 func driftFound(machine *machinev1beta1.Machine, found check) notice.Notice {
 	return notice.Warning(machine, "Drift"+string(found.Verdict), "CheckDrift", found.Summary)
 }
+
+// ignoredField tells that a field of the providerSpec has no effect.
+func ignoredField(machine *machinev1beta1.Machine, note string) notice.Notice {
+	return notice.Warning(machine, "IgnoredField", "Render", note)
+}

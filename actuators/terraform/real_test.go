@@ -428,6 +428,22 @@ func TestAMissingSecretIsNamedAndNoFaultOfTheMachine(t *testing.T) {
 	b.bring(machine)
 }
 
+func TestAnUnknownFieldIsWarnedOf(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine(func(spec map[string]any) { spec["cpus"] = 4 })
+	b.bring(machine)
+	for {
+		select {
+		case event := <-b.recorder.(*events.FakeRecorder).Events:
+			if strings.Contains(event, "IgnoredField") && strings.Contains(event, "spec.providerSpec.value.cpus") {
+				return
+			}
+		default:
+			t.Fatal("no event names the field that has no effect")
+		}
+	}
+}
+
 func TestAnUnknownKindNamesWhatIsKnown(t *testing.T) {
 	b := newBench(t)
 	machine := b.machine()
