@@ -20,10 +20,10 @@ import (
 
 var (
 	machines = flag.Int("machines", 100, "Machines made and destroyed in each round")
-	rounds   = flag.Int("rounds", 2, "rounds; each runs the plain loop and the operator")
+	rounds   = flag.Int("rounds", 1, "rounds; each runs the plain loop and the operator")
 	parallel = flag.Int("parallel", 4, "engine runs at a time, for both")
 	idle     = flag.Int("idle", 500, "Machines that exist while the manager is idle")
-	idleFor  = flag.Duration("idle-for", 2*time.Minute, "how long the idle manager is watched")
+	idleFor  = flag.Duration("idle-for", time.Minute, "how long the idle manager is watched")
 	page     = flag.String("page", "../../docs/benchmarks.md", "file to write; empty for none")
 )
 

@@ -29,7 +29,7 @@ Trust the ratios; seconds are the machine's.
 
 ## What a Machine costs
 
-{{.Machines}} Machines of the kubemark module, created and destroyed, {{.Rounds}} rounds, {{.Parallel}} engine runs at a time. The plain loop is
+{{.Machines}} Machines of the kubemark module, created and destroyed {{.Rounds}}x, {{.Parallel}} engine runs at a time. The plain loop is
 ` + "`tofu apply -auto-approve`, `tofu destroy -auto-approve`" + ` over the same module, in one initialised folder with a local state file for each
 Machine. CPU seconds are those of the manager or the loop's processes with all their children; the API server's are in neither.
 The operator does more for them: it keeps the state in Secrets, writes an intent before each run, and maintains the Machines' status.
