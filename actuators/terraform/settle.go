@@ -13,11 +13,8 @@ import (
 // Settle implements runs.Task: a state that the engine could not save is saved, then one write clears intent and lock and records
 // the outcome. The intent stays where nobody knows what the engine did.
 func (t *task) Settle(ctx context.Context, outcome error) error {
-	if t.unsaved != nil {
-		if err := t.session.Put(ctx, t.unsaved); err != nil {
-			return fmt.Errorf("saving the state that the engine could not save: %w", errors.Join(err, outcome))
-		}
-		t.unsaved = nil
+	if err := t.save(ctx); err != nil {
+		return fmt.Errorf("saving the state that the engine could not save: %w", errors.Join(err, outcome))
 	}
 	if outcome == nil && t.decision.operation == runs.Destroy {
 		return t.gone(ctx)
@@ -26,6 +23,19 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 		return fmt.Errorf("recording the outcome: %w", errors.Join(err, outcome))
 	}
 	return t.told(outcome)
+}
+
+// save stores a state that the engine could not save. While that fails its folder stays, for the recovery at the next start, and so
+// does the lock.
+func (t *task) save(ctx context.Context) error {
+	if t.unsaved == nil {
+		return nil
+	}
+	if err := t.session.Put(ctx, t.unsaved); err != nil {
+		return errors.Join(err, t.kept.Keep())
+	}
+	t.unsaved = nil
+	return t.kept.Close()
 }
 
 // gone deletes a state whose instance is destroyed. Should it list resources still, it stays and the destroy has failed.

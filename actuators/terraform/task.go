@@ -44,8 +44,9 @@ type task struct {
 	making bool
 	// lookedUp says that a lookup has told whether there is an instance.
 	lookedUp bool
-	// unsaved is a state that the engine could not save.
+	// unsaved is a state that the engine could not save, kept is the folder that has it until it is saved.
 	unsaved []byte
+	kept    *tofu.Folder
 }
 
 var _ runs.Task = &task{}
@@ -300,7 +301,8 @@ func (t *task) within(ctx context.Context, lookup bool, use func(*tofu.Folder) e
 	defer func() {
 		unsaved, readErr := folder.ErroredState()
 		if unsaved != nil {
-			t.unsaved = unsaved
+			t.unsaved, t.kept = unsaved, folder
+			return
 		}
 		err = errors.Join(err, readErr, folder.Close())
 	}()

@@ -293,6 +293,36 @@ func (f *Folder) ErroredState() ([]byte, error) {
 	return state, err
 }
 
+// Keep gives the slot back and leaves the folder with the state that could not be saved, but without the run's secrets. The next
+// Engine in this work folder finds it among its Leftovers. Close does nothing afterwards.
+func (f *Folder) Keep() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil
+	}
+	var errs []error
+	if f.dumped != nil && !exists(filepath.Join(f.dir, erroredFile)) {
+		errs = append(errs, os.WriteFile(filepath.Join(f.dir, erroredFile), f.dumped, 0o600))
+	}
+	for _, secret := range []string{variablesFile, planFile} {
+		if err := os.Remove(filepath.Join(f.dir, secret)); !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(append(errs, f.giveBack())...)
+}
+
+// giveBack returns what the run has borrowed. The caller holds the lock.
+func (f *Folder) giveBack() error {
+	f.closed = true
+	f.dumped = nil
+	if f.lease != nil {
+		f.lease.giveBack()
+	}
+	return f.engine.release(f.slot)
+}
+
 // Close removes the folder with everything in it, and gives the slot back. It may be called again.
 func (f *Folder) Close() error {
 	f.mu.Lock()
@@ -300,12 +330,7 @@ func (f *Folder) Close() error {
 	if f.closed {
 		return nil
 	}
-	f.closed = true
-	f.dumped = nil
-	if f.lease != nil {
-		f.lease.giveBack()
-	}
-	return errors.Join(f.engine.release(f.slot), os.RemoveAll(f.dir))
+	return errors.Join(f.giveBack(), os.RemoveAll(f.dir))
 }
 
 // takesVariablesWithPlan tells whether the CLI accepts variables beside a saved plan. Older ones refuse them.

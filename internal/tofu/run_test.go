@@ -1,6 +1,7 @@
 package tofu
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -203,6 +204,26 @@ resource "terraform_data" "second" {
 	}
 	if resources, _ := readState(t, state); len(resources) != 2 {
 		t.Errorf("the errored state has %v, want both resources", resources)
+	}
+	if err := f.Keep(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Errorf("closing a folder that is kept: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(f.dir, variablesFile)); !os.IsNotExist(err) {
+		t.Errorf("the variables of a kept folder: %v, want that they are gone", err)
+	}
+	if err := e.Close(t.Context()); err != nil {
+		t.Fatalf("closing the engine, whose slots are all back: %v", err)
+	}
+	next := newEngine(t, func(o *Options) { o.WorkDir = e.options.WorkDir })
+	leftovers := next.Leftovers()
+	if len(leftovers) != 1 {
+		t.Fatalf("the next engine finds %d left-over runs, want the kept one", len(leftovers))
+	}
+	if kept, err := leftovers[0].ErroredState(); err != nil || !bytes.Equal(kept, state) {
+		t.Errorf("the kept state is %s, %v; want the one that was not saved", kept, err)
 	}
 }
 
