@@ -2,6 +2,7 @@ package terraform
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -407,6 +408,40 @@ func TestAStateWithoutAMachineIsReportedAndKept(t *testing.T) {
 	}
 	if _, err := b.store.Get(t.Context(), state.KeyFor(b.namespace, gone.UID)); err != nil {
 		t.Errorf("the state of the gone Machine: %v", err)
+	}
+}
+
+func TestAStateThatCouldNotBeSavedIsSavedAtTheNextStart(t *testing.T) {
+	b := newBench(t)
+	kept, gone := b.machine(), b.machine()
+	b.lose(kept, "owner-2")
+	work := t.TempDir()
+	for _, machine := range []*machinev1beta1.Machine{kept, gone} {
+		folder := filepath.Join(work, "runs", machine.Name)
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		who := encode(identity{Namespace: b.namespace, Name: machine.Name, UID: string(machine.UID), Owner: "owner-2", Run: "lost"})
+		for name, content := range map[string]string{
+			"run.json":        `{"id":"` + machine.Name + `","identity":` + who + `}`,
+			"errored.tfstate": `{"version":4,"serial":3,"lineage":"l","outputs":{},"resources":[]}`,
+		} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	b.start(work, "owner-2")
+	deadline := time.Now().Add(time.Minute)
+	for len(b.engine.Leftovers()) > 0 && time.Now().Before(deadline) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	saved, err := b.store.Get(t.Context(), state.KeyFor(b.namespace, kept.UID))
+	if err != nil || saved.Serial != 3 {
+		t.Errorf("the state of the Machine that is there: %+v, %v; want serial 3", saved, err)
+	}
+	if _, err := b.store.Get(t.Context(), state.KeyFor(b.namespace, gone.UID)); !errors.Is(err, state.ErrNotFound) {
+		t.Errorf("the state of the Machine that is gone: %v, want none", err)
 	}
 }
 

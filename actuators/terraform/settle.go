@@ -107,13 +107,18 @@ func (t *task) told(outcome error) error {
 	return nil
 }
 
-// recover saves the state that an engine of a dead predecessor could not save, and clears the left-over folder away.
+// recoverLeftover saves the state that an engine of a dead predecessor could not save. A Secret that is gone was deleted after a
+// destroy that is proven, perhaps by a run that looked the instance up: it is not made again.
 func (a *Actuator) recoverLeftover(ctx context.Context, found tofu.Leftover, who identity) error {
 	unsaved, err := found.ErroredState()
 	if err != nil || unsaved == nil {
 		return err
 	}
 	key := state.Key{Namespace: who.Namespace, Name: state.KeyFor(who.Namespace, uidOf(who)).Name}
+	if _, err := a.store.Get(ctx, key); errors.Is(err, state.ErrNotFound) {
+		a.logger.Info("A state that an engine could not save is of a Machine whose state is gone; it is dropped", "state", key.String())
+		return nil
+	}
 	session, err := a.acquire(ctx, key, state.AcquireOptions{
 		Lock: state.Lock{Owner: a.owner, Run: who.Run + "-recovery", Operation: "recovery"},
 	})
