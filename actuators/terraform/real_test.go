@@ -119,7 +119,8 @@ func (b *bench) start(workDir, owner string) {
 	}
 	ctx, cancel := context.WithCancel(b.t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- b.Start(ctx) }()
+	started := b.Actuator
+	go func() { ended <- started.Start(ctx) }()
 	b.t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
