@@ -5,24 +5,19 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/controllers/machine"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
 
 var plane *controlplane.ControlPlane
@@ -32,41 +27,18 @@ func TestMachineAgainstAPIServer(t *testing.T) {
 	RunSpecs(t, "Machine controller")
 }
 
-var _ = BeforeSuite(func() {
-	log.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(20 * time.Second)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	SetDefaultConsistentlyDuration(500 * time.Millisecond)
-	SetDefaultConsistentlyPollingInterval(50 * time.Millisecond)
-	var err error
-	plane, err = controlplane.Start(controlplane.Default)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(plane.Stop()).To(Succeed()) })
-})
+var _ = BeforeSuite(func() { plane = suite.Start(controlplane.Default) })
 
 // startManager runs the controller on one namespace until the test ends.
 func startManager(namespace string, actuator actuators.Actuator, changes ...func(*machine.Options, manager.Manager)) {
 	GinkgoHelper()
-	ctx, cancel := context.WithCancel(context.Background())
-	mgr, err := manager.New(plane.Config, manager.Options{
-		Scheme:     plane.Scheme,
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-		Logger:     GinkgoLogr.WithValues("namespace", namespace),
-	})
-	Expect(err).NotTo(HaveOccurred())
+	mgr := suite.NewManager(plane, namespace)
 	options := machine.Options{Actuator: actuator}
 	for _, change := range changes {
 		change(&options, mgr)
 	}
 	Expect(machine.SetupWithManager(mgr, options)).To(Succeed())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	DeferCleanup(func() {
-		cancel()
-		Eventually(ended).WithTimeout(40 * time.Second).Should(Receive(BeNil()))
-	})
+	suite.Run(mgr)
 }
 
 // passes drives a controller without a manager: one reconcile at a time, and every write to the API server noted.

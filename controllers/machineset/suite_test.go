@@ -3,20 +3,15 @@ package machineset_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/machine-iac/machine-iac-operator/controllers/machineset"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
 
 var plane *controlplane.ControlPlane
@@ -26,55 +21,23 @@ func TestMachineSetAgainstAPIServer(t *testing.T) {
 	RunSpecs(t, "MachineSet controller")
 }
 
-var _ = BeforeSuite(func() {
-	log.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(20 * time.Second)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	SetDefaultConsistentlyDuration(500 * time.Millisecond)
-	SetDefaultConsistentlyPollingInterval(50 * time.Millisecond)
-	var err error
-	plane, err = controlplane.Start(controlplane.CustomNoUpgrade)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(plane.Stop()).To(Succeed()) })
-})
+var _ = BeforeSuite(func() { plane = suite.Start(controlplane.CustomNoUpgrade) })
 
 // startManager runs the controller on one namespace until stop is called; the test's end calls it too.
 func startManager(namespace string, changes ...func(*machineset.Options, manager.Manager)) (stop func()) {
 	GinkgoHelper()
-	ctx, cancel := context.WithCancel(context.Background())
-	mgr, err := manager.New(plane.Config, manager.Options{
-		Scheme:     plane.Scheme,
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-		Logger:     GinkgoLogr.WithValues("namespace", namespace),
-	})
-	Expect(err).NotTo(HaveOccurred())
+	mgr := suite.NewManager(plane, namespace)
 	var options machineset.Options
 	for _, change := range changes {
 		change(&options, mgr)
 	}
-	Expect(machineset.SetupWithManager(ctx, mgr, options)).To(Succeed())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		Eventually(ended).WithTimeout(40 * time.Second).Should(Receive(BeNil()))
-	}
-	DeferCleanup(stop)
-	return stop
+	Expect(machineset.SetupWithManager(context.Background(), mgr, options)).To(Succeed())
+	return suite.Run(mgr)
 }
 
 func newNamespace(ctx context.Context) string {
 	GinkgoHelper()
-	namespace, err := plane.Namespace(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	return namespace
+	return suite.Namespace(ctx, plane)
 }
 
 func create(ctx context.Context, objects ...client.Object) {

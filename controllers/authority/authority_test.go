@@ -1,18 +1,17 @@
-package machineset
+package authority
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
-
-	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
 func TestAuthority(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	at := metav1.NewTime(now)
 	no := machinev1beta1.Condition{
 		Type: "Paused", Status: corev1.ConditionFalse, Severity: "Info", Reason: "AuthoritativeAPIMachineAPI",
@@ -42,17 +41,29 @@ func TestAuthority(t *testing.T) {
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			set := builder.MachineSet(func(s *machinev1beta1.MachineSet) {
-				s.Spec.AuthoritativeAPI, s.Status.AuthoritativeAPI = tc.spec, tc.status
-			})
-			goOn, err := (&authority{clock: clocktesting.NewFakePassiveClock(now)}).Reconcile(t.Context(), &scope{set: set})
-			if err != nil || goOn != tc.wantGoOn {
-				t.Errorf("got %v, %v; want %v", goOn, err, tc.wantGoOn)
+			set := &machinev1beta1.MachineSet{}
+			set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI = tc.spec, tc.status
+			machine := &machinev1beta1.Machine{}
+			machine.Spec.AuthoritativeAPI, machine.Status.AuthoritativeAPI = tc.spec, tc.status
+			for kind, subject := range map[string]Subject{"MachineSet": OfMachineSet(set), "Machine": OfMachine(machine)} {
+				if ours := subject.Ours(); ours != tc.wantGoOn {
+					t.Errorf("%s: ours is %v, want %v", kind, ours, tc.wantGoOn)
+				}
+				if goOn := subject.Settle(t.Context(), now); goOn != tc.wantGoOn {
+					t.Errorf("%s: got %v, want %v", kind, goOn, tc.wantGoOn)
+				}
 			}
-			if set.Status.AuthoritativeAPI != tc.wantStatus {
-				t.Errorf("got status %q, want %q", set.Status.AuthoritativeAPI, tc.wantStatus)
+			for kind, got := range map[string]machinev1beta1.MachineAuthority{
+				"MachineSet": set.Status.AuthoritativeAPI, "Machine": machine.Status.AuthoritativeAPI,
+			} {
+				if got != tc.wantStatus {
+					t.Errorf("%s: got status %q, want %q", kind, got, tc.wantStatus)
+				}
 			}
 			if diff := cmp.Diff(tc.wantConditions, set.Status.Conditions); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(tc.wantConditions, machine.Status.Conditions); diff != "" {
 				t.Error(diff)
 			}
 		})
