@@ -23,6 +23,8 @@ type options struct {
 	burst      int
 	syncPeriod time.Duration
 
+	controllers selection
+
 	leaderElect    bool
 	leaseNamespace string
 	leaseDuration  time.Duration
@@ -58,6 +60,9 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.Float64Var(&o.qps, "kube-api-qps", 100, "Requests per second to the API server, on average.")
 	flags.IntVar(&o.burst, "kube-api-burst", 200, "Requests to the API server in a burst.")
 	flags.DurationVar(&o.syncPeriod, "sync-period", 10*time.Minute, "How often every Machine is looked at although nothing happened.")
+
+	o.controllers = selection{"*"}
+	flags.Var(&o.controllers, "controllers", "Controllers to run, joined by commas: '*' for all, a name for one, '-name' for all of '*' but that one.")
 
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "Do nothing until this process is the leader. Without it, make sure that no second process serves the namespace.")
 	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "Namespace of the leader's Lease. Default: --namespace.")
@@ -111,6 +116,9 @@ func (o *options) complete() error {
 	}
 	if o.leaseDuration < 6*time.Second {
 		return fmt.Errorf("--leader-elect-lease-duration is %s; below 6s a short pause of the API server would end the leader", o.leaseDuration)
+	}
+	if len(o.controllers.chosen()) == 0 {
+		return fmt.Errorf("--controllers is %q, which leaves none; begin with '*' to take some away", o.controllers.String())
 	}
 	if o.engine != "" && o.engine != "tofu" && o.engine != "terraform" {
 		return fmt.Errorf("--engine is %q; choose tofu or terraform, or leave it out", o.engine)

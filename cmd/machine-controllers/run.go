@@ -22,9 +22,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
-	"github.com/machine-iac/machine-iac-operator/controllers/machine"
-	"github.com/machine-iac/machine-iac-operator/controllers/machineset"
-	"github.com/machine-iac/machine-iac-operator/controllers/nodelink"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -61,7 +58,7 @@ func run(ctx context.Context, o options) error {
 			return fmt.Errorf("adding the actuator: %w", err)
 		}
 	}
-	if err := addControllers(ctx, mgr, actuator, pool, o); err != nil {
+	if err := addControllers(ctx, mgr, parts{actuator: actuator, pool: pool, options: o}); err != nil {
 		return err
 	}
 	ctrl.Log.Info("Starting", "version", version, "namespace", o.namespace, "engine", engine.Binary().String())
@@ -203,19 +200,4 @@ func newActuator(mgr manager.Manager, engine *tofu.Engine, pool *runs.Pool, o op
 		DriftInterval: o.driftInterval,
 		Logger:        ctrl.Log.WithName("terraform-actuator"),
 	})
-}
-
-func addControllers(ctx context.Context, mgr manager.Manager, actuator *terraform.Actuator, pool *runs.Pool, o options) error {
-	series := machine.NewMetrics()
-	metrics.Registry.MustRegister(series.Collectors()...)
-	err := machine.SetupWithManager(mgr, machine.Options{
-		Actuator: actuator, Events: pool.Events(), Metrics: series, MaxConcurrentReconciles: o.reconciles,
-	})
-	if err != nil {
-		return err
-	}
-	if err := machineset.SetupWithManager(ctx, mgr, machineset.Options{}); err != nil {
-		return err
-	}
-	return nodelink.SetupWithManager(ctx, mgr, nodelink.Options{})
 }

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
+	"github.com/machine-iac/machine-iac-operator/controllers/machine"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineset"
+	"github.com/machine-iac/machine-iac-operator/controllers/nodelink"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+)
+
+// parts are what controllers are made of, beside the manager.
+type parts struct {
+	actuator *terraform.Actuator
+	pool     *runs.Pool
+	options  options
+}
+
+// starters register one controller each with the manager.
+var starters = map[string]func(context.Context, manager.Manager, parts) error{
+	machine.Name:    addMachine,
+	machineset.Name: addMachineSet,
+	nodelink.Name: func(ctx context.Context, mgr manager.Manager, _ parts) error {
+		return nodelink.SetupWithManager(ctx, mgr, nodelink.Options{})
+	},
+}
+
+// addControllers registers the controllers that the flags choose.
+func addControllers(ctx context.Context, mgr manager.Manager, p parts) error {
+	for _, name := range p.options.controllers.chosen() {
+		if err := starters[name](ctx, mgr, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addMachine(_ context.Context, mgr manager.Manager, p parts) error {
+	series := machine.NewMetrics()
+	metrics.Registry.MustRegister(series.Collectors()...)
+	return machine.SetupWithManager(mgr, machine.Options{
+		Actuator: p.actuator, Events: p.pool.Events(), Metrics: series, MaxConcurrentReconciles: p.options.reconciles,
+	})
+}
+
+func addMachineSet(ctx context.Context, mgr manager.Manager, _ parts) error {
+	return machineset.SetupWithManager(ctx, mgr, machineset.Options{})
+}
+
+// selection is a flag that chooses controllers: "*" for all, a name for one, "-" before a name for all but that one.
+type selection []string
+
+// String implements flag.Value.
+func (s *selection) String() string { return strings.Join(*s, ",") }
+
+// Set implements flag.Value.
+func (s *selection) Set(text string) error {
+	*s = strings.Split(text, ",")
+	for _, part := range *s {
+		name := strings.TrimPrefix(part, "-")
+		if _, known := starters[name]; !known && part != "*" {
+			return fmt.Errorf("%q is no controller; there are *, %s, each also with a '-' before it", part, strings.Join(names(), ", "))
+		}
+	}
+	return nil
+}
+
+// chosen answers the names of the controllers to run, sorted.
+func (s *selection) chosen() []string {
+	return slices.DeleteFunc(names(), func(name string) bool {
+		return slices.Contains(*s, "-"+name) || !slices.Contains(*s, "*") && !slices.Contains(*s, name)
+	})
+}
+
+func names() []string { return slices.Sorted(maps.Keys(starters)) }
