@@ -39,6 +39,7 @@ type options struct {
 	engineVersion     string
 	engineInstall     bool
 	engineEnvironment assignments
+	moduleDirs        list
 	providerMirror    string
 	allowDownloads    bool
 
@@ -78,6 +79,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.engineVersion, "engine-version", ">= 1.8.0", "Versions of the engine that are accepted.")
 	flags.BoolVar(&o.engineInstall, "engine-install", false, "Download a released Terraform when no engine is found.")
 	flags.Var(&o.engineEnvironment, "engine-env", "NAME=VALUE that every engine gets, such as a proxy; may be repeated. Nothing else of this process's environment reaches an engine.")
+	flags.Var(&o.moduleDirs, "module-dir", "Folder of a provider module, or of several, beside those that are built in; may be repeated.")
 	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Folder with the providers, laid out as a filesystem mirror.")
 	flags.BoolVar(&o.allowDownloads, "allow-provider-downloads", false, "Download providers that the mirror lacks, when a module is first used.")
 
@@ -128,6 +130,21 @@ func (o *options) complete() error {
 
 // stopTimeout is how long the manager may take to stop. The Pod's grace period must be longer.
 func (o *options) stopTimeout() time.Duration { return o.interruptGrace + stopSlack }
+
+// list is a flag that may be repeated.
+type list []string
+
+// String implements flag.Value.
+func (l *list) String() string { return strings.Join(*l, ",") }
+
+// Set implements flag.Value.
+func (l *list) Set(text string) error {
+	if text == "" {
+		return errors.New("it is empty")
+	}
+	*l = append(*l, text)
+	return nil
+}
 
 // assignments is a flag of NAME=VALUE that may be repeated.
 type assignments map[string]string

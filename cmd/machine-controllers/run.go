@@ -168,12 +168,21 @@ func newPool(o options, engine *tofu.Engine) *runs.Pool {
 	})
 }
 
-func newActuator(mgr manager.Manager, engine *tofu.Engine, pool *runs.Pool, o options) (*terraform.Actuator, error) {
-	loaded, err := module.LoadAll(modules.FS)
+// loadModules loads the modules that are built in and those of folders.
+func loadModules(folders []string) (*module.Catalog, error) {
+	builtin, err := module.LoadAll(modules.FS)
 	if err != nil {
-		return nil, fmt.Errorf("loading the provider modules: %w", err)
+		return nil, err
 	}
-	catalog, err := module.NewCatalog(loaded...)
+	added, err := module.LoadFolders(folders...)
+	if err != nil {
+		return nil, err
+	}
+	return module.NewCatalog(append(builtin, added...)...)
+}
+
+func newActuator(mgr manager.Manager, engine *tofu.Engine, pool *runs.Pool, o options) (*terraform.Actuator, error) {
+	catalog, err := loadModules(o.moduleDirs)
 	if err != nil {
 		return nil, fmt.Errorf("loading the provider modules: %w", err)
 	}

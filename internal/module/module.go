@@ -74,12 +74,7 @@ func LoadAll(fsys fs.FS) ([]*Module, error) {
 		if err != nil {
 			return nil, fmt.Errorf("opening module folder %s: %w", entry.Name(), err)
 		}
-		one, err := Load(folder)
-		if err == nil && one.Name() != entry.Name() {
-			err = &ContractError{Module: one.Name(), Breaches: []Breach{{
-				File: metadataFile, What: "metadata.name", Problem: fmt.Sprintf("is %q in the folder %s", one.Name(), entry.Name()), Mend: "use the folder's name",
-			}}}
-		}
+		one, err := loadAs(entry.Name(), folder)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("loading module folder %s: %w", entry.Name(), err))
 			continue
@@ -90,6 +85,20 @@ func LoadAll(fsys fs.FS) ([]*Module, error) {
 		return nil, errors.Join(failed...)
 	}
 	return loaded, nil
+}
+
+// loadAs loads a module that must be called name.
+func loadAs(name string, folder fs.FS) (*Module, error) {
+	one, err := Load(folder)
+	if err != nil {
+		return nil, err
+	}
+	if one.Name() != name {
+		return nil, &ContractError{Module: one.Name(), Breaches: []Breach{{
+			File: metadataFile, What: "metadata.name", Problem: fmt.Sprintf("is %q in the folder %s", one.Name(), name), Mend: "use the folder's name",
+		}}}
+	}
+	return one, nil
 }
 
 // Name answers the module's name.
