@@ -1,0 +1,80 @@
+package machineset
+
+import (
+	"context"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// collectTimeout bounds one scrape: a cache that has not synced yet makes its readers wait.
+const collectTimeout = 5 * time.Second
+
+var (
+	itemsSeries = prometheus.NewDesc("mapi_machineset_items", "How many MachineSets there are.", nil, nil)
+	// Every collector of the Machine API has this series with a kind of its own, so name, help and label must be alike everywhere.
+	upSeries = prometheus.NewDesc("mapi_mao_collector_up",
+		"Whether the objects behind a Machine API metric could be listed.", nil, prometheus.Labels{"kind": "mapi_machineset_items"})
+	createdSeries = prometheus.NewDesc("mapi_machineset_created_timestamp_seconds",
+		"When the MachineSet was created, in seconds since 1970.", []string{"name", "namespace", "api_version"}, nil)
+	statusReplicasSeries = prometheus.NewDesc("mapi_machine_set_status_replicas",
+		"How many Machines the MachineSet has.", []string{"name", "namespace"}, nil)
+	statusReadySeries = prometheus.NewDesc("mapi_machine_set_status_replicas_ready",
+		"How many of the MachineSet's Machines have a Node that is Ready.", []string{"name", "namespace"}, nil)
+	statusAvailableSeries = prometheus.NewDesc("mapi_machine_set_status_replicas_available",
+		"How many of the MachineSet's Machines have a Node that has been Ready for long enough.", []string{"name", "namespace"}, nil)
+)
+
+// Collector shows MachineSets as series. It keeps nothing: a scrape reads the MachineSets of that moment, so the series of one that
+// is deleted go with it. It implements prometheus.Collector.
+type Collector struct {
+	list func() (*machinev1beta1.MachineSetList, error)
+}
+
+// NewCollector makes a Collector over reader, which should be a cache. When ctx ends it can no longer list.
+func NewCollector(ctx context.Context, reader client.Reader) *Collector {
+	return &Collector{list: func() (*machinev1beta1.MachineSetList, error) {
+		limited, cancel := context.WithTimeout(ctx, collectTimeout)
+		defer cancel()
+		sets := &machinev1beta1.MachineSetList{}
+		err := reader.List(limited, sets, client.UnsafeDisableDeepCopy)
+		if err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "Listing MachineSets for metrics")
+		}
+		return sets, err
+	}}
+}
+
+// Describe implements prometheus.Collector.
+func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
+	for _, description := range []*prometheus.Desc{
+		itemsSeries, upSeries, createdSeries, statusReplicasSeries, statusReadySeries, statusAvailableSeries,
+	} {
+		descriptions <- description
+	}
+}
+
+// Collect implements prometheus.Collector. When the MachineSets cannot be listed it says that, and nothing else.
+func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
+	gauge := func(description *prometheus.Desc, value float64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)
+	}
+	sets, err := c.list()
+	if err != nil {
+		gauge(upSeries, 0)
+		return
+	}
+	gauge(upSeries, 1)
+	gauge(itemsSeries, float64(len(sets.Items)))
+	for i := range sets.Items {
+		set := &sets.Items[i]
+		// A cache leaves the object's own apiVersion empty.
+		gauge(createdSeries, float64(set.CreationTimestamp.Unix()), set.Name, set.Namespace, machinev1beta1.GroupVersion.String())
+		gauge(statusReplicasSeries, float64(set.Status.Replicas), set.Name, set.Namespace)
+		gauge(statusReadySeries, float64(set.Status.ReadyReplicas), set.Name, set.Namespace)
+		gauge(statusAvailableSeries, float64(set.Status.AvailableReplicas), set.Name, set.Namespace)
+	}
+}
