@@ -23,6 +23,7 @@ catalogue() {
 etcd|etcd|go.etcd.io/etcd/server/v3|etcd|
 kube-apiserver|kubernetes|k8s.io/kubernetes/cmd/kube-apiserver|kube-apiserver|-X k8s.io/component-base/version.gitVersion=v1.36.3
 kube-controller-manager|kubernetes|k8s.io/kubernetes/cmd/kube-controller-manager|kube-controller-manager|-X k8s.io/component-base/version.gitVersion=v1.36.3
+kube-scheduler|kubernetes|k8s.io/kubernetes/cmd/kube-scheduler|kube-scheduler|-X k8s.io/component-base/version.gitVersion=v1.36.3
 kubectl|kubernetes|k8s.io/kubernetes/cmd/kubectl|kubectl|-X k8s.io/component-base/version.gitVersion=v1.36.3
 kwok|kwok|sigs.k8s.io/kwok/cmd/kwok|kwok|
 tofu|opentofu|github.com/opentofu/opentofu/cmd/tofu|tofu|-X github.com/opentofu/opentofu/version.dev=no
@@ -31,7 +32,7 @@ golangci-lint|golangci-lint|github.com/golangci/golangci-lint/v2/cmd/golangci-li
 TOOLS
 }
 
-default_tools=(etcd kube-apiserver kube-controller-manager kubectl kwok tofu provider-kubectl)
+default_tools=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok tofu provider-kubectl)
 
 die() {
   printf 'tools: %s\n' "$*" >&2
