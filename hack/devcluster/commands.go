@@ -42,6 +42,8 @@ var commands = map[string]command{
 		declare: func(set *flag.FlagSet, call *invocation) {
 			set.DurationVar(&call.options.PodDeleteDelay, "pod-delete-delay", 3*time.Second,
 				"how long a deleted Pod stays before it is gone; takes effect when kwok starts")
+			set.DurationVar(&call.options.NodeMonitorGrace, "node-monitor-grace-period", 2*time.Minute,
+				"how long a Node may miss its heartbeats before it is not ready; takes effect when kube-controller-manager starts")
 		},
 		run: up,
 	},

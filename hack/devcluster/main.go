@@ -1,5 +1,5 @@
 // Command devcluster runs a Kubernetes cluster on this machine for development and tests: etcd, kube-apiserver,
-// kube-controller-manager and KWOK, on loopback, from the binaries that 'make tools' builds.
+// kube-controller-manager, kube-scheduler and KWOK, on loopback, from the binaries that 'make tools' builds.
 package main
 
 import (
@@ -29,7 +29,7 @@ Commands:
   start COMPONENT    start one component on the port that it had
   kubeconfig         write a kubeconfig that acts as a service account
 
-Components: etcd, kube-apiserver, kube-controller-manager, kwok
+Components: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok
 'devcluster COMMAND --help' shows the flags of a command.
 `
 

@@ -103,6 +103,7 @@ func writeKubeconfigs(l layout, server string) error {
 	files := map[string]string{
 		certAdmin:                 l.adminKubeconfig(),
 		string(ControllerManager): l.kubeconfig(ControllerManager),
+		string(Scheduler):         l.kubeconfig(Scheduler),
 		string(KWOK):              l.kubeconfig(KWOK),
 	}
 	for name, file := range files {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 )
 
 const (
@@ -23,15 +24,17 @@ var serviceIP = net.IPv4(10, 96, 0, 1).To4()
 // serverURL is where the API is served.
 func serverURL(ports map[portName]int) string { return "https://" + loopback(ports[portAPIServer]) }
 
-// arguments returns the command line of a component. It only depends on where things lie and on the ports.
-func arguments(l layout, component Component, ports map[portName]int) ([]string, error) {
+// arguments returns the command line of a component. It only depends on where things lie, on the ports and on the options.
+func arguments(l layout, component Component, ports map[portName]int, options Options) ([]string, error) {
 	switch component {
 	case Etcd:
 		return etcdArguments(l, ports), nil
 	case APIServer:
 		return apiServerArguments(l, ports), nil
 	case ControllerManager:
-		return controllerManagerArguments(l, ports), nil
+		return controllerManagerArguments(l, ports, options.NodeMonitorGrace), nil
+	case Scheduler:
+		return schedulerArguments(l, ports), nil
 	case KWOK:
 		return kwokArguments(l, ports)
 	}
@@ -90,7 +93,7 @@ func apiServerArguments(l layout, ports map[portName]int) []string {
 	}
 }
 
-func controllerManagerArguments(l layout, ports map[portName]int) []string {
+func controllerManagerArguments(l layout, ports map[portName]int, nodeMonitorGrace time.Duration) []string {
 	kubeconfig := l.kubeconfig(ControllerManager)
 	return []string{
 		"--bind-address=127.0.0.1",
@@ -106,8 +109,24 @@ func controllerManagerArguments(l layout, ports map[portName]int) []string {
 		"--use-service-account-credentials=true",
 		// There is one of them only, and with an election it would exit when the API server is away for a while.
 		"--leader-elect=false",
-		// Nodes shall outlast a restart of the API server or of KWOK that someone takes a while for.
-		"--node-monitor-grace-period=2m",
+		"--node-monitor-grace-period=" + nodeMonitorGrace.String(),
+		"--profiling=false",
+	}
+}
+
+func schedulerArguments(l layout, ports map[portName]int) []string {
+	kubeconfig := l.kubeconfig(Scheduler)
+	return []string{
+		"--bind-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(ports[portScheduler]),
+		"--tls-cert-file=" + l.cert(string(Scheduler)),
+		"--tls-private-key-file=" + l.key(string(Scheduler)),
+		"--kubeconfig=" + kubeconfig,
+		"--authentication-kubeconfig=" + kubeconfig,
+		"--authorization-kubeconfig=" + kubeconfig,
+		"--client-ca-file=" + l.cert(certCA),
+		// As for kube-controller-manager.
+		"--leader-elect=false",
 		"--profiling=false",
 	}
 }

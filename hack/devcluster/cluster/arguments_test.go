@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var testPorts = map[portName]int{portEtcd: 21001, portEtcdPeer: 21002, portAPIServer: 21003, portControllerManager: 21004, portKWOK: 21005}
+var testPorts = map[portName]int{portEtcd: 21001, portEtcdPeer: 21002, portAPIServer: 21003, portControllerManager: 21004, portKWOK: 21005, portScheduler: 21006}
 
 func testArguments(t *testing.T, component Component) []string {
 	t.Helper()
@@ -22,7 +22,7 @@ func testArguments(t *testing.T, component Component) []string {
 			t.Fatal(err)
 		}
 	}
-	args, err := arguments(l, component, testPorts)
+	args, err := arguments(l, component, testPorts, Options{}.withDefaults())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,11 @@ func TestArguments(t *testing.T) {
 		}},
 		"controllers act under their own names": {ControllerManager, []string{
 			"--use-service-account-credentials=true", "--bind-address=127.0.0.1", "--secure-port=21004", "--root-ca-file=DIR/pki/ca.crt",
-			"--service-account-private-key-file=DIR/pki/service-account.key",
+			"--service-account-private-key-file=DIR/pki/service-account.key", "--node-monitor-grace-period=2m0s",
+		}},
+		"the scheduler acts under its own name": {Scheduler, []string{
+			"--kubeconfig=DIR/config/kube-scheduler.kubeconfig", "--bind-address=127.0.0.1", "--secure-port=21006",
+			"--client-ca-file=DIR/pki/ca.crt", "--leader-elect=false",
 		}},
 		"KWOK plays only the nodes that ask for it": {KWOK, []string{
 			"--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
@@ -65,7 +69,7 @@ func TestArguments(t *testing.T) {
 			}
 		})
 	}
-	if _, err := arguments(layout{}, "kubelet", testPorts); err == nil {
+	if _, err := arguments(layout{}, "kubelet", testPorts, Options{}); err == nil {
 		t.Error("arguments for a component that there is not")
 	}
 }

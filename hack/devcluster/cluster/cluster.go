@@ -25,6 +25,9 @@ type Options struct {
 	StopGrace time.Duration
 	// PodDeleteDelay is how long a deleted Pod stays before KWOK removes it; three seconds when zero.
 	PodDeleteDelay time.Duration
+	// NodeMonitorGrace is how long a Node may miss its heartbeats before kube-controller-manager calls its Ready condition Unknown; two
+	// minutes when zero, so that Nodes outlast a restart of the API server or of KWOK that someone takes a while for.
+	NodeMonitorGrace time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -42,6 +45,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.PodDeleteDelay == 0 {
 		o.PodDeleteDelay = 3 * time.Second
+	}
+	if o.NodeMonitorGrace == 0 {
+		o.NodeMonitorGrace = 2 * time.Minute
 	}
 	return o
 }

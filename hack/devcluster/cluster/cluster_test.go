@@ -12,10 +12,13 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 )
@@ -105,7 +108,7 @@ var _ = Describe("A cluster", Ordered, func() {
 
 	It("comes up with every component ready", func(ctx context.Context) {
 		Expect(up(ctx)).To(And(ContainSubstring("kube-apiserver"), ContainSubstring("started"), Not(ContainSubstring("already"))))
-		Expect(states(ctx)).To(And(HaveLen(4), allRunning))
+		Expect(states(ctx)).To(And(HaveLen(5), allRunning))
 		client = connect(subject)
 	})
 
@@ -156,6 +159,39 @@ var _ = Describe("A cluster", Ordered, func() {
 		}).WithTimeout(patience).Should(Satisfy(apierrors.IsNotFound))
 	})
 
+	It("places a Pod on a ready Node, and evicts it only when its budget allows", func(ctx context.Context) {
+		labels := map[string]string{"app": "placed"}
+		budget := &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Name: "placed"},
+			Spec: policyv1.PodDisruptionBudgetSpec{
+				MinAvailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			},
+		}
+		budgets := client.PolicyV1().PodDisruptionBudgets("kept")
+		_, err := budgets.Create(ctx, budget, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		pods := client.CoreV1().Pods("kept")
+		_, err = pods.Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "placed", Labels: labels},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "any"}}},
+		}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(func() (string, error) {
+			found, err := pods.Get(ctx, "placed", metav1.GetOptions{})
+			return found.Spec.NodeName, err
+		}).WithTimeout(patience).Should(Equal("fake"), "the other Node is not ready")
+		healthy := func() (int32, error) {
+			found, err := budgets.Get(ctx, "placed", metav1.GetOptions{})
+			return found.Status.CurrentHealthy, err
+		}
+		Eventually(healthy).WithTimeout(patience).Should(BeEquivalentTo(1))
+
+		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "placed", Namespace: "kept"}}
+		Expect(pods.EvictV1(ctx, eviction)).To(Satisfy(apierrors.IsTooManyRequests))
+		Expect(budgets.Delete(ctx, "placed", metav1.DeleteOptions{})).To(Succeed())
+		Eventually(func() error { return pods.EvictV1(ctx, eviction) }).WithTimeout(patience).Should(Succeed())
+	})
+
 	It("gives a service account its own rights and no more", func(ctx context.Context) {
 		file := filepath.Join(GinkgoT().TempDir(), "operator.kubeconfig")
 		Expect(subject.ServiceAccountKubeconfig(ctx, "kept", "operator", file)).To(MatchError(ContainSubstring("create it first")))
@@ -202,7 +238,7 @@ var _ = Describe("A cluster", Ordered, func() {
 	It("goes on from its data after it was down, on the same port", func(ctx context.Context) {
 		server := subject.Server()
 		Expect(subject.Down(ctx)).To(Succeed())
-		Expect(states(ctx)).To(And(HaveLen(4), HaveEach(cluster.StateStopped)))
+		Expect(states(ctx)).To(And(HaveLen(5), HaveEach(cluster.StateStopped)))
 		up(ctx)
 		Expect(subject.Server()).To(Equal(server))
 		_, err := client.CoreV1().Namespaces().Get(ctx, "kept", metav1.GetOptions{})

@@ -17,12 +17,13 @@ const (
 	Etcd              Component = "etcd"
 	APIServer         Component = "kube-apiserver"
 	ControllerManager Component = "kube-controller-manager"
+	Scheduler         Component = "kube-scheduler"
 	KWOK              Component = "kwok"
 )
 
 // Components lists the components in the order in which they start; they stop in the reverse order.
 func Components() []Component {
-	return []Component{Etcd, APIServer, ControllerManager, KWOK}
+	return []Component{Etcd, APIServer, ControllerManager, Scheduler, KWOK}
 }
 
 // ParseComponent returns the component called name, or an error that lists the names there are.

@@ -42,7 +42,7 @@ func TestCheckBinariesNamesEveryMissingOne(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"kube-apiserver, kube-controller-manager;", l.bin, "make tools"} {
+	for _, want := range []string{"kube-apiserver, kube-controller-manager, kube-scheduler;", l.bin, "make tools"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error %q lacks %q", err, want)
 		}

@@ -60,6 +60,7 @@ func certificates() []certificate {
 		{name: certEtcdClient, user: certEtcdClient, client: true},
 		{name: string(APIServer), user: "kube-apiserver", server: true, hosts: apiHosts, ips: append(localIP, serviceIP)},
 		{name: string(ControllerManager), user: "system:kube-controller-manager", server: true, client: true, hosts: local, ips: localIP},
+		{name: string(Scheduler), user: "system:kube-scheduler", server: true, client: true, hosts: local, ips: localIP},
 		{name: string(KWOK), user: kwokUser, client: true},
 		{name: certAdmin, user: "devcluster:admin", groups: []string{"system:masters"}, client: true},
 	}

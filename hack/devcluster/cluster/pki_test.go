@@ -92,7 +92,7 @@ func TestPrivateFilesArePrivate(t *testing.T) {
 
 func TestEnsurePKIReplacesOnlyWhatItMust(t *testing.T) {
 	all := []string{
-		"admin", "etcd", "kube-apiserver", "kube-apiserver-etcd-client", "kube-controller-manager", "kwok",
+		"admin", "etcd", "kube-apiserver", "kube-apiserver-etcd-client", "kube-controller-manager", "kube-scheduler", "kwok",
 	}
 	cases := map[string]struct {
 		later       time.Duration

@@ -17,6 +17,7 @@ const (
 	portEtcdPeer          portName = "etcd-peer"
 	portAPIServer         portName = "kube-apiserver"
 	portControllerManager portName = "kube-controller-manager"
+	portScheduler         portName = "kube-scheduler"
 	portKWOK              portName = "kwok"
 )
 
@@ -29,6 +30,8 @@ func portsOf(component Component) []portName {
 		return []portName{portAPIServer}
 	case ControllerManager:
 		return []portName{portControllerManager}
+	case Scheduler:
+		return []portName{portScheduler}
 	case KWOK:
 		return []portName{portKWOK}
 	}
@@ -102,8 +105,9 @@ func mustRestart(moved []Component, certificatesChanged bool) map[Component]bool
 			restart[APIServer] = true
 		case APIServer:
 			restart[ControllerManager] = true
+			restart[Scheduler] = true
 			restart[KWOK] = true
-		case ControllerManager, KWOK: // nobody is configured with their ports
+		case ControllerManager, Scheduler, KWOK: // nobody is configured with their ports
 		}
 	}
 	return restart

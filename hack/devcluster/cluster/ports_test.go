@@ -20,7 +20,7 @@ func fakePorts(taken ...int) portSource {
 
 func TestAssignPorts(t *testing.T) {
 	remembered := func() map[portName]int {
-		return map[portName]int{portEtcd: 1, portEtcdPeer: 2, portAPIServer: 3, portControllerManager: 4, portKWOK: 5}
+		return map[portName]int{portEtcd: 1, portEtcdPeer: 2, portAPIServer: 3, portControllerManager: 4, portScheduler: 5, portKWOK: 6}
 	}
 	with := func(name portName, port int) map[portName]int {
 		ports := remembered()
@@ -34,8 +34,10 @@ func TestAssignPorts(t *testing.T) {
 		want       map[portName]int
 		wantMoved  []Component
 	}{
-		"a new cluster gets five ports": {
-			want:      map[portName]int{portEtcd: 1001, portEtcdPeer: 1002, portAPIServer: 1003, portControllerManager: 1004, portKWOK: 1005},
+		"a new cluster gets six ports": {
+			want: map[portName]int{
+				portEtcd: 1001, portEtcdPeer: 1002, portAPIServer: 1003, portControllerManager: 1004, portScheduler: 1005, portKWOK: 1006,
+			},
 			wantMoved: Components(),
 		},
 		"free ports are kept": {
@@ -49,7 +51,7 @@ func TestAssignPorts(t *testing.T) {
 		},
 		"a picked port is none of those that are kept": {
 			remembered: with(portKWOK, 1001), taken: []int{2}, want: map[portName]int{
-				portEtcd: 1, portEtcdPeer: 1002, portAPIServer: 3, portControllerManager: 4, portKWOK: 1001,
+				portEtcd: 1, portEtcdPeer: 1002, portAPIServer: 3, portControllerManager: 4, portScheduler: 5, portKWOK: 1001,
 			}, wantMoved: []Component{Etcd},
 		},
 	}
@@ -83,10 +85,10 @@ func TestMustRestart(t *testing.T) {
 		want         map[Component]bool
 	}{
 		"nothing has changed":               {want: map[Component]bool{}},
-		"new certificates are for all":      {certificates: true, want: map[Component]bool{Etcd: true, APIServer: true, ControllerManager: true, KWOK: true}},
+		"new certificates are for all":      {certificates: true, want: map[Component]bool{Etcd: true, APIServer: true, ControllerManager: true, Scheduler: true, KWOK: true}},
 		"etcd moved, its client follows":    {moved: []Component{Etcd}, want: map[Component]bool{APIServer: true}},
-		"the API moved, its clients follow": {moved: []Component{APIServer}, want: map[Component]bool{ControllerManager: true, KWOK: true}},
-		"nobody asks the leaves":            {moved: []Component{ControllerManager, KWOK}, want: map[Component]bool{}},
+		"the API moved, its clients follow": {moved: []Component{APIServer}, want: map[Component]bool{ControllerManager: true, Scheduler: true, KWOK: true}},
+		"nobody asks the leaves":            {moved: []Component{ControllerManager, Scheduler, KWOK}, want: map[Component]bool{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -109,7 +109,7 @@ func (c *Cluster) launch(ctx context.Context, current *state, component Componen
 			return started{}, fmt.Errorf("preparing %s: %w", component, err)
 		}
 	}
-	args, err := arguments(c.layout, component, current.Ports)
+	args, err := arguments(c.layout, component, current.Ports, c.options)
 	if err != nil {
 		return started{}, err
 	}

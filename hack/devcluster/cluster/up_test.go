@@ -14,7 +14,7 @@ import (
 // fakeCluster opens a cluster whose components are shell scripts.
 func fakeCluster(t *testing.T, etcd string) *Cluster {
 	t.Helper()
-	l := fakeLayout(t, map[Component]string{Etcd: etcd, APIServer: "exit 1", ControllerManager: "exit 1", KWOK: "exit 1"})
+	l := fakeLayout(t, map[Component]string{Etcd: etcd, APIServer: "exit 1", ControllerManager: "exit 1", Scheduler: "exit 1", KWOK: "exit 1"})
 	c, err := New(Options{Dir: l.dir, Bin: l.bin, Timeout: 3 * time.Second, StopGrace: time.Second})
 	if err != nil {
 		t.Fatal(err)
