@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the types that this project owns: the metadata file of a provider module, and the status that the
+// Package v1alpha1 holds the types that this project owns: the files that describe a provider module, and the status that the
 // Terraform actuator writes into a Machine. Machine, MachineSet and MachineHealthCheck are types of github.com/openshift/api.
 package v1alpha1
 
@@ -11,6 +11,8 @@ const (
 	Version = "v1alpha1"
 	// ModuleKind is the kind of [Module].
 	ModuleKind = "Module"
+	// InstanceTypesKind is the kind of [InstanceTypes].
+	InstanceTypesKind = "InstanceTypes"
 	// TerraformMachineProviderStatusKind is the kind of [TerraformMachineProviderStatus].
 	TerraformMachineProviderStatusKind = "TerraformMachineProviderStatus"
 )

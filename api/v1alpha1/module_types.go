@@ -15,6 +15,8 @@ const (
 	DefaultUserDataKey = "userData"
 	// DefaultInstanceTypePath is the default of spec.capacity.path.
 	DefaultInstanceTypePath = "instanceType"
+	// DefaultArchitecture is the architecture of an instance where nothing else is said.
+	DefaultArchitecture = "amd64"
 )
 
 // Module is the content of a provider module's module.yaml: what the operator must know of the module besides its HCL.
@@ -52,7 +54,7 @@ type ModuleSpec struct {
 	// lookup says how an instance that the state lost is found again. It goes with the folder lookup/: both or neither.
 	Lookup *ModuleLookup `json:"lookup,omitempty"`
 
-	// capacity is the catalogue of instance types that scale from zero reads. When left out, the module has none.
+	// capacity says how large an instance is, which scale from zero reads. When left out, the module does not tell.
 	Capacity *ModuleCapacity `json:"capacity,omitempty"`
 }
 
@@ -111,12 +113,44 @@ type ModuleLookup struct {
 	Absent []string `json:"absent,omitempty"`
 }
 
-// ModuleCapacity is a catalogue of instance types.
+// ModuleCapacity says what an instance offers, from its providerSpec alone. A providerSpec either names an instance type, which
+// catalogues describe, or states the size itself in fields. Where a module has both, what a field states wins.
 type ModuleCapacity struct {
 	// path is the field of the providerSpec that names the instance type, its parts joined by dots. Defaults to "instanceType".
+	// Read only where there is a catalogue.
 	Path string `json:"path,omitempty"`
-	// instanceTypes lists the known instance types, each name once. May be empty.
+	// instanceTypes lists known instance types, each name once. May be empty.
 	InstanceTypes []InstanceTypeCapacity `json:"instanceTypes,omitempty"`
+	// instanceTypesFile names a file beside module.yaml with an [InstanceTypes], for a catalogue too long for module.yaml. The
+	// file is no part of the module's digest, so that a new catalogue changes no Machine.
+	InstanceTypesFile string `json:"instanceTypesFile,omitempty"`
+	// fields says which fields of the providerSpec state the size. Without a catalogue, cpu and memory are required.
+	Fields *CapacityFields `json:"fields,omitempty"`
+}
+
+// CapacityFields says which fields of a providerSpec state the size of the instance. Each is a path, its parts joined by dots.
+type CapacityFields struct {
+	// cpu lists the fields whose product is the number of processors, for example sockets and cores per socket. A fraction is
+	// rounded down.
+	CPU []string `json:"cpu,omitempty"`
+	// memory is the field with the memory: a Kubernetes quantity ("16Gi"), or a number in memoryUnit.
+	Memory string `json:"memory,omitempty"`
+	// memoryUnit is the suffix of a Kubernetes quantity that a number in the field memory counts, for example "Mi". Defaults to
+	// bytes.
+	MemoryUnit string `json:"memoryUnit,omitempty"`
+	// gpu is the field with the number of graphics processors. When left out, there are none.
+	GPU string `json:"gpu,omitempty"`
+	// architecture is the field with the processor's architecture as the label kubernetes.io/arch writes it. When left out, it
+	// is "amd64".
+	Architecture string `json:"architecture,omitempty"`
+}
+
+// InstanceTypes is the content of the file that spec.capacity.instanceTypesFile names.
+type InstanceTypes struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// instanceTypes lists known instance types, each name once. At least one.
+	InstanceTypes []InstanceTypeCapacity `json:"instanceTypes"`
 }
 
 // InstanceTypeCapacity is what an instance of one type offers.

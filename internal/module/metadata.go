@@ -3,13 +3,9 @@ package module
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 
-	yamlnode "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
-	strictjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
@@ -18,8 +14,6 @@ import (
 const metadataFile = "module.yaml"
 
 var (
-	yamlLine     = regexp.MustCompile(`\bline (\d+): `)
-	strictField  = regexp.MustCompile(`field "([^"]+)"`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// reservedName matches environment variables that steer the engine or the process itself. They are the operator's.
 	reservedName = regexp.MustCompile(`^(TF_.*|TOFU_.*|LD_.*|PATH|HOME|TMPDIR|SHELL|IFS)$`)
@@ -27,9 +21,9 @@ var (
 
 // metadata is module.yaml while it is checked.
 type metadata struct {
-	*report
-	lines  *yamlnode.Node
+	document
 	absent []*regexp.Regexp
+	sizes  catalogue
 	v1alpha1.Module
 }
 
@@ -40,8 +34,8 @@ func readMetadata(files snapshot, found *report) *metadata {
 		found.add(Breach{File: metadataFile, Problem: "is missing", Mend: "write one; docs/contracts/module.md lists its fields"})
 		return nil
 	}
-	parsed := &metadata{report: found, lines: &yamlnode.Node{}}
-	if !parsed.decode(content) {
+	parsed := &metadata{document: document{report: found, file: metadataFile, kind: v1alpha1.ModuleKind}}
+	if !parsed.decode(content, &parsed.Module) {
 		return nil
 	}
 	setDefaults(&parsed.Spec)
@@ -50,36 +44,8 @@ func readMetadata(files snapshot, found *report) *metadata {
 	parsed.checkCredentials()
 	parsed.checkEnvironment()
 	parsed.checkLookup()
-	parsed.checkCapacity()
+	parsed.sizes = readCatalogue(parsed, files)
 	return parsed
-}
-
-func (m *metadata) decode(content []byte) bool {
-	raw, err := yaml.YAMLToJSONStrict(content)
-	if err == nil {
-		err = yamlnode.Unmarshal(content, m.lines)
-	}
-	if err != nil {
-		line := 0
-		if match := yamlLine.FindStringSubmatch(err.Error()); match != nil {
-			line, _ = strconv.Atoi(match[1])
-		}
-		m.add(Breach{File: metadataFile, Line: line, Problem: "is not valid YAML: " + oneLine(err.Error())})
-		return false
-	}
-	strictErrs, err := strictjson.UnmarshalStrict(raw, &m.Module)
-	if err != nil {
-		m.add(Breach{File: metadataFile, Problem: "does not fit the type Module of machine-iac.io/v1alpha1: " + oneLine(err.Error())})
-		return false
-	}
-	for _, strictErr := range strictErrs {
-		var path string
-		if match := strictField.FindStringSubmatch(strictErr.Error()); match != nil {
-			path = match[1]
-		}
-		m.breach(path, "is refused: "+strictErr.Error(), "remove it, or correct its spelling")
-	}
-	return true
 }
 
 func setDefaults(spec *v1alpha1.ModuleSpec) {
@@ -92,26 +58,13 @@ func setDefaults(spec *v1alpha1.ModuleSpec) {
 	if spec.UserData != nil && spec.UserData.Key == "" {
 		spec.UserData.Key = v1alpha1.DefaultUserDataKey
 	}
-	if spec.Capacity == nil {
-		return
-	}
-	if spec.Capacity.Path == "" {
+	if spec.Capacity != nil && spec.Capacity.Path == "" {
 		spec.Capacity.Path = v1alpha1.DefaultInstanceTypePath
-	}
-	for i := range spec.Capacity.InstanceTypes {
-		if spec.Capacity.InstanceTypes[i].Architecture == "" {
-			spec.Capacity.InstanceTypes[i].Architecture = "amd64"
-		}
 	}
 }
 
 func (m *metadata) checkIdentity() {
-	if m.APIVersion != v1alpha1.GroupVersion.String() {
-		m.breach("apiVersion", fmt.Sprintf("is %q", m.APIVersion), "write "+v1alpha1.GroupVersion.String())
-	}
-	if m.Kind != v1alpha1.ModuleKind {
-		m.breach("kind", fmt.Sprintf("is %q", m.Kind), "write "+v1alpha1.ModuleKind)
-	}
+	m.checkKind(m.TypeMeta)
 	if len(validation.IsDNS1123Label(m.Metadata.Name)) > 0 {
 		m.breach("metadata.name", fmt.Sprintf("is %q, which is not a DNS label", m.Metadata.Name),
 			"use lower-case letters, digits and dashes, 63 at most")
@@ -210,65 +163,4 @@ func (m *metadata) checkLookup() {
 			m.absent = append(m.absent, compiled)
 		}
 	}
-}
-
-func (m *metadata) checkCapacity() {
-	if m.Spec.Capacity == nil {
-		return
-	}
-	seen := map[string]bool{}
-	for i, entry := range m.Spec.Capacity.InstanceTypes {
-		path := fmt.Sprintf("spec.capacity.instanceTypes[%d]", i)
-		if entry.Name == "" || seen[entry.Name] {
-			m.breach(path+".name", fmt.Sprintf("is %q, which is empty or taken", entry.Name), "name each instance type once")
-		}
-		seen[entry.Name] = true
-		if entry.CPU.Sign() <= 0 {
-			m.breach(path+".cpu", "is not positive", `write the number of processors, for example "4"`)
-		}
-		if entry.Memory.Sign() <= 0 {
-			m.breach(path+".memory", "is not positive", `write the memory, for example "16Gi"`)
-		}
-		if entry.GPU < 0 {
-			m.breach(path+".gpu", "is negative", "write the number of graphics processors, or leave it out")
-		}
-	}
-}
-
-// breach adds a breach at a field of module.yaml, or at the nearest parent that is there.
-func (m *metadata) breach(path, problem, mend string) {
-	m.add(Breach{File: metadataFile, Line: m.line(path), What: path, Problem: problem, Mend: mend})
-}
-
-func (m *metadata) line(path string) int {
-	node := m.lines
-	if node.Kind == yamlnode.DocumentNode && len(node.Content) == 1 {
-		node = node.Content[0]
-	}
-	line := 0
-	for step := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
-		child, at, ok := childOf(node, step)
-		if !ok {
-			break
-		}
-		node, line = child, at
-	}
-	return line
-}
-
-// childOf answers a child and the line where it is named.
-func childOf(node *yamlnode.Node, step string) (child *yamlnode.Node, line int, ok bool) {
-	switch node.Kind {
-	case yamlnode.MappingNode:
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			if node.Content[i].Value == step {
-				return node.Content[i+1], node.Content[i].Line, true
-			}
-		}
-	case yamlnode.SequenceNode:
-		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(node.Content) {
-			return node.Content[i], node.Content[i].Line, true
-		}
-	}
-	return nil, 0, false
 }

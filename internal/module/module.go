@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
@@ -24,6 +25,7 @@ type Module struct {
 	providers []Provider
 	instance  string
 	absent    []*regexp.Regexp
+	sizes     catalogue
 }
 
 // Load reads the module in the root of fsys and holds it to the contract. A module that breaks it is answered with a
@@ -39,7 +41,7 @@ func Load(fsys fs.FS) (*Module, error) {
 	blocks := sortBlocks(parseRoot(files, found), found)
 	required := readRequirements(blocks["terraform"], found)
 	loaded := &Module{
-		files:     files.only(influencesRun),
+		files:     files.only(func(name string) bool { return influencesRun(name) && !meta.isCatalogue(name) }),
 		variables: checkVariables(blocks["variable"], found),
 		providers: checkLock(files, required, found),
 		instance:  checkResources(blocks, required, found),
@@ -54,7 +56,7 @@ func Load(fsys fs.FS) (*Module, error) {
 		return nil, err
 	}
 	loaded.digest = loaded.files.digest()
-	loaded.absent = meta.absent
+	loaded.absent, loaded.sizes = meta.absent, meta.sizes
 	return loaded, nil
 }
 
@@ -114,7 +116,7 @@ func (m *Module) Reference() string { return m.name + "@sha256:" + m.digest }
 func (m *Module) Spec() v1alpha1.ModuleSpec { return m.spec }
 
 // Files answers whatever of the module influences a run: the HCL, the lock file, module.yaml, lookup/ and any file that the
-// HCL may read. It is held in memory, and is exactly what Digest covers.
+// HCL may read; not a catalogue of instance types. It is held in memory, and is exactly what Digest covers.
 func (m *Module) Files() fs.FS { return m.files }
 
 // LookupFiles answers the paths in Files of the HCL that finds a lost instance, sorted; none when the module has no lookup.
@@ -193,26 +195,32 @@ func checkLayout(files snapshot, found *report) {
 	}
 }
 
-// checkPaths checks that the fields which module.yaml points at are strings of the providerSpec's type.
+// checkPaths checks that the fields which module.yaml points at are there and can hold what is read from them.
 func checkPaths(meta *metadata, providerSpec Variable) {
-	check := func(field, value string) {
-		constraint, exists := fieldType(providerSpec.Type, value)
-		if !exists || constraint.FriendlyName() != "string" {
-			meta.breach(field, fmt.Sprintf("is %q, which is no string field of var.provider_spec", value), "name the field, its parts joined by dots")
-		}
-	}
 	if meta.Spec.Credentials != nil {
-		check("spec.credentials.path", meta.Spec.Credentials.Path)
+		checkPath(meta, providerSpec, "spec.credentials.path", meta.Spec.Credentials.Path, cty.String)
 	}
 	if meta.Spec.Capacity != nil {
-		check("spec.capacity.path", meta.Spec.Capacity.Path)
+		checkCapacityPaths(meta, providerSpec)
 	}
 	if meta.Spec.UserData != nil {
-		check("spec.userData.path", meta.Spec.UserData.Path)
+		checkPath(meta, providerSpec, "spec.userData.path", meta.Spec.UserData.Path, cty.String)
 		return
 	}
 	// Left out, user data is had by the default path where the type has it.
 	if constraint, exists := fieldType(providerSpec.Type, v1alpha1.DefaultUserDataPath); exists && constraint.FriendlyName() == "string" {
 		meta.Spec.UserData = &v1alpha1.ModuleUserData{Path: v1alpha1.DefaultUserDataPath, Key: v1alpha1.DefaultUserDataKey}
 	}
+}
+
+// checkPath checks that the path which a field of module.yaml holds leads to a field of the providerSpec of one of the types.
+func checkPath(meta *metadata, providerSpec Variable, field, path string, types ...cty.Type) {
+	if constraint, exists := fieldType(providerSpec.Type, path); exists && slices.ContainsFunc(types, constraint.Equals) {
+		return
+	}
+	names := make([]string, 0, len(types))
+	for _, one := range types {
+		names = append(names, one.FriendlyName())
+	}
+	meta.breach(field, fmt.Sprintf("is %q, which is no %s field of var.provider_spec", path, strings.Join(names, " or ")), "name the field, its parts joined by dots")
 }
