@@ -1,0 +1,25 @@
+package render
+
+import (
+	"errors"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// ProviderSpec answers the Machine's providerSpec as a value of the module's variable provider_spec, as [Render] would give it to
+// a run: checked, defaults filled in. It needs no Secret, and of the Machine nothing but the providerSpec. The error is an
+// [Errors] when the providerSpec is at fault.
+func ProviderSpec(machine *machinev1beta1.Machine, from *module.Module) (cty.Value, error) {
+	if machine == nil || from == nil {
+		return cty.NilVal, errors.New("rendering a providerSpec: a Machine and a module are required")
+	}
+	found := &findings{}
+	value := renderProviderSpec(Input{Machine: machine, Module: from}, found)
+	if err := found.err(); err != nil {
+		return cty.NilVal, err
+	}
+	return value, nil
+}

@@ -1,0 +1,53 @@
+package render
+
+import (
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+)
+
+func TestProviderSpecIsWhatARunIsGiven(t *testing.T) {
+	example := exampleModule(t)
+	// No name, no UID, no Secrets: a MachineSet's template has none.
+	template := &machinev1beta1.Machine{Spec: machineWith(valid + `,"colour":"red"}`).Spec}
+	value, err := ProviderSpec(template, example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := value.GetAttr("size"); !size.RawEquals(cty.StringVal("small")) {
+		t.Errorf("size is %#v, want small", size)
+	}
+	input := inputWith(t, valid+"}")
+	inputs, err := Render(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := marshalVariables(renderMachine(input), value, cty.StringVal(""))
+	if err != nil || string(again) != string(inputs.Variables) {
+		t.Errorf("the providerSpec differs from that of a run: %s, want within %s (%v)", again, inputs.Variables, err)
+	}
+}
+
+func TestProviderSpecNamesWhatIsWrong(t *testing.T) {
+	for name, tc := range map[string]struct {
+		raw  string
+		want string
+	}{
+		"a field of the wrong type": {valid + `,"size":{}}`, "spec.providerSpec.value.size"},
+		"a kind of another module":  {`{"apiVersion":"a/v1","kind":"B"}`, "spec.providerSpec.value"},
+		"no object":                 {`[]`, "spec.providerSpec.value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ProviderSpec(machineWith(tc.raw), exampleModule(t))
+			found, ok := err.(Errors)
+			if !ok || found[0].Path != tc.want {
+				t.Errorf("got %v, want an error at %s", err, tc.want)
+			}
+		})
+	}
+	if _, err := ProviderSpec(nil, nil); err == nil || IsFieldError(err) {
+		t.Errorf("got %v, want a mistake of the caller", err)
+	}
+}
