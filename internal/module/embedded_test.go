@@ -24,4 +24,9 @@ func TestEveryEmbeddedModuleKeepsTheContract(t *testing.T) {
 	if !kubemark.Absent(`failed to get resource v1 Node worker-1 from kubernetes: nodes "worker-1" not found: `) {
 		t.Error("want kubemark to know how its provider says that there is no Node")
 	}
+	for _, one := range loaded {
+		if one.Spec().Capacity == nil {
+			t.Errorf("module %s does not tell how large an instance is, so that its MachineSets cannot grow from zero", one.Name())
+		}
+	}
 }
