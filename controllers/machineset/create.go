@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 const (
@@ -37,6 +38,11 @@ func (c *creation) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	missing := min(-s.surplus(), maxPerPass)
 	if missing <= 0 {
 		return true, nil
+	}
+	if s.set.Spec.Template.Spec.ProviderSpec.Value == nil {
+		// Said here and not by validation: such a MachineSet can still shrink.
+		return false, reconcile.TerminalError(errors.New(
+			"creating Machines: spec.template.spec.providerSpec.value is missing; describe the instance that each Machine shall have"))
 	}
 	log.FromContext(ctx).Info("Creating Machines", "missing", -s.surplus(), "now", missing)
 	err := slowStart(ctx, missing, maxAtOnce, func(ctx context.Context, _ int) error { return c.create(ctx, s.set) })

@@ -10,9 +10,7 @@ import (
 	. "github.com/onsi/gomega/gstruct"
 	"github.com/onsi/gomega/types"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,37 +24,10 @@ var _ = Describe("MachineSet", func() {
 	var namespace string
 	BeforeEach(func(ctx SpecContext) { namespace = newNamespace(ctx) })
 
-	// machines answers the Machines of the namespace that are not being deleted.
-	machines := func(ctx context.Context) []machinev1beta1.Machine {
-		GinkgoHelper()
-		list := &machinev1beta1.MachineList{}
-		Expect(plane.Client.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
-		living := list.Items[:0]
-		for _, machine := range list.Items {
-			if machine.DeletionTimestamp.IsZero() {
-				living = append(living, machine)
-			}
-		}
-		return living
-	}
+	machines := func(ctx context.Context) []machinev1beta1.Machine { GinkgoHelper(); return living(ctx, namespace) }
 	count := func(ctx context.Context) func() int { return func() int { return len(machines(ctx)) } }
-	statusOf := func(ctx context.Context, set *machinev1beta1.MachineSet) func() machinev1beta1.MachineSetStatus {
-		return func() machinev1beta1.MachineSetStatus {
-			GinkgoHelper()
-			fresh := &machinev1beta1.MachineSet{}
-			Expect(plane.Client.Get(ctx, client.ObjectKeyFromObject(set), fresh)).To(Succeed())
-			return fresh.Status
-		}
-	}
 	replicas := func(ctx context.Context, set *machinev1beta1.MachineSet) func() int32 {
 		return func() int32 { GinkgoHelper(); return statusOf(ctx, set)().Replicas }
-	}
-	scale := func(ctx context.Context, set *machinev1beta1.MachineSet, to int32) {
-		GinkgoHelper()
-		wanted := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: to}}
-		Eventually(func() error { // the controller may write the status at the same moment
-			return plane.Client.SubResource("scale").Update(ctx, set, client.WithSubResourceBody(wanted))
-		}).Should(Succeed())
 	}
 	newSet := func(mods ...func(*machinev1beta1.MachineSet)) *machinev1beta1.MachineSet {
 		return builder.In(namespace, builder.MachineSet(mods...))
@@ -311,19 +282,6 @@ func uidsOf(machines []machinev1beta1.Machine) map[string]string {
 	out := map[string]string{}
 	for _, machine := range machines {
 		out[machine.Name] = string(metav1.GetControllerOf(&machine).UID)
-	}
-	return out
-}
-
-func notes(ctx context.Context, namespace, reason string) []string {
-	GinkgoHelper()
-	list := &eventsv1.EventList{}
-	Expect(plane.Client.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
-	var out []string
-	for _, event := range list.Items {
-		if event.Reason == reason {
-			out = append(out, event.Note)
-		}
 	}
 	return out
 }
