@@ -68,14 +68,28 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-func TestFormatSelectorLeavesOutWhatTheAPIRefuses(t *testing.T) {
-	values := make([]string, 0, 100)
-	for range 100 {
-		values = append(values, strings.Repeat("v", 63))
+func TestFormatSelectorKeepsToWhatTheAPITakes(t *testing.T) {
+	// The text is "k in (" and ")" with 63 values of 63 characters and one of the rest between commas.
+	selecting := func(length int) *metav1.LabelSelector {
+		values := make([]string, 0, 64)
+		for i := range 63 {
+			values = append(values, fmt.Sprintf("%063d", i))
+		}
+		values = append(values, strings.Repeat("v", length-len("k in ()")-63*64))
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: "In", Values: values}}}
 	}
-	selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: "In", Values: values}}}
-	if got := formatSelector(selector); got != "" {
-		t.Errorf("got %d characters, want none", len(got))
+	tcs := map[string]struct {
+		length, want int
+	}{
+		"as long as allowed":                             {4096, 4096},
+		"longer is left out, or no status would be kept": {4097, 0},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			if got := formatSelector(selecting(tc.length)); len(got) != tc.want {
+				t.Errorf("got %d characters, want %d", len(got), tc.want)
+			}
+		})
 	}
 }
 
