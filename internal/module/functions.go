@@ -1,0 +1,107 @@
+package module
+
+import (
+	"maps"
+
+	"github.com/hashicorp/hcl/v2/ext/tryfunc"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+)
+
+// Functions answers the functions that a validation may call: those of the engines that depend on nothing but their arguments.
+// The caller must not change the map. Left out are functions of files, of time and of chance, and some that no check needs;
+// a module that calls one of these in a validation is refused at load.
+func Functions() map[string]function.Function { return functions }
+
+var functions = withNamespace(libraryFunctions, collectionFunctions, conversionFunctions, textFunctions, networkFunctions)
+
+// libraryFunctions do in the library what they do in the engines.
+var libraryFunctions = map[string]function.Function{
+	"abs":             stdlib.AbsoluteFunc,
+	"can":             tryfunc.CanFunc,
+	"ceil":            stdlib.CeilFunc,
+	"chomp":           stdlib.ChompFunc,
+	"chunklist":       stdlib.ChunklistFunc,
+	"coalescelist":    stdlib.CoalesceListFunc,
+	"compact":         stdlib.CompactFunc,
+	"concat":          stdlib.ConcatFunc,
+	"csvdecode":       stdlib.CSVDecodeFunc,
+	"distinct":        stdlib.DistinctFunc,
+	"element":         stdlib.ElementFunc,
+	"flatten":         stdlib.FlattenFunc,
+	"floor":           stdlib.FloorFunc,
+	"format":          stdlib.FormatFunc,
+	"formatdate":      stdlib.FormatDateFunc,
+	"formatlist":      stdlib.FormatListFunc,
+	"indent":          stdlib.IndentFunc,
+	"join":            stdlib.JoinFunc,
+	"jsondecode":      stdlib.JSONDecodeFunc,
+	"jsonencode":      stdlib.JSONEncodeFunc,
+	"keys":            stdlib.KeysFunc,
+	"log":             stdlib.LogFunc,
+	"lower":           stdlib.LowerFunc,
+	"max":             stdlib.MaxFunc,
+	"merge":           stdlib.MergeFunc,
+	"min":             stdlib.MinFunc,
+	"parseint":        stdlib.ParseIntFunc,
+	"pow":             stdlib.PowFunc,
+	"range":           stdlib.RangeFunc,
+	"regex":           stdlib.RegexFunc,
+	"regexall":        stdlib.RegexAllFunc,
+	"reverse":         stdlib.ReverseListFunc,
+	"setintersection": stdlib.SetIntersectionFunc,
+	"setproduct":      stdlib.SetProductFunc,
+	"setsubtract":     stdlib.SetSubtractFunc,
+	"setunion":        stdlib.SetUnionFunc,
+	"signum":          stdlib.SignumFunc,
+	"slice":           stdlib.SliceFunc,
+	"sort":            stdlib.SortFunc,
+	"split":           stdlib.SplitFunc,
+	"strrev":          stdlib.ReverseFunc,
+	"substr":          stdlib.SubstrFunc,
+	"timeadd":         stdlib.TimeAddFunc,
+	"title":           stdlib.TitleFunc,
+	"trim":            stdlib.TrimFunc,
+	"trimprefix":      stdlib.TrimPrefixFunc,
+	"trimspace":       stdlib.TrimSpaceFunc,
+	"trimsuffix":      stdlib.TrimSuffixFunc,
+	"try":             tryfunc.TryFunc,
+	"upper":           stdlib.UpperFunc,
+	"values":          stdlib.ValuesFunc,
+	"zipmap":          stdlib.ZipmapFunc,
+}
+
+// withNamespace joins the sets and adds each function under the name that it has in the engines' namespace too.
+func withNamespace(sets ...map[string]function.Function) map[string]function.Function {
+	joined := map[string]function.Function{}
+	for _, set := range sets {
+		maps.Copy(joined, set)
+	}
+	for name, f := range maps.Clone(joined) {
+		joined["core::"+name] = f
+	}
+	return joined
+}
+
+// notNull tells that a function's result is known not to be null while it is not known yet.
+func notNull(builder *cty.RefinementBuilder) *cty.RefinementBuilder { return builder.NotNull() }
+
+// textFunction makes a function of strings.
+func textFunction(answers cty.Type, parameters []string, compute func(args []string) (cty.Value, error)) function.Function {
+	spec := &function.Spec{
+		Type:         function.StaticReturnType(answers),
+		RefineResult: notNull,
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			texts := make([]string, 0, len(args))
+			for _, arg := range args {
+				texts = append(texts, arg.AsString())
+			}
+			return compute(texts)
+		},
+	}
+	for _, name := range parameters {
+		spec.Params = append(spec.Params, function.Parameter{Name: name, Type: cty.String})
+	}
+	return function.New(spec)
+}
