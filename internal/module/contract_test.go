@@ -294,6 +294,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(name, valid[name])
 	}
 	f.Add("variables.tf", `variable "machine" { type = object({ a = optional(map(set(string)), { b = [null] }) }) }`)
+	f.Add("variables.tf", `variable "user_data" { validation { condition = can(var.user_data[*].a) && core::one(var) }}`)
 	f.Fuzz(func(t *testing.T, name, content string) {
 		if _, replaces := valid[name]; !replaces {
 			name = "more.tf"

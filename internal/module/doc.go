@@ -2,5 +2,6 @@
 // docs/contracts/module.md describes, and answers what the rest of the operator asks of it: its content and digest, the types
 // of its variables, the providers it pins, and which module serves a providerSpec.
 //
-// Modules are read, never run: no expression of a module is evaluated here but literals and types.
+// Modules are read, never run: no expression of a module is evaluated here but literals, types, and the validations of its
+// variables, whose functions can reach nothing but their arguments.
 package module

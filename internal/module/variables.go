@@ -45,6 +45,8 @@ type Variable struct {
 	Description string
 	// Sensitive says that values must not be shown.
 	Sensitive bool
+	// Validations are what values must hold to besides the type, in the order of the module.
+	Validations []Validation
 }
 
 // reservedFields belong to the object that a providerSpec is, not to its fields.
@@ -73,11 +75,13 @@ func checkVariables(blocks []*hclsyntax.Block, found *report) map[string]Variabl
 			found.add(Breach{File: "variables.tf", What: fmt.Sprintf("variable %q", name), Problem: "is missing", Mend: "declare it"})
 		}
 	}
+	checkValidations(read, found)
 	return read
 }
 
 func readVariable(block *hclsyntax.Block, found *report) Variable {
 	variable := Variable{Name: strings.Join(block.Labels, " ")}
+	variable.Validations = readValidations(variable.Name, block, found)
 	if description, ok := literalString(block.Body.Attributes["description"]); !ok || strings.TrimSpace(description) == "" {
 		found.at(block.Range(), title(block), "has no description", `add description = "..." with a literal text`)
 	} else {
