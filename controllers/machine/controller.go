@@ -90,6 +90,7 @@ func New(options Options) (*Controller, error) {
 		clock:   options.Clock,
 		metrics: options.Metrics,
 		living: []step{
+			&hooks{clock: options.Clock},
 			&validation{recorder: options.Recorder},
 			&finalizer{client: options.Client},
 			&failure{},
@@ -98,6 +99,7 @@ func New(options Options) (*Controller, error) {
 			&provisioning{actuator: options.Actuator, clock: options.Clock},
 		},
 		deleting: []step{
+			&hooks{clock: options.Clock},
 			&farewell{},
 			&terminateHook{},
 			&destruction{actuator: options.Actuator, clock: options.Clock},

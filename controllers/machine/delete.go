@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -24,14 +23,6 @@ func (f *farewell) Reconcile(_ context.Context, s *scope) (bool, error) {
 	return controllerutil.ContainsFinalizer(s.machine, machinev1beta1.MachineFinalizer), nil
 }
 
-// terminateHook waits while somebody holds the instance with a preTerminate hook; taking the hook off wakes the Machine.
-type terminateHook struct{}
-
-// Reconcile implements step.
-func (t *terminateHook) Reconcile(_ context.Context, s *scope) (bool, error) {
-	return len(s.machine.Spec.LifecycleHooks.PreTerminate) == 0, nil
-}
-
 // destruction has the instance removed and goes on once it is gone.
 type destruction struct {
 	actuator actuators.Actuator
@@ -40,18 +31,25 @@ type destruction struct {
 
 // Reconcile implements step.
 func (d *destruction) Reconcile(ctx context.Context, s *scope) (bool, error) {
-	if err := d.actuator.Delete(ctx, s.machine); err != nil && !d.ignorable(s.machine, err) {
-		return false, d.failed(s, err)
+	deleteErr := d.actuator.Delete(ctx, s.machine)
+	if deleteErr != nil && !d.ignorable(s.machine, deleteErr) {
+		return false, d.failed(s, deleteErr)
 	}
 	exists, err := d.actuator.Exists(ctx, s.machine)
+	now := d.clock.Now()
 	if err != nil {
+		setCondition(s.machine, existenceUnknown(err), now)
 		return false, fmt.Errorf("checking whether the instance still exists: %w", err)
 	}
-	if exists {
-		s.lookAgain(lookAgainAfter)
-		return false, nil
+	if !exists {
+		return true, nil
 	}
-	return true, nil
+	setCondition(s.machine, instanceExists(corev1.ConditionTrue, "", ""), now)
+	if deleteErr != nil { // there is an instance after all, and nobody knows how to remove it
+		faultOf(deleteErr, machinev1beta1.DeleteMachineError).show(s.machine, now)
+	}
+	s.lookAgain(lookAgainAfter)
+	return false, nil
 }
 
 // ignorable reports whether err stands in nobody's way: what cannot be understood and never had an instance may go.
@@ -61,20 +59,15 @@ func (d *destruction) ignorable(machine *machinev1beta1.Machine, err error) bool
 
 func (d *destruction) failed(s *scope, err error) error {
 	if requeue, ok := actuators.AsRequeueAfter(err); ok {
-		s.lookAgain(requeue.After)
+		s.wait(requeue)
 		return nil
 	}
-	reason := string(machinev1beta1.DeleteMachineError)
-	var machineError *actuators.MachineError
-	if errors.As(err, &machineError) {
-		reason = string(machineError.Reason)
+	f := faultOf(err, machinev1beta1.DeleteMachineError)
+	f.show(s.machine, d.clock.Now())
+	if err := f.retry(s); err != nil {
+		return fmt.Errorf("deleting the instance: %w", err)
 	}
-	setCondition(s.machine, upToDate(corev1.ConditionFalse, reason, err.Error()), d.clock.Now())
-	if machineError != nil && machineError.RetryAfter > 0 {
-		s.lookAgain(machineError.RetryAfter)
-		return nil
-	}
-	return fmt.Errorf("deleting the instance: %w", err)
+	return nil
 }
 
 // nodeRemoval removes the Node of an instance that is gone. Its UID is compared: a Node made again under the same name stays.

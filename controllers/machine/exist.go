@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -9,18 +10,20 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
 )
 
-// missingMessage is what scripts and people know from the Machine API.
-const missingMessage = "can't find created instance"
+// errMissing reads as scripts and people know it from the Machine API.
+var errMissing = errors.New("can't find created instance")
 
 // failure ends the pass for a Machine that has failed: it stays so until it is deleted, or until its spec is mended where nothing
-// had been made.
+// had been made. On any other Machine the error fields are somebody's mistake.
 type failure struct{}
 
 // Reconcile implements step.
 func (f *failure) Reconcile(_ context.Context, s *scope) (bool, error) {
 	if phaseOf(s.machine) != machinev1beta1.PhaseFailed {
+		forgiveErrors(s.machine)
 		return true, nil
 	}
 	if !mended(s.machine) {
@@ -41,25 +44,35 @@ func (e *existence) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	exists, err := e.actuator.Exists(ctx, s.machine)
 	now := e.clock.Now()
 	if err != nil {
-		setCondition(s.machine, instanceExists(corev1.ConditionUnknown, machinev1beta1.ErrorCheckingProviderReason,
-			fmt.Sprintf("Error checking provider: %v", err)), now)
+		setCondition(s.machine, existenceUnknown(err), now)
+		failWhereAsked(s.machine, err)
 		return false, fmt.Errorf("checking whether the instance exists: %w", err)
 	}
 	s.exists = exists
 	switch {
 	case exists:
+		// The Machine API waits for an Update that succeeds. What exists, exists: nobody who waits for True is kept waiting longer.
 		setCondition(s.machine, instanceExists(corev1.ConditionTrue, "", ""), now)
 	case provisioned(s.machine):
 		setCondition(s.machine, instanceExists(corev1.ConditionFalse, machinev1beta1.InstanceMissingReason,
 			"Instance not found on provider: it was there and is gone; it was not removed by this Machine"), now)
-		fail(s.machine, nil, missingMessage)
+		fail(s.machine, errMissing)
 		return false, nil
-	case phaseOf(s.machine) == "":
-		setCondition(s.machine, instanceExists(corev1.ConditionFalse, machinev1beta1.InstanceNotCreatedReason, "Instance has not been created"), now)
-		setPhase(s.machine, machinev1beta1.PhaseProvisioning)
-		return false, nil
+	default:
+		if !saysNotCreated(s.machine) { // else provisioning has said, or will say, why
+			setCondition(s.machine, notCreated(""), now)
+		}
+		if phaseOf(s.machine) == "" {
+			setPhase(s.machine, machinev1beta1.PhaseProvisioning)
+			return false, nil
+		}
 	}
 	return true, nil
+}
+
+func saysNotCreated(machine *machinev1beta1.Machine) bool {
+	said := conditions.Find(machine.Status.Conditions, machinev1beta1.InstanceExistsCondition)
+	return said != nil && said.Status == corev1.ConditionFalse && said.Reason == machinev1beta1.InstanceNotCreatedReason
 }
 
 // provisioned reports whether the Machine has once had an instance.

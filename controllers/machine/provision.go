@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -24,38 +23,27 @@ func (p *provisioning) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		return true, nil
 	}
 	err := p.actuator.Create(ctx, s.machine)
+	now := p.clock.Now()
 	if err == nil {
+		setCondition(s.machine, upToDate(corev1.ConditionTrue, "", ""), now)
 		s.lookAgain(lookAgainAfter)
 		return false, nil
 	}
-	message := "Instance has not been created"
-	requeue, waiting := actuators.AsRequeueAfter(err)
-	if waiting {
-		s.lookAgain(requeue.After)
-		message += ": " + requeue.Reason
-	} else {
-		message += ": " + err.Error()
-	}
-	setCondition(s.machine, instanceExists(corev1.ConditionFalse, machinev1beta1.InstanceNotCreatedReason, message), p.clock.Now())
-	if waiting {
+	if requeue, ok := actuators.AsRequeueAfter(err); ok {
+		// What the last attempt failed of stays shown while the next is under way.
+		setCondition(s.machine, notCreated(requeue.Reason), now)
+		s.wait(requeue)
 		return false, nil
 	}
-	return false, p.failed(s, err)
-}
-
-// failed decides what an error of Create means for the Machine.
-func (p *provisioning) failed(s *scope, err error) error {
-	var machineError *actuators.MachineError
-	if !errors.As(err, &machineError) {
-		return fmt.Errorf("creating the instance: %w", err)
-	}
+	setCondition(s.machine, notCreated(err.Error()), now)
+	f := faultOf(err, machinev1beta1.CreateMachineError)
+	f.show(s.machine, now)
 	if actuators.IsInvalidConfiguration(err) {
-		fail(s.machine, &machineError.Reason, machineError.Message)
-		return nil
+		fail(s.machine, err)
+		return false, nil
 	}
-	if machineError.RetryAfter > 0 {
-		s.lookAgain(machineError.RetryAfter)
-		return nil
+	if err := f.retry(s); err != nil {
+		return false, fmt.Errorf("creating the instance: %w", err)
 	}
-	return fmt.Errorf("creating the instance: %w", err)
+	return false, nil
 }

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -14,17 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
 )
 
 const (
 	// InstanceUpToDate tells whether the instance is as its providerSpec wants it. False carries an error reason of the Machine API:
 	// UnsupportedChange when only a new Machine can bring the change, InsufficientResources while quota or capacity is missing,
-	// UpdateError or DeleteError when the engine failed, InvalidConfiguration when the providerSpec must change.
+	// CreateError, UpdateError or DeleteError when the engine failed, InvalidConfiguration when the providerSpec must change.
 	InstanceUpToDate machinev1beta1.ConditionType = "InstanceUpToDate"
-
-	// hookPresent surfaces on Drainable and Terminable while a lifecycle hook holds the Machine.
-	hookPresent = "HookPresent"
 
 	instanceStateAnnotation = "machine.openshift.io/instance-state"
 	unknownState            = "Unknown"
@@ -38,6 +37,19 @@ func instanceExists(status corev1.ConditionStatus, reason, message string) machi
 	return condition(machinev1beta1.InstanceExistsCondition, status, reason, message)
 }
 
+// notCreated tells that the instance was never made, and why where that is known.
+func notCreated(why string) machinev1beta1.Condition {
+	message := "Instance has not been created"
+	if why != "" {
+		message += ": " + why
+	}
+	return instanceExists(corev1.ConditionFalse, machinev1beta1.InstanceNotCreatedReason, message)
+}
+
+func existenceUnknown(err error) machinev1beta1.Condition {
+	return instanceExists(corev1.ConditionUnknown, machinev1beta1.ErrorCheckingProviderReason, fmt.Sprintf("Error checking provider: %v", err))
+}
+
 func upToDate(status corev1.ConditionStatus, reason, message string) machinev1beta1.Condition {
 	return condition(InstanceUpToDate, status, reason, message)
 }
@@ -48,14 +60,6 @@ func condition(kind machinev1beta1.ConditionType, status corev1.ConditionStatus,
 		severity = machinev1beta1.ConditionSeverityWarning
 	}
 	return machinev1beta1.Condition{Type: kind, Status: status, Severity: severity, Reason: reason, Message: message}
-}
-
-// hookCondition tells whether hooks hold the operation ("Drain", "Terminate") that the condition is about.
-func hookCondition(kind machinev1beta1.ConditionType, operation string, hooks []machinev1beta1.LifecycleHook) machinev1beta1.Condition {
-	if len(hooks) == 0 {
-		return condition(kind, corev1.ConditionTrue, "", "")
-	}
-	return condition(kind, corev1.ConditionFalse, hookPresent, fmt.Sprintf("%s operation currently blocked by: %+v", operation, hooks))
 }
 
 func setCondition(machine *machinev1beta1.Machine, wanted machinev1beta1.Condition, now time.Time) {
@@ -73,16 +77,33 @@ func phaseOf(machine *machinev1beta1.Machine) string {
 func setPhase(machine *machinev1beta1.Machine, phase string) {
 	machine.Status.Phase = &phase
 	if phase != machinev1beta1.PhaseFailed {
-		machine.Status.ErrorReason = nil
-		machine.Status.ErrorMessage = nil
+		forgiveErrors(machine)
 		delete(machine.Annotations, failedGenerationAnnotation)
 	}
 }
 
-// fail makes the Machine Failed. A reason is given where the spec is to blame.
-func fail(machine *machinev1beta1.Machine, reason *machinev1beta1.MachineStatusError, message string) {
+func forgiveErrors(machine *machinev1beta1.Machine) {
+	machine.Status.ErrorReason, machine.Status.ErrorMessage = nil, nil
+}
+
+// failWhereAsked fails the Machine when the actuator has set its phase to Failed, which is how it tells with an error of Exists or
+// Update that nothing will help.
+func failWhereAsked(machine *machinev1beta1.Machine, cause error) {
+	if phaseOf(machine) == machinev1beta1.PhaseFailed {
+		fail(machine, cause)
+	}
+}
+
+// fail makes the Machine Failed. It has a reason where the cause has one.
+func fail(machine *machinev1beta1.Machine, cause error) {
 	setPhase(machine, machinev1beta1.PhaseFailed)
-	machine.Status.ErrorReason = reason
+	forgiveErrors(machine)
+	message := cause.Error()
+	var machineError *actuators.MachineError
+	if errors.As(cause, &machineError) {
+		reason := machineError.Reason
+		machine.Status.ErrorReason, message = &reason, machineError.Message
+	}
 	machine.Status.ErrorMessage = &message
 	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, instanceStateAnnotation, unknownState)
 	if !provisioned(machine) {
@@ -120,10 +141,6 @@ func withUnknownState(status *runtime.RawExtension) *runtime.RawExtension {
 
 // write brings what changed to the API server: one patch of the object and one of its status, each only when needed.
 func (c *Controller) write(ctx context.Context, s *scope) error {
-	now := c.clock.Now()
-	setCondition(s.machine, hookCondition(machinev1beta1.MachineDrainable, "Drain", s.machine.Spec.LifecycleHooks.PreDrain), now)
-	setCondition(s.machine, hookCondition(machinev1beta1.MachineTerminable, "Terminate", s.machine.Spec.LifecycleHooks.PreTerminate), now)
-
 	base, object := s.original.DeepCopy(), s.machine.DeepCopy()
 	base.Status.DeepCopyInto(&object.Status)
 	differs, err := differ(base, object)
@@ -141,6 +158,7 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 	if differs, err = differ(base, status); err != nil || !differs {
 		return err
 	}
+	now := c.clock.Now()
 	updated := metav1.NewTime(now)
 	status.Status.LastUpdated = &updated
 	if err := c.client.Status().Patch(ctx, status, onlyOn(base)); err != nil {

@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
+	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -34,36 +37,6 @@ func withError(message string) modifier {
 
 func failedAt(generation string) modifier {
 	return builder.WithAnnotations(map[string]string{failedGenerationAnnotation: generation})
-}
-
-func TestHookCondition(t *testing.T) {
-	hook := func(name, owner string) machinev1beta1.LifecycleHook {
-		return machinev1beta1.LifecycleHook{Name: name, Owner: owner}
-	}
-	held := machinev1beta1.Condition{
-		Type: "Terminable", Status: corev1.ConditionFalse, Severity: machinev1beta1.ConditionSeverityWarning, Reason: "HookPresent",
-	}
-	withMessage := func(message string) machinev1beta1.Condition {
-		condition := held
-		condition.Message = message
-		return condition
-	}
-	tcs := map[string]struct {
-		hooks []machinev1beta1.LifecycleHook
-		want  machinev1beta1.Condition
-	}{
-		"nobody holds it":  {nil, machinev1beta1.Condition{Type: "Terminable", Status: corev1.ConditionTrue}},
-		"an empty list":    {[]machinev1beta1.LifecycleHook{}, machinev1beta1.Condition{Type: "Terminable", Status: corev1.ConditionTrue}},
-		"one hook":         {[]machinev1beta1.LifecycleHook{hook("Save", "backup")}, withMessage("Terminate operation currently blocked by: [{Name:Save Owner:backup}]")},
-		"all hooks listed": {[]machinev1beta1.LifecycleHook{hook("A", "x"), hook("B", "y")}, withMessage("Terminate operation currently blocked by: [{Name:A Owner:x} {Name:B Owner:y}]")},
-	}
-	for name, tc := range tcs {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, hookCondition(machinev1beta1.MachineTerminable, "Terminate", tc.hooks)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
 }
 
 func TestSetPhaseTakesErrorsBackThatBelongToFailed(t *testing.T) {
@@ -91,36 +64,39 @@ func TestSetPhaseTakesErrorsBackThatBelongToFailed(t *testing.T) {
 }
 
 func TestFail(t *testing.T) {
-	invalid := machinev1beta1.InvalidConfigurationMachineError
+	invalid := ptr.To(machinev1beta1.InvalidConfigurationMachineError)
+	wrong := fmt.Errorf("rendering: %w", actuators.InvalidConfiguration("it is wrong"))
+	plain := errors.New("it is wrong")
 	instance := func(m *machinev1beta1.Machine) {
 		m.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(`{"instanceState":"running"}`)}
 	}
 	lost := &runtime.RawExtension{Raw: []byte(`{"instanceState":"Unknown"}`)}
 	tcs := map[string]struct {
 		mods            []modifier
-		reason          *machinev1beta1.MachineStatusError
+		cause           error
+		wantReason      *machinev1beta1.MachineStatusError
 		wantAnnotations map[string]string
 		wantProvider    *runtime.RawExtension
 	}{
 		"before anything was made, it remembers the spec": {
-			mods: []modifier{withGeneration(7)}, reason: &invalid,
+			mods: []modifier{withGeneration(7)}, cause: wrong, wantReason: invalid,
 			wantAnnotations: map[string]string{"machine.openshift.io/instance-state": "Unknown", "machine-iac.io/failed-generation": "7"},
 		},
 		"an instance that was there is not made again": {
-			mods:            []modifier{withGeneration(7), builder.WithProviderID("fake://1"), instance},
+			mods: []modifier{withGeneration(7), builder.WithProviderID("fake://1"), instance}, cause: plain,
 			wantAnnotations: map[string]string{"machine.openshift.io/instance-state": "Unknown"}, wantProvider: lost,
 		},
 		"an earlier failure is overwritten": {
-			mods: []modifier{withGeneration(8), failedAt("7"), withError("old")}, reason: nil,
+			mods: []modifier{withGeneration(8), failedAt("7"), withError("old")}, cause: plain,
 			wantAnnotations: map[string]string{"machine.openshift.io/instance-state": "Unknown", "machine-iac.io/failed-generation": "8"},
 		},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			machine := builder.Machine(tc.mods...)
-			fail(machine, tc.reason, "it is wrong")
+			fail(machine, tc.cause)
 			want := machinev1beta1.MachineStatus{
-				Phase: ptr.To("Failed"), ErrorReason: tc.reason, ErrorMessage: ptr.To("it is wrong"), ProviderStatus: tc.wantProvider,
+				Phase: ptr.To("Failed"), ErrorReason: tc.wantReason, ErrorMessage: ptr.To("it is wrong"), ProviderStatus: tc.wantProvider,
 			}
 			if diff := cmp.Diff(want, machine.Status); diff != "" {
 				t.Error(diff)

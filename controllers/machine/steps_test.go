@@ -2,15 +2,14 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
@@ -18,8 +17,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
-
-var ignoreTransition = cmpopts.IgnoreFields(machinev1beta1.Condition{}, "LastTransitionTime")
 
 // verdict is what a step answered and left behind.
 type verdict struct {
@@ -61,119 +58,8 @@ func scopeFor(mods ...modifier) *scope {
 	return &scope{machine: machine, original: machine.DeepCopy()}
 }
 
-// errorCase is one error of an actuator's verb and what the step makes of it.
-type errorCase struct {
-	answer error
-	mods   []modifier
-	want   verdict
-}
-
-var (
-	errPlain    = errors.New("connection refused")
-	errInvalid  = fmt.Errorf("rendering: %w", actuators.InvalidConfiguration("cpu: a number is required"))
-	errQuota    = actuators.InsufficientResources("no quota").In(5 * time.Minute)
-	errProgress = fmt.Errorf("wrapped: %w", actuators.InProgress(7*time.Second, "being made"))
-)
-
-func testErrors(t *testing.T, verb fake.Verb, newStep func(*fake.Actuator) step, tcs map[string]errorCase) {
-	t.Helper()
-	for name, tc := range tcs {
-		t.Run(name, func(t *testing.T) {
-			actuator := &fake.Actuator{}
-			actuator.Fail(verb, tc.answer)
-			s := scopeFor(tc.mods...)
-			s.exists = verb == fake.Update
-			if diff := cmp.Diff(tc.want, judge(t, newStep(actuator), s)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
 func clockAt(at time.Time) *clocktesting.FakePassiveClock {
 	return clocktesting.NewFakePassiveClock(at)
-}
-
-func TestErrorsOfExists(t *testing.T) {
-	unknown := func(text string) verdict {
-		return verdict{
-			Error: "checking whether the instance exists: " + text, Phase: "Running",
-			Exists: "Unknown:ErrorCheckingProvider:Error checking provider: " + text,
-		}
-	}
-	running := []modifier{builder.WithPhase("Running"), builder.WithProviderID("fake://1")}
-	testErrors(t, fake.Exists, func(a *fake.Actuator) step { return &existence{actuator: a, clock: clockAt(now)} }, map[string]errorCase{
-		"any error":               {errPlain, running, unknown(errPlain.Error())},
-		"an invalid providerSpec": {errInvalid, running, unknown(errInvalid.Error())},
-		"one that bids to wait":   {errProgress, running, unknown(errProgress.Error())},
-	})
-}
-
-func TestErrorsOfCreate(t *testing.T) {
-	notCreated := func(text string) string { return "False:InstanceNotCreated:Instance has not been created: " + text }
-	mods := []modifier{builder.WithPhase("Provisioning")}
-	testErrors(t, fake.Create, func(a *fake.Actuator) step { return &provisioning{actuator: a, clock: clockAt(now)} }, map[string]errorCase{
-		"any error is retried and shown": {errPlain, mods, verdict{
-			Error: "creating the instance: connection refused", Phase: "Provisioning", Exists: notCreated("connection refused"),
-		}},
-		"an invalid providerSpec is the end": {errInvalid, mods, verdict{
-			Phase: "Failed", Failure: "InvalidConfiguration:cpu: a number is required", Exists: notCreated(errInvalid.Error()),
-		}},
-		"in progress is no error": {errProgress, mods, verdict{
-			Phase: "Provisioning", After: 7 * time.Second, Exists: notCreated("being made"),
-		}},
-		"one that says when is retried then": {errQuota, mods, verdict{
-			Phase: "Provisioning", After: 5 * time.Minute, Exists: notCreated("no quota"),
-		}},
-		"one of the engine is retried at the queue's pace": {actuators.CreateFailed("boom"), mods, verdict{
-			Error: "creating the instance: boom", Phase: "Provisioning", Exists: notCreated("boom"),
-		}},
-	})
-}
-
-func TestErrorsOfUpdate(t *testing.T) {
-	mods := []modifier{builder.WithPhase("Running"), builder.WithProviderID("fake://1")}
-	testErrors(t, fake.Update, func(a *fake.Actuator) step { return &upkeep{actuator: a, clock: clockAt(now)} }, map[string]errorCase{
-		"any error keeps the phase": {errPlain, mods, verdict{
-			Phase: "Running", After: 30 * time.Second, UpToDate: "False:UpdateError:connection refused",
-		}},
-		"an invalid providerSpec does so too": {errInvalid, mods, verdict{
-			Phase: "Running", After: 30 * time.Second, UpToDate: "False:InvalidConfiguration:" + errInvalid.Error(),
-		}},
-		"in progress is no error": {errProgress, mods, verdict{Phase: "Running", After: 7 * time.Second}},
-		"one that says when is retried then": {errQuota, mods, verdict{
-			Phase: "Running", After: 5 * time.Minute, UpToDate: "False:InsufficientResources:no quota",
-		}},
-		"but not sooner than others": {actuators.UnsupportedChange("disk").In(time.Second), mods, verdict{
-			Phase: "Running", After: 30 * time.Second, UpToDate: "False:UnsupportedChange:disk",
-		}},
-		"a Machine that is not Running yet stays so": {errPlain, []modifier{builder.WithPhase("Provisioning")}, verdict{
-			Phase: "Provisioning", After: 30 * time.Second, UpToDate: "False:UpdateError:connection refused",
-		}},
-	})
-}
-
-func TestErrorsOfDelete(t *testing.T) {
-	deleting := func(mods ...modifier) []modifier { return append(mods, builder.WithPhase("Deleting")) }
-	testErrors(t, fake.Delete, func(a *fake.Actuator) step { return &destruction{actuator: a, clock: clockAt(now)} }, map[string]errorCase{
-		"any error is retried and shown": {errPlain, deleting(), verdict{
-			Error: "deleting the instance: connection refused", Phase: "Deleting", UpToDate: "False:DeleteError:connection refused",
-		}},
-		"an invalid providerSpec that made nothing is ignored": {errInvalid, deleting(), verdict{GoOn: true, Phase: "Deleting"}},
-		"with a providerID alone too":                          {errInvalid, deleting(builder.WithProviderID("fake://1")), verdict{GoOn: true, Phase: "Deleting"}},
-		"with addresses there is something to remove": {errInvalid, deleting(builder.WithInternalIPs("10.0.0.1")), verdict{
-			Error: "deleting the instance: " + errInvalid.Error(), Phase: "Deleting", UpToDate: "False:InvalidConfiguration:" + errInvalid.Error(),
-		}},
-		"in progress is no error": {errProgress, deleting(), verdict{Phase: "Deleting", After: 7 * time.Second}},
-		"one that says when is retried then": {actuators.DeleteFailed("held").In(time.Minute), deleting(), verdict{
-			Phase: "Deleting", After: time.Minute, UpToDate: "False:DeleteError:held",
-		}},
-	})
-	testErrors(t, fake.Exists, func(a *fake.Actuator) step { return &destruction{actuator: a, clock: clockAt(now)} }, map[string]errorCase{
-		"not knowing whether it is gone holds the Machine": {errPlain, deleting(), verdict{
-			Error: "checking whether the instance still exists: connection refused", Phase: "Deleting",
-		}},
-	})
 }
 
 // settled is an actuator whose instances exist or not, whatever is asked of it, and that leaves the Machine as it is.
@@ -200,7 +86,9 @@ func TestExistenceDecidesThePhase(t *testing.T) {
 		"newly born": {false, nil, verdict{
 			Phase: "Provisioning", Exists: "False:InstanceNotCreated:Instance has not been created",
 		}},
-		"still to be made":              {false, []modifier{builder.WithPhase("Provisioning")}, verdict{GoOn: true, Phase: "Provisioning"}},
+		"still to be made": {false, []modifier{builder.WithPhase("Provisioning")}, verdict{
+			GoOn: true, Phase: "Provisioning", Exists: "False:InstanceNotCreated:Instance has not been created",
+		}},
 		"there":                         {true, []modifier{builder.WithPhase("Provisioning")}, verdict{GoOn: true, Phase: "Provisioning", Exists: "True::"}},
 		"there before it had a phase":   {true, nil, verdict{GoOn: true, Exists: "True::"}},
 		"gone, as addresses tell":       {false, []modifier{builder.WithPhase("Running"), builder.WithInternalIPs("10.0.0.1")}, verdict{Phase: "Failed", Failure: ":can't find created instance", Exists: missing}},
@@ -260,6 +148,7 @@ func TestStepsPassOnWhatIsNotTheirs(t *testing.T) {
 		"upkeep has nothing to keep":       {&upkeep{actuator: actuator}, scopeFor(), verdict{GoOn: true}},
 		"provisioning has nothing to make": {&provisioning{actuator: actuator}, &scope{machine: builder.Machine(), exists: true}, verdict{GoOn: true}},
 		"a Machine that has not failed":    {&failure{}, scopeFor(builder.WithPhase("Running")), verdict{GoOn: true, Phase: "Running"}},
+		"errors that belong to no failure": {&failure{}, scopeFor(withError("stray"), builder.WithPhase("Running")), verdict{GoOn: true, Phase: "Running"}},
 		"a Machine with the finalizer":     {&finalizer{}, scopeFor(), verdict{GoOn: true}},
 		"no Node to remove":                {&nodeRemoval{}, scopeFor(), verdict{GoOn: true}},
 		"nobody holds it":                  {&terminateHook{}, scopeFor(), verdict{GoOn: true}},
@@ -316,8 +205,27 @@ func TestFarewell(t *testing.T) {
 func TestDestructionWaitsUntilTheInstanceIsGone(t *testing.T) {
 	s := scopeFor(builder.WithPhase("Deleting"))
 	got := judge(t, &destruction{actuator: &settled{exists: true}, clock: clockAt(now)}, s)
-	if diff := cmp.Diff(verdict{Phase: "Deleting", After: 30 * time.Second}, got); diff != "" {
+	if diff := cmp.Diff(verdict{Phase: "Deleting", After: 30 * time.Second, Exists: "True::"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestWaitTakesTheActuatorsWordButNeverForEver(t *testing.T) {
+	tcs := map[string]struct {
+		after, want time.Duration
+	}{
+		"as long as it says":                     {7 * time.Second, 7 * time.Second},
+		"no time said is no reason to forget it": {0, 30 * time.Second},
+		"a time that is past neither":            {-time.Second, 30 * time.Second},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{}
+			s.wait(actuators.InProgress(tc.after, "being made"))
+			if s.requeueAfter != tc.want {
+				t.Errorf("got %s, want %s", s.requeueAfter, tc.want)
+			}
+		})
 	}
 }
 
@@ -347,14 +255,38 @@ func TestLookAgainKeepsTheSoonest(t *testing.T) {
 func TestConditionsOfStepsAreWarningsWithATime(t *testing.T) {
 	s := scopeFor(builder.WithPhase("Provisioning"))
 	actuator := &fake.Actuator{}
-	actuator.Fail(fake.Create, errQuota)
+	actuator.Fail(fake.Create, actuators.InsufficientResources("no quota"))
 	judge(t, &provisioning{actuator: actuator, clock: clockAt(now)}, s)
-	want := condition("InstanceExists", corev1.ConditionFalse, "InstanceNotCreated", "Instance has not been created: no quota")
-	want.Severity = machinev1beta1.ConditionSeverityWarning
-	if diff := cmp.Diff([]machinev1beta1.Condition{want}, s.machine.Status.Conditions, ignoreTransition); diff != "" {
+	want := []machinev1beta1.Condition{
+		condition("InstanceExists", corev1.ConditionFalse, "InstanceNotCreated", "Instance has not been created: no quota"),
+		condition("InstanceUpToDate", corev1.ConditionFalse, "InsufficientResources", "no quota"),
+	}
+	for i := range want {
+		want[i].Severity = machinev1beta1.ConditionSeverityWarning
+		want[i].LastTransitionTime = metav1.NewTime(now)
+	}
+	if diff := cmp.Diff(want, s.machine.Status.Conditions); diff != "" {
 		t.Error(diff)
 	}
-	if !s.machine.Status.Conditions[0].LastTransitionTime.Time.Equal(now) {
-		t.Errorf("got %s, want %s", s.machine.Status.Conditions[0].LastTransitionTime, now)
+}
+
+func TestWhyNothingWasMadeIsNotForgottenByLookingAgain(t *testing.T) {
+	why := func(m *machinev1beta1.Machine) { setCondition(m, notCreated("no quota"), now) }
+	was := func(m *machinev1beta1.Machine) { setCondition(m, instanceExists(corev1.ConditionTrue, "", ""), now) }
+	tcs := map[string]struct {
+		mod  modifier
+		want string
+	}{
+		"the reason of the last attempt stays":     {why, "False:InstanceNotCreated:Instance has not been created: no quota"},
+		"what was there and left no trace is told": {was, "False:InstanceNotCreated:Instance has not been created"},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			s := scopeFor(builder.WithPhase("Provisioning"), tc.mod)
+			got := judge(t, &existence{actuator: &settled{}, clock: clockAt(now.Add(time.Hour))}, s)
+			if diff := cmp.Diff(verdict{GoOn: true, Phase: "Provisioning", Exists: tc.want}, got); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -43,19 +42,15 @@ func (u *upkeep) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return false, nil
 }
 
-// failed leaves the phase as it is, says why the instance is not as wanted, and looks again.
+// failed leaves the phase as it is, unless the actuator asks for Failed, says why the instance is not as wanted, and looks again.
 func (u *upkeep) failed(ctx context.Context, s *scope, err error) {
+	failWhereAsked(s.machine, err)
 	if requeue, ok := actuators.AsRequeueAfter(err); ok {
-		s.lookAgain(requeue.After)
+		s.wait(requeue)
 		return
 	}
-	reason, after := string(machinev1beta1.UpdateMachineError), lookAgainAfter
-	var machineError *actuators.MachineError
-	if errors.As(err, &machineError) {
-		reason = string(machineError.Reason)
-		after = max(after, machineError.RetryAfter)
-	}
-	log.FromContext(ctx).Info("Updating the instance failed", "reason", reason, "error", err.Error())
-	setCondition(s.machine, upToDate(corev1.ConditionFalse, reason, err.Error()), u.clock.Now())
-	s.lookAgain(after)
+	f := faultOf(err, machinev1beta1.UpdateMachineError)
+	log.FromContext(ctx).Info("Updating the instance failed", "reason", f.reason, "error", err.Error())
+	f.show(s.machine, u.clock.Now())
+	s.lookAgain(max(lookAgainAfter, f.retryAfter))
 }
