@@ -90,6 +90,7 @@ func New(options Options) (*Controller, error) {
 		clock:   options.Clock,
 		metrics: options.Metrics,
 		living: []step{
+			&authority{clock: options.Clock},
 			&hooks{clock: options.Clock},
 			&validation{recorder: options.Recorder},
 			&finalizer{client: options.Client},
@@ -99,8 +100,10 @@ func New(options Options) (*Controller, error) {
 			&provisioning{actuator: options.Actuator, clock: options.Clock},
 		},
 		deleting: []step{
+			&authority{clock: options.Clock},
 			&hooks{clock: options.Clock},
 			&farewell{},
+			&drained{},
 			&terminateHook{},
 			&destruction{actuator: options.Actuator, clock: options.Clock},
 			&nodeRemoval{client: options.Client},

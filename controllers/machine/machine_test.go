@@ -76,6 +76,7 @@ var _ = Describe("Machine", func() {
 			haveCondition("Drainable", "True", "", BeEmpty()),
 			haveCondition("Terminable", "True", "", BeEmpty())))
 		Expect(seen()).To(Equal([]string{"", "Provisioning", "Provisioned", "Running"}))
+		Expect(status(ctx)().Conditions).To(HaveLen(4), "nothing is said of fields that the installed CRD does not have")
 		Expect(actuator.Instances()).To(ConsistOf(subject.Name))
 	})
 
@@ -98,7 +99,7 @@ var _ = Describe("Machine", func() {
 		Consistently(func() int { return len(actuator.Calls()) }).Should(Equal(calls))
 		Expect(status(ctx)()).To(havePhase("Failed"))
 
-		Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
+		deleteDrained(ctx, subject)
 		Eventually(gone(ctx, subject)).Should(BeTrue())
 	})
 
@@ -106,6 +107,7 @@ var _ = Describe("Machine", func() {
 		started(ctx, "Failed", invalid)
 		Expect(status(ctx)()).To(And(
 			haveCondition("InstanceExists", "False", "InstanceNotCreated", ContainSubstring("a number is required")),
+			haveCondition("InstanceUpToDate", "False", "InvalidConfiguration", Equal("spec.providerSpec.value.cpu: a number is required")),
 			MatchFields(IgnoreExtras, Fields{
 				"ErrorReason":  HaveValue(Equal(machinev1beta1.InvalidConfigurationMachineError)),
 				"ErrorMessage": HaveValue(Equal("spec.providerSpec.value.cpu: a number is required")),
@@ -137,9 +139,11 @@ var _ = Describe("Machine", func() {
 		for range 6 {
 			actuator.Fail(fake.Create, errors.New("connection refused"))
 		}
-		shown := conditionsOf(ctx, namespace, "InstanceExists")
+		shown, reason := conditionsOf(ctx, namespace, "InstanceExists"), conditionsOf(ctx, namespace, "InstanceUpToDate")
 		started(ctx, "Provisioned")
 		Expect(shown()).To(ContainElement(haveText("False", "InstanceNotCreated", Equal("Instance has not been created: connection refused"))))
+		Expect(reason()).To(ContainElement(haveText("False", "CreateError", Equal("connection refused"))))
+		Eventually(status(ctx)).Should(haveCondition("InstanceUpToDate", "True", "", BeEmpty()))
 	})
 
 	It("waits with a Create that says when, and shows why", func(ctx SpecContext) {
@@ -147,8 +151,10 @@ var _ = Describe("Machine", func() {
 			actuator.Fail(fake.Create, actuators.InsufficientResources("no quota left").In(time.Hour))
 		}
 		started(ctx, "Provisioning")
-		Eventually(status(ctx)).Should(haveCondition("InstanceExists", "False", "InstanceNotCreated",
-			Equal("Instance has not been created: no quota left")))
+		Eventually(status(ctx)).Should(And(
+			haveCondition("InstanceExists", "False", "InstanceNotCreated", Equal("Instance has not been created: no quota left")),
+			haveCondition("InstanceUpToDate", "False", "InsufficientResources", Equal("no quota left")),
+			MatchFields(IgnoreExtras, Fields{"ErrorReason": BeNil(), "ErrorMessage": BeNil()})))
 		Consistently(func() int { return len(actuator.Calls(fake.Create)) }).Should(BeNumerically("<=", 2))
 	})
 
@@ -194,12 +200,7 @@ var _ = Describe("Machine", func() {
 		create(ctx, subject)
 		Eventually(status(ctx)).Should(havePhase("Provisioned"))
 		Eventually(status(ctx)).Should(haveCondition("InstanceUpToDate", "True", "", BeEmpty()))
-		var before int
-		Eventually(func() bool { // at rest
-			earlier := before
-			before = len(actuator.Calls(fake.Exists))
-			return earlier == before
-		}).WithPolling(300 * time.Millisecond).Should(BeTrue())
+		before := callsAtRest(actuator, fake.Exists)
 		Eventually(wake).Should(BeSent(event.GenericEvent{Object: subject}))
 		Eventually(func() int { return len(actuator.Calls(fake.Exists)) }).Should(Equal(before + 1))
 	})
@@ -233,6 +234,9 @@ var _ = Describe("Machine", func() {
 		actuator.Fail(fake.Delete, actuators.DeleteFailed("the disk is held").In(500*time.Millisecond))
 		actuator.Fail(fake.Delete, actuators.DeleteFailed("the disk is held").In(500*time.Millisecond))
 		Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
+		Eventually(status(ctx)).Should(havePhase("Deleting"))
+		Consistently(func() []fake.Call { return actuator.Calls(fake.Delete) }).Should(BeEmpty())
+		drain(ctx, subject, corev1.ConditionTrue)
 		Eventually(status(ctx)).Should(And(havePhase("Deleting"),
 			haveCondition("InstanceUpToDate", "False", "DeleteError", Equal("the disk is held"))))
 		Expect(actuator.Instances()).To(ConsistOf(subject.Name))
@@ -245,14 +249,14 @@ var _ = Describe("Machine", func() {
 	It("goes at once when nothing was ever made", func(ctx SpecContext) {
 		started(ctx, "Failed", invalid)
 		actuator.Fail(fake.Delete, actuators.InvalidConfiguration("spec.providerSpec.value.cpu: a number is required"))
-		Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
+		deleteDrained(ctx, subject)
 		Eventually(gone(ctx, subject)).Should(BeTrue())
 	})
 
 	It("goes although it is no longer valid", func(ctx SpecContext) {
 		started(ctx, "Provisioned")
 		edit(ctx, subject, func(m *machinev1beta1.Machine) { m.Labels = nil })
-		Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
+		deleteDrained(ctx, subject)
 		Eventually(gone(ctx, subject)).Should(BeTrue())
 		Expect(actuator.Instances()).To(BeEmpty())
 	})
@@ -263,9 +267,10 @@ var _ = Describe("Machine", func() {
 		})
 		Expect(status(ctx)()).To(haveCondition("Terminable", "False", "HookPresent",
 			Equal("Terminate operation currently blocked by: [{Name:SaveData Owner:backup}]")))
-		Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
-		Eventually(status(ctx)).Should(havePhase("Deleting"))
-		Consistently(func() []fake.Call { return actuator.Calls(fake.Delete) }).Should(BeEmpty())
+		before := callsAtRest(actuator)
+		deleteDrained(ctx, subject)
+		touch(ctx, subject)
+		Consistently(func() int { return len(actuator.Calls()) }).Should(Equal(before))
 		Expect(actuator.Instances()).To(ConsistOf(subject.Name))
 
 		edit(ctx, subject, func(m *machinev1beta1.Machine) { m.Spec.LifecycleHooks.PreTerminate = nil })
@@ -287,7 +292,7 @@ var _ = Describe("Machine", func() {
 		Expect(plane.Client.Delete(ctx, node)).To(Succeed())
 		again := builder.Node(func(n *corev1.Node) { n.Name = node.Name })
 		create(ctx, again)
-		Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
+		deleteDrained(ctx, subject)
 		Eventually(gone(ctx, subject)).Should(BeTrue())
 		Expect(gone(ctx, again)()).To(BeFalse())
 	})
@@ -295,14 +300,14 @@ var _ = Describe("Machine", func() {
 	It("goes when its Node is gone already", func(ctx SpecContext) {
 		started(ctx, "Provisioned")
 		Expect(plane.Client.Delete(ctx, link(ctx, subject))).To(Succeed())
-		Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
+		deleteDrained(ctx, subject)
 		Eventually(gone(ctx, subject)).Should(BeTrue())
 	})
 
 	It("says Deleting but does nothing more while only another holds the Machine", func(ctx SpecContext) {
 		started(ctx, "Provisioned")
 		edit(ctx, subject, func(m *machinev1beta1.Machine) { m.Finalizers = append(m.Finalizers, "example.com/hold") })
-		Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
+		deleteDrained(ctx, subject)
 		Eventually(func() []string { return fresh(ctx, subject).Finalizers }).Should(ConsistOf("example.com/hold"))
 		Eventually(status(ctx)).Should(havePhase("Deleting"))
 		deletes := len(actuator.Calls(fake.Delete))
@@ -382,6 +387,43 @@ func link(ctx context.Context, subject *machinev1beta1.Machine) *corev1.Node {
 	builder.WithNodeRef(node)(after)
 	Expect(plane.Client.Status().Patch(ctx, after, client.MergeFrom(before))).To(Succeed())
 	return node
+}
+
+// drain says of a Machine that is being deleted how far its Node is drained, as the drain controller does: once the phase is Deleting.
+func drain(ctx context.Context, subject *machinev1beta1.Machine, status corev1.ConditionStatus) {
+	GinkgoHelper()
+	Eventually(func() machinev1beta1.MachineStatus { return fresh(ctx, subject).Status }).Should(havePhase("Deleting"))
+	sayDrained(ctx, subject, status)
+}
+
+func sayDrained(ctx context.Context, subject *machinev1beta1.Machine, status corev1.ConditionStatus) {
+	GinkgoHelper()
+	Eventually(func() error { // the controller may write meanwhile
+		before := fresh(ctx, subject)
+		after := before.DeepCopy()
+		word := machinev1beta1.Condition{Type: machinev1beta1.MachineDrained, Status: status}
+		after.Status.Conditions = conditions.With(after.Status.Conditions, word, time.Now())
+		return plane.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	}).Should(Succeed())
+}
+
+// deleteDrained deletes a Machine and lets its drain succeed.
+func deleteDrained(ctx context.Context, subject *machinev1beta1.Machine) {
+	GinkgoHelper()
+	Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
+	drain(ctx, subject, corev1.ConditionTrue)
+}
+
+// callsAtRest waits until the actuator is left alone, and answers how often it was called until then.
+func callsAtRest(actuator *fake.Actuator, verbs ...fake.Verb) int {
+	GinkgoHelper()
+	before := -1
+	Eventually(func() bool {
+		earlier := before
+		before = len(actuator.Calls(verbs...))
+		return earlier == before
+	}).WithPolling(300 * time.Millisecond).Should(BeTrue())
+	return before
 }
 
 func notes(ctx context.Context, namespace, reason string) []string {

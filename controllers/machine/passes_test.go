@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
@@ -74,10 +75,16 @@ var _ = Describe("A pass", func() {
 		}
 		Expect(fresh(ctx, subject).ResourceVersion).To(Equal(version))
 
+		By("waiting until its Node is drained")
+		Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
+		Expect(expect(ctx, p, nil, []string{patchedStatus}, "Deleting")).To(BeZero())
+		Expect(expect(ctx, p, nil, nil, "Deleting")).To(BeZero())
+		drain(ctx, subject, corev1.ConditionFalse)
+		Expect(expect(ctx, p, nil, nil, "Deleting")).To(BeZero())
+		drain(ctx, subject, corev1.ConditionTrue)
 		By("having the instance removed")
 		actuator.Steps = 1
-		Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
-		expect(ctx, p, []fake.Verb{fake.Delete}, []string{patchedStatus}, "Deleting")
+		expect(ctx, p, []fake.Verb{fake.Delete}, nil, "Deleting")
 		By("letting go")
 		before := len(actuator.Calls())
 		wrote, _ := p.next(ctx)
@@ -139,6 +146,38 @@ var _ = Describe("A pass", func() {
 			Expect(fresh(ctx, subject).Status).To(havePhase("Running"))
 		})
 
+		It("does not lose that the Node was drained meanwhile", func(ctx SpecContext) {
+			frozenAfter(ctx, 4)
+			cache.frozen = nil
+			Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
+			p.next(ctx)
+			edit(ctx, subject, func(m *machinev1beta1.Machine) { // so that the pass writes conditions
+				m.Spec.LifecycleHooks.PreTerminate = []machinev1beta1.LifecycleHook{{Name: "SaveData", Owner: "backup"}}
+			})
+			cache.frozen = fresh(ctx, subject)
+			drain(ctx, subject, corev1.ConditionTrue)
+			wrote, result := p.next(ctx)
+			Expect(wrote).To(Equal([]string{patchedStatus}))
+			Expect(result.RequeueAfter).To(Equal(time.Second))
+			Expect(fresh(ctx, subject).Status).To(haveCondition("Drained", "True", "", BeEmpty()))
+			cache.frozen = nil
+			p.next(ctx)
+			Expect(fresh(ctx, subject).Status).To(And(haveCondition("Drained", "True", "", BeEmpty()),
+				haveCondition("Terminable", "False", "HookPresent", ContainSubstring("SaveData"))))
+		})
+
+		It("does not lose it between its own two writes either", func(ctx SpecContext) {
+			frozenAfter(ctx, 2)
+			cache.frozen = nil
+			p.client.beforeStatus = func() {
+				p.client.beforeStatus = nil
+				sayDrained(ctx, subject, corev1.ConditionTrue)
+			}
+			wrote, _ := p.next(ctx)
+			Expect(wrote).To(Equal([]string{patchedMachine, patchedStatus}))
+			Expect(fresh(ctx, subject).Status).To(haveCondition("Drained", "True", "", BeEmpty()))
+		})
+
 		It("undoes no finalizer of another, and tries again soon", func(ctx SpecContext) {
 			cache = &staleClient{Client: plane.Client, frozen: fresh(ctx, subject)}
 			p = byHand(subject, actuator, cache)
@@ -155,6 +194,9 @@ var _ = Describe("A pass", func() {
 		It("lets go of a Machine that another still holds, at the second try", func(ctx SpecContext) {
 			frozenAfter(ctx, 2)
 			Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
+			cache.frozen = nil
+			p.next(ctx)
+			drain(ctx, subject, corev1.ConditionTrue)
 			cache.frozen = fresh(ctx, subject)
 			touch(ctx, subject)
 			_, result := p.next(ctx)
@@ -168,6 +210,9 @@ var _ = Describe("A pass", func() {
 		It("is content with a Machine that is gone", func(ctx SpecContext) {
 			frozenAfter(ctx, 4)
 			Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
+			cache.frozen = nil
+			p.next(ctx)
+			drain(ctx, subject, corev1.ConditionTrue)
 			cache.frozen = fresh(ctx, subject)
 			p.next(ctx)
 			Expect(gone(ctx, subject)()).To(BeTrue())

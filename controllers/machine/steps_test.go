@@ -290,3 +290,27 @@ func TestWhyNothingWasMadeIsNotForgottenByLookingAgain(t *testing.T) {
 		})
 	}
 }
+
+func TestOnlyATrueDrainedLetsTheDeletionGoOn(t *testing.T) {
+	says := func(status corev1.ConditionStatus) modifier {
+		return func(m *machinev1beta1.Machine) { setCondition(m, condition("Drained", status, "", ""), now) }
+	}
+	tcs := map[string]struct {
+		mods []modifier
+		want bool
+	}{
+		"nobody has drained it yet":       {nil, false},
+		"pods are in the way":             {[]modifier{says(corev1.ConditionFalse)}, false},
+		"nobody knows":                    {[]modifier{says(corev1.ConditionUnknown)}, false},
+		"drained, or nothing to drain":    {[]modifier{says(corev1.ConditionTrue)}, true},
+		"what may be drained, is not yet": {[]modifier{func(m *machinev1beta1.Machine) { setCondition(m, condition("Drainable", "True", "", ""), now) }}, false},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			s := scopeFor(tc.mods...)
+			if got := judge(t, &drained{}, s); got.GoOn != tc.want || got.After != 0 {
+				t.Errorf("got %+v, want %v and no time to look again", got, tc.want)
+			}
+		})
+	}
+}

@@ -59,15 +59,24 @@ func byHand(subject *machinev1beta1.Machine, actuator actuators.Actuator, reader
 // next runs one reconcile and answers what it wrote.
 func (p *passes) next(ctx context.Context) ([]string, reconcile.Result) {
 	GinkgoHelper()
+	wrote, result, err := p.try(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return wrote, result
+}
+
+// try is next for a reconcile that may fail.
+func (p *passes) try(ctx context.Context) ([]string, reconcile.Result, error) {
 	p.client.taken()
 	result, err := p.controller.Reconcile(ctx, reconcile.Request{NamespacedName: p.key})
-	Expect(err).NotTo(HaveOccurred())
-	return p.client.taken(), result
+	return p.client.taken(), result, err
 }
 
 // notingClient notes what is written through it.
 type notingClient struct {
 	client.Client
+	// beforeStatus is called before each patch of a status; nil for nothing.
+	beforeStatus func()
+
 	mu     sync.Mutex
 	writes []string
 }
@@ -123,6 +132,9 @@ func (s *notingStatus) Update(ctx context.Context, object client.Object, options
 
 func (s *notingStatus) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
 	s.client.note("patch status of", object)
+	if s.client.beforeStatus != nil {
+		s.client.beforeStatus()
+	}
 	return s.SubResourceWriter.Patch(ctx, object, patch, options...)
 }
 
