@@ -243,6 +243,8 @@ func TestChanges(t *testing.T) {
 		"a machine's address":       {machine, onMachine(builder.WithInternalIPs("1.2.3.4")), true},
 		"a machine's providerID":    {machine, onMachine(builder.WithProviderID("x")), true},
 		"a machine's lost node":     {machine, onMachine(builder.WithNodeRef(node)), true},
+		"a machine being deleted":   {machine, onMachine(func(m *machinev1beta1.Machine) { builder.DeletedAt(now.Time)(m); m.Spec.Labels = stringMap{"x": "y"} }), false},
+		"a node being deleted":      {node, onNode(func(n *corev1.Node) { n.DeletionTimestamp = &now; n.Labels = stringMap{"x": "y"} }), false},
 		"objects of no known type":  {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9"}}, node, false},
 		"the same, the other round": {node, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2"}}, false},
 	}
@@ -254,6 +256,29 @@ func TestChanges(t *testing.T) {
 			}
 			if got := changes(matter).Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestComingAndGoing(t *testing.T) {
+	stays := builder.Machine()
+	goes := builder.Machine(builder.DeletedAt(time.Unix(1, 0)))
+	all := changes(func(client.Object, client.Object) bool { return true })
+	tcs := map[string]struct{ got, want bool }{
+		"what comes is a change":                         {all.Create(event.CreateEvent{Object: stays}), true},
+		"what comes and is going already is none":        {all.Create(event.CreateEvent{Object: goes}), false},
+		"what is gone is no change":                      {all.Delete(event.DeleteEvent{Object: goes}), false},
+		"what comes is no departure":                     {departures().Create(event.CreateEvent{Object: stays}), false},
+		"a change is no departure":                       {departures().Update(event.UpdateEvent{ObjectOld: stays, ObjectNew: stays}), false},
+		"to begin to go is a departure":                  {departures().Update(event.UpdateEvent{ObjectOld: stays, ObjectNew: goes}), true},
+		"to be going still is none":                      {departures().Update(event.UpdateEvent{ObjectOld: goes, ObjectNew: goes}), false},
+		"to be gone is one, with a finalizer or without": {departures().Delete(event.DeleteEvent{Object: stays}), true},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			if tc.got != tc.want {
+				t.Errorf("got %v, want %v", tc.got, tc.want)
 			}
 		})
 	}

@@ -2,7 +2,9 @@
 // and puts on the Node what the Machine wants its Node to carry.
 //
 // A Node and a Machine match by equal providerID; failing that, when the Node's first InternalIP is one of the Machine's, unless
-// both have a providerID, which then differ. A match counts only when it is the best one from both sides and the only one.
+// both have a providerID, which then differ. A match counts only when it is the best one from both sides and the only one. What is
+// being deleted is no rival of what stays. A Node that is being deleted gets nothing; what changes on a Machine that is being deleted
+// no longer reaches its Node.
 //
 // # What differs from the Machine API Operator
 //

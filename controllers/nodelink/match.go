@@ -61,7 +61,12 @@ func (m *matching) machinesOf(ctx context.Context, node *corev1.Node) ([]*machin
 	if err := find(ctx, m.client, &byIP, internalIPIndex, nodeInternalIP(node)...); err != nil {
 		return nil, err
 	}
-	return best(node.Spec.ProviderID, pointers(byID.Items), pointers(byIP.Items), providerIDOf), nil
+	machines := best(node.Spec.ProviderID, pointers(byID.Items), pointers(byIP.Items), providerIDOf)
+	// A Machine that goes is no rival of one that stays. Alone it is still the Node's, which is to be drained and removed with it.
+	if staying := living(machines); len(staying) > 0 {
+		return staying, nil
+	}
+	return machines, nil
 }
 
 func nodesOf(ctx context.Context, reader client.Reader, machine *machinev1beta1.Machine) ([]*corev1.Node, error) {
@@ -106,12 +111,12 @@ func best[T client.Object](providerID string, byID, byIP []T, idOf func(T) strin
 	return out
 }
 
-// living leaves out Nodes that are being deleted: one that comes in place of such is no rival.
-func living(nodes []*corev1.Node) []*corev1.Node {
-	var out []*corev1.Node
-	for _, node := range nodes {
-		if node.DeletionTimestamp.IsZero() {
-			out = append(out, node)
+// living leaves out what is being deleted: what comes in place of such has no rival in it.
+func living[T client.Object](objects []T) []T {
+	var out []T
+	for _, object := range objects {
+		if object.GetDeletionTimestamp().IsZero() {
+			out = append(out, object)
 		}
 	}
 	return out

@@ -135,6 +135,60 @@ var _ = Describe("NodeLink", func() {
 		Eventually(annotations(ctx, again)).Should(HaveKey(machineAnnotation))
 	})
 
+	It("links a Node made again under its name while the controller runs", func(ctx SpecContext) {
+		startManager()
+		node := builder.Node()
+		machine := newMachine(builder.WithProviderID(node.Spec.ProviderID), func(m *machinev1beta1.Machine) {
+			m.Spec.Labels = map[string]string{"tier": "gold"}
+		})
+		again := node.DeepCopy()
+		create(ctx, machine, node)
+		Eventually(nodeRef(ctx, machine)).Should(referTo(node))
+		Expect(plane.Client.Delete(ctx, node)).To(Succeed())
+		create(ctx, again)
+		Eventually(nodeRef(ctx, machine)).Should(referTo(again))
+		Eventually(labels(ctx, again)).Should(HaveKeyWithValue("tier", "gold"))
+	})
+
+	It("links a Node that joins a Machine which is being deleted, but brings it no more changes", func(ctx SpecContext) {
+		startManager()
+		node := builder.Node()
+		machine := newMachine(builder.WithProviderID(node.Spec.ProviderID), builder.WithFinalizer(), func(m *machinev1beta1.Machine) {
+			m.Spec.Labels = map[string]string{"tier": "gold"}
+		})
+		create(ctx, machine)
+		DeferCleanup(func(ctx SpecContext) { // before namespace and Nodes are cleared
+			fetched(ctx, machine)()
+			machine.Finalizers = nil
+			Expect(plane.Client.Update(ctx, machine)).To(Succeed())
+		})
+		Expect(plane.Client.Delete(ctx, machine)).To(Succeed())
+		create(ctx, node)
+		Eventually(nodeRef(ctx, machine)).Should(referTo(node))
+		Eventually(labels(ctx, node)).Should(HaveKeyWithValue("tier", "gold"))
+		machine.Spec.Labels = map[string]string{"tier": "silver"}
+		Expect(plane.Client.Update(ctx, machine)).To(Succeed())
+		Consistently(labels(ctx, node)).Should(HaveKeyWithValue("tier", "gold"))
+	})
+
+	It("links the Machine that stays when its rival begins to go", func(ctx SpecContext) {
+		startManager()
+		node := builder.Node(builder.WithNodeProviderID(""), builder.WithNodeInternalIPs("10.2.0.1"))
+		goes := newMachine(builder.WithInternalIPs("10.2.0.1"), builder.WithFinalizer())
+		stays := newMachine(builder.WithInternalIPs("10.2.0.1"))
+		create(ctx, goes, stays, node)
+		DeferCleanup(func(ctx SpecContext) {
+			fetched(ctx, goes)()
+			goes.Finalizers = nil
+			Expect(plane.Client.Update(ctx, goes)).To(Succeed())
+		})
+		Eventually(notes(ctx, "default", "AmbiguousMatch")).Should(ContainElement(ContainSubstring(goes.Name)))
+		Expect(nodeRef(ctx, stays)()).To(BeNil())
+		Expect(plane.Client.Delete(ctx, goes)).To(Succeed())
+		Eventually(nodeRef(ctx, stays)).Should(referTo(node))
+		Expect(nodeRef(ctx, goes)()).To(BeNil())
+	})
+
 	It("links nothing while two Machines or two Nodes would do, and tells so", func(ctx SpecContext) {
 		startManager()
 		node := builder.Node(builder.WithNodeProviderID(""), builder.WithNodeInternalIPs("10.1.0.1"))
@@ -182,18 +236,19 @@ var _ = Describe("NodeLink", func() {
 
 		By("putting back a label and a taint that someone took off")
 		delete(node.Labels, "tier")
+		node.Labels["late"] = "theirs"
 		node.Spec.Taints = []corev1.Taint{theirs}
 		Expect(plane.Client.Update(ctx, node)).To(Succeed())
 		Eventually(labels(ctx, node)).Should(HaveKeyWithValue("tier", "gold"))
 		Eventually(taints(ctx, node)).Should(HaveLen(2))
 
-		By("taking off what the Machine no longer has, but not the taint and not what was there before")
+		By("taking off what the Machine no longer has, but not the taint and not what others put there, before or since")
 		fetched(ctx, machine)()
 		machine.Spec.Labels = map[string]string{"tier": "silver"}
 		machine.Spec.Annotations, machine.Spec.Taints = nil, nil
 		Expect(plane.Client.Update(ctx, machine)).To(Succeed())
 		Eventually(labels(ctx, node)).Should(And(HaveKeyWithValue("tier", "silver"), Not(HaveKey("node-role.kubernetes.io/web"))))
-		Expect(node.Labels).To(HaveKeyWithValue("zone", "z1"))
+		Expect(node.Labels).To(And(HaveKeyWithValue("zone", "z1"), HaveKeyWithValue("late", "theirs")))
 		Expect(node.Annotations).To(And(Not(HaveKey("our")), HaveKeyWithValue("their", "note"), HaveKey(machineAnnotation)))
 		Expect(node.Spec.Taints).To(HaveLen(2))
 	})

@@ -52,7 +52,8 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	err = builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&corev1.Node{}, builder.WithPredicates(changes(nodeMatters))).
-		Watches(&machinev1beta1.Machine{}, toNodes, builder.WithPredicates(changes(machineMatters))).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.rivalsOfNode), builder.WithPredicates(departures())).
+		Watches(&machinev1beta1.Machine{}, toNodes, builder.WithPredicates(predicate.Or(changes(machineMatters), departures()))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: options.MaxConcurrentReconciles}).
 		Complete(c)
 	if err != nil {
@@ -127,7 +128,7 @@ func nodeInternalIP(node *corev1.Node) []string {
 // nodesForMachine answers the Nodes that may run on a Machine.
 func (c *Controller) nodesForMachine(ctx context.Context, object client.Object) []reconcile.Request {
 	machine, ok := object.(*machinev1beta1.Machine)
-	if !ok || !machine.DeletionTimestamp.IsZero() {
+	if !ok {
 		return nil
 	}
 	nodes, err := nodesOf(ctx, c.client, machine)
@@ -135,6 +136,28 @@ func (c *Controller) nodesForMachine(ctx context.Context, object client.Object) 
 		log.FromContext(ctx).Error(err, "Finding the Nodes of a Machine", "Machine", keyOf(machine))
 		return nil
 	}
+	return requestsFor(nodes)
+}
+
+// rivalsOfNode answers the Nodes that match the same Machines as a Node that goes.
+func (c *Controller) rivalsOfNode(ctx context.Context, object client.Object) []reconcile.Request {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return nil
+	}
+	machines, err := (&matching{client: c.client}).machinesOf(ctx, node)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Finding the Machines of a Node", "Node", node.Name)
+		return nil
+	}
+	var requests []reconcile.Request
+	for _, machine := range machines {
+		requests = append(requests, c.nodesForMachine(ctx, machine)...)
+	}
+	return requests
+}
+
+func requestsFor(nodes []*corev1.Node) []reconcile.Request {
 	requests := make([]reconcile.Request, 0, len(nodes))
 	for _, node := range nodes {
 		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: node.Name}})
@@ -142,10 +165,25 @@ func (c *Controller) nodesForMachine(ctx context.Context, object client.Object) 
 	return requests
 }
 
-// changes lets through objects that come, changes that matter, and the informer's repeats. What goes is of no interest.
+// departures lets through what begins to go, and what has gone: a rival may be linked then.
+func departures() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetDeletionTimestamp().IsZero() && !e.ObjectNew.GetDeletionTimestamp().IsZero()
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// changes lets through objects that come, changes that matter, and the informer's repeats, of what is not being deleted.
 func changes(matter func(before, after client.Object) bool) predicate.Predicate {
 	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return e.Object.GetDeletionTimestamp().IsZero() },
 		UpdateFunc: func(e event.UpdateEvent) bool {
+			if !e.ObjectNew.GetDeletionTimestamp().IsZero() {
+				return false
+			}
 			return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() || matter(e.ObjectOld, e.ObjectNew)
 		},
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
