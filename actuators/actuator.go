@@ -21,7 +21,9 @@ type Actuator interface {
 	// Update refreshes what the Machine says of its instance, and brings the instance to the providerSpec where that is
 	// possible in place. It never replaces an instance.
 	Update(ctx context.Context, machine *machinev1beta1.Machine) error
-	// Delete removes the instance. It is called again until Exists answers false.
+	// Delete removes the instance. It is called again until Exists answers false. A providerSpec that cannot be understood is no
+	// obstacle where nothing was made. InvalidConfiguration tells that nothing can be left behind that Exists does not know of, so
+	// that a caller may let such a Machine go.
 	Delete(ctx context.Context, machine *machinev1beta1.Machine) error
 	// Exists tells whether the instance exists, as far as is known without asking the infrastructure anew.
 	Exists(ctx context.Context, machine *machinev1beta1.Machine) (bool, error)

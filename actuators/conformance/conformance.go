@@ -41,6 +41,9 @@ func Run(t *testing.T, h Harness) {
 	t.Run("a providerSpec that cannot be served names the field and makes nothing", h.testInvalid)
 	t.Run("a Machine that is deleted while its instance is made leaves nothing", h.testDeleteDuringCreate)
 	t.Run("an instance that vanishes is noticed and its Machine can be deleted", h.testVanish)
+	t.Run("a providerSpec that cannot be understood keeps nobody from deleting what was never made", h.testUnreadable)
+	t.Run("an instance survives a providerSpec that cannot be understood", h.testUnreadableLater)
+	t.Run("how large an instance is is told without one", h.testCapacity)
 	t.Run("ten Machines at once have one instance each", h.testMany)
 }
 

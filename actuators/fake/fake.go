@@ -25,6 +25,8 @@ const (
 	Update Verb = "Update"
 	Delete Verb = "Delete"
 	Exists Verb = "Exists"
+	// Capacity is the one of actuators.CapacityEstimator.
+	Capacity Verb = "Capacity"
 )
 
 // Call is one recorded call.
@@ -37,6 +39,8 @@ type Call struct {
 type Actuator struct {
 	// Steps is how many calls of Create or Delete answer "in progress" before one is done.
 	Steps int
+	// Types is what Capacity knows, by the field instanceType of the providerSpec; nil when it tells nothing.
+	Types map[string]actuators.Capacity
 
 	mu        sync.Mutex
 	instances map[types.UID]string
@@ -45,7 +49,10 @@ type Actuator struct {
 	calls     []Call
 }
 
-var _ actuators.Actuator = &Actuator{}
+var (
+	_ actuators.Actuator          = &Actuator{}
+	_ actuators.CapacityEstimator = &Actuator{}
+)
 
 // Fail makes the next call of a verb answer err; further calls of Fail queue up behind.
 func (a *Actuator) Fail(verb Verb, err error) {
@@ -99,7 +106,7 @@ func (a *Actuator) Create(_ context.Context, machine *machinev1beta1.Machine) er
 	if err := a.record(Create, machine); err != nil {
 		return err
 	}
-	if err := decode(machine); err != nil {
+	if _, err := decode(machine); err != nil {
 		return err
 	}
 	if _, made := a.instances[machine.UID]; !made && !a.step(machine.UID) {
@@ -152,6 +159,25 @@ func (a *Actuator) Exists(_ context.Context, machine *machinev1beta1.Machine) (b
 	return made, nil
 }
 
+// Capacity implements actuators.CapacityEstimator.
+func (a *Actuator) Capacity(_ context.Context, machine *machinev1beta1.Machine) (*actuators.Capacity, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.record(Capacity, machine); err != nil {
+		return nil, err
+	}
+	fields, err := decode(machine)
+	if err != nil || a.Types == nil {
+		return nil, err
+	}
+	name, _ := fields["instanceType"].(string)
+	capacity, known := a.Types[name]
+	if !known {
+		return nil, actuators.UnknownInstanceType(name, "fake", "spec.providerSpec.value.instanceType: the fake does not know %q; add it to Types", name)
+	}
+	return &capacity, nil
+}
+
 // record notes the call and answers the error that a test has laid ready for it.
 func (a *Actuator) record(verb Verb, machine *machinev1beta1.Machine) error {
 	a.calls = append(a.calls, Call{Verb: verb, Machine: types.NamespacedName{Namespace: machine.Namespace, Name: machine.Name}})
@@ -175,18 +201,19 @@ func (a *Actuator) step(uid types.UID) bool {
 	return true
 }
 
-func decode(machine *machinev1beta1.Machine) error {
+// decode answers the fields of the providerSpec.
+func decode(machine *machinev1beta1.Machine) (map[string]any, error) {
 	if machine.Spec.ProviderSpec.Value == nil {
-		return actuators.InvalidConfiguration("spec.providerSpec.value: it is missing; describe the instance to make")
+		return nil, actuators.InvalidConfiguration("spec.providerSpec.value: it is missing; describe the instance to make")
 	}
 	var fields map[string]any
 	if err := json.Unmarshal(machine.Spec.ProviderSpec.Value.Raw, &fields); err != nil {
-		return actuators.InvalidConfiguration("spec.providerSpec.value: it is no JSON object: %v", err)
+		return nil, actuators.InvalidConfiguration("spec.providerSpec.value: it is no JSON object: %v", err)
 	}
 	if _, text := fields["cpu"].(string); text {
-		return actuators.InvalidConfiguration("spec.providerSpec.value.cpu: a number is required")
+		return nil, actuators.InvalidConfiguration("spec.providerSpec.value.cpu: a number is required")
 	}
-	return nil
+	return fields, nil
 }
 
 func publish(machine *machinev1beta1.Machine) {

@@ -10,13 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/conformance"
 )
 
 func TestTheFakeConforms(t *testing.T) {
 	for _, steps := range []int{0, 3} {
 		t.Run(fmt.Sprintf("with %d steps", steps), func(t *testing.T) {
-			actuator := &Actuator{Steps: steps}
+			actuator := &Actuator{Steps: steps, Types: map[string]actuators.Capacity{"small": {CPU: 2, MemoryMiB: 4096, Architecture: "amd64"}}}
 			count := 0
 			conformance.Run(t, conformance.Harness{
 				Actuator: actuator,
@@ -26,7 +27,7 @@ func TestTheFakeConforms(t *testing.T) {
 					return &machinev1beta1.Machine{
 						ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: types.UID(name)},
 						Spec: machinev1beta1.MachineSpec{ProviderSpec: machinev1beta1.ProviderSpec{
-							Value: &runtime.RawExtension{Raw: []byte(`{"cpu":4}`)},
+							Value: &runtime.RawExtension{Raw: []byte(`{"cpu":4,"instanceType":"small"}`)},
 						}},
 					}
 				},
