@@ -32,13 +32,9 @@ type desired struct {
 
 // desire renders a Machine for an operation. A destroy does without user data that is gone.
 func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, operation runs.Operation) (*desired, error) {
-	apiVersion, kind, err := render.KindOf(machine)
+	served, err := a.served(machine)
 	if err != nil {
-		return nil, invalid(err)
-	}
-	served, err := a.catalog.Find(apiVersion, kind)
-	if err != nil {
-		return nil, invalid(fmt.Errorf("spec.providerSpec.value: %w", err))
+		return nil, err
 	}
 	credentialsName, userDataName, err := render.Refs(machine, served)
 	if err != nil {
@@ -67,6 +63,19 @@ func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, 
 		return nil, invalid(err)
 	}
 	return &desired{module: served, inputs: inputs, fingerprint: fingerprintOf(inputs.Hash, served.Digest())}, nil
+}
+
+// served answers the module that serves the Machine's providerSpec.
+func (a *Actuator) served(machine *machinev1beta1.Machine) (*module.Module, error) {
+	apiVersion, kind, err := render.KindOf(machine)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	served, err := a.catalog.Find(apiVersion, kind)
+	if err != nil {
+		return nil, invalid(fmt.Errorf("spec.providerSpec.value: %w", err))
+	}
+	return served, nil
 }
 
 // invalid makes err one that only a change of the Machine helps.

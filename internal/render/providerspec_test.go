@@ -3,9 +3,8 @@ package render
 import (
 	"testing"
 
-	"github.com/zclconf/go-cty/cty"
-
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/zclconf/go-cty/cty"
 )
 
 func TestProviderSpecIsWhatARunIsGiven(t *testing.T) {
