@@ -26,7 +26,7 @@ const inProgress = time.Minute
 // defaultDriftInterval is how often an instance is compared with what it should be.
 const defaultDriftInterval = time.Hour
 
-// Options are what an Actuator works with. All but Clock, DriftInterval and Logger must be set.
+// Options are what an Actuator works with. All but Clock, DriftInterval, Logger and Metrics must be set.
 type Options struct {
 	// Client reads and writes the API server itself, never a cache.
 	Client   client.Client
@@ -44,6 +44,8 @@ type Options struct {
 	DriftInterval time.Duration
 	Clock         clock.PassiveClock
 	Logger        logr.Logger
+	// Metrics are counted in; new ones, which nobody sees, when nil.
+	Metrics *Metrics
 }
 
 // Actuator implements the Machine API's verbs with an engine run per Machine.
@@ -60,11 +62,13 @@ type Actuator struct {
 	interval time.Duration
 	clock    clock.PassiveClock
 	logger   logr.Logger
+	metrics  *Metrics
 }
 
 var (
-	_ actuators.Actuator  = &Actuator{}
-	_ actuators.Rechecker = &Actuator{}
+	_ actuators.Actuator          = &Actuator{}
+	_ actuators.Rechecker         = &Actuator{}
+	_ actuators.CapacityEstimator = &Actuator{}
 )
 
 // New makes an Actuator. It fails when an option that must be set is missing.
@@ -79,10 +83,13 @@ func New(options Options) (*Actuator, error) {
 	if options.DriftInterval == 0 {
 		options.DriftInterval = defaultDriftInterval
 	}
+	if options.Metrics == nil {
+		options.Metrics = NewMetrics()
+	}
 	return &Actuator{
 		client: options.Client, recorder: options.Recorder, catalog: options.Catalog, store: options.Store,
 		backend: options.Backend, engine: options.Engine, pool: options.Pool, owner: options.Owner, dead: options.Dead,
-		interval: options.DriftInterval, clock: options.Clock, logger: options.Logger,
+		interval: options.DriftInterval, clock: options.Clock, logger: options.Logger, metrics: options.Metrics,
 	}, nil
 }
 
@@ -100,9 +107,17 @@ func (a *Actuator) Exists(ctx context.Context, machine *machinev1beta1.Machine) 
 
 // Create implements actuators.Actuator.
 func (a *Actuator) Create(ctx context.Context, machine *machinev1beta1.Machine) error {
+	err := a.create(ctx, machine)
+	if failed, ok := errors.AsType[*actuators.MachineError](err); ok {
+		publishFailedCreation(machine, failed.Message, a.clock.Now())
+	}
+	return err
+}
+
+func (a *Actuator) create(ctx context.Context, machine *machinev1beta1.Machine) error {
 	wanted, err := a.desire(ctx, machine, runs.Create)
 	if err != nil {
-		failedTo(runs.Create, machine, err).Send(a.recorder)
+		a.failed(runs.Create, machine, err)
 		return err
 	}
 	f, err := a.gather(ctx, machine)
@@ -125,7 +140,7 @@ func (a *Actuator) Update(ctx context.Context, machine *machinev1beta1.Machine) 
 	}
 	wanted, err := a.desire(ctx, machine, runs.Update)
 	if err != nil {
-		failedTo(runs.Update, machine, err).Send(a.recorder)
+		a.failed(runs.Update, machine, err)
 		return err
 	}
 	return a.carryOut(machine, wanted, f, decideUpdate(f, wanted.fingerprint, a.driftDue(machine, f)))
@@ -138,11 +153,16 @@ func (a *Actuator) Delete(ctx context.Context, machine *machinev1beta1.Machine) 
 		return err
 	}
 	wanted, err := a.desire(ctx, machine, runs.Destroy)
-	if err != nil && (f.resources() || f.lost()) {
-		failedTo(runs.Destroy, machine, err).Send(a.recorder)
+	d := decideDelete(f, canLookUp(wanted))
+	switch {
+	case d.action == done:
+		a.metrics.forget(machine)
+	case d.action != await && err != nil && (f.resources() || f.lost()):
+		err = undeletable(f, err)
+		a.failed(runs.Destroy, machine, err)
 		return err
 	}
-	return a.carryOut(machine, wanted, f, decideDelete(f, canLookUp(wanted)))
+	return a.carryOut(machine, wanted, f, d)
 }
 
 // RecheckAfter implements actuators.Rechecker: the next drift check.
@@ -236,6 +256,15 @@ func (a *Actuator) reported(machine *machinev1beta1.Machine, status *runs.Status
 		machineError = typed(status.Operation, status.Err)
 	}
 	return machineError.In(after)
+}
+
+// failed tells that an operation failed. Waiting is no failure.
+func (a *Actuator) failed(operation runs.Operation, machine *machinev1beta1.Machine, cause error) {
+	if _, waiting := actuators.AsRequeueAfter(cause); waiting {
+		return
+	}
+	failedTo(operation, machine, typed(operation, cause)).Send(a.recorder)
+	a.metrics.failed(operation, machine, reasonOf(operation, cause))
 }
 
 // groupOf answers what runs are shared out fairly between: the Machine's controller, or the namespace for one without.

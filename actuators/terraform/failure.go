@@ -37,7 +37,7 @@ func typed(operation runs.Operation, err error) *actuators.MachineError {
 	switch {
 	case class == tofu.InvalidConfiguration && operation != runs.Destroy:
 		return actuators.InvalidConfiguration("%s", message)
-	case class == tofu.Quota:
+	case class == tofu.Quota, class == tofu.Throttled:
 		return actuators.InsufficientResources("%s", message)
 	}
 	if locked, ok := errors.AsType[*state.LockedError](err); ok {
@@ -51,6 +51,18 @@ func typed(operation runs.Operation, err error) *actuators.MachineError {
 	default:
 		return actuators.UpdateFailed("%s", message)
 	}
+}
+
+// undeletable says why something that is there, or may be, cannot be removed with the Machine as it is. Only where Exists vouches
+// for the instance is it an InvalidConfiguration: callers let a Machine go on one, provided that Exists answers false.
+func undeletable(f *facts, err error) error {
+	if !actuators.IsInvalidConfiguration(err) {
+		return err
+	}
+	if f.exists() {
+		return actuators.InvalidConfiguration("the instance cannot be removed with this providerSpec; mend it, or write it as it was: %s", err)
+	}
+	return actuators.DeleteFailed("what is left of the instance, or may be, cannot be removed with this providerSpec; mend it, or write it as it was: %s", err).In(inProgress)
 }
 
 // refusalOf answers why a plan may not be applied, "" when it may. Nothing may be destroyed that somebody has been shown: neither

@@ -20,12 +20,14 @@ func TestTyped(t *testing.T) {
 		wantReason machinev1beta1.MachineStatusError
 		wantText   string
 	}{
-		"a bad configuration ends a create":        {runs.Create, &tofu.Error{Class: tofu.InvalidConfiguration}, machinev1beta1.InvalidConfigurationMachineError, ""},
-		"a bad configuration does not end destroy": {runs.Destroy, &tofu.Error{Class: tofu.InvalidConfiguration}, machinev1beta1.DeleteMachineError, ""},
-		"quota is shown as what it is":             {runs.Create, &tofu.Error{Class: tofu.Quota}, machinev1beta1.InsufficientResourcesMachineError, "free or raise the quota"},
-		"credentials are retried and say the mend": {runs.Create, &tofu.Error{Class: tofu.Credentials}, machinev1beta1.CreateMachineError, "check the credentials Secret"},
-		"a refusal stays one":                      {runs.Update, actuators.UnsupportedChange("no"), machinev1beta1.UnsupportedChangeMachineError, "no"},
-		"anything else is the operation's":         {runs.Update, errors.New("odd"), machinev1beta1.UpdateMachineError, "odd"},
+		"a bad configuration ends a create":         {runs.Create, &tofu.Error{Class: tofu.InvalidConfiguration}, machinev1beta1.InvalidConfigurationMachineError, ""},
+		"a bad configuration does not end destroy":  {runs.Destroy, &tofu.Error{Class: tofu.InvalidConfiguration}, machinev1beta1.DeleteMachineError, ""},
+		"quota is shown as what it is":              {runs.Create, &tofu.Error{Class: tofu.Quota}, machinev1beta1.InsufficientResourcesMachineError, "free or raise the quota"},
+		"throttling lacks resources, as quota does": {runs.Create, &tofu.Error{Class: tofu.Throttled}, machinev1beta1.InsufficientResourcesMachineError, "tried again later"},
+		"throttling of a destroy is shown the same": {runs.Destroy, &tofu.Error{Class: tofu.Throttled}, machinev1beta1.InsufficientResourcesMachineError, "tried again later"},
+		"credentials are retried and say the mend":  {runs.Create, &tofu.Error{Class: tofu.Credentials}, machinev1beta1.CreateMachineError, "check the credentials Secret"},
+		"a refusal stays one":                       {runs.Update, actuators.UnsupportedChange("no"), machinev1beta1.UnsupportedChangeMachineError, "no"},
+		"anything else is the operation's":          {runs.Update, errors.New("odd"), machinev1beta1.UpdateMachineError, "odd"},
 		"a lock tells who holds it": {
 			runs.Create, &state.LockedError{Lock: state.Lock{Owner: "somebody", Run: "r"}}, machinev1beta1.CreateMachineError, "somebody",
 		},
@@ -34,6 +36,30 @@ func TestTyped(t *testing.T) {
 			got := typed(tc.operation, tc.err)
 			if got.Reason != tc.wantReason || !strings.Contains(got.Message, tc.wantText) {
 				t.Errorf("got %s %q, want %s with %q", got.Reason, got.Message, tc.wantReason, tc.wantText)
+			}
+		})
+	}
+}
+
+func TestUndeletable(t *testing.T) {
+	bad := actuators.InvalidConfiguration("spec.providerSpec.value.cpu: a number is required")
+	for name, tc := range map[string]struct {
+		facts      *facts
+		err        error
+		wantReason machinev1beta1.MachineStatusError
+	}{
+		"an instance that Exists vouches for is held by its configuration": {&facts{stored: true, state: stateWith(1, 0)}, bad, machinev1beta1.InvalidConfigurationMachineError},
+		// A caller may take an InvalidConfiguration for leave to forget the Machine when Exists answers false.
+		"half an instance is no reason to let the Machine go":      {&facts{stored: true, state: stateWith(1, 1)}, bad, machinev1beta1.DeleteMachineError},
+		"nor is an instance that may have been made":               {&facts{stored: true, record: record{Intent: begun()}}, bad, machinev1beta1.DeleteMachineError},
+		"nor is one whose state is gone":                           {&facts{provisioned: true}, bad, machinev1beta1.DeleteMachineError},
+		"nor is one that is missing, as a disk of it may be there": {&facts{stored: true, state: stateWith(1, 0), record: record{Check: &check{Verdict: verdictMissing}}}, bad, machinev1beta1.DeleteMachineError},
+		"what a Secret can mend stays what it is":                  {&facts{provisioned: true}, actuators.DeleteFailed("spec.providerSpec.value.cpu: no Secret"), machinev1beta1.DeleteMachineError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := typed(runs.Destroy, undeletable(tc.facts, tc.err))
+			if got.Reason != tc.wantReason || !strings.Contains(got.Message, "spec.providerSpec.value.cpu") {
+				t.Errorf("got %s %q, want %s with the field", got.Reason, got.Message, tc.wantReason)
 			}
 		})
 	}

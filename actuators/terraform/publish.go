@@ -95,6 +95,17 @@ func publish(machine *machinev1beta1.Machine, f *facts, created time.Time) error
 	return nil
 }
 
+// publishFailedCreation writes why there is no instance into the Machine, in memory.
+func publishFailedCreation(machine *machinev1beta1.Machine, why string, now time.Time) {
+	setProviderStatus(machine, func(status *v1alpha1.TerraformMachineProviderStatus) {
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: string(machinev1beta1.MachineCreation), Status: metav1.ConditionFalse,
+			Reason: machinev1beta1.MachineCreationFailedConditionReason, Message: why,
+			LastTransitionTime: metav1.NewTime(now),
+		})
+	})
+}
+
 func publishCheck(status *v1alpha1.TerraformMachineProviderStatus, c *check) {
 	if c == nil {
 		return

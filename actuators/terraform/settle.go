@@ -88,15 +88,15 @@ func (t *task) doubtful(outcome error) bool {
 // told sends the events of an outcome and answers its typed error.
 func (t *task) told(outcome error) error {
 	recorder := t.actuator.recorder
-	if t.found != nil && t.found.Verdict != verdictNone && t.decision.operation == runs.Drift {
-		driftFound(t.machine, *t.found).Send(recorder)
+	stopping := errors.Is(outcome, runs.ErrStopping)
+	if t.decision.operation == runs.Drift && !stopping {
+		t.toldDrift(outcome)
 	}
 	if outcome != nil {
-		err := typed(t.decision.operation, outcome)
-		if !errors.Is(outcome, runs.ErrStopping) {
-			failedTo(t.decision.operation, t.machine, err).Send(recorder)
+		if !stopping {
+			t.actuator.failed(t.decision.operation, t.machine, outcome)
 		}
-		return err
+		return typed(t.decision.operation, outcome)
 	}
 	switch {
 	case t.decision.operation == runs.Create:
@@ -105,6 +105,18 @@ func (t *task) told(outcome error) error {
 		succeeded(runs.Update, t.machine, "Changed the instance in place").Send(recorder)
 	}
 	return nil
+}
+
+// toldDrift tells what a drift check found, and counts it.
+func (t *task) toldDrift(outcome error) {
+	if t.found != nil && t.found.Verdict != verdictNone {
+		driftFound(t.machine, *t.found).Send(t.actuator.recorder)
+	}
+	found := t.found
+	if outcome != nil {
+		found = nil
+	}
+	t.actuator.metrics.checked(found)
 }
 
 // recoverLeftover saves the state that an engine of a dead predecessor could not save. A Secret that is gone was deleted after a
