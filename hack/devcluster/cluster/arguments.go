@@ -110,6 +110,8 @@ func controllerManagerArguments(l layout, ports map[portName]int, nodeMonitorGra
 		// There is one of them only, and with an election it would exit when the API server is away for a while.
 		"--leader-elect=false",
 		"--node-monitor-grace-period=" + nodeMonitorGrace.String(),
+		// Who tries an autoscaler out shall not wait for it.
+		"--horizontal-pod-autoscaler-sync-period=5s",
 		"--profiling=false",
 	}
 }
