@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega/gstruct"
 	"github.com/onsi/gomega/types"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -224,6 +225,29 @@ var _ = Describe("Machine", func() {
 		}
 		Consistently(noting.taken).Should(BeEmpty())
 		Expect(fresh(ctx, subject).ResourceVersion).To(Equal(version))
+	})
+
+	It("is counted while it is there", func(ctx SpecContext) {
+		registry := prometheus.NewPedanticRegistry()
+		startManager(namespace, actuator, func(_ *machine.Options, mgr manager.Manager) {
+			registry.MustRegister(machine.NewCollector(ctx, mgr.GetClient()))
+		})
+		// series answers how many there are of each name.
+		series := func() map[string]int {
+			GinkgoHelper()
+			families, err := registry.Gather()
+			Expect(err).NotTo(HaveOccurred())
+			out := map[string]int{}
+			for _, family := range families {
+				out[family.GetName()] = len(family.GetMetric())
+			}
+			return out
+		}
+		const created = "mapi_machine_created_timestamp_seconds"
+		create(ctx, subject)
+		Eventually(series).Should(And(HaveKeyWithValue(created, 1), HaveKeyWithValue("mapi_machine_items", 1)))
+		deleteDrained(ctx, subject)
+		Eventually(series).Should(And(Not(HaveKey(created)), HaveKeyWithValue("mapi_mao_collector_up", 1)))
 	})
 
 	It("goes only after its instance", func(ctx SpecContext) {
