@@ -1,0 +1,110 @@
+package capacity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/controllers/authority"
+)
+
+// Name is the controller's name in logs, metrics and events.
+const Name = "capacity"
+
+// conflictRetry is how soon a write that lost to another writer is tried again.
+const conflictRetry = time.Second
+
+// Options are what a Controller works with. Client, Estimator and Recorder must be set.
+type Options struct {
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	// Estimator knows how large an instance is.
+	Estimator actuators.CapacityEstimator
+	// Recorder sends events.
+	Recorder events.EventRecorder
+	// MaxConcurrentReconciles is how many MachineSets are worked on at a time; 2 when zero.
+	MaxConcurrentReconciles int
+}
+
+// Controller annotates MachineSets.
+type Controller struct {
+	client    client.Client
+	estimator actuators.CapacityEstimator
+	recorder  events.EventRecorder
+}
+
+var _ reconcile.Reconciler = &Controller{}
+
+// New makes a Controller. It fails when an option that must be set is missing.
+func New(options Options) (*Controller, error) {
+	if options.Client == nil || options.Estimator == nil || options.Recorder == nil {
+		return nil, errors.New("making the capacity controller: Client, Estimator and Recorder must all be set in its options")
+	}
+	return &Controller{client: options.Client, estimator: options.Estimator, recorder: options.Recorder}, nil
+}
+
+// Reconcile brings the annotations of one MachineSet up to date.
+func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	set := &machinev1beta1.MachineSet{}
+	if err := c.client.Get(ctx, request.NamespacedName, set); err != nil {
+		if apierrors.IsNotFound(err) {
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("getting the MachineSet: %w", err)
+	}
+	if !set.DeletionTimestamp.IsZero() || !authority.OfMachineSet(set).Ours() {
+		return reconcile.Result{}, nil
+	}
+	size, err := c.estimator.Capacity(ctx, firstOf(set))
+	switch {
+	case actuators.IsUnknownInstanceType(err): // only a change of the MachineSet or of the provider helps
+		unknownType(set, err).Send(c.recorder)
+		return reconcile.Result{}, nil
+	case actuators.IsInvalidConfiguration(err): // only a change of the MachineSet helps
+		badProviderSpec(set, err).Send(c.recorder)
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("asking how large a Machine of the MachineSet is: %w", err)
+	case size == nil:
+		return reconcile.Result{}, nil
+	}
+	return c.write(ctx, set, *size)
+}
+
+// firstOf answers a Machine as the template describes it. It has no name: nobody makes it.
+func firstOf(set *machinev1beta1.MachineSet) *machinev1beta1.Machine {
+	template := set.Spec.Template.DeepCopy()
+	return &machinev1beta1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Labels: template.Labels, Annotations: template.Annotations},
+		Spec:       template.Spec,
+	}
+}
+
+// write patches the annotations where they differ. The patch holds only for the MachineSet that was read: the labels annotation is
+// shared with others.
+func (c *Controller) write(ctx context.Context, set *machinev1beta1.MachineSet, size actuators.Capacity) (reconcile.Result, error) {
+	wanted := annotate(set.Annotations, size)
+	if maps.Equal(wanted, set.Annotations) {
+		return reconcile.Result{}, nil
+	}
+	before := set.DeepCopy()
+	set.Annotations = wanted
+	err := c.client.Patch(ctx, set, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	switch {
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: conflictRetry}, nil
+	case client.IgnoreNotFound(err) != nil:
+		return reconcile.Result{}, fmt.Errorf("writing how large a Machine of the MachineSet is: %w", err)
+	}
+	return reconcile.Result{}, nil
+}
