@@ -1,0 +1,52 @@
+package machinehealthcheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// cleanup deletes the remediation requests of Machines that are healthy.
+type cleanup struct {
+	client client.Client
+}
+
+// Reconcile implements step.
+func (c *cleanup) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	if s.external == nil {
+		return true, nil
+	}
+	var failures []error
+	for _, target := range s.targets {
+		request := s.external.requests[target.machine.Name]
+		if request == nil || !target.healthy() || !request.DeletionTimestamp.IsZero() || !ownedBy(request, target.machine) {
+			continue
+		}
+		if err := c.delete(ctx, s.external, request); err != nil {
+			failures = append(failures, err)
+		}
+	}
+	return true, errors.Join(failures...)
+}
+
+func (c *cleanup) delete(ctx context.Context, e *external, request *metav1.PartialObjectMetadata) error {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(e.kind)
+	object.SetNamespace(request.Namespace)
+	object.SetName(request.Name)
+	err := c.client.Delete(ctx, object, client.Preconditions{UID: &request.UID})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("deleting the remediation request %s %s of a healthy Machine: %w; %s",
+			e.kind.Kind, request.Name, err, mendOf(err, e.kind, "list, create and delete"))
+	}
+	log.FromContext(ctx).Info("Deleted the remediation request of a healthy Machine", "Machine", request.Name, "kind", e.kind.Kind)
+	return nil
+}

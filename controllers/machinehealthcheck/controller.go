@@ -1,0 +1,169 @@
+package machinehealthcheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/internal/notice"
+)
+
+// Name is the controller's name in logs, metrics and events.
+const Name = "machinehealthcheck"
+
+// conflictRetry is how soon a status write that lost to another writer is tried again.
+const conflictRetry = time.Second
+
+// maxRecheck is how long a Machine that is due later may be left alone.
+const maxRecheck = time.Hour
+
+// Options are what a Controller works with. Client, Reader and Recorder must be set.
+type Options struct {
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	// Reader reads from the API server. Remediation templates and requests are read with it, as their kinds are not known in advance.
+	Reader client.Reader
+	// Recorder sends events.
+	Recorder events.EventRecorder
+	// Clock tells the time; the real one when nil.
+	Clock clock.PassiveClock
+	// Metrics are set; new ones when nil.
+	Metrics *Metrics
+	// MaxConcurrentReconciles is how many MachineHealthChecks are worked on at a time; 4 when zero.
+	MaxConcurrentReconciles int
+}
+
+// Controller reconciles MachineHealthChecks.
+type Controller struct {
+	client   client.Client
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+	metrics  *Metrics
+	memory   *memory
+	steps    []step
+}
+
+var _ reconcile.Reconciler = &Controller{}
+
+// step is one part of a reconcile.
+type step interface {
+	// Reconcile does its part. It answers false when no later step may run in this pass; an error alone does not end it.
+	Reconcile(ctx context.Context, s *scope) (bool, error)
+}
+
+// scope is what one reconcile knows.
+type scope struct {
+	// check is a copy of the MachineHealthCheck. Steps change nothing but its status.
+	check *machinev1beta1.MachineHealthCheck
+	// now is when the pass began: all that it judges, it judges at one moment.
+	now time.Time
+	// past is what earlier passes left behind.
+	past *recollection
+	// targets are the Machines that the MachineHealthCheck watches over, set by selection and completed by diagnosis and requests.
+	targets []*target
+	// external is what is known of external remediation, set by requests; nil when there is no remediation template.
+	external *external
+	// allowed is set by allowance when Machines may be remediated.
+	allowed bool
+	// sayings are what is the case and worth an event when it was not before.
+	sayings []saying
+	// requeueAfter is when to look again without an event; zero for never.
+	requeueAfter time.Duration
+}
+
+// lookAgain asks for a reconcile in after, or sooner.
+func (s *scope) lookAgain(after time.Duration) {
+	if after > 0 && (s.requeueAfter == 0 || after < s.requeueAfter) {
+		s.requeueAfter = after
+	}
+}
+
+// say has an event sent unless the pass before said the same about the same topic.
+func (s *scope) say(topic, content string, n notice.Notice) {
+	s.sayings = append(s.sayings, saying{topic: topic, content: content, notice: n})
+}
+
+// show sets a condition.
+func (s *scope) show(condition machinev1beta1.Condition) {
+	s.check.Status.Conditions = conditions.With(s.check.Status.Conditions, condition, s.now)
+}
+
+// New makes a Controller. It fails when an option that must be set is missing.
+func New(options Options) (*Controller, error) {
+	if options.Client == nil || options.Reader == nil || options.Recorder == nil {
+		return nil, errors.New("making the machinehealthcheck controller: Client, Reader and Recorder must all be set in its options")
+	}
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	if options.Metrics == nil {
+		options.Metrics = NewMetrics()
+	}
+	return &Controller{
+		client:   options.Client,
+		recorder: options.Recorder,
+		clock:    options.Clock,
+		metrics:  options.Metrics,
+		memory:   newMemory(),
+		steps: []step{
+			&pause{},
+			&selection{client: options.Client, metrics: options.Metrics},
+			&diagnosis{},
+			&requests{reader: options.Reader},
+			&allowance{metrics: options.Metrics},
+			&remediation{client: options.Client, recorder: options.Recorder, metrics: options.Metrics},
+			&cleanup{client: options.Client},
+		},
+	}, nil
+}
+
+// Reconcile looks after the Machines of one MachineHealthCheck.
+func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	check := &machinev1beta1.MachineHealthCheck{}
+	err := c.client.Get(ctx, request.NamespacedName, check)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("getting the MachineHealthCheck: %w", err)
+	}
+	if err != nil || !check.DeletionTimestamp.IsZero() {
+		c.memory.forget(request.NamespacedName)
+		c.metrics.forget(request.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+
+	s := &scope{check: check, now: c.clock.Now(), past: c.memory.of(check)}
+	before := check.DeepCopy()
+	finished, err := c.run(ctx, s)
+	s.past.tell(c.recorder, s.sayings, finished)
+	switch patchErr := c.patchStatus(ctx, before, check); {
+	case apierrors.IsConflict(patchErr):
+		s.lookAgain(conflictRetry)
+	default:
+		err = errors.Join(err, client.IgnoreNotFound(patchErr))
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: s.requeueAfter}, nil
+}
+
+// run runs the steps until one ends the pass. It answers false when one did so because of an error.
+func (c *Controller) run(ctx context.Context, s *scope) (bool, error) {
+	var failures []error
+	for _, step := range c.steps {
+		goOn, err := step.Reconcile(ctx, s)
+		failures = append(failures, err)
+		if !goOn {
+			return err == nil, errors.Join(failures...)
+		}
+	}
+	return true, errors.Join(failures...)
+}

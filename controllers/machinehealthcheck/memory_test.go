@@ -1,0 +1,124 @@
+package machinehealthcheck
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/notice"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
+)
+
+func TestTell(t *testing.T) {
+	about := func(topic, content string) saying {
+		return saying{topic: topic, content: content, notice: notice.Normal(&corev1.Pod{}, "Said", "Say", topic+" "+content)}
+	}
+	type pass struct {
+		sayings    []saying
+		unfinished bool
+	}
+	tcs := map[string]struct {
+		passes []pass
+		want   []string
+	}{
+		"what stays is told once": {
+			passes: []pass{{sayings: []saying{about("a", "1")}}, {sayings: []saying{about("a", "1")}}},
+			want:   []string{"Normal Said a 1"},
+		},
+		"what changes is told again": {
+			passes: []pass{{sayings: []saying{about("a", "1")}}, {sayings: []saying{about("a", "2")}}},
+			want:   []string{"Normal Said a 1", "Normal Said a 2"},
+		},
+		"what ends and begins again is told again": {
+			passes: []pass{{sayings: []saying{about("a", "1")}}, {}, {sayings: []saying{about("a", "1")}}},
+			want:   []string{"Normal Said a 1", "Normal Said a 1"},
+		},
+		"a pass that failed midway ends nothing": {
+			passes: []pass{{sayings: []saying{about("a", "1")}}, {unfinished: true}, {sayings: []saying{about("a", "1")}}},
+			want:   []string{"Normal Said a 1"},
+		},
+		"each topic is of its own": {
+			passes: []pass{{sayings: []saying{about("a", ""), about("b", "")}}, {sayings: []saying{about("b", ""), about("c", "")}}},
+			want:   []string{"Normal Said a ", "Normal Said b ", "Normal Said c "},
+		},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			recorder := events.NewFakeRecorder(10)
+			past := newRecollection("uid")
+			for _, pass := range tc.passes {
+				past.tell(recorder, pass.sayings, !pass.unfinished)
+			}
+			close(recorder.Events)
+			var got []string
+			for event := range recorder.Events {
+				got = append(got, event)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestMemoryIsOfOneObject(t *testing.T) {
+	memory := newMemory()
+	check := builder.MachineHealthCheck()
+	check.UID = "first"
+	first := memory.of(check)
+	if memory.of(check) != first {
+		t.Error("got another recollection of the same MachineHealthCheck")
+	}
+	check.UID = "second"
+	if memory.of(check) == first {
+		t.Error("got the recollection of the MachineHealthCheck that had the name before")
+	}
+	memory.forget(client.ObjectKeyFromObject(check))
+	if len(memory.checks) > 0 {
+		t.Error("got a recollection of a MachineHealthCheck that is gone")
+	}
+}
+
+func TestRecollectionBridgesTheCache(t *testing.T) {
+	past := newRecollection("uid")
+	deleted := builder.Machine(builder.Stored(now))
+	annotated := builder.Machine(builder.Stored(now))
+	annotated.ResourceVersion = "5"
+	past.deleted[deleted.UID], past.annotated[annotated.UID] = true, "5"
+	look := func() (deleting, marked bool) {
+		targets := []*target{past.complete(deleted, nil), past.complete(annotated, nil)}
+		past.prune(targets)
+		return targets[0].deleting, targets[1].annotated
+	}
+	for range 2 {
+		if deleting, marked := look(); !deleting || !marked {
+			t.Errorf("got deleting %t, annotated %t while the cache is behind", deleting, marked)
+		}
+	}
+
+	// The cache catches up; the annotation was taken off again meanwhile.
+	builder.DeletedAt(now)(deleted)
+	annotated.ResourceVersion = "7"
+	if deleting, marked := look(); !deleting || marked {
+		t.Errorf("got deleting %t, annotated %t; want what the cache shows", deleting, marked)
+	}
+	if len(past.deleted)+len(past.annotated) > 0 {
+		t.Errorf("got %v and %v remembered although the cache has caught up", past.deleted, past.annotated)
+	}
+
+	past.deleted["gone"], past.annotated["gone"] = true, "1"
+	past.prune(nil)
+	if len(past.deleted)+len(past.annotated) > 0 {
+		t.Error("got Machines remembered that are gone")
+	}
+}
+
+func TestNewWantsWhatItNeeds(t *testing.T) {
+	if _, err := New(Options{}); err == nil || errors.Unwrap(err) != nil {
+		t.Errorf("got %v, want a plain error", err)
+	}
+}

@@ -1,0 +1,136 @@
+package machinehealthcheck
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// inFlightAnnotation limits how many Machines are under remediation at a time.
+	inFlightAnnotation = "machine-iac.io/max-remediations-in-flight"
+	// strategyAnnotation chooses how Machines are remediated.
+	strategyAnnotation = "machine.openshift.io/remediation-strategy"
+	// externalBaremetal is the value of strategyAnnotation that leaves Machines to whoever manages their hosts.
+	externalBaremetal = "external-baremetal"
+)
+
+// noLimit lets all targets be under remediation at a time.
+const noLimit = math.MaxInt
+
+// treatment is what to do about a target.
+type treatment int
+
+const (
+	nothing treatment = iota
+	// skip: it should be deleted, but nobody would replace it.
+	skip
+	destroy
+	annotate
+	request
+)
+
+// treatmentOf tells what to do about a target. How far others are does not matter here.
+func treatmentOf(check *machinev1beta1.MachineHealthCheck, t *target) treatment {
+	switch {
+	case !t.verdict.remediate || t.deleting:
+		return nothing
+	case check.Spec.RemediationTemplate != nil:
+		if t.requested {
+			return nothing
+		}
+		return request
+	case check.Annotations[strategyAnnotation] == externalBaremetal && !failed(t.machine):
+		if t.annotated {
+			return nothing
+		}
+		return annotate
+	case metav1.GetControllerOfNoCopy(t.machine) == nil:
+		return skip
+	default:
+		return destroy
+	}
+}
+
+// plan is what a pass does.
+type plan struct {
+	destroy, annotate, request, skip []*target
+	// waiting is how many targets must wait for the remediation of others.
+	waiting int
+}
+
+// planOf chooses, oldest trouble first, what is done while no more than limit targets may be under remediation.
+func planOf(check *machinev1beta1.MachineHealthCheck, targets []*target, limit int) plan {
+	var out plan
+	inFlight := 0
+	for _, target := range targets {
+		if target.inFlight() {
+			inFlight++
+		}
+	}
+	for _, target := range oldestFirst(targets) {
+		what := treatmentOf(check, target)
+		if what == skip {
+			out.skip = append(out.skip, target)
+		}
+		if what == nothing || what == skip {
+			continue
+		}
+		if !target.inFlight() { // one that is has its place already
+			if inFlight >= limit {
+				out.waiting++
+				continue
+			}
+			inFlight++
+		}
+		switch what {
+		case destroy:
+			out.destroy = append(out.destroy, target)
+		case annotate:
+			out.annotate = append(out.annotate, target)
+		default:
+			out.request = append(out.request, target)
+		}
+	}
+	return out
+}
+
+// oldestFirst answers the targets by when their trouble began, and by name where that is equal.
+func oldestFirst(targets []*target) []*target {
+	sorted := slices.Clone(targets)
+	slices.SortFunc(sorted, func(x, y *target) int {
+		return cmp.Or(x.verdict.since.Compare(y.verdict.since), cmp.Compare(x.machine.Name, y.machine.Name))
+	})
+	return sorted
+}
+
+// inFlightLimit reads inFlightAnnotation.
+func inFlightLimit(s *scope) int {
+	value, found := s.check.Annotations[inFlightAnnotation]
+	if !found {
+		return noLimit
+	}
+	limit, ok := parseLimit(value, len(s.targets))
+	if !ok {
+		s.say("annotation/"+inFlightAnnotation, value, invalidAnnotation(s.check, inFlightAnnotation, value,
+			"one remediation is let be in flight meanwhile; use a number from 1 or a percentage from 1% to 100%"+
+				" (the annotation "+pausedAnnotation+" stops remediation altogether)"))
+	}
+	return limit
+}
+
+// parseLimit reads a number or a percentage of total, rounded down but at least 1. What cannot be read allows one, as somebody
+// wanted few.
+func parseLimit(value string, total int) (limit int, ok bool) {
+	number, percent, err := parseNumber(value)
+	if err != nil || number < 1 || percent && number > 100 {
+		return 1, false
+	}
+	if percent {
+		return max(1, number*total/100), true
+	}
+	return number, true
+}

@@ -1,0 +1,137 @@
+package machinehealthcheck
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// externalAnnotation on a Machine asks for external remediation.
+const externalAnnotation = "host.metal3.io/external-remediation"
+
+// remediation acts on the targets that need it.
+type remediation struct {
+	client   client.Client
+	recorder events.EventRecorder
+	metrics  *Metrics
+}
+
+// Reconcile implements step. A target that could not be remediated does not keep others from it.
+func (r *remediation) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	if !s.allowed {
+		return true, r.external(ctx, s, nil)
+	}
+	limit := inFlightLimit(s)
+	work := planOf(s.check, s.targets, limit)
+	for _, target := range work.skip {
+		s.say("skipped/"+string(target.machine.UID), "", skippedNoController(target))
+	}
+	if work.waiting > 0 {
+		s.say("deferred", deferral(work.waiting, limit), remediationDeferred(s.check, work.waiting, limit))
+	}
+	var failures []error
+	for _, target := range work.annotate {
+		failures = append(failures, r.annotate(ctx, s, target))
+	}
+	for _, target := range work.destroy {
+		failures = append(failures, r.destroy(ctx, s, target))
+	}
+	return true, errors.Join(append(failures, r.external(ctx, s, work.request))...)
+}
+
+// external makes the requests of targets, and shows what became of it.
+func (r *remediation) external(ctx context.Context, s *scope, targets []*target) error {
+	if s.external == nil {
+		return nil
+	}
+	if err := s.external.ready(); err != nil {
+		if s.external.requestsErr != nil {
+			showRequests(s, []error{s.external.requestsErr})
+		} else {
+			showRequests(s, nil)
+		}
+		if len(targets) == 0 {
+			return nil
+		}
+		return fmt.Errorf("remediating %d Machines externally: %w", len(targets), err)
+	}
+	var failures []error
+	for _, target := range targets {
+		if err := r.request(ctx, s.external, target); err != nil {
+			failures = append(failures, fmt.Errorf("making the remediation request of Machine %s: %w", target.machine.Name, err))
+		}
+	}
+	showRequests(s, failures)
+	return errors.Join(failures...)
+}
+
+// request makes the request of one target. One that is there already will do.
+func (r *remediation) request(ctx context.Context, e *external, t *target) error {
+	request, err := requestFrom(e.template, e.kind, t.machine)
+	if err != nil {
+		return err
+	}
+	if err := r.client.Create(ctx, request); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("%w; %s", err, mendOf(err, e.kind, "list, create and delete"))
+	}
+	t.requested = true
+	log.FromContext(ctx).Info("Requested external remediation", "Machine", t.machine.Name, "kind", e.kind.Kind, "why", t.verdict.why)
+	return nil
+}
+
+// annotate asks for the external remediation of one target by annotation.
+func (r *remediation) annotate(ctx context.Context, s *scope, t *target) error {
+	// The UID makes the API server refuse the patch when the Machine was made again under its name.
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": t.machine.UID, "annotations": map[string]string{externalAnnotation: ""},
+	}})
+	if err != nil {
+		return fmt.Errorf("writing the annotation of Machine %s as JSON: %w", t.machine.Name, err)
+	}
+	err = r.client.Patch(ctx, sameName(t.machine), client.RawPatch(types.MergePatchType, patch))
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		externalAnnotationFailed(t, err).Send(r.recorder)
+		return fmt.Errorf("annotating Machine %s for external remediation: %w", t.machine.Name, err)
+	}
+	s.past.annotated[t.machine.UID] = t.machine.ResourceVersion
+	t.annotated = true
+	externalAnnotationAdded(t).Send(r.recorder)
+	return nil
+}
+
+// destroy deletes one target: this very Machine, not one that was made again under its name.
+func (r *remediation) destroy(ctx context.Context, s *scope, t *target) error {
+	err := r.client.Delete(ctx, sameName(t.machine), client.Preconditions{UID: &t.machine.UID})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // gone already; the cache will show it
+	}
+	if err != nil {
+		machineDeletionFailed(t, err).Send(r.recorder)
+		return fmt.Errorf("deleting Machine %s: %w", t.machine.Name, err)
+	}
+	s.past.deleted[t.machine.UID] = true
+	t.deleting = true
+	r.metrics.remediated(s.check)
+	machineDeleted(t).Send(r.recorder)
+	log.FromContext(ctx).Info("Deleted an unhealthy Machine", "Machine", t.machine.Name, "why", t.verdict.why)
+	return nil
+}
+
+// sameName answers an object of our own that has the name of a cached Machine.
+func sameName(machine *machinev1beta1.Machine) *machinev1beta1.Machine {
+	out := &machinev1beta1.Machine{}
+	out.SetNamespace(machine.Namespace)
+	out.SetName(machine.Name)
+	return out
+}

@@ -1,0 +1,176 @@
+package machinehealthcheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// templateSuffix ends the kind of a template; what precedes it is the kind of the requests made from it.
+const templateSuffix = "Template"
+
+// externalRecheck is how soon to look again at what somebody else does with templates and requests: no event tells of it.
+const externalRecheck = 5 * time.Minute
+
+// The annotations that tell a request's origin.
+const (
+	clonedFromName      = "machine.openshift.io/cloned-from-name"
+	clonedFromGroupKind = "machine.openshift.io/cloned-from-groupkind"
+)
+
+// external is what is known of external remediation.
+type external struct {
+	// kind is that of the requests; empty when it is not known.
+	kind schema.GroupVersionKind
+	// template is what requests are made from; nil when it could not be read.
+	template *unstructured.Unstructured
+	// templateErr tells why there is no template.
+	templateErr error
+	// requests are those of the namespace, by name.
+	requests map[string]*metav1.PartialObjectMetadata
+	// requestsErr tells why they are not known.
+	requestsErr error
+}
+
+// ready answers why requests cannot be made, nil when they can.
+func (e *external) ready() error {
+	return errors.Join(e.templateErr, e.requestsErr)
+}
+
+// requests finds out what the remediation template amounts to.
+type requests struct {
+	reader client.Reader
+}
+
+// Reconcile implements step. What it fails to read matters once there is something to remediate.
+func (r *requests) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	if s.check.Spec.RemediationTemplate == nil {
+		hide(s, machinev1beta1.ExternalRemediationTemplateAvailable)
+		hide(s, machinev1beta1.ExternalRemediationRequestAvailable)
+		return true, nil
+	}
+	s.external = r.read(ctx, s.check)
+	showTemplate(s, s.external.templateErr)
+	unsure := s.external.ready() != nil
+	for _, target := range s.targets {
+		_, target.requested = s.external.requests[target.machine.Name]
+		unsure = unsure || target.verdict.remediate
+	}
+	if unsure {
+		s.lookAgain(externalRecheck)
+	}
+	return true, nil
+}
+
+func (r *requests) read(ctx context.Context, check *machinev1beta1.MachineHealthCheck) *external {
+	ref := check.Spec.RemediationTemplate
+	gvk, err := requestKind(ref)
+	if err != nil {
+		return &external{templateErr: err}
+	}
+	out := &external{kind: gvk}
+	out.template, out.templateErr = r.template(ctx, check.Namespace, ref)
+	out.requests, out.requestsErr = r.list(ctx, check.Namespace, gvk)
+	return out
+}
+
+// template gets the template from the namespace of the Machines, wherever the reference points to.
+func (r *requests) template(ctx context.Context, namespace string, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
+	template := &unstructured.Unstructured{}
+	template.SetGroupVersionKind(ref.GroupVersionKind())
+	if err := r.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, template); err != nil {
+		return nil, fmt.Errorf("getting the remediation template %s %s in namespace %s: %w; %s",
+			ref.Kind, ref.Name, namespace, err, mendOf(err, ref.GroupVersionKind(), "get"))
+	}
+	return template, nil
+}
+
+// list answers the requests of the namespace by name.
+func (r *requests) list(
+	ctx context.Context, namespace string, kind schema.GroupVersionKind,
+) (map[string]*metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := r.reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing the remediation requests %s in namespace %s: %w; %s",
+			kind.Kind, namespace, err, mendOf(err, kind, "list, create and delete"))
+	}
+	byName := make(map[string]*metav1.PartialObjectMetadata, len(list.Items))
+	for i := range list.Items {
+		byName[list.Items[i].Name] = &list.Items[i]
+	}
+	return byName, nil
+}
+
+// requestKind answers the kind of the requests that are made from a template.
+func requestKind(ref *corev1.ObjectReference) (schema.GroupVersionKind, error) {
+	gvk := ref.GroupVersionKind()
+	kind, ok := strings.CutSuffix(gvk.Kind, templateSuffix)
+	if !ok || kind == "" {
+		return schema.GroupVersionKind{}, fmt.Errorf(
+			"spec.remediationTemplate.kind is %q, which names no template; use a kind that ends in %s", ref.Kind, templateSuffix)
+	}
+	return gvk.GroupVersion().WithKind(kind), nil
+}
+
+// requestFrom makes the request of a Machine from a template.
+func requestFrom(
+	template *unstructured.Unstructured, kind schema.GroupVersionKind, machine *machinev1beta1.Machine,
+) (*unstructured.Unstructured, error) {
+	content, found, err := unstructured.NestedMap(template.Object, "spec", "template")
+	if err != nil || !found {
+		return nil, fmt.Errorf("the remediation template %s %s has no object at spec.template; put the request there",
+			template.GetKind(), template.GetName())
+	}
+	request := &unstructured.Unstructured{Object: content}
+	labels, annotations := request.GetLabels(), request.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[clonedFromName] = template.GetName()
+	annotations[clonedFromGroupKind] = template.GroupVersionKind().GroupKind().String()
+	// Whatever else its metadata and status say is about the template, not about the request.
+	delete(request.Object, "metadata")
+	delete(request.Object, "status")
+	request.SetGroupVersionKind(kind)
+	request.SetNamespace(machine.Namespace)
+	request.SetName(machine.Name)
+	request.SetLabels(labels)
+	request.SetAnnotations(annotations)
+	request.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: machinev1beta1.GroupVersion.String(), Kind: "Machine", Name: machine.Name, UID: machine.UID,
+	}})
+	return request, nil
+}
+
+// ownedBy reports whether a request was made for this very Machine.
+func ownedBy(request *metav1.PartialObjectMetadata, machine *machinev1beta1.Machine) bool {
+	return slices.ContainsFunc(request.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == machine.UID })
+}
+
+// mendOf tells what to do about an error of the API server.
+func mendOf(err error, kind schema.GroupVersionKind, verbs string) string {
+	switch {
+	case meta.IsNoMatchError(err):
+		return fmt.Sprintf("install the CustomResourceDefinition of %s in %s", kind.Kind, kind.GroupVersion())
+	case apierrors.IsForbidden(err):
+		return fmt.Sprintf("grant the operator's service account %s for %s", verbs, kind.GroupKind())
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("make the %s, or correct spec.remediationTemplate", kind.Kind)
+	default:
+		return "it is tried again"
+	}
+}
