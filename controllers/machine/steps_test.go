@@ -270,6 +270,33 @@ func TestConditionsOfStepsAreWarningsWithATime(t *testing.T) {
 	}
 }
 
+func TestWhatTheLastAttemptFailedOfIsShownUntilOneSucceeds(t *testing.T) {
+	tcs := map[string]struct {
+		answer error
+		want   verdict
+	}{
+		"the next is under way": {actuators.InProgress(time.Minute, "being made"), verdict{
+			Phase: "Provisioning", After: time.Minute,
+			Exists: "False:InstanceNotCreated:Instance has not been created: being made", UpToDate: "False:InsufficientResources:no quota",
+		}},
+		"it has succeeded": {nil, verdict{Phase: "Provisioning", After: 30 * time.Second, UpToDate: "True::"}},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			s := scopeFor(builder.WithPhase("Provisioning"), func(m *machinev1beta1.Machine) {
+				setCondition(m, upToDate(corev1.ConditionFalse, "InsufficientResources", "no quota"), now)
+			})
+			actuator := &fake.Actuator{}
+			if tc.answer != nil {
+				actuator.Fail(fake.Create, tc.answer)
+			}
+			if diff := cmp.Diff(tc.want, judge(t, &provisioning{actuator: actuator, clock: clockAt(now)}, s)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestWhyNothingWasMadeIsNotForgottenByLookingAgain(t *testing.T) {
 	why := func(m *machinev1beta1.Machine) { setCondition(m, notCreated("no quota"), now) }
 	was := func(m *machinev1beta1.Machine) { setCondition(m, instanceExists(corev1.ConditionTrue, "", ""), now) }
