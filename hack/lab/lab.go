@@ -1,6 +1,6 @@
 // Package lab sets the operator up on a development cluster as an administrator would: the install tree applied as it is, the
-// credentials of the kubemark module, and the manager as a process that has nothing but its service account's token. The demo, the
-// end-to-end tests and the benchmarks stand on it.
+// credentials of the kubemark module, and the manager as a process, in place of its Pods, that has nothing but its service account's
+// token. The demo, the end-to-end tests and the benchmarks stand on it.
 package lab
 
 import (
@@ -23,6 +23,8 @@ const (
 	Namespace = "openshift-machine-api"
 	// serviceAccount is the operator's own.
 	serviceAccount = "machine-controllers"
+	// deployment is the operator's own.
+	deployment = "machine-controllers"
 	// credentials is the kubemark module's example.
 	credentials = "modules/kubemark/examples/credentials.yaml"
 	// exampleServer is the address in it, which an administrator replaces.
@@ -88,7 +90,11 @@ func (l *Lab) Path(parts ...string) string {
 
 func (l *Lab) install(ctx context.Context) error {
 	fmt.Fprintln(l.out, "applying install/kubernetes")
-	if _, err := l.kubectl(ctx, nil, "apply", "--server-side", "-k", l.Path("install", "kubernetes")); err != nil {
+	if _, err := l.kubectl(ctx, nil, "apply", "--server-side", "--force-conflicts", "-k", l.Path("install", "kubernetes")); err != nil {
+		return err
+	}
+	// The manager runs as a process here. Its Pods would be played on the first Node that there is, and be drained from it.
+	if _, err := l.Kubectl(ctx, "scale", "deployment", deployment, "--replicas=0"); err != nil {
 		return err
 	}
 	if _, err := l.kubectl(ctx, nil, "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"); err != nil {
