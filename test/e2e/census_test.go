@@ -256,15 +256,15 @@ func (w *world) node(ctx context.Context, name string) *corev1.Node {
 	return node
 }
 
-// events answers the notes of a Machine's events with a reason, oldest first.
-func (w *world) events(ctx context.Context, machine *machinev1beta1.Machine, reason string) ([]string, error) {
+// events answers the notes of an object's events with a reason, oldest first.
+func (w *world) events(ctx context.Context, object client.Object, reason string) ([]string, error) {
 	var list eventsv1.EventList
 	if err := w.client.List(ctx, &list, client.InNamespace(lab.Namespace)); err != nil {
 		return nil, err
 	}
 	var notes []string
 	for _, event := range list.Items {
-		if event.Regarding.UID == machine.UID && event.Reason == reason {
+		if event.Regarding.UID == object.GetUID() && event.Reason == reason {
 			notes = append(notes, event.Note)
 		}
 	}

@@ -1,8 +1,8 @@
 // Package e2e tells the operator's whole story on a development cluster, against the binaries that `make build` has made: Machines
-// come, are scaled, lose their instance, change and go, while the manager is killed or stopped at the worst moments and the API
-// server goes away.
+// come, are scaled, are drained, lose their instance or their health, change and go, while the manager is killed or stopped at the
+// worst moments and the API server goes away.
 //
-//	make e2e                                              # everything, six to ten minutes on two cores
+//	make e2e                                              # everything, ten to fifteen minutes on two cores
 //	make e2e TESTFLAGS='-ginkgo.focus="API server"'       # one chapter; each sets up what it stands on
 //	E2E_MANAGER_FLAGS=--warm-providers=8 make e2e         # with other flags for the manager
 //

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
@@ -73,11 +74,11 @@ func aMachineSet() {
 	})
 }
 
-// tells waits for an event about a Machine: events are sent in the background.
-func (w *world) tells(ctx context.Context, machine *machinev1beta1.Machine, reason, part string) {
+// tells waits for an event about an object: events are sent in the background.
+func (w *world) tells(ctx context.Context, object client.Object, reason, part string) {
 	GinkgoHelper()
-	until(ctx, 20*time.Second, fmt.Sprintf("Machine %s has an event %s", machine.Name, reason), func(ctx context.Context) error {
-		notes, err := w.events(ctx, machine, reason)
+	until(ctx, 20*time.Second, fmt.Sprintf("%s has an event %s", object.GetName(), reason), func(ctx context.Context) error {
+		notes, err := w.events(ctx, object, reason)
 		if err != nil {
 			return err
 		}

@@ -11,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // suiteTimeout is below that of go test, so that what was started is stopped.
@@ -21,6 +23,7 @@ const suiteTimeout = 35 * time.Minute
 
 func TestStory(t *testing.T) {
 	RegisterFailHandler(Fail)
+	log.SetLogger(logr.Discard()) // clients warn of what is part of the story
 	suite, reporter := GinkgoConfiguration()
 	suite.Timeout = suiteTimeout
 	reporter.NoColor = true
@@ -85,6 +88,7 @@ var _ = Describe(story, Ordered, func() {
 	Context("A manager that is stopped", aManagerStopped)
 	Context("A Machine that cannot be made", aMachineThatCannotBeMade)
 	Context("A changed providerSpec", aChangedProviderSpec)
+	Context("A drain", aDrain)
 	Context("An API server that is away", anAPIServerAway)
 	Context("A manager that serves", aManagerThatServes)
 	Context("A deleted MachineSet", aDeletedMachineSet)
