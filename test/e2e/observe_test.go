@@ -215,3 +215,29 @@ func (w *world) metric(ctx context.Context, name string) float64 {
 	Expect(text).To(MatchRegexp(`(?m)^%s[{ ]`, name))
 	return lab.Sum(text, name)
 }
+
+// label is a label of a series as it is written.
+func label(name, value string) string { return fmt.Sprintf("%s=%q", name, value) }
+
+// series answers the lines of a metric whose labels have all of these.
+func (w *world) series(ctx context.Context, name string, labels ...string) []string {
+	GinkgoHelper()
+	var found []string
+	for line := range strings.Lines(w.metrics(ctx)) {
+		base, _, _ := strings.Cut(line, " ")
+		base, _, _ = strings.Cut(base, "{")
+		lacks := func(label string) bool { return !strings.Contains(line, label) }
+		if base == name && !slices.ContainsFunc(labels, lacks) {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return found
+}
+
+// shows answers the value of the one series of a metric that has these labels.
+func (w *world) shows(ctx context.Context, name string, labels ...string) float64 {
+	GinkgoHelper()
+	found := w.series(ctx, name, labels...)
+	Expect(found).To(HaveLen(1), "%s with %v", name, labels)
+	return lab.Sum(found[0], name)
+}

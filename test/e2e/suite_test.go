@@ -89,6 +89,7 @@ var _ = Describe(story, Ordered, func() {
 	Context("A Machine that cannot be made", aMachineThatCannotBeMade)
 	Context("A changed providerSpec", aChangedProviderSpec)
 	Context("A drain", aDrain)
+	Context("A MachineHealthCheck", aMachineHealthCheck)
 	Context("An API server that is away", anAPIServerAway)
 	Context("A manager that serves", aManagerThatServes)
 	Context("A deleted MachineSet", aDeletedMachineSet)
