@@ -55,6 +55,14 @@ func newSecret(name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}, Data: data}
 }
 
+// copySecret makes a Secret with the credentials.
+func (w *world) copySecret(ctx context.Context, name string) {
+	GinkgoHelper()
+	own := &corev1.Secret{}
+	Expect(w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: credentials}, own)).To(Succeed())
+	w.create(ctx, newSecret(name, own.Data))
+}
+
 // machineSet is the module's example, with user data.
 func (w *world) machineSet(replicas int32) *machinev1beta1.MachineSet {
 	GinkgoHelper()

@@ -14,9 +14,6 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
 
 func aMachineThatCannotBeMade() {
@@ -60,9 +57,7 @@ func aMachineThatCannotBeMade() {
 		Entry("because of a Secret that is not there", misfit{
 			change: credentialsFrom(lateSecret), wantPhase: machinev1beta1.PhaseProvisioning, wantWords: []string{lateSecret, "does not exist"},
 			mend: func(ctx context.Context, _ string) {
-				own := &corev1.Secret{}
-				Expect(w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: credentials}, own)).To(Succeed())
-				w.create(ctx, newSecret(lateSecret, own.Data))
+				w.copySecret(ctx, lateSecret)
 			},
 		}),
 	)

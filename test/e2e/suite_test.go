@@ -90,6 +90,8 @@ var _ = Describe(story, Ordered, func() {
 	Context("A changed providerSpec", aChangedProviderSpec)
 	Context("A drain", aDrain)
 	Context("A MachineHealthCheck", aMachineHealthCheck)
+	Context("A MachineSet that is scaled", aMachineSetThatIsScaled)
+	Context("The Machine API's series", theMachineAPIsSeries)
 	Context("An API server that is away", anAPIServerAway)
 	Context("A manager that serves", aManagerThatServes)
 	Context("A deleted MachineSet", aDeletedMachineSet)
