@@ -1,7 +1,7 @@
 //go:build bench
 
-// Package bench measures the operator beside a plain loop of the engine, in one run on one machine, and writes the figures into
-// docs/benchmarks.md.
+// Package bench measures, and writes the figures into docs/benchmarks.md: the operator beside a plain loop of the engine (TestBench),
+// and the native controllers beside an API server (TestControllers).
 package bench
 
 import (
@@ -15,7 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/bench/page"
 )
 
 var (
@@ -24,7 +26,7 @@ var (
 	parallel = flag.Int("parallel", 4, "engine runs at a time, for both")
 	idle     = flag.Int("idle", 500, "Machines that exist while the manager is idle")
 	idleFor  = flag.Duration("idle-for", time.Minute, "how long the idle manager is watched")
-	page     = flag.String("page", "../../docs/benchmarks.md", "file to write; empty for none")
+	pageFile = flag.String("page", "../../docs/benchmarks.md", "file to write; empty for none")
 )
 
 const (
@@ -76,18 +78,30 @@ func TestBench(t *testing.T) {
 	result.print(t) // the Machines go with the cluster
 }
 
-func open(t *testing.T) *bench {
+// openLab brings a cluster up until the test ends, even one that did not come up whole.
+func openLab(t *testing.T) *lab.Lab {
 	t.Helper()
-	l, err := lab.Open(t.Context(), lab.Options{Root: "../..", Dir: t.TempDir(), Progress: os.Stdout})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
 	t.Cleanup(func() {
-		if err := l.Close(context.WithoutCancel(t.Context())); err != nil {
+		started, err := cluster.New(cluster.Options{Dir: dir, Bin: "../../bin"})
+		if err == nil {
+			err = started.Down(context.WithoutCancel(t.Context()))
+		}
+		if err != nil {
 			t.Error(err)
 		}
 	})
-	manager, err := l.StartManager(t.Context(), fmt.Sprintf("--max-concurrent-runs=%d", *parallel), "--drift-interval=24h")
+	l, err := lab.Open(contextOf(t), lab.Options{Root: "../..", Dir: dir, Progress: os.Stdout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func open(t *testing.T) *bench {
+	t.Helper()
+	l := openLab(t)
+	manager, err := l.StartManager(contextOf(t), fmt.Sprintf("--max-concurrent-runs=%d", *parallel), "--drift-interval=24h")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,10 +111,10 @@ func open(t *testing.T) *bench {
 		}
 	})
 	b := &bench{Lab: l, manager: manager}
-	if b.token, err = l.MetricsToken(t.Context()); err != nil {
+	if b.token, err = l.MetricsToken(contextOf(t)); err != nil {
 		t.Fatal(err)
 	}
-	err = l.Until(t.Context(), time.Minute, "the metrics are served", func(ctx context.Context) (bool, error) {
+	err = l.Until(contextOf(t), time.Minute, "the metrics are served", func(ctx context.Context) (bool, error) {
 		code, _, err := manager.Scrape(ctx, b.token)
 		return code == http.StatusOK, err
 	})
@@ -112,7 +126,7 @@ func open(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	replaced := strings.NewReplacer("name: hollow", "name: "+setName, "machineset: hollow", "machineset: "+setName, "replicas: 3", "replicas: 0")
-	if err := l.Apply(t.Context(), replaced.Replace(string(manifest))); err != nil {
+	if err := l.Apply(contextOf(t), replaced.Replace(string(manifest))); err != nil {
 		t.Fatal(err)
 	}
 	b.scale(t, 1) // the module is initialised once, which is no cost of a Machine
@@ -125,11 +139,11 @@ func (b *bench) scale(t *testing.T, replicas int) cost {
 	t.Helper()
 	before := cost{cpu: cpuOf(b.manager.PID()), starts: b.starts(t)}
 	started := time.Now()
-	if _, err := b.Kubectl(t.Context(), "scale", "machineset", setName, fmt.Sprintf("--replicas=%d", replicas)); err != nil {
+	if _, err := b.Kubectl(contextOf(t), "scale", "machineset", setName, fmt.Sprintf("--replicas=%d", replicas)); err != nil {
 		t.Fatal(err)
 	}
 	told := started
-	err := b.Until(t.Context(), patience, fmt.Sprintf("%d Machines run", replicas), func(ctx context.Context) (bool, error) {
+	err := b.Until(contextOf(t), patience, fmt.Sprintf("%d Machines run", replicas), func(ctx context.Context) (bool, error) {
 		phases, err := b.Kubectl(ctx, "get", "machines", "-o", `jsonpath={range .items[*]}{.status.phase}{"\n"}{end}`)
 		running, all := strings.Count(phases, "Running\n"), strings.Count(phases, "\n")
 		if time.Since(told) > 10*time.Second {
@@ -147,7 +161,7 @@ func (b *bench) scale(t *testing.T, replicas int) cost {
 
 func (b *bench) starts(t *testing.T) float64 {
 	t.Helper()
-	code, text, err := b.manager.Scrape(t.Context(), b.token)
+	code, text, err := b.manager.Scrape(contextOf(t), b.token)
 	if err != nil || code != http.StatusOK {
 		t.Fatalf("reading metrics: status %d, %v", code, err)
 	}
@@ -157,9 +171,9 @@ func (b *bench) starts(t *testing.T) float64 {
 // watchIdle lets the manager settle, and measures while nothing happens.
 func (b *bench) watchIdle(t *testing.T) cost {
 	t.Helper()
-	time.Sleep(10 * time.Second)
+	pause(t, 10*time.Second)
 	before := cost{cpu: cpuOf(b.manager.PID()), starts: b.starts(t)}
-	time.Sleep(*idleFor)
+	pause(t, *idleFor)
 	c := cost{wall: *idleFor, cpu: cpuOf(b.manager.PID()) - before.cpu, starts: b.starts(t) - before.starts}
 	if c.starts > 0 {
 		t.Errorf("an idle manager with %d Machines started %v processes", *idle, c.starts)
@@ -171,14 +185,16 @@ func per(c cost, count int) string {
 	return fmt.Sprintf("%.3f s wall, %.3f s CPU, %.2f starts each", c.wall.Seconds()/float64(count), c.cpu.Seconds()/float64(count), c.starts/float64(count))
 }
 
-// writePage writes the figures.
-func writePage(t *testing.T, text string) {
+// writePage shows sections, and puts them into the page.
+func writePage(t *testing.T, sections ...page.Section) {
 	t.Helper()
-	fmt.Print(text)
-	if *page == "" {
+	for _, section := range sections {
+		fmt.Printf("\n## %s\n\n%s\n", section.Title, section.Text)
+	}
+	if *pageFile == "" {
 		return
 	}
-	if err := os.WriteFile(filepath.FromSlash(*page), []byte(text), 0o644); err != nil { //nolint:gosec // documentation is for everybody
+	if err := page.Write(filepath.FromSlash(*pageFile), sections...); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -55,7 +55,7 @@ func newPlain(t *testing.T, l *lab.Lab) *plain {
 		"KUBE_LOAD_CONFIG_FILE=false", "KUBE_HOST=" + secret(t, l, "server"), "KUBE_TOKEN=" + secret(t, l, "token"),
 		"KUBE_CLUSTER_CA_CERT_DATA=" + secret(t, l, `ca\.crt`),
 	}
-	if _, err := p.run(t.Context(), "init", "-input=false"); err != nil {
+	if _, err := p.run(contextOf(t), "init", "-input=false"); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -63,7 +63,7 @@ func newPlain(t *testing.T, l *lab.Lab) *plain {
 
 func secret(t *testing.T, l *lab.Lab, key string) string {
 	t.Helper()
-	encoded, err := l.Kubectl(t.Context(), "get", "secret", "kubemark-credentials", "-o", "jsonpath={.data."+key+"}")
+	encoded, err := l.Kubectl(contextOf(t), "get", "secret", "kubemark-credentials", "-o", "jsonpath={.data."+key+"}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func (p *plain) all(t *testing.T, verb string, names []string, parallel int) cos
 	t.Helper()
 	started := time.Now()
 	spent := make(chan time.Duration, len(names))
-	group, ctx := errgroup.WithContext(t.Context())
+	group, ctx := errgroup.WithContext(contextOf(t))
 	group.SetLimit(parallel)
 	for _, name := range names {
 		group.Go(func() error {
