@@ -1,6 +1,7 @@
 package terraform
 
 import (
+	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
 // warnings answers the Warning events so far, and forgets all events.
@@ -176,6 +179,28 @@ func TestABadProviderSpecHoldsOnlyWhatMayBeThere(t *testing.T) {
 	set(machine, b, "cpu", 4)
 	if err := b.drive(b.Delete, machine); err != nil {
 		t.Errorf("Delete with the providerSpec mended: %v", err)
+	}
+}
+
+func TestTheExampleOfEveryModuleTellsItsSize(t *testing.T) {
+	b := newBench(t)
+	examples, err := fs.Glob(modules.FS, "*/examples/machineset*.yaml")
+	if err != nil || len(examples) == 0 {
+		t.Fatalf("examples %v, %v", examples, err)
+	}
+	for _, example := range examples {
+		raw, err := fs.ReadFile(modules.FS, example)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := &machinev1beta1.MachineSet{}
+		if err := yaml.Unmarshal(raw, set); err != nil {
+			t.Fatalf("%s: %v", example, err)
+		}
+		size, err := b.Capacity(t.Context(), &machinev1beta1.Machine{Spec: set.Spec.Template.Spec})
+		if err != nil || size == nil || size.CPU <= 0 || size.MemoryMiB <= 0 {
+			t.Errorf("%s: %+v, %v; want a size", example, size, err)
+		}
 	}
 }
 
