@@ -120,6 +120,7 @@ kind: InstanceTypes
 instanceTypes:
   - {name: m5.large, cpu: 2, memory: 8Gi}
   - {name: m6g.large, cpu: "2", memory: 8Gi, architecture: arm64}
+  - {name: t2.odd, cpu: 1500m, memory: 1.5Gi}
 `
 
 func withFile(content string) []change {
@@ -132,6 +133,7 @@ func TestACatalogueInAFileOfItsOwn(t *testing.T) {
 		"small":     {CPU: 2, MemoryMiB: 4096, Architecture: "amd64"},
 		"m5.large":  {CPU: 2, MemoryMiB: 8192, Architecture: "amd64"},
 		"m6g.large": {CPU: 2, MemoryMiB: 8192, Architecture: "arm64"},
+		"t2.odd":    {CPU: 1, MemoryMiB: 1536, Architecture: "amd64"}, // no more than there is
 	} {
 		got, err := loaded.Size(spec(map[string]cty.Value{"size": cty.StringVal(name)}))
 		if err != nil {
