@@ -1,0 +1,218 @@
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubectl/pkg/drain"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	// evictionRetry is the pause after an eviction that was refused, as kubectl has it; four tries fit into a pass.
+	evictionRetry = 5 * time.Second
+	// unreachableGrace is how many seconds the pods of an unreachable Node get, and how long after them they are waited for: no
+	// kubelet is there that could say that they have ended, and those of StatefulSets would hold the drain for ever.
+	unreachableGrace = 1
+)
+
+// verdict is what came of a pass.
+type verdict int
+
+const (
+	// obstructed: pods are left, or they could not be read.
+	obstructed verdict = iota
+	// emptied: nothing is left that should go.
+	emptied
+	// notItsTurn: another control-plane Node is cordoned.
+	notItsTurn
+	// uncordoned: the Node could not be read or cordoned.
+	uncordoned
+)
+
+// outcome is what came of a pass, and why.
+type outcome struct {
+	verdict verdict
+	message string
+	// left is how many pods are left, as far as that is known.
+	left int
+}
+
+// target is the Node to drain.
+type target struct {
+	name       string
+	uid        types.UID
+	providerID string
+}
+
+func targetOf(machine *machinev1beta1.Machine) target {
+	out := target{name: machine.Status.NodeRef.Name, uid: machine.Status.NodeRef.UID}
+	if machine.Spec.ProviderID != nil {
+		out.providerID = *machine.Spec.ProviderID
+	}
+	return out
+}
+
+// is reports whether a Node of the target's name is the target: the same object, or one that the same instance has made again.
+func (t target) is(node *corev1.Node) bool {
+	return t.uid == "" || t.uid == node.UID || (t.providerID != "" && t.providerID == node.Spec.ProviderID)
+}
+
+// drainer drains Nodes.
+type drainer struct {
+	clientset kubernetes.Interface
+	timeout   time.Duration
+	gate      *gate
+}
+
+func newDrainer(clientset kubernetes.Interface, timeout time.Duration) *drainer {
+	return &drainer{clientset: clientset, timeout: timeout, gate: newGate(clientset.CoreV1().Nodes())}
+}
+
+// pass cordons the Node, evicts its pods, and waits for them to go, for as long as a pass may take.
+func (d *drainer) pass(ctx context.Context, t target) outcome {
+	ctx, cancel := context.WithTimeout(log.IntoContext(ctx, log.FromContext(ctx).WithValues("Node", t.name)), d.timeout)
+	defer cancel()
+	node, err := d.node(ctx, t)
+	if err != nil {
+		return outcome{verdict: uncordoned, message: fmt.Sprintf("Node %s is not drained yet: %v", t.name, err)}
+	}
+	if node == nil {
+		return outcome{verdict: emptied}
+	}
+	pods := newLedger(d.clientset)
+	helper := d.helper(ctx, pods, node)
+	helper.OnPodDeletionOrEvictionFinished = pods.finished
+	other, err := d.gate.cordon(ctx, node, func() error { return drain.RunCordonOrUncordon(helper, node, true) })
+	switch {
+	case apierrors.IsNotFound(err):
+		return outcome{verdict: emptied}
+	case err != nil:
+		return outcome{verdict: uncordoned, message: fmt.Sprintf("Node %s is not drained yet: cordoning it: %v", t.name, err)}
+	case other != "":
+		return outcome{verdict: notItsTurn, message: fmt.Sprintf(
+			"Node %s waits: control-plane Node %s is cordoned, and they are drained one at a time", t.name, other)}
+	}
+	return evict(helper, pods, node)
+}
+
+// evict empties a cordoned Node.
+func evict(helper *drain.Helper, pods *ledger, node *corev1.Node) outcome {
+	list, errs := helper.GetPodsForDeletion(node.Name)
+	if len(errs) > 0 {
+		return outcome{message: fmt.Sprintf("Node %s is not drained yet: reading its pods: %s", node.Name, sorted(errs))}
+	}
+	pods.expect(list.Pods())
+	err := helper.DeleteOrEvictPods(list.Pods())
+	if err == nil {
+		return outcome{verdict: emptied}
+	}
+	blockers := pods.blockers(unreachable(node))
+	if len(blockers) == 0 {
+		return outcome{message: fmt.Sprintf("Node %s is not drained yet: %s", node.Name, sorted(flattened(err)))}
+	}
+	return outcome{left: len(blockers), message: fmt.Sprintf("Node %s is not drained yet: %s", node.Name, describe(blockers))}
+}
+
+// left names the pods that a drain would still have to evict.
+func (d *drainer) left(ctx context.Context, t target) ([]string, error) {
+	node, err := d.node(ctx, t)
+	if err != nil || node == nil {
+		return nil, err
+	}
+	list, errs := d.helper(ctx, d.clientset, node).GetPodsForDeletion(t.name)
+	if len(errs) > 0 {
+		return nil, errors.New(sorted(errs))
+	}
+	var names []string
+	for _, pod := range list.Pods() {
+		names = append(names, pod.Namespace+"/"+pod.Name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// node answers the target as it is now; nil when it is gone.
+func (d *drainer) node(ctx context.Context, t target) (*corev1.Node, error) {
+	node, err := d.clientset.CoreV1().Nodes().Get(ctx, t.name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) || (err == nil && !t.is(node)):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading Node %s: %w", t.name, err)
+	}
+	return node, nil
+}
+
+// helper answers kubectl's own drain with the settings of the Machine API.
+func (d *drainer) helper(ctx context.Context, clientset kubernetes.Interface, node *corev1.Node) *drain.Helper {
+	out := &logWriter{ctx: ctx}
+	helper := &drain.Helper{
+		Ctx:                  ctx,
+		Client:               clientset,
+		Force:                true,
+		IgnoreAllDaemonSets:  true,
+		DeleteEmptyDirData:   true,
+		GracePeriodSeconds:   -1,
+		Timeout:              d.timeout,
+		EvictErrorRetryDelay: min(evictionRetry, d.timeout/4),
+		Out:                  out,
+		ErrOut:               out,
+	}
+	if unreachable(node) {
+		helper.GracePeriodSeconds = unreachableGrace
+		helper.SkipWaitForDeleteTimeoutSeconds = unreachableGrace
+	}
+	return helper
+}
+
+// unreachable reports whether the Node's kubelet has fallen silent.
+func unreachable(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown
+	})
+}
+
+// flattened takes an aggregate apart, whose parts come in an order of chance.
+func flattened(err error) []error {
+	var aggregate utilerrors.Aggregate
+	if errors.As(err, &aggregate) {
+		return aggregate.Errors()
+	}
+	return []error{err}
+}
+
+// sorted answers what errors say, always in the same order.
+func sorted(errs []error) string {
+	texts := make([]string, 0, len(errs))
+	for _, err := range errs {
+		texts = append(texts, err.Error())
+	}
+	slices.Sort(texts)
+	return enumerated(slices.Compact(texts), "; ")
+}
+
+// logWriter writes to the log what kubectl would print.
+type logWriter struct {
+	ctx context.Context
+}
+
+// Write implements io.Writer.
+func (w *logWriter) Write(text []byte) (int, error) {
+	log.FromContext(w.ctx).V(1).Info("kubectl drain: " + strings.TrimSpace(string(text)))
+	return len(text), nil
+}
+
+var _ io.Writer = &logWriter{}
