@@ -1,0 +1,113 @@
+// Package scaffold lays down a new provider module: a folder that keeps the contract and passes its own tests before its author has
+// changed a line. The files lie in the folder module; those that end in .tmpl are templates over [Options].
+package scaffold
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+//go:embed all:module
+var embedded embed.FS
+
+// templateSuffix ends the name of a template.
+const templateSuffix = ".tmpl"
+
+// lockFile is kept without its dot, so that no tool takes the template for a lock file.
+const (
+	lockFile     = "terraform.lock.hcl"
+	lockFileName = ".terraform.lock.hcl"
+)
+
+// Write lays the module down in a new folder of its name in dir, and answers the folder's path. It never overwrites: a folder that is
+// there already is an error, and the new one is there as a whole or not at all.
+func Write(dir string, o Options) (string, error) {
+	o, err := o.complete()
+	if err != nil {
+		return "", err
+	}
+	folder := filepath.Join(dir, o.Name)
+	if _, err := os.Lstat(folder); err == nil {
+		return "", fmt.Errorf("writing the module %q: %s is there already and is not overwritten; choose another name or another folder", o.Name, folder)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("writing the module %q: %w", o.Name, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("writing the module %q: %w", o.Name, err)
+	}
+	staging, err := os.MkdirTemp(dir, ".new-module-")
+	if err != nil {
+		return "", fmt.Errorf("writing the module %q: %w", o.Name, err)
+	}
+	if err := fill(staging, folder, o); err != nil {
+		return "", errors.Join(fmt.Errorf("writing the module %q: %w", o.Name, err), os.RemoveAll(staging))
+	}
+	return folder, nil
+}
+
+// fill renders every file into staging, checks what came out, and moves it to folder. The move fails where something has come into
+// being at folder meanwhile.
+func fill(staging, folder string, o Options) error {
+	source, err := fs.Sub(embedded, "module")
+	if err != nil {
+		return err
+	}
+	err = fs.WalkDir(source, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		place := filepath.Join(staging, filepath.FromSlash(target(name)))
+		if entry.IsDir() {
+			return os.MkdirAll(place, 0o755)
+		}
+		content, err := render(source, name, o)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(place, content, 0o644)
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := module.Load(os.DirFS(staging)); err != nil {
+		return err
+	}
+	if err := os.Chmod(staging, 0o755); err != nil { // temporary folders are private
+		return err
+	}
+	return os.Rename(staging, folder)
+}
+
+func render(source fs.FS, name string, o Options) ([]byte, error) {
+	content, err := fs.ReadFile(source, name)
+	if err != nil || !strings.HasSuffix(name, templateSuffix) {
+		return content, err
+	}
+	parsed, err := template.New(name).Option("missingkey=error").Parse(string(content))
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := parsed.Execute(&out, o); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// target answers the name of the file that a file of the scaffold becomes.
+func target(name string) string {
+	name = strings.TrimSuffix(name, templateSuffix)
+	if name == lockFile {
+		return lockFileName
+	}
+	return name
+}
