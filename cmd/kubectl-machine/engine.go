@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-exec/tfexec"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/tofu"
+)
+
+const (
+	lockFile = ".terraform.lock.hcl"
+	// endDelay is how long an interrupted engine may take before it is killed: it has nothing to save.
+	endDelay = 5 * time.Second
+)
+
+// engineCheck has an engine look at modules.
+type engineCheck struct {
+	binary tofu.Binary
+	// mirror is absolute; empty means that providers come from where the user's own configuration says.
+	mirror  string
+	timeout time.Duration
+}
+
+func newEngineCheck(binary tofu.Binary, mirror string, timeout time.Duration) (*engineCheck, error) {
+	if mirror == "" {
+		return &engineCheck{binary: binary, timeout: timeout}, nil
+	}
+	absolute, err := filepath.Abs(mirror)
+	if err != nil {
+		return nil, fmt.Errorf("finding the provider mirror: %w", err)
+	}
+	if info, err := os.Stat(absolute); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("finding the provider mirror: %s is no folder; name one that is laid out as a filesystem mirror", mirror)
+	}
+	return &engineCheck{binary: binary, mirror: absolute, timeout: timeout}, nil
+}
+
+// checkByEngine adds what the engine finds. A module that breaks the contract never reaches it. The error is one of the machine.
+func (m *checkedModule) checkByEngine(ctx context.Context, check *engineCheck) (err error) {
+	if m.loaded == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, check.timeout)
+	defer cancel()
+	scratch, err := os.MkdirTemp("", "module")
+	if err != nil {
+		return fmt.Errorf("checking %s: %w", m.Dir, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	copied := filepath.Join(scratch, "module")
+	if err := copyModule(copied, m.Dir); err != nil {
+		return fmt.Errorf("checking %s: %w", m.Dir, err)
+	}
+	terraform, err := check.terraform(scratch, copied)
+	if err != nil {
+		return fmt.Errorf("checking %s: %w", m.Dir, err)
+	}
+	w := &work{module: m, terraform: terraform, dir: copied, engine: check.binary.Name}
+	for _, step := range []struct {
+		name string
+		run  func(context.Context) error
+	}{{"fmt", w.format}, {"init", w.initialise}, {"validate", w.validate}, {"test", w.test}} {
+		before := len(m.Breaches)
+		if err := step.run(ctx); err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = fmt.Errorf("%w; --timeout gives it more time", cause)
+			}
+			return fmt.Errorf("checking %s by %s %s: %w", m.Dir, check.binary.Name, step.name, err)
+		}
+		switch {
+		case len(m.Breaches) == before:
+			m.Passed = append(m.Passed, step.name)
+		case step.name != "fmt": // what follows would only say the same again
+			return nil
+		}
+	}
+	return nil
+}
+
+// terraform answers the CLI in dir with a built environment: nothing of the caller's credentials or TF_VAR_*.
+func (c *engineCheck) terraform(scratch, dir string) (*tfexec.Terraform, error) {
+	terraform, err := tfexec.NewTerraform(dir, c.binary.Path)
+	if err != nil {
+		return nil, err
+	}
+	pass := []string{"PATH", "TMPDIR"}
+	environment := map[string]string{"CHECKPOINT_DISABLE": "1", "HOME": scratch}
+	if c.mirror == "" {
+		pass = append(pass, "HOME", "TF_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
+			"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
+	} else {
+		config := filepath.Join(scratch, "cli.tfrc")
+		content := "disable_checkpoint = true\nprovider_installation {\n  filesystem_mirror {\n    path = " + strconv.Quote(c.mirror) + "\n  }\n}\n"
+		if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
+			return nil, err
+		}
+		environment["TF_CLI_CONFIG_FILE"] = config
+	}
+	for _, name := range pass {
+		if value, set := os.LookupEnv(name); set {
+			environment[name] = value
+		}
+	}
+	if err := terraform.SetEnv(environment); err != nil {
+		return nil, err
+	}
+	return terraform, terraform.SetWaitDelay(endDelay)
+}
+
+// copyModule copies what belongs to a module: no folders and files that begin with a dot, such as .terraform, but the lock file.
+func copyModule(to, from string) error {
+	return fs.WalkDir(os.DirFS(from), ".", func(name string, entry fs.DirEntry, err error) error {
+		hidden := strings.HasPrefix(entry.Name(), ".") && name != "." && name != lockFile
+		target := filepath.Join(to, filepath.FromSlash(name))
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && hidden:
+			return fs.SkipDir
+		case entry.IsDir():
+			return os.Mkdir(target, 0o700)
+		case hidden:
+			return nil
+		}
+		content, err := os.ReadFile(filepath.Join(from, filepath.FromSlash(name)))
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, 0o600)
+	})
+}
+
+// work is the check of one module's copy.
+type work struct {
+	module    *checkedModule
+	terraform *tfexec.Terraform
+	dir       string
+	engine    string
+}
+
+func (w *work) format(ctx context.Context) error {
+	formatted, files, err := w.terraform.FormatCheck(ctx, tfexec.Recursive(true))
+	if err != nil || formatted {
+		return err
+	}
+	for _, file := range files {
+		w.module.add(module.Breach{File: file, Problem: "is not formatted", Mend: "run " + w.engine + " fmt -recursive in the module's folder"})
+	}
+	return nil
+}
+
+func (w *work) initialise(ctx context.Context) error {
+	var output bytes.Buffer
+	err := w.terraform.InitJSON(ctx, &output, tfexec.Backend(false))
+	return w.judge(ctx, &output, err)
+}
+
+// validate looks at the module together with its lookup, which lies beside it when it is used.
+func (w *work) validate(ctx context.Context) error {
+	lookup := w.module.loaded.LookupFiles()
+	for _, name := range lookup {
+		content, err := os.ReadFile(filepath.Join(w.dir, filepath.FromSlash(name)))
+		if err != nil {
+			return err
+		}
+		beside := filepath.Join(w.dir, path.Base(name))
+		if err := os.WriteFile(beside, content, 0o600); err != nil {
+			return err
+		}
+		defer os.Remove(beside) //nolint:errcheck // the folder goes as a whole; tests then see the module alone
+	}
+	result, err := w.terraform.Validate(ctx)
+	if err != nil {
+		return err
+	}
+	for _, found := range result.Diagnostics {
+		diagnostic := diagnostic{Severity: string(found.Severity), Summary: found.Summary, Detail: found.Detail}
+		if found.Range != nil {
+			diagnostic.Range.Filename, diagnostic.Range.Start.Line = found.Range.Filename, found.Range.Start.Line
+		}
+		if i := slices.IndexFunc(lookup, func(name string) bool { return path.Base(name) == diagnostic.Range.Filename }); i >= 0 {
+			diagnostic.Range.Filename = lookup[i]
+		}
+		w.add(diagnostic)
+	}
+	return nil
+}
+
+func (w *work) test(ctx context.Context) error {
+	var output bytes.Buffer
+	err := w.terraform.Test(ctx, &output)
+	return w.judge(ctx, &output, err)
+}
+
+// judge turns the errors in the engine's -json output into breaches. A failure that it says nothing of is an error.
+func (w *work) judge(ctx context.Context, output *bytes.Buffer, failure error) error {
+	if failure == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return failure
+	}
+	before := len(w.module.Breaches)
+	for line := range bytes.Lines(output.Bytes()) {
+		var message struct {
+			Type       string     `json:"type"`
+			Diagnostic diagnostic `json:"diagnostic"`
+			File       string     `json:"@testfile"`
+			Run        string     `json:"@testrun"`
+		}
+		if json.Unmarshal(line, &message) != nil || message.Type != "diagnostic" {
+			continue
+		}
+		if message.Diagnostic.Range.Filename == "" {
+			message.Diagnostic.Range.Filename = message.File
+		}
+		if message.Run != "" {
+			message.Diagnostic.what = fmt.Sprintf("run %q", message.Run)
+		}
+		w.add(message.Diagnostic)
+	}
+	if len(w.module.Breaches) == before {
+		return failure
+	}
+	return nil
+}
+
+// diagnostic is one of the engine's.
+type diagnostic struct {
+	Severity string `json:"severity"`
+	Summary  string `json:"summary"`
+	Detail   string `json:"detail"`
+	Range    struct {
+		Filename string `json:"filename"`
+		Start    struct {
+			Line int `json:"line"`
+		} `json:"start"`
+	} `json:"range"`
+	what string
+}
+
+// add adds an error as a breach; the engine's detail is the mend. Warnings are none.
+func (w *work) add(d diagnostic) {
+	if d.Severity != "error" {
+		return
+	}
+	w.module.add(module.Breach{
+		File: d.Range.Filename, Line: d.Range.Start.Line, What: d.what,
+		Problem: "fails: " + oneLine(d.Summary), Mend: oneLine(d.Detail),
+	})
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

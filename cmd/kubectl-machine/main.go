@@ -1,0 +1,65 @@
+// Command kubectl-machine is the kubectl plugin of machine-iac-operator: `kubectl machine`. One file a command.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker.
+var version = "development"
+
+// errReported ends a command whose output has said already what is wrong.
+var errReported = errors.New("see the output")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run answers the exit code: 0 when all is well, 1 when it is not.
+func run(ctx context.Context, arguments []string, out, errOut io.Writer) int {
+	root := newRoot()
+	root.SetArgs(arguments)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if !errors.Is(err, errReported) {
+		fmt.Fprintln(errOut, "error:", err)
+	}
+	return 1
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kubectl-machine",
+		Short: "Work with Machines that are run on OpenTofu and Terraform",
+		Long: `Work with Machines that are run on OpenTofu and Terraform, and with the provider modules behind them.
+
+The file is called kubectl-machine; on PATH, kubectl runs it as "kubectl machine".`,
+		Example: `  # Lay down a new provider module, and check it
+  kubectl machine module new acme
+  kubectl machine module check acme`,
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl machine"},
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
+		return fmt.Errorf("%w; '%s --help' lists the flags", err, command.CommandPath())
+	})
+	root.AddCommand(newModule(), newCompletion(), newVersion())
+	return root
+}

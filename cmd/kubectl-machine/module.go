@@ -1,0 +1,27 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newModule() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "module",
+		Short: "Make and check provider modules",
+		Long: `Make and check provider modules: folders of HCL that turn a providerSpec into an instance.
+docs/contracts/module.md says what they must be, docs/contributing-a-provider.md how to make one.`,
+		Example: `  kubectl machine module new acme
+  kubectl machine module check acme`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(command *cobra.Command, arguments []string) error {
+			if len(arguments) > 0 {
+				return fmt.Errorf("unknown command %q for %q; '%s --help' lists them", arguments[0], command.CommandPath(), command.CommandPath())
+			}
+			return command.Help()
+		},
+	}
+	command.AddCommand(newModuleCheck(), newModuleNew())
+	return command
+}

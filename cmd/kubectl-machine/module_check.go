@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/tofu"
+)
+
+// checkOptions are the flags of module check.
+type checkOptions struct {
+	enginePath     string
+	noEngine       bool
+	providerMirror string
+	timeout        time.Duration
+	output         string
+}
+
+func newModuleCheck() *cobra.Command {
+	var o checkOptions
+	command := &cobra.Command{
+		Use:   "check DIR...",
+		Short: "Check provider modules",
+		Long: `Check provider modules against the contract (docs/contracts/module.md), and print each breach with its place and mend. A DIR is the
+folder of a module, or one whose folders are modules; no two modules may have one name or serve one kind.
+
+A module that keeps the contract is then formatted (fmt -check), validated, and tested by the engine, tofu or terraform, in a copy of its
+folder and with its providers mocked. Providers come from --provider-mirror, and from their registries where that is not given. Tests are
+code: use --no-engine for a module that you do not trust.
+
+The exit code is 0 when every module passes all of it, and 1 when not.`,
+		Example: `  # All modules in a folder, offline
+  kubectl machine module check modules --engine-path bin/tofu --provider-mirror bin/mirror
+
+  # The contract only, for a machine
+  kubectl machine module check modules/acme --no-engine -o json`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			return o.run(command.Context(), arguments, command.OutOrStdout(), command.ErrOrStderr())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&o.enginePath, "engine-path", "", "File of the engine. Default: tofu, else terraform, on PATH.")
+	flags.BoolVar(&o.noEngine, "no-engine", false, "Check the contract only.")
+	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Folder with the providers, laid out as a filesystem mirror. Nothing is downloaded then.")
+	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long the engine may take for one module.")
+	flags.StringVarP(&o.output, "output", "o", "", "Format of the output: json, or nothing for people.")
+	return command
+}
+
+func (o checkOptions) run(ctx context.Context, dirs []string, out, errOut io.Writer) error {
+	if o.output != "" && o.output != "json" {
+		return fmt.Errorf("the output format %q is not known; write -o json, or leave it out", o.output)
+	}
+	if o.noEngine && o.enginePath != "" {
+		return errors.New("--no-engine and --engine-path contradict each other; leave one out")
+	}
+	folders, err := moduleFolders(dirs)
+	if err != nil {
+		return err
+	}
+	check, err := o.engine(ctx, errOut)
+	if err != nil {
+		return err
+	}
+	checked := checkFolders(folders)
+	if check != nil {
+		checked.Engine = check.binary.String()
+		for _, one := range checked.Modules {
+			if err := one.checkByEngine(ctx, check); err != nil {
+				return err
+			}
+		}
+	}
+	checked.settle()
+	if err := checked.print(out, o.output); err != nil {
+		return err
+	}
+	if !checked.OK {
+		return errReported
+	}
+	return nil
+}
+
+// engine answers nil where the check does without.
+func (o checkOptions) engine(ctx context.Context, errOut io.Writer) (*engineCheck, error) {
+	if o.noEngine {
+		return nil, nil
+	}
+	binary, err := tofu.Find(ctx, tofu.FindOptions{Path: o.enginePath})
+	if err != nil && o.enginePath != "" {
+		return nil, err
+	}
+	if err != nil {
+		fmt.Fprintf(errOut, "warning: fmt, validate and test are left out: %v (--engine-path). --no-engine silences this\n", err)
+		return nil, nil
+	}
+	return newEngineCheck(binary, o.providerMirror, o.timeout)
+}
+
+// checkedModules is the outcome, in the form that -o json prints.
+type checkedModules struct {
+	OK bool `json:"ok"`
+	// Engine is empty where there was none.
+	Engine   string           `json:"engine,omitempty"`
+	Modules  []*checkedModule `json:"modules"`
+	Problems []string         `json:"problems,omitempty"`
+}
+
+// checkedModule is the outcome for one folder.
+type checkedModule struct {
+	OK bool `json:"ok"`
+	// Dir is the folder as it was named.
+	Dir string `json:"dir"`
+	// Reference is name@sha256:digest; empty when the module does not keep the contract.
+	Reference string   `json:"reference,omitempty"`
+	Kinds     []string `json:"kinds,omitempty"`
+	Providers []string `json:"providers,omitempty"`
+	Passed    []string `json:"passed,omitempty"`
+	Breaches  []breach `json:"breaches,omitempty"`
+	loaded    *module.Module
+}
+
+// breach is one thing that is wrong, at a place.
+type breach struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	What    string `json:"what,omitempty"`
+	Problem string `json:"problem"`
+	Mend    string `json:"mend,omitempty"`
+}
+
+// settle sums up once everything has been checked.
+func (c *checkedModules) settle() {
+	c.OK = len(c.Problems) == 0
+	for _, one := range c.Modules {
+		one.OK = len(one.Breaches) == 0
+		c.OK = c.OK && one.OK
+	}
+}
+
+func (c *checkedModules) print(out io.Writer, format string) error {
+	if format == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(c)
+	}
+	var text strings.Builder
+	for _, one := range c.Modules {
+		for _, found := range one.Breaches {
+			fmt.Fprintln(&text, module.Breach(found))
+		}
+		if one.OK {
+			fmt.Fprintln(&text, one.line())
+		}
+	}
+	for _, problem := range c.Problems {
+		fmt.Fprintln(&text, problem)
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// line is what is said of a module that is well.
+func (m *checkedModule) line() string {
+	providers := "none"
+	if len(m.Providers) > 0 {
+		providers = strings.Join(m.Providers, ", ")
+	}
+	return fmt.Sprintf("%s serves %s; providers: %s; passed: %s",
+		m.Reference, strings.Join(m.Kinds, ", "), providers, strings.Join(m.Passed, ", "))
+}

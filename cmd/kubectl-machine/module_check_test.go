@@ -1,0 +1,270 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/scaffold"
+)
+
+// newFolder lays modules down in a folder of their own and answers it. Each edit is a file, what is in it, and what takes its place.
+func newFolder(t *testing.T, options scaffold.Options, edits ...[3]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	folder, err := scaffold.Write(dir, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, edit := range edits {
+		replaceIn(t, filepath.Join(folder, edit[0]), edit[1], edit[2])
+	}
+	return dir
+}
+
+// replaceIn replaces old by new in a file. With old empty the file becomes new; with both empty it goes.
+func replaceIn(t *testing.T, file, old, with string) {
+	t.Helper()
+	if old == "" && with == "" {
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	content := with
+	if old != "" {
+		before, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(before), old) {
+			t.Fatalf("%s does not hold %q", file, old)
+		}
+		content = strings.Replace(string(before), old, with, 1)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// realEngine answers the flags for the engine and the providers that `make tools` built.
+func realEngine(t *testing.T) []string {
+	t.Helper()
+	engine, mirror := os.Getenv("TOFU"), repository(t, "bin", "mirror")
+	if engine == "" {
+		engine = repository(t, "bin", "tofu")
+	}
+	for _, path := range []string{engine, mirror} {
+		if _, err := os.Stat(path); err != nil {
+			t.Fatalf("%v; run 'make tools'", err)
+		}
+	}
+	return []string{"--engine-path", engine, "--provider-mirror", mirror}
+}
+
+var acme = scaffold.Options{Name: "acme"}
+
+func TestCheckNamesPlaceAndMendOfEachBreach(t *testing.T) {
+	cases := map[string]struct {
+		edits [][3]string
+		want  []string
+	}{
+		"a breach on a line": {
+			edits: [][3]string{{"main.tf", "resource \"terraform_data\" \"this\" {", "resource \"terraform_data\" \"this\" {\n  count = 1"}},
+			want:  []string{`acme/main.tf:15: resource "terraform_data" "this" is the instance, but has count; remove it: one Machine is one instance`},
+		},
+		"breaches in two files, all of them at once": {
+			edits: [][3]string{{"README.md", "", ""}, {"module.yaml", "name: acme", "title: acme"}},
+			want:  []string{"acme/README.md: is missing; write one", "acme/module.yaml:4: metadata.title is refused"},
+		},
+		"another name than the folder's": {
+			edits: [][3]string{{"module.yaml", "name: acme", "name: acne"}},
+			want:  []string{`acme/module.yaml: metadata.name is "acne" in the folder acme; use the folder's name`},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(newFolder(t, acme, tc.edits...))
+			got := runCommand(t, "module", "check", "acme", "--no-engine")
+			if got.code != 1 || got.err != "" {
+				t.Errorf("it ends with %d and the errors %q; want 1 and none", got.code, got.err)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains("\n"+got.out, "\n"+want) {
+					t.Errorf("no line begins with %q in\n%s", want, got.out)
+				}
+			}
+			if strings.Contains(got.out, "acme@sha256") {
+				t.Errorf("a module that breaks the contract passes for a good one:\n%s", got.out)
+			}
+		})
+	}
+}
+
+func TestCheckSaysWhatAGoodModuleIs(t *testing.T) {
+	dir := newFolder(t, scaffold.Options{Name: "acme", Provider: "acme/cloud", ProviderVersion: "1.2.3"})
+	t.Chdir(dir)
+	for _, argument := range []string{"acme", ".", dir, filepath.Join(dir, "acme") + "/"} {
+		got := runCommand(t, "module", "check", argument, "--no-engine")
+		const wantEnd = " serves acme.machine-iac.io/v1alpha1 AcmeMachineProviderSpec; providers: acme/cloud 1.2.3; passed: contract\n"
+		if got.code != 0 || got.err != "" || !strings.HasPrefix(got.out, "acme@sha256:") || !strings.HasSuffix(got.out, wantEnd) || strings.Count(got.out, "\n") != 1 {
+			t.Errorf("check %s ends with %d, %q and %q; want one line that ends in %q", argument, got.code, got.err, got.out, wantEnd)
+		}
+	}
+}
+
+func TestCheckOfManyModules(t *testing.T) {
+	t.Run("finds two that serve one kind", func(t *testing.T) {
+		dir := newFolder(t, acme)
+		if _, err := scaffold.Write(dir, scaffold.Options{Name: "other", Kind: "AcmeMachineProviderSpec", APIVersion: "acme.machine-iac.io/v1alpha1"}); err != nil {
+			t.Fatal(err)
+		}
+		got := runCommand(t, "module", "check", dir, "--no-engine")
+		if got.code != 1 || !strings.Contains(got.out, `"acme" and "other" both serve acme.machine-iac.io/v1alpha1 AcmeMachineProviderSpec`) {
+			t.Errorf("it ends with %d and\n%s", got.code, got.out)
+		}
+	})
+	t.Run("takes a module once that is named twice", func(t *testing.T) {
+		dir := newFolder(t, acme)
+		got := runCommand(t, "module", "check", dir, filepath.Join(dir, "acme"), "--no-engine")
+		if got.code != 0 || strings.Count(got.out, "\n") != 1 {
+			t.Errorf("it ends with %d and\n%s", got.code, got.out)
+		}
+	})
+	t.Run("refuses a folder that holds none", func(t *testing.T) {
+		got := runCommand(t, "module", "check", t.TempDir(), "--no-engine")
+		if got.code != 1 || !strings.Contains(got.err, "there is no module.yaml and no folder; name the folder of a module") {
+			t.Errorf("it ends with %d and %q", got.code, got.err)
+		}
+	})
+}
+
+func TestCheckPrintsJSON(t *testing.T) {
+	dir := newFolder(t, acme)
+	broken, err := scaffold.Write(dir, scaffold.Options{Name: "broken"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaceIn(t, filepath.Join(broken, "README.md"), "", "")
+	got := runCommand(t, "module", "check", dir, "--no-engine", "-o", "json")
+	var checked checkedModules
+	if err := json.Unmarshal([]byte(got.out), &checked); err != nil {
+		t.Fatalf("%v in\n%s", err, got.out)
+	}
+	if got.code != 1 || checked.OK || len(checked.Modules) != 2 {
+		t.Fatalf("it ends with %d and\n%s", got.code, got.out)
+	}
+	good := checked.Modules[0]
+	if !good.OK || !strings.HasPrefix(good.Reference, "acme@sha256:") || good.Dir != filepath.Join(dir, "acme") {
+		t.Errorf("the good module is %+v", good)
+	}
+	want := []breach{{File: filepath.Join(broken, "README.md"), Problem: "is missing", Mend: "write one"}}
+	if diff := cmp.Diff(want, checked.Modules[1].Breaches); diff != "" || checked.Modules[1].OK {
+		t.Errorf("breaches (-want +got):\n%s", diff)
+	}
+}
+
+func TestCheckWithoutAnEngineSaysWhatItLeavesOut(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	got := runCommand(t, "module", "check", newFolder(t, acme))
+	if got.code != 0 || !strings.HasPrefix(got.err, "warning: fmt, validate and test are left out: finding tofu or terraform") {
+		t.Errorf("it ends with %d and %q", got.code, got.err)
+	}
+}
+
+func TestANewModulePassesItsOwnTests(t *testing.T) {
+	cases := map[string][]string{
+		"a module of nothing but the engine": nil,
+		"a module of a provider":             {"--provider", "gavinbunney/kubectl", "--provider-version", "1.19.0"},
+	}
+	for name, flags := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			made := runCommand(t, append([]string{"module", "new", "acme", "--dir", dir}, flags...)...)
+			if made.code != 0 || !strings.Contains(made.out, "kubectl machine module check "+filepath.Join(dir, "acme")) {
+				t.Fatalf("new ends with %d, %q and\n%s", made.code, made.err, made.out)
+			}
+			if tellsOfChecksums := strings.Contains(made.out, "tofu providers lock"); tellsOfChecksums != (flags != nil) {
+				t.Errorf("new tells what to do for the provider's checksums: %t\n%s", tellsOfChecksums, made.out)
+			}
+			got := runCommand(t, append([]string{"module", "check", dir}, realEngine(t)...)...)
+			if got.code != 0 || !strings.HasSuffix(got.out, "; passed: contract, fmt, init, validate, test\n") {
+				t.Errorf("check ends with %d, %q and\n%s", got.code, got.err, got.out)
+			}
+		})
+	}
+}
+
+func TestTheEngineFindsWhatTheContractCannot(t *testing.T) {
+	cases := map[string]struct {
+		edits [][3]string
+		want  string
+	}{
+		"a file that is not formatted": {
+			edits: [][3]string{{"outputs.tf", `  value       = "Running"`, `  value = "Running"`}},
+			want:  "/acme/outputs.tf: is not formatted; run tofu fmt -recursive in the module's folder\n",
+		},
+		"an argument that the resource does not have": {
+			edits: [][3]string{{"main.tf", "  input = {", "  inptu = {}\n  input = {"}},
+			want:  "/acme/main.tf:16: fails: Unsupported argument; ",
+		},
+		"a lookup that refers to nothing": {
+			edits: [][3]string{
+				{"lookup/import.tf", "", "import {\n  to = terraform_data.this\n  id = local.title\n}\n"},
+				{"module.yaml", "  # lookup:", "  lookup: {}\n  # lookup:"},
+			},
+			want: "/acme/lookup/import.tf:3: fails: ",
+		},
+		"a test that fails": {
+			edits: [][3]string{{"main.tf", "    image         = var.provider_spec.image\n    rootVolumeGiB = var.provider_spec.rootVolumeGiB\n    region        = var.provider_spec.region\n    zone          = var.provider_spec.zone\n", ""}},
+			want:  `run "another_image_takes_another_instance" fails: Test assertion failed; What can't be changed in place must plan a replacement`,
+		},
+		"a provider that the mirror does not have": {
+			edits: [][3]string{
+				{"terraform.tf", `required_version = ">= 1.8.0"`, "required_version = \">= 1.8.0\"\n\n  required_providers {\n    cloud = {\n      source  = \"acme/cloud\"\n      version = \"1.2.3\"\n    }\n  }"},
+				{".terraform.lock.hcl", "", "provider \"registry.opentofu.org/acme/cloud\" {\n  version     = \"1.2.3\"\n  constraints = \"1.2.3\"\n}\n"},
+			},
+			want: "fails: Failed to query available provider packages; ",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := runCommand(t, append([]string{"module", "check", newFolder(t, acme, tc.edits...)}, realEngine(t)...)...)
+			if got.code != 1 || !strings.Contains(got.out, tc.want) {
+				t.Errorf("it ends with %d and %q; want %q in\n%s", got.code, got.err, tc.want, got.out)
+			}
+		})
+	}
+}
+
+func TestTheCheckLeavesTheFolderAsItWas(t *testing.T) {
+	dir := newFolder(t, acme)
+	before := contents(t, dir)
+	if got := runCommand(t, append([]string{"module", "check", dir}, realEngine(t)...)...); got.code != 0 {
+		t.Fatalf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
+	}
+	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
+		t.Errorf("the folder has changed (-before +after):\n%s", diff)
+	}
+}
+
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		found[path] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
