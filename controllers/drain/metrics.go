@@ -1,0 +1,47 @@
+package drain
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics are the series of the drain controller.
+type Metrics struct {
+	waiting   prometheus.Gauge
+	running   prometheus.Gauge
+	durations *prometheus.HistogramVec
+}
+
+// NewMetrics makes the series; Collectors registers them.
+func NewMetrics() *Metrics {
+	return &Metrics{
+		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "machine_iac_drains_waiting",
+			Help: "Passes over Nodes that wait for their turn.",
+		}),
+		running: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "machine_iac_drains_running",
+			Help: "Passes over Nodes that run now.",
+		}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "machine_iac_drain_duration_seconds",
+			Help:    "Seconds from when a drain began to proceed, as far as this process knows, until it ended in success or by its timeout.",
+			Buckets: []float64{1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14400, 43200},
+		}, []string{"result"}),
+	}
+}
+
+// Collectors answers what to register.
+func (m *Metrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.waiting, m.running, m.durations}
+}
+
+func (m *Metrics) depth(waiting, running int) {
+	m.waiting.Set(float64(waiting))
+	m.running.Set(float64(running))
+}
+
+func (m *Metrics) ended(result string, took time.Duration) {
+	m.durations.WithLabelValues(result).Observe(took.Seconds())
+}
