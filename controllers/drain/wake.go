@@ -1,0 +1,60 @@
+package drain
+
+import (
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// matters is all of a Machine that a decision rests on.
+type matters struct {
+	UID      types.UID
+	Wanted   bool
+	Excluded bool
+	Timeout  string
+	Started  string
+	Hooks    []machinev1beta1.LifecycleHook
+	Node     *corev1.ObjectReference
+}
+
+func mattersOf(machine *machinev1beta1.Machine) matters {
+	_, excluded := machine.Annotations[excludeAnnotation]
+	return matters{
+		UID:      machine.UID,
+		Wanted:   toBeDrained(machine),
+		Excluded: excluded,
+		Timeout:  machine.Annotations[TimeoutAnnotation],
+		Started:  machine.Annotations[StartedAnnotation],
+		Hooks:    machine.Spec.LifecycleHooks.PreDrain,
+		Node:     machine.Status.NodeRef,
+	}
+}
+
+// worthALook lets through Machines that are to be drained, at first sight, when something changes that matters, and on the informer's
+// repeats; and Machines that no longer are, so that what goes on for them ends.
+func worthALook() predicate.Predicate {
+	wanted := func(object client.Object) bool {
+		machine, ok := object.(*machinev1beta1.Machine)
+		return ok && toBeDrained(machine)
+	}
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return wanted(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, beforeOK := e.ObjectOld.(*machinev1beta1.Machine)
+			after, afterOK := e.ObjectNew.(*machinev1beta1.Machine)
+			if !beforeOK || !afterOK {
+				return false
+			}
+			if before.ResourceVersion == after.ResourceVersion {
+				return toBeDrained(after)
+			}
+			x, y := mattersOf(before), mattersOf(after)
+			return (x.Wanted || y.Wanted) && !equality.Semantic.DeepEqual(x, y)
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
