@@ -29,7 +29,9 @@ func MachineHealthCheck(mods ...func(*machinev1beta1.MachineHealthCheck)) *machi
 
 // WithSelector makes the MachineHealthCheck watch over Machines with these labels.
 func WithSelector(labels map[string]string) func(*machinev1beta1.MachineHealthCheck) {
-	return func(c *machinev1beta1.MachineHealthCheck) { c.Spec.Selector = metav1.LabelSelector{MatchLabels: labels} }
+	return func(c *machinev1beta1.MachineHealthCheck) {
+		c.Spec.Selector = metav1.LabelSelector{MatchLabels: labels}
+	}
 }
 
 // WithMaxUnhealthy sets spec.maxUnhealthy as it would be read from a manifest.
@@ -42,7 +44,9 @@ func WithMaxUnhealthy(value string) func(*machinev1beta1.MachineHealthCheck) {
 
 // WithStartupTimeout sets spec.nodeStartupTimeout.
 func WithStartupTimeout(timeout time.Duration) func(*machinev1beta1.MachineHealthCheck) {
-	return func(c *machinev1beta1.MachineHealthCheck) { c.Spec.NodeStartupTimeout = &metav1.Duration{Duration: timeout} }
+	return func(c *machinev1beta1.MachineHealthCheck) {
+		c.Spec.NodeStartupTimeout = &metav1.Duration{Duration: timeout}
+	}
 }
 
 // WithConditionTimeouts sets how long each of the unhealthy conditions may last.
