@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/machine-iac/machine-iac-operator/internal/notice"
 )
 
 // externalAnnotation on a Machine asks for external remediation.
@@ -101,7 +103,7 @@ func (r *remediation) annotate(ctx context.Context, s *scope, t *target) error {
 		return nil
 	}
 	if err != nil {
-		externalAnnotationFailed(t, err).Send(r.recorder)
+		r.complain(ctx, externalAnnotationFailed(t, err))
 		return fmt.Errorf("annotating Machine %s for external remediation: %w", t.machine.Name, err)
 	}
 	s.past.annotated[t.machine.UID] = t.machine.ResourceVersion
@@ -117,7 +119,7 @@ func (r *remediation) destroy(ctx context.Context, s *scope, t *target) error {
 		return nil // gone already; the cache will show it
 	}
 	if err != nil {
-		machineDeletionFailed(t, err).Send(r.recorder)
+		r.complain(ctx, machineDeletionFailed(t, err))
 		return fmt.Errorf("deleting Machine %s: %w", t.machine.Name, err)
 	}
 	s.past.deleted[t.machine.UID] = true
@@ -126,6 +128,13 @@ func (r *remediation) destroy(ctx context.Context, s *scope, t *target) error {
 	machineDeleted(t).Send(r.recorder)
 	log.FromContext(ctx).Info("Deleted an unhealthy Machine", "Machine", t.machine.Name, "why", t.verdict.why)
 	return nil
+}
+
+// complain sends a warning, unless the manager stops: that is no fault of the Machine.
+func (r *remediation) complain(ctx context.Context, n notice.Notice) {
+	if ctx.Err() == nil {
+		n.Send(r.recorder)
+	}
 }
 
 // sameName answers an object of our own that has the name of a cached Machine.
