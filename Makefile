@@ -45,6 +45,16 @@ build: ## Build the project's own binaries into bin/.
 image: ## Build the container image (needs docker or a compatible builder).
 	docker build --build-arg VERSION=$(VERSION) -t machine-iac-operator:latest .
 
+##@ Contribute
+
+# The new module's name, and the folder that its folder is made in.
+NAME ?=
+DIR ?= modules
+
+.PHONY: new-module
+new-module: ## Lay down a new provider module: make new-module NAME=x [DIR=modules].
+	@go run ./cmd/kubectl-machine module new "$(NAME)" --dir "$(DIR)"
+
 ##@ Test
 
 .PHONY: test
