@@ -25,7 +25,7 @@ type converter struct {
 }
 
 // convertProviderSpec answers the providerSpec's fields as a value of the variable's type, defaults filled in. What is wrong
-// or unknown is added to found; the answer is of use only when found has no error.
+// or unknown is added to found. In the answer whatever is wrong is unknown, so that the rest can be checked all the same.
 func convertProviderSpec(fields map[string]any, variable module.Variable, found *findings) cty.Value {
 	own := maps.Clone(fields)
 	for _, name := range []string{"apiVersion", "kind", "metadata"} {
@@ -33,9 +33,6 @@ func convertProviderSpec(fields map[string]any, variable module.Variable, found 
 	}
 	c := converter{findings: found, hide: variable.Sensitive}
 	value := c.value(valuePath, own, variable.Type)
-	if len(found.errs) > 0 {
-		return cty.DynamicVal
-	}
 	if variable.Defaults != nil {
 		value = variable.Defaults.Apply(value)
 	}
@@ -43,9 +40,14 @@ func convertProviderSpec(fields map[string]any, variable module.Variable, found 
 	if err != nil {
 		// Not reachable as long as value checks whatever convert checks; a module's own defaults may still surprise.
 		found.fail(&FieldError{Path: valuePath, Problem: "it does not fit the module's variable provider_spec: " + err.Error()})
-		return cty.DynamicVal
+		return unknown(variable.Type)
 	}
 	return converted
+}
+
+// unknown answers a value of which nothing is known but its type.
+func unknown(wanted cty.Type) cty.Value {
+	return cty.UnknownVal(wanted.WithoutOptionalAttributesDeep())
 }
 
 // value answers raw as a value that converts to the wanted type. Lists are tuples and maps are objects still, since optional
@@ -78,6 +80,9 @@ func (c converter) primitive(path string, raw any, wanted cty.Type) cty.Value {
 	var value cty.Value
 	switch raw := raw.(type) {
 	case string:
+		if wanted == cty.Number {
+			return c.numeral(path, raw)
+		}
 		value = cty.StringVal(raw)
 	case bool:
 		value = cty.BoolVal(raw)
@@ -97,6 +102,27 @@ func (c converter) primitive(path string, raw any, wanted cty.Type) cty.Value {
 	return converted
 }
 
+// numeral answers the number that a string reads as. The bounds are those of numbers, and words like "Inf" are none.
+func (c converter) numeral(path, raw string) cty.Value {
+	if !decimal.MatchString(raw) {
+		return c.mismatch(path, raw, cty.Number)
+	}
+	if failed := checkNumber(path, json.Number(raw)); failed != nil {
+		if c.hides(path) {
+			failed.Value = ""
+		}
+		c.fail(failed)
+		return unknown(cty.Number)
+	}
+	number, err := cty.ParseNumberVal(raw)
+	if err != nil {
+		return c.mismatch(path, raw, cty.Number)
+	}
+	return number
+}
+
+var decimal = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+
 func (c converter) object(path string, fields map[string]any, wanted cty.Type) cty.Value {
 	known := wanted.AttributeTypes()
 	values := map[string]cty.Value{}
@@ -104,11 +130,14 @@ func (c converter) object(path string, fields map[string]any, wanted cty.Type) c
 		// As elsewhere in the API, null is the same as not there.
 		if raw, given := fields[name]; given && raw != nil {
 			values[name] = c.value(fieldPath(path, name), raw, known[name])
-		} else if !wanted.AttributeOptional(name) {
+			continue
+		}
+		if !wanted.AttributeOptional(name) {
 			c.fail(&FieldError{
 				Path: fieldPath(path, name), Problem: typeName(known[name]) + " is required, but it is missing",
 				Mend: fmt.Sprintf("add %s: %s", name, sample(known[name])),
 			})
+			values[name] = unknown(known[name])
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -151,7 +180,7 @@ func (c converter) list(path string, items []any, wanted func(index int) cty.Typ
 // mismatch reports that raw is not what is wanted.
 func (c converter) mismatch(path string, raw any, wanted cty.Type) cty.Value {
 	failed := &FieldError{Path: path, Mend: mend(path, wanted)}
-	if !c.hide && !secretName.MatchString(strings.TrimPrefix(path, valuePath)) {
+	if !c.hides(path) {
 		failed.Value = show(raw)
 	}
 	subject := "it"
@@ -160,7 +189,12 @@ func (c converter) mismatch(path string, raw any, wanted cty.Type) cty.Value {
 	}
 	failed.Problem = fmt.Sprintf("%s is required, but %s is %s", typeName(wanted), subject, nameOf(raw))
 	c.fail(failed)
-	return cty.NullVal(wanted.WithoutOptionalAttributesDeep())
+	return unknown(wanted)
+}
+
+// hides tells whether the value at a path must not be shown.
+func (c converter) hides(path string) bool {
+	return c.hide || secretName.MatchString(strings.TrimPrefix(path, valuePath))
 }
 
 // show answers a scalar as JSON, shortened; nothing for lists and objects, which say more by their kind.

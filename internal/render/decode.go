@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // valuePath is where a providerSpec lies in a Machine.
@@ -79,6 +80,8 @@ func decodeObject(decoder *json.Decoder, path string, depth int) (any, *FieldErr
 		if !ok {
 			return nil, syntaxError(path, fmt.Errorf("unexpected %v", token))
 		}
+		// Two spellings of one character are the same to the engine.
+		name = cty.NormalizeString(name)
 		at := fieldPath(path, name)
 		if _, twice := fields[name]; twice {
 			return nil, &FieldError{Path: at, Problem: "it is given twice", Mend: "keep one"}

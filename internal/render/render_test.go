@@ -67,6 +67,30 @@ func TestRenderAnswersOneFieldError(t *testing.T) {
 				Problem: "a number has at most 150 digits and an exponent of at most 308, but this one has more",
 			},
 		},
+		"a number without end in a string": {
+			providerSpec: valid + `,"cpu":"1e999999999"}`,
+			want: FieldError{
+				Path: "spec.providerSpec.value.cpu", Value: "1e999999999", Mend: "write a shorter number, or a string",
+				Problem: "a number has at most 150 digits and an exponent of at most 308, but this one has more",
+			},
+		},
+		"a number without end in a string that may be a secret": {
+			providerSpec: valid + `,"apiToken":"1e999999999"}`,
+			want: FieldError{
+				Path: "spec.providerSpec.value.apiToken", Mend: "write a shorter number, or a string",
+				Problem: "a number has at most 150 digits and an exponent of at most 308, but this one has more",
+			},
+		},
+		"a word that some read as a number": {
+			providerSpec: valid + `,"cpu":"Inf"}`,
+			want: FieldError{
+				Path: "spec.providerSpec.value.cpu", Value: `"Inf"`, Problem: `a number is required, but "Inf" is a string`, Mend: "write it as cpu: 4",
+			},
+		},
+		"a key is given twice in two spellings of one character": {
+			providerSpec: valid + `,"labels":{"\u00e9":"1","e\u0301":"2"}}`,
+			want:         FieldError{Path: `spec.providerSpec.value.labels["é"]`, Problem: "it is given twice", Mend: "keep one"},
+		},
 		"broken JSON": {
 			providerSpec: `{"cpu":`,
 			want:         FieldError{Path: "spec.providerSpec.value.cpu", Problem: "it is not valid JSON: EOF"},
