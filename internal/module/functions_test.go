@@ -161,6 +161,7 @@ func TestFunctionsOfValuesThatAreNotKnown(t *testing.T) {
 	}{
 		"the beginning decides for":          {expression: `startswith(var.name, "work")`, want: cty.True},
 		"the beginning decides against":      {expression: `startswith(var.name, "master")`, want: cty.False},
+		"one other character decides":        {expression: `startswith(var.name, "worker/1")`, want: cty.False},
 		"the beginning is too short":         {expression: `startswith(var.name, "worker-1")`, want: cty.UnknownVal(cty.Bool).RefineNotNull()},
 		"a length":                           {expression: `length(var.text) > 3`, want: cty.UnknownVal(cty.Bool).RefineNotNull()},
 		"one false decides alltrue before":   {expression: `alltrue([false, var.bool])`, want: cty.False},

@@ -62,11 +62,14 @@ var startsWith = function.New(&function.Spec{
 		if args[0].IsKnown() {
 			return cty.BoolVal(strings.HasPrefix(args[0].AsString(), prefix)), nil
 		}
-		known := args[0].Range().StringPrefix()
-		if strings.HasPrefix(known, prefix) || len(known) >= len(prefix) {
-			return cty.BoolVal(strings.HasPrefix(known, prefix)), nil
+		switch begun := args[0].Range().StringPrefix(); {
+		case strings.HasPrefix(begun, prefix):
+			return cty.True, nil
+		case !strings.HasPrefix(prefix, begun):
+			return cty.False, nil
+		default:
+			return cty.UnknownVal(cty.Bool), nil
 		}
-		return cty.UnknownVal(cty.Bool), nil
 	},
 })
 
