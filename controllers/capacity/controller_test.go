@@ -1,0 +1,86 @@
+package capacity
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/fake"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
+)
+
+// answeringClient has one MachineSet, and answers writes with an error of the test's choice.
+type answeringClient struct {
+	client.Client
+	set              *machinev1beta1.MachineSet
+	getErr, patchErr error
+	patches          int
+}
+
+func (c *answeringClient) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	if c.getErr == nil {
+		c.set.DeepCopyInto(object.(*machinev1beta1.MachineSet))
+	}
+	return c.getErr
+}
+
+func (c *answeringClient) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	c.patches++
+	return c.patchErr
+}
+
+func TestReconcileWritesOnlyWhatDiffers(t *testing.T) {
+	size := actuators.Capacity{CPU: 2, MemoryMiB: 4096, Architecture: "amd64"}
+	resource := machinev1beta1.Resource("machinesets")
+	gone := apierrors.NewNotFound(resource, "s")
+	lost := errors.New("connection reset by peer")
+	tcs := map[string]struct {
+		change           func(*machinev1beta1.MachineSet)
+		getErr, patchErr error
+		wantPatches      int
+		wantAgain        time.Duration
+		wantErr          error
+	}{
+		"a MachineSet without annotations is written": {wantPatches: 1},
+		"one that has them costs no request":          {change: func(s *machinev1beta1.MachineSet) { s.Annotations = annotate(nil, size) }},
+		"one that goes is left alone":                 {change: func(s *machinev1beta1.MachineSet) { s.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }},
+		"one of another API is left alone": {change: func(s *machinev1beta1.MachineSet) {
+			s.Status.AuthoritativeAPI = machinev1beta1.MachineAuthorityClusterAPI
+		}},
+		"one that is gone is no error":                           {getErr: gone},
+		"one that goes meanwhile is no error":                    {patchErr: gone, wantPatches: 1},
+		"one that somebody has written meanwhile is tried again": {patchErr: apierrors.NewConflict(resource, "s", lost), wantPatches: 1, wantAgain: conflictRetry},
+		"a read that is lost is tried again with backoff":        {getErr: lost, wantErr: lost},
+		"a write that is lost is tried again with backoff":       {patchErr: lost, wantPatches: 1, wantErr: lost},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			set := builder.MachineSet(func(s *machinev1beta1.MachineSet) {
+				s.Spec.Template.Spec.ProviderSpec.Value = builder.ProviderSpec(map[string]any{"instanceType": "small"})
+			})
+			if tc.change != nil {
+				tc.change(set)
+			}
+			answering := &answeringClient{set: set, getErr: tc.getErr, patchErr: tc.patchErr}
+			c, err := New(Options{
+				Client: answering, Estimator: &fake.Actuator{Types: map[string]actuators.Capacity{"small": size}}, Recorder: events.NewFakeRecorder(1),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := c.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(set)})
+			if !errors.Is(err, tc.wantErr) || result.RequeueAfter != tc.wantAgain || answering.patches != tc.wantPatches {
+				t.Errorf("%d patches, again after %s, error %v; want %d, %s, %v", answering.patches, result.RequeueAfter, err, tc.wantPatches, tc.wantAgain, tc.wantErr)
+			}
+		})
+	}
+}
