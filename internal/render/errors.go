@@ -56,6 +56,22 @@ func IsFieldError(err error) bool {
 	return errors.As(err, &field)
 }
 
+// Under puts a prefix before the paths of the errors in err, for what is written as the template of a Machine:
+// "spec.template" for a MachineSet. An error that holds none is answered as it is.
+func Under(prefix string, err error) error {
+	var found Errors
+	if prefix == "" || !errors.As(err, &found) {
+		return err
+	}
+	moved := make(Errors, 0, len(found))
+	for _, one := range found {
+		below := *one
+		below.Path = prefix + "." + one.Path
+		moved = append(moved, &below)
+	}
+	return moved
+}
+
 // OnlySecrets tells whether all that err says is wrong lies in Secrets that the Machine names.
 func OnlySecrets(err error) bool {
 	var found Errors
@@ -81,6 +97,8 @@ const maxFindings = 50
 
 // findings collects errors and warnings.
 type findings struct {
+	// under stands before every path in what is answered.
+	under    string
 	errs     Errors
 	warnings []Warning
 }
@@ -97,9 +115,26 @@ func (f *findings) warn(path, format string, args ...any) {
 	}
 }
 
+// covers tells whether there is an error at the path or above it.
+func (f *findings) covers(path string) bool {
+	return slices.ContainsFunc(f.errs, func(e *FieldError) bool { return within(path, e.Path) })
+}
+
 func (f *findings) err() error {
 	if len(f.errs) == 0 {
 		return nil
 	}
-	return f.errs
+	return Under(f.under, f.errs)
+}
+
+// warned answers the warnings.
+func (f *findings) warned() []Warning {
+	if f.under == "" {
+		return f.warnings
+	}
+	moved := make([]Warning, 0, len(f.warnings))
+	for _, one := range f.warnings {
+		moved = append(moved, Warning{Path: f.under + "." + one.Path, Message: one.Message})
+	}
+	return moved
 }

@@ -7,6 +7,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
@@ -38,4 +39,32 @@ func inputWith(t testing.TB, providerSpec string) Input {
 		Module:      exampleModule(t),
 		Credentials: map[string][]byte{"endpoint": []byte("https://example.com"), "token": []byte("t0p-secret")},
 	}
+}
+
+const kubemarkFolder = "../../modules/kubemark"
+
+func kubemarkModule(t testing.TB) *module.Module {
+	t.Helper()
+	loaded, err := module.Load(os.DirFS(kubemarkFolder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+// kubemarkMachine answers a Machine as the template of the module's example describes it.
+func kubemarkMachine(t testing.TB) *machinev1beta1.Machine {
+	t.Helper()
+	raw, err := os.ReadFile(kubemarkFolder + "/examples/machineset.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set machinev1beta1.MachineSet
+	if err := yaml.Unmarshal(raw, &set); err != nil {
+		t.Fatal(err)
+	}
+	template := set.Spec.Template
+	machine := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{GenerateName: set.Name + "-", Namespace: set.Namespace, Labels: template.Labels}}
+	machine.Spec = template.Spec
+	return machine
 }

@@ -33,6 +33,9 @@ type Input struct {
 	Credentials map[string][]byte
 	// CredentialsVersion changes whenever Credentials does. It stands for them in the hash.
 	CredentialsVersion string
+	// Under stands before the paths in errors and warnings: "spec.template" where the Machine is the template of a MachineSet, and
+	// empty for a Machine.
+	Under string
 }
 
 // Inputs are what a run is given.
@@ -49,35 +52,42 @@ type Inputs struct {
 	Warnings []Warning
 }
 
-// Render answers the inputs of a run. The error is an [Errors] when the Machine or its Secrets are at fault; any other error
-// is a mistake of the caller.
+// Render answers the inputs of a run: of the types that the module's variables have, and such that their validations hold. The
+// error is an [Errors] when the Machine or its Secrets are at fault; any other error is a mistake of the caller.
 func Render(input Input) (*Inputs, error) {
 	if input.Machine == nil || input.Module == nil {
 		return nil, errors.New("rendering inputs: a Machine and a module are required")
 	}
-	found := &findings{}
-	providerSpec := renderProviderSpec(input, found)
+	found := &findings{under: input.Under}
+	machine, providerSpec, userData := renderMachine(input), renderProviderSpec(input, found), renderUserData(input, found)
+	validate(input.Module, machine, providerSpec, userData, found)
 	inputs := &Inputs{Environment: renderEnvironment(input, found)}
-	if !utf8.Valid(input.UserData) {
-		found.fail(&FieldError{
-			Path: userDataPath(input.Module), InSecret: true, Mend: "encode it, for example in base64, if what boots the instance can read that",
-			Problem: fmt.Sprintf("user data is UTF-8 text, but these %d bytes are not", len(input.UserData)),
-		})
-	}
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	variables, err := marshalVariables(renderMachine(input), providerSpec, cty.StringVal(string(input.UserData)))
+	variables, err := marshalVariables(machine, providerSpec, userData)
 	if err != nil {
 		return nil, fmt.Errorf("rendering inputs: %w", err)
 	}
 	inputs.Variables = variables
 	inputs.Sensitive = sensitiveValues(input)
 	inputs.Hash = hashOf(variables, []byte(input.CredentialsVersion))
-	inputs.Warnings = found.warnings
+	inputs.Warnings = found.warned()
 	return inputs, nil
 }
 
+func renderUserData(input Input, found *findings) cty.Value {
+	if utf8.Valid(input.UserData) {
+		return cty.StringVal(string(input.UserData))
+	}
+	found.fail(&FieldError{
+		Path: userDataPath(input.Module), InSecret: true, Mend: "encode it, for example in base64, if what boots the instance can read that",
+		Problem: fmt.Sprintf("user data is UTF-8 text, but these %d bytes are not", len(input.UserData)),
+	})
+	return cty.UnknownVal(cty.String)
+}
+
+// renderProviderSpec answers the variable provider_spec; cty.DynamicVal when the module has nothing to do with the providerSpec.
 func renderProviderSpec(input Input, found *findings) cty.Value {
 	fields, failed := decodeProviderSpec(input.Machine)
 	if failed != nil {

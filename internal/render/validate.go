@@ -1,0 +1,170 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// validator holds the variables of a run to the validations of the module, with the answers that the engine would give. What is
+// not known yet is unknown; a condition that depends on it is left open.
+type validator struct {
+	*findings
+	module *module.Module
+	// values are the variables; none is marked.
+	values map[string]cty.Value
+	// context has the same values, with those of sensitive variables marked.
+	context *hcl.EvalContext
+}
+
+// variableNames is the order in which variables are checked.
+var variableNames = []string{module.VariableMachine, module.VariableProviderSpec, module.VariableUserData}
+
+// validate holds variables to the validations of the module. It leaves out a providerSpec that the module does not serve.
+func validate(from *module.Module, machine, providerSpec, userData cty.Value, found *findings) {
+	if providerSpec.Type() == cty.DynamicPseudoType {
+		return
+	}
+	v := &validator{findings: found, module: from, values: map[string]cty.Value{
+		module.VariableMachine: machine, module.VariableProviderSpec: providerSpec, module.VariableUserData: userData,
+	}}
+	v.context = module.EvalContext(v.marked())
+	for _, name := range variableNames {
+		for _, validation := range from.Variable(name).Validations {
+			v.check(validation)
+		}
+	}
+}
+
+// marked answers the variables, those marked that are sensitive.
+func (v *validator) marked() map[string]cty.Value {
+	marked := map[string]cty.Value{}
+	for name, value := range v.values {
+		if v.module.Variable(name).Sensitive {
+			value = value.Mark(module.Sensitive)
+		}
+		marked[name] = value
+	}
+	return marked
+}
+
+// wary is the context with what looks like a secret in the providerSpec marked too.
+func (v *validator) wary() *hcl.EvalContext {
+	marked := v.marked()
+	hidden, err := cty.Transform(marked[module.VariableProviderSpec], func(path cty.Path, value cty.Value) (cty.Value, error) {
+		if secretName.MatchString(lastName(path)) {
+			return value.Mark(module.Sensitive), nil
+		}
+		return value, nil
+	})
+	if err == nil {
+		marked[module.VariableProviderSpec] = hidden
+	}
+	return module.EvalContext(marked)
+}
+
+// check decides as the engine does. It evaluates the message whether or not it is needed, and refuses the variables where it cannot.
+func (v *validator) check(validation module.Validation) {
+	result, diags := validation.Condition.Value(v.context)
+	if diags.HasErrors() {
+		v.unable(validation, v.blame(validation.Condition)[0], diags)
+		return
+	}
+	if _, diags := validation.ErrorMessage.Value(v.context); diags.HasErrors() {
+		v.unable(validation, v.references(blamed{expression: validation.ErrorMessage}), diags)
+		return
+	}
+	result, _ = result.Unmark()
+	converted, err := convert.Convert(result, cty.Bool)
+	switch {
+	case err != nil || converted.IsKnown() && converted.IsNull():
+		// Load has seen to the type; null it cannot foresee.
+		v.unable(validation, v.blame(validation.Condition)[0], hcl.Diagnostics{{Summary: "the condition comes out neither true nor false"}})
+	case converted.IsKnown() && converted.False():
+		v.refuse(validation)
+	}
+}
+
+// refuse reports a condition that came out false, once for each part of it that did.
+func (v *validator) refuse(validation module.Validation) {
+	mend := v.message(validation)
+	for _, fields := range v.blame(validation.Condition) {
+		own, path := v.locate(validation, fields)
+		failed := &FieldError{Path: path, Mend: mend, InSecret: inSecret(fields)}
+		if len(own) == 1 {
+			failed.Value = own[0].show()
+		}
+		failed.Problem = fmt.Sprintf("the module %q does not allow %s", v.module.Name(), list(path, fields))
+		v.fail(failed)
+	}
+}
+
+// unable reports an expression that cannot be evaluated for these variables.
+func (v *validator) unable(validation module.Validation, fields []field, diags hcl.Diagnostics) {
+	_, path := v.locate(validation, fields)
+	reason := oneLine(diags[0].Summary)
+	// Details quote values.
+	if !hidden(v.references(blamed{expression: validation.Condition})) && !hidden(fields) && diags[0].Detail != "" {
+		reason += ": " + oneLine(diags[0].Detail)
+	}
+	v.fail(&FieldError{
+		Path: path, Mend: v.message(validation), InSecret: inSecret(fields),
+		Problem: fmt.Sprintf("the module %q cannot check it: %s", v.module.Name(), cut(strings.TrimSuffix(reason, "."), maxReason)),
+	})
+}
+
+// Bounds on what a message of a module or of a function may add to an error.
+const (
+	maxMessage = 1000
+	maxReason  = 300
+)
+
+// message answers what the module says, or where it says it when that would show a secret.
+func (v *validator) message(validation module.Validation) string {
+	elsewhere := fmt.Sprintf("the validation is in %s:%d of the module", validation.Place.Filename, validation.Place.Start.Line)
+	context := v.context
+	if len(validation.ErrorMessage.Variables()) > 0 {
+		context = v.wary()
+	}
+	value, diags := validation.ErrorMessage.Value(context)
+	if diags.HasErrors() || value.IsMarked() || !value.IsKnown() || value.IsNull() {
+		return elsewhere
+	}
+	text, err := convert.Convert(value, cty.String)
+	if err != nil || oneLine(text.AsString()) == "" {
+		return elsewhere
+	}
+	return cut(oneLine(text.AsString()), maxMessage)
+}
+
+// lastName answers the name of the attribute or the key that a path ends in.
+func lastName(path cty.Path) string {
+	if len(path) == 0 {
+		return ""
+	}
+	switch step := path[len(path)-1].(type) {
+	case cty.GetAttrStep:
+		return step.Name
+	case cty.IndexStep:
+		if step.Key.Type() == cty.String && step.Key.IsKnown() && !step.Key.IsNull() {
+			return step.Key.AsString()
+		}
+	}
+	return ""
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// cut keeps at most so many characters of a text.
+func cut(text string, limit int) string {
+	if utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	return string([]rune(text)[:limit]) + "..."
+}
