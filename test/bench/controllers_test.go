@@ -1,0 +1,373 @@
+//go:build bench
+
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+)
+
+var (
+	replicas = flag.Int("replicas", 1000, "Machines that a MachineSet is scaled to while the native controllers are measured")
+	touches  = flag.Int("touches", 500, "Machines that are touched to see how soon they are looked at")
+	profile  = flag.String("cpu-profile", "", "file for a CPU profile of the machineset controller alone while it is not limited; empty for none")
+)
+
+// rate is what a client limits itself to.
+type rate struct {
+	qps   float64
+	burst int
+}
+
+func (r rate) String() string {
+	if r.qps < 0 {
+		return "not limited"
+	}
+	return fmt.Sprintf("%.0f/s, bursts of %d", r.qps, r.burst)
+}
+
+var (
+	defaultRate = rate{qps: 100, burst: 200} // as cmd/machine-controllers has it
+	unlimited   = rate{qps: -1}
+)
+
+// scaling is what one change of a MachineSet has cost.
+type scaling struct {
+	// there is when all Machines existed, or were gone; settled is when the MachineSet's status, or the Machines' own, said so too.
+	there, settled time.Duration
+	cpu            time.Duration
+	writes         writes
+}
+
+// TestControllers measures the native controllers beside an API server and etcd: nothing else of a cluster runs.
+func TestControllers(t *testing.T) {
+	l := openLab(t)
+	for _, component := range []cluster.Component{cluster.KWOK, cluster.Scheduler, cluster.ControllerManager} {
+		if err := l.Cluster.Stop(contextOf(t), component); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := &controllersBench{server: newAPIServer(t, l), lab: l, binary: buildManager(t)}
+	if err := l.Apply(contextOf(t), fmt.Sprintf(setManifest, lab.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	var result controllerFigures
+	for _, limit := range []rate{defaultRate, unlimited} {
+		b.alone(t, limit, &result)
+	}
+	b.together(t, unlimited, &result)
+	result.write(t)
+}
+
+// controllersBench is the native controllers under measurement.
+type controllersBench struct {
+	server *apiServer
+	lab    *lab.Lab
+	binary string
+}
+
+const setPath = apiPath + "/machinesets/bench"
+
+const setManifest = `
+apiVersion: machine.openshift.io/v1beta1
+kind: MachineSet
+metadata: {name: bench, namespace: %s}
+spec:
+  replicas: 0
+  selector: {matchLabels: {machine.openshift.io/cluster-api-machineset: bench}}
+  template:
+    metadata:
+      labels:
+        machine.openshift.io/cluster-api-cluster: bench
+        machine.openshift.io/cluster-api-machine-role: worker
+        machine.openshift.io/cluster-api-machine-type: worker
+        machine.openshift.io/cluster-api-machineset: bench
+    spec:
+      providerSpec:
+        value:
+          apiVersion: machine.openshift.io/v1beta1
+          kind: BenchMachineProviderSpec
+          instanceType: small
+          region: region-1
+          userDataSecret: {name: worker-user-data}
+          credentialsSecret: {name: credentials}
+`
+
+// alone measures the machineset controller with nobody who looks after Machines.
+func (b *controllersBench) alone(t *testing.T, limit rate, result *controllerFigures) {
+	t.Helper()
+	m := b.start(t, limit, "machineset")
+	b.scale(t, m, 10, b.exist)
+	b.scale(t, m, 0, b.exist)
+	stopProfile := func() {}
+	if *profile != "" && limit == unlimited {
+		stopProfile = m.profile(t, *profile)
+	}
+	up := b.scale(t, m, *replicas, b.exist)
+	down := b.scale(t, m, 0, b.exist)
+	stopProfile()
+	result.alone = append(result.alone, aloneFigures{limit: limit, up: up, down: down, peakMiB: peakOf(m.process.Pid)})
+	m.stop(t)
+}
+
+// together measures all that a Machine goes through, but for its instance.
+func (b *controllersBench) together(t *testing.T, limit rate, result *controllerFigures) {
+	t.Helper()
+	m := b.start(t, limit, "machineset,machine,drain")
+	b.scale(t, m, 10, m.provisioned(10))
+	b.scale(t, m, 0, b.exist)
+	result.limit = limit
+	result.up = b.scale(t, m, *replicas, m.provisioned(10+*replicas))
+	result.latencies, result.means = b.touch(t, m)
+	result.down = b.scale(t, m, 0, b.exist)
+	result.peakMiB = peakOf(m.process.Pid)
+	m.stop(t)
+}
+
+// exist reports whether the MachineSet's status says that there are so many Machines.
+func (b *controllersBench) exist(ctx context.Context, count int) (bool, error) {
+	var set struct {
+		Status struct {
+			Replicas int `json:"replicas"`
+		} `json:"status"`
+	}
+	err := b.server.get(ctx, setPath, &set)
+	return set.Status.Replicas == count, err
+}
+
+// scale brings the MachineSet to so many Machines, waits until settled says so too and nothing is written any more, and answers what
+// that cost.
+func (b *controllersBench) scale(t *testing.T, m *managerProcess, to int, settled func(context.Context, int) (bool, error)) scaling {
+	t.Helper()
+	before, cpu := b.server.settled(t), cpuOf(m.process.Pid)
+	started := time.Now()
+	if err := b.server.patch(contextOf(t), setPath+"/scale", fmt.Sprintf(`{"spec":{"replicas":%d}}`, to)); err != nil {
+		t.Fatal(err)
+	}
+	var out scaling
+	until(t, 50*time.Millisecond, fmt.Sprintf("there are %d Machines", to), func(ctx context.Context) (bool, error) {
+		count, err := b.server.machines(ctx)
+		return count == to, err
+	})
+	out.there = time.Since(started)
+	until(t, 100*time.Millisecond, fmt.Sprintf("%d Machines have settled", to), func(ctx context.Context) (bool, error) { return settled(ctx, to) })
+	out.settled = time.Since(started)
+	out.writes = b.server.settled(t).since(before)
+	out.cpu = cpuOf(m.process.Pid) - cpu
+	t.Logf("to %d: there after %.2f s, settled after %.2f s, %.2f CPU seconds, %s", to, out.there.Seconds(), out.settled.Seconds(), out.cpu.Seconds(), out.writes)
+	return out
+}
+
+// touch writes an annotation to one Machine after another. It answers how long each took until its reconcile had asked the actuator
+// for all it wanted, and the mean seconds of a reconcile by controller.
+func (b *controllersBench) touch(t *testing.T, m *managerProcess) ([]time.Duration, map[string]float64) {
+	t.Helper()
+	var list struct {
+		Items []struct {
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
+		} `json:"items"`
+	}
+	if err := b.server.get(contextOf(t), fmt.Sprintf("%s?limit=%d", machinesPath, *touches), &list); err != nil {
+		t.Fatal(err)
+	}
+	before := m.metrics(t)
+	for _, machine := range list.Items {
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{"bench.machine-iac.io/touched":%q}}}`, time.Now().Format(time.RFC3339Nano))
+		if err := b.server.patch(contextOf(t), machinesPath+"/"+machine.Metadata.Name, patch); err != nil {
+			t.Fatal(err)
+		}
+		pause(t, 20*time.Millisecond)
+	}
+	var took []time.Duration
+	until(t, 100*time.Millisecond, "all touched Machines were looked at", func(ctx context.Context) (bool, error) {
+		text, err := m.get(ctx, "/latencies")
+		if err != nil {
+			return false, err
+		}
+		var more []time.Duration
+		if err := json.Unmarshal([]byte(text), &more); err != nil {
+			return false, err
+		}
+		took = append(took, more...)
+		return len(took) >= len(list.Items), nil
+	})
+	slices.Sort(took)
+	means, after := map[string]float64{}, m.metrics(t)
+	for _, controller := range []string{"machine", "machineset", "drain"} {
+		series := func(text, suffix string) float64 {
+			return sampleOf(text, fmt.Sprintf("controller_runtime_reconcile_time_seconds_%s{controller=%q}", suffix, controller))
+		}
+		if count := series(after, "count") - series(before, "count"); count > 0 {
+			means[controller] = (series(after, "sum") - series(before, "sum")) / count
+		}
+	}
+	return took, means
+}
+
+// managerProcess is a running test/bench/manager.
+type managerProcess struct {
+	process *os.Process
+	address string
+	pprof   string
+	ended   chan struct{}
+}
+
+func buildManager(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "manager")
+	if out, err := exec.CommandContext(contextOf(t), "go", "build", "-o", binary, "./manager").CombinedOutput(); err != nil {
+		t.Fatalf("building the manager: %v\n%s", err, out)
+	}
+	return binary
+}
+
+// start starts the manager as the operator's service account, so that its rights are checked as in life.
+func (b *controllersBench) start(t *testing.T, limit rate, controllers string) *managerProcess {
+	t.Helper()
+	kubeconfig := filepath.Join(b.lab.Dir(), "bench.kubeconfig")
+	if err := b.lab.Cluster.ServiceAccountKubeconfig(contextOf(t), lab.Namespace, "machine-controllers", kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	m := &managerProcess{address: freeAddress(t), pprof: freeAddress(t), ended: make(chan struct{})}
+	log, err := os.OpenFile(filepath.Join(b.lab.Dir(), "bench-manager.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	command := exec.Command(b.binary, "--kubeconfig", kubeconfig, "--namespace", lab.Namespace, "--controllers", controllers,
+		"--listen", m.address, "--pprof", m.pprof, fmt.Sprintf("--kube-api-qps=%v", limit.qps), fmt.Sprintf("--kube-api-burst=%d", limit.burst))
+	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is for the test, which then stops the manager
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	m.process = command.Process
+	go func() {
+		_ = command.Wait() // whoever waits for something of it says what is missing
+		close(m.ended)
+	}()
+	t.Cleanup(func() {
+		if t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			t.Logf("the manager's log ends with\n%s", text[max(0, len(text)-4000):])
+		}
+		m.stop(t)
+	})
+	until(t, 100*time.Millisecond, "the manager serves its metrics", func(ctx context.Context) (bool, error) {
+		_, err := m.get(ctx, "/metrics")
+		return err == nil, err
+	})
+	return m
+}
+
+// stop ends the process, which may have ended already.
+func (m *managerProcess) stop(t *testing.T) {
+	t.Helper()
+	_ = m.process.Signal(syscall.SIGTERM) // it may have ended
+	select {
+	case <-m.ended:
+	case <-time.After(time.Minute):
+		_ = m.process.Kill()
+		t.Error("the manager did not end within a minute")
+	}
+}
+
+// provisioned answers a check that so many Machines have ever become Provisioned.
+func (m *managerProcess) provisioned(ever int) func(context.Context, int) (bool, error) {
+	return func(ctx context.Context, _ int) (bool, error) {
+		text, err := m.get(ctx, "/metrics")
+		return int(sampleOf(text, `mapi_machine_phase_transition_seconds_count{phase="Provisioned"}`)) >= ever, err
+	}
+}
+
+func (m *managerProcess) metrics(t *testing.T) string {
+	t.Helper()
+	text, err := m.get(contextOf(t), "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func (m *managerProcess) get(ctx context.Context, path string) (string, error) {
+	return fetch(ctx, m.address, path)
+}
+
+// profile profiles the process until the function is called that it answers, ten minutes at most.
+func (m *managerProcess) profile(t *testing.T, file string) (stop func()) {
+	t.Helper()
+	const seconds = 20
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		text, err := fetch(contextOf(t), m.pprof, fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds))
+		if err == nil {
+			err = os.WriteFile(file, []byte(text), 0o600)
+		}
+		if err != nil {
+			t.Errorf("profiling: %v", err)
+		}
+	}()
+	return func() { <-done }
+}
+
+func fetch(ctx context.Context, address, path string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("getting %s: %s", path, response.Status)
+	}
+	return string(text), err
+}
+
+// sampleOf answers the value of one sample in metrics, by its name with labels; zero when it is missing.
+func sampleOf(text, name string) float64 {
+	for line := range strings.Lines(text) {
+		var value float64
+		rest, found := strings.CutPrefix(line, name+" ")
+		if !found {
+			continue
+		}
+		if _, err := fmt.Sscan(rest, &value); err == nil {
+			return value
+		}
+	}
+	return 0
+}
+
+// freeAddress answers an address of loopback that nothing listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
