@@ -7,11 +7,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
+	"github.com/machine-iac/machine-iac-operator/controllers/capacity"
+	"github.com/machine-iac/machine-iac-operator/controllers/drain"
 	"github.com/machine-iac/machine-iac-operator/controllers/machine"
+	"github.com/machine-iac/machine-iac-operator/controllers/machinehealthcheck"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineset"
 	"github.com/machine-iac/machine-iac-operator/controllers/nodelink"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -26,11 +31,12 @@ type parts struct {
 
 // starters register one controller each with the manager.
 var starters = map[string]func(context.Context, manager.Manager, parts) error{
-	machine.Name:    addMachine,
-	machineset.Name: addMachineSet,
-	nodelink.Name: func(ctx context.Context, mgr manager.Manager, _ parts) error {
-		return nodelink.SetupWithManager(ctx, mgr, nodelink.Options{})
-	},
+	capacity.Name:           addCapacity,
+	drain.Name:              addDrain,
+	machine.Name:            addMachine,
+	machinehealthcheck.Name: addMachineHealthCheck,
+	machineset.Name:         addMachineSet,
+	nodelink.Name:           addNodeLink,
 }
 
 // addControllers registers the controllers that the flags choose.
@@ -43,16 +49,52 @@ func addControllers(ctx context.Context, mgr manager.Manager, p parts) error {
 	return nil
 }
 
-func addMachine(_ context.Context, mgr manager.Manager, p parts) error {
+func addCapacity(_ context.Context, mgr manager.Manager, p parts) error {
+	return capacity.SetupWithManager(mgr, capacity.Options{Estimator: p.actuator})
+}
+
+func addDrain(_ context.Context, mgr manager.Manager, p parts) error {
+	// Nodes with many Pods make many requests; with limits of its own it slows nobody down.
+	clientset, err := kubernetes.NewForConfig(mgr.GetConfig())
+	if err != nil {
+		return fmt.Errorf("making a client for drains: %w", err)
+	}
+	series := drain.NewMetrics()
+	metrics.Registry.MustRegister(series.Collectors()...)
+	return drain.SetupWithManager(mgr, drain.Options{Clientset: clientset, Metrics: series, MaxConcurrentDrains: p.options.maxDrains})
+}
+
+func addMachine(ctx context.Context, mgr manager.Manager, p parts) error {
 	series := machine.NewMetrics()
 	metrics.Registry.MustRegister(series.Collectors()...)
+	if err := showOnceLeading(mgr, machine.NewCollector(ctx, mgr.GetClient())); err != nil {
+		return err
+	}
 	return machine.SetupWithManager(mgr, machine.Options{
 		Actuator: p.actuator, Events: p.pool.Events(), Metrics: series, MaxConcurrentReconciles: p.options.reconciles,
 	})
 }
 
+func addMachineHealthCheck(ctx context.Context, mgr manager.Manager, _ parts) error {
+	series := machinehealthcheck.NewMetrics()
+	metrics.Registry.MustRegister(series.Collectors()...)
+	return machinehealthcheck.SetupWithManager(ctx, mgr, machinehealthcheck.Options{Metrics: series})
+}
+
 func addMachineSet(ctx context.Context, mgr manager.Manager, _ parts) error {
+	if err := showOnceLeading(mgr, machineset.NewCollector(ctx, mgr.GetClient())); err != nil {
+		return err
+	}
 	return machineset.SetupWithManager(ctx, mgr, machineset.Options{})
+}
+
+func addNodeLink(ctx context.Context, mgr manager.Manager, _ parts) error {
+	return nodelink.SetupWithManager(ctx, mgr, nodelink.Options{})
+}
+
+// showOnceLeading registers series of objects when this process leads: from two replicas each object would be counted twice.
+func showOnceLeading(mgr manager.Manager, objects prometheus.Collector) error {
+	return mgr.Add(manager.RunnableFunc(func(context.Context) error { return metrics.Registry.Register(objects) }))
 }
 
 // selection is a flag that chooses controllers: "*" for all, a name for one, "-" before a name for all but that one.

@@ -51,6 +51,7 @@ type options struct {
 	interruptGrace time.Duration
 	driftInterval  time.Duration
 	reconciles     int
+	maxDrains      int
 
 	showVersion bool
 }
@@ -91,6 +92,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.DurationVar(&o.interruptGrace, "interrupt-grace", 2*time.Minute, "How long an interrupted engine may take to save its state before it is killed.")
 	flags.DurationVar(&o.driftInterval, "drift-interval", time.Hour, "How often an instance is compared with what it should be, a tenth more or less.")
 	flags.IntVar(&o.reconciles, "max-concurrent-reconciles", 10, "Machines that are reconciled at a time. No reconcile waits for a run.")
+	flags.IntVar(&o.maxDrains, "max-concurrent-drains", 10, "Nodes that are drained at a time. One that cannot be drained waits its turn behind the others.")
 
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version and exit.")
 }
@@ -109,7 +111,8 @@ func (o *options) complete() error {
 	}
 	for name, value := range map[string]int64{
 		"max-concurrent-runs": int64(o.maxRuns), "max-queued-runs": int64(o.maxQueuedRuns), "max-concurrent-reconciles": int64(o.reconciles),
-		"run-timeout": int64(o.runTimeout), "interrupt-grace": int64(o.interruptGrace), "drift-interval": int64(o.driftInterval),
+		"max-concurrent-drains": int64(o.maxDrains),
+		"run-timeout":           int64(o.runTimeout), "interrupt-grace": int64(o.interruptGrace), "drift-interval": int64(o.driftInterval),
 		"sync-period": int64(o.syncPeriod), "kube-api-burst": int64(o.burst), "kube-api-qps": int64(o.qps),
 	} {
 		if value <= 0 {

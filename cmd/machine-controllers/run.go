@@ -194,6 +194,8 @@ func newActuator(mgr manager.Manager, engine *tofu.Engine, pool *runs.Pool, o op
 	if err != nil {
 		return nil, fmt.Errorf("finding this machine's name: %w", err)
 	}
+	series := terraform.NewMetrics()
+	metrics.Registry.MustRegister(series.Collectors()...)
 	owner := host + "_" + string(uuid.NewUUID())
 	return terraform.New(terraform.Options{
 		Client:   live,
@@ -207,6 +209,7 @@ func newActuator(mgr manager.Manager, engine *tofu.Engine, pool *runs.Pool, o op
 		// The actuator runs while this process leads. Another owner has led before, and ended before its lease could pass on.
 		Dead:          func(other string) bool { return other != owner },
 		DriftInterval: o.driftInterval,
+		Metrics:       series,
 		Logger:        ctrl.Log.WithName("terraform-actuator"),
 	})
 }
