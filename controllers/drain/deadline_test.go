@@ -34,8 +34,13 @@ func TestTimeoutOf(t *testing.T) {
 			if got != tc.want || (err != nil) != tc.wantError {
 				t.Errorf("got %v, %v; want %v, an error: %v", got, err, tc.want, tc.wantError)
 			}
-			if err != nil && !(strings.Contains(err.Error(), TimeoutAnnotation) && strings.Contains(err.Error(), *tc.value) && strings.Contains(err.Error(), `"30m"`)) {
-				t.Errorf("the error must say what, where and the mend: %v", err)
+			if err == nil {
+				return
+			}
+			for _, want := range []string{TimeoutAnnotation, *tc.value, `"30m"`} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error must say what, where and the mend; it lacks %q: %v", want, err)
+				}
 			}
 		})
 	}

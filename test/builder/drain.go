@@ -14,7 +14,9 @@ func Cordoned(n *corev1.Node) { n.Spec.Unschedulable = true }
 
 // WithNodeRole puts the label of a role on the Node, such as "control-plane".
 func WithNodeRole(role string) func(*corev1.Node) {
-	return func(n *corev1.Node) { n.Labels = merged(n.Labels, map[string]string{"node-role.kubernetes.io/" + role: ""}) }
+	return func(n *corev1.Node) {
+		n.Labels = merged(n.Labels, map[string]string{"node-role.kubernetes.io/" + role: ""})
+	}
 }
 
 // WithPreDrainHook puts a lifecycle hook on the Machine that holds its drain.
