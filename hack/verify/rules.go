@@ -28,6 +28,7 @@ type rule struct {
 // A new package gets a row there and a rule here.
 var rules = []rule{
 	{path: "cmd/machine-controllers", may: []string{"..."}},
+	{path: "cmd/kubectl-machine", may: []string{"api/...", "actuators/...", "internal/...", "modules"}},
 	{path: "api/v1alpha1"},
 	{path: "controllers/conditions"},
 	{path: "controllers/authority", may: []string{"controllers/conditions"}},
@@ -40,6 +41,7 @@ var rules = []rule{
 	{path: "internal/notice"},
 	{path: "internal/render", may: []string{"api/...", "internal/module"}},
 	{path: "internal/runs", may: []string{"api/..."}},
+	{path: "internal/scaffold", may: []string{"internal/module"}},
 	{path: "internal/state"},
 	{path: "internal/tofu", never: kubernetes},
 	{path: "modules"},
