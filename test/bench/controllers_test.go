@@ -272,6 +272,11 @@ func (b *controllersBench) start(t *testing.T, limit rate, controllers string) *
 		m.stop(t)
 	})
 	until(t, 100*time.Millisecond, "the manager serves its metrics", func(ctx context.Context) (bool, error) {
+		select {
+		case <-m.ended:
+			t.Fatal("the manager has ended")
+		default:
+		}
 		_, err := m.get(ctx, "/metrics")
 		return err == nil, err
 	})

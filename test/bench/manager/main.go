@@ -43,14 +43,16 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "File that tells how to reach the API server.")
-	flag.StringVar(&o.namespace, "namespace", "openshift-machine-api", "Namespace whose Machines are served.")
-	flag.StringVar(&o.controllers, "controllers", machineset.Name, "Controllers to run, joined by commas.")
-	flag.StringVar(&o.listen, "listen", "127.0.0.1:0", "Address of /metricsand /latencies, plain HTTP.")
-	flag.StringVar(&o.pprof, "pprof", "", "Address of /debug/pprof; empty for none.")
-	flag.Float64Var(&o.qps, "kube-api-qps", 100, "Requests per second to the API server, on average; below zero for no limit.")
-	flag.IntVar(&o.burst, "kube-api-burst", 200, "Requests to the API server in a burst.")
-	flag.Parse()
+	// A set of its own: controller-runtime puts a --kubeconfig into the common one.
+	flags := flag.NewFlagSet("manager", flag.ExitOnError)
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "File that tells how to reach the API server.")
+	flags.StringVar(&o.namespace, "namespace", "openshift-machine-api", "Namespace whose Machines are served.")
+	flags.StringVar(&o.controllers, "controllers", machineset.Name, "Controllers to run, joined by commas.")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "Address of /metricsand /latencies, plain HTTP.")
+	flags.StringVar(&o.pprof, "pprof", "", "Address of /debug/pprof; empty for none.")
+	flags.Float64Var(&o.qps, "kube-api-qps", 100, "Requests per second to the API server, on average; below zero for no limit.")
+	flags.IntVar(&o.burst, "kube-api-burst", 200, "Requests to the API server in a burst.")
+	_ = flags.Parse(os.Args[1:]) // it exits when it cannot
 	ctrl.SetLogger(zap.New())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, o)
