@@ -26,7 +26,7 @@ import (
 var (
 	replicas = flag.Int("replicas", 1000, "Machines that a MachineSet is scaled to while the native controllers are measured")
 	touches  = flag.Int("touches", 500, "Machines that are touched to see how soon they are looked at")
-	profile  = flag.String("cpu-profile", "", "file for a CPU profile of the machineset controller alone while it is not limited; empty for none")
+	profile  = flag.String("cpu-profile", "", "file for a CPU profile of the machineset controller while it is alone and not limited; empty for none")
 )
 
 // rate is what a client limits itself to.
@@ -115,13 +115,13 @@ func (b *controllersBench) alone(t *testing.T, limit rate, result *controllerFig
 	m := b.start(t, limit, "machineset")
 	b.scale(t, m, 10, b.exist)
 	b.scale(t, m, 0, b.exist)
-	stopProfile := func() {}
+	waitForProfile := func() {}
 	if *profile != "" && limit == unlimited {
-		stopProfile = m.profile(t, *profile)
+		waitForProfile = m.profile(t, *profile)
 	}
 	up := b.scale(t, m, *replicas, b.exist)
 	down := b.scale(t, m, 0, b.exist)
-	stopProfile()
+	waitForProfile()
 	result.alone = append(result.alone, aloneFigures{limit: limit, up: up, down: down, peakMiB: peakOf(m.process.Pid)})
 	m.stop(t)
 }
@@ -316,8 +316,8 @@ func (m *managerProcess) get(ctx context.Context, path string) (string, error) {
 	return fetch(ctx, m.address, path)
 }
 
-// profile profiles the process until the function is called that it answers, ten minutes at most.
-func (m *managerProcess) profile(t *testing.T, file string) (stop func()) {
+// profile profiles the process for 20 seconds. The function that it answers waits for the end of them.
+func (m *managerProcess) profile(t *testing.T, file string) (wait func()) {
 	t.Helper()
 	const seconds = 20
 	done := make(chan struct{})

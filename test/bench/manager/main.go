@@ -18,6 +18,7 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -69,6 +70,7 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	config.QPS, config.Burst = float32(o.qps), o.burst
+	config.WarningHandler = rest.NoWarnings{} // cmd/machine-controllers tells each once, which costs nothing either
 	scheme, err := controlplane.Scheme()
 	if err != nil {
 		return err
