@@ -59,8 +59,8 @@ type options struct {
 func (o *options) bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "File that tells how to reach the API server. Default: the KUBECONFIG variable, or the Pod's service account.")
 	flags.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "Namespace whose Machines are served; their state is kept there too. Default: the Pod's own.")
-	flags.Float64Var(&o.qps, "kube-api-qps", 100, "Requests per second to the API server, on average.")
-	flags.IntVar(&o.burst, "kube-api-burst", 200, "Requests to the API server in a burst.")
+	flags.Float64Var(&o.qps, "kube-api-qps", 1000, "Requests per second to the API server, on average. It protects itself by priority and fairness; a lower value slows large MachineSets down.")
+	flags.IntVar(&o.burst, "kube-api-burst", 2000, "Requests to the API server in a burst.")
 	flags.DurationVar(&o.syncPeriod, "sync-period", 10*time.Minute, "How often every Machine is looked at although nothing happened.")
 
 	o.controllers = selection{"*"}

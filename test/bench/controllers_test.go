@@ -43,7 +43,7 @@ func (r rate) String() string {
 }
 
 var (
-	defaultRate = rate{qps: 100, burst: 200} // as cmd/machine-controllers has it
+	defaultRate = rate{qps: 1000, burst: 2000} // as cmd/machine-controllers has it
 	unlimited   = rate{qps: -1}
 )
 
