@@ -201,34 +201,45 @@ func (v *validator) root(variable string) field {
 	return root
 }
 
-// step answers the field at a key or an index below.
+// step answers the field at a key or an index below; the field itself where that is not known.
 func (f field) step(key cty.Value) field {
-	next := f
-	next.value = cty.NilVal
 	if key, _ = key.Unmark(); key.IsNull() || !key.IsKnown() {
 		return f
 	}
-	name := ""
+	next := f
+	next.value = element(f.value, key)
 	if key.Type() == cty.Number {
 		index, _ := key.AsBigFloat().Int64()
 		next.path = indexPath(f.path, int(index))
-	} else if text, err := convert.Convert(key, cty.String); err == nil {
-		name = text.AsString()
-		next.path = fieldPath(f.path, name)
+		return next
 	}
-	if f.path == "metadata" && name == "cluster_id" {
+	text, err := convert.Convert(key, cty.String)
+	if err != nil {
+		return f
+	}
+	next.path, next.hidden = fieldPath(f.path, text.AsString()), f.hidden || secretName.MatchString(text.AsString())
+	if next.path == "metadata.cluster_id" {
 		next.path = fieldPath("metadata.labels", machinev1beta1.MachineClusterIDLabel)
 	}
-	next.hidden = f.hidden || secretName.MatchString(name)
-	if f.value != cty.NilVal && f.value.IsKnown() && !f.value.IsNull() {
-		switch kind := f.value.Type(); {
-		case kind.IsObjectType() && kind.HasAttribute(name):
-			next.value = f.value.GetAttr(name)
-		case !kind.IsObjectType() && kind != cty.DynamicPseudoType && f.value.CanIterateElements() && !kind.IsSetType() && f.value.HasIndex(key).True():
-			next.value = f.value.Index(key)
+	return next
+}
+
+// element answers what a value holds at a key, cty.NilVal when that is nothing.
+func element(value, key cty.Value) cty.Value {
+	if value == cty.NilVal || !value.IsKnown() || value.IsNull() {
+		return cty.NilVal
+	}
+	switch kind := value.Type(); {
+	case kind.IsObjectType():
+		if key.Type() == cty.String && kind.HasAttribute(key.AsString()) {
+			return value.GetAttr(key.AsString())
+		}
+	case kind.IsMapType(), kind.IsListType(), kind.IsTupleType():
+		if has := value.HasIndex(key); has.IsKnown() && has.True() {
+			return value.Index(key)
 		}
 	}
-	return next
+	return cty.NilVal
 }
 
 // deepest sorts fields by path and drops those of which a part is there too: "placement" beside "placement.zone" is but a guard.

@@ -122,7 +122,7 @@ func TestUnder(t *testing.T) {
 	if !errors.As(err, &failed) || failed[0].Path != "spec.providerSpec.value.apiVersion" {
 		t.Errorf("want the error as it was, got %v", err)
 	}
-	if other := errors.New("other"); Under("spec.template", other) != other || Under("spec.template", nil) != nil {
+	if other := errors.New("other"); !errors.Is(Under("spec.template", other), other) || Under("spec.template", nil) != nil {
 		t.Error("want any other error as it is")
 	}
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	stdcmp "cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -151,6 +152,13 @@ var validationCases = map[string]validationCase{
 				`argument must not be null; The shelf s-0 is full; leave it empty for any.`,
 		},
 	},
+	"a message that cannot be told of what would be allowed": {
+		fields: `"shelf":"s-9"`,
+		want: []string{
+			`spec.providerSpec.value.shelf: the module "example" cannot check it: Invalid template interpolation value: ` +
+				`The expression result is null. Cannot include a null value in a string template; the validation is in variables.tf:115 of the module`,
+		},
+	},
 	"a secret is not shown": {
 		fields: `"password":"hunter2"`,
 		want:   []string{`spec.providerSpec.value.password: the module "example" does not allow the value; the validation is in variables.tf:105 of the module`},
@@ -237,17 +245,75 @@ func TestEngineAgreesWithTheValidations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			input := tc.input(t, from)
 			_, err := Render(input)
-			// The engine gets what the user wrote, so that it converts and completes by itself.
-			raw, marshalErr := json.Marshal(map[string]any{
-				"machine": map[string]any{
-					"name": input.Machine.Name, "namespace": "n", "uid": "u", "cluster_id": "demo", "labels": input.Machine.Labels,
-				},
-				"provider_spec": json.RawMessage(input.Machine.Spec.ProviderSpec.Value.Raw), "user_data": string(input.UserData),
-			})
-			if marshalErr != nil {
-				t.Fatal(marshalErr)
+			if accepted, says := e.accepts(t, asWritten(t, input)); accepted != (err == nil) {
+				t.Errorf("the engine accepts: %t, but Render answers %v\n%s", accepted, err, says)
 			}
-			if accepted, says := e.accepts(t, raw); accepted != (err == nil) {
+		})
+	}
+}
+
+// asWritten answers variables that hold what the user wrote, so that the engine converts and completes them by itself.
+func asWritten(t testing.TB, input Input) []byte {
+	t.Helper()
+	raw, err := json.Marshal(map[string]any{
+		"machine": map[string]any{
+			"name": input.Machine.Name, "namespace": "n", "uid": "u", "cluster_id": "demo", "labels": input.Machine.Labels,
+		},
+		"provider_spec": json.RawMessage(input.Machine.Spec.ProviderSpec.Value.Raw), "user_data": string(input.UserData),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// TestEngineAgreesOnKubemark changes the example of a module that is shipped.
+func TestEngineAgreesOnKubemark(t *testing.T) {
+	tests := map[string]struct {
+		fields, name string
+		want         string // the path of the only error
+	}{
+		"the example":            {},
+		"numbers as texts":       {fields: `"cpu":"0.5","pods":"250"`},
+		"no processors":          {fields: `"cpu":0`, want: "spec.providerSpec.value.cpu"},
+		"a quantity with a unit": {fields: `"memory":"16 GB"`, want: "spec.providerSpec.value.memory"},
+		"half a pod":             {fields: `"pods":1.5`, want: "spec.providerSpec.value.pods"},
+		"no pod":                 {fields: `"pods":0`, want: "spec.providerSpec.value.pods"},
+		"another architecture":   {fields: `"architecture":"mips"`, want: "spec.providerSpec.value.architecture"},
+		"no instance type":       {fields: `"instanceType":""`, want: "spec.providerSpec.value.instanceType"},
+		"a zone with a blank":    {fields: `"zone":"zone a"`, want: "spec.providerSpec.value.zone"},
+		"no zone":                {fields: `"zone":null,"region":""`},
+		"an effect that is none": {
+			fields: `"taints":[{"key":"a","effect":"NoSchedule"},{"key":"b","effect":"Never"}]`, want: "spec.providerSpec.value.taints[1].effect",
+		},
+		"a name too long for a label": {name: strings.Repeat("a", 64), want: "metadata.name"},
+	}
+	from := kubemarkModule(t)
+	e := newEngine(t, map[string]string{"variables.tf": readFile(t, kubemarkFolder+"/variables.tf")})
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			input := Input{
+				Machine: kubemarkMachine(t), Module: from,
+				Credentials: map[string][]byte{"server": []byte("s"), "token": []byte("t"), "ca.crt": []byte("c")},
+			}
+			input.Machine.Name = stdcmp.Or(tc.name, "hollow-1")
+			fields := map[string]json.RawMessage{}
+			for _, raw := range []string{string(input.Machine.Spec.ProviderSpec.Value.Raw), "{" + tc.fields + "}"} {
+				if err := json.Unmarshal([]byte(raw), &fields); err != nil {
+					t.Fatal(err)
+				}
+			}
+			raw, err := json.Marshal(fields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			input.Machine.Spec.ProviderSpec.Value.Raw = raw
+			_, err = Render(input)
+			var failed Errors
+			if errors.As(err, &failed) != (tc.want != "") || tc.want != "" && (len(failed) != 1 || failed[0].Path != tc.want) {
+				t.Errorf("want an error at %q, got %v", tc.want, err)
+			}
+			if accepted, says := e.accepts(t, asWritten(t, input)); accepted != (err == nil) {
 				t.Errorf("the engine accepts: %t, but Render answers %v\n%s", accepted, err, says)
 			}
 		})
@@ -287,7 +353,7 @@ func TestWrongTypesAndFailedValidationsAreAnsweredAtOnce(t *testing.T) {
 func TestValidationErrorsTellNoSecretsAndStayShort(t *testing.T) {
 	from := moduleWith(t, strings.NewReplacer(
 		`description = "The fields of the providerSpec."`, "description = \"The fields of the providerSpec.\"\n  sensitive = true",
-		", not ${var.provider_spec.size}.", "",
+		", not ${var.provider_spec.size}.", "", `${var.provider_spec.shelf == "s-9" ? null : "s-0"}`, "s-0",
 		`var.provider_spec.password == null ? "Write one." : "The password ${var.provider_spec.password} is too short."`, `"It is too short."`,
 	).Replace(readFile(t, validationsFile)))
 	tests := map[string]struct {

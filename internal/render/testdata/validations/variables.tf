@@ -114,7 +114,7 @@ variable "provider_spec" {
 
   validation {
     condition     = var.provider_spec.shelf == "" || !contains(["s-0"], var.provider_spec.shelf)
-    error_message = "The shelf s-0 is full; leave it empty for any."
+    error_message = "The shelf ${var.provider_spec.shelf == "s-9" ? null : "s-0"} is full; leave it empty for any."
   }
 
   validation {
