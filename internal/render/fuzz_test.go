@@ -1,0 +1,192 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// FuzzProviderSpec gives whatever bytes as a providerSpec to a module with every type and to one with validations.
+func FuzzProviderSpec(f *testing.F) {
+	modules := []*module.Module{exampleModule(f), moduleWith(f, readFile(f, validationsFile))}
+	for _, tc := range validationCases {
+		f.Add(tc.input(f, modules[1]).Machine.Spec.ProviderSpec.Value.Raw)
+	}
+	for _, rest := range []string{
+		`}`, `,"cpu":1e308}`, `,"cpu":"1e999999999"}`, `,"cpu":"Inf"}`, `,"cpu":1,"cpu":2}`, `,"labels":{"\u00e9":"1","e\u0301":"2"}}`, `,"range":[1,-0]}`,
+		`,"placement":{"zone":"${x}%{ if y }\n\"\u0000\ud800"},"disks":[{"gib":"2","labels":{"a":null}}],"networks":["a","a",1]}`,
+	} {
+		f.Add([]byte(valid + rest))
+	}
+	f.Add([]byte(valid + `,"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, from := range modules {
+			checkOne(t, from, raw)
+		}
+	})
+}
+
+// FuzzStructured changes what a user may well write: leaves become hostile, values move, nest and multiply.
+func FuzzStructured(f *testing.F) {
+	kubemark := kubemarkModule(f)
+	modules := []*module.Module{moduleWith(f, readFile(f, validationsFile)), kubemark}
+	seeds := [][]byte{
+		validationCases["every field"].input(f, modules[0]).Machine.Spec.ProviderSpec.Value.Raw, kubemarkMachine(f).Spec.ProviderSpec.Value.Raw,
+	}
+	for seed := range uint64(16) {
+		f.Add(seed, uint8(1), "${var.user_data}")
+		f.Add(seed, uint8(7), "9007199254740993")
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, changes uint8, hostile string) {
+		m := mutator{random: rand.New(rand.NewPCG(seed, 0)), hostile: hostile}
+		i := seed % 2
+		spec := decodeJSON(t, seeds[i])
+		for range changes % 16 {
+			spec = m.change(spec, 0)
+		}
+		raw, err := json.Marshal(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkOne(t, modules[i], raw)
+	})
+}
+
+// checkOne checks a providerSpec. What Check accepts must render; what is rendered must be what was given.
+func checkOne(t *testing.T, from *module.Module, raw []byte) {
+	input := Input{
+		Machine: machineWith(""), Module: from, ClusterID: "demo",
+		Credentials: map[string][]byte{"endpoint": []byte("e"), "token": []byte("t"), "server": []byte("s"), "ca.crt": []byte("c")},
+	}
+	input.Machine.Spec.ProviderSpec.Value.Raw = raw
+	input.Machine.Name = "worker-1"
+	if _, err := Check(input); err != nil {
+		for _, one := range errorLines(t, err) {
+			if len(one) > 8000 {
+				t.Fatalf("want a short error, got %d bytes", len(one))
+			}
+		}
+		return
+	}
+	inputs, err := Render(input)
+	if err != nil {
+		t.Fatalf("accepted, but not rendered: %v", err)
+	}
+	if len(raw)%4 == 0 { // now and then, since rendering is most of the work
+		if again, err := Render(input); err != nil || again.Hash != inputs.Hash || !bytes.Equal(again.Variables, inputs.Variables) {
+			t.Fatalf("want the same answer twice, got %v", err)
+		}
+	}
+	var variables map[string]json.RawMessage
+	if err := json.Unmarshal(inputs.Variables, &variables); err != nil || len(variables) != 3 {
+		t.Fatalf("want three variables in JSON, got %v in %.500s", err, inputs.Variables)
+	}
+	if problem := equals("provider_spec", decodeJSON(t, raw), decodeJSON(t, variables[module.VariableProviderSpec])); problem != "" {
+		t.Fatal(problem)
+	}
+}
+
+// mutator changes decoded JSON.
+type mutator struct {
+	random  *rand.Rand
+	hostile string
+}
+
+// change answers the value with one place in it changed.
+func (m *mutator) change(value any, depth int) any {
+	switch value := value.(type) {
+	case map[string]any:
+		if len(value) > 0 && m.random.IntN(8) > 0 {
+			name := m.pick(value)
+			if m.random.IntN(10) == 0 {
+				delete(value, name)
+			} else {
+				value[name] = m.change(value[name], depth+1)
+			}
+			return value
+		}
+		if depth > 0 && m.random.IntN(3) == 0 {
+			return m.leaf()
+		}
+		value[m.text()] = m.leaf()
+		return value
+	case []any:
+		if len(value) > 0 && m.random.IntN(4) > 0 {
+			i := m.random.IntN(len(value))
+			value[i] = m.change(value[i], depth+1)
+			return value
+		}
+		return append(value, m.leaf())
+	default:
+		return m.leaf()
+	}
+}
+
+// pick answers a key: of the least hash, since maps have no order that can be repeated.
+func (m *mutator) pick(fields map[string]any) string {
+	best, lowest, salt := "", uint64(0), m.random.Uint64()
+	for name := range fields {
+		sum := salt
+		for _, char := range []byte(name) {
+			sum = (sum ^ uint64(char)) * 1099511628211
+		}
+		if best == "" || sum < lowest {
+			best, lowest = name, sum
+		}
+	}
+	return best
+}
+
+func (m *mutator) leaf() any {
+	switch m.random.IntN(12) {
+	case 0:
+		return nil
+	case 1:
+		return m.random.IntN(2) == 0
+	case 2:
+		return json.Number(fmt.Sprintf("%de%d", m.random.Int64()-m.random.Int64(), m.random.IntN(700)-350))
+	case 3:
+		return json.Number(strings.Repeat("9", 1+m.random.IntN(200)))
+	case 4:
+		return json.Number(fmt.Sprintf("%d.%d", m.random.Int64(), m.random.Uint64()))
+	case 5:
+		return json.Number(fmt.Sprint(m.random.IntN(5)))
+	case 6:
+		return m.nest(m.random.IntN(80))
+	case 7:
+		return map[string]any{m.text(): m.text(), "key": m.text(), "effect": "NoSchedule", "gib": json.Number("1"), "zone": "z-1", "name": "c"}
+	case 8:
+		return []any{m.text(), m.text()}
+	case 9:
+		return strings.Repeat(m.text(), m.random.IntN(1<<5))
+	default:
+		return m.text()
+	}
+}
+
+func (m *mutator) nest(depth int) any {
+	var value any = m.text()
+	for range depth {
+		if m.random.IntN(2) == 0 {
+			value = []any{value}
+		} else {
+			value = map[string]any{"a": value}
+		}
+	}
+	return value
+}
+
+func (m *mutator) text() string {
+	texts := hostileTexts
+	if at := m.random.IntN(len(texts) + 8); at < len(texts) {
+		return texts[at]
+	}
+	return m.hostile
+}
+
+var hostileTexts = append(hostile(), "1", "16Gi", "z-1", "net-a", "NoSchedule", "amd64", "1e400", "1p10", "٣", "small", "0.1", "+1", "1.", ".5", "10.0.0.0/8")
