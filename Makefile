@@ -80,6 +80,7 @@ generate: ## Bring generated files up to date.
 fmt: lint-tool ## Format the code.
 	bin/golangci-lint fmt
 	bin/tofu fmt -recursive modules
+	bin/tofu fmt -recursive examples
 
 .PHONY: lint
 lint: lint-tool ## Lint the code.

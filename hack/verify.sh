@@ -50,7 +50,7 @@ go_format() {
 }
 
 hcl_format() {
-  bin/tofu fmt -check -diff -recursive modules || {
+  bin/tofu fmt -check -diff -recursive modules && bin/tofu fmt -check -diff -recursive examples || {
     echo "run 'make fmt'" >&2
     return 1
   }
