@@ -16,6 +16,7 @@ os=$(go env GOOS)
 arch=$(go env GOARCH)
 go_version=$(go env GOVERSION)
 kubectl_provider=gavinbunney/kubectl/1.19.0/${os}_${arch}
+vsphere_provider=hashicorp/vsphere/1.26.0/${os}_${arch}
 
 # tool | module folder | package | file under bin/ | ldflags
 catalogue() {
@@ -28,11 +29,13 @@ kubectl|kubernetes|k8s.io/kubernetes/cmd/kubectl|kubectl|-X k8s.io/component-bas
 kwok|kwok|sigs.k8s.io/kwok/cmd/kwok|kwok|
 tofu|opentofu|github.com/opentofu/opentofu/cmd/tofu|tofu|-X github.com/opentofu/opentofu/version.dev=no
 provider-kubectl|provider-kubectl|github.com/gavinbunney/terraform-provider-kubectl|mirror/registry.opentofu.org/$kubectl_provider/terraform-provider-kubectl_v1.19.0|
+provider-vsphere|provider-vsphere|github.com/hashicorp/terraform-provider-vsphere|mirror/registry.opentofu.org/$vsphere_provider/terraform-provider-vsphere_v1.26.0|
+vcsim|vcsim|.|vcsim|
 golangci-lint|golangci-lint|github.com/golangci/golangci-lint/v2/cmd/golangci-lint|golangci-lint|
 TOOLS
 }
 
-default_tools=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok tofu provider-kubectl)
+default_tools=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok tofu provider-kubectl provider-vsphere vcsim)
 
 die() {
   printf 'tools: %s\n' "$*" >&2
@@ -41,8 +44,11 @@ die() {
 
 # fingerprint MODULE-FOLDER FLAGS
 fingerprint() {
-  { printf '%s %s %s/%s\n' "$2" "$go_version" "$os" "$arch"; cat "$root/hack/tools/$1/go.mod" "$root/hack/tools/$1/go.sum"; } |
-    sha256sum | cut -d' ' -f1
+  {
+    printf '%s %s %s/%s\n' "$2" "$go_version" "$os" "$arch"
+    cat "$root/hack/tools/$1/go.mod" "$root/hack/tools/$1/go.sum"
+    find "$root/hack/tools/$1" -name '*.go' | LC_ALL=C sort | xargs -r cat
+  } | sha256sum | cut -d' ' -f1
 }
 
 # borrowed TOOL prints the path of a tool that the caller brings along, if any.
@@ -52,6 +58,15 @@ borrowed() {
     tofu) [[ -n ${TOFU:-} && -x $TOFU ]] && printf '%s' "$TOFU" ;;
     *) return 1 ;;
   esac
+}
+
+# link_provider PROVIDER names a provider of the mirror for HashiCorp's terraform, which looks it up under its own default registry
+# name, and follows links at this level only.
+link_provider() {
+  local version=${1%/*}
+  rm -rf "$bin/mirror/registry.terraform.io/${version%/*}"
+  mkdir -p "$bin/mirror/registry.terraform.io/$version"
+  ln -sfn "../../../../registry.opentofu.org/$1" "$bin/mirror/registry.terraform.io/$1"
 }
 
 # extras TOOL installs what belongs beside a binary: data of its own module, or a second name for it.
@@ -66,14 +81,8 @@ extras() {
         install -m 0644 "$module/kustomize/stage/$stage.yaml" "$bin/kwok-stages/$(basename "$stage").yaml"
       done
       ;;
-    provider-kubectl)
-      # HashiCorp's terraform looks the same provider up under its own default registry name, and follows links at this level only.
-      local version
-      version=$(dirname "$kubectl_provider")
-      rm -rf "$bin/mirror/registry.terraform.io"
-      mkdir -p "$bin/mirror/registry.terraform.io/$version"
-      ln -sfn "../../../../registry.opentofu.org/$kubectl_provider" "$bin/mirror/registry.terraform.io/$kubectl_provider"
-      ;;
+    provider-kubectl) link_provider "$kubectl_provider" ;;
+    provider-vsphere) link_provider "$vsphere_provider" ;;
   esac
 }
 
