@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -48,12 +49,16 @@ func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, 
 	if err != nil && operation != runs.Destroy {
 		return nil, late(operation, err)
 	}
+	keys, err := render.CredentialKeys(machine, served)
+	if err != nil {
+		return nil, invalid(err)
+	}
 	inputs, err := render.Render(render.Input{
 		Machine:            machine,
 		ClusterID:          machine.Labels[machinev1beta1.MachineClusterIDLabel],
 		Module:             served,
 		Credentials:        data(credentials),
-		CredentialsVersion: versionOf(served, credentials),
+		CredentialsVersion: versionOf(keys, credentials),
 		UserData:           data(userData)[userDataKey(served)],
 	})
 	if render.OnlySecrets(err) {
@@ -110,12 +115,12 @@ func data(secret *corev1.Secret) map[string][]byte {
 
 // versionOf names the values that the module takes from its credentials. The Secret's resourceVersion would not do: the API server
 // writes into tokens when they were last used. The version reaches nothing but the state Secret, which is as secret.
-func versionOf(m *module.Module, secret *corev1.Secret) string {
-	if secret == nil || m.Spec().Credentials == nil {
+func versionOf(keys []v1alpha1.CredentialKey, secret *corev1.Secret) string {
+	if secret == nil || len(keys) == 0 {
 		return ""
 	}
 	parts := []string{string(secret.UID)}
-	for _, key := range m.Spec().Credentials.Keys {
+	for _, key := range keys {
 		parts = append(parts, key.Key, string(secret.Data[key.Key]))
 	}
 	return fingerprintOf(parts...)

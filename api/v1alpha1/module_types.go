@@ -77,7 +77,7 @@ type ModuleCredentials struct {
 
 // CredentialKey maps one key of the credentials Secret to one environment variable.
 type CredentialKey struct {
-	// key is the key in the Secret's data.
+	// key is the key in the Secret's data. {workspace.server} in it stands for that field of the providerSpec, a string.
 	Key string `json:"key"`
 	// env is the environment variable that carries the value.
 	Env string `json:"env"`

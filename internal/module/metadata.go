@@ -107,10 +107,7 @@ func (m *metadata) checkCredentials() {
 	}
 	for i, key := range m.Spec.Credentials.Keys {
 		path := fmt.Sprintf("spec.credentials.keys[%d]", i)
-		if len(validation.IsConfigMapKey(key.Key)) > 0 {
-			m.breach(path+".key", fmt.Sprintf("is %q, which cannot be a key of a Secret", key.Key),
-				"use letters, digits, '-', '_' and '.'")
-		}
+		m.checkKey(path+".key", key.Key)
 		m.checkVariableName(path+".env", key.Env)
 	}
 }

@@ -199,6 +199,7 @@ func checkLayout(files snapshot, found *report) {
 func checkPaths(meta *metadata, providerSpec Variable) {
 	if meta.Spec.Credentials != nil {
 		checkPath(meta, providerSpec, "spec.credentials.path", meta.Spec.Credentials.Path, cty.String)
+		checkKeyFields(meta, providerSpec)
 	}
 	if meta.Spec.Capacity != nil {
 		checkCapacityPaths(meta, providerSpec)

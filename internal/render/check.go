@@ -20,6 +20,7 @@ func Check(input Input) ([]Warning, error) {
 	found := &findings{under: input.Under}
 	providerSpec := renderProviderSpec(input, found)
 	checkRefs(input, found)
+	credentialKeys(input.Module, providerSpec, found)
 	userData := cty.UnknownVal(cty.String).RefineNotNull()
 	if !namesUserData(input.Module, providerSpec) {
 		userData = cty.StringVal("")

@@ -61,7 +61,8 @@ func Render(input Input) (*Inputs, error) {
 	found := &findings{under: input.Under}
 	machine, providerSpec, userData := renderMachine(input), renderProviderSpec(input, found), renderUserData(input, found)
 	validate(input.Module, machine, providerSpec, userData, found)
-	inputs := &Inputs{Environment: renderEnvironment(input, found)}
+	keys := credentialKeys(input.Module, providerSpec, found)
+	inputs := &Inputs{Environment: renderEnvironment(input, keys, found)}
 	if err := found.err(); err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func Render(input Input) (*Inputs, error) {
 		return nil, fmt.Errorf("rendering inputs: %w", err)
 	}
 	inputs.Variables = variables
-	inputs.Sensitive = sensitiveValues(input)
+	inputs.Sensitive = sensitiveValues(input, keys)
 	inputs.Hash = hashOf(variables, []byte(input.CredentialsVersion))
 	inputs.Warnings = found.warned()
 	return inputs, nil
@@ -149,16 +150,13 @@ func marshalVariables(machine, providerSpec, userData cty.Value) ([]byte, error)
 	return raw, nil
 }
 
-func renderEnvironment(input Input, found *findings) map[string]string {
+func renderEnvironment(input Input, keys []v1alpha1.CredentialKey, found *findings) map[string]string {
 	environment := map[string]string{}
 	spec := input.Module.Spec()
 	for _, variable := range spec.Environment {
 		environment[variable.Name] = variable.Value
 	}
-	if spec.Credentials == nil {
-		return environment
-	}
-	for _, key := range spec.Credentials.Keys {
+	for _, key := range keys {
 		value, given := input.Credentials[key.Key]
 		switch {
 		case len(value) == 0 && key.Optional:
@@ -193,12 +191,10 @@ func userDataPath(from *module.Module) string {
 
 // sensitiveValues answers what must not be shown: credentials that are not public, and user data. A value that ends in a
 // newline is listed without it too, since what reads it usually trims it.
-func sensitiveValues(input Input) []string {
+func sensitiveValues(input Input, keys []v1alpha1.CredentialKey) []string {
 	public := map[string]bool{}
-	if credentials := input.Module.Spec().Credentials; credentials != nil {
-		for _, key := range credentials.Keys {
-			public[key.Key] = key.Public
-		}
+	for _, key := range keys {
+		public[key.Key] = key.Public
 	}
 	seen := map[string]bool{"": true}
 	var values []string

@@ -1,0 +1,92 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/zclconf/go-cty/cty"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// CredentialKeys answers the keys that the module reads from the credentials Secret, with the fields of the Machine's providerSpec
+// that they name filled in; nil when it reads none. The error is an [Errors] when the Machine is at fault.
+func CredentialKeys(machine *machinev1beta1.Machine, from *module.Module) ([]v1alpha1.CredentialKey, error) {
+	if machine == nil || from == nil {
+		return nil, errors.New("naming the keys of credentials: a Machine and a module are required")
+	}
+	credentials := from.Spec().Credentials
+	if credentials == nil {
+		return nil, nil
+	}
+	if !slices.ContainsFunc(credentials.Keys, func(key v1alpha1.CredentialKey) bool { return strings.Contains(key.Key, "{") }) {
+		return slices.Clone(credentials.Keys), nil
+	}
+	found := &findings{}
+	keys := credentialKeys(from, renderProviderSpec(Input{Machine: machine, Module: from}, found), found)
+	if err := found.err(); err != nil {
+		return nil, err
+	}
+	return keys, nil
+}
+
+// credentialKeys answers the module's keys with fields of providerSpec filled in. One that cannot be named is added to found, unless
+// what is wrong with its fields is there already, and left out.
+func credentialKeys(from *module.Module, providerSpec cty.Value, found *findings) []v1alpha1.CredentialKey {
+	credentials := from.Spec().Credentials
+	if credentials == nil {
+		return nil
+	}
+	keys := make([]v1alpha1.CredentialKey, 0, len(credentials.Keys))
+	for _, key := range credentials.Keys {
+		named, err := module.ExpandKey(key.Key, func(path string) (string, error) { return keyPart(key.Key, path, providerSpec) })
+		if err == nil {
+			key.Key = named
+			keys = append(keys, key)
+			continue
+		}
+		var failed *FieldError
+		if errors.As(err, &failed) && !found.covers(failed.Path) {
+			found.fail(failed)
+		}
+	}
+	return keys
+}
+
+// errUnknown says that a field is wrong in a way that is told elsewhere.
+var errUnknown = errors.New("the field is not known")
+
+// keyPart answers the field of providerSpec that a key names.
+func keyPart(key, path string, providerSpec cty.Value) (string, error) {
+	at := providerSpec
+	for step := range strings.SplitSeq(path, ".") {
+		if !at.IsKnown() || !at.IsNull() && !at.Type().IsObjectType() {
+			return "", errUnknown
+		}
+		if at.IsNull() {
+			break
+		}
+		at = at.GetAttr(step)
+	}
+	if !at.IsKnown() {
+		return "", errUnknown
+	}
+	failed := &FieldError{Path: valuePath + "." + path, Mend: "write it"}
+	if at.IsNull() || at.AsString() == "" {
+		failed.Problem = fmt.Sprintf("the key %q of the credentials Secret is named after it, but it is missing or empty", key)
+		return "", failed
+	}
+	part := at.AsString()
+	if len(validation.IsConfigMapKey("x"+part)) > 0 {
+		failed.Value = show(part)
+		failed.Problem = fmt.Sprintf("the key %q of the credentials Secret is named after it, but %s cannot be part of one", key, failed.Value)
+		failed.Mend = "use letters, digits, '-', '_' and '.'"
+		return "", failed
+	}
+	return part, nil
+}

@@ -1,0 +1,86 @@
+package render
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// namedModule answers the example whose token stands at a key that a field of the providerSpec names.
+func namedModule(t *testing.T) *module.Module {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS("testdata/module")); err != nil {
+		t.Fatal(err)
+	}
+	description := filepath.Join(folder, "module.yaml")
+	named := strings.Replace(string(readFile(t, description)), "key: token", `key: "{placement.zone}.token"`, 1)
+	if err := os.WriteFile(description, []byte(named), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := module.Load(os.DirFS(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+func TestAKeyOfTheCredentialsIsNamedByAField(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rest, key, wantErr string
+		// inSecret says that the fault lies in the Secret, which a check does not know.
+		inSecret bool
+	}{
+		"it is read from there":       {rest: `,"placement":{"zone":"a.example.com"}}`, key: "a.example.com.token"},
+		"the Secret has another zone": {rest: `,"placement":{"zone":"a"}}`, key: "b.token", inSecret: true, wantErr: `spec.providerSpec.value.credentialsSecret.name: the Secret needs the key "a.token", but it is missing; add it to the Secret's data`},
+		"the field is left out":       {rest: `}`, key: "a.token", wantErr: `spec.providerSpec.value.placement.zone: the key "{placement.zone}.token" of the credentials Secret is named after it, but it is missing or empty; write it`},
+		"the field is empty":          {rest: `,"placement":{"zone":""}}`, key: "a.token", wantErr: `spec.providerSpec.value.placement.zone: the key "{placement.zone}.token" of the credentials Secret is named after it, but it is missing or empty; write it`},
+		"the field fits no key":       {rest: `,"placement":{"zone":"a:443"}}`, key: "a.token", wantErr: `spec.providerSpec.value.placement.zone: the key "{placement.zone}.token" of the credentials Secret is named after it, but "a:443" cannot be part of one; use letters, digits, '-', '_' and '.'`},
+		"what is wrong is told once":  {rest: `,"placement":{"zone":[]}}`, key: "a.token", wantErr: `spec.providerSpec.value.placement.zone: a string is required, but it is a list; write it as zone: "text"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			input := inputWith(t, valid+tc.rest)
+			input.Module = namedModule(t)
+			delete(input.Credentials, "token")
+			input.Credentials[tc.key] = []byte("t0p-secret")
+			inputs, err := Render(input)
+			if diff := cmp.Diff(tc.wantErr, textOf(err)); diff != "" {
+				t.Fatalf("(-want +got):\n%s", diff)
+			}
+			checkErr := tc.wantErr
+			if tc.inSecret {
+				checkErr = ""
+			}
+			_, err = Check(input)
+			if diff := cmp.Diff(checkErr, textOf(err)); diff != "" {
+				t.Errorf("Check (-want +got):\n%s", diff)
+			}
+			keys, err := CredentialKeys(input.Machine, input.Module)
+			if diff := cmp.Diff(checkErr, textOf(err)); diff != "" {
+				t.Errorf("CredentialKeys (-want +got):\n%s", diff)
+			}
+			if tc.wantErr != "" {
+				return
+			}
+			if keys[1].Key != tc.key || inputs.Environment["EXAMPLE_TOKEN"] != "t0p-secret" || !slices.Contains(inputs.Sensitive, "t0p-secret") {
+				t.Errorf("keys %+v, environment %v, sensitive %v; want %s read and kept", keys, inputs.Environment, inputs.Sensitive, tc.key)
+			}
+			if slices.Contains(inputs.Sensitive, "https://example.com") {
+				t.Error("a key that is public is kept from messages")
+			}
+		})
+	}
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
