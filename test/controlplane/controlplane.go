@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubernetes "k8s.io/apimachinery/pkg/runtime"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
 // assetsVariable names the environment variable that tells where etcd and kube-apiserver are.
@@ -53,8 +55,23 @@ type ControlPlane struct {
 	environment *envtest.Environment
 }
 
+// Option changes how an API server is started.
+type Option func(*envtest.Environment)
+
+// WithWebhooks registers webhooks, whose Services stand for the server that [ControlPlane.WebhookServer] answers.
+func WithWebhooks(mutating *admissionregistrationv1.MutatingWebhookConfiguration,
+	validating *admissionregistrationv1.ValidatingWebhookConfiguration,
+) Option {
+	return func(environment *envtest.Environment) {
+		environment.WebhookInstallOptions = envtest.WebhookInstallOptions{
+			MutatingWebhooks:   []*admissionregistrationv1.MutatingWebhookConfiguration{mutating},
+			ValidatingWebhooks: []*admissionregistrationv1.ValidatingWebhookConfiguration{validating},
+		}
+	}
+}
+
 // Start brings an API server up and installs the CRDs. The caller stops it.
-func Start(features FeatureSet) (*ControlPlane, error) {
+func Start(features FeatureSet, options ...Option) (*ControlPlane, error) {
 	root, err := repositoryRoot()
 	if err != nil {
 		return nil, err
@@ -76,6 +93,9 @@ func Start(features FeatureSet) (*ControlPlane, error) {
 		Scheme:                scheme,
 		CRDInstallOptions:     envtest.CRDInstallOptions{Paths: crds, ErrorIfPathMissing: true},
 	}}
+	for _, option := range options {
+		option(plane.environment)
+	}
 	if plane.Config, err = plane.environment.Start(); err != nil {
 		return nil, fmt.Errorf("starting the API server from %s: %w", assets, errors.Join(err, plane.environment.Stop()))
 	}
@@ -93,6 +113,18 @@ func (p *ControlPlane) Stop() error {
 		return fmt.Errorf("stopping the API server: %w", err)
 	}
 	return nil
+}
+
+// WebhookServer answers a server for the webhooks of [WithWebhooks], with a certificate that the API server trusts; nil without any.
+// One of them can listen at a time.
+func (p *ControlPlane) WebhookServer() webhook.Server {
+	installed := p.environment.WebhookInstallOptions
+	if len(installed.MutatingWebhooks)+len(installed.ValidatingWebhooks) == 0 {
+		return nil
+	}
+	return webhook.NewServer(webhook.Options{
+		Host: installed.LocalServingHost, Port: installed.LocalServingPort, CertDir: installed.LocalServingCertDir,
+	})
 }
 
 // Namespace makes a namespace with a random name and answers the name.

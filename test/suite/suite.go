@@ -22,14 +22,14 @@ import (
 const stopTimeout = 40 * time.Second
 
 // Start brings an API server up until the suite ends, and sets how patient assertions are. Call it in BeforeSuite.
-func Start(features controlplane.FeatureSet) *controlplane.ControlPlane {
+func Start(features controlplane.FeatureSet, options ...controlplane.Option) *controlplane.ControlPlane {
 	GinkgoHelper()
 	log.SetLogger(GinkgoLogr)
 	SetDefaultEventuallyTimeout(20 * time.Second)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	SetDefaultConsistentlyDuration(500 * time.Millisecond)
 	SetDefaultConsistentlyPollingInterval(50 * time.Millisecond)
-	plane, err := controlplane.Start(features)
+	plane, err := controlplane.Start(features, options...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(plane.Stop()).To(Succeed()) })
 	return plane
@@ -43,7 +43,8 @@ func Namespace(ctx context.Context, plane *controlplane.ControlPlane) string {
 	return namespace
 }
 
-// NewManager makes a manager whose cache holds one namespace; all of them when namespace is empty.
+// NewManager makes a manager whose cache holds one namespace; all of them when namespace is empty. It serves the webhooks that the
+// API server was started with.
 func NewManager(plane *controlplane.ControlPlane, namespace string) manager.Manager {
 	GinkgoHelper()
 	options := manager.Options{
@@ -51,6 +52,9 @@ func NewManager(plane *controlplane.ControlPlane, namespace string) manager.Mana
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 		Logger:     GinkgoLogr.WithValues("namespace", namespace),
+	}
+	if server := plane.WebhookServer(); server != nil {
+		options.WebhookServer = server
 	}
 	if namespace != "" {
 		options.Cache = cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}}
