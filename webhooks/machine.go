@@ -1,0 +1,112 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// machineDefaulter completes a Machine that is created.
+type machineDefaulter struct {
+	clusterID string
+}
+
+// Default implements admission.Defaulter. A label that is there stays: another value would make a Machine an orphan.
+func (d *machineDefaulter) Default(_ context.Context, machine *machinev1beta1.Machine) error {
+	if _, given := machine.Labels[machinev1beta1.MachineClusterIDLabel]; !given && d.clusterID != "" {
+		if machine.Labels == nil {
+			machine.Labels = map[string]string{}
+		}
+		machine.Labels[machinev1beta1.MachineClusterIDLabel] = d.clusterID
+	}
+	if missing := requireValue(machine.Spec.ProviderSpec.Value); missing != nil && !deleting(machine) {
+		return apierrors.NewInvalid(machineKind, machine.Name, field.ErrorList{missing})
+	}
+	return nil
+}
+
+// machineValidator answers for Machines.
+type machineValidator struct {
+	rules  rules
+	reader client.Reader
+}
+
+// ValidateCreate implements admission.Validator.
+func (v *machineValidator) ValidateCreate(ctx context.Context, machine *machinev1beta1.Machine) (admission.Warnings, error) {
+	return v.answer(ctx, machine, v.rules.newMachine(machine))
+}
+
+// ValidateUpdate implements admission.Validator.
+func (v *machineValidator) ValidateUpdate(ctx context.Context, before, machine *machinev1beta1.Machine) (admission.Warnings, error) {
+	return v.answer(ctx, machine, v.rules.changedMachine(before, machine))
+}
+
+// ValidateDelete implements admission.Validator. Anything may be deleted.
+func (v *machineValidator) ValidateDelete(context.Context, *machinev1beta1.Machine) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func (v *machineValidator) answer(ctx context.Context, machine *machinev1beta1.Machine, found judgement) (admission.Warnings, error) {
+	found.warnings = append(found.warnings, missingSecrets(ctx, v.reader, machine.Namespace, found.secrets)...)
+	return found.answer(machineKind, machine.Name)
+}
+
+// newMachine judges a Machine that is created.
+func (r rules) newMachine(machine *machinev1beta1.Machine) judgement {
+	found := r.providerSpec(machine, "")
+	if missing := r.unlabelled(machine, ""); missing != nil {
+		found.warn(missing)
+	}
+	return found
+}
+
+// changedMachine judges an update of a Machine.
+func (r rules) changedMachine(before, machine *machinev1beta1.Machine) judgement {
+	if deleting(machine) && equality.Semantic.DeepEqual(before.Spec, machine.Spec) {
+		return judgement{}
+	}
+	found := r.changedProviderSpec(before, machine, "", deleting(machine))
+	if deleting(machine) {
+		found.errs = append(found.errs, hooksOf(&before.Spec, &machine.Spec)...)
+	}
+	return found
+}
+
+// changedProviderSpec judges the providerSpec of a Machine that is updated. Where it stays as it is, or where the Machine is on its
+// way out, only what the update makes worse is refused; that a field is unknown or a Secret missing was told before.
+func (r rules) changedProviderSpec(before, machine *machinev1beta1.Machine, under string, leaving bool) judgement {
+	found := r.providerSpec(machine, under)
+	same := sameValue(before.Spec.ProviderSpec.Value, machine.Spec.ProviderSpec.Value)
+	if same {
+		found.warnings, found.secrets = nil, nil
+	}
+	if len(found.errs) > 0 && (same || leaving) {
+		found.tolerate(r.providerSpec(before, under).errs)
+	}
+	return found
+}
+
+// hooksOf refuses lifecycle hooks that a Machine which is being deleted did not have. They may only go.
+func hooksOf(before, spec *machinev1beta1.MachineSpec) field.ErrorList {
+	path := field.NewPath("spec", "lifecycleHooks")
+	var errs field.ErrorList
+	refuse := func(path *field.Path, word string, before, hooks []machinev1beta1.LifecycleHook) {
+		changed := slices.DeleteFunc(slices.Clone(hooks), func(hook machinev1beta1.LifecycleHook) bool {
+			return slices.Contains(before, hook)
+		})
+		if len(changed) > 0 {
+			errs = append(errs, field.Forbidden(path, fmt.Sprintf("%s hooks are immutable when machine is marked for deletion: "+
+				"the following hooks are new or changed: %+v", word, changed)))
+		}
+	}
+	refuse(path.Child("preDrain"), "pre-drain", before.LifecycleHooks.PreDrain, spec.LifecycleHooks.PreDrain)
+	refuse(path.Child("preTerminate"), "pre-terminate", before.LifecycleHooks.PreTerminate, spec.LifecycleHooks.PreTerminate)
+	return errs
+}

@@ -1,0 +1,172 @@
+package webhooks
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strconv"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
+)
+
+// valuePath is where a providerSpec lies in a Machine.
+const valuePath = "spec.providerSpec.value"
+
+// shortPath is valuePath in the texts that the Machine API has always used. They are the same for Machines and MachineSets.
+var shortPath = field.NewPath("providerSpec", "value")
+
+// rules are what providerSpecs are held to.
+type rules struct {
+	catalog   *module.Catalog
+	clusterID string
+}
+
+// providerSpec judges the providerSpec of a Machine. under stands before the paths: "spec.template" where the Machine is a template.
+func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) judgement {
+	var found judgement
+	if missing := requireValue(machine.Spec.ProviderSpec.Value); missing != nil {
+		found.refuse(missing)
+		return found
+	}
+	apiVersion, kind, err := render.KindOf(machine)
+	if err != nil {
+		found.errs = fieldErrors(render.Under(under, err))
+		return found
+	}
+	served, err := r.catalog.Find(apiVersion, kind)
+	if err != nil {
+		found.refuse(unknownKind(beneath(under, valuePath+".kind"), err))
+		return found
+	}
+	warnings, err := render.Check(render.Input{Machine: machine, ClusterID: r.clusterOf(machine), Module: served, Under: under})
+	for _, warning := range warnings {
+		found.warn(unknownField(under, warning))
+	}
+	if err != nil {
+		found.errs = fieldErrors(err)
+		return found
+	}
+	found.secrets = secretsOf(machine, served)
+	return found
+}
+
+// clusterOf answers the cluster that the Machine belongs to, or will belong to.
+func (r rules) clusterOf(machine *machinev1beta1.Machine) string {
+	if label, given := machine.Labels[machinev1beta1.MachineClusterIDLabel]; given {
+		return label
+	}
+	return r.clusterID
+}
+
+// unlabelled answers what to say of a Machine that will lack the name of its cluster; nil when it will not.
+func (r rules) unlabelled(machine *machinev1beta1.Machine, under string) *field.Error {
+	if r.clusterOf(machine) != "" {
+		return nil
+	}
+	return field.Required(field.NewPath(beneath(under, "metadata.labels")), "nothing is done for a Machine without the label "+
+		machinev1beta1.MachineClusterIDLabel+"; set it to the name of the cluster's infrastructure")
+}
+
+// requireValue answers the error of a providerSpec that is missing.
+func requireValue(value *runtime.RawExtension) *field.Error {
+	if value != nil && len(value.Raw) > 0 {
+		return nil
+	}
+	return field.Required(shortPath, "a value must be provided")
+}
+
+// unknownKind is the error of a kind that no module serves.
+func unknownKind(path string, err error) *field.Error {
+	answer := &field.Error{Type: field.ErrorTypeNotSupported, Field: path, BadValue: field.OmitValueType{}, Detail: err.Error()}
+	var unknown *module.UnknownKindError
+	if errors.As(err, &unknown) {
+		short := &module.UnknownKindError{APIVersion: shorten(unknown.APIVersion), Kind: shorten(unknown.Kind), Known: unknown.Known}
+		answer.BadValue, answer.Detail = short.Kind, short.Error()
+	}
+	return answer
+}
+
+// unknownField puts the warning about a field without effect into the words of the Machine API, with the hint if there is one.
+func unknownField(under string, warning render.Warning) *field.Error {
+	name := strings.TrimPrefix(strings.TrimPrefix(warning.Path, beneath(under, valuePath)), ".")
+	detail := "Unknown field (" + name + ") will be ignored"
+	if _, hint, found := strings.Cut(warning.Message, "; "); found {
+		detail += "; " + hint
+	}
+	return &field.Error{Type: field.ErrorTypeNotSupported, Field: shortPath.String(), BadValue: name, Detail: detail}
+}
+
+// fieldErrors answers the errors of a check as those of the API.
+func fieldErrors(err error) field.ErrorList {
+	var found render.Errors
+	if !errors.As(err, &found) {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	list := make(field.ErrorList, 0, len(found))
+	for _, one := range found {
+		detail := one.Problem
+		if one.Mend != "" {
+			detail += "; " + one.Mend
+		}
+		list = append(list, &field.Error{Type: field.ErrorTypeInvalid, Field: one.Path, BadValue: badValue(one.Value), Detail: detail})
+	}
+	return list
+}
+
+// badValue answers a value that is shown as what it was shown as before.
+func badValue(shown string) any {
+	if shown == "" {
+		return field.OmitValueType{}
+	}
+	if text, err := strconv.Unquote(shown); err == nil {
+		return text
+	}
+	if json.Valid([]byte(shown)) {
+		return json.RawMessage(shown)
+	}
+	return shown
+}
+
+// sameValue tells whether two providerSpecs say the same.
+func sameValue(a, b *runtime.RawExtension) bool {
+	switch {
+	case a == nil || b == nil:
+		return a == b
+	case bytes.Equal(a.Raw, b.Raw):
+		return true
+	}
+	x, xErr := decoded(a.Raw)
+	y, yErr := decoded(b.Raw)
+	return xErr == nil && yErr == nil && reflect.DeepEqual(x, y)
+}
+
+// decoded keeps numbers as they are written.
+func decoded(raw []byte) (value any, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	err = decoder.Decode(&value)
+	return value, err
+}
+
+func beneath(under, path string) string {
+	if under == "" {
+		return path
+	}
+	return under + "." + path
+}
+
+// shorten keeps messages short, whatever the data is.
+func shorten(text string) string {
+	const limit = 128
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "..."
+}

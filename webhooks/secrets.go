@@ -1,0 +1,70 @@
+package webhooks
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
+)
+
+// secretDeadline bounds how long an answer waits for what is a warning only.
+const secretDeadline = 2 * time.Second
+
+// secretRef is a Secret that a providerSpec names.
+type secretRef struct {
+	// path is where it is named, role what the Machine API calls it.
+	path, role, name string
+}
+
+// secretsOf answers the Secrets that a providerSpec names.
+func secretsOf(machine *machinev1beta1.Machine, from *module.Module) []secretRef {
+	credentials, userData, err := render.Refs(machine, from)
+	if err != nil {
+		return nil // Check has said so
+	}
+	var refs []secretRef
+	if credentials != "" {
+		refs = append(refs, secretRef{path: referencePath(from.Spec().Credentials.Path), role: "CredentialsSecret", name: credentials})
+	}
+	if userData != "" {
+		refs = append(refs, secretRef{path: referencePath(from.Spec().UserData.Path), role: "UserDataSecret", name: userData})
+	}
+	return refs
+}
+
+// referencePath answers the path of the reference that a Secret's name stands in.
+func referencePath(name string) string { return "providerSpec." + strings.TrimSuffix(name, ".name") }
+
+// missingSecrets answers a warning for each Secret that does not exist. What cannot be found out is not told.
+func missingSecrets(ctx context.Context, reader client.Reader, namespace string, refs []secretRef) []string {
+	if len(refs) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, secretDeadline)
+	defer cancel()
+	var warnings []string
+	for _, ref := range refs {
+		secret := &metav1.PartialObjectMetadata{}
+		secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+		err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.name}, secret)
+		switch {
+		case apierrors.IsNotFound(err):
+			text := "not found. Expected " + ref.role + " to exist"
+			warnings = append(warnings, field.Invalid(field.NewPath(ref.path), ref.name, text).Error())
+		case err != nil:
+			log.FromContext(ctx).Error(err, "Looking for a Secret that a providerSpec names", "Secret", ref.name)
+		}
+	}
+	return warnings
+}
