@@ -1,0 +1,72 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// reader answers for Secrets from memory; where failure is set, with that.
+type reader struct {
+	client.Reader
+	exist    map[types.NamespacedName]bool
+	failure  error
+	deadline bool
+}
+
+func (r *reader) Get(ctx context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	_, r.deadline = ctx.Deadline()
+	if r.failure != nil || r.exist[key] {
+		return r.failure
+	}
+	return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
+}
+
+func TestMissingSecrets(t *testing.T) {
+	machine := machineWith(withValue(hollow(`,"userDataSecret":{"name":"u"}`)))
+	tests := map[string]struct {
+		exist   []string
+		failure error
+		want    []string
+	}{
+		"both are there": {exist: []string{"c", "u"}},
+		"none is there": {want: []string{
+			`providerSpec.credentialsSecret: Invalid value: "c": not found. Expected CredentialsSecret to exist`,
+			`providerSpec.userDataSecret: Invalid value: "u": not found. Expected UserDataSecret to exist`,
+		}},
+		"nobody knows": {failure: errors.New("no route to the API server")},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			from := &reader{exist: map[types.NamespacedName]bool{}, failure: tc.failure}
+			for _, secret := range tc.exist {
+				from.exist[types.NamespacedName{Namespace: machine.Namespace, Name: secret}] = true
+			}
+			got, err := (&machineValidator{rules: testRules(t, ""), reader: from}).ValidateCreate(t.Context(), machine)
+			if diff := cmp.Diff(tc.want, []string(got)); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+			if !from.deadline {
+				t.Error("want an answer that does not wait for ever")
+			}
+		})
+	}
+}
+
+func TestSecretsAreLookedForWhereTheyAreNamedAnew(t *testing.T) {
+	from := &reader{}
+	validator := &machineSetValidator{rules: testRules(t, ""), reader: from}
+	other := setWith(withTemplate(hollow(`,"zone":"z"`)))
+	if got, err := validator.ValidateUpdate(t.Context(), setWith(), other); err != nil || len(got) != 1 {
+		t.Errorf("want one warning about a template that changes, got %v, %v", got, err)
+	}
+	if got, err := validator.ValidateUpdate(t.Context(), other, other); err != nil || len(got) != 0 {
+		t.Errorf("want silence about a template that stays, got %v, %v", got, err)
+	}
+}
