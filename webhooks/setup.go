@@ -1,0 +1,67 @@
+package webhooks
+
+import (
+	"errors"
+	"fmt"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// The paths that the webhooks are served at.
+const (
+	MutateMachinePath              = "/mutate-machine-openshift-io-v1beta1-machine"
+	MutateMachineSetPath           = "/mutate-machine-openshift-io-v1beta1-machineset"
+	ValidateMachinePath            = "/validate-machine-openshift-io-v1beta1-machine"
+	ValidateMachineSetPath         = "/validate-machine-openshift-io-v1beta1-machineset"
+	ValidateMachineHealthCheckPath = "/validate-machine-openshift-io-v1beta1-machinehealthcheck"
+)
+
+// Options are what the webhooks work with. Catalog must be set.
+type Options struct {
+	// Catalog finds the module that serves a providerSpec.
+	Catalog *module.Catalog
+	// ClusterID is the cluster that Machines belong to which do not say; empty when it is not known.
+	ClusterID string
+	// Reader tells whether the Secrets exist that a providerSpec names; the manager's reader without a cache when nil.
+	Reader client.Reader
+}
+
+// SetupWithManager registers the webhooks with the manager's webhook server.
+func SetupWithManager(mgr manager.Manager, options Options) error {
+	if options.Catalog == nil {
+		return errors.New("registering webhooks: Catalog must be set in their options")
+	}
+	if options.Reader == nil {
+		options.Reader = mgr.GetAPIReader()
+	}
+	rules := rules{catalog: options.Catalog, clusterID: options.ClusterID}
+	err := builder.WebhookManagedBy(mgr, &machinev1beta1.Machine{}).
+		WithDefaulter(&machineDefaulter{clusterID: options.ClusterID}).WithDefaulterCustomPath(MutateMachinePath).
+		WithValidator(&machineValidator{rules: rules, reader: options.Reader}).WithValidatorCustomPath(ValidateMachinePath).
+		Complete()
+	if err != nil {
+		return fmt.Errorf("registering the webhooks of Machines: %w", err)
+	}
+	err = builder.WebhookManagedBy(mgr, &machinev1beta1.MachineSet{}).
+		WithDefaulter(&machineSetDefaulter{}).WithDefaulterCustomPath(MutateMachineSetPath).
+		WithValidator(&machineSetValidator{rules: rules, reader: options.Reader}).WithValidatorCustomPath(ValidateMachineSetPath).
+		Complete()
+	if err != nil {
+		return fmt.Errorf("registering the webhooks of MachineSets: %w", err)
+	}
+	check := &unstructured.Unstructured{}
+	check.SetGroupVersionKind(machinev1beta1.GroupVersion.WithKind(healthCheckKind.Kind))
+	err = builder.WebhookManagedBy(mgr, check).
+		WithValidator(&healthCheckValidator{}).WithValidatorCustomPath(ValidateMachineHealthCheckPath).
+		Complete()
+	if err != nil {
+		return fmt.Errorf("registering the webhook of MachineHealthChecks: %w", err)
+	}
+	return nil
+}
