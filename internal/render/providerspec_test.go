@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"testing"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -40,7 +41,7 @@ func TestProviderSpecNamesWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ProviderSpec(machineWith(tc.raw), exampleModule(t))
-			found, ok := err.(Errors)
+			found, ok := errors.AsType[Errors](err)
 			if !ok || found[0].Path != tc.want {
 				t.Errorf("got %v, want an error at %s", err, tc.want)
 			}
