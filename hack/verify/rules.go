@@ -45,6 +45,7 @@ var rules = []rule{
 	{path: "internal/state"},
 	{path: "internal/tofu", never: kubernetes},
 	{path: "modules"},
+	{path: "webhooks", may: []string{"api/...", "internal/module", "internal/render"}, tests: []string{"modules"}},
 	{path: "hack/...", may: []string{"hack/..."}, helps: true},
 	{path: "test/...", may: []string{"..."}, helps: true},
 }

@@ -20,7 +20,7 @@ func namedModule(t *testing.T) *module.Module {
 		t.Fatal(err)
 	}
 	description := filepath.Join(folder, "module.yaml")
-	named := strings.Replace(string(readFile(t, description)), "key: token", `key: "{placement.zone}.token"`, 1)
+	named := strings.Replace(readFile(t, description), "key: token", `key: "{placement.zone}.token"`, 1)
 	if err := os.WriteFile(description, []byte(named), 0o600); err != nil {
 		t.Fatal(err)
 	}
