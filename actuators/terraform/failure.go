@@ -82,6 +82,22 @@ func refusalOf(operation runs.Operation, report *tofu.Report, provisioned bool) 
 		"(delete this one and its MachineSet makes another), or take the change back", strings.Join(refused, ", "))
 }
 
+// brokenConditions answers what a module says against a change by the conditions of its resources, "" when anything else is wrong.
+func brokenConditions(err error) string {
+	failed, ok := errors.AsType[*tofu.Error](err)
+	if !ok || len(failed.Diagnostics) == 0 {
+		return ""
+	}
+	messages := make([]string, 0, len(failed.Diagnostics))
+	for _, diagnostic := range failed.Diagnostics {
+		if !diagnostic.BrokenCondition() {
+			return ""
+		}
+		messages = append(messages, diagnostic.Detail)
+	}
+	return strings.Join(messages, " ")
+}
+
 func describe(change tofu.Change) string {
 	verb := map[tofu.Action]string{
 		tofu.ActionReplace: "would be replaced", tofu.ActionDelete: "would be destroyed", tofu.ActionForget: "would be dropped from the state",

@@ -129,3 +129,26 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
+
+func TestBrokenConditions(t *testing.T) {
+	broken := tofu.Diagnostic{Summary: "Resource precondition failed", Detail: "Only tags change.", Context: `resource "a" "this"`}
+	after := tofu.Diagnostic{Summary: "Resource postcondition failed", Detail: "Nor this.", Context: `resource "b" "c"`}
+	ofData := tofu.Diagnostic{Summary: "Resource postcondition failed", Detail: "No such image.", Context: `data "a" "image"`}
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"nothing is wrong":                          {nil, ""},
+		"something else than the engine":            {errors.New("odd"), ""},
+		"an engine that says nothing":               {&tofu.Error{}, ""},
+		"the module's words, of every condition":    {&tofu.Error{Diagnostics: []tofu.Diagnostic{broken, after}}, "Only tags change. Nor this."},
+		"what is read is no matter of the change":   {&tofu.Error{Diagnostics: []tofu.Diagnostic{broken, ofData}}, ""},
+		"another error may mend itself, so it wins": {&tofu.Error{Diagnostics: []tofu.Diagnostic{broken, {Summary: "EOF"}}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := brokenConditions(tc.err); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -164,6 +164,9 @@ func (t *task) update(ctx context.Context) error {
 // planned plans, reads the plan, and applies it when it does no more than it may.
 func (t *task) planned(ctx context.Context, folder *tofu.Folder) error {
 	report, err := folder.Plan(ctx, tofu.PlanOptions{Out: true, Lock: true, Refresh: true})
+	if broken := brokenConditions(err); broken != "" && t.decision.operation == runs.Update {
+		return actuators.UnsupportedChange("the change cannot be made in place: %s", broken)
+	}
 	if err != nil {
 		return err
 	}

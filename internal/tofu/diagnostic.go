@@ -24,6 +24,8 @@ type Diagnostic struct {
 	// File and Line tell where in the module it arose; Line counts from one, and is zero where that is unknown.
 	File string
 	Line int
+	// Context is the beginning of the block that it arose in, for example `resource "aws_instance" "this"`.
+	Context string
 	// Snippet is the module's text at that place.
 	Snippet string
 	// Values are statements about the values in it, for example `var.size is "huge"`.
@@ -36,6 +38,13 @@ func (d Diagnostic) text() string {
 		return d.Summary
 	}
 	return d.Summary + "\n" + d.Detail
+}
+
+// BrokenCondition tells whether it says that a precondition or a postcondition of a managed resource does not hold. Detail is then
+// the module's own message.
+func (d Diagnostic) BrokenCondition() bool {
+	broken := d.Summary == "Resource precondition failed" || d.Summary == "Resource postcondition failed"
+	return broken && strings.HasPrefix(d.Context, "resource ")
 }
 
 // maxMessage bounds a message for people, in bytes.

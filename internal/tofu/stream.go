@@ -260,8 +260,9 @@ type diagnosticMessage struct {
 		} `json:"start"`
 	} `json:"range"`
 	Snippet *struct {
-		Code   string `json:"code"`
-		Values []struct {
+		Context string `json:"context"`
+		Code    string `json:"code"`
+		Values  []struct {
 			Traversal string `json:"traversal"`
 			Statement string `json:"statement"`
 		} `json:"values"`
@@ -279,7 +280,7 @@ func (m *diagnosticMessage) diagnostic() Diagnostic {
 		d.File, d.Line = m.Range.Filename, m.Range.Start.Line
 	}
 	if m.Snippet != nil {
-		d.Snippet = m.Snippet.Code
+		d.Context, d.Snippet = m.Snippet.Context, m.Snippet.Code
 		for _, value := range m.Snippet.Values {
 			d.Values = append(d.Values, value.Traversal+" "+value.Statement)
 		}

@@ -21,7 +21,7 @@ const applyStream = `{"@level":"info","@message":"OpenTofu 1.12.6","type":"versi
 {"@level":"info","type":"apply_progress","hook":{"resource":{"addr":"x_vm.this"},"action":"create","elapsed_seconds":10}}
 {"@level":"info","type":"apply_complete","hook":{"resource":{"addr":"x_vm.this"},"action":"create","id_key":"id","id_value":"i-1","elapsed_seconds":12}}
 Warning: something that is not JSON
-{"@level":"error","type":"diagnostic","diagnostic":{"severity":"error","summary":"No tags","detail":"pass hunter22","address":"x_vm.this","range":{"filename":"main.tf","start":{"line":7}},"snippet":{"code":"tags = var.tags","values":[{"traversal":"var.tags","statement":"is \"hunter22\""}]}}}
+{"@level":"error","type":"diagnostic","diagnostic":{"severity":"error","summary":"No tags","detail":"pass hunter22","address":"x_vm.this","range":{"filename":"main.tf","start":{"line":7}},"snippet":{"context":"resource \"x_vm\" \"this\"","code":"tags = var.tags","values":[{"traversal":"var.tags","statement":"is \"hunter22\""}]}}}
 {"@level":"info","type":"change_summary","changes":{"add":1,"change":0,"import":1,"remove":1,"forget":0,"operation":"apply"}}
 {"@level":"info","type":"outputs","outputs":{"id":{"sensitive":false,"value":"i-1"},"leak":{"sensitive":false,"value":{"a":["hunter22"]}},"secret":{"sensitive":true}}}
 `
@@ -46,7 +46,7 @@ func wantApplyReport() *Report {
 		},
 		Diagnostics: []Diagnostic{{
 			Severity: SeverityError, Summary: "No tags", Detail: "pass (sensitive)", Address: "x_vm.this", File: "main.tf", Line: 7,
-			Snippet: "tags = var.tags", Values: []string{`var.tags is "(sensitive)"`},
+			Context: `resource "x_vm" "this"`, Snippet: "tags = var.tags", Values: []string{`var.tags is "(sensitive)"`},
 		}},
 		Text: "Warning: something that is not JSON",
 	}
