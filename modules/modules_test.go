@@ -1,4 +1,4 @@
-package modules
+package modules_test
 
 import (
 	"context"
@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
 // TestModules runs the tests that each module brings along, with its providers mocked, and checks its formatting. It needs
@@ -20,22 +23,23 @@ func TestModules(t *testing.T) {
 	if err := os.WriteFile(config, []byte(mirrorOnly), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := fs.ReadDir(FS, ".")
+	entries, err := fs.ReadDir(modules.FS, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
 		t.Run(entry.Name(), func(t *testing.T) {
 			folder := t.TempDir()
-			module, err := fs.Sub(FS, entry.Name())
+			files, err := fs.Sub(modules.FS, entry.Name())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.CopyFS(folder, module); err != nil {
+			if err := os.CopyFS(folder, files); err != nil {
 				t.Fatal(err)
 			}
+			credentials := dummies(t, files)
 			for _, args := range [][]string{{"fmt", "-check", "-diff", "-recursive"}, {"init", "-no-color"}, {"validate", "-no-color"}, {"test", "-no-color"}} {
-				run(t, folder, config, tofu, args...)
+				run(t, folder, config, credentials, tofu, args...)
 			}
 		})
 	}
@@ -59,14 +63,30 @@ func tools(t *testing.T) (tofu, mirror string) {
 	return tofu, mirror
 }
 
-func run(t *testing.T, folder, config, tofu string, args ...string) {
+// dummies sets whatever the module reads from its credentials: providers want to be configured before anything is validated.
+func dummies(t *testing.T, files fs.FS) []string {
+	t.Helper()
+	loaded, err := module.Load(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var environment []string
+	if credentials := loaded.Spec().Credentials; credentials != nil {
+		for _, key := range credentials.Keys {
+			environment = append(environment, key.Env+"=dummy")
+		}
+	}
+	return environment
+}
+
+func run(t *testing.T, folder, config string, credentials []string, tofu string, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, tofu, args...)
 	command.Dir = folder
 	// An environment of its own: nothing of the caller's credentials or TF_* settings.
-	command.Env = []string{"HOME=" + folder, "PATH=" + os.Getenv("PATH"), "TF_CLI_CONFIG_FILE=" + config, "CHECKPOINT_DISABLE=1"}
+	command.Env = append([]string{"HOME=" + folder, "PATH=" + os.Getenv("PATH"), "TF_CLI_CONFIG_FILE=" + config, "CHECKPOINT_DISABLE=1"}, credentials...)
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("tofu %v: %v\n%s", args, err, output)
 	}

@@ -1,0 +1,137 @@
+provider "vsphere" {
+  vsphere_server = var.provider_spec.workspace.server
+}
+
+data "vsphere_datacenter" "workspace" {
+  name = var.provider_spec.workspace.datacenter
+}
+
+data "vsphere_resource_pool" "workspace" {
+  name          = var.provider_spec.workspace.resourcePool
+  datacenter_id = data.vsphere_datacenter.workspace.id
+}
+
+data "vsphere_datastore" "workspace" {
+  name          = var.provider_spec.workspace.datastore
+  datacenter_id = data.vsphere_datacenter.workspace.id
+}
+
+data "vsphere_network" "device" {
+  count = length(var.provider_spec.network.devices)
+
+  name          = var.provider_spec.network.devices[count.index].networkName
+  datacenter_id = data.vsphere_datacenter.workspace.id
+}
+
+data "vsphere_virtual_machine" "template" {
+  name          = var.provider_spec.template
+  datacenter_id = data.vsphere_datacenter.workspace.id
+}
+
+locals {
+  template = data.vsphere_virtual_machine.template
+  linked   = var.provider_spec.cloneMode == "linkedClone"
+
+  # Zero means what the template has.
+  num_cpus             = var.provider_spec.numCPUs > 0 ? var.provider_spec.numCPUs : local.template.num_cpus
+  num_cores_per_socket = var.provider_spec.numCoresPerSocket > 0 ? var.provider_spec.numCoresPerSocket : local.template.num_cores_per_socket
+  memory               = var.provider_spec.memoryMiB > 0 ? var.provider_spec.memoryMiB : local.template.memory
+  disk_size            = var.provider_spec.diskGiB > 0 && !local.linked ? var.provider_spec.diskGiB : local.template.disks[0].size
+
+  folder = trimsuffix(trimprefix(var.provider_spec.workspace.folder, "/${var.provider_spec.workspace.datacenter}/vm/"), "/")
+
+  # What a change of would restart the virtual machine, do nothing before its next first boot, or need another one.
+  fixed = {
+    template   = var.provider_spec.template
+    clone_mode = var.provider_spec.cloneMode
+    cpus       = var.provider_spec.numCPUs
+    cores      = var.provider_spec.numCoresPerSocket
+    memory     = var.provider_spec.memoryMiB
+    disk       = var.provider_spec.diskGiB
+    data_disks = var.provider_spec.dataDisks
+    devices    = var.provider_spec.network.devices
+    workspace  = var.provider_spec.workspace
+    user_data  = sha256(var.user_data)
+  }
+}
+
+resource "vsphere_virtual_machine" "this" {
+  name       = var.machine.name
+  annotation = "Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid}"
+  folder     = local.folder
+
+  resource_pool_id = data.vsphere_resource_pool.workspace.id
+  datastore_id     = data.vsphere_datastore.workspace.id
+
+  num_cpus             = local.num_cpus
+  num_cores_per_socket = local.num_cores_per_socket
+  memory               = local.memory
+  guest_id             = local.template.guest_id
+  firmware             = local.template.firmware
+  scsi_type            = local.template.scsi_type
+  enable_disk_uuid     = true
+  tags                 = var.provider_spec.tagIDs
+  extra_config         = local.guest_info
+
+  # The addresses that node certificates are approved by; a guest without tools reports none.
+  wait_for_guest_net_timeout = 10
+
+  dynamic "network_interface" {
+    for_each = data.vsphere_network.device
+
+    content {
+      network_id   = network_interface.value.id
+      adapter_type = local.template.network_interface_types[0]
+    }
+  }
+
+  disk {
+    label            = "disk0"
+    size             = local.disk_size
+    thin_provisioned = local.template.disks[0].thin_provisioned
+    eagerly_scrub    = local.template.disks[0].eagerly_scrub
+  }
+
+  dynamic "disk" {
+    for_each = var.provider_spec.dataDisks
+
+    content {
+      label            = disk.value.name
+      unit_number      = disk.key + 1
+      size             = disk.value.sizeGiB
+      thin_provisioned = disk.value.provisioningMode == "" ? null : disk.value.provisioningMode == "Thin"
+      eagerly_scrub    = disk.value.provisioningMode == "" ? null : disk.value.provisioningMode == "EagerlyZeroed"
+    }
+  }
+
+  clone {
+    template_uuid = local.template.id
+    linked_clone  = local.linked
+  }
+
+  lifecycle {
+    # Templates are replaced by newer ones of their name, and what the guest is told counts at its first boot only.
+    ignore_changes = [
+      clone, extra_config, num_cpus, num_cores_per_socket, memory, guest_id, firmware, scsi_type, network_interface, disk,
+      datastore_id, resource_pool_id, host_system_id, swap_placement_policy,
+      # An import has the provider's default, and the change would be one of a virtual machine that runs.
+      wait_for_guest_net_timeout,
+    ]
+  }
+}
+
+# Remembers what the virtual machine was made with, once it is made.
+resource "terraform_data" "made_with" {
+  input = nonsensitive(local.fixed)
+
+  depends_on = [vsphere_virtual_machine.this]
+
+  lifecycle {
+    ignore_changes = [input]
+
+    postcondition {
+      condition     = jsonencode(self.output) == jsonencode(nonsensitive(local.fixed))
+      error_message = "Only tagIDs can be changed on a virtual machine that exists: take the other changes back, or delete the Machine so that its MachineSet makes another."
+    }
+  }
+}

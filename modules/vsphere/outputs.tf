@@ -1,0 +1,48 @@
+output "provider_id" {
+  description = "The providerID as the vSphere cloud provider writes it: the BIOS UUID."
+  value       = "vsphere://${vsphere_virtual_machine.this.uuid}"
+}
+
+output "instance_id" {
+  description = "The managed object ID of the virtual machine."
+  value       = vsphere_virtual_machine.this.moid
+}
+
+output "instance_state" {
+  description = "The power state; a virtual machine is powered on when it is made."
+  value       = "poweredOn"
+
+  depends_on = [vsphere_virtual_machine.this]
+}
+
+output "addresses" {
+  description = "What the guest reports of its addresses, and its names."
+  value = concat(
+    [for address in vsphere_virtual_machine.this.guest_ip_addresses : { type = "InternalIP", address = address }],
+    [
+      { type = "InternalDNS", address = vsphere_virtual_machine.this.name },
+      { type = "Hostname", address = vsphere_virtual_machine.this.name },
+    ],
+  )
+}
+
+output "instance_type" {
+  description = "Empty: vSphere has no instance types."
+  value       = ""
+
+  depends_on = [vsphere_virtual_machine.this]
+}
+
+output "region" {
+  description = "Empty: the tags of region and zone are the cloud provider's to read."
+  value       = ""
+
+  depends_on = [vsphere_virtual_machine.this]
+}
+
+output "zone" {
+  description = "Empty, as region is."
+  value       = ""
+
+  depends_on = [vsphere_virtual_machine.this]
+}

@@ -1,0 +1,252 @@
+mock_provider "vsphere" {
+  mock_data "vsphere_virtual_machine" {
+    defaults = {
+      id                      = "4211b8b2-0b41-5a0d-9a2f-7d2b8bd61f7e"
+      guest_id                = "rhel8_64Guest"
+      scsi_type               = "pvscsi"
+      network_interface_types = ["vmxnet3"]
+      disks                   = [{ eagerly_scrub = false, label = "disk0", size = 16, thin_provisioned = true, unit_number = 0 }]
+    }
+  }
+  mock_resource "vsphere_virtual_machine" {
+    defaults = {
+      uuid               = "4211cf20-9d07-0a4e-51d8-4d2b2ad2b8cf"
+      moid               = "vm-42"
+      guest_ip_addresses = ["192.168.1.20", "fe80::250:56ff:fe91:1"]
+    }
+  }
+}
+
+variables {
+  machine = {
+    name       = "demo-x7k2p-worker-0-abcde"
+    namespace  = "openshift-machine-api"
+    uid        = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"
+    cluster_id = "demo-x7k2p"
+    labels     = {}
+  }
+  # As OpenShift's installer writes it.
+  provider_spec = {
+    credentialsSecret = { name = "vsphere-cloud-credentials" }
+    userDataSecret    = { name = "worker-user-data" }
+    diskGiB           = 120
+    memoryMiB         = 16384
+    numCPUs           = 4
+    numCoresPerSocket = 4
+    snapshot          = ""
+    template          = "demo-x7k2p-rhcos"
+    network           = { devices = [{ networkName = "VM Network" }] }
+    workspace = {
+      datacenter   = "DC0"
+      datastore    = "/DC0/datastore/LocalDS_0"
+      folder       = "/DC0/vm/demo-x7k2p"
+      resourcePool = "/DC0/host/DC0_C0/Resources"
+      server       = "vcenter.example.com"
+    }
+  }
+  user_data = "{\"ignition\":{\"version\":\"3.2.0\"}}"
+}
+
+run "makes_what_the_installer_asks_for" {
+  command = plan
+
+  assert {
+    condition     = vsphere_virtual_machine.this.name == "demo-x7k2p-worker-0-abcde" && vsphere_virtual_machine.this.folder == "demo-x7k2p"
+    error_message = "The virtual machine has the Machine's name and lies in the folder, told relative to the datacenter."
+  }
+  assert {
+    condition     = strcontains(vsphere_virtual_machine.this.annotation, "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1")
+    error_message = "An import shows the Machine's UID."
+  }
+  assert {
+    condition     = [vsphere_virtual_machine.this.num_cpus, vsphere_virtual_machine.this.num_cores_per_socket, vsphere_virtual_machine.this.memory] == [4, 4, 16384]
+    error_message = "It has the size that is asked for."
+  }
+  assert {
+    condition     = [for disk in vsphere_virtual_machine.this.disk : [disk.label, disk.size, disk.thin_provisioned]] == [["disk0", 120, true]]
+    error_message = "Its one disk has the size that is asked for, and the provisioning of the template."
+  }
+  assert {
+    condition     = [for device in vsphere_virtual_machine.this.network_interface : device.adapter_type] == ["vmxnet3"]
+    error_message = "It has one network device, of the template's kind."
+  }
+  assert {
+    condition     = vsphere_virtual_machine.this.clone[0].template_uuid == "4211b8b2-0b41-5a0d-9a2f-7d2b8bd61f7e" && vsphere_virtual_machine.this.clone[0].linked_clone == false
+    error_message = "It is a full clone of the template."
+  }
+  assert {
+    condition     = base64decode(nonsensitive(vsphere_virtual_machine.this.extra_config)["guestinfo.ignition.config.data"]) == "{\"ignition\":{\"version\":\"3.2.0\"}}"
+    error_message = "Ignition finds the user data."
+  }
+  assert {
+    condition     = nonsensitive(vsphere_virtual_machine.this.extra_config)["guestinfo.hostname"] == "demo-x7k2p-worker-0-abcde"
+    error_message = "The guest takes the Machine's name."
+  }
+  assert {
+    condition     = !contains(keys(nonsensitive(vsphere_virtual_machine.this.extra_config)), "guestinfo.afterburn.initrd.network-kargs")
+    error_message = "Without addresses of its own the guest uses DHCP."
+  }
+}
+
+run "takes_what_is_left_out_from_the_template" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      template          = "demo-x7k2p-rhcos"
+      network           = { devices = [{ networkName = "VM Network" }] }
+      workspace = {
+        datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "/DC0/host/DC0_C0/Resources", server = "vcenter.example.com"
+      }
+    }
+    user_data = ""
+  }
+
+  assert {
+    condition     = vsphere_virtual_machine.this.disk[0].size == 16
+    error_message = "The disk is as large as the template's."
+  }
+  assert {
+    condition     = vsphere_virtual_machine.this.folder == ""
+    error_message = "It lies in the datacenter's root folder."
+  }
+  assert {
+    condition     = join(" ", keys(nonsensitive(vsphere_virtual_machine.this.extra_config))) == "guestinfo.hostname stealclock.enable"
+    error_message = "Without user data nothing is told to Ignition."
+  }
+}
+
+run "takes_every_field" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      userDataSecret    = { name = "worker-user-data" }
+      template          = "/DC0/vm/templates/rhcos"
+      cloneMode         = "linkedClone"
+      numCPUs           = 8
+      numCoresPerSocket = 2
+      memoryMiB         = 32768
+      diskGiB           = 200
+      dataDisks = [
+        { name = "images", sizeGiB = 100, provisioningMode = "Thin" },
+        { name = "logs_1", sizeGiB = 10, provisioningMode = "EagerlyZeroed" },
+        { name = "cache", sizeGiB = 20, provisioningMode = "Thick" },
+        { name = "scratch", sizeGiB = 30 },
+      ]
+      network = {
+        devices = [
+          { networkName = "VM Network", gateway = "192.168.1.1", ipAddrs = ["192.168.1.100/24"], nameservers = ["8.8.8.8", "1.1.1.1"] },
+          { networkName = "storage", gateway = "2001:db8::1", ipAddrs = ["2001:db8::64/64"] },
+        ]
+      }
+      tagIDs = ["urn:vmomi:InventoryServiceTag:5736bf56-49f5-4667-b38c-b97e09dc9578:GLOBAL"]
+      workspace = {
+        datacenter = "DC0", datastore = "LocalDS_0", folder = "/DC0/vm/a/b", resourcePool = "/DC0/host/DC0_C0/Resources", server = "vcenter.example.com"
+      }
+    }
+  }
+
+  assert {
+    condition     = vsphere_virtual_machine.this.clone[0].linked_clone && vsphere_virtual_machine.this.disk[0].size == 16
+    error_message = "A linked clone keeps the template's disk as it is."
+  }
+  assert {
+    condition = jsonencode([for disk in vsphere_virtual_machine.this.disk : [disk.label, disk.unit_number, disk.size, disk.eagerly_scrub] if disk.label != "disk0"]) == jsonencode([
+      ["images", 1, 100, false], ["logs_1", 2, 10, true], ["cache", 3, 20, false], ["scratch", 4, 30, null],
+    ])
+    error_message = "Data disks follow the first one, in their order."
+  }
+  assert {
+    condition     = length(vsphere_virtual_machine.this.network_interface) == 2
+    error_message = "There is a network device for each."
+  }
+  assert {
+    condition     = nonsensitive(vsphere_virtual_machine.this.extra_config)["guestinfo.afterburn.initrd.network-kargs"] == "ip=192.168.1.100::192.168.1.1:255.255.255.0:::none nameserver=8.8.8.8 nameserver=1.1.1.1 ip=[2001:db8::64]::[2001:db8::1]:64:::none"
+    error_message = "Static addresses are told to Afterburn as kernel arguments."
+  }
+  assert {
+    condition     = vsphere_virtual_machine.this.tags == toset(["urn:vmomi:InventoryServiceTag:5736bf56-49f5-4667-b38c-b97e09dc9578:GLOBAL"])
+    error_message = "The tags are put on."
+  }
+}
+
+run "answers_the_outputs_of_the_contract" {
+  assert {
+    condition     = output.provider_id == "vsphere://4211cf20-9d07-0a4e-51d8-4d2b2ad2b8cf"
+    error_message = "The providerID is the BIOS UUID, as the cloud provider writes it."
+  }
+  assert {
+    condition     = output.instance_id == "vm-42" && output.instance_state == "poweredOn"
+    error_message = "The instance is told by its managed object ID."
+  }
+  assert {
+    condition = jsonencode(output.addresses) == jsonencode([
+      { type = "InternalIP", address = "192.168.1.20" },
+      { type = "InternalIP", address = "fe80::250:56ff:fe91:1" },
+      { type = "InternalDNS", address = "demo-x7k2p-worker-0-abcde" },
+      { type = "Hostname", address = "demo-x7k2p-worker-0-abcde" },
+    ])
+    error_message = "Addresses are what the guest reports, and the name that its certificate is requested for."
+  }
+}
+
+run "changes_tags_in_place" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 16384
+      numCPUs           = 4
+      numCoresPerSocket = 4
+      snapshot          = ""
+      template          = "demo-x7k2p-rhcos"
+      network           = { devices = [{ networkName = "VM Network" }] }
+      workspace = {
+        datacenter   = "DC0"
+        datastore    = "/DC0/datastore/LocalDS_0"
+        folder       = "/DC0/vm/demo-x7k2p"
+        resourcePool = "/DC0/host/DC0_C0/Resources"
+        server       = "vcenter.example.com"
+      }
+      tagIDs = ["urn:vmomi:InventoryServiceTag:5736bf56-49f5-4667-b38c-b97e09dc9578:GLOBAL"]
+    }
+  }
+
+  assert {
+    condition     = length(vsphere_virtual_machine.this.tags) == 1
+    error_message = "A tag is put on the virtual machine that is there."
+  }
+}
+
+run "refuses_what_would_need_another_virtual_machine" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 16384
+      numCPUs           = 8
+      numCoresPerSocket = 4
+      snapshot          = ""
+      template          = "demo-x7k2p-rhcos"
+      network           = { devices = [{ networkName = "VM Network" }] }
+      workspace = {
+        datacenter   = "DC0"
+        datastore    = "/DC0/datastore/LocalDS_0"
+        folder       = "/DC0/vm/demo-x7k2p"
+        resourcePool = "/DC0/host/DC0_C0/Resources"
+        server       = "vcenter.example.com"
+      }
+    }
+  }
+
+  expect_failures = [terraform_data.made_with]
+}

@@ -1,0 +1,151 @@
+variable "machine" {
+  type = object({
+    name       = string
+    namespace  = string
+    uid        = string
+    cluster_id = string
+    labels     = map(string)
+  })
+  description = "What the Machine says of itself. Its name becomes the virtual machine's name and hostname; its UID is in the annotation."
+
+  validation {
+    condition     = length(var.machine.name) <= 63
+    error_message = "The Machine's name becomes the hostname, which has at most 63 characters: give the MachineSet a shorter name."
+  }
+}
+
+variable "provider_spec" {
+  type = object({
+    template          = string
+    snapshot          = optional(string, "")
+    cloneMode         = optional(string, "fullClone")
+    numCPUs           = optional(number, 0)
+    numCoresPerSocket = optional(number, 0)
+    memoryMiB         = optional(number, 0)
+    diskGiB           = optional(number, 0)
+    dataDisks = optional(list(object({
+      name             = string
+      sizeGiB          = number
+      provisioningMode = optional(string, "")
+    })), [])
+    network = object({
+      devices = list(object({
+        networkName        = string
+        gateway            = optional(string, "")
+        ipAddrs            = optional(list(string), [])
+        nameservers        = optional(list(string), [])
+        addressesFromPools = optional(list(object({ group = string, resource = string, name = string })), [])
+      }))
+    })
+    tagIDs = optional(list(string), [])
+    workspace = object({
+      server       = string
+      datacenter   = string
+      folder       = optional(string, "")
+      datastore    = string
+      resourcePool = string
+      vmGroup      = optional(string, "")
+    })
+    credentialsSecret = object({ name = string })
+    userDataSecret    = optional(object({ name = string }))
+  })
+  description = "The fields of a VSphereMachineProviderSpec; the README explains each."
+
+  validation {
+    condition     = var.provider_spec.template != ""
+    error_message = "template is the template to clone: write its name, or its inventory path."
+  }
+
+  validation {
+    condition     = var.provider_spec.workspace.server != ""
+    error_message = "workspace.server is the vCenter to work on: write its name or address."
+  }
+
+  validation {
+    condition     = var.provider_spec.workspace.folder == "" || startswith(var.provider_spec.workspace.folder, "/${var.provider_spec.workspace.datacenter}/vm/")
+    error_message = "workspace.folder is an inventory path: begin it with /, the datacenter and /vm/, or leave it out for the datacenter's root folder."
+  }
+
+  validation {
+    condition     = var.provider_spec.workspace.vmGroup == ""
+    error_message = "workspace.vmGroup is not supported, as the provider can only own a group whole: leave it out, and put the virtual machines into groups by tags."
+  }
+
+  validation {
+    condition     = contains(["fullClone", "linkedClone"], var.provider_spec.cloneMode)
+    error_message = "cloneMode is fullClone or linkedClone: write it as cloneMode: fullClone."
+  }
+
+  validation {
+    condition     = var.provider_spec.snapshot == ""
+    error_message = "snapshot is not supported, as the provider clones from the template's only snapshot: leave it out."
+  }
+
+  validation {
+    condition = alltrue([
+      for number in [var.provider_spec.numCPUs, var.provider_spec.numCoresPerSocket, var.provider_spec.memoryMiB, var.provider_spec.diskGiB] :
+      number >= 0 && floor(number) == number
+    ])
+    error_message = "numCPUs, numCoresPerSocket, memoryMiB and diskGiB are whole numbers; leave one out, or write 0, for what the template has."
+  }
+
+  validation {
+    condition     = length(var.provider_spec.network.devices) >= 1 && length(var.provider_spec.network.devices) <= 10
+    error_message = "network.devices names 1 to 10 networks: write at least - networkName: NAME."
+  }
+
+  validation {
+    condition     = alltrue([for device in var.provider_spec.network.devices : device.networkName != "" && length(device.networkName) <= 80])
+    error_message = "network.devices[].networkName is the network or port group, 80 characters at most: write it as networkName: VM Network."
+  }
+
+  validation {
+    condition     = alltrue([for device in var.provider_spec.network.devices : length(device.addressesFromPools) == 0])
+    error_message = "network.devices[].addressesFromPools is not supported, as nothing here makes IPAddressClaims: use ipAddrs, or leave both out for DHCP."
+  }
+
+  validation {
+    condition = alltrue(flatten([
+      for device in var.provider_spec.network.devices : [for address in device.ipAddrs : can(cidrhost(address, 0))]
+    ]))
+    error_message = "network.devices[].ipAddrs are addresses with the length of their prefix: write them as 192.168.1.100/24."
+  }
+
+  validation {
+    condition     = length(var.provider_spec.tagIDs) <= 10
+    error_message = "tagIDs has at most 10 tags: leave some out."
+  }
+
+  validation {
+    condition     = alltrue([for id in var.provider_spec.tagIDs : can(regex("^urn:vmomi:InventoryServiceTag:[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}:[^:]+$", id))])
+    error_message = "tagIDs are URNs: write them as urn:vmomi:InventoryServiceTag:5736bf56-49f5-4667-b38c-b97e09dc9578:GLOBAL."
+  }
+
+  validation {
+    condition     = length(var.provider_spec.dataDisks) <= 29
+    error_message = "dataDisks has at most 29 disks: leave some out."
+  }
+
+  validation {
+    condition = alltrue([
+      for disk in var.provider_spec.dataDisks : can(regex("^[a-zA-Z0-9]([-_a-zA-Z0-9]{0,78}[a-zA-Z0-9])?$", disk.name))
+    ]) && length(distinct(var.provider_spec.dataDisks[*].name)) == length(var.provider_spec.dataDisks)
+    error_message = "dataDisks[].name is each disk's own, 80 characters at most: write letters, digits, '-' and '_', for example name: images_1."
+  }
+
+  validation {
+    condition     = alltrue([for disk in var.provider_spec.dataDisks : disk.sizeGiB >= 1 && disk.sizeGiB <= 16384 && floor(disk.sizeGiB) == disk.sizeGiB])
+    error_message = "dataDisks[].sizeGiB is a whole number from 1 to 16384: write it as sizeGiB: 100."
+  }
+
+  validation {
+    condition     = alltrue([for disk in var.provider_spec.dataDisks : contains(["", "Thin", "Thick", "EagerlyZeroed"], disk.provisioningMode)])
+    error_message = "dataDisks[].provisioningMode is Thin, Thick or EagerlyZeroed: leave it out for what the datastore does."
+  }
+}
+
+variable "user_data" {
+  type        = string
+  description = "The Ignition configuration that the virtual machine reads at its first boot."
+  sensitive   = true
+}
