@@ -56,6 +56,10 @@ func TestNewMachine(t *testing.T) {
 		"no providerSpec": {
 			machine: machineWith(withValue(nil)), wantErrs: []string{"providerSpec.value: Required value: a value must be provided"},
 		},
+		"a providerSpec of nothing": {
+			machine:  machineWith(withValue(&runtime.RawExtension{})),
+			wantErrs: []string{"providerSpec.value: Required value: a value must be provided"},
+		},
 		"a providerSpec without a kind": {
 			machine: machineWith(withValue(&runtime.RawExtension{Raw: []byte(`{"apiVersion":"a/v1"}`)})),
 			wantErrs: []string{`spec.providerSpec.value.kind: Invalid value: a string is required, but it is missing; ` +

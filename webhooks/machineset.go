@@ -3,7 +3,6 @@ package webhooks
 import (
 	"context"
 	"errors"
-	"maps"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -73,9 +72,7 @@ func (r rules) changedMachineSet(before, set *machinev1beta1.MachineSet) judgeme
 		return judgement{}
 	}
 	found := judgement{errs: judgeSet(&set.Spec)}
-	if sameSelection(&before.Spec, &set.Spec) || deleting(set) {
-		found.tolerate(judgeSet(&before.Spec))
-	}
+	found.tolerate(judgeSet(&before.Spec))
 	// One that selects nothing useful has no Machines to lose.
 	_, unusable := selectorOf(&before.Spec)
 	if unusable == nil && !equality.Semantic.DeepEqual(before.Spec.Selector, set.Spec.Selector) {
@@ -124,9 +121,4 @@ func selectorOf(spec *machinev1beta1.MachineSetSpec) (labels.Selector, error) {
 		return nil, errors.New("it is empty and would select every Machine; name at least one label")
 	}
 	return selector, nil
-}
-
-// sameSelection tells whether an update leaves alone what judgeSet looks at, the number of replicas aside.
-func sameSelection(before, spec *machinev1beta1.MachineSetSpec) bool {
-	return equality.Semantic.DeepEqual(before.Selector, spec.Selector) && maps.Equal(before.Template.Labels, spec.Template.Labels)
 }
