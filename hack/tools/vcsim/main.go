@@ -1,5 +1,7 @@
 // Command vcsim runs a simulated vCenter until it is told to stop: one datacenter, a cluster of hosts, datastores, networks and virtual
-// machines to clone, as govmomi's simulator makes them. It speaks TLS with a certificate of its own.
+// machines to clone, as govmomi's simulator makes them, a folder /DC0/vm/workers and a tag. It speaks TLS with a certificate of its own.
+//
+// Beside the API of a vCenter it serves tests what they look at: GET and DELETE /test/vm?path=PATH, and GET /test/tag.
 package main
 
 import (
@@ -42,8 +44,15 @@ func run(listen string, login *url.Userinfo, certificate string) error {
 	model.Service.Listen = &url.URL{Host: listen, User: login}
 	model.Service.TLS = new(tls.Config)
 	model.Service.RegisterEndpoints = true
+	look := &inventory{}
+	model.Service.HandleFunc("/test/vm", look.serveVM)
+	model.Service.HandleFunc("/test/tag", look.serveTag)
 	server := model.Service.NewServer()
 	defer server.Close()
+	defer server.CloseClientConnections()
+	if err := look.open(server.URL); err != nil {
+		return fmt.Errorf("preparing the inventory: %w", err)
+	}
 	if certificate != "" {
 		content := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 		if err := os.WriteFile(certificate, content, 0o600); err != nil {
@@ -77,11 +86,16 @@ func bootGuests(ctx *simulator.Context, stop <-chan struct{}) {
 				continue
 			}
 			ctx.WithLock(vm, func() {
-				if vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn || vm.Guest == nil || vm.Guest.IpAddress != "" {
+				if vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn || vm.Guest == nil {
 					return
 				}
-				last++
-				ctx.Update(vm, reported(fmt.Sprintf("10.%d.%d.%d", last>>16&255, last>>8&255, last&255)))
+				// Told again and again, so that nobody waits for a change that came too early to be noticed.
+				address := vm.Guest.IpAddress
+				if address == "" {
+					last++
+					address = fmt.Sprintf("10.%d.%d.%d", last>>16&255, last>>8&255, last&255)
+				}
+				ctx.Update(vm, reported(address))
 			})
 		}
 	}
