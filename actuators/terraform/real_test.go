@@ -41,6 +41,8 @@ type bench struct {
 	client    client.Client
 	namespace string
 	clock     *clocktesting.FakePassiveClock
+	// environment is set for every engine.
+	environment map[string]string
 	// proven is the owner that is proven dead.
 	proven atomic.Pointer[string]
 }
@@ -95,6 +97,7 @@ func (b *bench) start(workDir, owner string) {
 	}
 	engine, err := tofu.New(tofu.Options{
 		Binary: binary, WorkDir: workDir, ProviderMirror: repository(b.t, "bin", "mirror"), Slots: 4, WaitDelay: 10 * time.Second,
+		Environment: b.environment,
 	})
 	if err != nil {
 		b.t.Fatal(err)
