@@ -32,6 +32,8 @@ type Options struct {
 	Client client.Client
 	// Reader reads from the API server. Remediation templates and requests are read with it, as their kinds are not known in advance.
 	Reader client.Reader
+	// Checks reads MachineHealthChecks as they were written; Client when nil.
+	Checks client.Reader
 	// Recorder sends events.
 	Recorder events.EventRecorder
 	// Clock tells the time; the real one when nil.
@@ -45,6 +47,7 @@ type Options struct {
 // Controller reconciles MachineHealthChecks.
 type Controller struct {
 	client   client.Client
+	checks   client.Reader
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	metrics  *Metrics
@@ -64,6 +67,8 @@ type step interface {
 type scope struct {
 	// check is a copy of the MachineHealthCheck. Steps change nothing but its status.
 	check *machinev1beta1.MachineHealthCheck
+	// misread tells what of the spec cannot be read and is left out of check; nil for nothing.
+	misread error
 	// now is when the pass began: all that it judges, it judges at one moment.
 	now time.Time
 	// past is what earlier passes left behind.
@@ -102,6 +107,9 @@ func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Reader == nil || options.Recorder == nil {
 		return nil, errors.New("making the machinehealthcheck controller: Client, Reader and Recorder must all be set in its options")
 	}
+	if options.Checks == nil {
+		options.Checks = options.Client
+	}
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
@@ -110,12 +118,14 @@ func New(options Options) (*Controller, error) {
 	}
 	return &Controller{
 		client:   options.Client,
+		checks:   options.Checks,
 		recorder: options.Recorder,
 		clock:    options.Clock,
 		metrics:  options.Metrics,
 		memory:   newMemory(),
 		steps: []step{
 			&pause{},
+			&legibility{metrics: options.Metrics},
 			&selection{client: options.Client, metrics: options.Metrics},
 			&diagnosis{},
 			&requests{reader: options.Reader},
@@ -128,18 +138,22 @@ func New(options Options) (*Controller, error) {
 
 // Reconcile looks after the Machines of one MachineHealthCheck.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	check := &machinev1beta1.MachineHealthCheck{}
-	err := c.client.Get(ctx, request.NamespacedName, check)
+	object := written()
+	err := c.checks.Get(ctx, request.NamespacedName, object)
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("getting the MachineHealthCheck: %w", err)
 	}
-	if err != nil || !check.DeletionTimestamp.IsZero() {
+	if err != nil || object.GetDeletionTimestamp() != nil {
 		c.memory.forget(request.NamespacedName)
 		c.metrics.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 
-	s := &scope{check: check, now: c.clock.Now(), past: c.memory.of(check)}
+	check, misread, err := typed(object)
+	if err != nil {
+		return reconcile.Result{}, reconcile.TerminalError(err)
+	}
+	s := &scope{check: check, misread: misread, now: c.clock.Now(), past: c.memory.of(check)}
 	before := check.DeepCopy()
 	finished, err := c.run(ctx, s)
 	s.past.tell(c.recorder, s.sayings, finished)

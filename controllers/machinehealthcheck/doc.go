@@ -1,6 +1,7 @@
 // Package machinehealthcheck remediates Machines whose Nodes are not well.
 //
-// A reconcile runs a list of steps, one per file, over one [scope]: is the MachineHealthCheck paused (pause), which Machines does
+// A reconcile runs a list of steps, one per file, over one [scope]: is the MachineHealthCheck paused (pause), can it be read
+// (legibility), which Machines does
 // it watch over (selection), how does each do (diagnosis), what does the remediation template amount to (requests), may anything
 // be done (allowance), do it (remediation), and take back what is no longer wanted (cleanup). Steps change the status in memory;
 // it is written once, at the end, when it differs, and only when nobody has written since.
@@ -27,6 +28,7 @@
 //   - Events that tell of a state are sent when the state begins or its numbers change, and after a restart.
 //   - The conditions about the remediation template are stored, and turn True again when the cause is mended. Requests of healthy
 //     Machines are deleted while short-circuited too, and only those that the Machine owns.
+//   - A spec with a value that its Go type cannot hold stops this one MachineHealthCheck, and no other.
 //   - maxUnhealthy that cannot be read stops remediation and is shown in the condition RemediationAllowed; so is a selector.
 //   - What was just deleted or annotated is remembered until the cache shows it, so that nothing is done, told or counted twice.
 //   - The series of a deleted MachineHealthCheck are removed. One that is being deleted does nothing any more.

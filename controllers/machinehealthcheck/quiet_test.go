@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -231,11 +233,13 @@ var _ = Describe("Passes, one after the other", func() {
 		behind := byHand(check, now, func(options *machinehealthcheck.Options) {
 			options.Client = interceptor.NewClient(watching, interceptor.Funcs{
 				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, mods ...client.GetOption) error {
-					if into, ok := object.(*machinev1beta1.MachineHealthCheck); ok {
-						stale.DeepCopyInto(into)
-						return nil
+					into, ok := object.(*unstructured.Unstructured)
+					if !ok {
+						return c.Get(ctx, key, object, mods...)
 					}
-					return c.Get(ctx, key, object, mods...)
+					content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(stale)
+					into.Object = content
+					return err
 				},
 			})
 		})

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -37,6 +38,9 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	if options.Reader == nil {
 		options.Reader = mgr.GetAPIReader()
 	}
+	if options.Checks == nil {
+		options.Checks = mgr.GetCache() // the manager's client would not read these from it
+	}
 	if options.Recorder == nil {
 		options.Recorder = mgr.GetEventRecorder(Name)
 	}
@@ -52,7 +56,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	}
 	err = builder.ControllerManagedBy(mgr).
 		Named(Name).
-		For(&machinev1beta1.MachineHealthCheck{}, builder.WithPredicates(updates(checkMatters))).
+		For(written(), builder.WithPredicates(updates(checkMatters))).
 		Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.checksForMachine),
 			builder.WithPredicates(updates(machineMatters))).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.checksForNode), builder.WithPredicates(updates(nodeMatters))).
@@ -66,16 +70,20 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 
 // checksForMachine answers the MachineHealthChecks that select a Machine.
 func (c *Controller) checksForMachine(ctx context.Context, object client.Object) []reconcile.Request {
-	checks := &machinev1beta1.MachineHealthCheckList{}
-	if err := c.client.List(ctx, checks, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+	checks := writtenList()
+	if err := c.checks.List(ctx, checks, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "Listing MachineHealthChecks for a Machine", "Machine", object.GetName())
 		return nil
 	}
 	var requests []reconcile.Request
 	for i := range checks.Items {
-		selector, err := metav1.LabelSelectorAsSelector(&checks.Items[i].Spec.Selector)
+		check, _, err := typed(&checks.Items[i])
+		if err != nil {
+			continue // its own reconcile tells
+		}
+		selector, err := metav1.LabelSelectorAsSelector(&check.Spec.Selector)
 		if err == nil && selector.Matches(labels.Set(object.GetLabels())) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&checks.Items[i])})
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(check)})
 		}
 	}
 	return requests
@@ -115,8 +123,8 @@ func updates[T client.Object](matter func(before, after T) bool) predicate.Predi
 }
 
 // checkMatters leaves out the status, which is written here.
-func checkMatters(before, after *machinev1beta1.MachineHealthCheck) bool {
-	return before.Generation != after.Generation || !maps.Equal(before.Annotations, after.Annotations)
+func checkMatters(before, after *unstructured.Unstructured) bool {
+	return before.GetGeneration() != after.GetGeneration() || !maps.Equal(before.GetAnnotations(), after.GetAnnotations())
 }
 
 // machineMatters leaves out what neither selects nor judges a Machine: most of its spec, conditions and provider status.

@@ -7,6 +7,8 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -99,7 +101,7 @@ func TestCheckMatters(t *testing.T) {
 			before := builder.MachineHealthCheck()
 			after := before.DeepCopy()
 			tc.change(after)
-			if got := passed(updates(checkMatters), before, after); got != tc.want {
+			if got := passed(updates(checkMatters), asWritten(t, before), asWritten(t, after)); got != tc.want {
 				t.Errorf("got %t, want %t", got, tc.want)
 			}
 		})
@@ -116,4 +118,14 @@ func TestUpdatesPassRepeats(t *testing.T) {
 	if !let.Create(event.CreateEvent{Object: machine}) || !let.Delete(event.DeleteEvent{Object: machine}) {
 		t.Error("what comes and goes must pass")
 	}
+}
+
+// asWritten answers a MachineHealthCheck as the cache has it.
+func asWritten(t *testing.T, check *machinev1beta1.MachineHealthCheck) *unstructured.Unstructured {
+	t.Helper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(check)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &unstructured.Unstructured{Object: content}
 }

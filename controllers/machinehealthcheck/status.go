@@ -8,6 +8,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -19,6 +20,7 @@ const (
 	requestCreationFailedReason = machinev1beta1.ExternalRemediationRequestCreationFailed
 	invalidMaxUnhealthyReason   = "InvalidMaxUnhealthy"
 	invalidSelectorReason       = "InvalidSelector"
+	invalidSpecReason           = "InvalidSpec"
 )
 
 // showAllowed puts into the status that Machines may be remediated.
@@ -100,8 +102,14 @@ func (c *Controller) patchStatus(ctx context.Context, before, after *machinev1be
 	if equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return nil
 	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := c.client.Status().Patch(ctx, after.DeepCopy(), patch); err != nil {
+	patch, err := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}).Data(after)
+	if err != nil {
+		return fmt.Errorf("comparing the MachineHealthCheck with what it was: %w", err)
+	}
+	object := written() // the answer may hold what the type cannot
+	object.SetNamespace(after.Namespace)
+	object.SetName(after.Name)
+	if err := c.client.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return fmt.Errorf("writing the status of the MachineHealthCheck: %w", err)
 	}
 	return nil
