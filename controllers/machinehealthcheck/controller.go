@@ -30,7 +30,8 @@ const maxRecheck = time.Hour
 type Options struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
-	// Reader reads from the API server. Remediation templates and requests are read with it, as their kinds are not known in advance.
+	// Reader reads from the API server: Nodes that the cache says are gone, and remediation templates and requests, as their kinds are
+	// not known in advance.
 	Reader client.Reader
 	// Checks reads MachineHealthChecks as they were written; Client when nil.
 	Checks client.Reader
@@ -126,7 +127,7 @@ func New(options Options) (*Controller, error) {
 		steps: []step{
 			&pause{},
 			&legibility{metrics: options.Metrics},
-			&selection{client: options.Client, metrics: options.Metrics},
+			&selection{client: options.Client, reader: options.Reader, metrics: options.Metrics},
 			&diagnosis{},
 			&requests{reader: options.Reader},
 			&allowance{metrics: options.Metrics},

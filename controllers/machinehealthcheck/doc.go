@@ -25,6 +25,7 @@
 //
 //   - While short-circuited it waits for events and for the time when the next Machine is due; it does not spin.
 //   - The oldest trouble is remediated first.
+//   - That a Node is gone is asked of the API server before its Machine is remediated.
 //   - Events that tell of a state are sent when the state begins or its numbers change, and after a restart.
 //   - The conditions about the remediation template are stored, and turn True again when the cause is mended. Requests of healthy
 //     Machines are deleted while short-circuited too, and only those that the Machine owns.

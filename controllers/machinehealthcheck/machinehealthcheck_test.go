@@ -63,10 +63,10 @@ var _ = Describe("MachineHealthCheck", func() {
 	}
 
 	It("deletes the Machine of a Node that is NotReady for the timeout, and says so before and after", func(ctx SpecContext) {
-		startManager(namespace)
 		newCheck(ctx, builder.WithConditionTimeouts(time.Second))
 		sick := onNode(namespace, yes, time.Now().Add(-time.Hour), builder.WithFinalizer()).create(ctx)
 		well := onNode(namespace, yes, time.Now().Add(-time.Hour)).create(ctx)
+		startManager(namespace) // now: a Machine that it sees without its Node would be told of as well
 		Consistently(living(ctx, sick, well)).Should(HaveLen(2))
 		sick.turn(ctx, no, time.Now())
 		Eventually(living(ctx, sick, well)).Should(ConsistOf(well.machine.Name))

@@ -10,6 +10,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -180,6 +181,25 @@ var _ = Describe("Passes, one after the other", func() {
 				List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
 					list.(*machinev1beta1.MachineList).Items = []machinev1beta1.Machine{*frozen}
 					return nil
+				},
+			})
+		})
+		got := p.next(ctx)
+		Expect(got.err).NotTo(HaveOccurred())
+		Expect(got.events).To(BeEmpty())
+		Expect(living(ctx, subject)()).To(HaveLen(1))
+	})
+
+	It("do not take it from the cache alone that a Node is gone", func(ctx SpecContext) {
+		subject := onNode(namespace, corev1.ConditionTrue, now.Add(-time.Hour)).create(ctx)
+		check := newCheck(ctx)
+		p := byHand(check, now, func(options *machinehealthcheck.Options) {
+			options.Client = interceptor.NewClient(watching, interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, mods ...client.GetOption) error {
+					if _, ok := object.(*corev1.Node); ok {
+						return apierrors.NewNotFound(corev1.Resource("nodes"), key.Name)
+					}
+					return c.Get(ctx, key, object, mods...)
 				},
 			})
 		})

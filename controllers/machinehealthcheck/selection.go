@@ -6,6 +6,7 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,7 +40,9 @@ func (t *target) inFlight() bool {
 
 // selection finds the targets.
 type selection struct {
-	client  client.Client
+	client client.Client
+	// reader reads from the API server.
+	reader  client.Reader
 	metrics *Metrics
 }
 
@@ -72,13 +75,17 @@ func (f *selection) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return true, nil
 }
 
-// nodeOf answers the Node that the Machine refers to, nil when there is none.
+// nodeOf answers the Node that the Machine refers to, nil when there is none. A Machine whose Node is gone is remediated at once, so
+// that is not taken from a cache that may have fallen behind.
 func (f *selection) nodeOf(ctx context.Context, machine *machinev1beta1.Machine) (*corev1.Node, error) {
 	if machine.Status.NodeRef == nil {
 		return nil, nil
 	}
-	node := &corev1.Node{}
-	err := f.client.Get(ctx, types.NamespacedName{Name: machine.Status.NodeRef.Name}, node, client.UnsafeDisableDeepCopy)
+	node, key := &corev1.Node{}, types.NamespacedName{Name: machine.Status.NodeRef.Name}
+	err := f.client.Get(ctx, key, node, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		err = f.reader.Get(ctx, key, node)
+	}
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("getting the Node of Machine %s: %w", machine.Name, err)
 	}
