@@ -1,5 +1,6 @@
-// Package v1alpha1 holds the types that this project owns: the files that describe a provider module, and the status that the
-// Terraform actuator writes into a Machine. Machine, MachineSet and MachineHealthCheck are types of github.com/openshift/api.
+// Package v1alpha1 holds the types that this project owns: the files that describe a provider module, the providerSpec that works
+// with any module, and the status that the Terraform actuator writes into a Machine. Machine, MachineSet and MachineHealthCheck are
+// types of github.com/openshift/api.
 package v1alpha1
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +14,8 @@ const (
 	ModuleKind = "Module"
 	// InstanceTypesKind is the kind of [InstanceTypes].
 	InstanceTypesKind = "InstanceTypes"
+	// TerraformMachineProviderSpecKind is the kind of [TerraformMachineProviderSpec].
+	TerraformMachineProviderSpecKind = "TerraformMachineProviderSpec"
 	// TerraformMachineProviderStatusKind is the kind of [TerraformMachineProviderStatus].
 	TerraformMachineProviderStatusKind = "TerraformMachineProviderStatus"
 )
