@@ -17,6 +17,7 @@ arch=$(go env GOARCH)
 go_version=$(go env GOVERSION)
 kubectl_provider=gavinbunney/kubectl/1.19.0/${os}_${arch}
 vsphere_provider=hashicorp/vsphere/1.26.0/${os}_${arch}
+libvirt_provider=dmacvicar/libvirt/0.7.6/${os}_${arch}
 
 # tool | module folder | package | file under bin/ | ldflags
 catalogue() {
@@ -30,12 +31,13 @@ kwok|kwok|sigs.k8s.io/kwok/cmd/kwok|kwok|
 tofu|opentofu|github.com/opentofu/opentofu/cmd/tofu|tofu|-X github.com/opentofu/opentofu/version.dev=no
 provider-kubectl|provider-kubectl|github.com/gavinbunney/terraform-provider-kubectl|mirror/registry.opentofu.org/$kubectl_provider/terraform-provider-kubectl_v1.19.0|
 provider-vsphere|provider-vsphere|github.com/hashicorp/terraform-provider-vsphere|mirror/registry.opentofu.org/$vsphere_provider/terraform-provider-vsphere_v1.26.0|
+provider-libvirt|provider-libvirt|github.com/dmacvicar/terraform-provider-libvirt|mirror/registry.opentofu.org/$libvirt_provider/terraform-provider-libvirt_v0.7.6|
 vcsim|vcsim|.|vcsim|
 golangci-lint|golangci-lint|github.com/golangci/golangci-lint/v2/cmd/golangci-lint|golangci-lint|
 TOOLS
 }
 
-default_tools=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok tofu provider-kubectl provider-vsphere vcsim)
+default_tools=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok tofu provider-kubectl provider-vsphere provider-libvirt vcsim)
 
 die() {
   printf 'tools: %s\n' "$*" >&2
@@ -83,6 +85,7 @@ extras() {
       ;;
     provider-kubectl) link_provider "$kubectl_provider" ;;
     provider-vsphere) link_provider "$vsphere_provider" ;;
+    provider-libvirt) link_provider "$libvirt_provider" ;;
   esac
 }
 
