@@ -1,0 +1,249 @@
+package module
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxArchiveBytes bounds an archive, packed as well as unpacked: what a module may hold, and as much again for the headers of its files
+// and for what is not read, such as names that start with a dot.
+const MaxArchiveBytes = 2 * maxBytes
+
+// maxNameBytes bounds the path of a file, so that it fits into every file system below a folder of the operator's.
+const maxNameBytes = 255
+
+// WriteArchive packs the module in the root of fsys as a tar.gz that [ReadArchive] takes. It packs what [Load] reads: regular files, but
+// none that start with a dot other than the lock file, within the contract's limits. The same files give the same bytes, whoever packs
+// them and when.
+func WriteArchive(w io.Writer, fsys fs.FS) error {
+	files, err := readSnapshot(fsys)
+	if err != nil {
+		return err
+	}
+	names := files.names(func(string) bool { return true })
+	for _, name := range names {
+		if err := checkArchiveName(name); err != nil {
+			return fmt.Errorf("packing the module: %w", err)
+		}
+	}
+	compressed := gzip.NewWriter(w)
+	packed := tar.NewWriter(compressed)
+	for _, name := range names {
+		// Times and owners stay zero: they are no part of a module.
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(files[name])), Mode: 0o644}
+		if err := packed.WriteHeader(header); err != nil {
+			return fmt.Errorf("packing the module's %s: %w", name, err)
+		}
+		if _, err := packed.Write(files[name]); err != nil {
+			return fmt.Errorf("packing the module's %s: %w", name, err)
+		}
+	}
+	if err := errors.Join(packed.Close(), compressed.Close()); err != nil {
+		return fmt.Errorf("packing the module: %w", err)
+	}
+	return nil
+}
+
+// ReadArchive unpacks a tar.gz into memory, and answers the files of the module in it for [Load]. Nothing in the archive is trusted: paths
+// that lead out, links, devices and a name given twice are refused, and no more is read than the contract's limits allow. One folder that
+// holds everything is taken off. Names that start with a dot are left out, the lock file excepted.
+func ReadArchive(r io.Reader) (fs.FS, error) {
+	files, err := readArchive(r)
+	if err != nil {
+		return nil, fmt.Errorf("reading the module's archive: %w", err)
+	}
+	return files, nil
+}
+
+func readArchive(r io.Reader) (snapshot, error) {
+	compressed, err := gzip.NewReader(&boundedReader{reader: r, left: MaxArchiveBytes, what: "packed"})
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	content := &boundedReader{reader: compressed, left: MaxArchiveBytes, what: "unpacked"}
+	unpacking := unpacking{archive: tar.NewReader(content), files: snapshot{}, folders: map[string]bool{}}
+	for {
+		header, err := unpacking.archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		if err := unpacking.take(header); err != nil {
+			return nil, err
+		}
+	}
+	// The checksum stands at the very end.
+	if _, err := io.Copy(io.Discard, content); err != nil {
+		return nil, unreadable(err)
+	}
+	if len(unpacking.files) == 0 {
+		return nil, errors.New("it holds no files; pack the folder of a module")
+	}
+	files := unpacking.files.withoutTop()
+	return files.only(func(name string) bool { return name == lockFile || path.Base(name) != lockFile }), nil
+}
+
+// unreadable says of an archive that it is none, unless it is only too large.
+func unreadable(err error) error {
+	var large *tooLargeError
+	if errors.As(err, &large) {
+		return large
+	}
+	return fmt.Errorf("it is not a whole tar.gz: %w; pack the module's folder anew, or fetch the archive again", err)
+}
+
+// unpacking is an archive while it is read.
+type unpacking struct {
+	archive *tar.Reader
+	files   snapshot
+	// folders are those that files lie in, or that have an entry of their own.
+	folders map[string]bool
+	bytes   int
+}
+
+// take reads one entry.
+func (u *unpacking) take(header *tar.Header) error {
+	if header.Typeflag == tar.TypeXGlobalHeader { // a remark on the archive as a whole, such as the commit it was made from
+		return nil
+	}
+	folder := header.Typeflag == tar.TypeDir
+	name := strings.TrimPrefix(header.Name, "./")
+	if folder {
+		name = strings.TrimSuffix(name, "/")
+	}
+	if folder && (name == "" || name == ".") {
+		return nil
+	}
+	if err := checkArchiveName(name); err != nil {
+		return err
+	}
+	if isHidden(name) {
+		return nil
+	}
+	switch {
+	case folder:
+		return u.addFolder(name)
+	case header.Typeflag != tar.TypeReg:
+		return fmt.Errorf("%q is a link, a device, or another thing that is no regular file; a module holds files and folders only", name)
+	}
+	return u.addFile(name)
+}
+
+func (u *unpacking) addFolder(name string) error {
+	for ; name != "."; name = path.Dir(name) {
+		if _, taken := u.files[name]; taken {
+			return fmt.Errorf("%q is both a file and a folder; pack the module's folder anew", name)
+		}
+		u.folders[name] = true
+	}
+	return nil
+}
+
+func (u *unpacking) addFile(name string) error {
+	if _, twice := u.files[name]; twice {
+		return fmt.Errorf("%q is there twice; pack each file once", name)
+	}
+	if u.folders[name] {
+		return fmt.Errorf("%q is both a file and a folder; pack the module's folder anew", name)
+	}
+	if err := u.addFolder(path.Dir(name)); err != nil {
+		return err
+	}
+	if len(u.files) == maxFiles {
+		return fmt.Errorf("there are more than %d files; is this the archive of one module?", maxFiles)
+	}
+	content, err := io.ReadAll(io.LimitReader(u.archive, maxFileBytes+1))
+	if err != nil {
+		return unreadable(err)
+	}
+	if len(content) > maxFileBytes {
+		return fmt.Errorf("%q has more than %d bytes; a module's files are small", name, maxFileBytes)
+	}
+	if u.bytes += len(content); u.bytes > maxBytes {
+		return fmt.Errorf("there are more than %d bytes of files; is this the archive of one module?", maxBytes)
+	}
+	u.files[name] = content
+	return nil
+}
+
+// checkArchiveName refuses a path that means another place than below the module's folder, or another on some systems than on others.
+func checkArchiveName(name string) error {
+	unusual := func(r rune) bool { return r == '\\' || r == utf8.RuneError || unicode.IsControl(r) }
+	switch {
+	case len(name) > maxNameBytes:
+		return fmt.Errorf("a path has more than %d bytes, and begins with %q; give the file a shorter name", maxNameBytes, name[:64])
+	case path.IsAbs(name) || slices.Contains(strings.Split(name, "/"), ".."):
+		return fmt.Errorf("the path %q leads out of the module's folder; pack from within the folder, without links", name)
+	case !fs.ValidPath(name) || name == ".":
+		return fmt.Errorf("the path %q is not in its simple form; write it as folder/file", name)
+	case strings.ContainsFunc(name, unusual):
+		return fmt.Errorf("the path %q has a backslash, a control character or bytes that are no text; rename the file", name)
+	}
+	return nil
+}
+
+// isHidden tells whether a path is left out, as readSnapshot leaves it out: some part of it starts with a dot. The lock file is not, nor
+// is it in a folder that may turn out to hold everything.
+func isHidden(name string) bool {
+	parts := strings.Split(name, "/")
+	if last := len(parts) - 1; last < 2 && parts[last] == lockFile {
+		parts = parts[:last]
+	}
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(part, ".") })
+}
+
+// withoutTop takes the folder off that every file lies in, if there is one.
+func (s snapshot) withoutTop() snapshot {
+	var top string
+	for name := range s {
+		first, _, nested := strings.Cut(name, "/")
+		if !nested || top != "" && top != first {
+			return s
+		}
+		top = first
+	}
+	stripped := snapshot{}
+	for name, content := range s {
+		stripped[strings.TrimPrefix(name, top+"/")] = content
+	}
+	return stripped
+}
+
+// tooLargeError says that an archive passes a bound.
+type tooLargeError struct{ what string }
+
+// Error implements error.
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("it has more than %d bytes %s; is this the archive of one module?", MaxArchiveBytes, e.what)
+}
+
+// boundedReader fails when there is more than it may read.
+type boundedReader struct {
+	reader io.Reader
+	left   int64
+	what   string
+}
+
+// Read implements io.Reader.
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	// One byte more than may be read tells an end from too much.
+	n, err := b.reader.Read(p[:min(int64(len(p)), b.left+1)])
+	if b.left -= int64(n); b.left < 0 {
+		return 0, &tooLargeError{what: b.what}
+	}
+	return n, err
+}
