@@ -62,7 +62,7 @@ func TestNewMachine(t *testing.T) {
 		},
 		"a providerSpec without a kind": {
 			machine: machineWith(withValue(&runtime.RawExtension{Raw: []byte(`{"apiVersion":"a/v1"}`)})),
-			wantErrs: []string{`spec.providerSpec.value.kind: Invalid value: a string is required, but it is missing; ` +
+			wantErrs: []string{`spec.providerSpec.value.kind: Required value: a string is required, but it is missing; ` +
 				`name a kind that a provider module serves`},
 		},
 		"a kind that no module serves names those that are": {
@@ -83,7 +83,7 @@ func TestNewMachine(t *testing.T) {
 		},
 		"a field inside a list": {
 			machine: machineWith(withValue(hollow(`,"taints":[{"key":"a","effect":"NoSchedule"},{"key":"b","effect":"No"}]`))),
-			wantErrs: []string{`spec.providerSpec.value.taints[1].effect: Invalid value: "No": the module "kubemark" does not allow "No"; ` +
+			wantErrs: []string{`spec.providerSpec.value.taints[1].effect: Unsupported value: "No": the module "kubemark" does not allow "No"; ` +
 				`A taint's effect is one of NoSchedule, PreferNoSchedule and NoExecute: write it as effect: NoSchedule.`},
 		},
 		"the Machine's own name": {

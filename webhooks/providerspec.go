@@ -47,7 +47,7 @@ func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) judge
 	}
 	warnings, err := render.Check(render.Input{Machine: machine, ClusterID: r.clusterOf(machine), Module: served, Under: under})
 	for _, warning := range warnings {
-		found.warn(unknownField(under, warning))
+		found.warnings = append(found.warnings, warningText(under, warning))
 	}
 	if err != nil {
 		found.errs = fieldErrors(err)
@@ -93,14 +93,22 @@ func unknownKind(path string, err error) *field.Error {
 	return answer
 }
 
-// unknownField puts the warning about a field without effect into the words of the Machine API, with the hint if there is one.
-func unknownField(under string, warning render.Warning) *field.Error {
+// warningText answers a warning; one about an unknown field in the words of the Machine API, with the hint if there is one.
+func warningText(under string, warning render.Warning) string {
+	if !warning.Unknown {
+		return warning.String()
+	}
 	name := strings.TrimPrefix(strings.TrimPrefix(warning.Path, beneath(under, valuePath)), ".")
 	detail := "Unknown field (" + name + ") will be ignored"
-	if _, hint, found := strings.Cut(warning.Message, "; "); found {
-		detail += "; " + hint
+	if warning.Hint != "" {
+		detail += "; " + warning.Hint
 	}
-	return &field.Error{Type: field.ErrorTypeNotSupported, Field: shortPath.String(), BadValue: name, Detail: detail}
+	return (&field.Error{Type: field.ErrorTypeNotSupported, Field: shortPath.String(), BadValue: name, Detail: detail}).Error()
+}
+
+// errorTypes are the faults of fields as the API calls them.
+var errorTypes = map[render.Fault]field.ErrorType{
+	render.Invalid: field.ErrorTypeInvalid, render.Missing: field.ErrorTypeRequired, render.Unsupported: field.ErrorTypeNotSupported,
 }
 
 // fieldErrors answers the errors of a check as those of the API.
@@ -115,7 +123,7 @@ func fieldErrors(err error) field.ErrorList {
 		if one.Mend != "" {
 			detail += "; " + one.Mend
 		}
-		list = append(list, &field.Error{Type: field.ErrorTypeInvalid, Field: one.Path, BadValue: badValue(one.Value), Detail: detail})
+		list = append(list, &field.Error{Type: errorTypes[one.Fault], Field: one.Path, BadValue: badValue(one.Value), Detail: detail})
 	}
 	return list
 }

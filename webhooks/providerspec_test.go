@@ -4,7 +4,35 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
+
+func TestErrorsTellInWhichWayAFieldIsWrong(t *testing.T) {
+	for fault, want := range map[render.Fault]string{
+		render.Invalid:     `a.b: Invalid value: "x": p; m`,
+		render.Missing:     `a.b: Required value: p; m`,
+		render.Unsupported: `a.b: Unsupported value: "x": p; m`,
+	} {
+		errs := fieldErrors(render.Errors{{Path: "a.b", Fault: fault, Value: `"x"`, Problem: "p", Mend: "m"}})
+		if got := errs.ToAggregate().Error(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestWarningsSayWhatIsUnknownInTheWordsOfTheMachineAPI(t *testing.T) {
+	const path = "spec.template.spec.providerSpec.value.a.b"
+	for want, warning := range map[string]render.Warning{
+		`providerSpec.value: Unsupported value: "a.b": Unknown field (a.b) will be ignored`:               {Path: path, Message: "m", Unknown: true},
+		`providerSpec.value: Unsupported value: "a.b": Unknown field (a.b) will be ignored; write it; so`: {Path: path, Message: "m", Hint: "write it; so", Unknown: true},
+		path + ": it has no effect; leave it out":                                                         {Path: path, Message: "it has no effect", Hint: "leave it out"},
+	} {
+		if got := warningText("spec.template", warning); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
 
 func TestBadValueIsShownAsItWasBefore(t *testing.T) {
 	for shown, want := range map[string]string{

@@ -24,6 +24,8 @@ type field struct {
 	hidden bool
 	// secret says that the value comes from a Secret.
 	secret bool
+	// choice says that the condition offers a choice for it.
+	choice bool
 	// variable is the one that the field is a part of.
 	variable string
 }
@@ -60,13 +62,25 @@ func (v *validator) parts(b blamed) [][]field {
 			return v.parts(b.with(e.RHS))
 		}
 	case *hclsyntax.FunctionCallExpr:
-		if strings.TrimPrefix(e.Name, "core::") == "alltrue" && len(e.Args) == 1 {
+		switch name := strings.TrimPrefix(e.Name, "core::"); {
+		case name == "alltrue" && len(e.Args) == 1:
 			if groups := v.elements(b.with(e.Args[0])); len(groups) > 0 {
 				return groups
 			}
+		case name == "contains" && len(e.Args) == 2 && len(e.Args[0].Variables()) == 0:
+			return [][]field{v.choices(b.with(e.Args[1]))}
 		}
 	}
 	return [][]field{v.references(b)}
+}
+
+// choices answers the fields that an expression refers to, for which there is a choice of values when it is but one.
+func (v *validator) choices(b blamed) []field {
+	fields := v.references(b)
+	if _, plain := b.expression.(*hclsyntax.ScopeTraversalExpr); plain && len(fields) == 1 {
+		fields[0].choice = true
+	}
+	return fields
 }
 
 // elements answers a group for each element of a list of conditions that comes out false.
@@ -245,7 +259,17 @@ func element(value, key cty.Value) cty.Value {
 // deepest sorts fields by path and drops those of which a part is there too: "placement" beside "placement.zone" is but a guard.
 func deepest(fields []field) []field {
 	fields = slices.Clone(fields)
-	slices.SortStableFunc(fields, func(a, b field) int { return strings.Compare(a.path, b.path) })
+	slices.SortStableFunc(fields, func(a, b field) int {
+		order := strings.Compare(a.path, b.path)
+		switch {
+		case order != 0 || a.choice == b.choice:
+			return order
+		case a.choice:
+			return -1 // of two that are the same the first is kept
+		default:
+			return 1
+		}
+	})
 	fields = slices.CompactFunc(fields, func(a, b field) bool { return a.path == b.path })
 	return slices.DeleteFunc(slices.Clone(fields), func(f field) bool {
 		return slices.ContainsFunc(fields, func(other field) bool { return other.path != f.path && within(other.path, f.path) })

@@ -92,7 +92,7 @@ func TestCheckWarnsAboutUnknownFields(t *testing.T) {
 	input := inputWith(t, valid+`,"Size":1}`)
 	input.Under = "spec.template"
 	warnings, err := Check(input)
-	want := []Warning{{Path: "spec.template.spec.providerSpec.value.Size", Message: "unknown field, ignored; write it as size"}}
+	want := []Warning{{Path: "spec.template.spec.providerSpec.value.Size", Message: "unknown field, ignored", Hint: "write it as size", Unknown: true}}
 	if diff := cmp.Diff(want, warnings); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

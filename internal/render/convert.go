@@ -134,7 +134,7 @@ func (c converter) object(path string, fields map[string]any, wanted cty.Type) c
 		}
 		if !wanted.AttributeOptional(name) {
 			c.fail(&FieldError{
-				Path: fieldPath(path, name), Problem: typeName(known[name]) + " is required, but it is missing",
+				Path: fieldPath(path, name), Fault: Missing, Problem: typeName(known[name]) + " is required, but it is missing",
 				Mend: fmt.Sprintf("add %s: %s", name, sample(known[name])),
 			})
 			values[name] = unknown(known[name])
@@ -142,20 +142,20 @@ func (c converter) object(path string, fields map[string]any, wanted cty.Type) c
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if _, ok := known[name]; !ok {
-			c.warn(fieldPath(path, name), "unknown field, ignored%s", spelling(name, known))
+			c.unknown(fieldPath(path, name), spelling(name, slices.Sorted(maps.Keys(known))))
 		}
 	}
 	return cty.ObjectVal(values)
 }
 
 // spelling answers a hint when a field differs from a known one in case or punctuation only.
-func spelling(name string, known map[string]cty.Type) string {
+func spelling(name string, known []string) string {
 	fold := func(text string) string {
 		return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(text))
 	}
-	for _, candidate := range slices.Sorted(maps.Keys(known)) {
+	for _, candidate := range known {
 		if len(name) <= 2*len(candidate) && fold(candidate) == fold(name) {
-			return "; write it as " + candidate
+			return "write it as " + candidate
 		}
 	}
 	return ""

@@ -78,6 +78,7 @@ func keyPart(key, path string, providerSpec cty.Value) (string, error) {
 	}
 	failed := &FieldError{Path: valuePath + "." + path, Mend: "write it"}
 	if at.IsNull() || at.AsString() == "" {
+		failed.Fault = Missing
 		failed.Problem = fmt.Sprintf("the key %q of the credentials Secret is named after it, but it is missing or empty", key)
 		return "", failed
 	}

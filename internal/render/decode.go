@@ -30,7 +30,7 @@ const (
 // decodeProviderSpec answers the fields of the embedded object, apiVersion, kind and metadata among them.
 func decodeProviderSpec(machine *machinev1beta1.Machine) (map[string]any, *FieldError) {
 	if machine.Spec.ProviderSpec.Value == nil || len(bytes.TrimSpace(machine.Spec.ProviderSpec.Value.Raw)) == 0 {
-		return nil, &FieldError{Path: valuePath, Problem: "an object is required, but it is missing", Mend: "write the providerSpec of a provider module"}
+		return nil, &FieldError{Path: valuePath, Fault: Missing, Problem: "an object is required, but it is missing", Mend: "write the providerSpec of a provider module"}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(machine.Spec.ProviderSpec.Value.Raw))
 	decoder.UseNumber()

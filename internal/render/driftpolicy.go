@@ -48,7 +48,7 @@ func driftPolicy(machine *machinev1beta1.Machine, fields map[string]any) (v1alph
 	case "":
 		return v1alpha1.DriftReport, nil
 	}
-	return "", &FieldError{Path: path, Value: show(text), Problem: show(text) + " is no drift policy", Mend: mend}
+	return "", &FieldError{Path: path, Fault: Unsupported, Value: show(text), Problem: show(text) + " is no drift policy", Mend: mend}
 }
 
 // isGeneric tells whether a providerSpec with the fields is a [v1alpha1.TerraformMachineProviderSpec].

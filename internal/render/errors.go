@@ -2,15 +2,28 @@ package render
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
+)
+
+// Fault is the way in which a field is wrong.
+type Fault int
+
+const (
+	// Invalid is a value that is wrong in any way that has no name of its own.
+	Invalid Fault = iota
+	// Missing is a value that is required and not there.
+	Missing
+	// Unsupported is a value that is not one of those that there are to choose from.
+	Unsupported
 )
 
 // FieldError says what is wrong with one field, and what to write instead.
 type FieldError struct {
 	// Path is the field's path in the Machine, for example spec.providerSpec.value.placement.zone.
 	Path string
+	// Fault is the way in which the field is wrong.
+	Fault Fault
 	// Value is the wrong value as JSON, shortened. Empty when there is none, or when it may be a secret.
 	Value string
 	// Problem says what is expected and what is there.
@@ -85,12 +98,21 @@ func OnlySecrets(err error) bool {
 type Warning struct {
 	// Path is the field's path in the Machine.
 	Path string
-	// Message says what is the matter and what to do.
+	// Message says what is the matter.
 	Message string
+	// Hint says what to do. May be empty.
+	Hint string
+	// Unknown says that there is no such field.
+	Unknown bool
 }
 
 // String renders the warning on one line.
-func (w Warning) String() string { return w.Path + ": " + w.Message }
+func (w Warning) String() string {
+	if w.Hint == "" {
+		return w.Path + ": " + w.Message
+	}
+	return w.Path + ": " + w.Message + "; " + w.Hint
+}
 
 // maxFindings bounds the errors and the warnings that one Machine can cause.
 const maxFindings = 50
@@ -109,10 +131,15 @@ func (f *findings) fail(err *FieldError) {
 	}
 }
 
-func (f *findings) warn(path, format string, args ...any) {
+func (f *findings) warn(warning Warning) {
 	if len(f.warnings) < maxFindings {
-		f.warnings = append(f.warnings, Warning{Path: path, Message: fmt.Sprintf(format, args...)})
+		f.warnings = append(f.warnings, warning)
 	}
+}
+
+// unknown warns of a field that there is not.
+func (f *findings) unknown(path, hint string) {
+	f.warn(Warning{Path: path, Message: "unknown field, ignored", Hint: hint, Unknown: true})
 }
 
 // covers tells whether there is an error at the path or above it.
@@ -134,7 +161,8 @@ func (f *findings) warned() []Warning {
 	}
 	moved := make([]Warning, 0, len(f.warnings))
 	for _, one := range f.warnings {
-		moved = append(moved, Warning{Path: f.under + "." + one.Path, Message: one.Message})
+		one.Path = f.under + "." + one.Path
+		moved = append(moved, one)
 	}
 	return moved
 }

@@ -20,8 +20,8 @@ func KindOf(machine *machinev1beta1.Machine) (apiVersion, kind string, err error
 		text, ok := fields[name].(string)
 		if !ok || text == "" {
 			found.fail(&FieldError{
-				Path: fieldPath(valuePath, name), Problem: "a string is required, but it is " + absence(fields[name]),
-				Mend: "name a kind that a provider module serves",
+				Path: fieldPath(valuePath, name), Fault: faultOf(fields[name]), Mend: "name a kind that a provider module serves",
+				Problem: "a string is required, but it is " + absence(fields[name]),
 			})
 		}
 		return text
@@ -70,12 +70,22 @@ func secretNameAt(fields map[string]any, path string, required bool, found *find
 	switch {
 	case raw == nil && !required:
 	case !isString || name == "" && required:
-		found.fail(&FieldError{Path: at, Problem: "the name of a Secret is required, but it is " + absence(raw), Mend: "name a Secret in the Machine's namespace"})
+		found.fail(&FieldError{
+			Path: at, Fault: faultOf(raw), Problem: "the name of a Secret is required, but it is " + absence(raw), Mend: "name a Secret in the Machine's namespace",
+		})
 	case name != "" && len(validation.IsDNS1123Subdomain(name)) > 0:
 		found.fail(&FieldError{Path: at, Value: show(name), Problem: "the name of a Secret is required, but " + show(name) + " is none", Mend: "use lower-case letters, digits, '-' and '.'"})
 		return ""
 	}
 	return name
+}
+
+// faultOf answers the fault of something that is not a useful string.
+func faultOf(raw any) Fault {
+	if raw == nil || raw == "" {
+		return Missing
+	}
+	return Invalid
 }
 
 // absence says in which way something is not a useful string.

@@ -26,7 +26,7 @@ func TestRenderAnswersOneFieldError(t *testing.T) {
 		},
 		"a field of a nested object is missing": {
 			providerSpec: valid + `,"placement":{}}`,
-			want:         FieldError{Path: "spec.providerSpec.value.placement.zone", Problem: "a string is required, but it is missing", Mend: `add zone: "text"`},
+			want:         FieldError{Path: "spec.providerSpec.value.placement.zone", Fault: Missing, Problem: "a string is required, but it is missing", Mend: `add zone: "text"`},
 		},
 		"a nested object has a wrong field": {
 			providerSpec: valid + `,"placement":{"zone":["a"]}}`,
@@ -105,7 +105,7 @@ func TestRenderAnswersOneFieldError(t *testing.T) {
 		},
 		"no providerSpec": {
 			providerSpec: " ",
-			want:         FieldError{Path: "spec.providerSpec.value", Problem: "an object is required, but it is missing", Mend: "write the providerSpec of a provider module"},
+			want:         FieldError{Path: "spec.providerSpec.value", Fault: Missing, Problem: "an object is required, but it is missing", Mend: "write the providerSpec of a provider module"},
 		},
 		"a kind of another module": {
 			providerSpec: strings.Replace(valid, "ExampleProviderSpec", "OtherSpec", 1) + "}",

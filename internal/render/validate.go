@@ -99,6 +99,9 @@ func (v *validator) refuse(validation module.Validation) {
 		failed := &FieldError{Path: path, Mend: mend, InSecret: inSecret(fields)}
 		if len(own) == 1 {
 			failed.Value = own[0].show()
+			if own[0].choice {
+				failed.Fault = Unsupported
+			}
 		}
 		failed.Problem = fmt.Sprintf("the module %q does not allow %s", v.module.Name(), list(path, fields))
 		v.fail(failed)
