@@ -80,11 +80,22 @@ func readValidations(variable string, block *hclsyntax.Block, found *report) []V
 type validationCheck struct {
 	variables map[string]Variable
 	found     *report
-	// context has every variable of its type, and unknown.
+	// context is an unknownContext.
 	context *hcl.EvalContext
 }
 
 func checkValidations(variables map[string]Variable, found *report) {
+	c := validationCheck{variables: variables, found: found, context: unknownContext(variables)}
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		for _, validation := range variables[name].Validations {
+			c.check(validation)
+		}
+	}
+	c.checkCircle()
+}
+
+// unknownContext has every variable of its type, and unknown.
+func unknownContext(variables map[string]Variable) *hcl.EvalContext {
 	unknown := map[string]cty.Value{}
 	for name, variable := range variables {
 		unknown[name] = cty.DynamicVal
@@ -92,13 +103,7 @@ func checkValidations(variables map[string]Variable, found *report) {
 			unknown[name] = cty.UnknownVal(variable.Type.WithoutOptionalAttributesDeep())
 		}
 	}
-	c := validationCheck{variables: variables, found: found, context: EvalContext(unknown)}
-	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		for _, validation := range variables[name].Validations {
-			c.check(validation)
-		}
-	}
-	c.checkCircle()
+	return EvalContext(unknown)
 }
 
 func (c validationCheck) check(validation Validation) {
