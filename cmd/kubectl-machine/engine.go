@@ -17,6 +17,7 @@ import (
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/tofu"
 )
@@ -65,7 +66,7 @@ func (m *checkedModule) checkByEngine(ctx context.Context, check *engineCheck) (
 	if err := copyModule(copied, m.Dir); err != nil {
 		return fmt.Errorf("checking %s: %w", m.Dir, err)
 	}
-	terraform, err := check.terraform(scratch, copied)
+	terraform, err := check.terraform(scratch, copied, m.loaded.Spec().Credentials)
 	if err != nil {
 		return fmt.Errorf("checking %s: %w", m.Dir, err)
 	}
@@ -91,14 +92,20 @@ func (m *checkedModule) checkByEngine(ctx context.Context, check *engineCheck) (
 	return nil
 }
 
-// terraform answers the CLI in dir with a built environment: nothing of the caller's credentials or TF_VAR_*.
-func (c *engineCheck) terraform(scratch, dir string) (*tfexec.Terraform, error) {
+// terraform answers the CLI in dir with a built environment: nothing of the caller's credentials or TF_VAR_*. Credentials are dummies,
+// as some providers want to be configured before anything is validated.
+func (c *engineCheck) terraform(scratch, dir string, credentials *v1alpha1.ModuleCredentials) (*tfexec.Terraform, error) {
 	terraform, err := tfexec.NewTerraform(dir, c.binary.Path)
 	if err != nil {
 		return nil, err
 	}
 	pass := []string{"PATH", "TMPDIR"}
 	environment := map[string]string{"CHECKPOINT_DISABLE": "1", "HOME": scratch}
+	if credentials != nil {
+		for _, key := range credentials.Keys {
+			environment[key.Env] = "dummy"
+		}
+	}
 	if c.mirror == "" {
 		pass = append(pass, "HOME", "TF_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
 			"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")

@@ -74,10 +74,10 @@ func (o checkOptions) run(ctx context.Context, dirs []string, out, errOut io.Wri
 	checked := checkFolders(folders)
 	if check != nil {
 		checked.Engine = check.binary.String()
-		for _, one := range checked.Modules {
-			if err := one.checkByEngine(ctx, check); err != nil {
-				return err
-			}
+	}
+	for _, one := range checked.Modules {
+		if err := o.finish(ctx, one, check, out); err != nil {
+			return err
 		}
 	}
 	checked.settle()
@@ -88,6 +88,21 @@ func (o checkOptions) run(ctx context.Context, dirs []string, out, errOut io.Wri
 		return errReported
 	}
 	return nil
+}
+
+// finish has the engine look at a module, if there is one. People are told of each module as soon as it is done.
+func (o checkOptions) finish(ctx context.Context, one *checkedModule, check *engineCheck, out io.Writer) error {
+	if check != nil {
+		if err := one.checkByEngine(ctx, check); err != nil {
+			return err
+		}
+	}
+	one.OK = len(one.Breaches) == 0
+	if o.output != "" {
+		return nil
+	}
+	_, err := io.WriteString(out, one.text())
+	return err
 }
 
 // engine answers nil where the check does without.
@@ -142,11 +157,11 @@ type breach struct {
 func (c *checkedModules) settle() {
 	c.OK = len(c.Problems) == 0
 	for _, one := range c.Modules {
-		one.OK = len(one.Breaches) == 0
 		c.OK = c.OK && one.OK
 	}
 }
 
+// print prints what is to be said of all modules together; as JSON, that is everything.
 func (c *checkedModules) print(out io.Writer, format string) error {
 	if format == "json" {
 		encoder := json.NewEncoder(out)
@@ -154,28 +169,27 @@ func (c *checkedModules) print(out io.Writer, format string) error {
 		encoder.SetEscapeHTML(false)
 		return encoder.Encode(c)
 	}
-	var text strings.Builder
-	for _, one := range c.Modules {
-		for _, found := range one.Breaches {
-			fmt.Fprintln(&text, module.Breach(found))
-		}
-		if one.OK {
-			fmt.Fprintln(&text, one.line())
-		}
-	}
 	for _, problem := range c.Problems {
-		fmt.Fprintln(&text, problem)
+		if _, err := fmt.Fprintln(out, problem); err != nil {
+			return err
+		}
 	}
-	_, err := io.WriteString(out, text.String())
-	return err
+	return nil
 }
 
-// line is what is said of a module that is well.
-func (m *checkedModule) line() string {
+// text is what is said of one module: its breaches, or what it is.
+func (m *checkedModule) text() string {
+	var text strings.Builder
+	for _, found := range m.Breaches {
+		fmt.Fprintln(&text, module.Breach(found))
+	}
+	if !m.OK {
+		return text.String()
+	}
 	providers := "none"
 	if len(m.Providers) > 0 {
 		providers = strings.Join(m.Providers, ", ")
 	}
-	return fmt.Sprintf("%s serves %s; providers: %s; passed: %s",
+	return fmt.Sprintf("%s serves %s; providers: %s; passed: %s\n",
 		m.Reference, strings.Join(m.Kinds, ", "), providers, strings.Join(m.Passed, ", "))
 }

@@ -199,6 +199,17 @@ func TestANewModulePassesItsOwnTests(t *testing.T) {
 	}
 }
 
+func TestTheCheckConfiguresProvidersThatWantCredentials(t *testing.T) {
+	dir := newFolder(t, scaffold.Options{Name: "acme", Provider: "hashicorp/vsphere", ProviderVersion: "1.26.0"},
+		[3]string{"main.tf", "locals {", "provider \"vsphere\" {\n  user           = \"somebody\"\n  vsphere_server = \"vcenter.example.com\"\n}\n\nlocals {"},
+		[3]string{"module.yaml", "env: API_TOKEN", "env: VSPHERE_PASSWORD"},
+	)
+	got := runCommand(t, append([]string{"module", "check", dir}, realEngine(t)...)...)
+	if got.code != 0 || !strings.HasSuffix(got.out, "; passed: contract, fmt, init, validate, test\n") {
+		t.Errorf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
+	}
+}
+
 func TestTheEngineFindsWhatTheContractCannot(t *testing.T) {
 	cases := map[string]struct {
 		edits [][3]string
