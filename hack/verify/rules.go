@@ -42,6 +42,7 @@ var rules = []rule{
 	{path: "internal/render", may: []string{"api/...", "internal/module"}},
 	{path: "internal/runs", may: []string{"api/..."}},
 	{path: "internal/scaffold", may: []string{"internal/module"}},
+	{path: "internal/servingcert"},
 	{path: "internal/state"},
 	{path: "internal/tofu", never: kubernetes},
 	{path: "modules"},
