@@ -69,13 +69,13 @@ func TestNewMachine(t *testing.T) {
 			machine: machineWith(withValue(builder.ProviderSpec(nil))),
 			wantErrs: []string{`spec.providerSpec.value.kind: Unsupported value: "TestMachineProviderSpec": no provider module serves ` +
 				`apiVersion "machine.openshift.io/v1beta1", kind "TestMachineProviderSpec"; known are ` +
-				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig`},
+				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, machine-iac.io/v1alpha1 TerraformMachineProviderSpec`},
 		},
 		"a kind of any length makes a short answer": {
 			machine: machineWith(withValue(builder.ProviderSpec(map[string]any{"kind": long}))),
 			wantErrs: []string{`spec.providerSpec.value.kind: Unsupported value: "` + long[:128] + `...": no provider module serves ` +
 				`apiVersion "machine.openshift.io/v1beta1", kind "` + long[:128] + `..."; known are ` +
-				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig`},
+				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, machine-iac.io/v1alpha1 TerraformMachineProviderSpec`},
 		},
 		"all problems are listed": {
 			machine:  machineWith(withValue(hollow(`,"zone":"a/b","pods":0`))),
@@ -157,7 +157,7 @@ func TestChangedMachine(t *testing.T) {
 			machine: machineWith(withValue(builder.ProviderSpec(nil)), builder.WithProviderID("a://b")),
 			wantWarnings: []string{`spec.providerSpec.value.kind: Unsupported value: "TestMachineProviderSpec": no provider module serves ` +
 				`apiVersion "machine.openshift.io/v1beta1", kind "TestMachineProviderSpec"; known are ` +
-				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig` + letBe},
+				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, machine-iac.io/v1alpha1 TerraformMachineProviderSpec` + letBe},
 		},
 		"a Machine that never had a providerSpec": {
 			before: machineWith(withValue(nil)), machine: machineWith(withValue(nil), builder.WithFinalizer()),

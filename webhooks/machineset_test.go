@@ -82,7 +82,7 @@ func TestNewMachineSet(t *testing.T) {
 			set: setWith(withTemplate(builder.ProviderSpec(nil))),
 			wantErrs: []string{`spec.template.spec.providerSpec.value.kind: Unsupported value: "TestMachineProviderSpec": no provider module serves ` +
 				`apiVersion "machine.openshift.io/v1beta1", kind "TestMachineProviderSpec"; known are ` +
-				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig`},
+				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, machine-iac.io/v1alpha1 TerraformMachineProviderSpec`},
 		},
 		"unknown fields warn in the same words as those of a Machine": {
 			set:          setWith(withTemplate(hollow(`,"x":1`))),

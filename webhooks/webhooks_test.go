@@ -104,7 +104,7 @@ var _ = Describe("Webhooks", func() {
 
 		It("name the kinds that are served to who asks for another", func(ctx context.Context) {
 			err := user.Create(ctx, machineWith(namespace, map[string]any{"kind": "Other"}))
-			Expect(causes(err)).To(HaveKeyWithValue("spec.providerSpec.value.kind", HaveSuffix("known are "+kubemark+" "+kubemarkKind)))
+			Expect(causes(err)).To(HaveKeyWithValue("spec.providerSpec.value.kind", HaveSuffix("known are "+kubemark+" "+kubemarkKind+", machine-iac.io/v1alpha1 TerraformMachineProviderSpec")))
 		})
 
 		It("warn of unknown fields and of a Secret that is missing, and let the object in", func(ctx context.Context) {

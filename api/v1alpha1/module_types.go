@@ -37,15 +37,16 @@ type ModuleMetadata struct {
 
 // ModuleSpec says what a module serves and what it needs.
 type ModuleSpec struct {
-	// providerSpecs lists the providerSpec kinds that the module serves. At least one; no other loaded module may serve the
-	// same apiVersion and kind.
-	ProviderSpecs []ProviderSpecKind `json:"providerSpecs"`
+	// providerSpecs lists the providerSpec kinds that the module serves. No other loaded module may serve the same apiVersion and
+	// kind. May be empty: any module is served through [TerraformMachineProviderSpec] as well, which is not listed.
+	ProviderSpecs []ProviderSpecKind `json:"providerSpecs,omitempty"`
 
 	// credentials says which Secret holds the credentials and what becomes of its keys. A module that needs none leaves it out.
 	Credentials *ModuleCredentials `json:"credentials,omitempty"`
 
 	// userData says which Secret holds the user data (what the instance runs at its first boot). When left out, the defaults
-	// of its fields hold, and a provider_spec type without that path means that instances get no user data.
+	// of its fields hold, and a provider_spec type without that path means that only a [TerraformMachineProviderSpec] can name
+	// the Secret.
 	UserData *ModuleUserData `json:"userData,omitempty"`
 
 	// environment lists environment variables with constant values that every run of the module gets.
@@ -69,7 +70,7 @@ type ProviderSpecKind struct {
 // ModuleCredentials maps a Secret to what the module's providers read.
 type ModuleCredentials struct {
 	// path is the field of the providerSpec that names the Secret, its parts joined by dots. The Secret lies in the Machine's
-	// namespace. Defaults to "credentialsSecret.name".
+	// namespace. Defaults to "credentialsSecret.name". A module without a kind of its own needs no such field when path is left out.
 	Path string `json:"path,omitempty"`
 	// keys lists what is read from the Secret. At least one. Other keys of the Secret never reach the engine.
 	Keys []CredentialKey `json:"keys"`
@@ -90,7 +91,7 @@ type CredentialKey struct {
 // ModuleUserData says where user data comes from.
 type ModuleUserData struct {
 	// path is the field of the providerSpec that names the Secret, its parts joined by dots. The Secret lies in the Machine's
-	// namespace. Defaults to "userDataSecret.name".
+	// namespace. Defaults to "userDataSecret.name". A module without a kind of its own needs no such field when path is left out.
 	Path string `json:"path,omitempty"`
 	// key is the key in the Secret's data. Defaults to "userData".
 	Key string `json:"key,omitempty"`

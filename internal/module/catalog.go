@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
-// Catalog finds the module that serves a providerSpec. It never changes after NewCatalog and may be shared.
+// Catalog finds a module by the providerSpec kind that it serves, or by its name. It never changes after NewCatalog and may be shared.
 type Catalog struct {
 	modules []*Module
 	served  map[specKind]*Module
@@ -22,7 +24,7 @@ func (k specKind) String() string { return k.apiVersion + " " + k.kind }
 type UnknownKindError struct {
 	// APIVersion and Kind are what was asked for.
 	APIVersion, Kind string
-	// Known are the kinds that are served, each as "apiVersion kind", sorted.
+	// Known are the kinds that are served, each as "apiVersion kind", sorted; the one for any module among them.
 	Known []string
 }
 
@@ -33,6 +35,23 @@ func (e *UnknownKindError) Error() string {
 		known = "known are " + strings.Join(e.Known, ", ")
 	}
 	return fmt.Sprintf("no provider module serves apiVersion %q, kind %q; %s", e.APIVersion, e.Kind, known)
+}
+
+// UnknownModuleError says that no module has a name.
+type UnknownModuleError struct {
+	// Name is what was asked for.
+	Name string
+	// Known are the names of the modules that there are, sorted.
+	Known []string
+}
+
+// Error implements error.
+func (e *UnknownModuleError) Error() string {
+	known := "no provider module is loaded"
+	if len(e.Known) > 0 {
+		known = "known are " + strings.Join(e.Known, ", ")
+	}
+	return fmt.Sprintf("no provider module is called %q; %s", e.Name, known)
 }
 
 // NewCatalog answers a catalogue of the modules. Two modules of one name, or that serve the same kind, are an error.
@@ -61,12 +80,27 @@ func (c *Catalog) Find(apiVersion, kind string) (*Module, error) {
 	if found, ok := c.served[specKind{apiVersion: apiVersion, kind: kind}]; ok {
 		return found, nil
 	}
-	known := make([]string, 0, len(c.served))
+	known := make([]string, 0, len(c.served)+1)
+	if len(c.modules) > 0 {
+		known = append(known, specKind{apiVersion: v1alpha1.GroupVersion.String(), kind: v1alpha1.TerraformMachineProviderSpecKind}.String())
+	}
 	for key := range c.served {
 		known = append(known, key.String())
 	}
 	slices.Sort(known)
 	return nil, &UnknownKindError{APIVersion: apiVersion, Kind: kind, Known: known}
+}
+
+// Named answers the module with the name, or an [*UnknownModuleError].
+func (c *Catalog) Named(name string) (*Module, error) {
+	known := make([]string, 0, len(c.modules))
+	for _, one := range c.modules {
+		if one.name == name {
+			return one, nil
+		}
+		known = append(known, one.name)
+	}
+	return nil, &UnknownModuleError{Name: name, Known: known}
 }
 
 // Modules answers every module, sorted by name.

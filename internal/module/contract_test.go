@@ -33,6 +33,24 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			changes: []change{{"module.yaml", "example.io/v1,", "v1,"}},
 			want:    `module.yaml:7: spec.providerSpecs[0].apiVersions[0] is "v1"; write it as group/version`,
 		},
+		"the kind of any module is claimed": {
+			changes: []change{{"module.yaml", "[example.io/v1, example.io/v1beta1]\n      kind: ExampleProviderSpec", "[machine-iac.io/v1alpha1]\n      kind: TerraformMachineProviderSpec"}},
+			want: "module.yaml:7: spec.providerSpecs[0].apiVersions[0] names the kind through which every module is served; " +
+				"remove it, or name a kind of the module's own",
+		},
+		"a module with a kind of its own has no field for the credentials": {
+			changes: []change{{"variables.tf", "    credentialsSecret = object({ name = string })\n", ""}},
+			want: `module.yaml:9: spec.credentials.path is "credentialsSecret.name", which is no string field of var.provider_spec; ` +
+				"name the field, its parts joined by dots",
+		},
+		"a module without a kind of its own has a field for the credentials that is no text": {
+			changes: []change{
+				{"module.yaml", "  providerSpecs:\n    - apiVersions: [example.io/v1, example.io/v1beta1]\n      kind: ExampleProviderSpec\n", ""},
+				{"variables.tf", "credentialsSecret = object({ name = string })", "credentialsSecret = object({ name = number })"},
+			},
+			want: `module.yaml:6: spec.credentials.path is "credentialsSecret.name", which is no string field of var.provider_spec; ` +
+				"name the field, its parts joined by dots",
+		},
 		"a variable of the engine is set": {
 			changes: []change{{"module.yaml", "EXAMPLE_QUIET", "TF_LOG"}},
 			want:    "module.yaml:18: spec.environment[0].name is TF_LOG, which steers the engine and is the operator's to set; use a variable that the provider reads",

@@ -72,9 +72,6 @@ func (m *metadata) checkIdentity() {
 }
 
 func (m *metadata) checkProviderSpecs() {
-	if len(m.Spec.ProviderSpecs) == 0 {
-		m.breach("spec.providerSpecs", "is empty", "name at least one apiVersion and kind that the module serves")
-	}
 	seen := map[string]bool{}
 	for i, served := range m.Spec.ProviderSpecs {
 		path := fmt.Sprintf("spec.providerSpecs[%d]", i)
@@ -88,6 +85,9 @@ func (m *metadata) checkProviderSpecs() {
 			at := fmt.Sprintf("%s.apiVersions[%d]", path, j)
 			if group, version, ok := strings.Cut(apiVersion, "/"); !ok || group == "" || version == "" || strings.Contains(version, "/") {
 				m.breach(at, fmt.Sprintf("is %q", apiVersion), "write it as group/version")
+			}
+			if apiVersion == v1alpha1.GroupVersion.String() && served.Kind == v1alpha1.TerraformMachineProviderSpecKind {
+				m.breach(at, "names the kind through which every module is served", "remove it, or name a kind of the module's own")
 			}
 			if key := apiVersion + " " + served.Kind; seen[key] {
 				m.breach(at, fmt.Sprintf("names %s %s a second time", apiVersion, served.Kind), "keep one")

@@ -112,7 +112,8 @@ func (m *Module) Digest() string { return m.digest }
 // Reference answers name@sha256:digest.
 func (m *Module) Reference() string { return m.name + "@sha256:" + m.digest }
 
-// Spec answers the spec of module.yaml with defaults filled in. The caller must not change what it points to.
+// Spec answers the spec of module.yaml with defaults filled in; userData is always there. The path to a Secret's name is empty where
+// provider_spec has no field for it. The caller must not change what it points to.
 func (m *Module) Spec() v1alpha1.ModuleSpec { return m.spec }
 
 // Files answers whatever of the module influences a run: the HCL, the lock file, module.yaml, lookup/ and any file that the
@@ -197,21 +198,35 @@ func checkLayout(files snapshot, found *report) {
 
 // checkPaths checks that the fields which module.yaml points at are there and can hold what is read from them.
 func checkPaths(meta *metadata, providerSpec Variable) {
-	if meta.Spec.Credentials != nil {
-		checkPath(meta, providerSpec, "spec.credentials.path", meta.Spec.Credentials.Path, cty.String)
+	if credentials := meta.Spec.Credentials; credentials != nil {
+		credentials.Path = checkSecretPath(meta, providerSpec, "spec.credentials.path", credentials.Path, v1alpha1.DefaultCredentialsPath)
 		checkKeyFields(meta, providerSpec)
 	}
 	if meta.Spec.Capacity != nil {
 		checkCapacityPaths(meta, providerSpec)
 	}
-	if meta.Spec.UserData != nil {
-		checkPath(meta, providerSpec, "spec.userData.path", meta.Spec.UserData.Path, cty.String)
+	if userData := meta.Spec.UserData; userData != nil {
+		userData.Path = checkSecretPath(meta, providerSpec, "spec.userData.path", userData.Path, v1alpha1.DefaultUserDataPath)
 		return
 	}
 	// Left out, user data is had by the default path where the type has it.
-	if constraint, exists := fieldType(providerSpec.Type, v1alpha1.DefaultUserDataPath); exists && constraint.FriendlyName() == "string" {
-		meta.Spec.UserData = &v1alpha1.ModuleUserData{Path: v1alpha1.DefaultUserDataPath, Key: v1alpha1.DefaultUserDataKey}
+	meta.Spec.UserData = &v1alpha1.ModuleUserData{Key: v1alpha1.DefaultUserDataKey}
+	if constraint, exists := fieldType(providerSpec.Type, v1alpha1.DefaultUserDataPath); exists && constraint == cty.String {
+		meta.Spec.UserData.Path = v1alpha1.DefaultUserDataPath
 	}
+}
+
+// checkSecretPath checks the path to the name of a Secret, and answers it; nothing where the field need not be there: the kind through
+// which a module without one of its own is served names the Secret itself.
+func checkSecretPath(meta *metadata, providerSpec Variable, field, path, byDefault string) string {
+	constraint, exists := fieldType(providerSpec.Type, path)
+	if exists && constraint == cty.String {
+		return path
+	}
+	if exists || path != byDefault || len(meta.Spec.ProviderSpecs) > 0 {
+		checkPath(meta, providerSpec, field, path, cty.String)
+	}
+	return ""
 }
 
 // checkPath checks that the path which a field of module.yaml holds leads to a field of the providerSpec of one of the types.

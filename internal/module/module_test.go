@@ -68,10 +68,41 @@ func TestLoadAnswersTheTypesOfVariables(t *testing.T) {
 	}
 }
 
-func TestModuleWithoutUserDataFieldHasNoUserData(t *testing.T) {
-	loaded := mustLoad(t, change{"variables.tf", "    userDataSecret    = optional(object({ name = string }))\n", ""})
-	if got := loaded.Spec().UserData; got != nil {
-		t.Errorf("want none, got %+v", got)
+func TestFieldsThatNameSecrets(t *testing.T) {
+	var (
+		generic       = change{"module.yaml", "  providerSpecs:\n    - apiVersions: [example.io/v1, example.io/v1beta1]\n      kind: ExampleProviderSpec\n", ""}
+		noUserData    = change{"variables.tf", "    userDataSecret    = optional(object({ name = string }))\n", ""}
+		noCredentials = change{"variables.tf", "    credentialsSecret = object({ name = string })\n", ""}
+		onlyKey       = change{"module.yaml", "  credentials:\n", "  userData:\n    key: ignition\n  credentials:\n"}
+	)
+	tests := map[string]struct {
+		changes                            []change
+		wantCredentials, wantPath, wantKey string
+	}{
+		"both are there":                         {wantCredentials: "credentialsSecret.name", wantPath: "userDataSecret.name", wantKey: "userData"},
+		"a module's own kind has no user data":   {changes: []change{noUserData}, wantCredentials: "credentialsSecret.name", wantKey: "userData"},
+		"a module without a kind may have both":  {changes: []change{generic}, wantCredentials: "credentialsSecret.name", wantPath: "userDataSecret.name", wantKey: "userData"},
+		"a module without a kind may have none":  {changes: []change{generic, noUserData, noCredentials}, wantKey: "userData"},
+		"nor does it need the field for its key": {changes: []change{generic, noUserData, onlyKey}, wantCredentials: "credentialsSecret.name", wantKey: "ignition"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			loaded := mustLoad(t, tc.changes...)
+			spec := loaded.Spec()
+			if got := spec.Credentials.Path; got != tc.wantCredentials {
+				t.Errorf("credentials: want the path %q, got %q", tc.wantCredentials, got)
+			}
+			if diff := cmp.Diff(&v1alpha1.ModuleUserData{Path: tc.wantPath, Key: tc.wantKey}, spec.UserData); diff != "" {
+				t.Errorf("user data (-want +got):\n%s", diff)
+			}
+			restored, err := Restore(loaded.Files())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(spec, restored.Spec()); diff != "" {
+				t.Errorf("restored (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -194,6 +225,7 @@ func TestCatalog(t *testing.T) {
 	want := &UnknownKindError{APIVersion: "example.io/v2", Kind: "ExampleProviderSpec", Known: []string{
 		"example.io/v1 ExampleProviderSpec", "example.io/v1 SecondProviderSpec",
 		"example.io/v1beta1 ExampleProviderSpec", "example.io/v1beta1 SecondProviderSpec",
+		"machine-iac.io/v1alpha1 TerraformMachineProviderSpec",
 	}}
 	var got *UnknownKindError
 	if !errors.As(err, &got) {
@@ -201,6 +233,35 @@ func TestCatalog(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestCatalogFindsAModuleByName(t *testing.T) {
+	first := mustLoad(t)
+	second := mustLoad(t, change{"module.yaml", "name: example", "name: second"}, change{"module.yaml",
+		"  providerSpecs:\n    - apiVersions: [example.io/v1, example.io/v1beta1]\n      kind: ExampleProviderSpec\n", ""})
+	catalog, err := NewCatalog(second, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := catalog.Named("second"); err != nil || found != second {
+		t.Errorf("want the second module, got %v, %v", found, err)
+	}
+	_, err = catalog.Named("Second")
+	if want := `no provider module is called "Second"; known are example, second`; err == nil || err.Error() != want {
+		t.Errorf("want %q, got %v", want, err)
+	}
+	empty, err := NewCatalog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = empty.Named("example")
+	if want := `no provider module is called "example"; no provider module is loaded`; err == nil || err.Error() != want {
+		t.Errorf("want %q, got %v", want, err)
+	}
+	var unknown *UnknownKindError
+	if _, err = empty.Find("a/v1", "B"); !errors.As(err, &unknown) || len(unknown.Known) != 0 {
+		t.Errorf("want no kind known where there is no module, got %v", err)
 	}
 }
 

@@ -43,7 +43,7 @@ func Restore(fsys fs.FS) (*Module, error) {
 
 // unusable names the first part that a run cannot do without and that is not there, "" when all are.
 func (m *Module) unusable() string {
-	if m.name == "" || len(m.spec.ProviderSpecs) == 0 {
+	if m.name == "" {
 		return metadataFile
 	}
 	for _, name := range []string{VariableMachine, VariableProviderSpec, VariableUserData} {

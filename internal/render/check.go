@@ -64,7 +64,7 @@ func foreseeMachine(input Input) cty.Value {
 // namesUserData tells whether the providerSpec names, or may name, a Secret with user data.
 func namesUserData(from *module.Module, providerSpec cty.Value) bool {
 	userData := from.Spec().UserData
-	if userData == nil {
+	if userData == nil || userData.Path == "" {
 		return false
 	}
 	at := providerSpec

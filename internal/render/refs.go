@@ -39,14 +39,14 @@ func Refs(machine *machinev1beta1.Machine, from *module.Module) (credentialsSecr
 		return "", "", Errors{failed}
 	}
 	found := &findings{}
-	if credentials := from.Spec().Credentials; credentials != nil {
+	if credentials := from.Spec().Credentials; credentials != nil && credentials.Path != "" {
 		required := false
 		for _, key := range credentials.Keys {
 			required = required || !key.Optional
 		}
 		credentialsSecretName = secretNameAt(fields, credentials.Path, required, found)
 	}
-	if userData := from.Spec().UserData; userData != nil {
+	if userData := from.Spec().UserData; userData != nil && userData.Path != "" {
 		userDataSecretName = secretNameAt(fields, userData.Path, false, found)
 	}
 	if err := found.err(); err != nil {
