@@ -61,6 +61,10 @@ new-module: ## Lay down a new provider module: make new-module NAME=x [DIR=modul
 test: tools ## Unit and integration tests, with the race detector, on a real API server and engine.
 	go test -race -timeout 20m $(TESTFLAGS) $(PACKAGES)
 
+.PHONY: test-modules
+test-modules: tools ## Check every provider module: contract, format, validation, and its own tests, offline.
+	go run ./cmd/kubectl-machine module check modules examples/modules --engine-path bin/tofu --provider-mirror bin/mirror
+
 .PHONY: e2e
 e2e: tools build ## The whole story against the built binaries on the development cluster.
 	go test -tags e2e -count 1 -timeout 40m -v ./test/e2e $(TESTFLAGS)

@@ -30,13 +30,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
 
-func TestExamplesPassTheCheck(t *testing.T) {
-	got := runCommand(t, append([]string{"module", "check", repository(t, "examples", "modules")}, realEngine(t)...)...)
-	if got.code != 0 || !strings.Contains(got.out, "kubevirt@sha256:") {
-		t.Errorf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
-	}
-}
-
 // TestTheKubevirtExampleAgainstAnAPIServer makes, changes, loses, finds and destroys a VM as the operator does: with the inputs rendered
 // from the example's MachineSet, the rights of its Role, and a real engine. The API server is real; KubeVirt is not there, so that nothing
 // runs the VM.

@@ -1,0 +1,174 @@
+package modules_test
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// run is a run block of a module's tests.
+type run struct {
+	name string
+	// place is for messages.
+	place hcl.Range
+	// fails are the variables whose validations the run expects to fail.
+	fails []string
+	// values are the variables that it is given.
+	values map[string]cty.Value
+}
+
+// TestEveryValidationIsSeenToFail holds tests to what they are for: a run that expects a variable to be refused has it refused by one
+// validation and no other, and each validation has such a run. The engine tells the variable only.
+func TestEveryValidationIsSeenToFail(t *testing.T) {
+	for name, m := range all(t) {
+		t.Run(name, func(t *testing.T) {
+			seen := map[string]bool{}
+			for _, r := range runs(t, m.files) {
+				refusals := refusals(t, m, r)
+				switch {
+				case len(r.fails) == 0 && len(refusals) > 0:
+					t.Errorf("%s: run %q expects no variable to be refused, but %s does", r.place, r.name, refusals[0].Place)
+				case len(r.fails) > 0 && (len(refusals) != 1 || len(r.fails) != 1 || refusals[0].Variable != r.fails[0]):
+					t.Errorf("%s: run %q expects %v to be refused; want exactly one validation to do so, not those at %v", r.place, r.name, r.fails, places(refusals))
+				case len(r.fails) > 0:
+					seen[refusals[0].Place.String()] = true
+				}
+			}
+			for _, variable := range []string{module.VariableMachine, module.VariableProviderSpec, module.VariableUserData} {
+				for _, validation := range m.Variable(variable).Validations {
+					if !seen[validation.Place.String()] {
+						t.Errorf("%s: no run of the tests has this validation of var.%s refuse anything: add one with expect_failures = [var.%[2]s]", validation.Place, variable)
+					}
+				}
+			}
+		})
+	}
+}
+
+func places(validations []module.Validation) []string {
+	var found []string
+	for _, validation := range validations {
+		found = append(found, validation.Place.String())
+	}
+	return found
+}
+
+// refusals answers the validations that a run's variables break.
+func refusals(t *testing.T, m kept, r run) []module.Validation {
+	t.Helper()
+	values := map[string]cty.Value{}
+	for name, value := range r.values {
+		variable := m.Variable(name)
+		if variable.Defaults != nil {
+			value = variable.Defaults.Apply(value)
+		}
+		converted, err := convert.Convert(value, variable.Type)
+		if err != nil {
+			t.Fatalf("%s: run %q gives var.%s another type than its own: %v", r.place, r.name, name, err)
+		}
+		values[name] = converted
+	}
+	var broken []module.Validation
+	context := module.EvalContext(values)
+	for name := range values {
+		for _, validation := range m.Variable(name).Validations {
+			result, diags := validation.Condition.Value(context)
+			if diags.HasErrors() {
+				t.Fatalf("%s: run %q: %v", r.place, r.name, diags)
+			}
+			if result, _ = result.Unmark(); result.IsKnown() && result.False() {
+				broken = append(broken, validation)
+			}
+		}
+	}
+	return broken
+}
+
+// runs reads the run blocks of a module's tests, each with the variables of its file and its own.
+func runs(t *testing.T, files fs.FS) []run {
+	t.Helper()
+	names, err := fs.Glob(files, "tests/*.tftest.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []run
+	for _, name := range names {
+		content, err := fs.ReadFile(files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, diags := hclparse.NewParser().ParseHCL(content, name)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		body, ok := parsed.Body.(*hclsyntax.Body)
+		if !ok {
+			t.Fatalf("%s is not in the native syntax", name)
+		}
+		shared := variablesOf(t, body)
+		for _, block := range body.Blocks {
+			if block.Type == "run" {
+				found = append(found, readRun(t, block, shared))
+			}
+		}
+	}
+	if len(found) == 0 {
+		t.Fatal("there is no run block in tests/")
+	}
+	return found
+}
+
+func readRun(t *testing.T, block *hclsyntax.Block, shared map[string]cty.Value) run {
+	t.Helper()
+	read := run{name: strings.Join(block.Labels, " "), place: block.DefRange(), values: maps.Clone(shared)}
+	maps.Copy(read.values, variablesOf(t, block.Body))
+	attribute := block.Body.Attributes["expect_failures"]
+	if attribute == nil {
+		return read
+	}
+	addresses, diags := hcl.ExprList(attribute.Expr)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	for _, address := range addresses {
+		traversal, diags := hcl.AbsTraversalForExpr(address)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		if name := module.ReferencedVariable(traversal); name != "" {
+			read.fails = append(read.fails, name)
+		}
+	}
+	slices.Sort(read.fails)
+	return read
+}
+
+// variablesOf answers the values in the variables block of a body.
+func variablesOf(t *testing.T, body *hclsyntax.Body) map[string]cty.Value {
+	t.Helper()
+	values := map[string]cty.Value{}
+	for _, block := range body.Blocks {
+		if block.Type != "variables" {
+			continue
+		}
+		for name, attribute := range block.Body.Attributes {
+			value, diags := attribute.Expr.Value(&hcl.EvalContext{Functions: module.Functions()})
+			if diags.HasErrors() {
+				t.Fatal(fmt.Errorf("reading the variables of a test: %w", diags))
+			}
+			values[name] = value
+		}
+	}
+	return values
+}
