@@ -17,6 +17,7 @@ arch=$(go env GOARCH)
 go_version=$(go env GOVERSION)
 kubectl_provider=gavinbunney/kubectl/1.19.0/${os}_${arch}
 vsphere_provider=hashicorp/vsphere/1.26.0/${os}_${arch}
+schemas=schemas/registry.opentofu.org/hashicorp
 libvirt_provider=dmacvicar/libvirt/0.7.6/${os}_${arch}
 
 # tool | module folder | package | file under bin/ | ldflags
@@ -32,12 +33,16 @@ tofu|opentofu|github.com/opentofu/opentofu/cmd/tofu|tofu|-X github.com/opentofu/
 provider-kubectl|provider-kubectl|github.com/gavinbunney/terraform-provider-kubectl|mirror/registry.opentofu.org/$kubectl_provider/terraform-provider-kubectl_v1.19.0|
 provider-vsphere|provider-vsphere|github.com/hashicorp/terraform-provider-vsphere|mirror/registry.opentofu.org/$vsphere_provider/terraform-provider-vsphere_v1.26.0|
 provider-libvirt|provider-libvirt|github.com/dmacvicar/terraform-provider-libvirt|mirror/registry.opentofu.org/$libvirt_provider/terraform-provider-libvirt_v0.7.6|
+schema-aws|schema-provider|.|$schemas/aws/6.25.0/${os}_${arch}/terraform-provider-aws_v6.25.0|
+schema-azurerm|schema-provider|.|$schemas/azurerm/5.2.0/${os}_${arch}/terraform-provider-azurerm_v5.2.0|
+schema-google|schema-provider|.|$schemas/google/7.45.0/${os}_${arch}/terraform-provider-google_v7.45.0|
 vcsim|vcsim|.|vcsim|
 golangci-lint|golangci-lint|github.com/golangci/golangci-lint/v2/cmd/golangci-lint|golangci-lint|
 TOOLS
 }
 
-default_tools=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok tofu provider-kubectl provider-vsphere provider-libvirt vcsim)
+default_tools=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok tofu provider-kubectl provider-vsphere provider-libvirt schema-aws
+  schema-azurerm schema-google vcsim)
 
 die() {
   printf 'tools: %s\n' "$*" >&2
@@ -49,7 +54,7 @@ fingerprint() {
   {
     printf '%s %s %s/%s\n' "$2" "$go_version" "$os" "$arch"
     cat "$root/hack/tools/$1/go.mod" "$root/hack/tools/$1/go.sum"
-    find "$root/hack/tools/$1" -name '*.go' | LC_ALL=C sort | xargs -r cat
+    find "$root/hack/tools/$1" -name '*.go' -o -name '*.json' | LC_ALL=C sort | xargs -r cat
   } | sha256sum | cut -d' ' -f1
 }
 
@@ -69,6 +74,17 @@ link_provider() {
   rm -rf "$bin/mirror/registry.terraform.io/${version%/*}"
   mkdir -p "$bin/mirror/registry.terraform.io/$version"
   ln -sfn "../../../../registry.opentofu.org/$1" "$bin/mirror/registry.terraform.io/$1"
+}
+
+# link_mirror names every provider of the mirror in bin/schemas too, so that this one has all that modules are checked with. What it has
+# besides can make nothing, and so is never in the mirror itself, which runs and the image take their providers from.
+link_mirror() {
+  local package
+  for package in "$bin"/mirror/registry.opentofu.org/*/*/*/*; do
+    package=${package#"$bin/mirror/"}
+    mkdir -p "$bin/schemas/${package%/*}"
+    ln -sfn "../../../../../mirror/$package" "$bin/schemas/$package"
+  done
 }
 
 # extras TOOL installs what belongs beside a binary: data of its own module, or a second name for it.
@@ -133,6 +149,7 @@ main() {
     position=$((position + 1))
     build "$position" "${#tools[@]}" "$tool"
   done
+  [[ ! -d $bin/schemas || ! -d $bin/mirror ]] || link_mirror
 }
 
 main "$@"
