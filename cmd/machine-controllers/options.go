@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 const (
@@ -32,6 +34,11 @@ type options struct {
 	metricsAddress string
 	metricsCertDir string
 	healthAddress  string
+
+	webhooks       bool
+	webhookPort    int
+	webhookCertDir string
+	clusterID      string
 
 	workDir           string
 	engine            string
@@ -73,6 +80,11 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "Address of the metrics, served over TLS to those who may get /metrics. 0 turns them off.")
 	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "Folder with tls.crt and tls.key for the metrics. Default: a certificate that is made at start.")
 	flags.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of /healthz and /readyz.")
+
+	flags.BoolVar(&o.webhooks, "webhook-enabled", true, "Serve the webhooks that complete and check Machines, MachineSets and MachineHealthChecks. Every replica serves them, leader or not.")
+	flags.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhooks, served over TLS.")
+	flags.StringVar(&o.webhookCertDir, "webhook-cert-dir", "", "Folder with tls.crt and tls.key for the webhooks, kept up to date by somebody else, who also tells the API server whom to trust. Default: both are done here, with the Secret "+webhookSecret+".")
+	flags.StringVar(&o.clusterID, "cluster-id", "", "Name of the cluster's infrastructure: the label machine.openshift.io/cluster-api-cluster of Machines that are created without it. Default: they go without.")
 
 	flags.StringVar(&o.workDir, "work-dir", "/var/lib/machine-iac", "Private folder for modules and runs. It holds secrets while runs execute: use memory or an encrypted disk.")
 	flags.StringVar(&o.engine, "engine", "", "tofu or terraform, looked for on PATH. Default: the first of the two that is there.")
@@ -124,6 +136,12 @@ func (o *options) complete() error {
 	}
 	if len(o.controllers.chosen()) == 0 {
 		return fmt.Errorf("--controllers is %q, which leaves none; begin with '*' to take some away", o.controllers.String())
+	}
+	if o.webhookPort < 1 || o.webhookPort > 65535 {
+		return fmt.Errorf("--webhook-port is %d; choose one from 1 to 65535, or --webhook-enabled=false", o.webhookPort)
+	}
+	if problems := validation.IsValidLabelValue(o.clusterID); len(problems) > 0 {
+		return fmt.Errorf("--cluster-id is %q, which is no value of a label: %s", o.clusterID, strings.Join(problems, ", "))
 	}
 	if o.engine != "" && o.engine != "tofu" && o.engine != "terraform" {
 		return fmt.Errorf("--engine is %q; choose tofu or terraform, or leave it out", o.engine)

@@ -12,6 +12,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -38,8 +40,19 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(config, o)
+	catalog, err := loadModules(o.moduleDirs)
 	if err != nil {
+		return fmt.Errorf("loading the provider modules: %w", err)
+	}
+	hooks, err := newHooks(o)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(config, hooks.server, o)
+	if err != nil {
+		return err
+	}
+	if err := hooks.add(mgr, catalog, o.clusterID); err != nil {
 		return err
 	}
 	engine, err := newEngine(ctx, o)
@@ -47,7 +60,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	pool := newPool(o, engine)
-	actuator, err := newActuator(mgr, engine, pool, o)
+	actuator, err := newActuator(mgr, catalog, engine, pool, o)
 	if err != nil {
 		return err
 	}
@@ -76,7 +89,7 @@ func restConfig(o options) (*rest.Config, error) {
 		return nil, fmt.Errorf("finding the API server: %w; run in a Pod, or set --kubeconfig", err)
 	}
 	config.QPS, config.Burst = float32(o.qps), o.burst
-	config.WarningHandlerWithContext = newWarnings(ctrl.Log.WithName("api-server"))
+	config.WarningHandlerWithContext = newWarnings(ctrl.Log.WithName("api-server"), clock.RealClock{})
 	config.UserAgent = "machine-iac-operator/" + version
 	return config, nil
 }
@@ -91,7 +104,7 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func newManager(config *rest.Config, o options) (manager.Manager, error) {
+func newManager(config *rest.Config, hooks webhook.Server, o options) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -108,6 +121,7 @@ func newManager(config *rest.Config, o options) (manager.Manager, error) {
 			BindAddress: o.metricsAddress, SecureServing: true, CertDir: o.metricsCertDir,
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
+		WebhookServer:                 hooks,
 		HealthProbeBindAddress:        o.healthAddress,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              leaseName,
@@ -181,11 +195,9 @@ func loadModules(folders []string) (*module.Catalog, error) {
 	return module.NewCatalog(append(builtin, added...)...)
 }
 
-func newActuator(mgr manager.Manager, engine *tofu.Engine, pool *runs.Pool, o options) (*terraform.Actuator, error) {
-	catalog, err := loadModules(o.moduleDirs)
-	if err != nil {
-		return nil, fmt.Errorf("loading the provider modules: %w", err)
-	}
+func newActuator(
+	mgr manager.Manager, catalog *module.Catalog, engine *tofu.Engine, pool *runs.Pool, o options,
+) (*terraform.Actuator, error) {
 	live, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return nil, fmt.Errorf("making a client for states: %w", err)

@@ -3,31 +3,57 @@ package main
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 )
 
-// maxWarnings bounds the texts that are remembered.
-const maxWarnings = 1000
+const (
+	// maxWarnings bounds the texts that are remembered; the one that was heard longest ago is forgotten first.
+	maxWarnings = 1000
+	// warnAgain is when a text that is still heard is logged again.
+	warnAgain = time.Hour
+)
 
-// warnings logs each warning of the API server once.
+// warnings logs each warning of the API server once an hour at most. Admission warns at each write of an object, and a thousand
+// Machines of a MachineSet are all warned of for the same reason.
 type warnings struct {
 	logger logr.Logger
+	clock  clock.PassiveClock
+
 	mu     sync.Mutex
-	seen   map[string]bool
+	logged *lru.Cache
 }
 
-func newWarnings(logger logr.Logger) *warnings {
-	return &warnings{logger: logger, seen: map[string]bool{}}
+func newWarnings(logger logr.Logger, now clock.PassiveClock) *warnings {
+	return &warnings{logger: logger, clock: now, logged: lru.New(maxWarnings)}
 }
 
-// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
-func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _ string, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.seen[text] || len(w.seen) >= maxWarnings {
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. The logger of a reconcile tells about which object the
+// warning was first heard.
+func (w *warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _ string, text string) {
+	if !w.fresh(text) {
 		return
 	}
-	w.seen[text] = true
-	w.logger.Info("The API server warns", "warning", text)
+	logger := w.logger
+	if own, err := logr.FromContext(ctx); err == nil {
+		logger = own.WithName("api-server")
+	}
+	logger.Info("The API server warns", "warning", text)
+}
+
+// fresh tells whether a text was not logged lately, and notes that it is now.
+func (w *warnings) fresh(text string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.clock.Now()
+	if last, known := w.logged.Get(text); known {
+		if at, ok := last.(time.Time); ok && now.Sub(at) < warnAgain {
+			return false
+		}
+	}
+	w.logged.Add(text, now)
+	return true
 }

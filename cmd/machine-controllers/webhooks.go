@@ -1,0 +1,86 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"os"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/servingcert"
+	"github.com/machine-iac/machine-iac-operator/webhooks"
+)
+
+// Names in install/kubernetes/webhooks. Those of the Service and of the configurations are the Machine API Operator's.
+const (
+	webhookService       = "machine-api-operator-webhook"
+	webhookConfiguration = "machine-api"
+	webhookSecret        = "machine-iac-webhook-cert"
+)
+
+// hooks are the webhooks' server and, where nobody else sees to it, the keeper of its certificate. Both are nil without webhooks.
+type hooks struct {
+	server webhook.Server
+	keeper *servingcert.Keeper
+}
+
+func newHooks(o options) (hooks, error) {
+	if !o.webhooks {
+		return hooks{}, nil
+	}
+	serving := webhook.Options{Port: o.webhookPort, CertDir: o.webhookCertDir}
+	if o.webhookCertDir != "" {
+		return hooks{server: webhook.NewServer(serving)}, nil
+	}
+	own := o.ownNamespace()
+	keeper, err := servingcert.New(servingcert.Options{
+		Secret:        types.NamespacedName{Namespace: own, Name: webhookSecret},
+		DNSNames:      webhookNames(own),
+		Configuration: webhookConfiguration,
+	})
+	if err != nil {
+		return hooks{}, err
+	}
+	serving.TLSOpts = []func(*tls.Config){func(config *tls.Config) { config.GetCertificate = keeper.GetCertificate }}
+	return hooks{server: webhook.NewServer(serving), keeper: keeper}, nil
+}
+
+// webhookNames are the names by which API servers reach the webhooks: through the Service, or from the same machine while developing.
+func webhookNames(namespace string) []string {
+	return []string{webhookService + "." + namespace + ".svc", "localhost"}
+}
+
+// add registers the webhooks with the manager that was made with their server. The manager is ready when they are served.
+func (h hooks) add(mgr manager.Manager, catalog *module.Catalog, clusterID string) error {
+	if h.server == nil {
+		return nil
+	}
+	if h.keeper != nil {
+		if err := h.keeper.SetupWithManager(mgr); err != nil {
+			return err
+		}
+	}
+	if err := webhooks.SetupWithManager(mgr, webhooks.Options{Catalog: catalog, ClusterID: clusterID}); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("webhooks", h.server.StartedChecker()); err != nil {
+		return fmt.Errorf("adding the readiness check of the webhooks: %w", err)
+	}
+	return nil
+}
+
+// ownNamespace answers the namespace that this process runs in, which is where its Service is; the one that it serves where it runs
+// outside of a cluster.
+func (o *options) ownNamespace() string {
+	if own := os.Getenv("POD_NAMESPACE"); own != "" {
+		return own
+	}
+	if own, err := os.ReadFile(serviceAccountNamespace); err == nil {
+		return strings.TrimSpace(string(own))
+	}
+	return o.namespace
+}
