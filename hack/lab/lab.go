@@ -49,6 +49,8 @@ type Lab struct {
 	root    string
 	dir     string
 	out     io.Writer
+	// webhookPort is where managers serve webhooks, one manager at a time.
+	webhookPort string
 }
 
 // Open brings the cluster up and installs the operator. It may be called again for the same folder.
@@ -74,6 +76,9 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 		return nil, err
 	}
 	l := &Lab{Cluster: made, root: root, dir: made.Dir(), out: o.Progress}
+	if l.webhookPort, err = freePort(); err != nil {
+		return nil, err
+	}
 	if err := l.install(ctx); err != nil {
 		return nil, err
 	}
@@ -90,7 +95,11 @@ func (l *Lab) Path(parts ...string) string {
 
 func (l *Lab) install(ctx context.Context) error {
 	fmt.Fprintln(l.out, "applying install/kubernetes")
-	if _, err := l.kubectl(ctx, nil, "apply", "--server-side", "--force-conflicts", "-k", l.Path("install", "kubernetes")); err != nil {
+	others, hooks, err := l.manifests(ctx)
+	if err != nil {
+		return err
+	}
+	if err := l.apply(ctx, append(others, hooks...)); err != nil {
 		return err
 	}
 	// The manager runs as a process here. Its Pods would be played on the first Node that there is, and be drained from it.

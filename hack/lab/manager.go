@@ -68,7 +68,7 @@ func (l *Lab) launch(ctx context.Context, flags []string) (*Manager, error) {
 	arguments := append([]string{
 		"--kubeconfig", l.OperatorKubeconfig(), "--namespace", Namespace, "--work-dir", m.WorkDir,
 		"--engine-path", l.Path("bin", "tofu"), "--provider-mirror", l.Path("bin", "mirror"),
-		"--health-addr", health, "--metrics-bind-address", metrics,
+		"--health-addr", health, "--metrics-bind-address", metrics, "--webhook-port", l.webhookPort,
 	}, flags...)
 	if err := m.start(l.Path("bin", "machine-controllers"), arguments); err != nil {
 		return nil, err
@@ -166,6 +166,19 @@ func probe(ctx context.Context, address string) (bool, error) {
 		return false, err
 	}
 	return response.StatusCode == http.StatusOK, response.Body.Close()
+}
+
+// freePort answers a port of loopback that nothing listens on.
+func freePort() (string, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", fmt.Errorf("finding a free port: %w", err)
+	}
+	return port, nil
 }
 
 // freeAddress answers an address of loopback that nothing listens on.
