@@ -117,18 +117,11 @@ func (u *unpacking) take(header *tar.Header) error {
 	if header.Typeflag == tar.TypeXGlobalHeader { // a remark on the archive as a whole, such as the commit it was made from
 		return nil
 	}
-	folder := header.Typeflag == tar.TypeDir
-	name := strings.TrimPrefix(header.Name, "./")
-	if folder {
-		name = strings.TrimSuffix(name, "/")
-	}
-	if folder && (name == "" || name == ".") {
-		return nil
-	}
-	if err := checkArchiveName(name); err != nil {
+	if err := checkArchiveName(header.Name); err != nil {
 		return err
 	}
-	if isHidden(name) {
+	folder, name := header.Typeflag == tar.TypeDir, path.Clean(header.Name)
+	if folder && name == "." || isHidden(name) {
 		return nil
 	}
 	switch {
@@ -185,8 +178,6 @@ func checkArchiveName(name string) error {
 		return fmt.Errorf("a path has more than %d bytes, and begins with %q; give the file a shorter name", maxNameBytes, name[:64])
 	case path.IsAbs(name) || slices.Contains(strings.Split(name, "/"), ".."):
 		return fmt.Errorf("the path %q leads out of the module's folder; pack from within the folder, without links", name)
-	case !fs.ValidPath(name) || name == ".":
-		return fmt.Errorf("the path %q is not in its simple form; write it as folder/file", name)
 	case strings.ContainsFunc(name, unusual):
 		return fmt.Errorf("the path %q has a backslash, a control character or bytes that are no text; rename the file", name)
 	}
