@@ -3,18 +3,19 @@ package webhooks_test
 import (
 	"context"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/modules"
@@ -64,42 +65,38 @@ func start(ctx context.Context) (stop func()) {
 	return stop
 }
 
-// configurations are the webhooks as a cluster would register them, but for what happens when they do not answer: no test passes
-// because nobody was asked.
+// configurations are the webhooks of the install tree, but for two things: they are asked in every namespace, and what happens when
+// they do not answer, so that no test passes because nobody was asked.
 func configurations() (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
-	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "machine-iac"}}
-	for kind, path := range map[string]string{"machine": webhooks.MutateMachinePath, "machineset": webhooks.MutateMachineSetPath} {
-		mutating.Webhooks = append(mutating.Webhooks, admissionregistrationv1.MutatingWebhook{
-			Name: "default." + kind + ".machine.openshift.io", ClientConfig: clientConfig(path),
-			FailurePolicy: ptr.To(admissionregistrationv1.Fail), SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone),
-			AdmissionReviewVersions: []string{"v1"}, Rules: on(kind+"s", admissionregistrationv1.Create),
-		})
+	GinkgoHelper()
+	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{}
+	manifest("mutating.yaml", mutating)
+	for i := range mutating.Webhooks {
+		hook := &mutating.Webhooks[i]
+		hook.NamespaceSelector, hook.FailurePolicy = nil, ptr.To(admissionregistrationv1.Fail)
+		byItself(&hook.ClientConfig)
 	}
-	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "machine-iac"}}
-	for kind, path := range map[string]string{
-		"machine": webhooks.ValidateMachinePath, "machineset": webhooks.ValidateMachineSetPath,
-		"machinehealthcheck": webhooks.ValidateMachineHealthCheckPath,
-	} {
-		validating.Webhooks = append(validating.Webhooks, admissionregistrationv1.ValidatingWebhook{
-			Name: "validation." + kind + ".machine.openshift.io", ClientConfig: clientConfig(path),
-			FailurePolicy: ptr.To(admissionregistrationv1.Fail), SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone),
-			AdmissionReviewVersions: []string{"v1"}, Rules: on(kind+"s", admissionregistrationv1.Create, admissionregistrationv1.Update),
-		})
+	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	manifest("validating.yaml", validating)
+	for i := range validating.Webhooks {
+		hook := &validating.Webhooks[i]
+		hook.NamespaceSelector, hook.FailurePolicy = nil, ptr.To(admissionregistrationv1.Fail)
+		byItself(&hook.ClientConfig)
 	}
 	return mutating, validating
 }
 
-func clientConfig(path string) admissionregistrationv1.WebhookClientConfig {
-	// envtest makes it a URL and puts a slash before the path.
-	return admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
-		Namespace: "any", Name: "any", Path: ptr.To(strings.TrimPrefix(path, "/")),
-	}}
+// manifest reads a file of the install tree.
+func manifest(name string, into any) {
+	GinkgoHelper()
+	content, err := os.ReadFile(filepath.Join("..", "install", "kubernetes", "webhooks", name))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(yaml.UnmarshalStrict(content, into)).To(Succeed())
 }
 
-func on(resource string, operations ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {
-	return []admissionregistrationv1.RuleWithOperations{{Operations: operations, Rule: admissionregistrationv1.Rule{
-		APIGroups: []string{machinev1beta1.GroupName}, APIVersions: []string{"v1beta1"}, Resources: []string{resource},
-	}}}
+// byItself leaves the path of a call: envtest makes the rest of it a URL, and puts a slash before the path.
+func byItself(config *admissionregistrationv1.WebhookClientConfig) {
+	config.Service.Path = ptr.To(strings.TrimPrefix(*config.Service.Path, "/"))
 }
 
 // warnings keeps what the API server warns of.
