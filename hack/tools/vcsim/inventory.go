@@ -2,58 +2,70 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"net/http"
+	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/vmware/govmomi"
+	"github.com/vmware/govmomi/event"
 	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// inventory is what tests look at.
+// inventory is what tests look at, as an administrator sees it.
 type inventory struct {
-	finder *find.Finder
-	tags   *tags.Manager
-	tag    string
+	client     *govmomi.Client
+	finder     *find.Finder
+	datacenter *object.Datacenter
+	tags       *tags.Manager
+	tag        string
 }
 
 // virtualMachine is what tests are told of one.
 type virtualMachine struct {
-	UUID        string            `json:"uuid"`
-	Annotation  string            `json:"annotation"`
-	PowerState  string            `json:"powerState"`
-	CPUs        int32             `json:"cpus"`
-	ExtraConfig map[string]string `json:"extraConfig"`
-	DisksGiB    []int64           `json:"disksGiB"`
-	Tags        []string          `json:"tags"`
+	UUID         string            `json:"uuid"`
+	Annotation   string            `json:"annotation"`
+	PowerState   string            `json:"powerState"`
+	CPUs         int32             `json:"cpus"`
+	MemoryMiB    int32             `json:"memoryMiB"`
+	ClonedFrom   string            `json:"clonedFrom"`
+	Networks     []string          `json:"networks"`
+	ResourcePool string            `json:"resourcePool"`
+	ExtraConfig  map[string]string `json:"extraConfig"`
+	Disks        []disk            `json:"disks"`
+	DisksGiB     []int64           `json:"disksGiB"`
+	Tags         []string          `json:"tags"`
+}
+
+type disk struct {
+	SizeGiB int64  `json:"sizeGiB"`
+	File    string `json:"file"`
 }
 
 // open logs in, and makes a folder and a tag.
-func (i *inventory) open(server *url.URL) error {
-	ctx := context.Background()
-	client, err := govmomi.NewClient(ctx, server, true)
-	if err != nil {
+func (i *inventory) open(ctx context.Context, server *url.URL) error {
+	var err error
+	if i.client, err = govmomi.NewClient(ctx, server, true); err != nil {
 		return err
 	}
-	i.finder = find.NewFinder(client.Client)
-	datacenter, err := i.finder.DefaultDatacenter(ctx)
-	if err != nil {
+	i.finder = find.NewFinder(i.client.Client)
+	if i.datacenter, err = i.finder.DefaultDatacenter(ctx); err != nil {
 		return err
 	}
-	i.finder.SetDatacenter(datacenter)
-	folders, err := datacenter.Folders(ctx)
+	i.finder.SetDatacenter(i.datacenter)
+	folders, err := i.datacenter.Folders(ctx)
 	if err != nil {
 		return err
 	}
 	if _, err := folders.VmFolder.CreateFolder(ctx, "workers"); err != nil {
 		return err
 	}
-	session := rest.NewClient(client.Client)
+	session := rest.NewClient(i.client.Client)
 	if err := session.Login(ctx, server.User); err != nil {
 		return err
 	}
@@ -66,28 +78,86 @@ func (i *inventory) open(server *url.URL) error {
 	return err
 }
 
-func (i *inventory) serveTag(w http.ResponseWriter, _ *http.Request) { answer(w, i.tag, nil) }
-
-func (i *inventory) serveVM(w http.ResponseWriter, r *http.Request) {
-	path := r.URL.Query().Get("path")
-	if r.Method == http.MethodDelete {
-		answer(w, nil, i.remove(r.Context(), path))
-		return
+// read answers what a virtual machine is.
+func (i *inventory) read(ctx context.Context, path string) (*virtualMachine, error) {
+	vm, err := i.finder.VirtualMachine(ctx, path)
+	if err != nil {
+		return nil, err
 	}
-	found, err := i.read(r.Context(), path)
-	answer(w, found, err)
+	var read mo.VirtualMachine
+	if err := vm.Properties(ctx, vm.Reference(), []string{"config", "runtime.powerState", "network", "resourcePool"}, &read); err != nil {
+		return nil, err
+	}
+	found := &virtualMachine{
+		UUID: read.Config.Uuid, Annotation: read.Config.Annotation, PowerState: string(read.Runtime.PowerState),
+		CPUs: read.Config.Hardware.NumCPU, MemoryMiB: read.Config.Hardware.MemoryMB, ExtraConfig: map[string]string{},
+	}
+	for _, option := range read.Config.ExtraConfig {
+		if value, ok := option.GetOptionValue().Value.(string); ok {
+			found.ExtraConfig[option.GetOptionValue().Key] = value
+		}
+	}
+	for _, device := range read.Config.Hardware.Device {
+		if attached, ok := device.(*types.VirtualDisk); ok {
+			found.Disks = append(found.Disks, disk{SizeGiB: attached.CapacityInBytes >> 30, File: fileOf(attached)})
+			found.DisksGiB = append(found.DisksGiB, attached.CapacityInBytes>>30)
+		}
+	}
+	for _, network := range read.Network {
+		name, err := i.pathOf(ctx, network)
+		if err != nil {
+			return nil, err
+		}
+		found.Networks = append(found.Networks, name)
+	}
+	if read.ResourcePool != nil {
+		if found.ResourcePool, err = i.pathOf(ctx, *read.ResourcePool); err != nil {
+			return nil, err
+		}
+	}
+	if found.ClonedFrom, err = i.originOf(ctx, vm.Reference()); err != nil {
+		return nil, err
+	}
+	found.Tags, err = i.tags.ListAttachedTags(ctx, vm.Reference())
+	return found, err
 }
 
+// pathOf answers where something is in the inventory.
+func (i *inventory) pathOf(ctx context.Context, ref types.ManagedObjectReference) (string, error) {
+	return find.InventoryPath(ctx, i.client.Client, ref)
+}
+
+// originOf answers the name of what a virtual machine was cloned from, "" when it was not.
+func (i *inventory) originOf(ctx context.Context, vm types.ManagedObjectReference) (string, error) {
+	events, err := event.NewManager(i.client.Client).QueryEvents(ctx, types.EventFilterSpec{
+		Entity:      &types.EventFilterSpecByEntity{Entity: vm, Recursion: types.EventFilterSpecRecursionOptionSelf},
+		EventTypeId: []string{"VmClonedEvent"},
+	})
+	if err != nil {
+		return "", err
+	}
+	for _, told := range events {
+		if cloned, ok := told.(*types.VmClonedEvent); ok {
+			return cloned.SourceVm.Name, nil
+		}
+	}
+	return "", nil
+}
+
+func fileOf(attached *types.VirtualDisk) string {
+	if backing, ok := attached.Backing.(types.BaseVirtualDeviceFileBackingInfo); ok {
+		return backing.GetVirtualDeviceFileBackingInfo().FileName
+	}
+	return ""
+}
+
+// remove deletes a virtual machine behind everybody's back.
 func (i *inventory) remove(ctx context.Context, path string) error {
 	vm, err := i.finder.VirtualMachine(ctx, path)
 	if err != nil {
 		return err
 	}
-	off, err := vm.PowerOff(ctx)
-	if err != nil {
-		return err
-	}
-	if err := off.Wait(ctx); err != nil {
+	if err := i.powerOff(ctx, path); err != nil {
 		return err
 	}
 	gone, err := vm.Destroy(ctx)
@@ -97,41 +167,63 @@ func (i *inventory) remove(ctx context.Context, path string) error {
 	return gone.Wait(ctx)
 }
 
-func (i *inventory) read(ctx context.Context, path string) (*virtualMachine, error) {
+// powerOff does that, as somebody who pulls the plug.
+func (i *inventory) powerOff(ctx context.Context, path string) error {
 	vm, err := i.finder.VirtualMachine(ctx, path)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var read mo.VirtualMachine
-	if err := vm.Properties(ctx, vm.Reference(), []string{"config", "runtime.powerState"}, &read); err != nil {
-		return nil, err
+	state, err := vm.PowerState(ctx)
+	if err != nil || state == types.VirtualMachinePowerStatePoweredOff {
+		return err
 	}
-	found := &virtualMachine{
-		UUID: read.Config.Uuid, Annotation: read.Config.Annotation, PowerState: string(read.Runtime.PowerState),
-		CPUs: read.Config.Hardware.NumCPU, ExtraConfig: map[string]string{},
+	off, err := vm.PowerOff(ctx)
+	if err != nil {
+		return err
 	}
-	for _, option := range read.Config.ExtraConfig {
-		if value, ok := option.GetOptionValue().Value.(string); ok {
-			found.ExtraConfig[option.GetOptionValue().Key] = value
-		}
-	}
-	for _, device := range read.Config.Hardware.Device {
-		if disk, ok := device.(*types.VirtualDisk); ok {
-			found.DisksGiB = append(found.DisksGiB, disk.CapacityInBytes>>30)
-		}
-	}
-	found.Tags, err = i.tags.ListAttachedTags(ctx, vm.Reference())
-	return found, err
+	return off.Wait(ctx)
 }
 
-func answer(w http.ResponseWriter, content any, err error) {
-	var missing *find.NotFoundError
-	switch {
-	case errors.As(err, &missing):
-		http.Error(w, err.Error(), http.StatusNotFound)
-	case err != nil:
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-	default:
-		_ = json.NewEncoder(w).Encode(content)
+// attach gives a virtual machine a disk with a file of its own, as the storage driver does with a volume.
+func (i *inventory) attach(ctx context.Context, path, file string) error {
+	vm, err := i.finder.VirtualMachine(ctx, path)
+	if err != nil {
+		return err
 	}
+	devices, err := vm.Device(ctx)
+	if err != nil {
+		return err
+	}
+	controller, err := devices.FindDiskController("")
+	if err != nil {
+		return err
+	}
+	volume := devices.CreateDisk(controller, types.ManagedObjectReference{}, file)
+	volume.CapacityInKB = 1 << 20
+	return vm.AddDevice(ctx, volume)
+}
+
+// exists tells whether a datastore has a file, named as [datastore] path.
+func (i *inventory) exists(ctx context.Context, file string) (bool, error) {
+	var place object.DatastorePath
+	if !place.FromString(file) {
+		return false, fmt.Errorf("%q is no path on a datastore; write [datastore] path", file)
+	}
+	datastore, err := i.finder.Datastore(ctx, place.Datastore)
+	if err != nil {
+		return false, err
+	}
+	_, err = datastore.Stat(ctx, place.Path)
+	var missing object.DatastoreNoSuchFileError
+	var astray object.DatastoreNoSuchDirectoryError
+	if errors.As(err, &missing) || errors.As(err, &astray) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// makeFolder makes the folder of a file on a datastore.
+func (i *inventory) makeFolder(ctx context.Context, file string) error {
+	folder := file[:strings.LastIndex(file, "/")]
+	return object.NewFileManager(i.client.Client).MakeDirectory(ctx, folder, i.datacenter, true)
 }

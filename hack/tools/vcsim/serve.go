@@ -1,0 +1,60 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/vmware/govmomi/find"
+)
+
+// What tests ask for.
+func (i *inventory) serveTag(w http.ResponseWriter, _ *http.Request) { answer(w, i.tag, nil) }
+
+func (i *inventory) serveFile(w http.ResponseWriter, r *http.Request) {
+	there, err := i.exists(r.Context(), r.URL.Query().Get("path"))
+	answer(w, there, err)
+}
+
+func (i *inventory) serveVM(w http.ResponseWriter, r *http.Request) {
+	ctx, path := r.Context(), r.URL.Query().Get("path")
+	switch r.Method {
+	case http.MethodGet:
+		found, err := i.read(ctx, path)
+		answer(w, found, err)
+	case http.MethodDelete:
+		answer(w, nil, i.remove(ctx, path))
+	case http.MethodPost:
+		answer(w, nil, i.act(r, path))
+	default:
+		http.Error(w, r.Method, http.StatusMethodNotAllowed)
+	}
+}
+
+func (i *inventory) act(r *http.Request, path string) error {
+	switch what := r.URL.Query().Get("do"); what {
+	case "powerOff":
+		return i.powerOff(r.Context(), path)
+	case "attach":
+		file := r.URL.Query().Get("file")
+		if err := i.makeFolder(r.Context(), file); err != nil {
+			return err
+		}
+		return i.attach(r.Context(), path, file)
+	default:
+		return fmt.Errorf("do=%q is not known; write powerOff or attach", what)
+	}
+}
+
+func answer(w http.ResponseWriter, content any, err error) {
+	var missing *find.NotFoundError
+	switch {
+	case errors.As(err, &missing):
+		http.Error(w, err.Error(), http.StatusNotFound)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	default:
+		_ = json.NewEncoder(w).Encode(content)
+	}
+}
