@@ -25,3 +25,9 @@ locals {
     },
   )
 }
+
+# What the guest tells once it runs.
+locals {
+  tools      = coalesce(vsphere_virtual_machine.this.vmware_tools_status, "unknown")
+  guest_runs = contains(["guestToolsRunning", "guestToolsExecutingScripts"], local.tools)
+}

@@ -40,7 +40,8 @@ locals {
 
   folder = trimsuffix(trimprefix(var.provider_spec.workspace.folder, "/${var.provider_spec.workspace.datacenter}/vm/"), "/")
 
-  # What a change of would restart the virtual machine, do nothing before its next first boot, or need another one.
+  # What a change of would restart the virtual machine, do nothing, or need another one. User data is read at the first boot: other
+  # user data is for later Machines.
   fixed = {
     template   = var.provider_spec.template
     clone_mode = var.provider_spec.cloneMode
@@ -51,7 +52,6 @@ locals {
     data_disks = var.provider_spec.dataDisks
     devices    = var.provider_spec.network.devices
     workspace  = var.provider_spec.workspace
-    user_data  = sha256(var.user_data)
   }
 }
 
@@ -73,8 +73,10 @@ resource "vsphere_virtual_machine" "this" {
   tags                 = var.provider_spec.tagIDs
   extra_config         = local.guest_info
 
-  # The addresses that node certificates are approved by; a guest without tools reports none.
-  wait_for_guest_net_timeout = 10
+  # The addresses that node certificates are approved by; a guest without tools reports none. A gateway is not waited for: not every
+  # network has one, and the provider misses one that is reported after the addresses.
+  wait_for_guest_net_timeout  = 10
+  wait_for_guest_net_routable = false
 
   dynamic "network_interface" {
     for_each = data.vsphere_network.device
@@ -115,14 +117,14 @@ resource "vsphere_virtual_machine" "this" {
       clone, extra_config, num_cpus, num_cores_per_socket, memory, guest_id, firmware, scsi_type, network_interface, disk,
       datastore_id, resource_pool_id, host_system_id, swap_placement_policy,
       # An import has the provider's default, and the change would be one of a virtual machine that runs.
-      wait_for_guest_net_timeout,
+      wait_for_guest_net_timeout, wait_for_guest_net_routable,
     ]
   }
 }
 
 # Remembers what the virtual machine was made with, once it is made.
 resource "terraform_data" "made_with" {
-  input = nonsensitive(local.fixed)
+  input = local.fixed
 
   depends_on = [vsphere_virtual_machine.this]
 
@@ -130,7 +132,8 @@ resource "terraform_data" "made_with" {
     ignore_changes = [input]
 
     postcondition {
-      condition     = jsonencode(self.output) == jsonencode(nonsensitive(local.fixed))
+      # What it was made with before this module knew a field of local.fixed is not compared.
+      condition     = alltrue([for name, value in local.fixed : jsonencode(try(self.output[name], value)) == jsonencode(value)])
       error_message = "Only tagIDs can be changed on a virtual machine that exists: take the other changes back, or delete the Machine so that its MachineSet makes another."
     }
   }

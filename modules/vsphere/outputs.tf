@@ -9,10 +9,8 @@ output "instance_id" {
 }
 
 output "instance_state" {
-  description = "The power state; a virtual machine is powered on when it is made."
-  value       = "poweredOn"
-
-  depends_on = [vsphere_virtual_machine.this]
+  description = "poweredOn when the guest's tools run. Else what vCenter says of them, as the provider does not tell the power state."
+  value       = local.guest_runs ? "poweredOn" : local.tools
 }
 
 output "addresses" {

@@ -10,9 +10,10 @@ mock_provider "vsphere" {
   }
   mock_resource "vsphere_virtual_machine" {
     defaults = {
-      uuid               = "4211cf20-9d07-0a4e-51d8-4d2b2ad2b8cf"
-      moid               = "vm-42"
-      guest_ip_addresses = ["192.168.1.20", "fe80::250:56ff:fe91:1"]
+      uuid                = "4211cf20-9d07-0a4e-51d8-4d2b2ad2b8cf"
+      moid                = "vm-42"
+      guest_ip_addresses  = ["192.168.1.20", "fe80::250:56ff:fe91:1"]
+      vmware_tools_status = "guestToolsRunning"
     }
   }
 }
@@ -88,6 +89,57 @@ run "makes_what_the_installer_asks_for" {
   }
 }
 
+run "makes_a_control_plane_machine_as_the_installer_asks_for" {
+  command = plan
+
+  variables {
+    machine = {
+      name       = "demo-x7k2p-master-0"
+      namespace  = "openshift-machine-api"
+      uid        = "0d4a5c2e-9c0b-4a0f-9d5e-6f5b2b0c1a77"
+      cluster_id = "demo-x7k2p"
+      labels     = { "machine.openshift.io/cluster-api-machine-role" = "master" }
+    }
+    provider_spec = {
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      userDataSecret    = { name = "master-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 16384
+      numCPUs           = 4
+      numCoresPerSocket = 4
+      snapshot          = ""
+      tagIDs            = null
+      template          = "demo-x7k2p-rhcos-generated-region-generated-zone"
+      network           = { devices = [{ networkName = "VM Network" }] }
+      workspace = {
+        datacenter   = "DC0"
+        datastore    = "/DC0/datastore/LocalDS_0"
+        folder       = "/DC0/vm/demo-x7k2p"
+        resourcePool = "/DC0/host/DC0_C0//Resources"
+        server       = "vcenter.example.com"
+      }
+    }
+    user_data = "{\"ignition\":{\"version\":\"3.2.0\",\"config\":{\"merge\":[{\"source\":\"https://api-int.demo.example.com:22623/config/master\"}]}}}"
+  }
+
+  assert {
+    condition     = vsphere_virtual_machine.this.name == "demo-x7k2p-master-0"
+    error_message = "The virtual machine has the Machine's name."
+  }
+  assert {
+    condition     = data.vsphere_virtual_machine.template.name == "demo-x7k2p-rhcos-generated-region-generated-zone"
+    error_message = "It is made from the template that the installer uploaded."
+  }
+  assert {
+    condition     = data.vsphere_resource_pool.workspace.name == "/DC0/host/DC0_C0//Resources" && data.vsphere_datastore.workspace.name == "/DC0/datastore/LocalDS_0"
+    error_message = "Pool and datastore are looked up by their inventory paths, as they are written."
+  }
+  assert {
+    condition     = strcontains(base64decode(nonsensitive(vsphere_virtual_machine.this.extra_config)["guestinfo.ignition.config.data"]), "config/master")
+    error_message = "Ignition finds the control plane's user data."
+  }
+}
+
 run "takes_what_is_left_out_from_the_template" {
   command = plan
 
@@ -160,8 +212,16 @@ run "takes_every_field" {
     error_message = "Data disks follow the first one, in their order."
   }
   assert {
-    condition     = length(vsphere_virtual_machine.this.network_interface) == 2
-    error_message = "There is a network device for each."
+    condition     = [vsphere_virtual_machine.this.num_cpus, vsphere_virtual_machine.this.num_cores_per_socket, vsphere_virtual_machine.this.memory] == [8, 2, 32768]
+    error_message = "It has the size that is asked for."
+  }
+  assert {
+    condition     = length(vsphere_virtual_machine.this.network_interface) == 2 && join(" and ", data.vsphere_network.device[*].name) == "VM Network and storage"
+    error_message = "There is a network device for each, in their order."
+  }
+  assert {
+    condition     = vsphere_virtual_machine.this.folder == "a/b" && data.vsphere_virtual_machine.template.name == "/DC0/vm/templates/rhcos"
+    error_message = "Folders and templates may lie deep."
   }
   assert {
     condition     = nonsensitive(vsphere_virtual_machine.this.extra_config)["guestinfo.afterburn.initrd.network-kargs"] == "ip=192.168.1.100::192.168.1.1:255.255.255.0:::none nameserver=8.8.8.8 nameserver=1.1.1.1 ip=[2001:db8::64]::[2001:db8::1]:64:::none"
@@ -221,6 +281,19 @@ run "changes_tags_in_place" {
   assert {
     condition     = length(vsphere_virtual_machine.this.tags) == 1
     error_message = "A tag is put on the virtual machine that is there."
+  }
+}
+
+run "leaves_other_user_data_to_later_machines" {
+  command = plan
+
+  variables {
+    user_data = "{\"ignition\":{\"version\":\"3.4.0\"}}"
+  }
+
+  assert {
+    condition     = base64decode(nonsensitive(vsphere_virtual_machine.this.extra_config)["guestinfo.ignition.config.data"]) == "{\"ignition\":{\"version\":\"3.2.0\"}}"
+    error_message = "A guest that has booted reads nothing of it."
   }
 }
 
