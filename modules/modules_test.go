@@ -20,21 +20,21 @@ type kept struct {
 	files fs.FS
 }
 
-// all answers every module of this repository by the name of its folder.
-func all(t *testing.T) map[string]kept {
+// each runs a test for each module of this repository, by the name of its folder.
+func each(t *testing.T, test func(t *testing.T, m kept)) {
 	t.Helper()
-	found := map[string]kept{}
 	for _, parent := range []string{".", examples} {
 		for _, name := range folders(t, parent) {
-			files := os.DirFS(filepath.Join(parent, name))
-			loaded, err := module.Load(files)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found[name] = kept{Module: loaded, files: files}
+			t.Run(name, func(t *testing.T) {
+				files := os.DirFS(filepath.Join(parent, name))
+				loaded, err := module.Load(files)
+				if err != nil {
+					t.Fatal(err)
+				}
+				test(t, kept{Module: loaded, files: files})
+			})
 		}
 	}
-	return found
 }
 
 // folders answers the names of the modules in a folder.

@@ -31,29 +31,27 @@ type run struct {
 // TestEveryValidationIsSeenToFail holds tests to what they are for: a run that expects a variable to be refused has it refused by one
 // validation and no other, and each validation has such a run. The engine tells the variable only.
 func TestEveryValidationIsSeenToFail(t *testing.T) {
-	for name, m := range all(t) {
-		t.Run(name, func(t *testing.T) {
-			seen := map[string]bool{}
-			for _, r := range runs(t, m.files) {
-				refusals := refusals(t, m, r)
-				switch {
-				case len(r.fails) == 0 && len(refusals) > 0:
-					t.Errorf("%s: run %q expects no variable to be refused, but %s does", r.place, r.name, refusals[0].Place)
-				case len(r.fails) > 0 && (len(refusals) != 1 || len(r.fails) != 1 || refusals[0].Variable != r.fails[0]):
-					t.Errorf("%s: run %q expects %v to be refused; want exactly one validation to do so, not those at %v", r.place, r.name, r.fails, places(refusals))
-				case len(r.fails) > 0:
-					seen[refusals[0].Place.String()] = true
+	each(t, func(t *testing.T, m kept) {
+		seen := map[string]bool{}
+		for _, r := range runs(t, m.files) {
+			refusals := refusals(t, m, r)
+			switch {
+			case len(r.fails) == 0 && len(refusals) > 0:
+				t.Errorf("%s: run %q expects no variable to be refused, but %s does", r.place, r.name, refusals[0].Place)
+			case len(r.fails) > 0 && (len(refusals) != 1 || len(r.fails) != 1 || refusals[0].Variable != r.fails[0]):
+				t.Errorf("%s: run %q expects %v to be refused; want exactly one validation to do so, not those at %v", r.place, r.name, r.fails, places(refusals))
+			case len(r.fails) > 0:
+				seen[refusals[0].Place.String()] = true
+			}
+		}
+		for _, variable := range []string{module.VariableMachine, module.VariableProviderSpec, module.VariableUserData} {
+			for _, validation := range m.Variable(variable).Validations {
+				if !seen[validation.Place.String()] {
+					t.Errorf("%s: no run of the tests has this validation of var.%s refuse anything: add one with expect_failures = [var.%[2]s]", validation.Place, variable)
 				}
 			}
-			for _, variable := range []string{module.VariableMachine, module.VariableProviderSpec, module.VariableUserData} {
-				for _, validation := range m.Variable(variable).Validations {
-					if !seen[validation.Place.String()] {
-						t.Errorf("%s: no run of the tests has this validation of var.%s refuse anything: add one with expect_failures = [var.%[2]s]", validation.Place, variable)
-					}
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 func places(validations []module.Validation) []string {
