@@ -83,6 +83,7 @@ var _ = Describe(story, Ordered, func() {
 	})
 
 	Context("A MachineSet", aMachineSet)
+	Context("An object that is applied", anObjectThatIsApplied)
 	Context("An instance that is removed behind the operator's back", anInstanceRemoved)
 	Context("A manager that is killed", aManagerKilled)
 	Context("A manager that is stopped", aManagerStopped)
@@ -93,6 +94,7 @@ var _ = Describe(story, Ordered, func() {
 	Context("A MachineSet that is scaled", aMachineSetThatIsScaled)
 	Context("The Machine API's series", theMachineAPIsSeries)
 	Context("An API server that is away", anAPIServerAway)
+	Context("A MachineSet of the module vsphere", aMachineSetOnVSphere)
 	Context("A manager that serves", aManagerThatServes)
 	Context("A deleted MachineSet", aDeletedMachineSet)
 })

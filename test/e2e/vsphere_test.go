@@ -1,0 +1,265 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/vcenter"
+)
+
+const (
+	vsphereExample     = "modules/vsphere/examples/machineset.yaml"
+	vsphereCredentials = "vsphere-cloud-credentials"
+	instanceState      = "machine.openshift.io/instance-state"
+	// volume is a file of somebody else's.
+	volume = "[LocalDS_0] volumes/claim-1.vmdk"
+)
+
+// vsphere is a MachineSet in a simulated vCenter.
+type vsphere struct {
+	*vcenter.VCenter
+	set *machinev1beta1.MachineSet
+}
+
+func aMachineSetOnVSphere() {
+	var v *vsphere
+
+	BeforeAll(func(ctx SpecContext) {
+		v = w.openVSphere(ctx)
+		w.pod.restart(ctx, v.flags()...)
+		DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx) })
+		w.create(ctx, v.set)
+	})
+
+	It("is made by the module's example: each Machine gets a virtual machine that is as its providerSpec asks for", func(ctx SpecContext) {
+		for _, machine := range v.reach(ctx, 2, machinev1beta1.PhaseProvisioned) {
+			v.looksAsAskedFor(ctx, &machine)
+		}
+	})
+
+	It("has Machines that run once Nodes with their providerIDs have joined", func(ctx SpecContext) {
+		for _, machine := range v.reach(ctx, 2, machinev1beta1.PhaseProvisioned) {
+			v.join(ctx, &machine)
+		}
+		for _, machine := range v.reach(ctx, 2, machinev1beta1.PhaseRunning) {
+			Expect(machine.Status.NodeRef).To(HaveValue(HaveField("Name", nodeNameOf(&machine))))
+			w.tells(ctx, &machine, "Create", "Created the instance with module vsphere")
+		}
+	})
+
+	Context("whose virtual machines are meddled with", Ordered, func() {
+		var machine *machinev1beta1.Machine
+
+		BeforeAll(func(ctx SpecContext) {
+			w.pod.restart(ctx, append(v.flags(), "--drift-interval=10s")...)
+			DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx, v.flags()...) })
+			machine = &v.reach(ctx, 2, machinev1beta1.PhaseRunning)[0]
+		})
+
+		It("tells of a guest that was powered off", func(ctx SpecContext) {
+			Expect(machine.Annotations).To(HaveKeyWithValue(instanceState, "poweredOn"))
+			Expect(v.PowerOff(ctx, vmPath(machine))).To(Succeed())
+			until(ctx, time.Minute, "the Machine says that nothing is heard of the guest", func(ctx context.Context) error {
+				machine = w.get(ctx, machine.Name)
+				if got := machine.Annotations[instanceState]; got != "guestToolsNotRunning" {
+					return fmt.Errorf("the instance's state is %q", got)
+				}
+				return nil
+			})
+			Expect(internalIPs(machine)).To(BeEmpty())
+			Expect(phaseOf(machine)).To(Equal(machinev1beta1.PhaseRunning))
+		})
+
+		It("has a Machine fail whose virtual machine was deleted", func(ctx SpecContext) {
+			Expect(v.Destroy(ctx, vmPath(machine))).To(Succeed())
+			until(ctx, time.Minute, "the Machine has failed", func(ctx context.Context) error {
+				machine = w.get(ctx, machine.Name)
+				return phaseIs(machine, machinev1beta1.PhaseFailed)
+			})
+			Expect(machine.Status.ErrorMessage).To(HaveValue(Equal("can't find created instance")))
+			Expect(condition(machine, machinev1beta1.InstanceExistsCondition).Reason).To(Equal(machinev1beta1.InstanceMissingReason))
+			w.tells(ctx, machine, "DriftMissing", "vsphere_virtual_machine.this")
+			Expect(v.VM(ctx, vmPath(machine))).To(BeNil(), "it was made again")
+		})
+	})
+
+	It("takes its virtual machines and their disks with it, and leaves alone what others have attached", func(ctx SpecContext) {
+		machines := v.machines(ctx)
+		var files []string
+		for _, machine := range machines {
+			vm, err := v.VM(ctx, vmPath(&machine))
+			Expect(err).NotTo(HaveOccurred())
+			if vm == nil {
+				continue // the one that was deleted
+			}
+			for _, disk := range vm.Disks {
+				files = append(files, disk.File)
+			}
+			if len(files) == len(vm.Disks) {
+				Expect(v.Attach(ctx, vmPath(&machine), volume)).To(Succeed())
+			}
+		}
+		Expect(files).NotTo(BeEmpty())
+		w.kubectl(ctx, "delete", "machineset", v.set.Name)
+		v.leaves(ctx, machines)
+		for _, file := range files {
+			Expect(v.HasFile(ctx, file)).To(BeFalse(), file)
+		}
+		Expect(v.HasFile(ctx, volume)).To(BeTrue(), "the volume is gone")
+	})
+}
+
+// openVSphere starts a vCenter, and makes what its MachineSet refers to.
+func (w *world) openVSphere(ctx context.Context) *vsphere {
+	GinkgoHelper()
+	opened, err := vcenter.Start(ctx, w.lab.Path("bin", "vcsim"), w.dir)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(opened.Close)
+	credentials := newSecret(vsphereCredentials, map[string][]byte{
+		vcenter.Name + ".username": []byte(vcenter.Username), vcenter.Name + ".password": []byte(vcenter.Password),
+	})
+	w.create(ctx, credentials)
+	DeferCleanup(func(ctx SpecContext) { Expect(w.client.Delete(ctx, credentials)).To(Succeed()) })
+	content, err := os.ReadFile(w.lab.Path(vsphereExample))
+	Expect(err).NotTo(HaveOccurred())
+	set := &machinev1beta1.MachineSet{}
+	Expect(yaml.UnmarshalStrict(content, set)).To(Succeed())
+	*set.Spec.Replicas = 2
+	changeSpec(&set.Spec.Template.Spec, with("template", vcenter.Template), with("tagIDs", []string{opened.Tag}), inWorkspace("server", vcenter.Name),
+		inWorkspace("folder", vcenter.Folder), with("dataDisks", []any{map[string]any{"name": "images", "sizeGiB": 3}}))
+	return &vsphere{VCenter: opened, set: set}
+}
+
+func inWorkspace(field, value string) func(map[string]any) {
+	return func(fields map[string]any) {
+		workspace, ok := fields["workspace"].(map[string]any)
+		Expect(ok).To(BeTrue())
+		workspace[field] = value
+	}
+}
+
+// flags are what the manager needs so that providers reach the vCenter.
+func (v *vsphere) flags() []string {
+	var flags []string
+	for name, value := range v.Environment() {
+		flags = append(flags, "--engine-env="+name+"="+value)
+	}
+	return flags
+}
+
+func (v *vsphere) machines(ctx context.Context) []machinev1beta1.Machine {
+	GinkgoHelper()
+	var list machinev1beta1.MachineList
+	labels := client.MatchingLabels(v.set.Spec.Selector.MatchLabels)
+	Expect(w.client.List(ctx, &list, client.InNamespace(lab.Namespace), labels)).To(Succeed())
+	return list.Items
+}
+
+// reach waits until all Machines, so many, are in a phase, and answers them.
+func (v *vsphere) reach(ctx context.Context, count int, phase string) (machines []machinev1beta1.Machine) {
+	GinkgoHelper()
+	until(ctx, patience, fmt.Sprintf("%d Machines are %s", count, phase), func(ctx context.Context) error {
+		machines = v.machines(ctx)
+		reached := 0
+		for _, machine := range machines {
+			if phaseOf(&machine) == phase {
+				reached++
+			}
+		}
+		if reached != count || len(machines) != count {
+			return errors.New(describe(machines))
+		}
+		return nil
+	})
+	return machines
+}
+
+// looksAsAskedFor compares a virtual machine, and what the Machine tells of it, with the providerSpec.
+func (v *vsphere) looksAsAskedFor(ctx context.Context, machine *machinev1beta1.Machine) {
+	GinkgoHelper()
+	vm, err := v.VM(ctx, vmPath(machine))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(vm).NotTo(BeNil(), "it is not in the folder")
+	Expect(vm.PowerState).To(Equal("poweredOn"))
+	Expect(vm.Annotation).To(ContainSubstring(string(machine.UID)))
+	Expect(vm.ClonedFrom).To(Equal(vcenter.Template))
+	Expect([]int{vm.CPUs, vm.MemoryMiB}).To(Equal([]int{4, 16384}))
+	Expect(vm.Networks).To(ConsistOf("/DC0/network/VM Network"))
+	Expect(vm.ResourcePool).To(Equal("/DC0/host/DC0_C0/Resources"))
+	Expect(vm.Disks).To(HaveExactElements(HaveField("SizeGiB", 120), HaveField("SizeGiB", 3)))
+	Expect(vm.Disks).To(HaveEach(HaveField("File", HavePrefix("[LocalDS_0] "+machine.Name+"/"))))
+	Expect(vm.Tags).To(ConsistOf(v.Tag))
+	Expect(vm.ExtraConfig).To(And(
+		HaveKeyWithValue("guestinfo.ignition.config.data", base64.StdEncoding.EncodeToString([]byte(w.userData))),
+		HaveKeyWithValue("guestinfo.hostname", machine.Name),
+	))
+
+	Expect(machine.Spec.ProviderID).To(HaveValue(Equal("vsphere://" + vm.UUID)))
+	Expect(machine.Status.Addresses).To(ContainElement(corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: machine.Name}))
+	Expect(internalIPs(machine)).To(ConsistOf(HavePrefix("10.")))
+}
+
+// join plays the kubelet of a Machine: its Node has the providerID, and another name than the Machine.
+func (v *vsphere) join(ctx context.Context, machine *machinev1beta1.Machine) {
+	GinkgoHelper()
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: nodeNameOf(machine), Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}},
+		Spec:       corev1.NodeSpec{ProviderID: *machine.Spec.ProviderID},
+	}
+	w.create(ctx, node)
+}
+
+// leaves waits until nothing is left of Machines.
+func (v *vsphere) leaves(ctx context.Context, gone []machinev1beta1.Machine) {
+	GinkgoHelper()
+	until(ctx, patience, "nothing is left of the Machines", func(ctx context.Context) error {
+		seen, err := w.census(ctx)
+		if err != nil {
+			return err
+		}
+		if left := v.machines(ctx); len(left) > 0 {
+			return errors.New(describe(left))
+		}
+		for _, machine := range gone {
+			if slices.ContainsFunc(seen.nodes, func(n corev1.Node) bool { return n.Name == nodeNameOf(&machine) }) {
+				return fmt.Errorf("the Node of %s is there still", machine.Name)
+			}
+			if slices.ContainsFunc(seen.states, func(s corev1.Secret) bool { return s.Labels[uidLabel] == string(machine.UID) }) {
+				return fmt.Errorf("the state of %s is there still", machine.Name)
+			}
+			if vm, err := v.VM(ctx, vmPath(&machine)); err != nil || vm != nil {
+				return errors.Join(fmt.Errorf("the virtual machine of %s is there still: %v", machine.Name, vm), err)
+			}
+		}
+		return w.atRest()
+	})
+}
+
+func vmPath(machine *machinev1beta1.Machine) string     { return vcenter.Folder + "/" + machine.Name }
+func nodeNameOf(machine *machinev1beta1.Machine) string { return "node-of-" + machine.Name }
+
+func internalIPs(machine *machinev1beta1.Machine) []string {
+	var found []string
+	for _, address := range machine.Status.Addresses {
+		if address.Type == corev1.NodeInternalIP {
+			found = append(found, address.Address)
+		}
+	}
+	return found
+}
