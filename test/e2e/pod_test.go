@@ -30,7 +30,7 @@ const (
 // flagsVariable names the environment variable with more flags for every manager, to tell the story of another configuration.
 const flagsVariable = "E2E_MANAGER_FLAGS"
 
-var managerFlags = append([]string{"--leader-elect-lease-duration=" + lease.String(), "--max-concurrent-runs=8"},
+var managerFlags = append([]string{"--leader-elect-lease-duration=" + lease.String(), "--max-concurrent-runs=8", "--cluster-id=" + clusterID},
 	strings.Fields(os.Getenv(flagsVariable))...)
 
 // pod keeps a manager running, as a kubelet does: one that ends is started again.

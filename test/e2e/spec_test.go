@@ -20,7 +20,11 @@ func aMachineThatCannotBeMade() {
 	const lateSecret = "late-credentials"
 	var name string
 
-	BeforeAll(func(ctx SpecContext) { w.replicas(ctx, few) })
+	BeforeAll(func(ctx SpecContext) {
+		w.replicas(ctx, few)
+		w.unguarded(ctx)
+		DeferCleanup(func(ctx SpecContext) { w.guarded(ctx) })
+	})
 	BeforeEach(func() { name = "misfit-" + randomText()[:6] }) // no Machine's name comes twice
 	AfterEach(func(ctx SpecContext) {
 		if !CurrentSpecReport().Failed() {

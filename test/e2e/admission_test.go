@@ -1,0 +1,242 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+)
+
+const (
+	// clusterID is the cluster of the fixtures, and what the manager is told that it serves.
+	clusterID     = "demo"
+	clusterLabel  = "machine.openshift.io/cluster-api-cluster"
+	certSecret    = "machine-iac-webhook-cert"
+	configuration = "machine-api"
+)
+
+func anObjectThatIsApplied() {
+	const name = "applied"
+
+	BeforeAll(func(ctx SpecContext) {
+		w.replicas(ctx, few)
+		w.guarded(ctx)
+	})
+
+	It("is refused where it is wrong, with each field, its value and the mend", func(ctx SpecContext) {
+		set := w.emptySet(name, with("cpu", "four"), with("memory", "plenty"), with("zone", "a/b"))
+		said, err := w.apply(ctx, set)
+		Expect(err).To(HaveOccurred())
+		Expect(said).To(And(
+			ContainSubstring(`The MachineSet "`+name+`" is invalid`),
+			ContainSubstring(`spec.template.spec.providerSpec.value.cpu: Invalid value: "four": `), ContainSubstring("write it as cpu: 4"),
+			ContainSubstring(`spec.template.spec.providerSpec.value.memory: Invalid value: "plenty": `), ContainSubstring("memory: 16Gi"),
+			ContainSubstring(`spec.template.spec.providerSpec.value.zone: Invalid value: "a/b": `),
+		))
+		Expect(w.client.Get(ctx, client.ObjectKeyFromObject(set), set)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
+	})
+
+	It("is let in with a warning where a field has no effect, or a Secret is missing", func(ctx SpecContext) {
+		set := w.emptySet(name, with("Zone", "zone-b"), credentialsFrom("none"))
+		said, err := w.apply(ctx, set)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(said).To(And(
+			ContainSubstring(`Warning: providerSpec.value: Unsupported value: "Zone": Unknown field (Zone) will be ignored; write it as zone`),
+			ContainSubstring(`Warning: providerSpec.credentialsSecret: Invalid value: "none": not found. Expected CredentialsSecret to exist`),
+		))
+		w.kubectl(ctx, "delete", "machineset", name)
+	})
+
+	It("gets the name of its cluster when it is a Machine without", func(ctx SpecContext) {
+		machine := w.machine(name)
+		delete(machine.Labels, clusterLabel)
+		Expect(w.client.Create(ctx, machine, client.DryRunAll)).To(Succeed())
+		Expect(machine.Labels).To(HaveKeyWithValue(clusterLabel, clusterID))
+		machine = w.machine(name)
+		machine.Labels[clusterLabel] = "another"
+		Expect(w.client.Create(ctx, machine, client.DryRunAll)).To(Succeed())
+		Expect(machine.Labels).To(HaveKeyWithValue(clusterLabel, "another"))
+	})
+
+	It("keeps its selector when it is a MachineSet", func(ctx SpecContext) {
+		_, err := w.lab.Kubectl(ctx, "patch", "machineset", setName, "--type=merge", "--patch",
+			`{"spec":{"selector":{"matchLabels":{"machine.openshift.io/cluster-api-machine-role":"worker"}}}}`)
+		Expect(err).To(MatchError(ContainSubstring("spec.selector: Forbidden: selector is immutable")))
+	})
+
+	It("is refused when it is a MachineHealthCheck that passes the schema and that no client could read", func(ctx SpecContext) {
+		said, err := w.kubectlWith(ctx, unreadableCheck, "create", "-f", "-")
+		Expect(err).To(HaveOccurred())
+		Expect(said).To(ContainSubstring(`spec.unhealthyConditions[0].timeout: Invalid value: "99999999h": `))
+	})
+
+	It("can always go, though it came in before it would have been refused", func(ctx SpecContext) {
+		const keeps = "example.com/keeps"
+		w.unguarded(ctx)
+		machine := w.machine(name, with("kind", "MarbleMachineProviderConfig"))
+		machine.Finalizers = []string{keeps}
+		w.create(ctx, machine)
+		w.guarded(ctx)
+		w.kubectl(ctx, "annotate", "machine", name, "example.com/note=later")
+		w.kubectl(ctx, "delete", "machine", name, "--wait=false")
+		until(ctx, patience, "the operator has let the Machine go", func(ctx context.Context) error {
+			if left := w.get(ctx, name).Finalizers; len(left) != 1 {
+				return fmt.Errorf("its finalizers are %v", left)
+			}
+			return nil
+		})
+		w.kubectl(ctx, "patch", "machine", name, "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
+		Expect(w.client.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
+	})
+
+	It("is judged without a gap while the certificate and its authority are replaced", func(ctx SpecContext) {
+		before := w.authority(ctx)
+		Expect(w.servedBy(ctx, before)).To(Succeed())
+		w.kubectl(ctx, "delete", "secret", certSecret)
+		judged := 0
+		Eventually(ctx, func() error {
+			Expect(w.refusal(ctx)).To(Succeed(), "after %d that were judged", judged)
+			judged++
+			if w.servedBy(ctx, before) == nil {
+				return errors.New("a certificate of the deleted authority is still served")
+			}
+			return w.servedBy(ctx, w.authority(ctx))
+		}).WithTimeout(patience).WithPolling(fast).Should(Succeed())
+		Expect(w.refusal(ctx)).To(Succeed())
+		Expect(w.pod.current().Running()).To(BeTrue())
+		say("    %d objects were judged meanwhile", judged)
+	})
+
+	It("is judged again as soon as the webhooks are installed again", func(ctx SpecContext) {
+		Expect(w.lab.InstallWebhooks(ctx)).To(Succeed())
+		Expect(w.refusal(ctx)).To(Succeed(), "installing over them takes away whom to trust")
+		w.unguarded(ctx)
+		w.guarded(ctx)
+	})
+
+	It("is let in unchecked while no manager is there", func(ctx SpecContext) {
+		w.pod.terminate()
+		Expect(w.refusal(ctx)).To(MatchError(errNotRefused))
+		w.pod.start(ctx)
+		w.guarded(ctx)
+	})
+}
+
+// unreadableCheck has a duration that fits the schema's pattern and no number of nanoseconds.
+const unreadableCheck = `
+apiVersion: machine.openshift.io/v1beta1
+kind: MachineHealthCheck
+metadata: {name: unreadable, namespace: openshift-machine-api}
+spec:
+  selector: {matchLabels: {machine.openshift.io/cluster-api-machineset: hollow}}
+  unhealthyConditions: [{type: Ready, status: "False", timeout: 99999999h}]
+`
+
+// emptySet is a MachineSet of no Machines, with changes to its providerSpec.
+func (w *world) emptySet(name string, changes ...func(map[string]any)) *machinev1beta1.MachineSet {
+	GinkgoHelper()
+	set := w.machineSet(0)
+	set.Name = name
+	for _, labels := range []map[string]string{set.Spec.Selector.MatchLabels, set.Spec.Template.Labels} {
+		labels["machine.openshift.io/cluster-api-machineset"] = name
+	}
+	changeSpec(&set.Spec.Template.Spec, changes...)
+	return set
+}
+
+// apply runs kubectl apply with an object, and answers what it said.
+func (w *world) apply(ctx context.Context, object client.Object) (string, error) {
+	GinkgoHelper()
+	kind, err := w.client.GroupVersionKindFor(object)
+	Expect(err).NotTo(HaveOccurred())
+	object.GetObjectKind().SetGroupVersionKind(kind)
+	manifest, err := yaml.Marshal(object)
+	Expect(err).NotTo(HaveOccurred())
+	return w.kubectlWith(ctx, string(manifest), "apply", "-f", "-")
+}
+
+// kubectlWith runs kubectl as the administrator with some input, and answers all that it said.
+func (w *world) kubectlWith(ctx context.Context, input string, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, w.lab.Path("bin", "kubectl"),
+		append([]string{"--kubeconfig", w.lab.Cluster.AdminKubeconfig(), "--namespace", lab.Namespace}, arguments...)...)
+	command.Stdin = bytes.NewBufferString(input)
+	said, err := command.CombinedOutput()
+	return string(said), err
+}
+
+// errNotRefused says that something wrong was let in.
+var errNotRefused = errors.New("a MachineSet that is wrong was let in")
+
+// refusal answers nil when the webhooks refuse what is wrong.
+func (w *world) refusal(ctx context.Context) error {
+	GinkgoHelper()
+	err := w.client.Create(ctx, w.emptySet("wrong", with("cpu", "four")), client.DryRunAll)
+	switch {
+	case err == nil:
+		return errNotRefused
+	case !apierrors.IsInvalid(err):
+		return fmt.Errorf("asking the API server: %w", err)
+	}
+	return nil
+}
+
+// guarded waits until the webhooks answer, and registers them where they are not.
+func (w *world) guarded(ctx context.Context) {
+	GinkgoHelper()
+	Expect(w.lab.InstallWebhooks(ctx)).To(Succeed())
+	until(ctx, 30*time.Second, "the webhooks are asked", w.refusal)
+}
+
+// unguarded takes the webhooks off the API server.
+func (w *world) unguarded(ctx context.Context) {
+	GinkgoHelper()
+	Expect(w.lab.RemoveWebhooks(ctx)).To(Succeed())
+	until(ctx, 30*time.Second, "the webhooks are not asked any more", func(ctx context.Context) error {
+		if err := w.refusal(ctx); !errors.Is(err, errNotRefused) {
+			return fmt.Errorf("a MachineSet that is wrong is still refused: %w", err)
+		}
+		return nil
+	})
+}
+
+// authority answers who vouches for the webhooks' certificate, by its Secret.
+func (w *world) authority(ctx context.Context) []byte {
+	GinkgoHelper()
+	secret := &corev1.Secret{}
+	Expect(w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: certSecret}, secret)).To(Succeed())
+	return secret.Data["ca.crt"]
+}
+
+// servedBy answers nil when the webhooks are served with a certificate of an authority.
+func (w *world) servedBy(ctx context.Context, authority []byte) error {
+	GinkgoHelper()
+	registered := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	Expect(w.client.Get(ctx, client.ObjectKey{Name: configuration}, registered)).To(Succeed())
+	address, err := url.Parse(*registered.Webhooks[0].ClientConfig.URL)
+	Expect(err).NotTo(HaveOccurred())
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority)
+	connection, err := (&tls.Dialer{Config: &tls.Config{RootCAs: pool}}).DialContext(ctx, "tcp", address.Host)
+	if err != nil {
+		return err
+	}
+	return connection.Close()
+}
