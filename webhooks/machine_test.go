@@ -73,8 +73,8 @@ func TestNewMachine(t *testing.T) {
 		},
 		"a kind of any length makes a short answer": {
 			machine: machineWith(withValue(builder.ProviderSpec(map[string]any{"kind": long}))),
-			wantErrs: []string{`spec.providerSpec.value.kind: Unsupported value: "` + long[:128] + `...": no provider module serves ` +
-				`apiVersion "machine.openshift.io/v1beta1", kind "` + long[:128] + `..."; known are ` +
+			wantErrs: []string{`spec.providerSpec.value.kind: Unsupported value: "` + long[:64] + `...": no provider module serves ` +
+				`apiVersion "machine.openshift.io/v1beta1", kind "` + long[:64] + `..."; known are ` +
 				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, machine-iac.io/v1alpha1 TerraformMachineProviderSpec`},
 		},
 		"all problems are listed": {

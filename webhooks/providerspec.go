@@ -35,14 +35,9 @@ func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) judge
 		found.refuse(missing)
 		return found
 	}
-	apiVersion, kind, err := render.KindOf(machine)
+	served, err := render.ModuleFor(r.catalog, machine)
 	if err != nil {
 		found.errs = fieldErrors(render.Under(under, err))
-		return found
-	}
-	served, err := r.catalog.Find(apiVersion, kind)
-	if err != nil {
-		found.refuse(unknownKind(beneath(under, valuePath+".kind"), err))
 		return found
 	}
 	warnings, err := render.Check(render.Input{Machine: machine, ClusterID: r.clusterOf(machine), Module: served, Under: under})
@@ -80,17 +75,6 @@ func requireValue(value *runtime.RawExtension) *field.Error {
 		return nil
 	}
 	return field.Required(shortPath, "a value must be provided")
-}
-
-// unknownKind is the error of a kind that no module serves.
-func unknownKind(path string, err error) *field.Error {
-	answer := &field.Error{Type: field.ErrorTypeNotSupported, Field: path, BadValue: field.OmitValueType{}, Detail: err.Error()}
-	var unknown *module.UnknownKindError
-	if errors.As(err, &unknown) {
-		short := &module.UnknownKindError{APIVersion: shorten(unknown.APIVersion), Kind: shorten(unknown.Kind), Known: unknown.Known}
-		answer.BadValue, answer.Detail = short.Kind, short.Error()
-	}
-	return answer
 }
 
 // warningText answers a warning; one about an unknown field in the words of the Machine API, with the hint if there is one.

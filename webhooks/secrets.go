@@ -34,17 +34,19 @@ func secretsOf(machine *machinev1beta1.Machine, from *module.Module) []secretRef
 		return nil // Check has said so
 	}
 	var refs []secretRef
-	if credentials != "" {
-		refs = append(refs, secretRef{path: referencePath(from.Spec().Credentials.Path), role: "CredentialsSecret", name: credentials})
+	if credentials.Name != "" {
+		refs = append(refs, secretRef{path: referencePath(credentials.Path), role: "CredentialsSecret", name: credentials.Name})
 	}
-	if userData != "" {
-		refs = append(refs, secretRef{path: referencePath(from.Spec().UserData.Path), role: "UserDataSecret", name: userData})
+	if userData.Name != "" {
+		refs = append(refs, secretRef{path: referencePath(userData.Path), role: "UserDataSecret", name: userData.Name})
 	}
 	return refs
 }
 
-// referencePath answers the path of the reference that a Secret's name stands in.
-func referencePath(name string) string { return "providerSpec." + strings.TrimSuffix(name, ".name") }
+// referencePath answers the path of the reference that a Secret's name stands in, as the Machine API writes it.
+func referencePath(name string) string {
+	return "providerSpec." + strings.TrimSuffix(strings.TrimPrefix(name, valuePath+"."), ".name")
+}
 
 // missingSecrets answers a warning for each Secret that does not exist. What cannot be found out is not told.
 func missingSecrets(ctx context.Context, reader client.Reader, namespace string, refs []secretRef) []string {

@@ -26,13 +26,10 @@ func (a *Actuator) Capacity(_ context.Context, machine *machinev1beta1.Machine) 
 	}
 	size, err := served.Size(providerSpec)
 	if unknown, ok := errors.AsType[*module.UnknownTypeError](err); ok {
-		return nil, actuators.UnknownInstanceType(unknown.Type, unknown.Module, "%s%s", providerSpecPath, unknown)
+		return nil, actuators.UnknownInstanceType(unknown.Type, unknown.Module, "%s.%s", render.ValuesPath(machine), unknown)
 	}
 	if err != nil {
-		return nil, actuators.InvalidConfiguration("%s%s", providerSpecPath, err)
+		return nil, actuators.InvalidConfiguration("%s.%s", render.ValuesPath(machine), err)
 	}
 	return &actuators.Capacity{CPU: size.CPU, MemoryMiB: size.MemoryMiB, GPU: size.GPU, Architecture: size.Architecture}, nil
 }
-
-// providerSpecPath is where the fields of a providerSpec stand in a Machine.
-const providerSpecPath = "spec.providerSpec.value."

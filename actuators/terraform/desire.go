@@ -37,15 +37,15 @@ func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, 
 	if err != nil {
 		return nil, err
 	}
-	credentialsName, userDataName, err := render.Refs(machine, served)
+	credentialsRef, userDataRef, err := render.Refs(machine, served)
 	if err != nil {
 		return nil, invalid(err)
 	}
-	credentials, err := a.secret(ctx, machine, credentialsName, "credentials")
+	credentials, err := a.secret(ctx, machine, credentialsRef.Name, "credentials")
 	if err != nil {
 		return nil, late(operation, err)
 	}
-	userData, err := a.secret(ctx, machine, userDataName, "user data")
+	userData, err := a.secret(ctx, machine, userDataRef.Name, "user data")
 	if err != nil && operation != runs.Destroy {
 		return nil, late(operation, err)
 	}
@@ -72,13 +72,9 @@ func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, 
 
 // served answers the module that serves the Machine's providerSpec.
 func (a *Actuator) served(machine *machinev1beta1.Machine) (*module.Module, error) {
-	apiVersion, kind, err := render.KindOf(machine)
+	served, err := render.ModuleFor(a.catalog, machine)
 	if err != nil {
 		return nil, invalid(err)
-	}
-	served, err := a.catalog.Find(apiVersion, kind)
-	if err != nil {
-		return nil, invalid(fmt.Errorf("spec.providerSpec.value: %w", err))
 	}
 	return served, nil
 }

@@ -30,11 +30,7 @@ type UnknownKindError struct {
 
 // Error implements error.
 func (e *UnknownKindError) Error() string {
-	known := "no provider module is loaded"
-	if len(e.Known) > 0 {
-		known = "known are " + strings.Join(e.Known, ", ")
-	}
-	return fmt.Sprintf("no provider module serves apiVersion %q, kind %q; %s", e.APIVersion, e.Kind, known)
+	return fmt.Sprintf("no provider module serves apiVersion %q, kind %q; %s", e.APIVersion, e.Kind, Known(e.Known))
 }
 
 // UnknownModuleError says that no module has a name.
@@ -47,11 +43,15 @@ type UnknownModuleError struct {
 
 // Error implements error.
 func (e *UnknownModuleError) Error() string {
-	known := "no provider module is loaded"
-	if len(e.Known) > 0 {
-		known = "known are " + strings.Join(e.Known, ", ")
+	return fmt.Sprintf("no provider module is called %q; %s", e.Name, Known(e.Known))
+}
+
+// Known says which kinds or modules there are, for messages.
+func Known(names []string) string {
+	if len(names) == 0 {
+		return "no provider module is loaded"
 	}
-	return fmt.Sprintf("no provider module is called %q; %s", e.Name, known)
+	return "known are " + strings.Join(names, ", ")
 }
 
 // NewCatalog answers a catalogue of the modules. Two modules of one name, or that serve the same kind, are an error.

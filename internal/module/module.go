@@ -219,14 +219,11 @@ func checkPaths(meta *metadata, providerSpec Variable) {
 // checkSecretPath checks the path to the name of a Secret, and answers it; nothing where the field need not be there: the kind through
 // which a module without one of its own is served names the Secret itself.
 func checkSecretPath(meta *metadata, providerSpec Variable, field, path, byDefault string) string {
-	constraint, exists := fieldType(providerSpec.Type, path)
-	if exists && constraint == cty.String {
-		return path
+	if _, exists := fieldType(providerSpec.Type, path); !exists && path == byDefault && len(meta.Spec.ProviderSpecs) == 0 {
+		return ""
 	}
-	if exists || path != byDefault || len(meta.Spec.ProviderSpecs) > 0 {
-		checkPath(meta, providerSpec, field, path, cty.String)
-	}
-	return ""
+	checkPath(meta, providerSpec, field, path, cty.String)
+	return path
 }
 
 // checkPath checks that the path which a field of module.yaml holds leads to a field of the providerSpec of one of the types.

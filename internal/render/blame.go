@@ -208,9 +208,9 @@ func (v *validator) root(variable string) field {
 	case module.VariableMachine:
 		root.path = "metadata"
 	case module.VariableUserData:
-		root.path, root.secret = userDataPath(v.module), namesUserData(v.module, v.values[module.VariableProviderSpec])
+		root.path, root.secret = v.spec.userData.path, v.spec.namesUserData(v.module, v.values[module.VariableProviderSpec])
 	default:
-		root.path = valuePath
+		root.path = v.spec.at
 	}
 	return root
 }

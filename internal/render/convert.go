@@ -24,22 +24,18 @@ type converter struct {
 	hide bool
 }
 
-// convertProviderSpec answers the providerSpec's fields as a value of the variable's type, defaults filled in. What is wrong
-// or unknown is added to found. In the answer whatever is wrong is unknown, so that the rest can be checked all the same.
-func convertProviderSpec(fields map[string]any, variable module.Variable, found *findings) cty.Value {
-	own := maps.Clone(fields)
-	for _, name := range []string{"apiVersion", "kind", "metadata"} {
-		delete(own, name)
-	}
+// convertValues answers a providerSpec's values as a value of the variable's type, defaults filled in. What is wrong or unknown
+// is added to found. In the answer whatever is wrong is unknown, so that the rest can be checked all the same.
+func convertValues(s *spec, variable module.Variable, found *findings) cty.Value {
 	c := converter{findings: found, hide: variable.Sensitive}
-	value := c.value(valuePath, own, variable.Type)
+	value := c.value(s.at, s.values, variable.Type)
 	if variable.Defaults != nil {
 		value = variable.Defaults.Apply(value)
 	}
 	converted, err := convert.Convert(value, variable.Type)
 	if err != nil {
 		// Not reachable as long as value checks whatever convert checks; a module's own defaults may still surprise.
-		found.fail(&FieldError{Path: valuePath, Problem: "it does not fit the module's variable provider_spec: " + err.Error()})
+		found.fail(&FieldError{Path: s.at, Problem: "it does not fit the module's variable provider_spec: " + err.Error()})
 		return unknown(variable.Type)
 	}
 	return converted

@@ -28,23 +28,24 @@ func CredentialKeys(machine *machinev1beta1.Machine, from *module.Module) ([]v1a
 		return slices.Clone(credentials.Keys), nil
 	}
 	found := &findings{}
-	keys := credentialKeys(from, renderProviderSpec(Input{Machine: machine, Module: from}, found), found)
+	read := readSpec(machine, from, found)
+	keys := credentialKeys(from, read.at, read.provides(from, found), found)
 	if err := found.err(); err != nil {
 		return nil, err
 	}
 	return keys, nil
 }
 
-// credentialKeys answers the module's keys with fields of providerSpec filled in. One that cannot be named is added to found, unless
+// credentialKeys answers the module's keys with fields of providerSpec, which stands at a path of the Machine, filled in. One that cannot be named is added to found, unless
 // what is wrong with its fields is there already, and left out.
-func credentialKeys(from *module.Module, providerSpec cty.Value, found *findings) []v1alpha1.CredentialKey {
+func credentialKeys(from *module.Module, at string, providerSpec cty.Value, found *findings) []v1alpha1.CredentialKey {
 	credentials := from.Spec().Credentials
 	if credentials == nil {
 		return nil
 	}
 	keys := make([]v1alpha1.CredentialKey, 0, len(credentials.Keys))
 	for _, key := range credentials.Keys {
-		named, err := module.ExpandKey(key.Key, func(path string) (string, error) { return keyPart(key.Key, path, providerSpec) })
+		named, err := module.ExpandKey(key.Key, func(path string) (string, error) { return keyPart(key.Key, valueAt(providerSpec, path), at+"."+path) })
 		if err == nil {
 			key.Key = named
 			keys = append(keys, key)
@@ -61,28 +62,18 @@ func credentialKeys(from *module.Module, providerSpec cty.Value, found *findings
 // errUnknown says that a field is wrong in a way that is told elsewhere.
 var errUnknown = errors.New("the field is not known")
 
-// keyPart answers the field of providerSpec that a key names.
-func keyPart(key, path string, providerSpec cty.Value) (string, error) {
-	at := providerSpec
-	for step := range strings.SplitSeq(path, ".") {
-		if !at.IsKnown() || !at.IsNull() && !at.Type().IsObjectType() {
-			return "", errUnknown
-		}
-		if at.IsNull() {
-			break
-		}
-		at = at.GetAttr(step)
-	}
-	if !at.IsKnown() {
+// keyPart answers the text of the field at a path that a key names.
+func keyPart(key string, field cty.Value, path string) (string, error) {
+	if !field.IsKnown() {
 		return "", errUnknown
 	}
-	failed := &FieldError{Path: valuePath + "." + path, Mend: "write it"}
-	if at.IsNull() || at.AsString() == "" {
+	failed := &FieldError{Path: path, Mend: "write it"}
+	if field.IsNull() || field.Type() != cty.String || field.AsString() == "" {
 		failed.Fault = Missing
 		failed.Problem = fmt.Sprintf("the key %q of the credentials Secret is named after it, but it is missing or empty", key)
 		return "", failed
 	}
-	part := at.AsString()
+	part := field.AsString()
 	if len(validation.IsConfigMapKey("x"+part)) > 0 {
 		failed.Value = show(part)
 		failed.Problem = fmt.Sprintf("the key %q of the credentials Secret is named after it, but %s cannot be part of one", key, failed.Value)

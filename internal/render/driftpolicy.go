@@ -50,8 +50,3 @@ func driftPolicy(machine *machinev1beta1.Machine, fields map[string]any) (v1alph
 	}
 	return "", &FieldError{Path: path, Fault: Unsupported, Value: show(text), Problem: show(text) + " is no drift policy", Mend: mend}
 }
-
-// isGeneric tells whether a providerSpec with the fields is a [v1alpha1.TerraformMachineProviderSpec].
-func isGeneric(fields map[string]any) bool {
-	return fields["apiVersion"] == v1alpha1.GroupVersion.String() && fields["kind"] == v1alpha1.TerraformMachineProviderSpecKind
-}

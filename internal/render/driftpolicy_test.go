@@ -6,9 +6,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
-// genericStart begins a providerSpec of the generic kind; more fields may follow.
-const genericStart = `{"apiVersion":"machine-iac.io/v1alpha1","kind":"TerraformMachineProviderSpec","module":"example"`
-
 func TestDriftPolicy(t *testing.T) {
 	const annotation = `metadata.annotations["machine-iac.io/drift-policy"]`
 	tests := map[string]struct {

@@ -131,6 +131,16 @@ func (f *findings) fail(err *FieldError) {
 	}
 }
 
+// add takes over the errors in err.
+func (f *findings) add(err error) {
+	var failed Errors
+	if errors.As(err, &failed) {
+		for _, one := range failed {
+			f.fail(one)
+		}
+	}
+}
+
 func (f *findings) warn(warning Warning) {
 	if len(f.warnings) < maxFindings {
 		f.warnings = append(f.warnings, warning)

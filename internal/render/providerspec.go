@@ -17,7 +17,7 @@ func ProviderSpec(machine *machinev1beta1.Machine, from *module.Module) (cty.Val
 		return cty.NilVal, errors.New("rendering a providerSpec: a Machine and a module are required")
 	}
 	found := &findings{}
-	value := renderProviderSpec(Input{Machine: machine, Module: from}, found)
+	value := readSpec(machine, from, found).provides(from, found)
 	if err := found.err(); err != nil {
 		return cty.NilVal, err
 	}

@@ -1,88 +1,88 @@
 package render
 
 import (
-	"strings"
+	"slices"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// KindOf answers apiVersion and kind of the Machine's providerSpec. The error is an [Errors].
-func KindOf(machine *machinev1beta1.Machine) (apiVersion, kind string, err error) {
-	fields, failed := decodeProviderSpec(machine)
-	if failed != nil {
-		return "", "", Errors{failed}
-	}
-	found := &findings{}
-	read := func(name string) string {
-		text, ok := fields[name].(string)
-		if !ok || text == "" {
-			found.fail(&FieldError{
-				Path: fieldPath(valuePath, name), Fault: faultOf(fields[name]), Mend: "name a kind that a provider module serves",
-				Problem: "a string is required, but it is " + absence(fields[name]),
-			})
-		}
-		return text
-	}
-	apiVersion, kind = read("apiVersion"), read("kind")
-	return apiVersion, kind, found.err()
+// Ref names a Secret in the Machine's namespace.
+type Ref struct {
+	// Name is the Secret's name. Empty when there is none.
+	Name string
+	// Path is the path of the name in the Machine.
+	Path string
 }
 
-// Refs answers the names of the Secrets that the Machine's providerSpec refers to, from where the module says they stand. They
-// lie in the Machine's namespace. A name is empty when the module does not use such a Secret, or when the providerSpec leaves
-// out one that may be left out. The error is an [Errors].
-func Refs(machine *machinev1beta1.Machine, from *module.Module) (credentialsSecretName, userDataSecretName string, err error) {
-	fields, failed := decodeProviderSpec(machine)
-	if failed != nil {
-		return "", "", Errors{failed}
-	}
+// Refs answers the Secrets that the Machine's providerSpec refers to. A name is empty when the module does not use such a Secret, or
+// when the providerSpec leaves out one that may be left out. The error is an [Errors].
+func Refs(machine *machinev1beta1.Machine, from *module.Module) (credentials, userData Ref, err error) {
 	found := &findings{}
-	if credentials := from.Spec().Credentials; credentials != nil && credentials.Path != "" {
-		required := false
-		for _, key := range credentials.Keys {
-			required = required || !key.Optional
-		}
-		credentialsSecretName = secretNameAt(fields, credentials.Path, required, found)
-	}
-	if userData := from.Spec().UserData; userData != nil && userData.Path != "" {
-		userDataSecretName = secretNameAt(fields, userData.Path, false, found)
-	}
+	credentials, userData = readSpec(machine, from, found).refs(from, found)
 	if err := found.err(); err != nil {
-		return "", "", err
+		return Ref{}, Ref{}, err
 	}
-	return credentialsSecretName, userDataSecretName, nil
+	return credentials, userData, nil
 }
 
-// secretNameAt reads the name of a Secret at a path of field names joined by dots.
-func secretNameAt(fields map[string]any, path string, required bool, found *findings) string {
-	var raw any = fields
-	for step := range strings.SplitSeq(path, ".") {
-		inner, ok := raw.(map[string]any)
-		if !ok {
-			break
-		}
-		raw = inner[step]
+// refs answers the Secrets that the spec refers to. What is wrong is added to found, unless it is there already.
+func (s *spec) refs(from *module.Module, found *findings) (credentials, userData Ref) {
+	if s.values == nil {
+		return Ref{}, Ref{}
 	}
-	at := valuePath + "." + path
-	name, isString := raw.(string)
-	switch {
-	case raw == nil && !required:
-	case !isString || name == "" && required:
-		found.fail(&FieldError{
-			Path: at, Fault: faultOf(raw), Problem: "the name of a Secret is required, but it is " + absence(raw), Mend: "name a Secret in the Machine's namespace",
-		})
-	case name != "" && len(validation.IsDNS1123Subdomain(name)) > 0:
-		found.fail(&FieldError{Path: at, Value: show(name), Problem: "the name of a Secret is required, but " + show(name) + " is none", Mend: "use lower-case letters, digits, '-' and '.'"})
-		return ""
+	if from.Spec().Credentials != nil {
+		credentials = s.credentials.ref(needsCredentials(from), found)
 	}
-	return name
+	return credentials, s.userData.ref(false, found)
 }
+
+// needsCredentials tells whether the module does nothing without a Secret.
+func needsCredentials(from *module.Module) bool {
+	credentials := from.Spec().Credentials
+	return credentials != nil && slices.ContainsFunc(credentials.Keys, func(key v1alpha1.CredentialKey) bool { return !key.Optional })
+}
+
+// reference is what stands, or should stand, where the name of a Secret is expected.
+type reference struct {
+	path string
+	raw  any
+}
+
+func (r reference) ref(required bool, found *findings) Ref {
+	name, isString := r.raw.(string)
+	switch {
+	case found.covers(r.path):
+	case r.raw == nil && !required:
+	case !isString || name == "" && required:
+		found.fail(nameless(r.path, r.raw))
+	case name != "" && len(validation.IsDNS1123Subdomain(name)) > 0:
+		found.fail(&FieldError{
+			Path: r.path, Value: show(name), Problem: "the name of a Secret is required, but " + show(name) + " is none",
+			Mend: "use lower-case letters, digits, '-' and '.'",
+		})
+	default:
+		return Ref{Name: name, Path: r.path}
+	}
+	return Ref{Path: r.path}
+}
+
+// nameless is the error where something else stands than the name of a Secret.
+func nameless(path string, raw any) *FieldError {
+	return &FieldError{
+		Path: path, Fault: faultOf(raw), Problem: "the name of a Secret is required, but it is " + absence(raw), Mend: "name a Secret in the Machine's namespace",
+	}
+}
+
+// isAbsent tells whether what stands somewhere is as good as nothing.
+func isAbsent(raw any) bool { return raw == nil || raw == "" }
 
 // faultOf answers the fault of something that is not a useful string.
 func faultOf(raw any) Fault {
-	if raw == nil || raw == "" {
+	if isAbsent(raw) {
 		return Missing
 	}
 	return Invalid

@@ -59,14 +59,19 @@ func Render(input Input) (*Inputs, error) {
 		return nil, errors.New("rendering inputs: a Machine and a module are required")
 	}
 	found := &findings{under: input.Under}
-	machine, providerSpec, userData := renderMachine(input), renderProviderSpec(input, found), renderUserData(input, found)
-	validate(input.Module, machine, providerSpec, userData, found)
-	keys := credentialKeys(input.Module, providerSpec, found)
-	inputs := &Inputs{Environment: renderEnvironment(input, keys, found)}
+	read := readSpec(input.Machine, input.Module, found)
+	values := map[string]cty.Value{
+		module.VariableMachine:      renderMachine(input),
+		module.VariableProviderSpec: read.provides(input.Module, found),
+		module.VariableUserData:     renderUserData(input, read.userData.path, found),
+	}
+	validate(input.Module, read, values, found)
+	keys := credentialKeys(input.Module, read.at, values[module.VariableProviderSpec], found)
+	inputs := &Inputs{Environment: renderEnvironment(input, read.credentials.path, keys, found)}
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	variables, err := marshalVariables(machine, providerSpec, userData)
+	variables, err := marshalVariables(values)
 	if err != nil {
 		return nil, fmt.Errorf("rendering inputs: %w", err)
 	}
@@ -77,34 +82,15 @@ func Render(input Input) (*Inputs, error) {
 	return inputs, nil
 }
 
-func renderUserData(input Input, found *findings) cty.Value {
+func renderUserData(input Input, path string, found *findings) cty.Value {
 	if utf8.Valid(input.UserData) {
 		return cty.StringVal(string(input.UserData))
 	}
 	found.fail(&FieldError{
-		Path: userDataPath(input.Module), InSecret: true, Mend: "encode it, for example in base64, if what boots the instance can read that",
+		Path: path, InSecret: true, Mend: "encode it, for example in base64, if what boots the instance can read that",
 		Problem: fmt.Sprintf("user data is UTF-8 text, but these %d bytes are not", len(input.UserData)),
 	})
 	return cty.UnknownVal(cty.String)
-}
-
-// renderProviderSpec answers the variable provider_spec; cty.DynamicVal when the module has nothing to do with the providerSpec.
-func renderProviderSpec(input Input, found *findings) cty.Value {
-	fields, failed := decodeProviderSpec(input.Machine)
-	if failed != nil {
-		found.fail(failed)
-		return cty.DynamicVal
-	}
-	apiVersion, _ := fields["apiVersion"].(string)
-	kind, _ := fields["kind"].(string)
-	if !input.Module.Serves(apiVersion, kind) {
-		found.fail(&FieldError{
-			Path: valuePath, Value: show(apiVersion + " " + kind), Mend: "name a kind that it serves",
-			Problem: fmt.Sprintf("the module %q does not serve apiVersion %q, kind %q", input.Module.Name(), shorten(apiVersion), shorten(kind)),
-		})
-		return cty.DynamicVal
-	}
-	return convertProviderSpec(fields, input.Module.Variable(module.VariableProviderSpec), found)
 }
 
 // publishedLabels are labels that the operator writes on a Machine once its instance exists. As inputs they would change the
@@ -137,12 +123,8 @@ func renderMachine(input Input) cty.Value {
 }
 
 // marshalVariables answers canonical JSON: names sorted, numbers in full, every default and null written out.
-func marshalVariables(machine, providerSpec, userData cty.Value) ([]byte, error) {
-	variables := cty.ObjectVal(map[string]cty.Value{
-		module.VariableMachine:      machine,
-		module.VariableProviderSpec: providerSpec,
-		module.VariableUserData:     userData,
-	})
+func marshalVariables(values map[string]cty.Value) ([]byte, error) {
+	variables := cty.ObjectVal(values)
 	raw, err := ctyjson.Marshal(variables, variables.Type())
 	if err != nil {
 		return nil, fmt.Errorf("encoding variables: %w", err)
@@ -150,7 +132,8 @@ func marshalVariables(machine, providerSpec, userData cty.Value) ([]byte, error)
 	return raw, nil
 }
 
-func renderEnvironment(input Input, keys []v1alpha1.CredentialKey, found *findings) map[string]string {
+// renderEnvironment reads the keys from the credentials, whose name stands at the path.
+func renderEnvironment(input Input, path string, keys []v1alpha1.CredentialKey, found *findings) map[string]string {
 	environment := map[string]string{}
 	spec := input.Module.Spec()
 	for _, variable := range spec.Environment {
@@ -161,10 +144,10 @@ func renderEnvironment(input Input, keys []v1alpha1.CredentialKey, found *findin
 		switch {
 		case len(value) == 0 && key.Optional:
 		case len(value) == 0:
-			found.fail(missingKey(spec.Credentials.Path, key.Key, given))
+			found.fail(missingKey(path, key.Key, given))
 		case strings.ContainsRune(string(value), 0):
 			found.fail(&FieldError{
-				Path: valuePath + "." + spec.Credentials.Path, InSecret: true, Mend: "write text",
+				Path: path, InSecret: true, Mend: "write text",
 				Problem: fmt.Sprintf("the key %q of the Secret holds a null byte, which an environment variable cannot", key.Key),
 			})
 		default:
@@ -179,14 +162,7 @@ func missingKey(path, key string, given bool) *FieldError {
 	if given {
 		problem = fmt.Sprintf("the Secret needs the key %q, but it is empty", key)
 	}
-	return &FieldError{Path: valuePath + "." + path, Problem: problem, Mend: "add it to the Secret's data", InSecret: true}
-}
-
-func userDataPath(from *module.Module) string {
-	if userData := from.Spec().UserData; userData != nil {
-		return valuePath + "." + userData.Path
-	}
-	return valuePath + "." + v1alpha1.DefaultUserDataPath
+	return &FieldError{Path: path, Problem: problem, Mend: "add it to the Secret's data", InSecret: true}
 }
 
 // sensitiveValues answers what must not be shown: credentials that are not public, and user data. A value that ends in a

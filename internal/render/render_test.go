@@ -348,7 +348,7 @@ func TestRefs(t *testing.T) {
 		"credentials missing": {providerSpec: `{}`, wantErr: "spec.providerSpec.value.credentialsSecret.name: the name of a Secret is required, but it is missing; name a Secret in the Machine's namespace"},
 		"credentials not an object": {
 			providerSpec: `{"credentialsSecret":[]}`,
-			wantErr:      "spec.providerSpec.value.credentialsSecret.name: the name of a Secret is required, but it is a list; name a Secret in the Machine's namespace",
+			wantErr:      "spec.providerSpec.value.credentialsSecret.name: the name of a Secret is required, but it is missing; name a Secret in the Machine's namespace",
 		},
 		"credentials empty": {
 			providerSpec: `{"credentialsSecret":{"name":""}}`,
@@ -361,14 +361,15 @@ func TestRefs(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			credentials, userData, err := Refs(machineWith(tc.providerSpec), exampleModule(t))
+			const kind = `{"apiVersion":"example.io/v1","kind":"ExampleProviderSpec",`
+			credentials, userData, err := Refs(machineWith(strings.Replace(kind+tc.providerSpec[1:], ",}", "}", 1)), exampleModule(t))
 			if tc.wantErr != "" {
 				if err == nil || err.Error() != tc.wantErr {
 					t.Errorf("want %q, got %v", tc.wantErr, err)
 				}
 				return
 			}
-			if got := []string{credentials, userData}; err != nil || !slices.Equal(got, tc.want) {
+			if got := []string{credentials.Name, userData.Name}; err != nil || !slices.Equal(got, tc.want) {
 				t.Errorf("want %q, got %q, %v", tc.want, got, err)
 			}
 		})

@@ -17,6 +17,8 @@ import (
 type validator struct {
 	*findings
 	module *module.Module
+	// spec is what the variable provider_spec was made of.
+	spec *spec
 	// values are the variables; none is marked.
 	values map[string]cty.Value
 	// context has the same values, with those of sensitive variables marked.
@@ -27,13 +29,11 @@ type validator struct {
 var variableNames = []string{module.VariableMachine, module.VariableProviderSpec, module.VariableUserData}
 
 // validate holds variables to the validations of the module. It leaves out a providerSpec that the module does not serve.
-func validate(from *module.Module, machine, providerSpec, userData cty.Value, found *findings) {
-	if providerSpec.Type() == cty.DynamicPseudoType {
+func validate(from *module.Module, read *spec, variables map[string]cty.Value, found *findings) {
+	if read.values == nil {
 		return
 	}
-	v := &validator{findings: found, module: from, values: map[string]cty.Value{
-		module.VariableMachine: machine, module.VariableProviderSpec: providerSpec, module.VariableUserData: userData,
-	}}
+	v := &validator{findings: found, module: from, spec: read, values: variables}
 	v.context = module.EvalContext(v.marked())
 	for _, name := range variableNames {
 		for _, validation := range from.Variable(name).Validations {

@@ -21,6 +21,12 @@ const validationsFile = "testdata/validations/variables.tf"
 // moduleWith answers the example module with other variables.
 func moduleWith(t testing.TB, variables string) *module.Module {
 	t.Helper()
+	return moduleOf(t, map[string]string{"variables.tf": variables})
+}
+
+// moduleOf answers the example module with other files.
+func moduleOf(t testing.TB, changed map[string]string) *module.Module {
+	t.Helper()
 	files := fstest.MapFS{}
 	example := os.DirFS("testdata/module")
 	err := fs.WalkDir(example, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -34,7 +40,9 @@ func moduleWith(t testing.TB, variables string) *module.Module {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files["variables.tf"] = &fstest.MapFile{Data: []byte(variables)}
+	for name, content := range changed {
+		files[name] = &fstest.MapFile{Data: []byte(content)}
+	}
 	loaded, err := module.Load(files)
 	if err != nil {
 		t.Fatal(err)

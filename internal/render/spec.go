@@ -1,0 +1,120 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// spec is a Machine's providerSpec, of whatever kind, as a module sees it.
+type spec struct {
+	// values become the variable provider_spec; nil when they cannot be read, or are for another module.
+	values map[string]any
+	// at is where values stand in the Machine.
+	at string
+	// credentials and userData are the names of Secrets.
+	credentials, userData reference
+}
+
+// reserved are fields of the object that a providerSpec is; a module does not see them.
+var reserved = []string{"apiVersion", "kind", "metadata"}
+
+// ValuesPath answers where in the Machine the attributes of the module's variable provider_spec stand.
+func ValuesPath(machine *machinev1beta1.Machine) string {
+	if fields, failed := decodeProviderSpec(machine); failed == nil && isGeneric(fields) {
+		return genericValuesPath
+	}
+	return valuePath
+}
+
+// readSpec reads the Machine's providerSpec for a module. What is wrong is added to found.
+func readSpec(machine *machinev1beta1.Machine, from *module.Module, found *findings) *spec {
+	read := &spec{at: valuePath}
+	read.credentials.path, read.userData.path = valuePath+"."+v1alpha1.DefaultCredentialsPath, valuePath+"."+v1alpha1.DefaultUserDataPath
+	fields, failed := decodeProviderSpec(machine)
+	switch {
+	case failed != nil:
+		found.fail(failed)
+	case isGeneric(fields):
+		read.at = genericValuesPath
+		generic{fields: fields, module: from, findings: found}.read(read, machine)
+	default:
+		read.own(fields, from, found)
+	}
+	return read
+}
+
+// own reads a providerSpec of a kind of the module's own: its fields are the values.
+func (s *spec) own(fields map[string]any, from *module.Module, found *findings) {
+	apiVersion, _ := fields["apiVersion"].(string)
+	kind, _ := fields["kind"].(string)
+	if !from.Serves(apiVersion, kind) {
+		found.fail(&FieldError{
+			Path: valuePath, Value: show(apiVersion + " " + kind), Mend: "name a kind that it serves",
+			Problem: fmt.Sprintf("the module %q does not serve apiVersion %q, kind %q", from.Name(), shorten(apiVersion), shorten(kind)),
+		})
+		return
+	}
+	s.values = maps.Clone(fields)
+	for _, name := range reserved {
+		delete(s.values, name)
+	}
+	if credentials := from.Spec().Credentials; credentials != nil && credentials.Path != "" {
+		s.credentials = reference{path: valuePath + "." + credentials.Path, raw: rawAt(s.values, credentials.Path)}
+	}
+	if path := from.Spec().UserData.Path; path != "" {
+		s.userData = reference{path: valuePath + "." + path, raw: rawAt(s.values, path)}
+	}
+}
+
+// provides answers the variable provider_spec; cty.DynamicVal when there is none.
+func (s *spec) provides(from *module.Module, found *findings) cty.Value {
+	if s.values == nil {
+		return cty.DynamicVal
+	}
+	return convertValues(s, from.Variable(module.VariableProviderSpec), found)
+}
+
+// namesUserData tells whether the spec, which became providerSpec, names or may name a Secret with user data.
+func (s *spec) namesUserData(from *module.Module, providerSpec cty.Value) bool {
+	path := from.Spec().UserData.Path
+	if path == "" {
+		name, _ := s.userData.raw.(string)
+		return name != ""
+	}
+	name := valueAt(providerSpec, path)
+	return !name.IsKnown() || !name.IsNull() && name.Type() == cty.String && name.AsString() != ""
+}
+
+// rawAt answers what stands at a path of field names joined by dots; nil when that is nothing.
+func rawAt(fields map[string]any, path string) any {
+	var raw any = fields
+	for step := range strings.SplitSeq(path, ".") {
+		inner, ok := raw.(map[string]any)
+		if !ok {
+			return nil
+		}
+		raw = inner[step]
+	}
+	return raw
+}
+
+// valueAt answers what a value has at a path of attributes joined by dots: null when that is nothing, unknown when it is not known.
+func valueAt(value cty.Value, path string) cty.Value {
+	for step := range strings.SplitSeq(path, ".") {
+		switch {
+		case !value.IsKnown():
+			return value
+		case value.IsNull() || !value.Type().IsObjectType() || !value.Type().HasAttribute(step):
+			return cty.NullVal(cty.String)
+		}
+		value = value.GetAttr(step)
+	}
+	return value
+}
