@@ -33,10 +33,19 @@ locals {
   linked   = var.provider_spec.cloneMode == "linkedClone"
 
   # Zero means what the template has.
-  num_cpus             = var.provider_spec.numCPUs > 0 ? var.provider_spec.numCPUs : local.template.num_cpus
-  num_cores_per_socket = var.provider_spec.numCoresPerSocket > 0 ? var.provider_spec.numCoresPerSocket : local.template.num_cores_per_socket
-  memory               = var.provider_spec.memoryMiB > 0 ? var.provider_spec.memoryMiB : local.template.memory
-  disk_size            = var.provider_spec.diskGiB > 0 && !local.linked ? var.provider_spec.diskGiB : local.template.disks[0].size
+  asked = {
+    cpus   = coalesce(var.provider_spec.numCPUs, 0)
+    cores  = coalesce(var.provider_spec.numCoresPerSocket, 0)
+    memory = coalesce(var.provider_spec.memoryMiB, 0)
+    disk   = coalesce(var.provider_spec.diskGiB, 0)
+  }
+  num_cpus  = local.asked.cpus > 0 ? local.asked.cpus : local.template.num_cpus
+  memory    = local.asked.memory > 0 ? local.asked.memory : local.template.memory
+  disk_size = local.asked.disk > 0 && !local.linked ? local.asked.disk : local.template.disks[0].size
+
+  # The template's sockets may not divide the processors that are asked for; one socket always does.
+  template_cores       = try(local.num_cpus % local.template.num_cores_per_socket, 1) == 0 ? local.template.num_cores_per_socket : local.num_cpus
+  num_cores_per_socket = local.asked.cores > 0 ? local.asked.cores : local.template_cores
 
   folder = trimsuffix(trimprefix(var.provider_spec.workspace.folder, "/${var.provider_spec.workspace.datacenter}/vm/"), "/")
 
@@ -45,10 +54,10 @@ locals {
   fixed = {
     template   = var.provider_spec.template
     clone_mode = var.provider_spec.cloneMode
-    cpus       = var.provider_spec.numCPUs
-    cores      = var.provider_spec.numCoresPerSocket
-    memory     = var.provider_spec.memoryMiB
-    disk       = var.provider_spec.diskGiB
+    cpus       = local.asked.cpus
+    cores      = local.asked.cores
+    memory     = local.asked.memory
+    disk       = local.asked.disk
     data_disks = var.provider_spec.dataDisks
     devices    = var.provider_spec.network.devices
     workspace  = var.provider_spec.workspace
@@ -69,9 +78,11 @@ resource "vsphere_virtual_machine" "this" {
   guest_id             = local.template.guest_id
   firmware             = local.template.firmware
   scsi_type            = local.template.scsi_type
-  enable_disk_uuid     = true
-  tags                 = var.provider_spec.tagIDs
-  extra_config         = local.guest_info
+  # The provider counts 15 disks to a controller.
+  scsi_controller_count = ceil((1 + length(var.provider_spec.dataDisks)) / 15)
+  enable_disk_uuid      = true
+  tags                  = var.provider_spec.tagIDs
+  extra_config          = local.guest_info
 
   # The addresses that node certificates are approved by; a guest without tools reports none. A gateway is not waited for: not every
   # network has one, and the provider misses one that is reported after the addresses.
@@ -98,7 +109,7 @@ resource "vsphere_virtual_machine" "this" {
     for_each = var.provider_spec.dataDisks
 
     content {
-      label            = disk.value.name
+      label            = "data-${disk.value.name}"
       unit_number      = disk.key + 1
       size             = disk.value.sizeGiB
       thin_provisioned = disk.value.provisioningMode == "" ? null : disk.value.provisioningMode == "Thin"

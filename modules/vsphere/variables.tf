@@ -19,10 +19,10 @@ variable "provider_spec" {
     template          = string
     snapshot          = optional(string, "")
     cloneMode         = optional(string, "fullClone")
-    numCPUs           = optional(number, 0)
-    numCoresPerSocket = optional(number, 0)
-    memoryMiB         = optional(number, 0)
-    diskGiB           = optional(number, 0)
+    numCPUs           = optional(number)
+    numCoresPerSocket = optional(number)
+    memoryMiB         = optional(number)
+    diskGiB           = optional(number)
     dataDisks = optional(list(object({
       name             = string
       sizeGiB          = number
@@ -84,9 +84,17 @@ variable "provider_spec" {
   validation {
     condition = alltrue([
       for number in [var.provider_spec.numCPUs, var.provider_spec.numCoresPerSocket, var.provider_spec.memoryMiB, var.provider_spec.diskGiB] :
-      number >= 0 && floor(number) == number
+      number == null ? true : number >= 0 && floor(number) == number
     ])
     error_message = "numCPUs, numCoresPerSocket, memoryMiB and diskGiB are whole numbers; leave one out, or write 0, for what the template has."
+  }
+
+  validation {
+    condition = (
+      coalesce(var.provider_spec.numCPUs, 0) <= 0 || coalesce(var.provider_spec.numCoresPerSocket, 0) <= 0 ? true :
+      coalesce(var.provider_spec.numCPUs, 1) % coalesce(var.provider_spec.numCoresPerSocket, 1) == 0
+    )
+    error_message = "numCPUs is a multiple of numCoresPerSocket, as every socket has as many cores: write for example numCPUs: 4 and numCoresPerSocket: 2."
   }
 
   validation {
@@ -109,6 +117,22 @@ variable "provider_spec" {
       for device in var.provider_spec.network.devices : [for address in device.ipAddrs : can(cidrhost(address, 0))]
     ]))
     error_message = "network.devices[].ipAddrs are addresses with the length of their prefix: write them as 192.168.1.100/24."
+  }
+
+  validation {
+    condition = alltrue([
+      for device in var.provider_spec.network.devices :
+      device.gateway == "" || can(cidrhost("${device.gateway}/32", 0)) || can(cidrhost("${device.gateway}/128", 0))
+    ])
+    error_message = "network.devices[].gateway is an address: write it as 192.168.1.1."
+  }
+
+  validation {
+    condition = alltrue(flatten([
+      for device in var.provider_spec.network.devices :
+      [for server in device.nameservers : can(cidrhost("${server}/32", 0)) || can(cidrhost("${server}/128", 0))]
+    ]))
+    error_message = "network.devices[].nameservers are addresses: write them as 192.168.1.53."
   }
 
   validation {

@@ -207,7 +207,7 @@ run "takes_every_field" {
   }
   assert {
     condition = jsonencode([for disk in vsphere_virtual_machine.this.disk : [disk.label, disk.unit_number, disk.size, disk.eagerly_scrub] if disk.label != "disk0"]) == jsonencode([
-      ["images", 1, 100, false], ["logs_1", 2, 10, true], ["cache", 3, 20, false], ["scratch", 4, 30, null],
+      ["data-images", 1, 100, false], ["data-logs_1", 2, 10, true], ["data-cache", 3, 20, false], ["data-scratch", 4, 30, null],
     ])
     error_message = "Data disks follow the first one, in their order."
   }
@@ -230,6 +230,45 @@ run "takes_every_field" {
   assert {
     condition     = vsphere_virtual_machine.this.tags == toset(["urn:vmomi:InventoryServiceTag:5736bf56-49f5-4667-b38c-b97e09dc9578:GLOBAL"])
     error_message = "The tags are put on."
+  }
+}
+
+run "takes_as_many_disks_as_it_says" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      template          = "rhcos"
+      dataDisks         = [for i in range(29) : { name = "disk${i}", sizeGiB = 1 }]
+      network           = { devices = [{ networkName = "VM Network" }] }
+      workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com" }
+    }
+  }
+
+  assert {
+    condition     = vsphere_virtual_machine.this.scsi_controller_count == 2 && length(distinct(vsphere_virtual_machine.this.disk[*].label)) == 30
+    error_message = "A controller takes 15 disks, and no disk has the name of another, the first one's neither."
+  }
+}
+
+# The mocked template tells nothing of its sockets.
+run "puts_processors_into_one_socket_where_those_of_the_template_do_not_divide_them" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      template          = "rhcos"
+      numCPUs           = 6
+      network           = { devices = [{ networkName = "VM Network" }] }
+      workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com" }
+    }
+  }
+
+  assert {
+    condition     = vsphere_virtual_machine.this.num_cpus == 6 && vsphere_virtual_machine.this.num_cores_per_socket == 6
+    error_message = "One socket can always be."
   }
 }
 

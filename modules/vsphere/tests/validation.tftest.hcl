@@ -142,6 +142,23 @@ run "refuses_negative_memory" {
   expect_failures = [var.provider_spec]
 }
 
+run "refuses_sockets_of_different_sizes" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      template          = "rhcos"
+      network           = { devices = [{ networkName = "VM Network" }] }
+      workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com" }
+      numCPUs           = 6
+      numCoresPerSocket = 4
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
 run "refuses_no_network" {
   command = plan
 
@@ -210,6 +227,36 @@ run "refuses_an_address_without_its_prefix" {
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network", ipAddrs = ["192.168.1.100"] }] }
+      workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com" }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_gateway_that_is_no_address" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      template          = "rhcos"
+      network           = { devices = [{ networkName = "VM Network", gateway = "router.example.com", ipAddrs = ["192.168.1.100/24"] }] }
+      workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com" }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_name_server_that_is_no_address" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      template          = "rhcos"
+      network           = { devices = [{ networkName = "VM Network", nameservers = ["8.8.8.8 rd.break"] }] }
       workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com" }
     }
   }
