@@ -125,7 +125,7 @@ resource "vsphere_virtual_machine" "this" {
   lifecycle {
     # Templates are replaced by newer ones of their name, and what the guest is told counts at its first boot only.
     ignore_changes = [
-      clone, extra_config, num_cpus, num_cores_per_socket, memory, guest_id, firmware, scsi_type, network_interface, disk,
+      clone, extra_config, num_cpus, num_cores_per_socket, memory, guest_id, firmware, scsi_type, scsi_controller_count, network_interface, disk,
       datastore_id, resource_pool_id, host_system_id, swap_placement_policy,
       # An import has the provider's default, and the change would be one of a virtual machine that runs.
       wait_for_guest_net_timeout, wait_for_guest_net_routable,
