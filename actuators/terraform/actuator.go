@@ -3,6 +3,7 @@ package terraform
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -15,6 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/modulestore"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/tofu"
@@ -26,7 +28,7 @@ const inProgress = time.Minute
 // defaultDriftInterval is how often an instance is compared with what it should be.
 const defaultDriftInterval = time.Hour
 
-// Options are what an Actuator works with. All but Clock, DriftInterval, Logger and Metrics must be set.
+// Options are what an Actuator works with. All must be set but those that say what they are otherwise.
 type Options struct {
 	// Client reads and writes the API server itself, never a cache.
 	Client   client.Client
@@ -42,8 +44,14 @@ type Options struct {
 	Dead func(owner string) bool
 	// DriftInterval is the time between drift checks of an instance, a tenth more or less; an hour when zero.
 	DriftInterval time.Duration
-	Clock         clock.PassiveClock
-	Logger        logr.Logger
+	// ModuleUpdates says what becomes of Machines whose module has changed; they are held when empty.
+	ModuleUpdates ModuleUpdates
+	// Modules keeps the content of modules that Machines were made with; one with the Client when nil.
+	Modules *modulestore.Store
+	// Clock is the system's when nil.
+	Clock clock.PassiveClock
+	// Logger gets what no Machine shows; nothing when unset.
+	Logger logr.Logger
 	// Metrics are counted in; new ones, which nobody sees, when nil.
 	Metrics *Metrics
 }
@@ -53,6 +61,8 @@ type Actuator struct {
 	client   client.Client
 	recorder events.EventRecorder
 	catalog  *module.Catalog
+	modules  *modulestore.Store
+	updates  ModuleUpdates
 	store    *state.Store
 	backend  *state.Backend
 	engine   *tofu.Engine
@@ -77,20 +87,34 @@ func New(options Options) (*Actuator, error) {
 		options.Backend == nil || options.Engine == nil || options.Pool == nil || options.Owner == "" || options.Dead == nil {
 		return nil, errors.New("making the terraform actuator: an option that must be set is missing")
 	}
-	if options.Clock == nil {
-		options.Clock = clock.RealClock{}
-	}
-	if options.DriftInterval == 0 {
-		options.DriftInterval = defaultDriftInterval
-	}
-	if options.Metrics == nil {
-		options.Metrics = NewMetrics()
+	options.setDefaults()
+	if err := options.ModuleUpdates.check(); err != nil {
+		return nil, fmt.Errorf("making the terraform actuator: %w", err)
 	}
 	return &Actuator{
 		client: options.Client, recorder: options.Recorder, catalog: options.Catalog, store: options.Store,
 		backend: options.Backend, engine: options.Engine, pool: options.Pool, owner: options.Owner, dead: options.Dead,
+		modules: options.Modules, updates: options.ModuleUpdates,
 		interval: options.DriftInterval, clock: options.Clock, logger: options.Logger, metrics: options.Metrics,
 	}, nil
+}
+
+func (o *Options) setDefaults() {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.DriftInterval == 0 {
+		o.DriftInterval = defaultDriftInterval
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics()
+	}
+	if o.Modules == nil {
+		o.Modules = modulestore.New(o.Client, modulestore.Options{Clock: o.Clock})
+	}
+	if o.ModuleUpdates == "" {
+		o.ModuleUpdates = ModuleUpdatesHold
+	}
 }
 
 // Exists implements actuators.Actuator. It answers from the state and the last drift check, and tells what that found missing.
@@ -115,35 +139,16 @@ func (a *Actuator) Create(ctx context.Context, machine *machinev1beta1.Machine) 
 }
 
 func (a *Actuator) create(ctx context.Context, machine *machinev1beta1.Machine) error {
-	wanted, err := a.desire(ctx, machine, runs.Create)
+	f, err := a.gather(ctx, machine)
+	if err != nil {
+		return err
+	}
+	wanted, err := a.desireOwn(ctx, machine, f, runs.Create)
 	if err != nil {
 		a.failed(runs.Create, machine, err)
 		return err
 	}
-	f, err := a.gather(ctx, machine)
-	if err != nil {
-		return err
-	}
 	return a.carryOut(machine, wanted, f, decideCreate(f, canLookUp(wanted)))
-}
-
-// Update implements actuators.Actuator.
-func (a *Actuator) Update(ctx context.Context, machine *machinev1beta1.Machine) error {
-	f, err := a.gather(ctx, machine)
-	if err != nil {
-		return err
-	}
-	if f.state != nil {
-		if err := publish(machine, f, a.clock.Now()); err != nil {
-			return actuators.UpdateFailed("%s", err.Error())
-		}
-	}
-	wanted, err := a.desire(ctx, machine, runs.Update)
-	if err != nil {
-		a.failed(runs.Update, machine, err)
-		return err
-	}
-	return a.carryOut(machine, wanted, f, decideUpdate(f, wanted.fingerprint, a.driftDue(machine, f)))
 }
 
 // Delete implements actuators.Actuator.
@@ -152,7 +157,7 @@ func (a *Actuator) Delete(ctx context.Context, machine *machinev1beta1.Machine) 
 	if err != nil {
 		return err
 	}
-	wanted, err := a.desire(ctx, machine, runs.Destroy)
+	wanted, err := a.desireOwn(ctx, machine, f, runs.Destroy)
 	d := decideDelete(f, canLookUp(wanted))
 	switch {
 	case d.action == done:
@@ -222,8 +227,11 @@ func (a *Actuator) start(machine *machinev1beta1.Machine, wanted *desired, f *fa
 	return a.underWay(machine, status)
 }
 
-// warn tells of fields of the providerSpec that have no effect, when a run begins that would have brought one about.
+// warn tells, when a run begins, of a module that it should have and has not, and of fields of the providerSpec that have no effect.
 func (a *Actuator) warn(machine *machinev1beta1.Machine, wanted *desired, operation runs.Operation) {
+	if wanted != nil && wanted.instead != "" {
+		moduleLost(machine, wanted.instead).Send(a.recorder)
+	}
 	if operation != runs.Create && operation != runs.Update {
 		return
 	}

@@ -54,7 +54,7 @@ func decideUpdate(f *facts, fingerprint string, driftDue bool) decision {
 		return decision{action: start, operation: runs.Drift}
 	case settled:
 		return decision{action: done}
-	case f.record.Intent == nil && f.record.Refusal != nil && f.record.Refusal.Fingerprint == fingerprint:
+	case f.record.Intent == nil && f.record.Refusal.of(fingerprint):
 		return decision{action: refuse}
 	}
 	return decision{action: start, operation: runs.Update}

@@ -29,14 +29,33 @@ type desired struct {
 	inputs *render.Inputs
 	// fingerprint covers inputs, module and credentials.
 	fingerprint string
+	// instead says why module is not the one that the instance was made with; empty when it is, or when none was.
+	instead string
 }
 
-// desire renders a Machine for an operation. A destroy does without user data that is gone.
-func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, operation runs.Operation) (*desired, error) {
-	served, err := a.served(machine)
+// desireOwn renders a Machine for an operation with the module that is its own.
+func (a *Actuator) desireOwn(ctx context.Context, machine *machinev1beta1.Machine, f *facts, operation runs.Operation) (*desired, error) {
+	s, err := a.choices(ctx, machine, f)
 	if err != nil {
 		return nil, err
 	}
+	if s.own == nil {
+		return a.desireInstead(ctx, machine, s, operation)
+	}
+	return a.desire(ctx, machine, s.own, operation)
+}
+
+// desireInstead renders a Machine with the current module in place of its own, which is lost.
+func (a *Actuator) desireInstead(ctx context.Context, machine *machinev1beta1.Machine, s *choices, operation runs.Operation) (*desired, error) {
+	wanted, err := a.desire(ctx, machine, s.current, operation)
+	if wanted != nil {
+		wanted.instead = s.lostMessage()
+	}
+	return wanted, err
+}
+
+// desire renders a Machine for an operation with a module. A destroy does without user data that is gone.
+func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, served *module.Module, operation runs.Operation) (*desired, error) {
 	credentialsRef, userDataRef, err := render.Refs(machine, served)
 	if err != nil {
 		return nil, invalid(err)

@@ -129,6 +129,11 @@ func driftFound(machine *machinev1beta1.Machine, found check) notice.Notice {
 	return notice.Warning(machine, "Drift"+string(found.Verdict), "CheckDrift", found.Summary)
 }
 
+// moduleLost tells that a run is made with another module than the instance.
+func moduleLost(machine *machinev1beta1.Machine, note string) notice.Notice {
+	return notice.Warning(machine, "ModuleLost", "ChooseModule", note)
+}
+
 // ignoredField tells that a field of the providerSpec has no effect.
 func ignoredField(machine *machinev1beta1.Machine, note string) notice.Notice {
 	return notice.Warning(machine, "IgnoredField", "Render", note)

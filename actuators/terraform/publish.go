@@ -3,6 +3,7 @@ package terraform
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -117,6 +119,60 @@ func publishCheck(status *v1alpha1.TerraformMachineProviderStatus, c *check) {
 		found.Status, found.Reason, found.Message = metav1.ConditionTrue, "Instance"+string(c.Verdict), c.Summary
 	}
 	meta.SetStatusCondition(&status.Conditions, found)
+}
+
+// moduleCurrent is the condition in the provider status that tells whether the instance was made with the module as it is now.
+const moduleCurrent = "ModuleCurrent"
+
+// Reasons of moduleCurrent.
+const (
+	reasonCurrent       = "AsRecorded"
+	reasonUpdateHeld    = "UpdateHeld"
+	reasonUpdating      = "Updating"
+	reasonUpdateRefused = "UpdateRefused"
+	reasonContentLost   = "ContentLost"
+	reasonNotServed     = "NotServed"
+)
+
+// moduleCondition tells how a Machine's own module stands to the current one; withheld says why it does not get that although it may.
+// A Machine that is bound to no module has no such condition.
+func moduleCondition(c *choices, withheld *actuators.MachineError) *metav1.Condition {
+	if c.bound == "" {
+		return nil
+	}
+	told := &metav1.Condition{Type: moduleCurrent, Status: metav1.ConditionFalse}
+	switch {
+	case c.current == nil:
+		told.Reason, told.Message = reasonNotServed, fmt.Sprintf("no module serves the providerSpec any more; the Machine keeps %s", short(c.bound))
+	case !c.other():
+		told.Status, told.Reason = metav1.ConditionTrue, reasonCurrent
+	case withheld != nil:
+		told.Reason, told.Message = reasonUpdateRefused, fmt.Sprintf("the Machine keeps module %s and does not get %s: %s",
+			short(c.bound), short(c.current.Reference()), withheld.Message)
+	case c.own == nil:
+		told.Reason, told.Message = reasonContentLost, c.lostMessage()
+	case c.renewable():
+		told.Reason, told.Message = reasonUpdating, fmt.Sprintf("the Machine gets module %s in place of %s", short(c.current.Reference()), short(c.bound))
+	default:
+		told.Reason, told.Message = reasonUpdateHeld, fmt.Sprintf("the Machine keeps module %s, which its instance was made with; the current one is %s, "+
+			"and the annotation %s: %s lets the instance be brought to it in place", short(c.bound), short(c.current.Reference()),
+			ModuleUpdatesAnnotation, ModuleUpdatesInPlace)
+	}
+	if c.misread != "" {
+		told.Message = strings.TrimPrefix(told.Message+"; "+c.misread, "; ")
+	}
+	return told
+}
+
+// publishModule writes the condition into the Machine, in memory.
+func publishModule(machine *machinev1beta1.Machine, told *metav1.Condition, now time.Time) {
+	if told == nil {
+		return
+	}
+	told.LastTransitionTime = metav1.NewTime(now)
+	setProviderStatus(machine, func(status *v1alpha1.TerraformMachineProviderStatus) {
+		meta.SetStatusCondition(&status.Conditions, *told)
+	})
 }
 
 // setProviderStatus changes the provider status and keeps what is there. A status that cannot be read is replaced: it is output.

@@ -43,6 +43,10 @@ type bench struct {
 	clock     *clocktesting.FakePassiveClock
 	// environment is set for every engine.
 	environment map[string]string
+	// loaded are the modules; those of this repository when nil.
+	loaded []*module.Module
+	// updates says what becomes of Machines whose module changes.
+	updates ModuleUpdates
 	// proven is the owner that is proven dead.
 	proven atomic.Pointer[string]
 }
@@ -102,9 +106,11 @@ func (b *bench) start(workDir, owner string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	loaded, err := module.LoadAll(modules.FS)
-	if err != nil {
-		b.t.Fatal(err)
+	loaded := b.loaded
+	if loaded == nil {
+		if loaded, err = module.LoadAll(modules.FS); err != nil {
+			b.t.Fatal(err)
+		}
 	}
 	catalog, err := module.NewCatalog(loaded...)
 	if err != nil {
@@ -115,7 +121,7 @@ func (b *bench) start(workDir, owner string) {
 		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{}),
 		Backend: state.NewBackend(state.BackendOptions{}), Engine: engine, Pool: pool, Owner: owner,
 		Dead:          func(owner string) bool { proven := b.proven.Load(); return proven != nil && *proven == owner },
-		DriftInterval: time.Hour, Clock: b.clock,
+		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -302,8 +308,7 @@ func TestAReplacementIsRefusedOnceAndTakingItBackSettles(t *testing.T) {
 }
 
 func isReason(err error, reason machinev1beta1.MachineStatusError) bool {
-	machineError := typed(runs.Update, err)
-	return err != nil && machineError.Reason == reason
+	return err != nil && typed(runs.Update, err).Reason == reason
 }
 
 // lose leaves a Machine as a manager does that was killed after its engine made the instance and before the state was saved.
@@ -403,7 +408,11 @@ func TestAStateWithoutAMachineIsReportedAndKept(t *testing.T) {
 	gone := b.machine()
 	b.lose(kept, b.owner)
 	b.lose(gone, b.owner)
-	orphans, err := NewOrphans(b.Actuator, b.namespace).find(t.Context())
+	heads, err := b.store.List(t.Context(), b.namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	orphans, err := NewOrphans(b.Actuator, b.namespace).find(t.Context(), heads)
 	if err != nil {
 		t.Fatal(err)
 	}

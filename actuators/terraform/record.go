@@ -16,13 +16,14 @@ const (
 	metaIntent      = "intent"
 	metaCheck       = "drift-check"
 	metaRefusal     = "refusal"
+	metaRenewal     = "module-refusal"
 )
 
 // record is what is known of a state beyond the state itself. It is written with the state's lock, in the same write.
 type record struct {
 	// Fingerprint of what the state was brought to: inputs, module, credentials. Empty while nothing has settled.
 	Fingerprint string
-	// Module is the reference of the module that the state was made with.
+	// Module is the reference of the module that last touched the infrastructure, or was about to. A destroy uses it.
 	Module string
 	// Intent of a run that began and has not settled.
 	Intent *intent
@@ -30,6 +31,8 @@ type record struct {
 	Check *check
 	// Refusal is a change that was planned and not let through.
 	Refusal *refusal
+	// Renewal is a change to another module that was planned and not let through.
+	Renewal *refusal
 }
 
 // intent says that a run was about to touch infrastructure.
@@ -62,6 +65,9 @@ type refusal struct {
 	Message     string `json:"message"`
 }
 
+// of reports whether the refused change is the one with a fingerprint.
+func (r *refusal) of(fingerprint string) bool { return r != nil && r.Fingerprint == fingerprint }
+
 func readRecord(meta map[string]string) (record, error) {
 	r := record{Fingerprint: meta[metaFingerprint], Module: meta[metaModule]}
 	var err error
@@ -72,6 +78,9 @@ func readRecord(meta map[string]string) (record, error) {
 		return record{}, err
 	}
 	if r.Refusal, err = decode[refusal](meta, metaRefusal); err != nil {
+		return record{}, err
+	}
+	if r.Renewal, err = decode[refusal](meta, metaRenewal); err != nil {
 		return record{}, err
 	}
 	return r, nil
@@ -104,8 +113,15 @@ func (p patch) settled() patch {
 
 func (p patch) reached(fingerprint, module string) patch {
 	p.MetaPatch[metaRefusal] = nil
-	return p.set(metaFingerprint, fingerprint).set(metaModule, module)
+	return p.set(metaFingerprint, fingerprint).made(module)
 }
+
+func (p patch) made(module string) patch { return p.set(metaModule, module) }
+
+// renewed forgets what stood in the way of another module.
+func (p patch) renewed() { p.MetaPatch[metaRenewal] = nil }
+
+func (p patch) refusedRenewal(r refusal) { p.set(metaRenewal, encode(r)) }
 
 func (p patch) checked(c check) { p.set(metaCheck, encode(c)) }
 

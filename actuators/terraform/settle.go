@@ -64,6 +64,9 @@ func (t *task) outcome(outcome error) patch {
 	if outcome == nil {
 		p.reached(t.wanted.fingerprint, t.wanted.module.Reference())
 	}
+	if outcome == nil && t.renews {
+		p.renewed()
+	}
 	switch {
 	case t.found != nil:
 		p.checked(*t.found)
@@ -71,7 +74,12 @@ func (t *task) outcome(outcome error) patch {
 		p.checked(*t.dated(check{Verdict: verdictNone}))
 	}
 	if refused(outcome) {
-		p.refused(refusal{Fingerprint: t.wanted.fingerprint, Message: typed(t.decision.operation, outcome).Message})
+		r := refusal{Fingerprint: t.wanted.fingerprint, Message: typed(t.decision.operation, outcome).Message}
+		if t.renews {
+			p.refusedRenewal(r)
+		} else {
+			p.refused(r)
+		}
 	}
 	return p
 }
@@ -101,6 +109,8 @@ func (t *task) told(outcome error) error {
 	switch {
 	case t.decision.operation == runs.Create:
 		succeeded(runs.Create, t.machine, "Created the instance with module "+t.wanted.module.Name()).Send(recorder)
+	case t.renews:
+		succeeded(runs.Update, t.machine, "Brought the instance to module "+t.wanted.module.Reference()).Send(recorder)
 	case t.changed:
 		succeeded(runs.Update, t.machine, "Changed the instance in place").Send(recorder)
 	}

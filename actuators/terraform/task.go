@@ -34,6 +34,8 @@ type task struct {
 	id       string
 	// empty says that the state knew of no resource, provisioned that the Machine has had an instance, when the run was decided.
 	empty, provisioned bool
+	// renews says that an update is to bring the instance to another module than its own, records that none is recorded yet.
+	renews, records bool
 
 	session *state.Session
 	// found is what the run learned of the instance, nil for nothing.
@@ -52,22 +54,35 @@ type task struct {
 var _ runs.Task = &task{}
 
 func newTask(a *Actuator, machine *machinev1beta1.Machine, wanted *desired, f *facts, d decision) *task {
+	update := d.operation == runs.Update
 	return &task{
 		actuator: a, machine: machine.DeepCopy(), wanted: wanted, decision: d, id: string(uuid.NewUUID()),
 		empty: !f.resources(), provisioned: f.provisioned,
+		renews:  update && f.record.Module != "" && f.record.Module != wanted.module.Reference(),
+		records: d.operation == runs.Create || update && f.record.Module == "",
 	}
 }
 
-// Intend implements runs.Task: one write takes the lock and records the intent. A drift check has none: it changes nothing.
+// Intend implements runs.Task: one write takes the lock and records the intent. A drift check has none: it changes nothing. The module
+// is kept before anything can be made with it.
 func (t *task) Intend(ctx context.Context) error {
 	a := t.actuator
+	if t.records || t.renews {
+		if err := a.modules.Keep(ctx, t.machine.Namespace, t.wanted.module); err != nil {
+			return typed(t.decision.operation, err)
+		}
+	}
 	options := state.AcquireOptions{
 		Lock:        state.Lock{Owner: a.owner, Run: t.id, Operation: string(t.decision.operation)},
 		Labels:      map[string]string{state.LabelMachineUID: string(t.machine.UID)},
 		Annotations: map[string]string{state.AnnotationMachine: t.machine.Name},
 	}
 	if t.decision.operation != runs.Drift {
-		options.Meta = newPatch().intend(intent{Operation: t.decision.operation, Run: t.id, Since: a.clock.Now().UTC()}).MetaPatch
+		intended := newPatch().intend(intent{Operation: t.decision.operation, Run: t.id, Since: a.clock.Now().UTC()})
+		if t.records {
+			intended.made(t.wanted.module.Reference())
+		}
+		options.Meta = intended.MetaPatch
 	}
 	session, err := a.acquire(ctx, state.KeyFor(t.machine.Namespace, t.machine.UID), options)
 	if err != nil {
@@ -185,6 +200,12 @@ func (t *task) planned(ctx context.Context, folder *tofu.Folder) error {
 	}
 	if report.NoChange() {
 		return nil
+	}
+	if t.renews {
+		// From here on the new module knows what there may be, and the old one does not.
+		if err := t.session.SetMeta(ctx, newPatch().made(t.wanted.module.Reference()).MetaPatch); err != nil {
+			return err
+		}
 	}
 	applied, err := folder.ApplyPlan(ctx)
 	t.note(applied)
