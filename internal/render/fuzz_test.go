@@ -3,7 +3,9 @@ package render
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -11,11 +13,22 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// FuzzProviderSpec gives whatever bytes as a providerSpec to a module with every type and to one with validations.
+// FuzzProviderSpec gives whatever bytes as a providerSpec to a module with every type, to one with validations, and to one that only
+// the generic kind is for.
 func FuzzProviderSpec(f *testing.F) {
-	modules := []*module.Module{exampleModule(f), moduleWith(f, readFile(f, validationsFile))}
+	modules := []*module.Module{exampleModule(f), moduleWith(f, readFile(f, validationsFile)), bareModule(f)}
 	for _, tc := range validationCases {
-		f.Add(tc.input(f, modules[1]).Machine.Spec.ProviderSpec.Value.Raw)
+		own := tc.input(f, modules[1]).Machine.Spec.ProviderSpec.Value.Raw
+		f.Add(own)
+		f.Add(asGeneric(f, own, "example", len(own)%2 == 0))
+	}
+	for _, rest := range []string{
+		`}`, bare + `}`, bare + `,"userDataSecret":{"name":""}}`, bare + `,"userDataSecret":null,"driftPolicy":"Repair"}`, bare + `,"driftPolicy":4}`,
+		`,"values":[]}`, `,"values":{"size":"${x}","cpu":"9007199254740993","credentialsSecret":{"name":"c"}},"credentialsSecret":{"name":"d"}}`,
+		`,"values":{"size":"s","kind":"K","module":"m","credentialsSecret":[]},"credentialsSecret":{"name":"c"}}`, `,"module":"example"}`,
+		`,"values":{"size":"s","credentialsSecret":{"name":null,"x":1}},"credentialsSecret":{"name":"c","x":{}}}`,
+	} {
+		f.Add([]byte(genericStart + rest))
 	}
 	for _, rest := range []string{
 		`}`, `,"cpu":1e308}`, `,"cpu":"1e999999999"}`, `,"cpu":"Inf"}`, `,"cpu":1,"cpu":2}`, `,"labels":{"\u00e9":"1","e\u0301":"2"}}`, `,"range":[1,-0]}`,
@@ -31,10 +44,13 @@ func FuzzProviderSpec(f *testing.F) {
 	})
 }
 
+// bare continues genericStart with what the module needs that only the generic kind is for.
+const bare = `,"values":{"size":"%{ if y }\n"},"credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"}`
+
 // FuzzStructured changes what a user may well write: leaves become hostile, values move, nest and multiply.
 func FuzzStructured(f *testing.F) {
 	kubemark := kubemarkModule(f)
-	modules := []*module.Module{moduleWith(f, readFile(f, validationsFile)), kubemark}
+	modules := []*module.Module{moduleWith(f, readFile(f, validationsFile)), kubemark, bareModule(f)}
 	seeds := [][]byte{
 		validationCases["every field"].input(f, modules[0]).Machine.Spec.ProviderSpec.Value.Raw, kubemarkMachine(f).Spec.ProviderSpec.Value.Raw,
 	}
@@ -43,18 +59,29 @@ func FuzzStructured(f *testing.F) {
 		f.Add(seed, uint8(7), "9007199254740993")
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, changes uint8, hostile string) {
-		m := mutator{random: rand.New(rand.NewPCG(seed, 0)), hostile: hostile}
-		i := seed % 2
-		spec := decodeJSON(t, seeds[i])
-		for range changes % 16 {
-			spec = m.change(spec, 0)
+		own := seed % 2
+		generic, from := own, asGeneric(t, seeds[own], modules[own].Name(), seed/2%2 == 0)
+		if seed/4%3 == 0 {
+			generic, from = 2, []byte(genericStart+bare+`}`)
 		}
-		raw, err := json.Marshal(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkOne(t, modules[i], raw)
+		checkOne(t, modules[own], changed(t, seeds[own], seed, changes, hostile))
+		checkOne(t, modules[generic], changed(t, from, seed, changes, hostile))
 	})
+}
+
+// changed answers a providerSpec with some changes.
+func changed(t *testing.T, spec []byte, seed uint64, changes uint8, hostile string) []byte {
+	t.Helper()
+	m := mutator{random: rand.New(rand.NewPCG(seed, 0)), hostile: hostile}
+	decoded := decodeJSON(t, spec)
+	for range changes % 16 {
+		decoded = m.change(decoded, 0)
+	}
+	raw, err := json.Marshal(decoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }
 
 // checkOne checks a providerSpec. What Check accepts must render; what is rendered must be what was given.
@@ -73,6 +100,9 @@ func checkOne(t *testing.T, from *module.Module, raw []byte) {
 		}
 		return
 	}
+	if _, userData, err := Refs(input.Machine, from); err == nil && userData.Name != "" {
+		input.UserData = []byte("#!/bin/sh\n")
+	}
 	inputs, err := Render(input)
 	if err != nil {
 		t.Fatalf("accepted, but not rendered: %v", err)
@@ -82,13 +112,50 @@ func checkOne(t *testing.T, from *module.Module, raw []byte) {
 			t.Fatalf("want the same answer twice, got %v", err)
 		}
 	}
+	checkRest(t, input)
 	var variables map[string]json.RawMessage
 	if err := json.Unmarshal(inputs.Variables, &variables); err != nil || len(variables) != 3 {
 		t.Fatalf("want three variables in JSON, got %v in %.500s", err, inputs.Variables)
 	}
-	if problem := equals("provider_spec", decodeJSON(t, raw), decodeJSON(t, variables[module.VariableProviderSpec])); problem != "" {
+	if problem := equals("provider_spec", given(decodeJSON(t, raw)), decodeJSON(t, variables[module.VariableProviderSpec])); problem != "" {
 		t.Fatal(problem)
 	}
+}
+
+// checkRest fails when what is accepted and rendered cannot be read by the others that do so.
+func checkRest(t *testing.T, input Input) {
+	t.Helper()
+	_, _, refs := Refs(input.Machine, input.Module)
+	_, keys := CredentialKeys(input.Machine, input.Module)
+	_, spec := ProviderSpec(input.Machine, input.Module)
+	_, policy := DriftPolicy(input.Machine)
+	if err := errors.Join(refs, keys, spec, policy); err != nil {
+		t.Fatalf("accepted and rendered, but: %v", err)
+	}
+}
+
+// given answers what a user wrote for the variable provider_spec.
+func given(spec any) any {
+	fields, ok := spec.(map[string]any)
+	if !ok || fields["kind"] != "TerraformMachineProviderSpec" {
+		return spec
+	}
+	values, _ := fields["values"].(map[string]any)
+	all := map[string]any{}
+	maps.Copy(all, values)
+	for _, name := range []string{"credentialsSecret", "userDataSecret"} {
+		beside, _ := fields[name].(map[string]any)
+		if beside["name"] == nil {
+			continue
+		}
+		both := map[string]any{}
+		if inner, ok := all[name].(map[string]any); ok {
+			maps.Copy(both, inner)
+		}
+		both["name"] = beside["name"]
+		all[name] = both
+	}
+	return all
 }
 
 // mutator changes decoded JSON.
