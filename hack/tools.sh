@@ -32,7 +32,7 @@ kwok|kwok|sigs.k8s.io/kwok/cmd/kwok|kwok|
 tofu|opentofu|github.com/opentofu/opentofu/cmd/tofu|tofu|-X github.com/opentofu/opentofu/version.dev=no
 provider-kubectl|provider-kubectl|github.com/gavinbunney/terraform-provider-kubectl|mirror/registry.opentofu.org/$kubectl_provider/terraform-provider-kubectl_v1.19.0|
 provider-vsphere|provider-vsphere|github.com/hashicorp/terraform-provider-vsphere|mirror/registry.opentofu.org/$vsphere_provider/terraform-provider-vsphere_v1.26.0|
-provider-libvirt|provider-libvirt|github.com/dmacvicar/terraform-provider-libvirt|mirror/registry.opentofu.org/$libvirt_provider/terraform-provider-libvirt_v0.7.6|
+provider-libvirt|provider-libvirt|.|mirror/registry.opentofu.org/$libvirt_provider/terraform-provider-libvirt_v0.7.6|
 schema-aws|schema-provider|.|$schemas/aws/6.25.0/${os}_${arch}/terraform-provider-aws_v6.25.0|
 schema-azurerm|schema-provider|.|$schemas/azurerm/5.2.0/${os}_${arch}/terraform-provider-azurerm_v5.2.0|
 schema-google|schema-provider|.|$schemas/google/7.45.0/${os}_${arch}/terraform-provider-google_v7.45.0|

@@ -1,0 +1,137 @@
+// Command terraform-provider-libvirt is the provider dmacvicar/libvirt, at the version that go.mod pins, and what a run needs of it
+// that was cut off before it could save its state:
+//
+//   - a domain is imported by its name, as name=NAME: its UUID is libvirt's choice, and nobody but the lost run was told;
+//   - an Ignition volume of the name that is to be made is replaced, where the provider alone would fail;
+//   - an Ignition volume that is gone, and a domain whose volume is gone, can be read, and hence be destroyed.
+//
+// Everything else is the provider's own code.
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	golibvirt "github.com/digitalocean/go-libvirt"
+	"github.com/dmacvicar/terraform-provider-libvirt/libvirt"
+	"github.com/dmacvicar/terraform-provider-libvirt/libvirt/uri"
+	"github.com/google/uuid"
+	"github.com/hashicorp/terraform-plugin-sdk/v2/diag"
+	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
+	"github.com/hashicorp/terraform-plugin-sdk/v2/plugin"
+)
+
+// byName is what the ID of an import begins with that names a domain.
+const byName = "name="
+
+func main() {
+	defer libvirt.CleanupLibvirtConnections()
+	plugin.Serve(&plugin.ServeOpts{ProviderFunc: provider})
+}
+
+func provider() *schema.Provider {
+	p, own := libvirt.Provider(), &host{}
+	configure := p.ConfigureFunc
+	p.ConfigureFunc = func(d *schema.ResourceData) (any, error) {
+		own.name(d.Get("uri").(string))
+		return configure(d)
+	}
+	domain, ignition := p.ResourcesMap["libvirt_domain"], p.ResourcesMap["libvirt_ignition"]
+	domain.Importer = &schema.ResourceImporter{StateContext: own.importDomain}
+	domain.ReadContext = whereVolumeIsGone(domain.ReadContext, func(*schema.ResourceData) {})
+	ignition.CreateContext = own.replaceVolume(ignition.CreateContext)
+	ignition.ReadContext = whereVolumeIsGone(ignition.ReadContext, func(d *schema.ResourceData) { d.SetId("") })
+	return p
+}
+
+// host is the libvirt that the provider is configured for. The provider keeps its own connection to itself.
+type host struct {
+	mu  sync.Mutex
+	uri string
+}
+
+func (h *host) name(uri string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.uri = uri
+}
+
+// ask connects for as long as the question takes.
+func (h *host) ask(question func(*golibvirt.Libvirt) error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	address, err := uri.Parse(h.uri)
+	if err != nil {
+		return err
+	}
+	connection := golibvirt.NewWithDialer(address)
+	if err := connection.ConnectToURI(golibvirt.ConnectURI(address.RemoteName())); err != nil {
+		return fmt.Errorf("connecting to libvirt: %w", err)
+	}
+	defer func() { _ = connection.Disconnect() }()
+	return question(connection)
+}
+
+// importDomain turns the name of a domain into its UUID, which is its ID.
+func (h *host) importDomain(_ context.Context, d *schema.ResourceData, _ any) ([]*schema.ResourceData, error) {
+	name, named := strings.CutPrefix(d.Id(), byName)
+	if !named {
+		return []*schema.ResourceData{d}, nil
+	}
+	err := h.ask(func(connection *golibvirt.Libvirt) error {
+		found, err := connection.DomainLookupByName(name)
+		if golibvirt.IsNotFound(err) {
+			return fmt.Errorf("there is no domain named %q", name)
+		}
+		if err != nil {
+			return fmt.Errorf("looking for the domain %q: %w", name, err)
+		}
+		d.SetId(uuid.UUID(found.UUID).String())
+		return nil
+	})
+	return []*schema.ResourceData{d}, err
+}
+
+// replaceVolume deletes a volume that a lost run has left, before create makes it.
+func (h *host) replaceVolume(create schema.CreateContextFunc) schema.CreateContextFunc {
+	return func(ctx context.Context, d *schema.ResourceData, meta any) diag.Diagnostics {
+		err := h.ask(func(connection *golibvirt.Libvirt) error {
+			pool, err := connection.StoragePoolLookupByName(d.Get("pool").(string))
+			if err != nil {
+				return nil // create says it better
+			}
+			// So that libvirt sees files which it was not told of. A pool that is busy cannot be read anew, and create waits for it.
+			_ = connection.StoragePoolRefresh(pool, 0)
+			left, err := connection.StorageVolLookupByName(pool, d.Get("name").(string))
+			if err != nil {
+				return nil // there is none
+			}
+			if err := connection.StorageVolDelete(left, 0); err != nil {
+				return fmt.Errorf("deleting the volume %q that an earlier run has left: %w", left.Name, err)
+			}
+			return nil
+		})
+		if err != nil {
+			return diag.FromErr(err)
+		}
+		return create(ctx, d, meta)
+	}
+}
+
+// whereVolumeIsGone makes an error of read that is about a missing volume none, and has gone decide what that means.
+func whereVolumeIsGone(read schema.ReadContextFunc, gone func(*schema.ResourceData)) schema.ReadContextFunc {
+	return func(ctx context.Context, d *schema.ResourceData, meta any) diag.Diagnostics {
+		found := read(ctx, d, meta)
+		other := slices.ContainsFunc(found, func(one diag.Diagnostic) bool {
+			return one.Severity == diag.Error && !strings.Contains(one.Summary, "Storage volume not found")
+		})
+		if other || !found.HasError() {
+			return found
+		}
+		gone(d)
+		return nil
+	}
+}
