@@ -1,0 +1,54 @@
+package modules_test
+
+import (
+	"io/fs"
+	"testing"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+
+	"github.com/machine-iac/machine-iac-operator/internal/render"
+)
+
+// TestExamplesAreTakenAsTheyAre applies the examples in mind: nothing of them is refused, and nothing has no effect.
+func TestExamplesAreTakenAsTheyAre(t *testing.T) {
+	each(t, func(t *testing.T, m kept) {
+		examples, err := fs.Glob(m.files, "examples/machineset*.yaml")
+		if err != nil || len(examples) == 0 {
+			t.Fatalf("examples %v, %v", examples, err)
+		}
+		for _, example := range examples {
+			set := machineSet(t, m.files, example)
+			selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
+			if err != nil || !selector.Matches(labels.Set(set.Spec.Template.Labels)) {
+				t.Errorf("%s: its selector %s does not match its template's labels, %v", example, selector, err)
+			}
+			machine := &machinev1beta1.Machine{
+				ObjectMeta: metav1.ObjectMeta{GenerateName: set.Name + "-", Namespace: set.Namespace, Labels: set.Spec.Template.Labels},
+				Spec:       set.Spec.Template.Spec,
+			}
+			if apiVersion, kind, err := render.KindOf(machine); err != nil || !m.Serves(apiVersion, kind) {
+				t.Errorf("%s: it is a %s %s, %v; want a providerSpec that the module serves", example, apiVersion, kind, err)
+			}
+			warnings, err := render.Check(render.Input{Machine: machine, Module: m.Module})
+			if err != nil || len(warnings) > 0 {
+				t.Errorf("%s: %v, warnings %v; want none", example, err, warnings)
+			}
+		}
+	})
+}
+
+func machineSet(t *testing.T, files fs.FS, name string) *machinev1beta1.MachineSet {
+	t.Helper()
+	content, err := fs.ReadFile(files, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := &machinev1beta1.MachineSet{}
+	if err := yaml.UnmarshalStrict(content, set); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return set
+}
