@@ -107,6 +107,25 @@ var _ = Describe("Webhooks", func() {
 			Expect(causes(err)).To(HaveKeyWithValue("spec.providerSpec.value.kind", HaveSuffix("known are "+kubemark+" "+kubemarkKind+", machine-iac.io/v1alpha1 TerraformMachineProviderSpec")))
 		})
 
+		It("hold the values for any module to the rules of the one that is named", func(ctx context.Context) {
+			fields := func(name string, values map[string]any) map[string]any {
+				return map[string]any{
+					"apiVersion": "machine-iac.io/v1alpha1", "kind": "TerraformMachineProviderSpec",
+					"module": name, "values": values, "credentialsSecret": map[string]any{"name": "c"},
+				}
+			}
+			Expect(user.Create(ctx, machineWith(namespace, fields("kubemark", map[string]any{"cpu": 8})))).To(Succeed())
+			Expect(heard.take()).To(BeEmpty())
+			err := user.Create(ctx, setWith(namespace, fields("kubemark", map[string]any{"zone": "a/b", "architecture": "vax"})))
+			Expect(causes(err)).To(And(
+				HaveLen(2),
+				HaveKeyWithValue("spec.template.spec.providerSpec.value.values.zone", HavePrefix(`Invalid value: "a/b": `)),
+				HaveKeyWithValue("spec.template.spec.providerSpec.value.values.architecture", HavePrefix(`Unsupported value: "vax": `)),
+			))
+			err = user.Create(ctx, machineWith(namespace, fields("other", nil)))
+			Expect(causes(err)).To(HaveKeyWithValue("spec.providerSpec.value.module", HaveSuffix("known are kubemark; name one that is loaded")))
+		})
+
 		It("warn of unknown fields and of a Secret that is missing, and let the object in", func(ctx context.Context) {
 			fields := with(map[string]any{"Zone": "a", "credentialsSecret": map[string]any{"name": "none"}})
 			want := ConsistOf(`providerSpec.value: Unsupported value: "Zone": Unknown field (Zone) will be ignored; write it as zone`, secretMissing)
