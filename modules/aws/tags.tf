@@ -1,0 +1,27 @@
+# Tags of the instance, its volumes and what else is made for it. The first of two tags of one name counts.
+locals {
+  uid_tag     = "machine-iac.io/machine-uid"
+  cluster_tag = "kubernetes.io/cluster/${var.machine.cluster_id}"
+
+  own_tags = {
+    Name                = var.machine.name
+    (local.cluster_tag) = "owned"
+    (local.uid_tag)     = var.machine.uid
+  }
+
+  user_tags = { for name, values in { for tag in var.provider_spec.tags : tag.name => tag.value... } :
+    name => values[0] if !contains(["Name", local.uid_tag], name) && !startswith(name, "kubernetes.io/cluster/")
+  }
+  host_tags = { for name, values in { for tag in try(local.dedicated_host.dynamicHostAllocation.tags, []) : tag.name => tag.value... } : name => values[0] }
+
+  tags = merge(local.user_tags, local.own_tags)
+}
+
+# The instance is made with all of its tags. From then on each is kept on its own, so that those of others stay.
+resource "aws_ec2_tag" "user" {
+  for_each = local.user_tags
+
+  resource_id = aws_instance.this.id
+  key         = each.key
+  value       = each.value
+}
