@@ -63,7 +63,7 @@ test: tools ## Unit and integration tests, with the race detector, on a real API
 
 .PHONY: test-modules
 test-modules: tools ## Check every provider module: contract, format, validation, and its own tests, offline.
-	go run ./cmd/kubectl-machine module check modules examples/modules --engine-path bin/tofu --provider-mirror bin/mirror
+	go run ./cmd/kubectl-machine module check modules examples/modules --engine-path bin/tofu --provider-mirror bin/schemas
 
 .PHONY: e2e
 e2e: tools build ## The whole story against the built binaries on the development cluster.

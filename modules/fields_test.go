@@ -19,6 +19,7 @@ import (
 
 // apiTypes are the types that providerSpecs of modules have in the Machine API, by the module. Others are the modules' own.
 var apiTypes = map[string]reflect.Type{
+	"aws":     reflect.TypeFor[machinev1beta1.AWSMachineProviderConfig](),
 	"vsphere": reflect.TypeFor[machinev1beta1.VSphereMachineProviderSpec](),
 }
 
