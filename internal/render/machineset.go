@@ -1,0 +1,52 @@
+package render
+
+import (
+	"errors"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	apifield "k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// MachineOf answers a Machine as the MachineSet would make it. Its parts are the MachineSet's own.
+func MachineOf(set *machinev1beta1.MachineSet) *machinev1beta1.Machine {
+	return &machinev1beta1.Machine{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: set.Name + "-", Namespace: set.Namespace,
+			Labels: set.Spec.Template.Labels, Annotations: set.Spec.Template.Annotations,
+		},
+		Spec: set.Spec.Template.Spec,
+	}
+}
+
+// CheckSet answers what keeps a MachineSet from finding its Machines, whatever they are.
+func CheckSet(spec *machinev1beta1.MachineSetSpec) apifield.ErrorList {
+	path := apifield.NewPath("spec")
+	var errs apifield.ErrorList
+	if ptr.Deref(spec.Replicas, 0) < 0 {
+		errs = append(errs, apifield.Invalid(path.Child("replicas"), *spec.Replicas, "set it to zero or more"))
+	}
+	selector, err := SetSelector(spec)
+	switch {
+	case err != nil:
+		errs = append(errs, apifield.Invalid(path.Child("selector"), spec.Selector, err.Error()))
+	case !selector.Matches(labels.Set(spec.Template.Labels)):
+		errs = append(errs, apifield.Invalid(path.Child("template", "metadata", "labels"), spec.Template.Labels,
+			"`selector` does not match template `labels`"))
+	}
+	return errs
+}
+
+// SetSelector answers the selector of a MachineSet that has one of use.
+func SetSelector(spec *machinev1beta1.MachineSetSpec) (labels.Selector, error) {
+	selector, err := metav1.LabelSelectorAsSelector(&spec.Selector)
+	if err != nil {
+		return nil, err
+	}
+	if selector.Empty() {
+		return nil, errors.New("it is empty and would select every Machine; name at least one label")
+	}
+	return selector, nil
+}
