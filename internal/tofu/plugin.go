@@ -1,0 +1,37 @@
+package tofu
+
+// Plugin is a provider plugin that runs by itself, for whoever speaks its protocol. It is not configured.
+type Plugin struct{ provider *provider }
+
+// StartPlugin starts the plugin, whose path is absolute, with nothing but the environment. dir is made for it and goes with it; its path
+// must be free of links, and short enough for that of a socket in it.
+func StartPlugin(dir, file string, environment map[string]string) (*Plugin, error) {
+	started, err := startProvider(dir, file, environment)
+	if err != nil {
+		return nil, err
+	}
+	return &Plugin{provider: started}, nil
+}
+
+// Address answers where it listens, as net.Dial takes it.
+func (p *Plugin) Address() (network, address string) {
+	at := p.provider.config.Addr
+	return at.Network, at.String
+}
+
+// ProtocolVersion answers 5 or 6.
+func (p *Plugin) ProtocolVersion() int { return p.provider.config.ProtocolVersion }
+
+// End kills it and removes its folder.
+func (p *Plugin) End() error { return p.provider.end() }
+
+// ReadStream reads what an engine wrote with -json, for whoever runs one without an [Engine]. The strings in sensitive show in
+// nothing that is answered.
+func ReadStream(written []byte, sensitive []string) *Report {
+	read := newStream(newRedactor(sensitive), nil)
+	_, _ = read.Write(written) // it never fails
+	return read.finish()
+}
+
+// Errors answers the diagnostics of the report that are errors.
+func (r *Report) Errors() []Diagnostic { return errorsIn(r.Diagnostics) }
