@@ -1,0 +1,373 @@
+package offline
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// The messages of the plugin protocol are read field by field: what is needed of them has the same numbers in protocol 5 and 6, and is
+// frozen there.
+
+// Fields of GetProviderSchema.Response.
+const (
+	fieldProviderSchema    = 1
+	fieldResourceSchemas   = 2
+	fieldDataSourceSchemas = 3
+	fieldDiagnostics       = 4
+	fieldProviderMeta      = 5
+	fieldCapabilities      = 6
+	fieldFunctions         = 7
+)
+
+// Ways in which a block or the objects of an attribute are repeated.
+const (
+	nestingSingle = 1
+	nestingList   = 2
+	nestingSet    = 3
+	nestingMap    = 4
+	nestingGroup  = 5
+)
+
+// block is what a stand-in needs to know of a block of a schema, or of the objects that an attribute holds.
+type block struct {
+	attributes map[string]attribute
+	blocks     map[string]nested
+}
+
+type attribute struct {
+	computed, writeOnly bool
+	// objects is nil where the value is one of a plain type.
+	objects *nested
+	// dynamic says that the value carries its type with it.
+	dynamic bool
+}
+
+// nested is a block in a block.
+type nested struct {
+	block
+	nesting  uint64
+	required bool
+}
+
+// eachField calls visit for each field of a message.
+func eachField(message []byte, visit func(number protowire.Number, varint uint64, content []byte) error) error {
+	for len(message) > 0 {
+		number, kind, size := protowire.ConsumeTag(message)
+		if size < 0 {
+			return protowire.ParseError(size)
+		}
+		message = message[size:]
+		var varint uint64
+		var content []byte
+		switch kind {
+		case protowire.VarintType:
+			varint, size = protowire.ConsumeVarint(message)
+		case protowire.BytesType:
+			content, size = protowire.ConsumeBytes(message)
+		default:
+			size = protowire.ConsumeFieldValue(number, kind, message)
+		}
+		if size < 0 {
+			return protowire.ParseError(size)
+		}
+		message = message[size:]
+		if err := visit(number, varint, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendField appends a field whose content is text, bytes or a message.
+func appendField(message []byte, number protowire.Number, content []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(message, number, protowire.BytesType), content)
+}
+
+// narrow answers a provider's schemas without the resources and data sources that a module does not use: an engine reads them anew
+// in every process, and those of a large cloud are tens of megabytes. legacy says that it speaks protocol 5.
+func narrow(response []byte, legacy bool, uses func(kind string) bool) ([]byte, error) {
+	var kept []byte
+	err := eachField(response, func(number protowire.Number, _ uint64, content []byte) error {
+		switch number {
+		case fieldResourceSchemas, fieldDataSourceSchemas:
+			name, schema, err := entryOf(content)
+			if err != nil || !uses(name) {
+				return err
+			}
+			if legacy && number == fieldDataSourceSchemas {
+				if schema, err = openOptional(schema); err != nil {
+					return err
+				}
+				content = appendField(appendField(nil, 1, []byte(name)), 2, schema)
+			}
+		case fieldDiagnostics:
+			return failureIn(content)
+		case fieldProviderSchema, fieldProviderMeta, fieldCapabilities, fieldFunctions:
+		default:
+			return nil
+		}
+		kept = appendField(kept, number, content)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading a provider's schemas: %w", err)
+	}
+	return kept, nil
+}
+
+// openOptional answers the schema of a data source with each optional attribute computed as well. What such a one is when the
+// configuration leaves it out, many providers say when they read it, without saying so in the schema; the engine would take it for null.
+func openOptional(schema []byte) ([]byte, error) {
+	return rewriteField(schema, 2, func(block []byte) ([]byte, error) {
+		return rewriteField(block, 2, func(attribute []byte) ([]byte, error) {
+			optional := false
+			err := eachField(attribute, func(number protowire.Number, varint uint64, _ []byte) error {
+				optional = optional || number == 5 && varint != 0
+				return nil
+			})
+			if !optional || err != nil {
+				return attribute, err
+			}
+			return protowire.AppendVarint(protowire.AppendTag(slices.Clone(attribute), 6, protowire.VarintType), 1), nil
+		})
+	})
+}
+
+// rewriteField answers a message with each field of the number replaced by what change answers for it.
+func rewriteField(message []byte, wanted protowire.Number, change func(content []byte) ([]byte, error)) ([]byte, error) {
+	var out []byte
+	for len(message) > 0 {
+		number, kind, size := protowire.ConsumeField(message)
+		if size < 0 {
+			return nil, protowire.ParseError(size)
+		}
+		field := message[:size]
+		message = message[size:]
+		if number != wanted || kind != protowire.BytesType {
+			out = append(out, field...)
+			continue
+		}
+		_, _, tag := protowire.ConsumeTag(field)
+		content, _ := protowire.ConsumeBytes(field[tag:])
+		changed, err := change(content)
+		if err != nil {
+			return nil, err
+		}
+		out = appendField(out, number, changed)
+	}
+	return out, nil
+}
+
+// failureIn answers the error that a diagnostic is; nil for a warning.
+func failureIn(diagnostic []byte) error {
+	var severity uint64
+	var summary, detail []byte
+	err := eachField(diagnostic, func(number protowire.Number, varint uint64, content []byte) error {
+		switch number {
+		case 1:
+			severity = varint
+		case 2:
+			summary = content
+		case 3:
+			detail = content
+		}
+		return nil
+	})
+	if err != nil || severity != severityError {
+		return err
+	}
+	return fmt.Errorf("the provider says: %s %s", summary, detail)
+}
+
+// entryOf reads an entry of a map.
+func entryOf(message []byte) (key string, value []byte, err error) {
+	err = eachField(message, func(number protowire.Number, _ uint64, content []byte) error {
+		switch number {
+		case 1:
+			key = string(content)
+		case 2:
+			value = content
+		}
+		return nil
+	})
+	return key, value, err
+}
+
+// resourceSchemas reads the schemas of resources.
+func resourceSchemas(response []byte) (map[string]block, error) {
+	found := map[string]block{}
+	err := eachField(response, func(number protowire.Number, _ uint64, content []byte) error {
+		if number != fieldResourceSchemas {
+			return nil
+		}
+		name, schema, err := entryOf(content)
+		if err != nil {
+			return err
+		}
+		return eachField(schema, func(number protowire.Number, _ uint64, content []byte) (err error) {
+			if number == 2 {
+				found[name], err = readBlock(content)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading a provider's schemas: %w", err)
+	}
+	return found, nil
+}
+
+// readBlock reads a Schema.Block.
+func readBlock(message []byte) (block, error) {
+	read := block{attributes: map[string]attribute{}, blocks: map[string]nested{}}
+	err := eachField(message, func(number protowire.Number, _ uint64, content []byte) error {
+		switch number {
+		case 2:
+			return read.addAttribute(content)
+		case 3:
+			return read.addBlock(content)
+		}
+		return nil
+	})
+	return read, err
+}
+
+// addAttribute reads a Schema.Attribute. Protocol 5 says by field 10 that an attribute is write-only, protocol 6 by field 11; the
+// former is a number, the latter's field 10 a message.
+func (b *block) addAttribute(message []byte) error {
+	var name string
+	var read attribute
+	err := eachField(message, func(number protowire.Number, varint uint64, content []byte) error {
+		switch {
+		case number == 1:
+			name = string(content)
+		case number == 2:
+			read.dynamic = bytes.Contains(content, []byte(`"dynamic"`))
+		case number == 6:
+			read.computed = varint != 0
+		case number == 10 && content != nil:
+			objects, err := readObject(content)
+			read.objects = objects
+			return err
+		case number == 10, number == 11:
+			read.writeOnly = varint != 0
+		}
+		return nil
+	})
+	b.attributes[name] = read
+	return err
+}
+
+// readObject reads a Schema.Object of protocol 6.
+func readObject(message []byte) (*nested, error) {
+	read := &nested{block: block{attributes: map[string]attribute{}}}
+	err := eachField(message, func(number protowire.Number, varint uint64, content []byte) error {
+		switch number {
+		case 1:
+			return read.addAttribute(content)
+		case 3:
+			read.nesting = varint
+		}
+		return nil
+	})
+	return read, err
+}
+
+// addBlock reads a Schema.NestedBlock.
+func (b *block) addBlock(message []byte) error {
+	var name string
+	var read nested
+	err := eachField(message, func(number protowire.Number, varint uint64, content []byte) (err error) {
+		switch number {
+		case 1:
+			name = string(content)
+		case 2:
+			read.block, err = readBlock(content)
+		case 3:
+			read.nesting = varint
+		case 4:
+			read.required = varint > 0
+		}
+		return err
+	})
+	b.blocks[name] = read
+	return err
+}
+
+// isDynamic tells whether some value in the block carries its type with it. Lists of such blocks are written in another form.
+func (b block) isDynamic() bool {
+	for _, one := range b.attributes {
+		if one.dynamic || one.objects != nil && one.objects.isDynamic() {
+			return true
+		}
+	}
+	for _, one := range b.blocks {
+		if one.isDynamic() {
+			return true
+		}
+	}
+	return false
+}
+
+// isComputed tells whether some value in the block is left to the provider.
+func (b block) isComputed() bool {
+	for _, one := range b.attributes {
+		if one.computed {
+			return true
+		}
+	}
+	for _, one := range b.blocks {
+		if one.isComputed() {
+			return true
+		}
+	}
+	return false
+}
+
+// foresee answers an object as a plan has it: what the provider computes and the configuration does not give is unknown. legacy says
+// that the schema leaves out which blocks the provider makes by itself, as all of protocol 5 do.
+func (b block) foresee(value []byte, legacy bool) ([]byte, error) {
+	return rewriteObject(value, func(name string, value []byte) ([]byte, error) {
+		if one, ok := b.attributes[name]; ok {
+			switch {
+			case one.writeOnly:
+				return packedNull, nil
+			case one.computed && isNull(value):
+				return packedUnknown, nil
+			case one.objects != nil:
+				return one.objects.foreseeAll(value, legacy)
+			}
+			return value, nil
+		}
+		inner, ok := b.blocks[name]
+		if !ok {
+			return value, nil
+		}
+		if legacy && isEmptyList(value) && !inner.required && inner.isComputed() {
+			return packedUnknown, nil
+		}
+		return inner.foreseeAll(value, legacy)
+	})
+}
+
+// foreseeAll does so for each object of a nested block.
+func (n nested) foreseeAll(value []byte, legacy bool) ([]byte, error) {
+	one := func(value []byte) ([]byte, error) { return n.foresee(value, legacy) }
+	switch n.nesting {
+	case nestingSingle, nestingGroup:
+		return one(value)
+	}
+	if n.isDynamic() {
+		return value, nil
+	}
+	switch n.nesting {
+	case nestingList, nestingSet:
+		return rewriteList(value, one)
+	case nestingMap:
+		return rewriteObject(value, func(_ string, value []byte) ([]byte, error) { return one(value) })
+	}
+	return value, nil
+}
