@@ -1,0 +1,50 @@
+terraform {
+  required_providers {
+    vsphere = {
+      source  = "hashicorp/vsphere"
+      version = "1.26.0"
+    }
+  }
+}
+
+provider "vsphere" {
+  vsphere_server = var.provider_spec.server
+}
+
+data "vsphere_datacenter" "this" {
+  name = var.provider_spec.server
+}
+
+data "vsphere_virtual_machine" "template" {
+  name          = "template"
+  datacenter_id = data.vsphere_datacenter.this.id
+
+  depends_on = [data.vsphere_datacenter.this]
+}
+
+# What a data source says decides what there is.
+resource "terraform_data" "counted" {
+  count = var.provider_spec.counted ? data.vsphere_virtual_machine.template.num_cpus : 0
+}
+
+resource "vsphere_virtual_machine" "this" {
+  name             = var.machine.name
+  annotation       = var.provider_spec.annotation
+  resource_pool_id = "pool"
+  scsi_type        = var.provider_spec.scsiType
+  extra_config     = { data = var.user_data }
+  # Not the default of the data source, which nobody knows before it is read.
+  firmware = data.vsphere_virtual_machine.template.firmware == "bios" ? "bios" : "efi"
+
+  disk {
+    label = "disk0"
+    size  = 16
+  }
+
+  lifecycle {
+    precondition {
+      condition     = data.vsphere_datacenter.this.id != ""
+      error_message = "There is no such datacenter."
+    }
+  }
+}
