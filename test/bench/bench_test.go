@@ -1,7 +1,7 @@
 //go:build bench
 
 // Package bench measures, and writes the figures into docs/benchmarks.md: the operator beside a plain loop of the engine (TestBench),
-// and the native controllers beside an API server (TestControllers).
+// the native controllers beside an API server (TestControllers), and what the webhooks add to a request (TestAdmission).
 package bench
 
 import (

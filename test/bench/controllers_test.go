@@ -63,6 +63,9 @@ func TestControllers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := l.RemoveWebhooks(contextOf(t)); err != nil { // nobody serves them
+		t.Fatal(err)
+	}
 	b := &controllersBench{server: newAPIServer(t, l), lab: l, binary: buildManager(t)}
 	if err := l.Apply(contextOf(t), fmt.Sprintf(setManifest, lab.Namespace)); err != nil {
 		t.Fatal(err)
