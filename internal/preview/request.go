@@ -1,0 +1,187 @@
+package preview
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/offline"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
+)
+
+// What stands where something is not known, so that validations see a Machine of the right form. No plan ever sees it.
+const (
+	placeholderSuffix = "aaaaa"
+	placeholderUID    = types.UID("00000000-0000-0000-0000-000000000000")
+	placeholderID     = "cluster-aaaaa"
+	placeholderSecret = "unknown"
+)
+
+// maxGenerateName is how much of a generateName the API server keeps.
+const maxGenerateName = 58
+
+// Request is an object that has passed all checks, and what to plan for it.
+type Request struct {
+	set    Set
+	module *module.Module
+	input  offline.Input
+	// key is equal for requests with equal plans.
+	key string
+}
+
+// request answers what to plan for the object, or what is wrong with it.
+func (o *Object) request(catalog *module.Catalog) (*Request, Problems, error) {
+	request, err := o.check(catalog)
+	var wrong render.Errors
+	if err != nil && !errors.As(err, &wrong) {
+		return nil, nil, fmt.Errorf("checking %s: %w", o.item.meta.title(), err)
+	}
+	var problems Problems
+	for _, field := range wrong {
+		problems = append(problems, o.item.problem(field.Path, field.Problem, field.Mend))
+	}
+	return request, problems, nil
+}
+
+// check answers a [render.Errors], with paths in the object, where the object is at fault.
+func (o *Object) check(catalog *module.Catalog) (*Request, error) {
+	served, err := render.ModuleFor(catalog, o.Machine)
+	if err != nil {
+		return nil, render.Under(o.under, err)
+	}
+	input := render.Input{Machine: o.Machine, ClusterID: o.clusterID(), Module: served, Under: o.under}
+	warnings, err := render.Check(input)
+	if err != nil {
+		return nil, err
+	}
+	credentials, userData, err := render.Refs(o.Machine, served)
+	if err != nil {
+		return nil, render.Under(o.under, err)
+	}
+	request := &Request{module: served, set: o.describe(served)}
+	request.set.Secrets = secretsOf(credentials, userData)
+	for _, warning := range warnings {
+		request.set.Warnings = append(request.set.Warnings, warning.String())
+	}
+	if request.input, err = o.render(input, userData.Name != ""); err != nil {
+		return nil, err
+	}
+	request.set.Size, request.set.Warnings = sizeOf(o.Machine, served, request.set.Warnings)
+	if o.clusterID() == "" {
+		request.set.Warnings = append(request.set.Warnings, strings.TrimPrefix(o.under+".", ".")+"metadata.labels: nothing is done for a Machine without the label "+
+			machinev1beta1.MachineClusterIDLabel+"; set it, or give --cluster-id")
+	}
+	request.key, err = keyOf(served, request.input)
+	return request, err
+}
+
+// describe answers what is known of the object without a plan.
+func (o *Object) describe(served *module.Module) Set {
+	meta := o.item.meta
+	set := Set{
+		Kind: meta.Kind, Namespace: meta.Metadata.Namespace, Name: meta.Metadata.Name, Replicas: o.Replicas, Module: served.Reference(),
+		Source:      Source{File: o.item.file, Document: o.item.number, Line: o.item.line(o.item.under)},
+		MachineName: o.Machine.Name, Generated: o.Machine.Name == "",
+	}
+	if set.Generated {
+		set.MachineName = o.Machine.GenerateName
+	}
+	if set.Name == "" {
+		set.Name = meta.Metadata.GenerateName
+	}
+	if apiVersion, kind, err := render.KindOf(o.Machine); err == nil {
+		set.ProviderSpec = apiVersion + " " + kind
+	}
+	return set
+}
+
+func secretsOf(credentials, userData render.Ref) []Secret {
+	var secrets []Secret
+	for _, one := range []Secret{{Name: credentials.Name, Role: "credentials"}, {Name: userData.Name, Role: "user data"}} {
+		if one.Name != "" {
+			secrets = append(secrets, one)
+		}
+	}
+	return secrets
+}
+
+// sizeOf answers how large an instance is, as far as the module tells. What keeps it from telling is a warning: it stops nothing but
+// the growth from zero.
+func sizeOf(machine *machinev1beta1.Machine, served *module.Module, warnings []string) (*Size, []string) {
+	value, err := render.ProviderSpec(machine, served)
+	if err != nil {
+		return nil, warnings
+	}
+	size, err := served.Size(value)
+	if err != nil {
+		warnings = append(warnings, "the size is not known to an autoscaler: "+err.Error())
+	}
+	if size == nil || size.CPU == 0 && size.MemoryMiB == 0 {
+		return nil, warnings
+	}
+	return &Size{CPU: size.CPU, MemoryMiB: size.MemoryMiB, GPU: size.GPU, Architecture: size.Architecture}, warnings
+}
+
+// render renders the representative Machine.
+func (o *Object) render(input render.Input, hasUserData bool) (offline.Input, error) {
+	machine := *o.Machine
+	unknown := offline.Unknown{UserData: hasUserData}
+	if machine.Name == "" {
+		prefix := machine.GenerateName[:min(len(machine.GenerateName), maxGenerateName)]
+		unknown.Name, unknown.NamePrefix = true, prefix
+		machine.Name = prefix + placeholderSuffix
+	}
+	if unknown.UID = machine.UID == ""; unknown.UID {
+		machine.UID = placeholderUID
+	}
+	unknown.ClusterID = input.ClusterID == ""
+	input.ClusterID = cmp.Or(input.ClusterID, placeholderID)
+	keys, err := render.CredentialKeys(&machine, input.Module)
+	if err != nil {
+		return offline.Input{}, render.Under(o.under, err)
+	}
+	input.Credentials = map[string][]byte{}
+	for _, key := range keys {
+		input.Credentials[key.Key] = []byte(placeholderSecret)
+	}
+	input.Machine = &machine
+	inputs, err := render.Render(input)
+	if err != nil {
+		return offline.Input{}, err
+	}
+	return offline.Input{Variables: inputs.Variables, Unknown: unknown}, nil
+}
+
+// keyOf tells whether two plans are the same. The inputs are canonical JSON.
+func keyOf(served *module.Module, input offline.Input) (string, error) {
+	unknown, err := json.Marshal(input.Unknown)
+	if err != nil {
+		return "", fmt.Errorf("comparing inputs: %w", err)
+	}
+	sum := sha256.Sum256([]byte(served.Reference() + "\n" + string(unknown) + "\n" + string(input.Variables)))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// environmentOf is what the module's providers see when they tell their schemas. An argument that is required unless a variable is set
+// must not be required, so there is something in place of each credential.
+func environmentOf(served *module.Module) map[string]string {
+	environment := map[string]string{}
+	spec := served.Spec()
+	for _, variable := range spec.Environment {
+		environment[variable.Name] = variable.Value
+	}
+	if spec.Credentials != nil {
+		for _, key := range spec.Credentials.Keys {
+			environment[key.Env] = placeholderSecret
+		}
+	}
+	return environment
+}
