@@ -1,0 +1,79 @@
+package preview
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// setOf answers a MachineSet.
+func setOf(name string, replicas int, disk int) string {
+	return strings.NewReplacer("NAME", name, "REPLICAS", fmt.Sprint(replicas), "DISK", fmt.Sprint(disk)).Replace(`
+apiVersion: machine.openshift.io/v1beta1
+kind: MachineSet
+metadata: {name: NAME}
+spec:
+  replicas: REPLICAS
+  selector: {matchLabels: {set: NAME}}
+  template:
+    metadata:
+      labels: {set: NAME, machine.openshift.io/cluster-api-cluster: demo}
+    spec:
+      providerSpec:
+        value:
+          apiVersion: example.com/v1
+          kind: ExampleProviderSpec
+          diskGiB: DISK
+          credentialsSecret: {name: c}
+---`)
+}
+
+// BenchmarkReplicas previews one MachineSet whose module is initialised already. The time does not depend on the replicas.
+func BenchmarkReplicas(b *testing.B) {
+	for _, replicas := range []int{1, 100, 10000} {
+		b.Run(fmt.Sprint(replicas), func(b *testing.B) { previewed(b, setOf("workers", replicas, 20)) })
+	}
+}
+
+// BenchmarkMachineSets previews many that differ, in one call.
+func BenchmarkMachineSets(b *testing.B) {
+	for _, number := range []int{10, 50} {
+		b.Run(fmt.Sprint(number), func(b *testing.B) {
+			var content strings.Builder
+			for n := range number {
+				content.WriteString(setOf(fmt.Sprintf("set-%d", n), 100, 20+n))
+			}
+			previewed(b, content.String())
+		})
+	}
+}
+
+// BenchmarkFirst previews one MachineSet with a cache that is empty.
+func BenchmarkFirst(b *testing.B) {
+	catalog := exampleCatalog(b)
+	for b.Loop() {
+		preview(b, catalog, realPlanner(b), setOf("workers", 100, 20))
+	}
+}
+
+func previewed(b *testing.B, content string) {
+	catalog, planner := exampleCatalog(b), realPlanner(b)
+	preview(b, catalog, planner, setOf("first", 1, 1))
+	for b.Loop() {
+		preview(b, catalog, planner, content)
+	}
+}
+
+func preview(b *testing.B, catalog *module.Catalog, planner Planner, content string) {
+	b.Helper()
+	requests, _ := requestsOf(b, "benchmark.yaml", content, catalog)
+	result, err := Plan(b.Context(), requests, planner, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := result.Print(&strings.Builder{}, "", false); err != nil {
+		b.Fatal(err)
+	}
+}

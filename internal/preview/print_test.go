@@ -1,0 +1,91 @@
+package preview
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/tofu"
+)
+
+// every has all that can be printed.
+func every() *Preview {
+	set := &Set{
+		Kind: "MachineSet", Namespace: "ns", Name: "workers", Replicas: 2, Module: "example@sha256:00", ProviderSpec: "example.com/v1 ExampleProviderSpec",
+		Source: Source{File: "a_b.yaml", Document: 1, Line: 3}, MachineName: "workers-", Generated: true,
+		InstanceType: Value{Value: "a|b_c"}, Region: Value{Sensitive: true}, Zone: Value{Unknown: true},
+		Addresses: []Address{{Type: "InternalIP", Address: Value{Value: "10.0.0.1"}}, {Type: "Hostname", Address: Value{Unknown: true}}},
+		Size:      &Size{CPU: 2, MemoryMiB: 1536, Architecture: "amd64"},
+		Secrets:   []Secret{{Name: "c", Role: "credentials"}}, Reads: []string{"data.a.b"}, Open: []string{"a.b"}, Warnings: []string{"be *careful* <b>"},
+		Resources: []Resource{
+			{Address: "a.new", Type: "a", Action: tofu.ActionCreate, Attributes: []Attribute{
+				{Path: "text", Action: tofu.ActionCreate, Value: Value{Value: "```\n<x>"}}, {Path: "secret", Action: tofu.ActionCreate, Value: Value{Sensitive: true}},
+				{Path: strings.Repeat("long", 20), Action: tofu.ActionCreate, Value: Value{Unknown: true}},
+			}},
+			{Address: "a.changed", Type: "a", Action: tofu.ActionUpdate, Attributes: []Attribute{
+				{Path: "size", Action: tofu.ActionUpdate, Before: &Value{Value: 1}, Value: Value{Value: 2}},
+				{Path: "gone", Action: tofu.ActionDelete, Before: &Value{Value: "x"}},
+				{Path: "more", Action: tofu.ActionCreate, Value: Value{Value: true}},
+			}},
+			{Address: "a.replaced", Type: "a", Action: tofu.ActionReplace, Attributes: []Attribute{}},
+			{Address: "a.destroyed", Type: "a", Action: tofu.ActionDelete, Attributes: []Attribute{}},
+			{Address: "a.forgotten", Type: "a", Action: tofu.ActionForget, Attributes: []Attribute{}},
+		},
+	}
+	sets := []*Set{set, {Kind: "Machine", Namespace: "ns", Name: "alone", Replicas: 1, MachineName: "alone", Source: Source{File: "-", Document: 1, Line: 1}, Resources: []Resource{}}}
+	return &Preview{FormatVersion: FormatVersion, Engine: "tofu 1.2.3", Sets: sets, Summary: summarise(sets)}
+}
+
+func TestPrint(t *testing.T) {
+	for format, extension := range extensions {
+		t.Run("every."+extension, func(t *testing.T) {
+			var out strings.Builder
+			if err := every().Print(&out, format, false); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(out.String(), "\x1b") {
+				t.Errorf("it has colours:\n%q", out.String())
+			}
+			golden(t, "testdata/print/every."+extension, out.String())
+		})
+	}
+	t.Run("in colours", func(t *testing.T) {
+		var out strings.Builder
+		if err := every().Print(&out, "", true); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "testdata/print/colours.txt", out.String())
+	})
+	t.Run("in colours for people only", func(t *testing.T) {
+		var out strings.Builder
+		if err := every().Print(&out, "markdown", true); err != nil || strings.Contains(out.String(), "\x1b") {
+			t.Errorf("it has colours, or %v:\n%q", err, out.String())
+		}
+	})
+	t.Run("in no other format", func(t *testing.T) {
+		if err := every().Print(&strings.Builder{}, "xml", false); err == nil {
+			t.Error("it knows XML")
+		}
+	})
+	t.Run("nothing at all", func(t *testing.T) {
+		var out strings.Builder
+		if err := (&Preview{}).Print(&out, "", false); err != nil || out.String() != "Preview: 0 Machines: 0 resources to add, 0 to change, 0 to destroy.\n" {
+			t.Errorf("it prints %q, %v", out.String(), err)
+		}
+	})
+}
+
+func TestATerminalIsLeftAlone(t *testing.T) {
+	preview := every()
+	preview.Sets[0].Zone = Value{Value: "a\x1b[2J\nb\u009b1m"}
+	preview.Sets[0].Warnings = []string{"x\x1b[2J"}
+	preview.Sets[0].Resources[0].Attributes[0] = Attribute{Path: "p\x1b[2J", Action: tofu.ActionCreate, Value: Value{Value: "v\x1b[2J\u009b1m"}}
+	for _, format := range []string{"", "markdown"} {
+		var out strings.Builder
+		if err := preview.Print(&out, format, false); err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsAny(out.String(), "\x1b\u009b") {
+			t.Errorf("it moves the cursor:\n%q", out.String())
+		}
+	}
+}
