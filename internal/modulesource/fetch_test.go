@@ -71,13 +71,26 @@ func TestFilesThatAreRefused(t *testing.T) {
 
 func TestWhatBreaksTheContractIsToldWithItsPlace(t *testing.T) {
 	var broken *module.ContractError
-	if _, err := Pack(fstest.MapFS{"main.tf": {}}); !errors.As(err, &broken) {
+	files, _ := example(t)
+	withoutReadme := fstest.MapFS{}
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || name == "README.md" {
+			return err
+		}
+		content, err := fs.ReadFile(files, name)
+		withoutReadme[name] = &fstest.MapFile{Data: content}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Pack(withoutReadme); !errors.As(err, &broken) {
 		t.Errorf("got %v; want a module that breaks the contract not to be packed", err)
 	}
 	folder := folderTarball(t, "kubemark/inner") // two folders around it all, of which one is taken off
 	s, options := newWeb(t, folder)
 	reference := s.URL + "/acme.tar.gz@" + sum(folder)
-	_, err := Fetch(t.Context(), reference, options)
+	_, err = Fetch(t.Context(), reference, options)
 	if !errors.As(err, &broken) || !strings.Contains(err.Error(), "loading the module of "+reference) {
 		t.Errorf("got %v; want the breaches, with the module's place", err)
 	}
