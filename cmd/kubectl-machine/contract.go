@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
 )
 
 // moduleFolders answers the folders of the modules that the arguments name, each once.
@@ -50,13 +52,42 @@ func foldersIn(dir string) ([]string, error) {
 	return inside, nil
 }
 
-// checkFolders holds every folder to the contract.
-func checkFolders(folders []string) *checkedModules {
-	checked := &checkedModules{Modules: make([]*checkedModule, 0, len(folders))}
-	var loaded []*module.Module
+// findModules answers the modules that the arguments name, which are folders and references, each folder once.
+func findModules(ctx context.Context, arguments []string) ([]*checkedModule, error) {
+	var dirs []string
+	var fetched []*checkedModule
+	for _, argument := range arguments {
+		if !modulesource.IsReference(argument) {
+			dirs = append(dirs, argument)
+			continue
+		}
+		files, err := modulesource.Files(ctx, argument, modulesource.Options{})
+		if err != nil {
+			return nil, err
+		}
+		reference, err := modulesource.ParseReference(argument)
+		if err != nil {
+			return nil, err
+		}
+		fetched = append(fetched, &checkedModule{Dir: reference.String(), files: files})
+	}
+	folders, err := moduleFolders(dirs)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]*checkedModule, 0, len(folders)+len(fetched))
 	for _, folder := range folders {
-		one := checkFolder(folder)
-		checked.Modules = append(checked.Modules, one)
+		found = append(found, &checkedModule{Dir: folder, files: os.DirFS(folder)})
+	}
+	return append(found, fetched...), nil
+}
+
+// checkContracts holds every module to the contract.
+func checkContracts(found []*checkedModule) *checkedModules {
+	checked := &checkedModules{Modules: found}
+	var loaded []*module.Module
+	for _, one := range found {
+		one.checkContract()
 		if one.loaded != nil {
 			loaded = append(loaded, one.loaded)
 		}
@@ -67,27 +98,25 @@ func checkFolders(folders []string) *checkedModules {
 	return checked
 }
 
-func checkFolder(folder string) *checkedModule {
-	checked := &checkedModule{Dir: folder}
-	loaded, err := module.Load(os.DirFS(folder))
-	if err == nil {
-		err = checkName(folder, loaded)
+func (m *checkedModule) checkContract() {
+	loaded, err := module.Load(m.files)
+	if err == nil && !modulesource.IsReference(m.Dir) {
+		err = checkName(m.Dir, loaded)
 	}
 	var broken *module.ContractError
 	switch {
 	case errors.As(err, &broken):
-		checked.add(broken.Breaches...)
-		return checked
+		m.add(broken.Breaches...)
+		return
 	case err != nil:
-		checked.add(module.Breach{Problem: err.Error()})
-		return checked
+		m.add(module.Breach{Problem: err.Error()})
+		return
 	}
-	checked.loaded = loaded
-	checked.Reference = loaded.Reference()
-	checked.Kinds = kindsOf(loaded)
-	checked.Providers = providersOf(loaded)
-	checked.Passed = []string{"contract"}
-	return checked
+	m.loaded = loaded
+	m.Reference = loaded.Reference()
+	m.Kinds = kindsOf(loaded)
+	m.Providers = providersOf(loaded)
+	m.Passed = []string{"contract"}
 }
 
 // checkName checks what module.LoadAll does: a module is called as its folder.
@@ -107,7 +136,14 @@ func checkName(folder string, loaded *module.Module) error {
 // add takes breaches whose files are told from the module's folder.
 func (m *checkedModule) add(breaches ...module.Breach) {
 	for _, found := range breaches {
-		found.File = filepath.Join(m.Dir, found.File)
+		switch {
+		case !modulesource.IsReference(m.Dir):
+			found.File = filepath.Join(m.Dir, found.File)
+		case found.File == "":
+			found.File = m.Dir
+		default:
+			found.File = m.Dir + "/" + found.File
+		}
 		m.Breaches = append(m.Breaches, breach(found))
 	}
 }

@@ -63,7 +63,7 @@ func (m *checkedModule) checkByEngine(ctx context.Context, check *engineCheck) (
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	copied := filepath.Join(scratch, "module")
-	if err := copyModule(copied, m.Dir); err != nil {
+	if err := copyModule(copied, m.files); err != nil {
 		return fmt.Errorf("checking %s: %w", m.Dir, err)
 	}
 	terraform, err := check.terraform(scratch, copied, m.loaded.Spec().Credentials)
@@ -129,8 +129,8 @@ func (c *engineCheck) terraform(scratch, dir string, credentials *v1alpha1.Modul
 }
 
 // copyModule copies what belongs to a module: no folders and files that begin with a dot, such as .terraform, but the lock file.
-func copyModule(to, from string) error {
-	return fs.WalkDir(os.DirFS(from), ".", func(name string, entry fs.DirEntry, err error) error {
+func copyModule(to string, from fs.FS) error {
+	return fs.WalkDir(from, ".", func(name string, entry fs.DirEntry, err error) error {
 		hidden := strings.HasPrefix(entry.Name(), ".") && name != "." && name != lockFile
 		target := filepath.Join(to, filepath.FromSlash(name))
 		switch {
@@ -143,7 +143,7 @@ func copyModule(to, from string) error {
 		case hidden:
 			return nil
 		}
-		content, err := os.ReadFile(filepath.Join(from, filepath.FromSlash(name)))
+		content, err := fs.ReadFile(from, name)
 		if err != nil {
 			return err
 		}

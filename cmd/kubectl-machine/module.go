@@ -9,11 +9,12 @@ import (
 func newModule() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "module",
-		Short: "Make and check provider modules",
-		Long: `Make and check provider modules: folders of HCL that turn a providerSpec into an instance.
+		Short: "Make, check and ship provider modules",
+		Long: `Make, check and ship provider modules: folders of HCL that turn a providerSpec into an instance.
 docs/contracts/module.md says what they must be, docs/contributing-a-provider.md how to make one.`,
 		Example: `  kubectl machine module new acme
-  kubectl machine module check acme`,
+  kubectl machine module check acme
+  kubectl machine module pack acme`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if len(arguments) > 0 {
@@ -22,6 +23,6 @@ docs/contracts/module.md says what they must be, docs/contributing-a-provider.md
 			return command.Help()
 		},
 	}
-	command.AddCommand(newModuleCheck(), newModuleNew())
+	command.AddCommand(newModuleCheck(), newModuleNew(), newModulePack())
 	return command
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -27,10 +28,11 @@ type checkOptions struct {
 func newModuleCheck() *cobra.Command {
 	var o checkOptions
 	command := &cobra.Command{
-		Use:   "check DIR...",
+		Use:   "check DIR|REFERENCE...",
 		Short: "Check provider modules",
 		Long: `Check provider modules against the contract (docs/contracts/module.md), and print each breach with its place and mend. A DIR is the
-folder of a module, or one whose folders are modules; no two modules may have one name or serve one kind.
+folder of a module, or one whose folders are modules; a REFERENCE is what 'kubectl machine module pack' prints, and is fetched as the
+manager fetches it. No two modules may have one name or serve one kind.
 
 A module that keeps the contract is then formatted (fmt -check), validated, and tested by the engine, tofu or terraform, in a copy of its
 folder and with its providers mocked. Providers come from --provider-mirror, and from their registries where that is not given. Tests are
@@ -41,7 +43,10 @@ The exit code is 0 when every module passes all of it, and 1 when not.`,
   kubectl machine module check modules --engine-path bin/tofu --provider-mirror bin/mirror
 
   # The contract only, for a machine
-  kubectl machine module check modules/acme --no-engine -o json`,
+  kubectl machine module check modules/acme --no-engine -o json
+
+  # One in an archive
+  kubectl machine module check https://example.com/acme.tar.gz@sha256:...`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			return o.run(command.Context(), arguments, command.OutOrStdout(), command.ErrOrStderr())
@@ -56,14 +61,14 @@ The exit code is 0 when every module passes all of it, and 1 when not.`,
 	return command
 }
 
-func (o checkOptions) run(ctx context.Context, dirs []string, out, errOut io.Writer) error {
+func (o checkOptions) run(ctx context.Context, arguments []string, out, errOut io.Writer) error {
 	if o.output != "" && o.output != "json" {
 		return fmt.Errorf("the output format %q is not known; write -o json, or leave it out", o.output)
 	}
 	if o.noEngine && o.enginePath != "" {
 		return errors.New("--no-engine and --engine-path contradict each other; leave one out")
 	}
-	folders, err := moduleFolders(dirs)
+	found, err := findModules(ctx, arguments)
 	if err != nil {
 		return err
 	}
@@ -71,7 +76,7 @@ func (o checkOptions) run(ctx context.Context, dirs []string, out, errOut io.Wri
 	if err != nil {
 		return err
 	}
-	checked := checkFolders(folders)
+	checked := checkContracts(found)
 	if check != nil {
 		checked.Engine = check.binary.String()
 	}
@@ -130,10 +135,10 @@ type checkedModules struct {
 	Problems []string         `json:"problems,omitempty"`
 }
 
-// checkedModule is the outcome for one folder.
+// checkedModule is the outcome for one module.
 type checkedModule struct {
 	OK bool `json:"ok"`
-	// Dir is the folder as it was named.
+	// Dir is the folder as it was named, or the reference.
 	Dir string `json:"dir"`
 	// Reference is name@sha256:digest; empty when the module does not keep the contract.
 	Reference string   `json:"reference,omitempty"`
@@ -141,6 +146,7 @@ type checkedModule struct {
 	Providers []string `json:"providers,omitempty"`
 	Passed    []string `json:"passed,omitempty"`
 	Breaches  []breach `json:"breaches,omitempty"`
+	files     fs.FS
 	loaded    *module.Module
 }
 
