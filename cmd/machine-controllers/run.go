@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,6 +27,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/tofu"
@@ -40,7 +43,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	catalog, err := loadModules(o.moduleDirs)
+	catalog, err := loadModules(ctx, o)
 	if err != nil {
 		return fmt.Errorf("loading the provider modules: %w", err)
 	}
@@ -182,17 +185,24 @@ func newPool(o options, engine *tofu.Engine) *runs.Pool {
 	})
 }
 
-// loadModules loads the modules that are built in and those of folders.
-func loadModules(folders []string) (*module.Catalog, error) {
+// loadModules loads the modules that are built in, and those of folders and archives.
+func loadModules(ctx context.Context, o options) (*module.Catalog, error) {
 	builtin, err := module.LoadAll(modules.FS)
 	if err != nil {
 		return nil, err
 	}
-	added, err := module.LoadFolders(folders...)
+	added, err := module.LoadFolders(o.moduleDirs...)
 	if err != nil {
 		return nil, err
 	}
-	return module.NewCatalog(append(builtin, added...)...)
+	fetched, err := modulesource.FetchAll(ctx, o.moduleSources, modulesource.Options{
+		CacheDir: filepath.Join(o.workDir, "module-sources"),
+		Logger:   ctrl.Log.WithName("module-source"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return module.NewCatalog(slices.Concat(builtin, added, fetched)...)
 }
 
 func newActuator(
