@@ -2,10 +2,14 @@ package render
 
 import (
 	"encoding/json"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -107,7 +111,14 @@ func belowValues(t *testing.T, err error, hoist bool) []string {
 	return lines
 }
 
-func TestTheGenericKindOfTheExample(t *testing.T) {
+func TestTheManualMakesTheSameAsTheExampleOfTheModule(t *testing.T) {
+	manual := readFile(t, "../../docs/providerspec.md")
+	_, rest, _ := strings.Cut(manual, "```yaml\n")
+	text, _, _ := strings.Cut(rest, "```")
+	var set machinev1beta1.MachineSet
+	if err := yaml.UnmarshalStrict([]byte(text), &set); err != nil {
+		t.Fatal(err)
+	}
 	machine := kubemarkMachine(t)
 	machine.Name = "worker-1"
 	input := Input{Machine: machine, Module: kubemarkModule(t), ClusterID: "demo", Credentials: map[string][]byte{
@@ -117,10 +128,29 @@ func TestTheGenericKindOfTheExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine.Spec.ProviderSpec.Value.Raw = asGeneric(t, machine.Spec.ProviderSpec.Value.Raw, "kubemark", true)
+	machine.Labels, machine.Spec = set.Spec.Template.Labels, set.Spec.Template.Spec
 	got, err := Render(input)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-own +generic):\n%s", err, diff)
+	}
+	if policy, err := DriftPolicy(machine); err != nil || policy != v1alpha1.DriftReport {
+		t.Errorf("want the default written out, got %q, %v", policy, err)
+	}
+}
+
+func TestTheManualHasEveryFieldOfTheGenericKind(t *testing.T) {
+	manual := readFile(t, "../../docs/providerspec.md")
+	for field := range reflect.TypeFor[v1alpha1.TerraformMachineProviderSpec]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" {
+			continue
+		}
+		if !slices.Contains(genericFields, name) {
+			t.Errorf("the field %s is in the type, but nobody reads it", name)
+		}
+		if !strings.Contains(manual, "\n| `"+name) {
+			t.Errorf("docs/providerspec.md does not explain %s", name)
+		}
 	}
 }
 
