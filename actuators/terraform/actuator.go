@@ -124,7 +124,7 @@ func (a *Actuator) Exists(ctx context.Context, machine *machinev1beta1.Machine) 
 		return false, err
 	}
 	if !f.exists() && f.record.Check != nil {
-		setProviderStatus(machine, func(s *v1alpha1.TerraformMachineProviderStatus) { publishCheck(s, f.record.Check) })
+		setProviderStatus(machine, func(s *v1alpha1.TerraformMachineProviderStatus) { a.publishCheck(s, f) })
 	}
 	return f.exists(), nil
 }
@@ -173,14 +173,19 @@ func (a *Actuator) Delete(ctx context.Context, machine *machinev1beta1.Machine) 
 // RecheckAfter implements actuators.Rechecker: the next drift check.
 func (a *Actuator) RecheckAfter(machine *machinev1beta1.Machine) time.Duration {
 	last := readProviderStatus(machine).LastDriftCheckTime
-	if last == nil {
+	if last == nil || driftOf(machine).policy == v1alpha1.DriftIgnore {
 		return 0
 	}
 	return max(time.Second, last.Add(a.driftAfter(machine)).Sub(a.clock.Now()))
 }
 
-func (a *Actuator) driftDue(machine *machinev1beta1.Machine, f *facts) bool {
-	return f.record.Check == nil || !a.clock.Now().Before(f.record.Check.At.Add(a.driftAfter(machine)))
+func (a *Actuator) upkeepDue(machine *machinev1beta1.Machine, f *facts) upkeep {
+	now := a.clock.Now()
+	return upkeep{
+		check: f.drift.policy != v1alpha1.DriftIgnore &&
+			(f.record.Check == nil || !now.Before(f.record.Check.At.Add(a.driftAfter(machine)))),
+		repair: repairDue(f, a.interval, now),
+	}
 }
 
 func (a *Actuator) driftAfter(machine *machinev1beta1.Machine) time.Duration {

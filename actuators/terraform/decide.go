@@ -29,6 +29,8 @@ type decision struct {
 	operation runs.Operation
 	// lookup: an instance may exist that the state lacks; find it first.
 	lookup bool
+	// repair: nothing is asked for but that the instance be as it was.
+	repair bool
 }
 
 // decideCreate decides what Create does.
@@ -42,15 +44,23 @@ func decideCreate(f *facts, canLookUp bool) decision {
 	return decision{action: start, operation: runs.Create, lookup: f.lost() && canLookUp}
 }
 
-// decideUpdate decides what Update does for a Machine whose inputs have a fingerprint. driftDue says that the time for a drift check has come.
-func decideUpdate(f *facts, fingerprint string, driftDue bool) decision {
+// upkeep says what the time has come for, as far as a Machine is settled.
+type upkeep struct {
+	// check is comparing the instance with what it should be, repair is bringing it back to that.
+	check, repair bool
+}
+
+// decideUpdate decides what Update does for a Machine whose inputs have a fingerprint.
+func decideUpdate(f *facts, fingerprint string, due upkeep) decision {
 	settled := f.settled(fingerprint)
 	switch {
 	case f.active() && f.run.Operation == runs.Drift, f.active() && settled:
 		return decision{action: done}
 	case f.active():
 		return decision{action: await}
-	case settled && driftDue:
+	case settled && due.repair:
+		return decision{action: start, operation: runs.Update, repair: true}
+	case settled && due.check:
 		return decision{action: start, operation: runs.Drift}
 	case settled:
 		return decision{action: done}

@@ -80,24 +80,26 @@ func TestDecideCreate(t *testing.T) {
 func TestDecideUpdate(t *testing.T) {
 	settled := record{Fingerprint: now}
 	for name, tc := range map[string]struct {
-		facts    *facts
-		driftDue bool
-		want     decision
+		facts *facts
+		due   upkeep
+		want  decision
 	}{
-		"a settled Machine costs nothing":                            {&facts{record: settled}, false, decision{action: done}},
-		"a settled Machine is checked when it is due":                {&facts{record: settled}, true, decision{action: start, operation: runs.Drift}},
-		"a drift check under way disturbs nobody":                    {&facts{record: settled, run: run(runs.Drift, runs.Running)}, true, decision{action: done}},
-		"other inputs are brought about":                             {&facts{record: record{Fingerprint: other}}, false, decision{action: start, operation: runs.Update}},
-		"an intent is settled even when the inputs are the same":     {&facts{record: record{Fingerprint: now, Intent: begun()}}, false, decision{action: start, operation: runs.Update}},
-		"an update under way is waited for":                          {&facts{record: record{Fingerprint: other}, run: run(runs.Update, runs.Running)}, false, decision{action: await}},
-		"a create that has not settled is waited for":                {&facts{record: record{Intent: begun()}, run: run(runs.Create, runs.Running)}, false, decision{action: await}},
-		"a refused change is not planned again":                      {&facts{record: record{Fingerprint: other, Refusal: &refusal{Fingerprint: now}}}, false, decision{action: refuse}},
-		"a refusal of other inputs does not stop an update":          {&facts{record: record{Fingerprint: other, Refusal: &refusal{Fingerprint: other}}}, false, decision{action: start, operation: runs.Update}},
-		"a refused change that is taken back is settled":             {&facts{record: record{Fingerprint: now, Refusal: &refusal{Fingerprint: other}}}, false, decision{action: done}},
-		"a failure of the create does not stop the update behind it": {&facts{record: record{Intent: begun()}, run: run(runs.Create, runs.Failed)}, false, decision{action: start, operation: runs.Update}},
+		"a settled Machine costs nothing":                            {&facts{record: settled}, upkeep{}, decision{action: done}},
+		"a settled Machine is checked when it is due":                {&facts{record: settled}, upkeep{check: true}, decision{action: start, operation: runs.Drift}},
+		"one that drifted is repaired before it is checked again":    {&facts{record: settled}, upkeep{check: true, repair: true}, decision{action: start, operation: runs.Update, repair: true}},
+		"a change that is asked for goes before a repair":            {&facts{record: record{Fingerprint: other}}, upkeep{repair: true}, decision{action: start, operation: runs.Update}},
+		"a drift check under way disturbs nobody":                    {&facts{record: settled, run: run(runs.Drift, runs.Running)}, upkeep{check: true}, decision{action: done}},
+		"other inputs are brought about":                             {&facts{record: record{Fingerprint: other}}, upkeep{}, decision{action: start, operation: runs.Update}},
+		"an intent is settled even when the inputs are the same":     {&facts{record: record{Fingerprint: now, Intent: begun()}}, upkeep{}, decision{action: start, operation: runs.Update}},
+		"an update under way is waited for":                          {&facts{record: record{Fingerprint: other}, run: run(runs.Update, runs.Running)}, upkeep{}, decision{action: await}},
+		"a create that has not settled is waited for":                {&facts{record: record{Intent: begun()}, run: run(runs.Create, runs.Running)}, upkeep{}, decision{action: await}},
+		"a refused change is not planned again":                      {&facts{record: record{Fingerprint: other, Refusal: &refusal{Fingerprint: now}}}, upkeep{}, decision{action: refuse}},
+		"a refusal of other inputs does not stop an update":          {&facts{record: record{Fingerprint: other, Refusal: &refusal{Fingerprint: other}}}, upkeep{}, decision{action: start, operation: runs.Update}},
+		"a refused change that is taken back is settled":             {&facts{record: record{Fingerprint: now, Refusal: &refusal{Fingerprint: other}}}, upkeep{}, decision{action: done}},
+		"a failure of the create does not stop the update behind it": {&facts{record: record{Intent: begun()}, run: run(runs.Create, runs.Failed)}, upkeep{}, decision{action: start, operation: runs.Update}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, decideUpdate(tc.facts, now, tc.driftDue), cmp.AllowUnexported(decision{})); diff != "" {
+			if diff := cmp.Diff(tc.want, decideUpdate(tc.facts, now, tc.due), cmp.AllowUnexported(decision{})); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -22,11 +22,13 @@ type facts struct {
 	run *runs.Status
 	// provisioned says that the Machine has once carried an instance's outputs.
 	provisioned bool
+	// drift is what the Machine says of drift.
+	drift drift
 }
 
 // gather reads the facts of a Machine. The state is read from the API server itself: a cache could lag behind our own writes.
 func (a *Actuator) gather(ctx context.Context, machine *machinev1beta1.Machine) (*facts, error) {
-	f := &facts{provisioned: machine.Spec.ProviderID != nil && *machine.Spec.ProviderID != "" || len(machine.Status.Addresses) > 0}
+	f := &facts{drift: driftOf(machine), provisioned: machine.Spec.ProviderID != nil && *machine.Spec.ProviderID != "" || len(machine.Status.Addresses) > 0}
 	if status, ok := a.pool.Status(machine.UID); ok {
 		f.run = &status
 	}

@@ -129,6 +129,11 @@ func driftFound(machine *machinev1beta1.Machine, found check) notice.Notice {
 	return notice.Warning(machine, "Drift"+string(found.Verdict), "CheckDrift", found.Summary)
 }
 
+// driftRepaired tells that the instance was brought back to what it was applied as.
+func driftRepaired(machine *machinev1beta1.Machine) notice.Notice {
+	return notice.Normal(machine, "DriftRepaired", "RepairDrift", "Brought the instance back in place")
+}
+
 // moduleLost tells that a run is made with another module than the instance.
 func moduleLost(machine *machinev1beta1.Machine, note string) notice.Notice {
 	return notice.Warning(machine, "ModuleLost", "ChooseModule", note)

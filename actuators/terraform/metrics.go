@@ -19,6 +19,7 @@ type Metrics struct {
 	// failures count by the operation that failed; a drift check counts as an update, as its event says.
 	failures    map[runs.Operation]*prometheus.CounterVec
 	driftChecks *prometheus.CounterVec
+	repairs     *prometheus.CounterVec
 }
 
 // NewMetrics makes the series; Collectors registers them.
@@ -36,6 +37,13 @@ func NewMetrics() *Metrics {
 			Name: "machine_iac_drift_checks_total", Help: "Comparisons of an instance with what it should be.",
 			ConstLabels: prometheus.Labels{"engine": engineLabel},
 		}, []string{"result"}),
+		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "machine_iac_drift_repairs_total", Help: "Times that an instance was to be brought back in place.",
+			ConstLabels: prometheus.Labels{"engine": engineLabel},
+		}, []string{"result"}),
+	}
+	for _, result := range []string{resultRepaired, resultUnchanged, resultRefused, resultFailed} {
+		m.repairs.WithLabelValues(result)
 	}
 	for _, result := range []string{resultUnchanged, resultChanged, resultMissing, resultFailed} {
 		m.driftChecks.WithLabelValues(result)
@@ -45,7 +53,7 @@ func NewMetrics() *Metrics {
 
 // Collectors answers what to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.failures[runs.Create], m.failures[runs.Update], m.failures[runs.Destroy], m.driftChecks}
+	return []prometheus.Collector{m.failures[runs.Create], m.failures[runs.Update], m.failures[runs.Destroy], m.driftChecks, m.repairs}
 }
 
 func (m *Metrics) failed(operation runs.Operation, machine *machinev1beta1.Machine, reason string) {
@@ -77,6 +85,26 @@ func (m *Metrics) checked(found *check) {
 		result = map[verdict]string{verdictNone: resultUnchanged, verdictChanged: resultChanged, verdictMissing: resultMissing}[found.Verdict]
 	}
 	m.driftChecks.WithLabelValues(result).Inc()
+}
+
+// The results of a repair, beside resultUnchanged and resultFailed.
+const (
+	resultRepaired = "repaired"
+	resultRefused  = "refused"
+)
+
+// repaired counts a repair.
+func (m *Metrics) repaired(outcome error, changed bool) {
+	result := resultUnchanged
+	switch {
+	case refused(outcome):
+		result = resultRefused
+	case outcome != nil:
+		result = resultFailed
+	case changed:
+		result = resultRepaired
+	}
+	m.repairs.WithLabelValues(result).Inc()
 }
 
 // reasonOf answers one stable word for an error: the engine's class where it has one, else the Machine API's reason.

@@ -3,7 +3,6 @@ package terraform
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -63,7 +62,7 @@ func readOutputs(s *state.State) (outputs, error) {
 }
 
 // publish writes what the state tells of the instance into the Machine, in memory.
-func publish(machine *machinev1beta1.Machine, f *facts, created time.Time) error {
+func (a *Actuator) publish(machine *machinev1beta1.Machine, f *facts) error {
 	o, err := readOutputs(f.state)
 	if err != nil {
 		return err
@@ -90,9 +89,9 @@ func publish(machine *machinev1beta1.Machine, f *facts, created time.Time) error
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 			Type: string(machinev1beta1.MachineCreation), Status: metav1.ConditionTrue,
 			Reason: machinev1beta1.MachineCreationSucceededConditionReason, Message: "Machine successfully created",
-			LastTransitionTime: metav1.NewTime(created),
+			LastTransitionTime: metav1.NewTime(a.clock.Now()),
 		})
-		publishCheck(status, f.record.Check)
+		a.publishCheck(status, f)
 	})
 	return nil
 }
@@ -108,17 +107,15 @@ func publishFailedCreation(machine *machinev1beta1.Machine, why string, now time
 	})
 }
 
-func publishCheck(status *v1alpha1.TerraformMachineProviderStatus, c *check) {
-	if c == nil {
-		return
+// publishCheck writes what the last drift check found into a provider status.
+func (a *Actuator) publishCheck(status *v1alpha1.TerraformMachineProviderStatus, f *facts) {
+	if f.record.Check != nil {
+		at := metav1.NewTime(f.record.Check.At.Truncate(time.Second))
+		status.LastDriftCheckTime = &at
 	}
-	at := metav1.NewTime(c.At.Truncate(time.Second))
-	status.LastDriftCheckTime = &at
-	found := metav1.Condition{Type: drifted, Status: metav1.ConditionFalse, Reason: "AsApplied", LastTransitionTime: at}
-	if c.Verdict != verdictNone {
-		found.Status, found.Reason, found.Message = metav1.ConditionTrue, "Instance"+string(c.Verdict), c.Summary
+	if told := driftCondition(f, a.interval, a.clock.Now()); told != nil {
+		meta.SetStatusCondition(&status.Conditions, *told)
 	}
-	meta.SetStatusCondition(&status.Conditions, found)
 }
 
 // moduleCurrent is the condition in the provider status that tells whether the instance was made with the module as it is now.
@@ -159,7 +156,7 @@ func moduleCondition(c *choices, withheld *actuators.MachineError) *metav1.Condi
 			ModuleUpdatesAnnotation, ModuleUpdatesInPlace)
 	}
 	if c.misread != "" {
-		told.Message = strings.TrimPrefix(told.Message+"; "+c.misread, "; ")
+		told.Message = joined(told.Message, c.misread)
 	}
 	return told
 }

@@ -17,6 +17,7 @@ const (
 	metaCheck       = "drift-check"
 	metaRefusal     = "refusal"
 	metaRenewal     = "module-refusal"
+	metaRepair      = "drift-repair"
 )
 
 // record is what is known of a state beyond the state itself. It is written with the state's lock, in the same write.
@@ -33,6 +34,8 @@ type record struct {
 	Refusal *refusal
 	// Renewal is a change to another module that was planned and not let through.
 	Renewal *refusal
+	// Repair is the last try to bring back an instance that somebody else had changed, unless a check has found it as it should be since.
+	Repair *repair
 }
 
 // intent says that a run was about to touch infrastructure.
@@ -83,6 +86,9 @@ func readRecord(meta map[string]string) (record, error) {
 	if r.Renewal, err = decode[refusal](meta, metaRenewal); err != nil {
 		return record{}, err
 	}
+	if r.Repair, err = decode[repair](meta, metaRepair); err != nil {
+		return record{}, err
+	}
 	return r, nil
 }
 
@@ -124,6 +130,11 @@ func (p patch) renewed() { p.MetaPatch[metaRenewal] = nil }
 func (p patch) refusedRenewal(r refusal) { p.set(metaRenewal, encode(r)) }
 
 func (p patch) checked(c check) { p.set(metaCheck, encode(c)) }
+
+func (p patch) repaired(r repair) { p.set(metaRepair, encode(r)) }
+
+// unrepaired forgets repairs.
+func (p patch) unrepaired() { p.MetaPatch[metaRepair] = nil }
 
 func (p patch) refused(r refusal) { p.set(metaRefusal, encode(r)) }
 

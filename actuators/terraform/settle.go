@@ -56,6 +56,9 @@ func (t *task) outcome(outcome error) patch {
 		if outcome == nil {
 			p.checked(*t.found)
 		}
+		if outcome == nil && t.found.Verdict == verdictNone && t.repaired != nil {
+			p.unrepaired()
+		}
 		return p
 	}
 	if !t.doubtful(outcome) {
@@ -73,15 +76,29 @@ func (t *task) outcome(outcome error) patch {
 	case outcome == nil:
 		p.checked(*t.dated(check{Verdict: verdictNone}))
 	}
-	if refused(outcome) {
-		r := refusal{Fingerprint: t.wanted.fingerprint, Message: typed(t.decision.operation, outcome).Message}
-		if t.renews {
-			p.refusedRenewal(r)
-		} else {
-			p.refused(r)
-		}
-	}
+	t.refusedOrRepaired(p, outcome)
 	return p
+}
+
+// refusedOrRepaired records that a change was not let through, so that it is not planned again and again, and the same of repairs.
+func (t *task) refusedOrRepaired(p patch, outcome error) {
+	if outcome != nil && !refused(outcome) {
+		return
+	}
+	var message string
+	if outcome != nil {
+		message = typed(t.decision.operation, outcome).Message
+	}
+	r := refusal{Fingerprint: t.wanted.of(), Message: message}
+	switch {
+	case t.decision.repair:
+		p.repaired(t.repaired.next(t.actuator.clock.Now(), message))
+	case outcome == nil:
+	case t.renews:
+		p.refusedRenewal(r)
+	default:
+		p.refused(r)
+	}
 }
 
 // doubtful reports whether a run that failed may have left an instance that the state lacks: its engine was killed, or failed or was
@@ -100,6 +117,9 @@ func (t *task) told(outcome error) error {
 	if t.decision.operation == runs.Drift && !stopping {
 		t.toldDrift(outcome)
 	}
+	if t.decision.repair && !stopping {
+		t.actuator.metrics.repaired(outcome, t.changed)
+	}
 	if outcome != nil {
 		if !stopping {
 			t.actuator.failed(t.decision.operation, t.machine, outcome)
@@ -109,6 +129,8 @@ func (t *task) told(outcome error) error {
 	switch {
 	case t.decision.operation == runs.Create:
 		succeeded(runs.Create, t.machine, "Created the instance with module "+t.wanted.module.Name()).Send(recorder)
+	case t.decision.repair && t.changed:
+		driftRepaired(t.machine).Send(recorder)
 	case t.renews:
 		succeeded(runs.Update, t.machine, "Brought the instance to module "+t.wanted.module.Reference()).Send(recorder)
 	case t.changed:

@@ -34,6 +34,8 @@ type task struct {
 	id       string
 	// empty says that the state knew of no resource, provisioned that the Machine has had an instance, when the run was decided.
 	empty, provisioned bool
+	// repaired is the last repair of the instance, nil for none.
+	repaired *repair
 	// renews says that an update is to bring the instance to another module than its own, records that none is recorded yet.
 	renews, records bool
 
@@ -57,7 +59,7 @@ func newTask(a *Actuator, machine *machinev1beta1.Machine, wanted *desired, f *f
 	update := d.operation == runs.Update
 	return &task{
 		actuator: a, machine: machine.DeepCopy(), wanted: wanted, decision: d, id: string(uuid.NewUUID()),
-		empty: !f.resources(), provisioned: f.provisioned,
+		empty: !f.resources(), provisioned: f.provisioned, repaired: f.record.Repair,
 		renews:  update && f.record.Module != "" && f.record.Module != wanted.module.Reference(),
 		records: d.operation == runs.Create || update && f.record.Module == "",
 	}

@@ -2,6 +2,7 @@ package terraform
 
 import (
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,19 +21,22 @@ import (
 	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
-// warnings answers the Warning events so far, and forgets all events.
-func (b *bench) warnings() []string {
-	var warnings []string
+// events answers the events so far, and forgets them.
+func (b *bench) events() []string {
+	var sent []string
 	for {
 		select {
 		case event := <-b.recorder.(*events.FakeRecorder).Events:
-			if strings.HasPrefix(event, corev1.EventTypeWarning) {
-				warnings = append(warnings, event)
-			}
+			sent = append(sent, event)
 		default:
-			return warnings
+			return sent
 		}
 	}
+}
+
+// warnings answers the Warning events so far, and forgets all events.
+func (b *bench) warnings() []string {
+	return slices.DeleteFunc(b.events(), func(event string) bool { return !strings.HasPrefix(event, corev1.EventTypeWarning) })
 }
 
 // secret makes a Secret with the bench's credentials, changed.

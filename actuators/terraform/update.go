@@ -17,7 +17,7 @@ func (a *Actuator) Update(ctx context.Context, machine *machinev1beta1.Machine) 
 		return err
 	}
 	if f.state != nil {
-		if err := publish(machine, f, a.clock.Now()); err != nil {
+		if err := a.publish(machine, f); err != nil {
 			return actuators.UpdateFailed("%s", err.Error())
 		}
 	}
@@ -34,7 +34,7 @@ func (a *Actuator) Update(ctx context.Context, machine *machinev1beta1.Machine) 
 		return p.ownErr
 	}
 	if wanted != nil {
-		if err := a.carryOut(machine, wanted, f, decideUpdate(f, wanted.fingerprint, a.driftDue(machine, f))); err != nil {
+		if err := a.carryOut(machine, wanted, f, decideUpdate(f, wanted.fingerprint, a.upkeepDue(machine, f))); err != nil {
 			return err
 		}
 	}
