@@ -26,15 +26,25 @@ func main() {
 	os.Exit(code)
 }
 
-// run answers the exit code: 0 when all is well, 1 when it is not.
+// exitCode ends a command in order with a code that tells something.
+type exitCode int
+
+// Error implements error.
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+// run answers the exit code: 0 when all is well, 1 when it is not, and any other for what a command was asked to tell by it.
 func run(ctx context.Context, arguments []string, out, errOut io.Writer) int {
 	root := newRoot()
 	root.SetArgs(arguments)
 	root.SetOut(out)
 	root.SetErr(errOut)
 	err := root.ExecuteContext(ctx)
+	var code exitCode
 	if err == nil {
 		return 0
+	}
+	if errors.As(err, &code) {
+		return int(code)
 	}
 	if !errors.Is(err, errReported) {
 		fmt.Fprintln(errOut, "error:", err)
@@ -49,7 +59,10 @@ func newRoot() *cobra.Command {
 		Long: `Work with Machines that are run on OpenTofu and Terraform, and with the provider modules behind them.
 
 The file is called kubectl-machine; on PATH, kubectl runs it as "kubectl machine".`,
-		Example: `  # Lay down a new provider module, and check it
+		Example: `  # Tell what a MachineSet would create
+  kubectl machine plan -f machineset.yaml
+
+  # Lay down a new provider module, and check it
   kubectl machine module new acme
   kubectl machine module check acme`,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl machine"},
@@ -60,6 +73,6 @@ The file is called kubectl-machine; on PATH, kubectl runs it as "kubectl machine
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return fmt.Errorf("%w; '%s --help' lists the flags", err, command.CommandPath())
 	})
-	root.AddCommand(newModule(), newCompletion(), newVersion())
+	root.AddCommand(newModule(), newPlan(), newCompletion(), newVersion())
 	return root
 }

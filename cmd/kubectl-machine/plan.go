@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/offline"
+	"github.com/machine-iac/machine-iac-operator/internal/preview"
+	"github.com/machine-iac/machine-iac-operator/internal/tofu"
+	"github.com/machine-iac/machine-iac-operator/modules"
+)
+
+// changesFound is the exit code that says, where it is asked for, that something would change.
+const changesFound exitCode = 2
+
+// planOptions are the flags of plan.
+type planOptions struct {
+	files            []string
+	recursive        bool
+	cluster          preview.Cluster
+	moduleDirs       []string
+	enginePath       string
+	providerMirror   string
+	cacheDir         string
+	parallel         int
+	timeout          time.Duration
+	output           string
+	detailedExitCode bool
+}
+
+func newPlan() *cobra.Command {
+	var o planOptions
+	command := &cobra.Command{
+		Use:   "plan -f FILE...",
+		Short: "Tell what MachineSets would create",
+		Long: `Tell what MachineSets and Machines would create, from their manifests alone: with no cluster, no credentials and no network.
+
+Manifests are checked and rendered as the operator does it, and one Machine of each MachineSet is planned by the engine, tofu or
+terraform. What only the infrastructure or the cluster knows is shown as (known after apply). Nothing is sent anywhere, and nothing made.
+
+The engine and the folder with its providers (mirror) are looked for beside kubectl-machine first. Where there is no such folder, the
+engine gets providers as its own configuration says, once for each module.
+
+The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where something would change.`,
+		Example: `  # What a MachineSet would create
+  kubectl machine plan -f machineset.yaml
+
+  # All manifests in a folder, for a pull request
+  kubectl machine plan -R -f cluster/ --cluster-id demo-x7k2p -o markdown
+
+  # From another program, for a script
+  kustomize build . | kubectl machine plan -f - --detailed-exitcode -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return o.run(command) },
+	}
+	flags := command.Flags()
+	flags.StringSliceVarP(&o.files, "filename", "f", nil, "File or folder with MachineSets and Machines, or - for the standard input; may be repeated.")
+	flags.BoolVarP(&o.recursive, "recursive", "R", false, "Read the folders in folders too.")
+	flags.StringVarP(&o.cluster.Namespace, "namespace", "n", "openshift-machine-api", "Namespace of manifests that do not say.")
+	flags.StringVar(&o.cluster.ID, "cluster-id", "", "Name of the cluster's infrastructure, for manifests without its label.")
+	flags.StringArrayVar(&o.moduleDirs, "module-dir", nil, "Folder of a provider module, or of several, beside those that are built in; may be repeated.")
+	flags.StringVar(&o.enginePath, "engine-path", "", "File of the engine. Default: tofu beside kubectl-machine, else tofu or terraform on PATH.")
+	flags.StringVar(&o.providerMirror, "provider-mirror", "",
+		"Folder with the providers, laid out as a filesystem mirror. Nothing is downloaded then. Default: schemas or mirror beside kubectl-machine.")
+	flags.StringVar(&o.cacheDir, "cache-dir", "", "Folder that keeps modules which are initialised. Default: one in the user's cache folder.")
+	flags.IntVar(&o.parallel, "parallel", runtime.NumCPU(), "How many engines may run at once.")
+	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "How long it may take.")
+	flags.StringVarP(&o.output, "output", "o", "", "Format of the output: json, yaml, markdown, or nothing for people.")
+	flags.BoolVar(&o.detailedExitCode, "detailed-exitcode", false, "End with 2 where something would change.")
+	completeFlags(command)
+	return command
+}
+
+// completeFlags has a shell complete what flags take.
+func completeFlags(command *cobra.Command) {
+	var formats []string
+	for format, use := range preview.Formats {
+		if format != "" {
+			formats = append(formats, format+"\t"+use)
+		}
+	}
+	slices.Sort(formats)
+	// Each fails for a flag that is not there only, which the tests would see.
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	_ = command.MarkFlagFilename("filename", "yaml", "yml", "json")
+	for _, name := range []string{"module-dir", "provider-mirror", "cache-dir"} {
+		_ = command.MarkFlagDirname(name)
+	}
+	for _, name := range []string{"namespace", "cluster-id", "parallel", "timeout"} {
+		_ = command.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+}
+
+func (o planOptions) validate() error {
+	if len(o.files) == 0 {
+		return errors.New("there is nothing to plan; name a file, a folder or - with -f")
+	}
+	if _, known := preview.Formats[o.output]; !known {
+		return fmt.Errorf("the output format %q is not known; write -o json, -o yaml or -o markdown, or leave it out", o.output)
+	}
+	if o.parallel < 1 {
+		return fmt.Errorf("--parallel is %d; it must be positive", o.parallel)
+	}
+	return nil
+}
+
+func (o planOptions) run(command *cobra.Command) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(command.Context(), o.timeout, fmt.Errorf("it took longer than %s; --timeout gives it more time", o.timeout))
+	defer cancel()
+	requests, err := o.requests(command.InOrStdin(), command.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	result, err := o.plan(ctx, requests)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return fmt.Errorf("%w (%w)", err, cause)
+	}
+	if err != nil {
+		return err
+	}
+	if err := result.Print(command.OutOrStdout(), o.output, inColour(command.OutOrStdout())); err != nil {
+		return err
+	}
+	if o.detailedExitCode && result.Summary.Changes() {
+		return changesFound
+	}
+	return nil
+}
+
+// requests reads and checks all that there is to plan.
+func (o planOptions) requests(stdin io.Reader, errOut io.Writer) ([]*preview.Request, error) {
+	catalog, err := o.catalog()
+	if err != nil {
+		return nil, err
+	}
+	files, err := preview.ReadFiles(o.files, o.recursive, stdin)
+	if err != nil {
+		return nil, err
+	}
+	requests, skipped, err := preview.Read(files, o.cluster, catalog)
+	if err != nil {
+		return nil, err
+	}
+	if len(requests) == 0 {
+		return nil, fmt.Errorf("there is no MachineSet and no Machine in %s; name other files", strings.Join(o.files, ", "))
+	}
+	if len(skipped) > 0 {
+		fmt.Fprintf(errOut, "warning: what is neither a MachineSet nor a Machine is left out: %s\n", strings.Join(skipped, ", "))
+	}
+	return requests, nil
+}
+
+// catalog answers the modules that the operator would have.
+func (o planOptions) catalog() (*module.Catalog, error) {
+	builtin, err := module.LoadAll(modules.FS)
+	if err != nil {
+		return nil, err
+	}
+	added, err := module.LoadFolders(o.moduleDirs...)
+	if err != nil {
+		return nil, err
+	}
+	return module.NewCatalog(slices.Concat(builtin, added)...)
+}
+
+// plan has the engine plan what is requested.
+func (o planOptions) plan(ctx context.Context, requests []*preview.Request) (result *preview.Preview, err error) {
+	binary, err := tofu.Find(ctx, tofu.FindOptions{Path: orBeside(o.enginePath, tofu.OpenTofu)})
+	if err != nil {
+		return nil, err
+	}
+	cache, release, err := o.cache()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	options := offline.Options{
+		Binary: binary, CacheDir: cache, ProviderMirror: orBeside(o.providerMirror, "schemas", "mirror"), Parallel: o.parallel,
+	}
+	if options.ProviderMirror == "" {
+		options.InitEnvironment = ownEnvironment()
+	}
+	planner, err := offline.New(options)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, planner.Close()) }()
+	return preview.Plan(ctx, requests, planner, binary.Name+" "+binary.Version.String())
+}
+
+// cache answers the folder that keeps modules. Where the user has none, it is one for this call.
+func (o planOptions) cache() (dir string, release func() error, err error) {
+	keep := func() error { return nil }
+	if o.cacheDir != "" {
+		return o.cacheDir, keep, nil
+	}
+	if dir, err := os.UserCacheDir(); err == nil {
+		return filepath.Join(dir, "machine-iac", "modules"), keep, nil
+	}
+	dir, err = os.MkdirTemp("", "modules")
+	return dir, func() error { return os.RemoveAll(dir) }, err
+}
+
+// usersVariables are what an engine needs to get providers as its user has set it up. Credentials of infrastructure are not among them.
+var usersVariables = []string{
+	"PATH", "HOME", "TF_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+}
+
+func ownEnvironment() map[string]string {
+	environment := map[string]string{}
+	for _, name := range usersVariables {
+		if value, set := os.LookupEnv(name); set {
+			environment[name] = value
+		}
+	}
+	return environment
+}
+
+// orBeside answers what was named, or else the first of what lies beside this program; empty where nothing does.
+func orBeside(named string, names ...string) string {
+	program, err := os.Executable()
+	if named != "" || err != nil {
+		return named
+	}
+	if real, err := filepath.EvalSymlinks(program); err == nil {
+		program = real
+	}
+	for _, name := range names {
+		beside := filepath.Join(filepath.Dir(program), name)
+		if _, err := os.Stat(beside); err == nil {
+			return beside
+		}
+	}
+	return ""
+}
+
+// inColour tells whether what is written to out is read on a terminal by somebody who wants colours.
+func inColour(out io.Writer) bool {
+	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/preview"
+)
+
+// installed builds the plugin into a folder that has the engine and the providers beside it, and answers its path.
+func installed(t *testing.T) string {
+	t.Helper()
+	bin := t.TempDir()
+	flags := realEngine(t)
+	for name, target := range map[string]string{"tofu": flags[1], "mirror": flags[3]} {
+		if err := os.Symlink(target, filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plugin := filepath.Join(bin, "kubectl-machine")
+	do(t, ".", "go", "build", "-o", plugin, ".")
+	return plugin
+}
+
+// alone runs a command line with an empty environment, in a network namespace that has no interface but loopback, which is down. It
+// fails where namespaces are forbidden: a test that was skipped would prove nothing.
+func alone(t *testing.T, stdin string, arguments ...string) result {
+	t.Helper()
+	// The shell shows the interfaces that there are; "$@" is what it is given.
+	command := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", `while read -r line; do echo "$line" >&3; done </proc/self/net/dev; exec "$@" 3>&-`, "sh"}, arguments...)...)
+	interfaces, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer interfaces.Close()
+	var out, errOut strings.Builder
+	command.Dir, command.Env, command.ExtraFiles = t.TempDir(), []string{}, []*os.File{writer}
+	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(stdin), &out, &errOut
+	command.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	err = command.Run()
+	if command.ProcessState == nil {
+		t.Fatalf("%v; this test needs user and network namespaces: allow them (user.max_user_namespaces, seccomp, AppArmor), or run it where they are", err)
+	}
+	writer.Close() //nolint:errcheck // what was written to it is read
+	listed := make([]byte, 64<<10)
+	n, _ := interfaces.Read(listed)
+	for line := range strings.Lines(string(listed[:n])) {
+		if name, _, isInterface := strings.Cut(strings.TrimSpace(line), ":"); isInterface && name != "lo" {
+			t.Fatalf("there is the interface %s; want loopback only", name)
+		}
+	}
+	if !strings.Contains(string(listed[:n]), "lo:") {
+		t.Fatalf("the interfaces are %q; want loopback", listed[:n])
+	}
+	return result{code: command.ProcessState.ExitCode(), out: out.String(), err: errOut.String()}
+}
+
+func TestPlanNeedsNeitherNetworkNorEnvironment(t *testing.T) {
+	plugin, cache := installed(t), t.TempDir()
+	for _, module := range []string{"kubemark", "vsphere"} {
+		example := repository(t, "modules", module, "examples", "machineset.yaml")
+		t.Run(module, func(t *testing.T) {
+			got := alone(t, "", plugin, "plan", "-f", example)
+			if got.code != 0 || got.err != "" || !strings.HasSuffix(got.out, "Preview: 1 MachineSet, 3 Machines: 6 resources to add, 0 to change, 0 to destroy.\n") {
+				t.Errorf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
+			}
+			if strings.Contains(got.out, "\x1b") {
+				t.Errorf("it has colours, although no terminal reads it:\n%q", got.out)
+			}
+		})
+		t.Run(module+", from the standard input and a cache", func(t *testing.T) {
+			manifest, err := os.ReadFile(example)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var previews []preview.Preview
+			for range 2 {
+				got := alone(t, string(manifest), plugin, "plan", "-f", "-", "--cache-dir", cache, "-o", "json", "--detailed-exitcode")
+				if got.code != 2 || got.err != "" {
+					t.Fatalf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
+				}
+				var read preview.Preview
+				if err := json.Unmarshal([]byte(got.out), &read); err != nil {
+					t.Fatalf("%v in\n%s", err, got.out)
+				}
+				previews = append(previews, read)
+			}
+			if diff := cmp.Diff(previews[0], previews[1]); diff != "" {
+				t.Errorf("the second time it says something else (-first +second):\n%s", diff)
+			}
+			if set := previews[0].Sets[0]; set.Source.File != "-" || set.Replicas != 3 || len(set.Resources) != 2 {
+				t.Errorf("it has %+v", set)
+			}
+		})
+	}
+}
+
+// manifestOf writes a MachineSet of the kubemark module with so many replicas.
+func manifestOf(t *testing.T, replicas string) string {
+	t.Helper()
+	example, err := os.ReadFile(repository(t, "modules", "kubemark", "examples", "machineset.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "machineset.yaml")
+	write(t, file, strings.Replace(string(example), "replicas: 3", "replicas: "+replicas, 1))
+	return file
+}
+
+func TestPlanCommandLine(t *testing.T) {
+	good, none, wrong := manifestOf(t, "3"), manifestOf(t, "0"), manifestOf(t, "-1")
+	secret := filepath.Join(t.TempDir(), "secret.yaml")
+	write(t, secret, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n")
+	cases := map[string]struct {
+		arguments []string
+		wantCode  int
+		wantOut   string
+		wantErr   string
+	}{
+		"something that would change":           {arguments: []string{"-f", good}, wantOut: "6 resources to add"},
+		"something that would change, asked":    {arguments: []string{"-f", good, "--detailed-exitcode"}, wantCode: 2, wantOut: "6 resources to add"},
+		"nothing that would change":             {arguments: []string{"-f", none, "--detailed-exitcode"}, wantOut: "0 resources to add"},
+		"YAML":                                  {arguments: []string{"-f", good, "-o", "yaml"}, wantOut: "\nmachineSets:\n"},
+		"Markdown":                              {arguments: []string{"-f", good, "-o", "markdown"}, wantOut: "### Preview\n"},
+		"what else is in a file is left out":    {arguments: []string{"-f", good, "-f", secret}, wantOut: "6 resources", wantErr: "warning: what is neither a MachineSet nor a Machine is left out: Secret s in " + secret},
+		"a manifest that is wrong":              {arguments: []string{"-f", wrong, "--detailed-exitcode"}, wantCode: 1, wantErr: wrong + ":10: document 1, MachineSet openshift-machine-api/hollow: spec.replicas: "},
+		"no manifest":                           {wantCode: 1, wantErr: "error: there is nothing to plan; name a file, a folder or - with -f"},
+		"no MachineSet":                         {arguments: []string{"-f", secret}, wantCode: 1, wantErr: "error: there is no MachineSet and no Machine in " + secret},
+		"a file that is not there":              {arguments: []string{"-f", "nowhere"}, wantCode: 1, wantErr: "nowhere: no such file or directory; name a file, a folder"},
+		"a form that is not known":              {arguments: []string{"-f", good, "-o", "xml"}, wantCode: 1, wantErr: `the output format "xml" is not known; write -o json, -o yaml or -o markdown`},
+		"no engine at once":                     {arguments: []string{"-f", good, "--parallel", "0"}, wantCode: 1, wantErr: "--parallel is 0; it must be positive"},
+		"an engine that is not there":           {arguments: []string{"-f", good, "--engine-path", "nowhere"}, wantCode: 1, wantErr: "finding the engine at"},
+		"a mirror that is not there":            {arguments: []string{"-f", good, "--provider-mirror", "nowhere"}, wantCode: 1, wantErr: "name one that is laid out as a filesystem mirror"},
+		"modules that are not there":            {arguments: []string{"-f", good, "--module-dir", "nowhere"}, wantCode: 1, wantErr: "loading modules from nowhere"},
+		"no time":                               {arguments: []string{"-f", good, "--timeout", "1ns"}, wantCode: 1, wantErr: "--timeout gives it more time"},
+		"an argument instead of a flag's value": {arguments: []string{good}, wantCode: 1, wantErr: "unknown command"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			flags := append([]string{"plan", "--cache-dir", t.TempDir()}, realEngine(t)...)
+			got := runCommand(t, append(flags, tc.arguments...)...)
+			if got.code != tc.wantCode || !strings.Contains(got.out, tc.wantOut) || !strings.Contains(got.err, tc.wantErr) || (tc.wantErr == "") != (got.err == "") {
+				t.Errorf("it ends with %d, want %d\noutput %q, want %q\nerrors %q, want %q", got.code, tc.wantCode, got.out, tc.wantOut, got.err, tc.wantErr)
+			}
+		})
+	}
+}
+
+func TestPlanWithAModuleOfOnesOwn(t *testing.T) {
+	modules, manifests := repository(t, "internal", "preview", "testdata", "modules"), repository(t, "internal", "preview", "testdata", "golden")
+	flags := append([]string{"plan", "--cache-dir", t.TempDir(), "--module-dir", modules, "--cluster-id", "demo"}, realEngine(t)...)
+	got := runCommand(t, append(flags, "-f", filepath.Join(manifests, "machineset.input.yaml"), "-f", filepath.Join(manifests, "many.input.yaml"))...)
+	if got.code != 0 || !strings.Contains(got.out, "Preview: 3 MachineSets, 22 Machines: 22 resources to add") || strings.Contains(got.out, "cluster-id") {
+		t.Errorf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
+	}
+}
+
+func TestPlanCompletesItsFlags(t *testing.T) {
+	for flag, want := range map[string]string{
+		"-o": "markdown\tfor pull requests", "-f": "yaml\nyml\njson", "--module-dir": ":16", "--namespace": ":4", "--engine-path": ":0",
+	} {
+		if got := runCommand(t, "__complete", "plan", flag, ""); !strings.Contains(got.out, want) {
+			t.Errorf("%s is completed with %q; want %q", flag, got.out, want)
+		}
+	}
+}
+
+func TestColoursAreForTerminals(t *testing.T) {
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	t.Setenv("NO_COLOR", "")
+	t.Setenv("TERM", "xterm")
+	if !inColour(terminal) || inColour(null) || inColour(&strings.Builder{}) {
+		t.Errorf("a terminal is one: %t, a device is one: %t", inColour(terminal), inColour(null))
+	}
+	t.Setenv("TERM", "dumb")
+	if inColour(terminal) {
+		t.Error("a dumb terminal has no colours")
+	}
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "1")
+	if inColour(terminal) {
+		t.Error("NO_COLOR is for all programs")
+	}
+}
