@@ -212,7 +212,14 @@ func (v *vsphere) looksAsAskedFor(ctx context.Context, machine *machinev1beta1.M
 
 	Expect(machine.Spec.ProviderID).To(HaveValue(Equal("vsphere://" + vm.UUID)))
 	Expect(machine.Status.Addresses).To(ContainElement(corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: machine.Name}))
-	Expect(internalIPs(machine)).To(ConsistOf(HavePrefix("10.")))
+	until(ctx, patience, "the Machine has the address that its guest reports", func(ctx context.Context) error {
+		ips := internalIPs(w.get(ctx, machine.Name))
+		matches, err := ConsistOf(HavePrefix("10.")).Match(ips)
+		if err == nil && !matches {
+			err = fmt.Errorf("it has %v", ips)
+		}
+		return err
+	})
 }
 
 // join plays the kubelet of a Machine: its Node has the providerID, and another name than the Machine.
