@@ -247,9 +247,9 @@ run "takes_every_field" {
       placement            = { region = "us-east-1", availabilityZone = "us-east-1c", tenancy = "dedicated" }
       loadBalancers        = [{ name = "classic", type = "classic" }, { name = "demo-x7k2p-int", type = "network" }]
       blockDevices = [
-        { deviceName = "/dev/xvda", ebs = { encrypted = false, volumeSize = 200, volumeType = "gp3", iops = 4000, throughputMib = 250, deleteOnTermination = true } },
+        { deviceName = "/dev/xvda", ebs = { encrypted = false, volumeSize = 200, volumeType = "gp3", iops = 4000, throughputMib = 250, deleteOnTermination = true, kmsKey = { id = "alias/root" } } },
         { deviceName = "/dev/xvdb", ebs = { encrypted = true, volumeSize = 50, volumeType = "io2", iops = 1000, kmsKey = { id = "1234abcd-12ab-34cd-56ef-1234567890ab" } } },
-        { deviceName = "/dev/xvdc", ebs = { encrypted = true, volumeSize = 50, kmsKey = { arn = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab" } } },
+        { deviceName = "/dev/xvdc", ebs = { encrypted = true, volumeSize = 50, volumeType = "gp3", throughputMib = 500, kmsKey = { arn = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab" } } },
       ]
       metadataServiceOptions  = { authentication = "Required" }
       placementGroupName      = "group"
@@ -299,7 +299,7 @@ run "takes_every_field" {
   }
   assert {
     condition = jsonencode([for disk in aws_instance.this.root_block_device :
-    [disk.encrypted, disk.volume_size, disk.volume_type, disk.iops, disk.throughput]]) == jsonencode([[false, 200, "gp3", 4000, 250]])
+    [disk.encrypted, disk.volume_size, disk.volume_type, disk.iops, disk.throughput, disk.kms_key_id]]) == jsonencode([[false, 200, "gp3", 4000, 250, "alias/root"]])
     error_message = "The volume of a name that EC2 keeps for it is the root volume."
   }
   assert {
@@ -311,7 +311,7 @@ run "takes_every_field" {
     error_message = "The other volumes are encrypted with their keys, and tagged."
   }
   assert {
-    condition     = [for disk in aws_instance.this.ebs_block_device : [disk.volume_type, disk.iops] if disk.device_name == "/dev/xvdb"] == [["io2", 1000]]
+    condition     = [for disk in aws_instance.this.ebs_block_device : [disk.volume_type, max(disk.iops, disk.throughput)]] == [["io2", 1000], ["gp3", 500]]
     error_message = "Volumes have the performance that is asked for."
   }
   assert {
@@ -416,15 +416,16 @@ run "uses_the_elastic_fabric_adapter" {
 
   variables {
     provider_spec = {
-      credentialsSecret    = { name = "aws-cloud-credentials" }
-      userDataSecret       = { name = "worker-user-data" }
-      ami                  = { id = "ami-0123456789abcdef0" }
-      placement            = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "dedicated" }
-      networkInterfaceType = "EFA"
-      publicIp             = false
-      placementGroupName   = "group"
-      subnet               = { id = "subnet-0a" }
-      securityGroups       = [{ id = "sg-0a" }]
+      credentialsSecret       = { name = "aws-cloud-credentials" }
+      userDataSecret          = { name = "worker-user-data" }
+      ami                     = { id = "ami-0123456789abcdef0" }
+      placement               = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "dedicated" }
+      networkInterfaceType    = "EFA"
+      publicIp                = false
+      placementGroupName      = "group"
+      placementGroupPartition = 2
+      subnet                  = { id = "subnet-0a" }
+      securityGroups          = [{ id = "sg-0a" }]
     }
   }
 
@@ -436,7 +437,7 @@ run "uses_the_elastic_fabric_adapter" {
     error_message = "The launch template has the network interface."
   }
   assert {
-    condition     = aws_launch_template.special[0].placement[0].tenancy == "dedicated" && aws_launch_template.special[0].placement[0].group_name == "group"
+    condition     = aws_launch_template.special[0].placement[0].tenancy == "dedicated" && aws_launch_template.special[0].placement[0].group_name == "group" && aws_launch_template.special[0].placement[0].partition_number == 2
     error_message = "It has the placement as well, of which an instance has one."
   }
 }
@@ -458,6 +459,25 @@ run "takes_an_address_of_the_carrier_in_a_wavelength_zone" {
   assert {
     condition     = aws_launch_template.special[0].network_interfaces[0].associate_carrier_ip_address == "true" && aws_launch_template.special[0].network_interfaces[0].associate_public_ip_address == null
     error_message = "Wavelength zones have no other public addresses."
+  }
+}
+
+run "needs_no_launch_template_in_a_wavelength_zone_without_an_address" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "aws-cloud-credentials" }
+      userDataSecret    = { name = "worker-user-data" }
+      ami               = { id = "ami-0123456789abcdef0" }
+      placement         = { region = "us-east-1", availabilityZone = "us-east-1-wl1-bos-wlz-1" }
+      subnet            = { id = "subnet-0a" }
+    }
+  }
+
+  assert {
+    condition     = length(aws_launch_template.special) == 0
+    error_message = "The subnet decides about addresses, as elsewhere."
   }
 }
 

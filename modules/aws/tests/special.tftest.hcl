@@ -1,4 +1,14 @@
 mock_provider "aws" {
+  mock_resource "aws_instance" {
+    defaults = {
+      private_ip            = "10.0.1.20"
+      private_dns           = ""
+      public_ip             = ""
+      public_dns            = ""
+      ipv6_addresses        = []
+      secondary_private_ips = []
+    }
+  }
   mock_resource "aws_launch_template" {
     defaults = { id = "lt-0123456789abcdef0", latest_version = 1 }
   }
@@ -27,6 +37,7 @@ variables {
       tenancy          = "host"
       host             = { affinity = "DedicatedHost", dedicatedHost = { allocationStrategy = "Dynamic" } }
     }
+    subnet         = { id = "subnet-0a" }
     securityGroups = [{ id = "sg-0a" }]
   }
   user_data = ""
@@ -39,9 +50,17 @@ run "makes_the_instance_from_its_launch_template_on_its_host" {
   }
   assert {
     condition = jsonencode([for place in aws_launch_template.special[0].placement : [place.host_id, place.availability_zone]]) == jsonencode([
-      ["h-0123456789abcdef0", "us-east-1a"],
+      ["h-0123456789abcdef0", null],
     ])
-    error_message = "The launch template names the host that was allocated, and the zone, as there is no subnet."
+    error_message = "The launch template names the host that was allocated, and no zone, as the subnet has one."
+  }
+  assert {
+    condition     = aws_launch_template.special[0].network_interfaces[0].subnet_id == "subnet-0a" && aws_instance.this.subnet_id != "subnet-0a"
+    error_message = "The subnet is the network interface's to name, and EC2 refuses a second one."
+  }
+  assert {
+    condition     = jsonencode(output.addresses) == jsonencode([{ type = "InternalIP", address = "10.0.1.20" }])
+    error_message = "In a network without names an instance has none."
   }
 }
 
@@ -61,6 +80,7 @@ run "refuses_other_security_groups_in_a_launch_template" {
         tenancy          = "host"
         host             = { affinity = "DedicatedHost", dedicatedHost = { allocationStrategy = "Dynamic" } }
       }
+      subnet         = { id = "subnet-0a" }
       securityGroups = [{ id = "sg-0b" }]
     }
   }
