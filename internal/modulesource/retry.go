@@ -28,11 +28,13 @@ func (o Options) retry(ctx context.Context, try func(context.Context) error) err
 		o.Logger.Info("A request for a provider module failed", "try", tries, "error", last.Error())
 		return false, nil
 	})
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case last == nil:
-		return err
+	}
+	if last == nil { // there was no time for a try
+		last = err
+	}
+	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("%w; it had %s", last, o.Timeout)
 	case tries > 1:
