@@ -22,6 +22,12 @@ import (
 // DefaultInitTimeout bounds the initialisation of a module where [Options] do not.
 const DefaultInitTimeout = 5 * time.Minute
 
+// maxSocketPath is how long the path of a Unix socket may be. Plugins call theirs so.
+const (
+	maxSocketPath = 103
+	socketName    = "plugin1234567890"
+)
+
 // waitDelay is how long an interrupted engine may take before it is killed: it has nothing to save.
 const waitDelay = 5 * time.Second
 
@@ -93,8 +99,16 @@ func New(o Options) (*Planner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a folder to plan in: %w", err)
 	}
+	if longest := len(filepath.Join(scratch, "99999", socketName)); longest > maxSocketPath {
+		err := fmt.Errorf("the temporary folder's path %s is %d characters too long for sockets in it; set TMPDIR to a shorter one",
+			filepath.Dir(scratch), longest-maxSocketPath)
+		return nil, errors.Join(err, os.RemoveAll(scratch))
+	}
 	p := &Planner{options: o, scratch: scratch, slots: make(chan struct{}, max(1, o.Parallel)), modules: map[string]*module{}}
-	return p, p.writeConfig()
+	if err := p.writeConfig(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(scratch))
+	}
+	return p, nil
 }
 
 // config is the file with the engine's configuration.

@@ -366,6 +366,21 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+func TestATemporaryFolderThatIsTooDeep(t *testing.T) {
+	deep := filepath.Join(t.TempDir(), strings.Repeat("d", 100))
+	if err := os.Mkdir(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	options := Options{Binary: realEngine(t), CacheDir: t.TempDir()}
+	t.Setenv("TMPDIR", deep)
+	if _, err := New(options); err == nil || !strings.Contains(err.Error(), "set TMPDIR to a shorter one") {
+		t.Errorf("it ends with %v; want the mend", err)
+	}
+	if left, err := os.ReadDir(deep); err != nil || len(left) > 0 {
+		t.Errorf("left behind are %v, %v", left, err)
+	}
+}
+
 func TestCloseLeavesNothingBehind(t *testing.T) {
 	planner := newPlanner(t, nil)
 	planOne(t, planner, exampleModule(), inputWith(t, map[string]any{}, Unknown{}))
