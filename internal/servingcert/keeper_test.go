@@ -20,6 +20,9 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/machine-iac/machine-iac-operator/test/suite"
@@ -74,10 +77,16 @@ func (h *house) keeper() *Keeper {
 	return k
 }
 
-// replica runs a keeper until the test ends.
+// replica runs a keeper until the test ends. One replica leads, the others wait for that.
 func (h *house) replica() *Keeper {
 	GinkgoHelper()
-	k, mgr := h.keeper(), suite.NewManager(plane, h.name)
+	k := h.keeper()
+	mgr, err := manager.New(plane.Config, manager.Options{
+		Scheme: plane.Scheme, Logger: GinkgoLogr, Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller:     config.Controller{SkipNameValidation: ptr.To(true)},
+		LeaderElection: true, LeaderElectionID: "leader", LeaderElectionNamespace: h.name,
+	})
+	Expect(err).NotTo(HaveOccurred())
 	Expect(k.SetupWithManager(mgr)).To(Succeed())
 	suite.Run(mgr)
 	return k
@@ -272,8 +281,12 @@ var _ = Describe("A keeper's new authority", func() {
 		Expect(look(day)).To(Equal(5 * time.Second))
 		Expect(k.served.Load().authority).To(Equal(first))
 		Expect(look(day + 3*time.Second)).To(Equal(2 * time.Second))
+		Expect(plane.Client.Get(ctx, client.ObjectKeyFromObject(h.validating), h.validating)).To(Succeed())
+		h.validating.Webhooks[0].ClientConfig.CABundle = bytes.TrimSpace(first)
+		Expect(plane.Client.Update(ctx, h.validating)).To(Succeed())
+		Expect(look(day+4*time.Second)).To(Equal(5*time.Second), "it was trusted a moment ago only")
 		Expect(k.served.Load().authority).To(Equal(first))
-		Expect(look(day + 5*time.Second)).To(Equal(Overlap - 5*time.Second))
+		Expect(look(day + 9*time.Second)).To(Equal(Overlap - 9*time.Second))
 		Expect(k.served.Load().authority).NotTo(Equal(first))
 		trusted, err := h.trusted(ctx)
 		Expect(err).NotTo(HaveOccurred())
