@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 
@@ -67,10 +68,20 @@ func (h hooks) add(mgr manager.Manager, catalog *module.Catalog, clusterID strin
 	if err := webhooks.SetupWithManager(mgr, webhooks.Options{Catalog: catalog, ClusterID: clusterID}); err != nil {
 		return err
 	}
-	if err := mgr.AddReadyzCheck("webhooks", h.server.StartedChecker()); err != nil {
+	if err := mgr.AddReadyzCheck("webhooks", h.ready); err != nil {
 		return fmt.Errorf("adding the readiness check of the webhooks: %w", err)
 	}
 	return nil
+}
+
+// ready answers nil when the webhooks are served. While there is no certificate the server is not tried: it would log each time.
+func (h hooks) ready(request *http.Request) error {
+	if h.keeper != nil {
+		if _, err := h.keeper.GetCertificate(nil); err != nil {
+			return err
+		}
+	}
+	return h.server.StartedChecker()(request)
 }
 
 // ownNamespace answers the namespace that this process runs in, which is where its Service is; the one that it serves where it runs
