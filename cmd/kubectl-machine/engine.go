@@ -107,8 +107,7 @@ func (c *engineCheck) terraform(scratch, dir string, credentials *v1alpha1.Modul
 		}
 	}
 	if c.mirror == "" {
-		pass = append(pass, "HOME", "TF_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
-			"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
+		pass = append(pass, usersVariables...)
 	} else {
 		config := filepath.Join(scratch, "cli.tfrc")
 		content := "disable_checkpoint = true\nprovider_installation {\n  filesystem_mirror {\n    path = " + strconv.Quote(c.mirror) + "\n  }\n}\n"
