@@ -20,6 +20,8 @@ type AcquireOptions struct {
 	Labels map[string]string
 	// Annotations to set on the head, by full name.
 	Annotations map[string]string
+	// Attachments to change on the head.
+	Attachments Attachments
 	// Break is a lock whose holder is proven dead. It is taken over only when it is the very one that is held.
 	Break *Lock
 }
@@ -69,9 +71,12 @@ func (s *Store) tryAcquire(ctx context.Context, key Key, options AcquireOptions)
 	if err := s.mayTake(key, seen.head, options); err != nil {
 		return nil, err
 	}
+	if err := options.Attachments.fit(seen.head); err != nil {
+		return nil, err
+	}
 	change := edit{
 		record: seen.record, lock: &options.Lock, meta: options.Meta,
-		labels: options.Labels, annotations: options.Annotations, raw: seen.raw, packed: seen.packed,
+		labels: options.Labels, annotations: options.Annotations, attachments: options.Attachments, raw: seen.raw, packed: seen.packed,
 	}
 	wanted := seen.head.DeepCopy()
 	if err := change.apply(key, wanted); err != nil {

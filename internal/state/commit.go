@@ -23,6 +23,7 @@ type edit struct {
 	meta        MetaPatch
 	labels      map[string]string
 	annotations map[string]string
+	attachments Attachments
 	// raw and packed are the state once the edit is committed.
 	raw    []byte
 	packed []byte
@@ -50,6 +51,7 @@ func (e edit) apply(key Key, head *corev1.Secret) error {
 	if err := e.applyOwn(head.Annotations); err != nil {
 		return err
 	}
+	e.attachments.apply(head)
 	if e.data == nil {
 		return nil
 	}
@@ -130,6 +132,9 @@ func (s *Session) commit(ctx context.Context, doing string, change edit) error {
 // accept makes a committed edit the session's view.
 func (s *Session) accept(head *corev1.Secret, change edit) {
 	s.head, s.record, s.raw, s.packed, s.pending = head, change.record, change.raw, change.packed, nil
+	if change.attachments != nil {
+		s.attached = nil
+	}
 	if change.lock == nil {
 		s.over = ErrClosed
 	}
@@ -178,7 +183,7 @@ func sameState(a, b *corev1.Secret) bool {
 
 // sameOwn tells whether both heads are the same in all that the store writes.
 func sameOwn(a, b *corev1.Secret) bool {
-	return sameState(a, b) && maps.Equal(ownAnnotations(a), ownAnnotations(b))
+	return sameState(a, b) && maps.Equal(ownAnnotations(a), ownAnnotations(b)) && maps.EqualFunc(attachmentsOf(a), attachmentsOf(b), bytes.Equal)
 }
 
 func ownAnnotations(head *corev1.Secret) map[string]string {

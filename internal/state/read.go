@@ -229,6 +229,7 @@ func (v *view) snapshot(key Key) (*Snapshot, error) {
 		Key:             key,
 		Raw:             v.raw,
 		Meta:            metaOf(v.head.Annotations),
+		Attachments:     attachmentsOf(v.head),
 		Lock:            lock,
 		Labels:          v.head.Labels,
 		Created:         v.head.CreationTimestamp.Time,

@@ -30,6 +30,8 @@ type Session struct {
 	packed []byte
 	// pending is a write that may yet turn out to have been carried out.
 	pending *pending
+	// attached are changes of attachments that go with the next write.
+	attached Attachments
 	// deleting says that a delete of the head was sent and its answer lost.
 	deleting bool
 	// over is ErrFenced or ErrClosed once the session has ended.
@@ -131,10 +133,10 @@ func (s *Session) put(ctx context.Context, next incoming) error {
 	return nil
 }
 
-// edit returns the edit that changes nothing.
+// edit returns the edit that changes nothing but what was attached.
 func (s *Session) edit() edit {
 	lock := s.lock
-	return edit{record: s.record, lock: &lock, raw: s.raw, packed: s.packed}
+	return edit{record: s.record, lock: &lock, raw: s.raw, packed: s.packed, attachments: s.attached}
 }
 
 // SetMeta changes the state's meta in one write, in none when nothing changes.

@@ -92,6 +92,8 @@ type Snapshot struct {
 	Lineage string
 	// Meta are the head's annotations under Prefix, keyed without it; those of the store itself are left out.
 	Meta map[string]string
+	// Attachments are what is kept with the state.
+	Attachments Attachments
 	// Lock that is held, nil when free.
 	Lock *Lock
 	// Labels of the head.
