@@ -148,7 +148,19 @@ func (m *module) plan(ctx context.Context, inputs []Input) (plans []*Plan, err e
 	if err != nil {
 		return nil, fmt.Errorf("reading the plan: %w", err)
 	}
+	m.prune(shown)
 	return plansOf(shown, tofu.ReadStream(written.Bytes(), nil).Diagnostics, len(inputs)), nil
+}
+
+// prune takes out of a plan what is unknown without anybody having said so.
+func (m *module) prune(shown *tfjson.Plan) {
+	for _, change := range shown.ResourceChanges {
+		for _, provider := range m.standIns {
+			if schema, ok := provider.resources[change.Type]; ok && change.Mode == tfjson.ManagedResourceMode {
+				schema.prune(change.Change.AfterUnknown, m.source.resources[[2]string{change.Type, change.Name}])
+			}
+		}
+	}
 }
 
 // variablesOf answers those of the root module.

@@ -141,6 +141,9 @@ func TestWhatOnlyTheCloudKnowsIsUnknown(t *testing.T) {
 					t.Errorf("%s is %v, unknown %v; want it unknown", computed, after, unknown)
 				}
 			}
+			if after, unknown := valuesAt(plan, "vsphere_virtual_machine.this", "boot_delay"); after != nil || unknown != nil {
+				t.Errorf("boot_delay is %v, unknown %v; want nothing said of it", after, unknown)
+			}
 			if size, _ := valuesAt(plan, "vsphere_virtual_machine.this", "disk"); !strings.Contains(fmt.Sprint(size), "size:16") {
 				t.Errorf("the disk is %v; want its size, which is given", size)
 			}

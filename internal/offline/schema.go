@@ -38,7 +38,7 @@ type block struct {
 }
 
 type attribute struct {
-	computed, writeOnly bool
+	optional, computed, writeOnly bool
 	// objects is nil where the value is one of a plain type.
 	objects *nested
 	// dynamic says that the value carries its type with it.
@@ -246,6 +246,8 @@ func (b *block) addAttribute(message []byte) error {
 			name = string(content)
 		case number == 2:
 			read.dynamic = bytes.Contains(content, []byte(`"dynamic"`))
+		case number == 5:
+			read.optional = varint != 0
 		case number == 6:
 			read.computed = varint != 0
 		case number == 10 && content != nil:
@@ -328,14 +330,15 @@ func (b block) isComputed() bool {
 }
 
 // foresee answers an object as a plan has it: what the provider computes and the configuration does not give is unknown. legacy says
-// that the schema leaves out which blocks the provider makes by itself, as all of protocol 5 do.
+// that the schema leaves out which defaults the provider has and which blocks it makes by itself, as all of protocol 5 do; what is left
+// out is unknown then, too.
 func (b block) foresee(value []byte, legacy bool) ([]byte, error) {
 	return rewriteObject(value, func(name string, value []byte) ([]byte, error) {
 		if one, ok := b.attributes[name]; ok {
 			switch {
 			case one.writeOnly:
 				return packedNull, nil
-			case one.computed && isNull(value):
+			case isNull(value) && (one.computed || one.optional && legacy):
 				return packedUnknown, nil
 			case one.objects != nil:
 				return one.objects.foreseeAll(value, legacy)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclwrite"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -145,6 +147,11 @@ func TestForesee(t *testing.T) {
 			given:  pairs{{"list", []any{}}, {"set", []any{}}, {"plain", []any{}}, {"required", []any{}}},
 			want:   pairs{{"list", unknown{}}, {"set", unknown{}}, {"plain", []any{}}, {"required", []any{}}},
 		},
+		"what is left out, and that a provider of the older kind may have a default for, is unknown": {
+			legacy: true,
+			given:  pairs{{"name", nil}, {"single", pairs{{"given", nil}, {"key", nil}}}},
+			want:   pairs{{"name", unknown{}}, {"single", pairs{{"given", unknown{}}, {"key", unknown{}}}}},
+		},
 		"nothing at all": {given: nil, want: nil},
 	}
 	for name, tc := range cases {
@@ -158,6 +165,35 @@ func TestForesee(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestPrune(t *testing.T) {
+	schemas, err := resourceSchemas(responseOf(map[string][]byte{"example": exampleBlock()}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, diags := hclwrite.ParseConfig([]byte("name = var.a\nset {\n  given = var.b\n}\nset {}\ndynamic \"single\" {\n  for_each = var.c\n  content {\n    given = var.d\n  }\n}\n"), "main.tf", hcl.InitialPos)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	said := &written{}
+	said.read(file.Body())
+	object := func(names ...string) map[string]any {
+		marks := map[string]any{}
+		for _, name := range names {
+			marks[name] = true
+		}
+		return marks
+	}
+	marks := object("id", "name", "both", "secret6", "required")
+	marks["list"], marks["set"], marks["single"] = []any{object("given", "key")}, []any{object("given", "key"), object("key")}, []any{object("given")}
+	schemas["example"].prune(marks, said)
+	want := object("id", "name", "both", "required")
+	want["list"], want["set"], want["single"] = []any{object("key")}, []any{object("given", "key"), object("key")}, []any{object("given")}
+	if diff := cmp.Diff(want, marks); diff != "" {
+		t.Errorf("what is left (-want +got):\n%s", diff)
+	}
+	schemas["example"].prune(true, nil) // all of it is unknown: nothing to take away
 }
 
 func TestWriteOnlyInProtocol5(t *testing.T) {

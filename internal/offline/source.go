@@ -34,11 +34,13 @@ type source struct {
 	files map[string][]byte
 	// kinds are the types of the module's resources and data sources.
 	kinds map[string]bool
+	// resources have what is written of each resource, by type and name.
+	resources map[[2]string]*written
 }
 
 // newSource answers what to plan: the module's files with its data sources put off, and a root module that calls it.
 func newSource(files fs.FS) (*source, error) {
-	s := &source{files: map[string][]byte{}, kinds: map[string]bool{}}
+	s := &source{files: map[string][]byte{}, kinds: map[string]bool{}, resources: map[[2]string]*written{}}
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -82,7 +84,7 @@ func (s *source) add(name string, content []byte) error {
 	return nil
 }
 
-// putOff has each data source depend on a resource that is yet to be made, and notes what types there are.
+// putOff has each data source depend on a resource that is yet to be made, and notes what resources there are.
 func (s *source) putOff(name string, content []byte) ([]byte, error) {
 	file, diags := hclwrite.ParseConfig(content, name, hcl.InitialPos)
 	if diags.HasErrors() {
@@ -95,11 +97,15 @@ func (s *source) putOff(name string, content []byte) ([]byte, error) {
 			continue
 		}
 		s.kinds[labels[0]] = true
-		if kind == "data" {
-			changed = true
-			breakLine(block.Body())
-			block.Body().SetAttributeRaw("depends_on", waiting(block.Body().GetAttribute("depends_on")))
+		if kind == "resource" {
+			said := &written{}
+			said.read(block.Body())
+			s.resources[[2]string{labels[0], labels[1]}] = said
+			continue
 		}
+		changed = true
+		breakLine(block.Body())
+		block.Body().SetAttributeRaw("depends_on", waiting(block.Body().GetAttribute("depends_on")))
 	}
 	if !changed {
 		return content, nil

@@ -46,5 +46,11 @@ resource "vsphere_virtual_machine" "this" {
       condition     = data.vsphere_datacenter.this.id != ""
       error_message = "There is no such datacenter."
     }
+
+    # The provider's own default, which its schema does not tell.
+    postcondition {
+      condition     = self.boot_delay == 0
+      error_message = "The default has changed."
+    }
   }
 }
