@@ -111,8 +111,11 @@ func (m *module) initialise(ctx context.Context) (providers []providerFile, err 
 	if providers, err := m.providers(); err == nil { // another process was faster
 		return providers, nil
 	}
-	staging, err := os.MkdirTemp(m.planner.options.CacheDir, ".new-")
-	if err != nil {
+	staging := filepath.Join(m.planner.options.CacheDir, ".new-"+m.key)
+	if err := os.RemoveAll(staging); err != nil { // of a process that was killed
+		return nil, fmt.Errorf("making the module's folder: %w", err)
+	}
+	if err := os.Mkdir(staging, 0o700); err != nil {
 		return nil, fmt.Errorf("making the module's folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()

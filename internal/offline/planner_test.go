@@ -288,6 +288,22 @@ func TestAModuleIsInitialisedOnce(t *testing.T) {
 			t.Errorf("there were %d initialisations; want 2", got)
 		}
 	})
+	t.Run("and again when it was left half done", func(t *testing.T) {
+		folders, err := filepath.Glob(filepath.Join(cache, "*-????????????????"))
+		if err != nil || len(folders) != 1 {
+			t.Fatalf("want one module, got %v, %v", folders, err)
+		}
+		if err := os.Rename(folders[0], filepath.Join(cache, ".new-"+filepath.Base(folders[0]))); err != nil {
+			t.Fatal(err)
+		}
+		planOne(t, newPlanner(t, change), exampleModule(), in)
+		if got := count("init"); got != 3 {
+			t.Errorf("there were %d initialisations; want 3", got)
+		}
+		if left, err := filepath.Glob(filepath.Join(cache, ".new-*")); err != nil || len(left) > 0 {
+			t.Errorf("half a module is left behind: %v, %v", left, err)
+		}
+	})
 	t.Run("and again when it has changed", func(t *testing.T) {
 		changed := t.TempDir()
 		if err := os.CopyFS(changed, os.DirFS("testdata/module")); err != nil {
@@ -297,8 +313,8 @@ func TestAModuleIsInitialisedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		planOne(t, newPlanner(t, change), Module{Files: os.DirFS(changed), Environment: exampleModule().Environment}, in)
-		if got := count("init"); got != 3 {
-			t.Errorf("there were %d initialisations; want 3", got)
+		if got := count("init"); got != 4 {
+			t.Errorf("there were %d initialisations; want 4", got)
 		}
 	})
 }
