@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/preview"
+	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
 // installed builds the plugin into a folder that has the engine and the providers beside it, and answers its path.
@@ -106,6 +108,23 @@ func TestPlanNeedsNeitherNetworkNorEnvironment(t *testing.T) {
 	}
 }
 
+// TestEveryExampleCanBePlanned plans the examples of all modules: none has a number of resources that only the infrastructure knows.
+func TestEveryExampleCanBePlanned(t *testing.T) {
+	examples, err := fs.Glob(modules.FS, "*/examples/machineset.yaml")
+	if err != nil || len(examples) == 0 {
+		t.Fatalf("want examples, got %v, %v", examples, err)
+	}
+	flags := []string{"plan", "--cache-dir", t.TempDir(), "--engine-path", realEngine(t)[1], "--provider-mirror", repository(t, "bin", "schemas")}
+	for _, example := range examples {
+		t.Run(example, func(t *testing.T) {
+			got := runCommand(t, append(flags, "-f", repository(t, "modules", filepath.FromSlash(example)))...)
+			if got.code != 0 || got.err != "" || !strings.Contains(got.out, "Preview: 1 MachineSet, ") {
+				t.Errorf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
+			}
+		})
+	}
+}
+
 // manifestOf writes a MachineSet of the kubemark module with so many replicas.
 func manifestOf(t *testing.T, replicas string) string {
 	t.Helper()
@@ -158,8 +177,8 @@ func TestPlanCommandLine(t *testing.T) {
 }
 
 func TestPlanWithAModuleOfOnesOwn(t *testing.T) {
-	modules, manifests := repository(t, "internal", "preview", "testdata", "modules"), repository(t, "internal", "preview", "testdata", "golden")
-	flags := append([]string{"plan", "--cache-dir", t.TempDir(), "--module-dir", modules, "--cluster-id", "demo"}, realEngine(t)...)
+	own, manifests := repository(t, "internal", "preview", "testdata", "modules"), repository(t, "internal", "preview", "testdata", "golden")
+	flags := append([]string{"plan", "--cache-dir", t.TempDir(), "--module-dir", own, "--cluster-id", "demo"}, realEngine(t)...)
 	got := runCommand(t, append(flags, "-f", filepath.Join(manifests, "machineset.input.yaml"), "-f", filepath.Join(manifests, "many.input.yaml"))...)
 	if got.code != 0 || !strings.Contains(got.out, "Preview: 3 MachineSets, 22 Machines: 22 resources to add") || strings.Contains(got.out, "cluster-id") {
 		t.Errorf("it ends with %d, %q and\n%s", got.code, got.err, got.out)

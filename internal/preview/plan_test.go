@@ -25,6 +25,8 @@ func TestEqualInputsArePlannedOnce(t *testing.T) {
 		manifest("Machine", map[string]any{"generateName": "m-"}, label),
 		manifest("Machine", map[string]any{"generateName": "m-"}, label),
 		manifest("Machine", map[string]any{"generateName": "other-"}, label),
+		// As the placeholder of the first has it, but known.
+		manifest("Machine", map[string]any{"name": "m-" + placeholderSuffix}, label),
 	}, "\n")
 	requests, _ := requestsOf(t, "f", content, exampleCatalog(t))
 	var planned []string
@@ -43,17 +45,17 @@ func TestEqualInputsArePlannedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"m-", "other-"}, planned); diff != "" {
+	if diff := cmp.Diff([]string{"m-", "other-", ""}, planned); diff != "" {
 		t.Errorf("planned are (-want +got):\n%s", diff)
 	}
 	var got []string
 	for _, set := range result.Sets {
 		got = append(got, set.Resources[0].Address)
 	}
-	if diff := cmp.Diff([]string{"m-", "m-", "other-"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"m-", "m-", "other-", ""}, got); diff != "" {
 		t.Errorf("each has its plan (-want +got):\n%s", diff)
 	}
-	if want := (Summary{Machines: 3, Add: 3}); result.Summary != want || !result.Summary.Changes() {
+	if want := (Summary{Machines: 4, Add: 4}); result.Summary != want || !result.Summary.Changes() {
 		t.Errorf("the summary is %+v; want %+v", result.Summary, want)
 	}
 }
