@@ -157,7 +157,7 @@ func (a *Actuator) Delete(ctx context.Context, machine *machinev1beta1.Machine) 
 	if err != nil {
 		return err
 	}
-	wanted, err := a.desireOwn(ctx, machine, f, runs.Destroy)
+	wanted, err := a.desireLast(ctx, machine, f)
 	d := decideDelete(f, canLookUp(wanted))
 	switch {
 	case d.action == done:
@@ -232,10 +232,12 @@ func (a *Actuator) start(machine *machinev1beta1.Machine, wanted *desired, f *fa
 	return a.underWay(machine, status)
 }
 
-// warn tells, when a run begins, of a module that it should have and has not, and of fields of the providerSpec that have no effect.
+// warn tells, when a run begins, what it lacks of what it should have, and of fields of the providerSpec that have no effect.
 func (a *Actuator) warn(machine *machinev1beta1.Machine, wanted *desired, operation runs.Operation) {
-	if wanted != nil && wanted.instead != "" {
-		moduleLost(machine, wanted.instead).Send(a.recorder)
+	if wanted != nil {
+		for _, one := range wanted.notices {
+			one.Send(a.recorder)
+		}
 	}
 	if operation != runs.Create && operation != runs.Update {
 		return

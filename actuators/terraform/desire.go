@@ -16,6 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/notice"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
@@ -29,8 +30,11 @@ type desired struct {
 	inputs *render.Inputs
 	// fingerprint covers inputs, module and credentials.
 	fingerprint string
-	// instead says why module is not the one that the instance was made with; empty when it is, or when none was.
-	instead string
+	// credentialsSecret is the name of the Secret with the credentials, and keys are what is read of it.
+	credentialsSecret string
+	keys              []v1alpha1.CredentialKey
+	// notices are to be sent when a run begins.
+	notices []notice.Notice
 }
 
 // desireOwn renders a Machine for an operation with the module that is its own.
@@ -49,7 +53,7 @@ func (a *Actuator) desireOwn(ctx context.Context, machine *machinev1beta1.Machin
 func (a *Actuator) desireInstead(ctx context.Context, machine *machinev1beta1.Machine, s *choices, operation runs.Operation) (*desired, error) {
 	wanted, err := a.desire(ctx, machine, s.current, operation)
 	if wanted != nil {
-		wanted.instead = s.lostMessage()
+		wanted.notices = append(wanted.notices, s.notices(machine)...)
 	}
 	return wanted, err
 }
@@ -86,7 +90,9 @@ func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, 
 	if err != nil {
 		return nil, invalid(err)
 	}
-	return &desired{module: served, inputs: inputs, fingerprint: fingerprintOf(inputs.Hash, served.Digest())}, nil
+	return &desired{
+		module: served, inputs: inputs, fingerprint: fingerprintOf(inputs.Hash, served.Digest()), credentialsSecret: credentialsRef.Name, keys: keys,
+	}, nil
 }
 
 // served answers the module that serves the Machine's providerSpec.

@@ -22,6 +22,8 @@ type facts struct {
 	run *runs.Status
 	// provisioned says that the Machine has once carried an instance's outputs.
 	provisioned bool
+	// inputs are those remembered with the state, packed; nil when there are none.
+	inputs []byte
 	// drift is what the Machine says of drift.
 	drift drift
 }
@@ -39,7 +41,7 @@ func (a *Actuator) gather(ctx context.Context, machine *machinev1beta1.Machine) 
 	if err != nil {
 		return nil, fmt.Errorf("reading the Machine's state: %w", err)
 	}
-	f.stored = true
+	f.stored, f.inputs = true, snapshot.Attachments[attachedInputs]
 	if f.record, err = readRecord(snapshot.Meta); err != nil {
 		return nil, fmt.Errorf("reading the Machine's state %s: %w", snapshot.Key, err)
 	}

@@ -139,6 +139,11 @@ func moduleLost(machine *machinev1beta1.Machine, note string) notice.Notice {
 	return notice.Warning(machine, "ModuleLost", "ChooseModule", note)
 }
 
+// inputsRemembered tells that an instance is removed with what it was made with, since what the Machine asks for cannot be used.
+func inputsRemembered(machine *machinev1beta1.Machine, cause error) notice.Notice {
+	return notice.Warning(machine, "InputsRemembered", "Render", "The instance is removed with the inputs that it was made with, since the providerSpec cannot be used: "+cause.Error())
+}
+
 // ignoredField tells that a field of the providerSpec has no effect.
 func ignoredField(machine *machinev1beta1.Machine, note string) notice.Notice {
 	return notice.Warning(machine, "IgnoredField", "Render", note)

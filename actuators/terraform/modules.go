@@ -9,6 +9,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/modulestore"
+	"github.com/machine-iac/machine-iac-operator/internal/notice"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -134,6 +135,14 @@ func (c *choices) renewable() bool {
 func (c *choices) lostMessage() string {
 	return fmt.Sprintf("module %s, which the instance was made with, cannot be had, so %s is used in its place: %s",
 		short(c.bound), short(c.current.Reference()), c.lost)
+}
+
+// notices are to be sent when a run begins with a module that is not the Machine's own.
+func (c *choices) notices(machine *machinev1beta1.Machine) []notice.Notice {
+	if c.own != nil {
+		return nil
+	}
+	return []notice.Notice{moduleLost(machine, c.lostMessage())}
 }
 
 // short answers a reference with as much of its digest as people compare.

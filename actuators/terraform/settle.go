@@ -19,6 +19,11 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 	if outcome == nil && t.decision.operation == runs.Destroy {
 		return t.gone(ctx)
 	}
+	if outcome == nil && (t.decision.operation == runs.Update || t.remembers) {
+		if err := t.session.Attach(ctx, t.attachments()); err != nil {
+			return fmt.Errorf("recording the inputs: %w", err)
+		}
+	}
 	if err := t.session.Release(ctx, t.outcome(outcome).MetaPatch); err != nil {
 		return fmt.Errorf("recording the outcome: %w", errors.Join(err, outcome))
 	}

@@ -34,6 +34,8 @@ type task struct {
 	id       string
 	// empty says that the state knew of no resource, provisioned that the Machine has had an instance, when the run was decided.
 	empty, provisioned bool
+	// remembers says that the state has no inputs with it.
+	remembers bool
 	// repaired is the last repair of the instance, nil for none.
 	repaired *repair
 	// renews says that an update is to bring the instance to another module than its own, records that none is recorded yet.
@@ -59,7 +61,7 @@ func newTask(a *Actuator, machine *machinev1beta1.Machine, wanted *desired, f *f
 	update := d.operation == runs.Update
 	return &task{
 		actuator: a, machine: machine.DeepCopy(), wanted: wanted, decision: d, id: string(uuid.NewUUID()),
-		empty: !f.resources(), provisioned: f.provisioned, repaired: f.record.Repair,
+		empty: !f.resources(), provisioned: f.provisioned, repaired: f.record.Repair, remembers: f.inputs == nil,
 		renews:  update && f.record.Module != "" && f.record.Module != wanted.module.Reference(),
 		records: d.operation == runs.Create || update && f.record.Module == "",
 	}
@@ -83,6 +85,9 @@ func (t *task) Intend(ctx context.Context) error {
 		intended := newPatch().intend(intent{Operation: t.decision.operation, Run: t.id, Since: a.clock.Now().UTC()})
 		if t.records {
 			intended.made(t.wanted.module.Reference())
+		}
+		if t.decision.operation == runs.Create {
+			options.Attachments = t.attachments()
 		}
 		options.Meta = intended.MetaPatch
 	}
@@ -205,6 +210,9 @@ func (t *task) planned(ctx context.Context, folder *tofu.Folder) error {
 	}
 	if t.renews {
 		// From here on the new module knows what there may be, and the old one does not.
+		if err := t.session.Attach(ctx, t.attachments()); err != nil {
+			return err
+		}
 		if err := t.session.SetMeta(ctx, newPatch().made(t.wanted.module.Reference()).MetaPatch); err != nil {
 			return err
 		}
