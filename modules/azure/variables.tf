@@ -1,0 +1,347 @@
+variable "machine" {
+  type = object({
+    name       = string
+    namespace  = string
+    uid        = string
+    cluster_id = string
+    labels     = map(string)
+  })
+  description = "What the Machine says of itself. Its name becomes the virtual machine's name and hostname; its UID and cluster are tags."
+
+  validation {
+    condition     = length(var.machine.name) <= 63
+    error_message = "The Machine's name becomes the hostname, which has at most 63 characters: give the MachineSet a shorter name."
+  }
+}
+
+variable "provider_spec" {
+  type = object({
+    userDataSecret    = optional(object({ name = optional(string, ""), namespace = optional(string, "") }))
+    credentialsSecret = optional(object({ name = optional(string, ""), namespace = optional(string, "") }))
+    location          = optional(string, "")
+    vmSize            = optional(string, "Standard_D4s_V3")
+    image = optional(object({
+      publisher  = optional(string, "")
+      offer      = optional(string, "")
+      sku        = optional(string, "")
+      version    = optional(string, "")
+      resourceID = optional(string, "")
+      type       = optional(string, "")
+    }), {})
+    osDisk = optional(object({
+      osType = optional(string, "")
+      managedDisk = optional(object({
+        storageAccountType = optional(string, "")
+        diskEncryptionSet  = optional(object({ id = optional(string, "") }), {})
+        securityProfile = optional(object({
+          diskEncryptionSet      = optional(object({ id = optional(string, "") }), {})
+          securityEncryptionType = optional(string, "")
+        }), {})
+      }), {})
+      diskSizeGB   = optional(number, 0)
+      diskSettings = optional(object({ ephemeralStorageLocation = optional(string, "") }), {})
+      cachingType  = optional(string, "")
+    }), {})
+    dataDisks = optional(list(object({
+      nameSuffix = string
+      diskSizeGB = number
+      managedDisk = optional(object({
+        storageAccountType = optional(string, "")
+        diskEncryptionSet  = optional(object({ id = optional(string, "") }), {})
+      }), {})
+      lun            = optional(number, 0)
+      cachingType    = optional(string, "")
+      deletionPolicy = optional(string, "")
+    })), [])
+    sshPublicKey              = optional(string, "")
+    publicIP                  = optional(bool, false)
+    tags                      = optional(map(string), {})
+    securityGroup             = optional(string, "")
+    applicationSecurityGroups = optional(list(string), [])
+    subnet                    = optional(string, "")
+    publicLoadBalancer        = optional(string, "")
+    internalLoadBalancer      = optional(string, "")
+    natRule                   = optional(number)
+    managedIdentity           = optional(string, "")
+    vnet                      = optional(string, "")
+    zone                      = optional(string, "")
+    networkResourceGroup      = optional(string, "")
+    resourceGroup             = optional(string, "")
+    spotVMOptions             = optional(object({ maxPrice = optional(string, "") }))
+    securityProfile = optional(object({
+      encryptionAtHost = optional(bool)
+      settings = optional(object({
+        securityType = optional(string, "")
+        confidentialVM = optional(object({
+          uefiSettings = optional(object({ secureBoot = optional(string, ""), virtualizedTrustedPlatformModule = optional(string, "") }), {})
+        }))
+        trustedLaunch = optional(object({
+          uefiSettings = optional(object({ secureBoot = optional(string, ""), virtualizedTrustedPlatformModule = optional(string, "") }), {})
+        }))
+      }), {})
+    }), {})
+    ultraSSDCapability    = optional(string, "")
+    acceleratedNetworking = optional(bool, false)
+    availabilitySet       = optional(string, "")
+    diagnostics = optional(object({
+      boot = optional(object({
+        storageAccountType = optional(string, "")
+        customerManaged    = optional(object({ storageAccountURI = optional(string, "") }))
+      }))
+    }), {})
+    capacityReservationGroupID = optional(string, "")
+  })
+  description = "The fields of an AzureMachineProviderSpec; the README explains each."
+
+  validation {
+    condition     = var.provider_spec.location != ""
+    error_message = "location is the region: write it as location: eastus."
+  }
+
+  validation {
+    condition     = var.provider_spec.vmSize != ""
+    error_message = "vmSize should be set to one of the supported Azure VM sizes: write it, or leave it out for Standard_D4s_V3."
+  }
+
+  validation {
+    condition     = var.provider_spec.resourceGroup != ""
+    error_message = "resourceGroup is where the virtual machine is made: write the cluster's."
+  }
+
+  validation {
+    condition     = try(var.provider_spec.userDataSecret.name, "") != ""
+    error_message = "userDataSecret.name must be provided: write it as userDataSecret: {name: worker-user-data}."
+  }
+
+  validation {
+    condition     = try(var.provider_spec.credentialsSecret.name, "") != ""
+    error_message = "credentialsSecret.name must be provided: write it as credentialsSecret: {name: azure-cloud-credentials}."
+  }
+
+  validation {
+    condition = alltrue([
+      for namespace in [try(var.provider_spec.userDataSecret.namespace, ""), try(var.provider_spec.credentialsSecret.namespace, "")] :
+      namespace == "" || namespace == var.machine.namespace
+    ])
+    error_message = "Secrets are read from the Machine's own namespace: leave userDataSecret.namespace and credentialsSecret.namespace out, or write that one."
+  }
+
+  # The image.
+
+  validation {
+    condition = ((var.provider_spec.image.resourceID != "") !=
+    (join("", [var.provider_spec.image.publisher, var.provider_spec.image.offer, var.provider_spec.image.sku, var.provider_spec.image.version]) != ""))
+    error_message = "image is named by resourceID, or by publisher, offer, sku and version: write one of both."
+  }
+
+  validation {
+    condition = var.provider_spec.image.resourceID != "" || contains([0, 4], length(compact([
+      var.provider_spec.image.publisher, var.provider_spec.image.offer, var.provider_spec.image.sku, var.provider_spec.image.version,
+    ])))
+    error_message = "An image of the marketplace has image.publisher, image.offer, image.sku and image.version: write all four."
+  }
+
+  validation {
+    condition     = contains(var.provider_spec.image.resourceID != "" ? ["", "ID"] : ["", "MarketplaceNoPlan", "MarketplaceWithPlan"], var.provider_spec.image.type)
+    error_message = "image.type is ID beside resourceID, and MarketplaceNoPlan or MarketplaceWithPlan beside publisher: write that, or leave it out."
+  }
+
+  # Disks.
+
+  validation {
+    condition     = contains(["", "Linux"], var.provider_spec.osDisk.osType)
+    error_message = "osDisk.osType is Linux; Windows is not supported: write osType: Linux."
+  }
+
+  validation {
+    condition     = var.provider_spec.osDisk.diskSizeGB > 0 && var.provider_spec.osDisk.diskSizeGB < 32768 && floor(var.provider_spec.osDisk.diskSizeGB) == var.provider_spec.osDisk.diskSizeGB
+    error_message = "osDisk.diskSizeGB must be greater than 0 and less than 32768: write it as diskSizeGB: 128."
+  }
+
+  validation {
+    condition     = contains(["", "None", "ReadOnly", "ReadWrite"], var.provider_spec.osDisk.cachingType)
+    error_message = "osDisk.cachingType is None, ReadOnly or ReadWrite: write one, or leave it out for ReadWrite."
+  }
+
+  validation {
+    condition     = contains(["", "Local"], var.provider_spec.osDisk.diskSettings.ephemeralStorageLocation)
+    error_message = "osDisk.diskSettings.ephemeralStorageLocation can either be omitted or set to Local"
+  }
+
+  validation {
+    condition     = var.provider_spec.osDisk.diskSettings.ephemeralStorageLocation != "Local" || var.provider_spec.osDisk.cachingType == "ReadOnly"
+    error_message = "Instances using an ephemeral OS disk support only Readonly caching: write osDisk.cachingType: ReadOnly."
+  }
+
+  validation {
+    condition     = contains(["", "VMGuestStateOnly", "DiskWithVMGuestState"], var.provider_spec.osDisk.managedDisk.securityProfile.securityEncryptionType)
+    error_message = "securityEncryptionType is VMGuestStateOnly or DiskWithVMGuestState: write one, or leave it out."
+  }
+
+  validation {
+    condition     = var.provider_spec.osDisk.managedDisk.securityProfile.diskEncryptionSet.id == "" || var.provider_spec.osDisk.managedDisk.securityProfile.securityEncryptionType == "DiskWithVMGuestState"
+    error_message = "osDisk.managedDisk.securityProfile.diskEncryptionSet encrypts the guest's state with the disk: write securityEncryptionType: DiskWithVMGuestState, or leave it out."
+  }
+
+  validation {
+    condition     = alltrue([for disk in var.provider_spec.dataDisks : can(regex("^[a-zA-Z0-9]([-_.a-zA-Z0-9]*[a-zA-Z0-9])?$", disk.nameSuffix)) && length("${var.machine.name}_${disk.nameSuffix}") <= 80])
+    error_message = "dataDisks[].nameSuffix begins and ends with a letter or digit, has letters, digits, '-', '_' and '.' between, and makes a name of 80 characters at most with the Machine's: shorten it."
+  }
+
+  validation {
+    condition     = length(distinct(var.provider_spec.dataDisks[*].nameSuffix)) == length(var.provider_spec.dataDisks)
+    error_message = "dataDisks[].nameSuffix is each disk's own: give the second another."
+  }
+
+  validation {
+    condition     = alltrue([for disk in var.provider_spec.dataDisks : disk.diskSizeGB >= 4 && floor(disk.diskSizeGB) == disk.diskSizeGB])
+    error_message = "dataDisks[].diskSizeGB must be at least 4: write it as diskSizeGB: 64."
+  }
+
+  validation {
+    condition     = alltrue([for disk in var.provider_spec.dataDisks : contains(range(64), disk.lun)])
+    error_message = "dataDisks[].lun must be greater than or equal to 0 and less than 64: write it as lun: 0."
+  }
+
+  validation {
+    condition     = length(distinct(var.provider_spec.dataDisks[*].lun)) == length(var.provider_spec.dataDisks)
+    error_message = "dataDisks[].lun is each disk's own: give the second another."
+  }
+
+  validation {
+    condition     = alltrue([for disk in var.provider_spec.dataDisks : disk.deletionPolicy == "Delete"])
+    error_message = "dataDisks[].deletionPolicy is required, and Delete; Detach is not supported, as all that is made for a Machine ends with it: write deletionPolicy: Delete."
+  }
+
+  validation {
+    condition     = alltrue([for disk in var.provider_spec.dataDisks : contains(["", "None", "ReadOnly", "ReadWrite"], disk.cachingType)])
+    error_message = "dataDisks[].cachingType is None, ReadOnly or ReadWrite: write one, or leave it out for None."
+  }
+
+  validation {
+    condition     = alltrue([for disk in var.provider_spec.dataDisks : contains(["", "Standard_LRS", "Premium_LRS", "UltraSSD_LRS"], disk.managedDisk.storageAccountType)])
+    error_message = "dataDisks[].managedDisk.storageAccountType is Standard_LRS, Premium_LRS or UltraSSD_LRS: write one, or leave it out for Premium_LRS."
+  }
+
+  validation {
+    condition     = alltrue([for disk in var.provider_spec.dataDisks : disk.managedDisk.storageAccountType != "UltraSSD_LRS" || contains(["", "None"], disk.cachingType)])
+    error_message = "Ultra disks have no cache: leave dataDisks[].cachingType out."
+  }
+
+  validation {
+    condition     = contains(["", "Enabled", "Disabled"], var.provider_spec.ultraSSDCapability)
+    error_message = "ultraSSDCapability is Enabled or Disabled: write one, or leave it out to have it with ultra disks."
+  }
+
+  validation {
+    condition     = var.provider_spec.ultraSSDCapability != "Disabled" || !contains(var.provider_spec.dataDisks[*].managedDisk.storageAccountType, "UltraSSD_LRS")
+    error_message = "Ultra disks need the capability: leave ultraSSDCapability out, or dataDisks of type UltraSSD_LRS."
+  }
+
+  # Network.
+
+  validation {
+    condition     = (var.provider_spec.vnet == "") == (var.provider_spec.subnet == "")
+    error_message = "must provide a virtual network and a subnet together: write vnet and subnet, or leave both out for the cluster's."
+  }
+
+  validation {
+    condition     = var.provider_spec.natRule == null
+    error_message = "natRule is not supported, as it counts rules that the provider cannot read: leave it out, and add the rule's pool with publicLoadBalancer."
+  }
+
+  # Placement and security.
+
+  validation {
+    condition     = var.provider_spec.zone == "" || var.provider_spec.availabilitySet == ""
+    error_message = "A virtual machine is in a zone or in an availability set: leave zone or availabilitySet out."
+  }
+
+  validation {
+    condition     = var.provider_spec.capacityReservationGroupID == "" || can(regex("(?i)^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft.Compute/capacityReservationGroups/[^/]+$", var.provider_spec.capacityReservationGroupID))
+    error_message = "capacityReservationGroupID is the ID of the group: write it as /subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}/providers/Microsoft.Compute/capacityReservationGroups/{capacityReservationGroupName}."
+  }
+
+  validation {
+    condition     = var.provider_spec.spotVMOptions == null ? true : can(regex("^(-1|[0-9]+([.][0-9]+)?)?$", var.provider_spec.spotVMOptions.maxPrice))
+    error_message = "spotVMOptions.maxPrice is the most to pay for an hour, in US dollars: write it as maxPrice: \"0.05\", or leave it out for the price on demand."
+  }
+
+  validation {
+    condition     = contains(["", "ConfidentialVM", "TrustedLaunch"], var.provider_spec.securityProfile.settings.securityType)
+    error_message = "securityProfile.settings.securityType is ConfidentialVM or TrustedLaunch: write one, or leave it out."
+  }
+
+  validation {
+    condition     = (var.provider_spec.securityProfile.settings.securityType == "ConfidentialVM") == (var.provider_spec.osDisk.managedDisk.securityProfile.securityEncryptionType != "")
+    error_message = "securityType: ConfidentialVM and osDisk.managedDisk.securityProfile.securityEncryptionType go together: write both, or leave both out."
+  }
+
+  validation {
+    condition     = (var.provider_spec.securityProfile.settings.confidentialVM == null || var.provider_spec.securityProfile.settings.securityType == "ConfidentialVM") && (var.provider_spec.securityProfile.settings.trustedLaunch == null || var.provider_spec.securityProfile.settings.securityType == "TrustedLaunch")
+    error_message = "securityProfile.settings has confidentialVM with securityType: ConfidentialVM, and trustedLaunch with TrustedLaunch: leave the other out."
+  }
+
+  validation {
+    condition     = alltrue([for settings in [var.provider_spec.securityProfile.settings.confidentialVM, var.provider_spec.securityProfile.settings.trustedLaunch] : alltrue([for policy in [try(settings.uefiSettings.secureBoot, ""), try(settings.uefiSettings.virtualizedTrustedPlatformModule, "")] : contains(["", "Enabled", "Disabled"], policy)])])
+    error_message = "secureBoot and virtualizedTrustedPlatformModule are Enabled or Disabled: write one, or leave it out for Disabled."
+  }
+
+  validation {
+    condition     = var.provider_spec.securityProfile.settings.securityType != "ConfidentialVM" || try(var.provider_spec.securityProfile.settings.confidentialVM.uefiSettings.virtualizedTrustedPlatformModule, "") == "Enabled"
+    error_message = "virtualizedTrustedPlatformModule should be enabled when securityType is set to ConfidentialVM: write confidentialVM: {uefiSettings: {virtualizedTrustedPlatformModule: Enabled}}."
+  }
+
+  validation {
+    condition     = var.provider_spec.osDisk.managedDisk.securityProfile.securityEncryptionType != "DiskWithVMGuestState" || try(var.provider_spec.securityProfile.settings.confidentialVM.uefiSettings.secureBoot, "Enabled") == "Enabled"
+    error_message = "secureBoot should be enabled when securityEncryptionType is set to DiskWithVMGuestState: write secureBoot: Enabled."
+  }
+
+  validation {
+    condition     = var.provider_spec.osDisk.managedDisk.securityProfile.securityEncryptionType == "DiskWithVMGuestState" ? var.provider_spec.securityProfile.encryptionAtHost != true : true
+    error_message = "encryptionAtHost cannot be set to true when securityEncryptionType is set to DiskWithVMGuestState: leave it out."
+  }
+
+  validation {
+    condition     = var.provider_spec.securityProfile.settings.securityType != "TrustedLaunch" || contains([try(var.provider_spec.securityProfile.settings.trustedLaunch.uefiSettings.secureBoot, ""), try(var.provider_spec.securityProfile.settings.trustedLaunch.uefiSettings.virtualizedTrustedPlatformModule, "")], "Enabled")
+    error_message = "TrustedLaunch is secure boot, a virtual TPM, or both: write trustedLaunch: {uefiSettings: {secureBoot: Enabled, virtualizedTrustedPlatformModule: Enabled}}."
+  }
+
+  # The rest.
+
+  validation {
+    condition     = var.provider_spec.diagnostics.boot == null ? true : contains(["AzureManaged", "CustomerManaged"], var.provider_spec.diagnostics.boot.storageAccountType)
+    error_message = "diagnostics.boot.storageAccountType is AzureManaged or CustomerManaged: write one."
+  }
+
+  validation {
+    condition     = var.provider_spec.diagnostics.boot == null ? true : (var.provider_spec.diagnostics.boot.storageAccountType == "CustomerManaged") == (try(var.provider_spec.diagnostics.boot.customerManaged.storageAccountURI, "") != "")
+    error_message = "diagnostics.boot.customerManaged.storageAccountURI must be provided with CustomerManaged, and only with it: write it, or AzureManaged."
+  }
+
+  validation {
+    condition     = length(var.provider_spec.tags) <= 47 && alltrue([for name, value in var.provider_spec.tags : length(name) <= 512 && length(value) <= 256 && !can(regex("[<>%&?/\\\\]", name))])
+    error_message = "tags has 47 at most, with names of 512 characters without <, >, %, &, \\, ? and /, and values of 256: shorten it."
+  }
+
+  validation {
+    condition     = var.provider_spec.sshPublicKey == "" || startswith(try(base64decode(var.provider_spec.sshPublicKey), ""), "ssh-")
+    error_message = "sshPublicKey is a public key of OpenSSH in base64: write the output of base64 -w0 id_rsa.pub."
+  }
+}
+
+variable "user_data" {
+  type        = string
+  description = "What the virtual machine reads at its first boot: an Ignition configuration."
+  sensitive   = true
+
+  validation {
+    condition     = floor(length(replace(base64encode(var.user_data), "=", "")) * 3 / 4) <= 65535
+    error_message = "Azure takes at most 64 KiB of user data: let it point to the rest, as Ignition configurations that the installer writes do."
+  }
+
+  validation {
+    condition     = var.user_data != ""
+    error_message = "A virtual machine without user data would not join the cluster: put an Ignition configuration into the Secret."
+  }
+}
