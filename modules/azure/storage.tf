@@ -1,0 +1,46 @@
+# The disks, with what is left out as null.
+locals {
+  os_disk = {
+    storage_account_type = try(coalesce(var.provider_spec.osDisk.managedDisk.storageAccountType), null)
+    encryption_set       = try(coalesce(var.provider_spec.osDisk.managedDisk.diskEncryptionSet.id), null)
+    guest_encryption_set = try(coalesce(var.provider_spec.osDisk.managedDisk.securityProfile.diskEncryptionSet.id), null)
+    guest_encryption     = try(coalesce(var.provider_spec.osDisk.managedDisk.securityProfile.securityEncryptionType), null)
+  }
+
+  data_disks = { for disk in var.provider_spec.dataDisks : disk.nameSuffix => disk }
+
+  # Ultra disks among the data disks bring the capability along.
+  has_ultra   = contains(var.provider_spec.dataDisks[*].managedDisk.storageAccountType, "UltraSSD_LRS")
+  ultra_disks = var.provider_spec.ultraSSDCapability == "" ? (local.has_ultra ? true : null) : var.provider_spec.ultraSSDCapability == "Enabled"
+}
+
+resource "azurerm_managed_disk" "data" {
+  for_each = local.data_disks
+
+  name                   = "${var.machine.name}_${each.key}"
+  location               = var.provider_spec.location
+  resource_group_name    = var.provider_spec.resourceGroup
+  zone                   = local.given.zone
+  create_option          = "Empty"
+  disk_size_gb           = each.value.diskSizeGB
+  storage_account_type   = each.value.managedDisk.storageAccountType == "" ? "Premium_LRS" : each.value.managedDisk.storageAccountType
+  disk_encryption_set_id = each.value.managedDisk.diskEncryptionSet.id == "" ? null : each.value.managedDisk.diskEncryptionSet.id
+  tags                   = local.tags
+
+  lifecycle {
+    ignore_changes = [zone, disk_size_gb, storage_account_type, disk_encryption_set_id, tags]
+  }
+}
+
+resource "azurerm_virtual_machine_data_disk_attachment" "data" {
+  for_each = local.data_disks
+
+  virtual_machine_id = azurerm_linux_virtual_machine.this.id
+  managed_disk_id    = azurerm_managed_disk.data[each.key].id
+  lun                = each.value.lun
+  caching            = each.value.cachingType == "" ? "None" : each.value.cachingType
+
+  lifecycle {
+    ignore_changes = [lun, caching]
+  }
+}

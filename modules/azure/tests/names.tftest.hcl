@@ -1,0 +1,60 @@
+mock_provider "azurerm" {
+  mock_data "azurerm_client_config" {
+    defaults = { subscription_id = "00000000-0000-0000-0000-000000000001" }
+  }
+  mock_resource "azurerm_linux_virtual_machine" {
+    defaults = {
+      id                   = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/Demo-RG/providers/Microsoft.Compute/virtualMachines/demo-x7k2p-worker-eastus1-abcde"
+      virtual_machine_id   = "5f6d7c8e-0000-0000-0000-000000000002"
+      private_ip_addresses = ["10.0.1.20"]
+      public_ip_addresses  = ["203.0.113.7"]
+    }
+  }
+  mock_resource "azurerm_network_interface" {
+    defaults = {
+      id                          = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/Demo-RG/providers/Microsoft.Network/networkInterfaces/nic"
+      internal_domain_name_suffix = "abc.bx.internal.cloudapp.net"
+    }
+  }
+}
+
+variables {
+  machine = {
+    name       = "demo-x7k2p-worker-eastus1-abcde"
+    namespace  = "openshift-machine-api"
+    uid        = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"
+    cluster_id = "demo-x7k2p"
+    labels     = {}
+  }
+  # As OpenShift's installer writes it for a worker.
+  provider_spec = {
+    acceleratedNetworking = true
+    credentialsSecret     = { name = "azure-cloud-credentials", namespace = "openshift-machine-api" }
+    diagnostics           = {}
+    image = {
+      offer      = "", publisher = "", sku = "", version = ""
+      resourceID = "/resourceGroups/Demo-RG/providers/Microsoft.Compute/galleries/gallery_demo_x7k2p/images/demo-x7k2p-gen2/versions/latest"
+    }
+    location             = "eastus"
+    managedIdentity      = "demo-x7k2p-identity"
+    networkResourceGroup = "Demo-RG"
+    osDisk               = { diskSettings = {}, diskSizeGB = 128, managedDisk = { securityProfile = { diskEncryptionSet = {} }, storageAccountType = "Premium_LRS" }, osType = "Linux" }
+    publicIP             = false
+    publicLoadBalancer   = "demo-x7k2p"
+    resourceGroup        = "Demo-RG"
+    securityProfile      = { settings = {} }
+    subnet               = "demo-x7k2p-worker-subnet"
+    userDataSecret       = { name = "worker-user-data" }
+    vmSize               = "Standard_D4s_v3"
+    vnet                 = "demo-x7k2p-vnet"
+    zone                 = "1"
+  }
+  user_data = "{\"ignition\":{\"version\":\"3.2.0\"}}"
+}
+
+run "writes_the_resource_group_of_a_provider_id_in_small_letters" {
+  assert {
+    condition     = output.provider_id == "azure:///subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/demo-rg/providers/Microsoft.Compute/virtualMachines/demo-x7k2p-worker-eastus1-abcde"
+    error_message = "The cloud provider writes the resource group so, and nothing else."
+  }
+}
