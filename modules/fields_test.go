@@ -12,6 +12,7 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/zclconf/go-cty/cty"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -20,6 +21,7 @@ import (
 // apiTypes are the types that providerSpecs of modules have in the Machine API, by the module. Others are the modules' own.
 var apiTypes = map[string]reflect.Type{
 	"aws":     reflect.TypeFor[machinev1beta1.AWSMachineProviderConfig](),
+	"azure":   reflect.TypeFor[machinev1beta1.AzureMachineProviderSpec](),
 	"vsphere": reflect.TypeFor[machinev1beta1.VSphereMachineProviderSpec](),
 }
 
@@ -96,6 +98,10 @@ func hclFields(constraint cty.Type, path string, fields map[string]string) {
 
 // jsonFields does the same for a Go type, by the names that its JSON has.
 func jsonFields(from reflect.Type, path string, fields map[string]string) {
+	if from == reflect.TypeFor[resource.Quantity]() { // written as a string
+		fields[path] = cty.String.FriendlyName()
+		return
+	}
 	switch from.Kind() {
 	case reflect.Pointer:
 		jsonFields(from.Elem(), path, fields)
