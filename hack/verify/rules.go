@@ -38,6 +38,7 @@ var rules = []rule{
 	{path: "actuators/fake", may: []string{"api/...", "actuators"}, helps: true},
 	{path: "actuators/terraform", may: []string{"actuators", "api/...", "internal/...", "modules"}},
 	{path: "internal/module", may: []string{"api/..."}, tests: []string{"modules"}},
+	{path: "internal/modulesource", may: []string{"internal/module"}, tests: []string{"modules"}},
 	{path: "internal/notice"},
 	{path: "internal/render", may: []string{"api/...", "internal/module"}},
 	{path: "internal/runs", may: []string{"api/..."}},
