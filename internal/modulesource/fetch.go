@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-containerregistry/pkg/authn"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -27,11 +28,13 @@ const (
 	maxParallel = 8
 )
 
-// Options say how modules are fetched. The zero value works.
+// Options say how modules are fetched and pushed. The zero value works.
 type Options struct {
 	// CacheDir keeps what was downloaded, by its digest, so that it is downloaded once. Nothing is ever removed from it; it may be
 	// removed as a whole. Empty means that nothing is kept.
 	CacheDir string
+	// Keychain has the credentials of registries. Default: Docker's configuration, in the folder DOCKER_CONFIG or ~/.docker.
+	Keychain authn.Keychain
 	// Transport makes the requests. Default: one with the proxy and the CAs that the process's environment names.
 	Transport http.RoundTripper
 	// Timeout bounds a call, however many modules it fetches and however often it tries. Default: 40 s.
@@ -43,6 +46,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	if o.Keychain == nil {
+		o.Keychain = authn.DefaultKeychain
+	}
 	if o.Transport == nil {
 		o.Transport = defaultTransport
 	}
@@ -120,16 +126,20 @@ type fetcher struct {
 
 // archive answers the tar.gz that a reference names.
 func (f *fetcher) archive(ctx context.Context, reference Reference) ([]byte, error) {
-	if reference.place.Scheme == schemeFile {
+	switch reference.place.Scheme {
+	case schemeFile:
 		content, err := readFile(reference.place.Path)
 		if err != nil {
 			return nil, err
 		}
 		return content, checkDigest(content, reference.digest)
+	case schemeHTTPS:
+		return f.content(ctx, reference.digest, func(ctx context.Context) ([]byte, error) {
+			return f.download(ctx, reference.place)
+		})
+	default:
+		return f.artifact(ctx, reference)
 	}
-	return f.content(ctx, reference.digest, func(ctx context.Context) ([]byte, error) {
-		return f.download(ctx, reference.place)
-	})
 }
 
 // content answers what has the digest: from the cache, or else by get, which is tried again when that may help.

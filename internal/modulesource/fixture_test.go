@@ -6,17 +6,20 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-containerregistry/pkg/registry"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -83,6 +86,16 @@ func (s *server) count() int {
 	return len(s.requests)
 }
 
+// newRegistry starts a registry. Its place is the answered server's URL, with oci:// before the host.
+func newRegistry(t *testing.T) (*server, string) {
+	t.Helper()
+	s := &server{}
+	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.ServeHTTP(w, r, inner) }))
+	t.Cleanup(s.Close)
+	return s, "oci://" + strings.TrimPrefix(s.URL, "http://")
+}
+
 // newWeb starts a web server with TLS that has one file.
 func newWeb(t *testing.T, content []byte) (*server, Options) {
 	t.Helper()
@@ -113,6 +126,65 @@ func record(options *Options) *bytes.Buffer {
 func sum(content []byte) string {
 	hash := sha256.Sum256(content)
 	return "sha256:" + hex.EncodeToString(hash[:])
+}
+
+// blob is what an artifact of another tool's making has.
+type blob struct {
+	mediaType string
+	content   []byte
+	// size is what the manifest says; zero is the truth.
+	size int
+	// absent blobs are not uploaded.
+	absent bool
+}
+
+func (b blob) descriptor() map[string]any {
+	size := b.size
+	if size == 0 {
+		size = len(b.content)
+	}
+	return map[string]any{"mediaType": b.mediaType, "digest": sum(b.content), "size": size}
+}
+
+// upload puts an artifact into the registry by plain requests, and answers the manifest's digest.
+func upload(t *testing.T, s *server, artifactType string, layers ...blob) string {
+	t.Helper()
+	config := blob{mediaType: "application/vnd.oci.empty.v1+json", content: []byte("{}")}
+	described := []any{}
+	for _, one := range layers {
+		described = append(described, one.descriptor())
+	}
+	for _, one := range append([]blob{config}, layers...) {
+		if !one.absent {
+			put(t, s.URL+"/v2/acme/blobs/uploads/1?digest="+sum(one.content), "application/octet-stream", one.content)
+		}
+	}
+	manifest, err := json.Marshal(map[string]any{
+		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "artifactType": artifactType,
+		"config": config.descriptor(), "layers": described,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s.URL+"/v2/acme/manifests/v1", "application/vnd.oci.image.manifest.v1+json", manifest)
+	return sum(manifest)
+}
+
+func put(t *testing.T, url, mediaType string, content []byte) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, url, bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", mediaType)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusCreated {
+		t.Fatalf("PUT %s answers %s", url, response.Status)
+	}
 }
 
 // folderTarball answers the module in a folder, as tools pack one that are given a folder.

@@ -38,7 +38,7 @@ func (e *statusError) Error() string {
 	text := fmt.Sprintf("the server answers %d %s", e.code, http.StatusText(e.code))
 	switch e.code {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return text + "; archives are fetched without credentials"
+		return text + "; archives are fetched without credentials, so put a private module into an OCI registry"
 	case http.StatusNotFound, http.StatusGone:
 		return text + "; is the URL right, and the file still there?"
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -55,6 +56,10 @@ func withoutURL(err error) error {
 
 // mayPass tells whether the same request may succeed a moment later.
 func mayPass(err error) bool {
+	var refused *transport.Error
+	if errors.As(err, &refused) {
+		return isPassing(refused.StatusCode)
+	}
 	var status *statusError
 	if errors.As(err, &status) {
 		return isPassing(status.code)
