@@ -14,7 +14,7 @@ func newModule() *cobra.Command {
 docs/contracts/module.md says what they must be, docs/contributing-a-provider.md how to make one.`,
 		Example: `  kubectl machine module new acme
   kubectl machine module check acme
-  kubectl machine module pack acme`,
+  kubectl machine module push acme oci://registry.example.com/team/acme:v1`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if len(arguments) > 0 {
@@ -23,6 +23,6 @@ docs/contracts/module.md says what they must be, docs/contributing-a-provider.md
 			return command.Help()
 		},
 	}
-	command.AddCommand(newModuleCheck(), newModuleNew(), newModulePack())
+	command.AddCommand(newModuleCheck(), newModuleNew(), newModulePack(), newModulePush())
 	return command
 }

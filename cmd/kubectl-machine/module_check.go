@@ -31,8 +31,8 @@ func newModuleCheck() *cobra.Command {
 		Use:   "check DIR|REFERENCE...",
 		Short: "Check provider modules",
 		Long: `Check provider modules against the contract (docs/contracts/module.md), and print each breach with its place and mend. A DIR is the
-folder of a module, or one whose folders are modules; a REFERENCE is what 'kubectl machine module pack' prints, and is fetched as the
-manager fetches it. No two modules may have one name or serve one kind.
+folder of a module, or one whose folders are modules; a REFERENCE is what 'kubectl machine module pack' and 'push' print, and is fetched as
+the manager fetches it. No two modules may have one name or serve one kind.
 
 A module that keeps the contract is then formatted (fmt -check), validated, and tested by the engine, tofu or terraform, in a copy of its
 folder and with its providers mocked. Providers come from --provider-mirror, and from their registries where that is not given. Tests are
@@ -45,8 +45,8 @@ The exit code is 0 when every module passes all of it, and 1 when not.`,
   # The contract only, for a machine
   kubectl machine module check modules/acme --no-engine -o json
 
-  # One in an archive
-  kubectl machine module check https://example.com/acme.tar.gz@sha256:...`,
+  # One that was pushed
+  kubectl machine module check oci://registry.example.com/team/acme@sha256:...`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			return o.run(command.Context(), arguments, command.OutOrStdout(), command.ErrOrStderr())

@@ -1,26 +1,41 @@
 package main
 
 import (
+	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/machine-iac/machine-iac-operator/internal/scaffold"
 )
 
+// newRegistry starts a registry and answers its host.
+func newRegistry(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
 func TestWhatIsShippedPassesTheCheck(t *testing.T) {
+	host := newRegistry(t)
 	dir := newFolder(t, acme)
 	source := filepath.Join(dir, "acme")
 	cases := map[string]struct {
 		arguments []string
 		want      string
 	}{
-		"packed":             {[]string{"pack", source}, "file://" + filepath.Join(dir, "acme.tar.gz") + "@sha256:"},
-		"packed into a file": {[]string{"pack", source, "-o", "v1.tar.gz"}, "file://" + filepath.Join(dir, "v1.tar.gz") + "@sha256:"},
-		"packed from within": {[]string{"pack", "acme/."}, "file://" + filepath.Join(dir, "acme.tar.gz") + "@sha256:"},
+		"packed":                      {[]string{"pack", source}, "file://" + filepath.Join(dir, "acme.tar.gz") + "@sha256:"},
+		"packed into a file":          {[]string{"pack", source, "-o", "v1.tar.gz"}, "file://" + filepath.Join(dir, "v1.tar.gz") + "@sha256:"},
+		"packed from within":          {[]string{"pack", "acme/."}, "file://" + filepath.Join(dir, "acme.tar.gz") + "@sha256:"},
+		"pushed":                      {[]string{"push", source, "oci://" + host + "/team/acme:v1"}, "oci://" + host + "/team/acme:v1@sha256:"},
+		"pushed to a name of its own": {[]string{"push", source, "oci://" + host + "/other:v1"}, "oci://" + host + "/other:v1@sha256:"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -42,18 +57,17 @@ func TestWhatIsShippedPassesTheCheck(t *testing.T) {
 	}
 }
 
-func TestTheEngineTestsWhatIsInAnArchive(t *testing.T) {
-	flags := realEngine(t)
-	t.Chdir(t.TempDir())
-	packed := runCommand(t, "module", "pack", filepath.Join(newFolder(t, acme), "acme"))
-	got := runCommand(t, append([]string{"module", "check", strings.TrimSpace(packed.out)}, flags...)...)
+func TestTheEngineTestsWhatWasPushed(t *testing.T) {
+	host := newRegistry(t)
+	pushed := runCommand(t, "module", "push", filepath.Join(newFolder(t, acme), "acme"), "oci://"+host+"/acme:v1")
+	got := runCommand(t, append([]string{"module", "check", strings.TrimSpace(pushed.out)}, realEngine(t)...)...)
 	if got.code != 0 || !strings.HasSuffix(got.out, "; passed: contract, fmt, init, validate, test\n") {
 		t.Errorf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
 	}
 	broken := newFolder(t, acme, [3]string{"main.tf", "  input = {", "  inptu = {}\n  input = {"})
-	packed = runCommand(t, "module", "pack", filepath.Join(broken, "acme"))
-	reference := strings.TrimSpace(packed.out)
-	got = runCommand(t, append([]string{"module", "check", reference}, flags...)...)
+	pushed = runCommand(t, "module", "push", filepath.Join(broken, "acme"), "oci://"+host+"/acme:v2")
+	reference := strings.TrimSpace(pushed.out)
+	got = runCommand(t, append([]string{"module", "check", reference}, realEngine(t)...)...)
 	if got.code != 1 || !strings.Contains(got.out, reference+"/main.tf:16: fails: Unsupported argument") {
 		t.Errorf("it ends with %d, %q and\n%s\nwant the breach with its place", got.code, got.err, got.out)
 	}
@@ -77,9 +91,13 @@ func TestShippingRefuses(t *testing.T) {
 		"an archive in a folder that is missing": {[]string{"pack", good, "-o", filepath.Join(t.TempDir(), "nowhere", "x.tar.gz")}, "finding the folder of the archive: "},
 		"an archive that is a folder":            {[]string{"pack", good, "-o", t.TempDir()}, "is there, and is not a regular file"},
 		"a module that breaks the contract":      {[]string{"pack", broken}, "README.md: is missing; write one"},
+		"to push one that breaks the contract":   {[]string{"push", broken, "oci://localhost:1/acme:v1"}, "README.md: is missing; write one"},
 		"a module by another name":               {[]string{"pack", renamed}, `metadata.name is "acne" in the folder acme; use the folder's name`},
 		"a folder that is not there":             {[]string{"pack", "nowhere"}, "packing nowhere: "},
-		"to check what has no digest":            {[]string{"check", "https://localhost:1/acme.tar.gz"}, "https://localhost:1/acme.tar.gz has no digest; add @sha256:"},
+		"to push to what is no registry":         {[]string{"push", good, "acme:v1"}, "it is no reference to a module; write it as oci://registry/repository"},
+		"to push without a tag":                  {[]string{"push", good, "oci://localhost:1/acme"}, "has no tag; write it as oci://registry/repository:tag"},
+		"to push to a registry that is away":     {[]string{"push", good, "oci://localhost:1/acme:v1", "--timeout", "1ms"}, "pushing the module to oci://localhost:1/acme:v1: "},
+		"to check what has no digest":            {[]string{"check", "oci://localhost:1/acme:v1"}, "oci://localhost:1/acme:v1 has no digest; add @sha256:"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
 )
@@ -16,6 +21,12 @@ func TestModulesOfArchivesAreLoadedBesideTheOthers(t *testing.T) {
 	}
 	archive := filepath.Join(t.TempDir(), "kubevirt.tar.gz")
 	if err := os.WriteFile(archive, packed.Archive, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	pushed, err := packed.Push(t.Context(), "oci://"+strings.TrimPrefix(server.URL, "http://")+"/kubevirt:v1", modulesource.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	work := t.TempDir()
@@ -37,22 +48,17 @@ func TestModulesOfArchivesAreLoadedBesideTheOthers(t *testing.T) {
 	if err := load(packed.FileReference(archive).String()); err != nil {
 		t.Errorf("from a file: %v", err)
 	}
-	if err := load(packed.FileReference(archive).String(), packed.FileReference(archive).String()); err == nil || !strings.Contains(err.Error(), `two modules are called "kubevirt"`) {
+	if err := load(pushed.String()); err != nil {
+		t.Errorf("from a registry: %v", err)
+	}
+	if err := load(pushed.String(), packed.FileReference(archive).String()); err == nil || !strings.Contains(err.Error(), `two modules are called "kubevirt"`) {
 		t.Errorf("of one module twice: %v", err)
 	}
-	// What the cache below the work folder has needs no server.
-	reference := "https://localhost:1" + strings.TrimPrefix(packed.FileReference("/kubevirt.tar.gz").String(), "file://")
-	_, digest, _ := strings.Cut(reference, "@sha256:")
-	if err := os.MkdirAll(filepath.Join(work, "module-sources"), 0o700); err != nil {
-		t.Fatal(err)
+	server.Close()
+	if err := load(pushed.String()); err != nil {
+		t.Errorf("after a restart, without the registry: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(work, "module-sources", "sha256-"+digest), packed.Archive, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := load(reference); err != nil {
-		t.Errorf("from the cache: %v", err)
-	}
-	if err := load("https://localhost:1/kubevirt.tar.gz"); err == nil || !strings.Contains(err.Error(), "has no digest") {
+	if err := load("oci://registry.example.com/kubevirt:v1"); err == nil || !strings.Contains(err.Error(), "has no digest") {
 		t.Errorf("without a digest: %v", err)
 	}
 }

@@ -94,7 +94,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.BoolVar(&o.engineInstall, "engine-install", false, "Download a released Terraform when no engine is found.")
 	flags.Var(&o.engineEnvironment, "engine-env", "NAME=VALUE that every engine gets, such as a proxy; may be repeated. Nothing else of this process's environment reaches an engine.")
 	flags.Var(&o.moduleDirs, "module-dir", "Folder of a provider module, or of several, beside those that are built in; may be repeated.")
-	flags.Var(&o.moduleSources, "module-source", "Provider module in an archive, allowed by its digest: https://host/module.tar.gz@sha256:... or file:///module.tar.gz@sha256:...; may be repeated.")
+	flags.Var(&o.moduleSources, "module-source", "Provider module in an archive, allowed by its digest: oci://registry/repository@sha256:..., https://host/module.tar.gz@sha256:... or file:///module.tar.gz@sha256:...; may be repeated.")
 	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Folder with the providers, laid out as a filesystem mirror.")
 	flags.BoolVar(&o.allowDownloads, "allow-provider-downloads", false, "Download providers that the mirror lacks, when a module is first used.")
 
