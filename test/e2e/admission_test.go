@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -31,10 +33,13 @@ const (
 	clusterLabel  = "machine.openshift.io/cluster-api-cluster"
 	certSecret    = "machine-iac-webhook-cert"
 	configuration = "machine-api"
+	authority     = "ca.crt" // in the Secret
 )
 
 func anObjectThatIsApplied() {
 	const name = "applied"
+	// former is a certificate that another has taken the place of.
+	var former map[string][]byte
 
 	BeforeAll(func(ctx SpecContext) {
 		w.replicas(ctx, few)
@@ -108,7 +113,8 @@ func anObjectThatIsApplied() {
 	})
 
 	It("is judged without a gap while the certificate and its authority are replaced", func(ctx SpecContext) {
-		before := w.authority(ctx)
+		former = w.certificate(ctx)
+		before := former[authority]
 		Expect(w.servedBy(ctx, before)).To(Succeed())
 		w.kubectl(ctx, "delete", "secret", certSecret)
 		judged := 0
@@ -118,11 +124,24 @@ func anObjectThatIsApplied() {
 			if w.servedBy(ctx, before) == nil {
 				return errors.New("a certificate of the deleted authority is still served")
 			}
-			return w.servedBy(ctx, w.authority(ctx))
+			return w.servedBy(ctx, w.certificate(ctx)[authority])
 		}).WithTimeout(patience).WithPolling(fast).Should(Succeed())
 		Expect(w.refusal(ctx)).To(Succeed())
 		Expect(w.pod.current().Running()).To(BeTrue())
 		say("    %d objects were judged meanwhile", judged)
+	})
+
+	It("is judged with a certificate in files that somebody else keeps and renews", func(ctx SpecContext) {
+		Expect(former).NotTo(BeEmpty(), "both authorities are trusted for an hour")
+		present, dir := w.certificate(ctx), GinkgoT().TempDir()
+		putFiles(dir, former)
+		w.pod.restart(ctx, "--webhook-cert-dir="+dir)
+		Expect(w.servedBy(ctx, former[authority])).To(Succeed())
+		Expect(w.refusal(ctx)).To(Succeed())
+		putFiles(dir, present)
+		until(ctx, time.Minute, "the new files are taken", func(ctx context.Context) error { return w.servedBy(ctx, present[authority]) })
+		Expect(w.refusal(ctx)).To(Succeed())
+		w.pod.restart(ctx)
 	})
 
 	It("is judged again as soon as the webhooks are installed again", func(ctx SpecContext) {
@@ -217,23 +236,31 @@ func (w *world) unguarded(ctx context.Context) {
 	})
 }
 
-// authority answers who vouches for the webhooks' certificate, by its Secret.
-func (w *world) authority(ctx context.Context) []byte {
+// certificate answers what the Secret of the webhooks' certificate holds.
+func (w *world) certificate(ctx context.Context) map[string][]byte {
 	GinkgoHelper()
 	secret := &corev1.Secret{}
 	Expect(w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: certSecret}, secret)).To(Succeed())
-	return secret.Data["ca.crt"]
+	return secret.Data
+}
+
+// putFiles writes what a Secret holds into a folder, as a kubelet does.
+func putFiles(dir string, data map[string][]byte) {
+	GinkgoHelper()
+	for name, content := range data {
+		Expect(os.WriteFile(filepath.Join(dir, name), content, 0o600)).To(Succeed())
+	}
 }
 
 // servedBy answers nil when the webhooks are served with a certificate of an authority.
-func (w *world) servedBy(ctx context.Context, authority []byte) error {
+func (w *world) servedBy(ctx context.Context, vouching []byte) error {
 	GinkgoHelper()
 	registered := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	Expect(w.client.Get(ctx, client.ObjectKey{Name: configuration}, registered)).To(Succeed())
 	address, err := url.Parse(*registered.Webhooks[0].ClientConfig.URL)
 	Expect(err).NotTo(HaveOccurred())
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(authority)
+	pool.AppendCertsFromPEM(vouching)
 	connection, err := (&tls.Dialer{Config: &tls.Config{RootCAs: pool}}).DialContext(ctx, "tcp", address.Host)
 	if err != nil {
 		return err
