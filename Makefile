@@ -69,6 +69,10 @@ test-modules: tools ## Check every provider module: contract, format, validation
 e2e: tools build ## The whole story against the built binaries on the development cluster.
 	go test -tags e2e -count 1 -timeout 40m -v ./test/e2e $(TESTFLAGS)
 
+.PHONY: e2e-libvirt
+e2e-libvirt: tools build ## Real domains, by a libvirt of its own. Needs root; installs what is missing (Debian).
+	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 20m -v ./test/e2elibvirt $(TESTFLAGS)
+
 .PHONY: bench
 bench: tools build ## Measure, and write docs/benchmarks.md.
 	go test -tags bench -count 1 -timeout 60m -v ./test/bench $(TESTFLAGS)
