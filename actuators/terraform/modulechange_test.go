@@ -193,6 +193,7 @@ func TestAMachineThatCannotGetTheCurrentModuleGoesOnWithItsOwn(t *testing.T) {
 	b.bring(machine)
 	older := b.record(machine).Module
 	before := b.node(machine)
+	machine.Status.Phase = new(machinev1beta1.PhaseRunning)
 	b.upgrade(changedModule(t, "", "  fixed = {", "  fixed = {\n    generation = \"2\"",
 		`"kubernetes.io/os"                 = "linux"`, `"kubernetes.io/os" = "plan9"`), "owner-2")
 	if err := b.drive(b.Update, machine); !isReason(err, machinev1beta1.UnsupportedChangeMachineError) || !strings.Contains(err.Error(), "replaced") {
@@ -205,8 +206,15 @@ func TestAMachineThatCannotGetTheCurrentModuleGoesOnWithItsOwn(t *testing.T) {
 	if again := b.engine.Starts(); again != starts {
 		t.Errorf("what was refused was planned again: %d more starts", again-starts)
 	}
-	if told := conditionOf(machine, moduleCurrent); told.Reason != reasonUpdateRefused {
-		t.Errorf("condition %+v, want %s", told, reasonUpdateRefused)
+	provisioned := machine.DeepCopy()
+	provisioned.Status.Phase = new(machinev1beta1.PhaseProvisioned)
+	if err := b.drive(b.Update, provisioned); err != nil {
+		t.Errorf("Update of a Machine that is on its way: %v, want nothing to hold it up", err)
+	}
+	for _, told := range []metav1.Condition{conditionOf(machine, moduleCurrent), conditionOf(provisioned, moduleCurrent)} {
+		if told.Reason != reasonUpdateRefused {
+			t.Errorf("condition %+v, want %s", told, reasonUpdateRefused)
+		}
 	}
 	if found := b.checked(machine); found.Verdict != verdictNone {
 		t.Errorf("drift check: %+v, want none", found)

@@ -38,10 +38,16 @@ func (a *Actuator) Update(ctx context.Context, machine *machinev1beta1.Machine) 
 			return err
 		}
 	}
-	if withheld != nil {
-		return withheld
+	if withheld != nil && (wanted == nil || running(machine)) {
+		return withheld.In(max(inProgress, a.RecheckAfter(machine)))
 	}
 	return nil
+}
+
+// running reports whether a Machine has come as far as it goes. Before, an error would hold it up, though its instance is as it should be
+// but for the module: the provider status alone tells that then.
+func running(machine *machinev1beta1.Machine) bool {
+	return machine.Status.Phase != nil && *machine.Status.Phase == machinev1beta1.PhaseRunning
 }
 
 // prospects are what an update can bring a Machine to.
@@ -79,7 +85,7 @@ func (p prospects) choose(f *facts) (wanted *desired, withheld *actuators.Machin
 	case p.next == nil:
 		return p.own, nil
 	case f.record.Renewal.of(p.next.fingerprint):
-		return p.own, actuators.UnsupportedChange("%s", f.record.Renewal.Message).In(inProgress)
+		return p.own, actuators.UnsupportedChange("%s", f.record.Renewal.Message)
 	case p.own != nil && f.record.Intent != nil:
 		return p.own, nil
 	}
@@ -89,7 +95,7 @@ func (p prospects) choose(f *facts) (wanted *desired, withheld *actuators.Machin
 // unsuited says why a Machine does not get another module that cannot take it as it is.
 func unsuited(err error) *actuators.MachineError {
 	if actuators.IsInvalidConfiguration(err) {
-		return actuators.UnsupportedChange("the module's new content does not take this providerSpec: %s", err).In(inProgress)
+		return actuators.UnsupportedChange("the module's new content does not take this providerSpec: %s", err)
 	}
-	return typed(runs.Update, err).In(inProgress)
+	return typed(runs.Update, err)
 }
