@@ -25,8 +25,7 @@ func TestEqualInputsArePlannedOnce(t *testing.T) {
 		manifest("Machine", map[string]any{"generateName": "m-"}, label),
 		manifest("Machine", map[string]any{"generateName": "m-"}, label),
 		manifest("Machine", map[string]any{"generateName": "other-"}, label),
-		// As the placeholder of the first has it, but known.
-		manifest("Machine", map[string]any{"name": "m-" + placeholderSuffix}, label),
+		manifest("Machine", map[string]any{"name": "m"}, label),
 	}, "\n")
 	requests, _ := requestsOf(t, "f", content, exampleCatalog(t))
 	var planned []string

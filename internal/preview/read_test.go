@@ -144,7 +144,7 @@ func TestWhatIsKnownOfAMachine(t *testing.T) {
 		},
 		"the cluster that nobody names": {
 			manifest: manifest("Machine", map[string]any{"name": "m"}, map[string]any{}),
-			want:     offline.Unknown{UID: true, ClusterID: true}, wantName: "m", wantCluster: placeholderID, wantReplicas: 1,
+			want:     offline.Unknown{UID: true, ClusterID: true}, wantName: "m", wantCluster: "", wantReplicas: 1,
 		},
 	}
 	catalog := exampleCatalog(t)

@@ -1,7 +1,6 @@
 package preview
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,20 +9,14 @@ import (
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
-// What stands where something is not known, so that validations see a Machine of the right form. No plan ever sees it.
-const (
-	placeholderSuffix = "aaaaa"
-	placeholderUID    = types.UID("00000000-0000-0000-0000-000000000000")
-	placeholderID     = "cluster-aaaaa"
-	placeholderSecret = "unknown"
-)
+// placeholder stands in place of credentials. No plan ever sees it.
+const placeholder = "unknown"
 
 // maxGenerateName is how much of a generateName the API server keeps.
 const maxGenerateName = 58
@@ -132,32 +125,15 @@ func sizeOf(machine *machinev1beta1.Machine, served *module.Module, warnings []s
 
 // render renders the representative Machine.
 func (o *Object) render(input render.Input, hasUserData bool) (offline.Input, error) {
-	machine := *o.Machine
-	unknown := offline.Unknown{UserData: hasUserData}
-	if machine.Name == "" {
-		prefix := machine.GenerateName[:min(len(machine.GenerateName), maxGenerateName)]
-		unknown.Name, unknown.NamePrefix = true, prefix
-		machine.Name = prefix + placeholderSuffix
+	unknown := offline.Unknown{UID: o.Machine.UID == "", ClusterID: input.ClusterID == "", UserData: hasUserData}
+	if o.Machine.Name == "" {
+		unknown.Name, unknown.NamePrefix = true, o.Machine.GenerateName[:min(len(o.Machine.GenerateName), maxGenerateName)]
 	}
-	if unknown.UID = machine.UID == ""; unknown.UID {
-		machine.UID = placeholderUID
-	}
-	unknown.ClusterID = input.ClusterID == ""
-	input.ClusterID = cmp.Or(input.ClusterID, placeholderID)
-	keys, err := render.CredentialKeys(&machine, input.Module)
-	if err != nil {
-		return offline.Input{}, render.Under(o.under, err)
-	}
-	input.Credentials = map[string][]byte{}
-	for _, key := range keys {
-		input.Credentials[key.Key] = []byte(placeholderSecret)
-	}
-	input.Machine = &machine
-	inputs, err := render.Render(input)
+	variables, err := render.Variables(input)
 	if err != nil {
 		return offline.Input{}, err
 	}
-	return offline.Input{Variables: inputs.Variables, Unknown: unknown}, nil
+	return offline.Input{Variables: variables, Unknown: unknown}, nil
 }
 
 // keyOf tells whether two plans are the same. The inputs are canonical JSON.
@@ -180,7 +156,7 @@ func environmentOf(served *module.Module) map[string]string {
 	}
 	if spec.Credentials != nil {
 		for _, key := range spec.Credentials.Keys {
-			environment[key.Env] = placeholderSecret
+			environment[key.Env] = placeholder
 		}
 	}
 	return environment

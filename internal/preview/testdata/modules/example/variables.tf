@@ -37,4 +37,10 @@ variable "user_data" {
   type        = string
   description = "What the instance reads at its first boot."
   sensitive   = true
+
+  # Nobody knows before a run, so a preview must not refuse it.
+  validation {
+    condition     = var.user_data == "" || can(jsondecode(var.user_data).ignition)
+    error_message = "User data is an Ignition configuration: put one into the Secret."
+  }
 }
