@@ -11,6 +11,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
@@ -241,5 +242,32 @@ func TestDriftThatIsIgnoredIsNotLookedFor(t *testing.T) {
 	}
 	if told := conditionOf(machine, drifted); told.Reason != "Ignored" {
 		t.Errorf("condition %+v, want it to tell that drift is ignored", told)
+	}
+}
+
+func TestOnlyDriftThatIsNotIgnoredIsTold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy v1alpha1.DriftPolicy
+		found  verdict
+		want   int
+	}{
+		"drift that is reported":                            {v1alpha1.DriftReport, verdictChanged, 1},
+		"drift that will be repaired":                       {v1alpha1.DriftRepair, verdictChanged, 1},
+		"not drift that is ignored":                         {v1alpha1.DriftIgnore, verdictChanged, 0},
+		"an instance that is gone, when it is found anyhow": {v1alpha1.DriftIgnore, verdictMissing, 1},
+		"not that all is well":                              {v1alpha1.DriftReport, verdictNone, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorder := events.NewFakeRecorder(5)
+			machine := builder.Machine(func(m *machinev1beta1.Machine) {
+				m.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: string(tc.policy)}
+			})
+			machine.Spec.ProviderSpec.Value = builder.ProviderSpec(map[string]any{"apiVersion": "example.io/v1", "kind": "Example"})
+			run := &task{actuator: &Actuator{recorder: recorder, metrics: NewMetrics()}, machine: machine, found: &check{Verdict: tc.found}}
+			run.toldDrift(nil)
+			if got := len(recorder.Events); got != tc.want {
+				t.Errorf("%d events, want %d", got, tc.want)
+			}
+		})
 	}
 }

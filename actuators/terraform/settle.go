@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/tofu"
@@ -146,7 +147,8 @@ func (t *task) told(outcome error) error {
 
 // toldDrift tells what a drift check found, and counts it.
 func (t *task) toldDrift(outcome error) {
-	if t.found != nil && t.found.Verdict != verdictNone {
+	ignored := driftOf(t.machine).policy == v1alpha1.DriftIgnore // the check was made for something else
+	if t.found != nil && (t.found.Verdict == verdictMissing || t.found.Verdict == verdictChanged && !ignored) {
 		driftFound(t.machine, *t.found).Send(t.actuator.recorder)
 	}
 	found := t.found
