@@ -170,26 +170,41 @@ func (a *Actuator) Delete(ctx context.Context, machine *machinev1beta1.Machine) 
 	return a.carryOut(machine, wanted, f, d)
 }
 
-// RecheckAfter implements actuators.Rechecker: the next drift check.
+// RecheckAfter implements actuators.Rechecker: the next check.
 func (a *Actuator) RecheckAfter(machine *machinev1beta1.Machine) time.Duration {
 	last := readProviderStatus(machine).LastDriftCheckTime
-	if last == nil || driftOf(machine).policy == v1alpha1.DriftIgnore {
+	if last == nil {
 		return 0
 	}
-	return max(time.Second, last.Add(a.driftAfter(machine)).Sub(a.clock.Now()))
+	after, wanted := a.checkAfter(machine, last.Time)
+	if !wanted {
+		return 0
+	}
+	return max(time.Second, last.Add(after).Sub(a.clock.Now()))
 }
 
 func (a *Actuator) upkeepDue(machine *machinev1beta1.Machine, f *facts) upkeep {
 	now := a.clock.Now()
-	return upkeep{
-		check: f.drift.policy != v1alpha1.DriftIgnore &&
-			(f.record.Check == nil || !now.Before(f.record.Check.At.Add(a.driftAfter(machine)))),
-		repair: repairDue(f, a.interval, now),
-	}
+	return upkeep{check: a.checkDue(machine, f, now), repair: repairDue(f, a.interval, now)}
 }
 
-func (a *Actuator) driftAfter(machine *machinev1beta1.Machine) time.Duration {
-	return driftAfter(a.interval, string(machine.UID))
+func (a *Actuator) checkDue(machine *machinev1beta1.Machine, f *facts, now time.Time) bool {
+	if f.record.Check == nil {
+		return f.drift.policy != v1alpha1.DriftIgnore
+	}
+	after, wanted := a.checkAfter(machine, f.record.Check.At)
+	return wanted && !now.Before(f.record.Check.At.Add(after))
+}
+
+// checkAfter answers how long after its last check an instance is checked again, and whether it is at all. One that has told no address
+// is looked at soon, also where drift is ignored: guests tell theirs once they run.
+func (a *Actuator) checkAfter(machine *machinev1beta1.Machine, last time.Time) (after time.Duration, wanted bool) {
+	interval := driftAfter(a.interval, string(machine.UID))
+	soon := addressesAfter(last.Sub(madeAt(machine, last)))
+	if !hasIP(machine.Status.Addresses) && soon < interval {
+		return soon, true
+	}
+	return interval, driftOf(machine).policy != v1alpha1.DriftIgnore
 }
 
 // carryOut does what was decided and answers the verb's error.

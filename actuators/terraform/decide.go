@@ -93,3 +93,10 @@ func driftAfter(interval time.Duration, uid string) time.Duration {
 	const steps = 1000
 	return interval - interval/10 + interval/5*time.Duration(hash.Sum32()%steps)/steps
 }
+
+// firstLook is how long after its create an instance is looked at that has told no address.
+const firstLook = 20 * time.Second
+
+// addressesAfter answers how long after a check an instance is looked at again that has told no address. age is how old the instance
+// was at that check: the pauses grow with it.
+func addressesAfter(age time.Duration) time.Duration { return max(firstLook, age/2) }

@@ -3,6 +3,7 @@ package terraform
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -94,6 +95,22 @@ func (a *Actuator) publish(machine *machinev1beta1.Machine, f *facts) error {
 		a.publishCheck(status, f)
 	})
 	return nil
+}
+
+// madeAt answers when the Machine was first told to have an instance, or otherwise when it was not.
+func madeAt(machine *machinev1beta1.Machine, otherwise time.Time) time.Time {
+	made := meta.FindStatusCondition(readProviderStatus(machine).Conditions, string(machinev1beta1.MachineCreation))
+	if made == nil || made.Status != metav1.ConditionTrue {
+		return otherwise
+	}
+	return made.LastTransitionTime.Time
+}
+
+// hasIP reports whether one of the addresses is no name.
+func hasIP(addresses []corev1.NodeAddress) bool {
+	return slices.ContainsFunc(addresses, func(address corev1.NodeAddress) bool {
+		return address.Type == corev1.NodeInternalIP || address.Type == corev1.NodeExternalIP
+	})
 }
 
 // publishFailedCreation writes why there is no instance into the Machine, in memory.

@@ -243,6 +243,22 @@ func (v *vcenter) check(machine *machinev1beta1.Machine) *check {
 	return nil
 }
 
+// reports waits until the Machine has what its guest reports.
+func (v *vcenter) reports(machine *machinev1beta1.Machine) {
+	v.t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for !hasIP(machine.Status.Addresses) {
+		if time.Now().After(deadline) {
+			v.t.Fatalf("addresses %v after a minute; want what the guest reports", machine.Status.Addresses)
+		}
+		v.clock.SetTime(v.clock.Now().Add(firstLook + time.Second))
+		if err := v.drive(v.Update, machine); err != nil {
+			v.t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
 func TestAVirtualMachineFromCreateToDelete(t *testing.T) {
 	v := newVCenter(t)
 	machine := v.machine()
@@ -251,6 +267,10 @@ func TestAVirtualMachineFromCreateToDelete(t *testing.T) {
 	if made == nil {
 		t.Fatal("there is no virtual machine in the folder")
 	}
+	if len(machine.Status.Addresses) > 2 {
+		t.Errorf("right after the create the Machine has %v; want no run to wait for the guest", machine.Status.Addresses)
+	}
+	v.reports(machine)
 	v.looksAsAskedFor(machine, made)
 	if found := v.check(machine); found.Verdict != verdictNone {
 		t.Errorf("right after the create a check finds %s: %s", found.Verdict, found.Summary)

@@ -84,10 +84,8 @@ resource "vsphere_virtual_machine" "this" {
   tags                  = var.provider_spec.tagIDs
   extra_config          = local.guest_info
 
-  # The addresses that node certificates are approved by; a guest without tools reports none. A gateway is not waited for: not every
-  # network has one, and the provider misses one that is reported after the addresses.
-  wait_for_guest_net_timeout  = 10
-  wait_for_guest_net_routable = false
+  # A run does not wait for the guest: the operator looks for its addresses afterwards.
+  wait_for_guest_net_timeout = 0
 
   dynamic "network_interface" {
     for_each = data.vsphere_network.device
@@ -128,7 +126,7 @@ resource "vsphere_virtual_machine" "this" {
       clone, extra_config, num_cpus, num_cores_per_socket, memory, guest_id, firmware, scsi_type, scsi_controller_count, network_interface, disk,
       datastore_id, resource_pool_id, host_system_id, swap_placement_policy,
       # An import has the provider's default, and the change would be one of a virtual machine that runs.
-      wait_for_guest_net_timeout, wait_for_guest_net_routable,
+      wait_for_guest_net_timeout,
     ]
   }
 }
