@@ -231,6 +231,7 @@ func newActuator(
 		// The actuator runs while this process leads. Another owner has led before, and ended before its lease could pass on.
 		Dead:          func(other string) bool { return other != owner },
 		DriftInterval: o.driftInterval,
+		ModuleUpdates: o.moduleUpdates,
 		Metrics:       series,
 		Logger:        ctrl.Log.WithName("terraform-actuator"),
 	})
