@@ -142,6 +142,10 @@ func TestWhatIsKnownOfAMachine(t *testing.T) {
 			manifest: manifest("Machine", map[string]any{"generateName": "m-"}, map[string]any{}), clusterID: "demo",
 			want: offline.Unknown{Name: true, NamePrefix: "m-", UID: true}, wantName: "m-", wantCluster: "demo", wantReplicas: 1,
 		},
+		"one that is given user data": {
+			manifest:  strings.Replace(manifest("Machine", map[string]any{"name": "m"}, map[string]any{}), `"credentialsSecret"`, `"userDataSecret":{"name":"u"},"credentialsSecret"`, 1),
+			clusterID: "demo", want: offline.Unknown{UID: true, UserData: true}, wantName: "m", wantCluster: "demo", wantReplicas: 1,
+		},
 		"the cluster that nobody names": {
 			manifest: manifest("Machine", map[string]any{"name": "m"}, map[string]any{}),
 			want:     offline.Unknown{UID: true, ClusterID: true}, wantName: "m", wantCluster: "", wantReplicas: 1,
