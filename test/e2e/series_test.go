@@ -27,6 +27,8 @@ func theMachineAPIsSeries() {
 	BeforeAll(func(ctx SpecContext) {
 		w.replicas(ctx, few)
 		w.copySecret(ctx, ownSecret)
+		w.unguarded(ctx)
+		DeferCleanup(func(ctx SpecContext) { w.guarded(ctx) })
 		w.create(ctx, w.machine(name, credentialsFrom(ownSecret), with("memory", "plenty")))
 	})
 
