@@ -160,7 +160,10 @@ func aDeletedMachineSet() {
 }
 
 func aManagerThatServes() {
-	BeforeAll(func(ctx SpecContext) { w.replicas(ctx, 2) })
+	BeforeAll(func(ctx SpecContext) {
+		w.replicas(ctx, few+1) // one that has been started anew has nothing to show yet
+		w.replicas(ctx, few)
+	})
 
 	It("shows its metrics to those who may read them, and to nobody else", func(ctx SpecContext) {
 		status, _, err := w.pod.current().Scrape(ctx, "")
