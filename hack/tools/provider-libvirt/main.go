@@ -1,9 +1,10 @@
-// Command terraform-provider-libvirt is the provider dmacvicar/libvirt, at the version that go.mod pins, and what a run needs of it
-// that was cut off before it could save its state:
+// Command terraform-provider-libvirt is the provider dmacvicar/libvirt, at the version that go.mod pins, and what Machines need
+// beside it, which come and go, and whose runs may be cut off before they save their state:
 //
 //   - a domain is imported by its name, as name=NAME: its UUID is libvirt's choice, and nobody but the lost run was told;
 //   - an Ignition volume of the name that is to be made is replaced, where the provider alone would fail;
-//   - an Ignition volume that is gone, and a domain whose volume is gone, can be read, and hence be destroyed.
+//   - an Ignition volume that is gone, and a domain whose volume is gone, can be read, and hence be destroyed;
+//   - a domain that is deleted takes its address with it, which the provider alone leaves reserved in its network for ever.
 //
 // Everything else is the provider's own code.
 package main
@@ -42,6 +43,7 @@ func provider() *schema.Provider {
 	domain, ignition := p.ResourcesMap["libvirt_domain"], p.ResourcesMap["libvirt_ignition"]
 	domain.Importer = &schema.ResourceImporter{StateContext: own.importDomain}
 	domain.ReadContext = whereVolumeIsGone(domain.ReadContext, func(*schema.ResourceData) {})
+	domain.DeleteContext = own.release(domain.DeleteContext)
 	ignition.CreateContext = own.replaceVolume(ignition.CreateContext)
 	ignition.ReadContext = whereVolumeIsGone(ignition.ReadContext, func(d *schema.ResourceData) { d.SetId("") })
 	return p
@@ -118,6 +120,32 @@ func (h *host) replaceVolume(create schema.CreateContextFunc) schema.CreateConte
 			return diag.FromErr(err)
 		}
 		return create(ctx, d, meta)
+	}
+}
+
+// release takes the reservations of a deleted domain's addresses out of its networks. Where there is none that is an error of libvirt,
+// and nothing is wrong.
+func (h *host) release(remove schema.DeleteContextFunc) schema.DeleteContextFunc {
+	return func(ctx context.Context, d *schema.ResourceData, meta any) diag.Diagnostics {
+		if failed := remove(ctx, d, meta); failed.HasError() {
+			return failed
+		}
+		err := h.ask(func(connection *golibvirt.Libvirt) error {
+			for i := range d.Get("network_interface.#").(int) {
+				at := fmt.Sprintf("network_interface.%d.", i)
+				network, err := connection.NetworkLookupByName(d.Get(at + "network_name").(string))
+				if err != nil {
+					continue
+				}
+				_ = connection.NetworkUpdateCompat(network, golibvirt.NetworkUpdateCommandDelete, golibvirt.NetworkSectionIPDhcpHost, -1,
+					fmt.Sprintf("<host mac='%s'/>", d.Get(at+"mac")), golibvirt.NetworkUpdateAffectLive|golibvirt.NetworkUpdateAffectConfig)
+			}
+			return nil
+		})
+		if err != nil {
+			return diag.Diagnostics{{Severity: diag.Warning, Summary: "the domain's address stays reserved: " + err.Error()}}
+		}
+		return nil
 	}
 }
 
