@@ -163,6 +163,10 @@ run "makes_a_machine_of_what_must_be_told" {
     error_message = "Network and subnet are the cluster's."
   }
   assert {
+    condition     = azurerm_linux_virtual_machine.this.source_image_id == "/subscriptions/2/resourceGroups/r/providers/Microsoft.Compute/images/i"
+    error_message = "An image in another subscription is taken as it is."
+  }
+  assert {
     condition     = length(azurerm_linux_virtual_machine.this.source_image_reference) == 0 && length(azurerm_linux_virtual_machine.this.identity) == 0 && length(azurerm_network_interface_backend_address_pool_association.primary) == 0
     error_message = "There is nothing else."
   }

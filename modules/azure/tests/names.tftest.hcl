@@ -39,7 +39,7 @@ variables {
     managedIdentity      = "demo-x7k2p-identity"
     networkResourceGroup = "Demo-RG"
     osDisk               = { diskSettings = {}, diskSizeGB = 128, managedDisk = { securityProfile = { diskEncryptionSet = {} }, storageAccountType = "Premium_LRS" }, osType = "Linux" }
-    publicIP             = false
+    publicIP             = true
     publicLoadBalancer   = "demo-x7k2p"
     resourceGroup        = "Demo-RG"
     securityProfile      = { settings = {} }
@@ -56,5 +56,9 @@ run "writes_the_resource_group_of_a_provider_id_in_small_letters" {
   assert {
     condition     = output.provider_id == "azure:///subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/demo-rg/providers/Microsoft.Compute/virtualMachines/demo-x7k2p-worker-eastus1-abcde"
     error_message = "The cloud provider writes the resource group so, and nothing else."
+  }
+  assert {
+    condition     = azurerm_network_interface.primary.ip_configuration[0].public_ip_address_id == azurerm_public_ip.primary[0].id
+    error_message = "The public address is the network interface's."
   }
 }
