@@ -1,0 +1,649 @@
+mock_provider "google" {}
+
+variables {
+  machine = {
+    name       = "worker-1"
+    namespace  = "openshift-machine-api"
+    uid        = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"
+    cluster_id = "demo"
+    labels     = {}
+  }
+  provider_spec = {
+    credentialsSecret = { name = "c" }
+    userDataSecret    = { name = "u" }
+    projectID         = "p"
+    region            = "us-central1"
+    zone              = "us-central1-a"
+    disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+    serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+  }
+  user_data = ""
+}
+
+run "refuses_no_project" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_no_region" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_zone_of_another_region" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "europe-west1-b"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_an_empty_machine_type" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      machineType       = ""
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_no_user_data" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_no_credentials" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = {}
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_protection_from_deletion" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret  = { name = "c" }
+      userDataSecret     = { name = "u" }
+      projectID          = "p"
+      region             = "us-central1"
+      zone               = "us-central1-a"
+      disks              = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts    = [{ email = "e", scopes = ["s"] }]
+      deletionProtection = true
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_target_pool" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      targetPools       = ["pool"]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_no_boot_disk" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = []
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_disk_that_is_too_small" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 15, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_an_unknown_type_of_a_disk" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_boot_disk_without_an_image" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_data_disk_that_should_stay" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }, { sizeGb = 16, type = "pd-ssd" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_key_without_a_ring" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i", encryptionKey = { kmsKey = { name = "k", location = "l" } } }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_an_interface_without_a_subnet" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      networkInterfaces = [{ network = "n" }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_two_service_accounts" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "a", scopes = ["s"] }, { email = "b", scopes = ["s"] }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_user_data_as_metadata" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      gcpMetadata       = [{ key = "user-data", value = "x" }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_label_in_capitals" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      labels            = { Team = "a" }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_tag_that_is_given_twice" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret   = { name = "c" }
+      userDataSecret      = { name = "u" }
+      projectID           = "p"
+      region              = "us-central1"
+      zone                = "us-central1-a"
+      disks               = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts     = [{ email = "e", scopes = ["s"] }]
+      resourceManagerTags = [{ parentID = "1", key = "a", value = "b" }, { parentID = "1", key = "a", value = "c" }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_an_unknown_model" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      provisioningModel = "Standard"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_spot_beside_preemptible" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      preemptible       = true
+      provisioningModel = "Spot"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_an_unknown_maintenance" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      onHostMaintenance = "Stop"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_an_unknown_restart" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      restartPolicy     = "OnFailure"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_to_restart_what_is_preempted" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      preemptible       = true
+      restartPolicy     = "Always"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_two_kinds_of_graphics_processors" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      onHostMaintenance = "Terminate"
+      gpus              = [{ type = "nvidia-tesla-t4" }, { type = "nvidia-tesla-p4" }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_half_a_graphics_processor" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      onHostMaintenance = "Terminate"
+      gpus              = [{ type = "nvidia-tesla-t4", count = 0.5 }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_to_move_graphics_processors" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      gpus              = [{ type = "nvidia-tesla-t4" }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_an_unknown_confidential_computing" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret   = { name = "c" }
+      userDataSecret      = { name = "u" }
+      projectID           = "p"
+      region              = "us-central1"
+      zone                = "us-central1-a"
+      disks               = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts     = [{ email = "e", scopes = ["s"] }]
+      onHostMaintenance   = "Terminate"
+      machineType         = "n2d-standard-4"
+      confidentialCompute = "SEV"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_to_move_confidential_instances" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret   = { name = "c" }
+      userDataSecret      = { name = "u" }
+      projectID           = "p"
+      region              = "us-central1"
+      zone                = "us-central1-a"
+      disks               = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts     = [{ email = "e", scopes = ["s"] }]
+      machineType         = "n2d-standard-4"
+      confidentialCompute = "Enabled"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_machine_type_without_confidential_computing" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret   = { name = "c" }
+      userDataSecret      = { name = "u" }
+      projectID           = "p"
+      region              = "us-central1"
+      zone                = "us-central1-a"
+      disks               = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts     = [{ email = "e", scopes = ["s"] }]
+      onHostMaintenance   = "Terminate"
+      machineType         = "n2d-standard-4"
+      confidentialCompute = "IntelTrustedDomainExtensions"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_an_unknown_policy" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret      = { name = "c" }
+      userDataSecret         = { name = "u" }
+      projectID              = "p"
+      region                 = "us-central1"
+      zone                   = "us-central1-a"
+      disks                  = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts        = [{ email = "e", scopes = ["s"] }]
+      shieldedInstanceConfig = { secureBoot = "On" }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_monitoring_without_a_tpm" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret      = { name = "c" }
+      userDataSecret         = { name = "u" }
+      projectID              = "p"
+      region                 = "us-central1"
+      zone                   = "us-central1-a"
+      disks                  = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts        = [{ email = "e", scopes = ["s"] }]
+      shieldedInstanceConfig = { virtualizedTrustedPlatformModule = "Disabled" }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_name_that_no_instance_has" {
+  command = plan
+
+  variables {
+    machine = {
+      name       = "worker.1"
+      namespace  = "openshift-machine-api"
+      uid        = ""
+      cluster_id = "demo"
+      labels     = {}
+    }
+  }
+
+  expect_failures = [var.machine]
+}
+
+run "refuses_more_user_data_than_google_takes" {
+  command = plan
+
+  variables {
+    user_data = format("%262145s", "")
+  }
+
+  expect_failures = [var.user_data]
+}
