@@ -1,0 +1,48 @@
+output "provider_id" {
+  description = "The providerID as the GCP cloud provider writes it: project, zone and name."
+  value       = "gce://${var.provider_spec.projectID}/${google_compute_instance.this.zone}/${google_compute_instance.this.name}"
+
+  depends_on = [google_compute_instance.this]
+}
+
+output "instance_id" {
+  description = "The instance's id, a number."
+  value       = google_compute_instance.this.instance_id
+}
+
+output "instance_state" {
+  description = "Google's word for the instance's state, for example RUNNING or TERMINATED."
+  value       = google_compute_instance.this.current_status
+}
+
+output "addresses" {
+  description = "The addresses of the instance's network interfaces, and its names."
+  value = concat(
+    [for address in compact(google_compute_instance.this.network_interface[*].network_ip) : { type = "InternalIP", address = address }],
+    [for address in compact(flatten([for interface in google_compute_instance.this.network_interface : interface.access_config[*].nat_ip])) :
+    { type = "ExternalIP", address = address }],
+    [for name in [
+      "${google_compute_instance.this.name}.${google_compute_instance.this.zone}.c.${var.provider_spec.projectID}.internal",
+      "${google_compute_instance.this.name}.c.${var.provider_spec.projectID}.internal",
+      google_compute_instance.this.name,
+    ] : { type = "InternalDNS", address = name }],
+    [{ type = "Hostname", address = google_compute_instance.this.name }],
+  )
+}
+
+output "instance_type" {
+  description = "The machine type."
+  value       = google_compute_instance.this.machine_type
+}
+
+output "region" {
+  description = "The region."
+  value       = var.provider_spec.region
+
+  depends_on = [google_compute_instance.this]
+}
+
+output "zone" {
+  description = "The zone."
+  value       = google_compute_instance.this.zone
+}
