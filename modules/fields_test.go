@@ -22,6 +22,7 @@ import (
 var apiTypes = map[string]reflect.Type{
 	"aws":     reflect.TypeFor[machinev1beta1.AWSMachineProviderConfig](),
 	"azure":   reflect.TypeFor[machinev1beta1.AzureMachineProviderSpec](),
+	"gcp":     reflect.TypeFor[machinev1beta1.GCPMachineProviderSpec](),
 	"vsphere": reflect.TypeFor[machinev1beta1.VSphereMachineProviderSpec](),
 }
 
