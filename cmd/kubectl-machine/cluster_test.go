@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// kubeconfigFor writes a kubeconfig with the contexts "here", with the namespace "machines", and "other".
+func kubeconfigFor(t *testing.T, host string) string {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: host}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: "t"}
+	config.Contexts["here"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u", Namespace: "machines"}
+	config.Contexts["other"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "here"
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// asking is a command that lists namespaces.
+func asking(f *clusterFlags, told func(namespace string)) *cobra.Command {
+	command := &cobra.Command{Use: "ask", SilenceErrors: true, SilenceUsage: true, RunE: func(command *cobra.Command, _ []string) error {
+		cluster, namespace, err := f.connect()
+		if err != nil {
+			return err
+		}
+		ctx, cancel, err := f.bounded(command.Context())
+		if err != nil {
+			return err
+		}
+		defer cancel()
+		told(namespace)
+		return cluster.List(ctx, &corev1.NamespaceList{})
+	}}
+	f.register(command)
+	f.registerNamespace(command)
+	f.registerAllNamespaces(command)
+	return command
+}
+
+func TestClusterFlags(t *testing.T) {
+	var asked *http.Request
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		asked = request
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(corev1.NamespaceList{
+			TypeMeta: metav1.TypeMeta{Kind: "NamespaceList", APIVersion: "v1"},
+			Items:    []corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: "machines"}}, {ObjectMeta: metav1.ObjectMeta{Name: "more"}}},
+		})
+	}))
+	t.Cleanup(server.Close)
+	file := kubeconfigFor(t, server.URL)
+	cases := map[string]struct {
+		arguments     []string
+		variable      string
+		wantNamespace string
+		wantUser      string
+		wantErr       string
+	}{
+		"the context's namespace":                      {arguments: []string{"--kubeconfig", file}, wantNamespace: "machines"},
+		"the kubeconfig of the environment":            {variable: file, wantNamespace: "machines"},
+		"a namespace of one's own":                     {arguments: []string{"--kubeconfig", file, "-n", "mine"}, wantNamespace: "mine"},
+		"a context without a namespace":                {arguments: []string{"--kubeconfig", file, "--context", "other"}, wantNamespace: "default"},
+		"all namespaces":                               {arguments: []string{"--kubeconfig", file, "-A"}},
+		"somebody else":                                {arguments: []string{"--kubeconfig", file, "--as", "eve"}, wantNamespace: "machines", wantUser: "eve"},
+		"a namespace and all":                          {arguments: []string{"--kubeconfig", file, "-A", "-n", "mine"}, wantErr: "[all-namespaces namespace]"},
+		"a kubeconfig that is not there":               {arguments: []string{"--kubeconfig", "nowhere"}, wantErr: "finding the cluster: "},
+		"a context that is not there":                  {arguments: []string{"--kubeconfig", file, "--context", "x"}, wantErr: "one of its contexts with --context"},
+		"no time":                                      {arguments: []string{"--kubeconfig", file, "--request-timeout", "0s"}, wantErr: "--request-timeout is 0s; it must be positive"},
+		"no kubeconfig, which is not localhost either": {variable: "/dev/null", wantErr: "name a kubeconfig with --kubeconfig"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", tc.variable)
+			t.Setenv("HOME", t.TempDir())
+			asked = nil
+			var namespace string
+			command := asking(&clusterFlags{}, func(name string) { namespace = name })
+			command.SetArgs(tc.arguments)
+			err := command.ExecuteContext(t.Context())
+			if tc.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+					t.Errorf("it answers %v; want %q", err, tc.wantErr)
+				}
+				return
+			}
+			if err != nil || asked == nil || namespace != tc.wantNamespace || asked.Header.Get("Impersonate-User") != tc.wantUser {
+				t.Errorf("it answers %v for namespace %q; it asked %v", err, namespace, asked)
+			}
+		})
+	}
+}
+
+func TestClusterFlagsAreCompleted(t *testing.T) {
+	file := kubeconfigFor(t, "http://127.0.0.1:1")
+	f := &clusterFlags{kubeconfig: file}
+	t.Run("contexts", func(t *testing.T) {
+		got, directive := f.completeContexts(nil, nil, "")
+		if diff := cmp.Diff([]string{"here", "other"}, got); diff != "" || directive != cobra.ShellCompDirectiveNoFileComp {
+			t.Errorf("directive %v; contexts (-want +got):\n%s", directive, diff)
+		}
+	})
+	command := &cobra.Command{}
+	command.SetContext(t.Context())
+	t.Run("names that are not given yet", func(t *testing.T) {
+		got, _ := f.complete(func(_ context.Context, _ client.Client, namespace string) ([]string, error) {
+			return []string{"a", namespace}, nil
+		})(command, []string{"a"}, "")
+		if diff := cmp.Diff([]string{"machines"}, got); diff != "" {
+			t.Errorf("names (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("nothing, where the cluster cannot be asked", func(t *testing.T) {
+		failing := func(context.Context, client.Client, string) ([]string, error) { return []string{"a"}, errors.New("no") }
+		if got, directive := f.complete(failing)(command, nil, ""); got != nil || directive != cobra.ShellCompDirectiveNoFileComp {
+			t.Errorf("it offers %q, %v", got, directive)
+		}
+		if got, _ := f.complete(namespaceNames)(command, nil, ""); got != nil {
+			t.Errorf("it offers %q", got)
+		}
+	})
+}
