@@ -62,6 +62,9 @@ The file is called kubectl-machine; on PATH, kubectl runs it as "kubectl machine
 		Example: `  # Tell what a MachineSet would create
   kubectl machine plan -f machineset.yaml
 
+  # Show the Machines of a cluster, with their instances and Nodes
+  kubectl machine tree -n openshift-machine-api
+
   # Lay down a new provider module, and check it
   kubectl machine module new acme
   kubectl machine module check acme`,
@@ -73,6 +76,6 @@ The file is called kubectl-machine; on PATH, kubectl runs it as "kubectl machine
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return fmt.Errorf("%w; '%s --help' lists the flags", err, command.CommandPath())
 	})
-	root.AddCommand(newModule(), newPlan(), newCompletion(), newVersion())
+	root.AddCommand(newModule(), newPlan(), newTree(), newCompletion(), newVersion())
 	return root
 }

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+)
+
+func newTree() *cobra.Command {
+	var i inspection
+	command := &cobra.Command{
+		Use:   "tree [MACHINESET|MACHINE...]",
+		Short: "Show MachineSets with their Machines, instances and Nodes",
+		Long: `Show MachineSets with their Machines, the Machines' instances, and their Nodes: phase, age, and the conditions that are not as they
+should be. Machines without a MachineSet stand behind them.`,
+		Example: `  # Everything in the namespace
+  kubectl machine tree -n openshift-machine-api
+
+  # One MachineSet, with whole messages
+  kubectl machine tree workers -o wide`,
+		ValidArgsFunction: i.complete(setAndMachineNames),
+		RunE: func(command *cobra.Command, names []string) error {
+			facts, err := i.read(command, inspect.Want{Sets: true, Nodes: true})
+			if err != nil {
+				return err
+			}
+			forest, err := inspect.Tree(facts, names)
+			if err != nil {
+				return err
+			}
+			if len(forest.Items) == 0 {
+				i.nothing(command, "There are no MachineSets and no Machines", facts.Namespace)
+			}
+			return i.print(command, forest, len(forest.Items))
+		},
+	}
+	i.register(command)
+	i.registerAllNamespaces(command)
+	i.registerOutput(command)
+	return command
+}

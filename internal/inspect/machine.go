@@ -1,0 +1,130 @@
+package inspect
+
+import (
+	"encoding/json"
+	"fmt"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+)
+
+// Condition is a condition that keeps something from being as it should be, or tells of it.
+type Condition struct {
+	// Type of the condition.
+	Type string `json:"type"`
+	// Status is True, False or Unknown.
+	Status string `json:"status"`
+	// Reason in one word.
+	Reason string `json:"reason,omitempty"`
+	// Message for people.
+	Message string `json:"message,omitempty"`
+	// Since is when the status changed.
+	Since metav1.Time `json:"since"`
+}
+
+func (c Condition) String() string {
+	text := c.Type + "=" + c.Status
+	if c.Reason != "" {
+		text += " " + c.Reason
+	}
+	if c.Message != "" {
+		text += ": " + c.Message
+	}
+	return text
+}
+
+// bad are the conditions that tell of something that is not as it should be when they are True. Of all others it is False and Unknown.
+var bad = map[string]bool{
+	drifted: true, "Paused": true,
+	string(corev1.NodeMemoryPressure): true, string(corev1.NodeDiskPressure): true, string(corev1.NodePIDPressure): true,
+	string(corev1.NodeNetworkUnavailable): true,
+}
+
+// Conditions of the provider status.
+const (
+	drifted  = "Drifted"
+	creation = string(machinev1beta1.MachineCreation)
+)
+
+// matters reports whether a condition is to be shown.
+func matters(kind, status string) bool {
+	if bad[kind] {
+		return status == string(metav1.ConditionTrue)
+	}
+	return status != string(metav1.ConditionTrue)
+}
+
+func machineConditions(conditions []machinev1beta1.Condition) []Condition {
+	var shown []Condition
+	for _, c := range conditions {
+		if matters(string(c.Type), string(c.Status)) {
+			shown = append(shown, Condition{string(c.Type), string(c.Status), c.Reason, c.Message, c.LastTransitionTime})
+		}
+	}
+	return shown
+}
+
+func providerConditions(conditions []metav1.Condition) []Condition {
+	var shown []Condition
+	for _, c := range conditions {
+		if matters(c.Type, string(c.Status)) {
+			shown = append(shown, Condition{c.Type, string(c.Status), c.Reason, c.Message, c.LastTransitionTime})
+		}
+	}
+	return shown
+}
+
+func nodeConditions(conditions []corev1.NodeCondition) []Condition {
+	var shown []Condition
+	for _, c := range conditions {
+		if matters(string(c.Type), string(c.Status)) {
+			shown = append(shown, Condition{string(c.Type), string(c.Status), c.Reason, c.Message, c.LastTransitionTime})
+		}
+	}
+	return shown
+}
+
+// providerStatus reads what the operator tells of a Machine. What is no status of this operator is empty.
+func providerStatus(machine *machinev1beta1.Machine) v1alpha1.TerraformMachineProviderStatus {
+	var status v1alpha1.TerraformMachineProviderStatus
+	raw := machine.Status.ProviderStatus
+	if raw == nil || json.Unmarshal(raw.Raw, &status) != nil || status.Kind != v1alpha1.TerraformMachineProviderStatusKind {
+		return v1alpha1.TerraformMachineProviderStatus{}
+	}
+	return status
+}
+
+// phase is a Machine's phase, Deleting as soon as that was asked for.
+func phase(machine *machinev1beta1.Machine) string {
+	switch {
+	case machine.DeletionTimestamp != nil:
+		return machinev1beta1.PhaseDeleting
+	case machine.Status.Phase == nil || *machine.Status.Phase == "":
+		return "-"
+	}
+	return *machine.Status.Phase
+}
+
+// failure is what a status says of a failure for good.
+func failure[reason ~string](why *reason, message *string) string {
+	switch {
+	case why == nil && message == nil:
+		return ""
+	case message == nil:
+		return string(*why)
+	case why == nil:
+		return *message
+	}
+	return fmt.Sprintf("%s: %s", string(*why), *message)
+}
+
+func (f *Facts) machineNames() []string {
+	var names []string
+	for _, machine := range f.Machines {
+		names = append(names, machine.Name)
+	}
+	return names
+}

@@ -1,0 +1,98 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// missing says that something is not there, and what is.
+func missing(kind, name, namespace string, known []string) error {
+	where := "in namespace " + namespace
+	if namespace == "" {
+		where = "in any namespace"
+	}
+	if len(known) == 0 {
+		return fmt.Errorf("there is no %s %q %s, nor any other; name the namespace with -n, for example -n openshift-machine-api", kind, name, where)
+	}
+	if near := nearest(name, known); len(near) > 0 {
+		return fmt.Errorf("there is no %s %q %s; did you mean %s?", kind, name, where, strings.Join(near, ", "))
+	}
+	return fmt.Errorf("there is no %s %q %s; 'kubectl machine tree' shows what there is", kind, name, where)
+}
+
+// nearby is how many names are offered in place of one that is not there.
+const nearby = 3
+
+// nearest answers the names that somebody may have meant, the most alike first.
+func nearest(name string, known []string) []string {
+	limit := max(2, len(name)/3)
+	type candidate struct {
+		name string
+		far  int
+	}
+	var near []candidate
+	for _, k := range known {
+		far := distance(name, k)
+		if strings.HasPrefix(k, name) || strings.HasSuffix(k, name) {
+			far = min(far, limit)
+		}
+		if far <= limit {
+			near = append(near, candidate{k, far})
+		}
+	}
+	slices.SortFunc(near, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(a.name, b.name)) })
+	var names []string
+	for _, c := range near[:min(nearby, len(near))] {
+		names = append(names, c.name)
+	}
+	return slices.Compact(names)
+}
+
+// distance counts the letters to insert, remove and replace to get from a to b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := before
+			if a[i] != b[j] {
+				replaced++
+			}
+			before = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+func byName(a, b client.Object) int {
+	return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+}
+
+// short is a module's reference with the first digits of its digest.
+func short(reference string) string {
+	const digits = 12
+	name, digest, ok := strings.Cut(reference, "@sha256:")
+	if !ok || len(digest) <= digits {
+		return reference
+	}
+	return name + "@" + digest[:digits]
+}
+
+// age says how long ago something was, and a dash when it was never.
+func age(at, now time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return duration.HumanDuration(max(0, now.Sub(at)))
+}

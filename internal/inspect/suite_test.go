@@ -1,0 +1,54 @@
+package inspect_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/suite"
+)
+
+var plane *controlplane.ControlPlane
+
+func TestInspectAgainstAPIServer(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Inspect")
+}
+
+var _ = BeforeSuite(func() { plane = suite.Start(controlplane.CustomNoUpgrade) })
+
+// clusterOf answers what a user sees of a namespace; an administrator when it is empty.
+func clusterOf(user, namespace string) *inspect.Cluster {
+	GinkgoHelper()
+	config := rest.CopyConfig(plane.Config)
+	if user != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: user}
+	}
+	live, err := inspect.NewClient(config)
+	Expect(err).NotTo(HaveOccurred())
+	return inspect.New(live, namespace)
+}
+
+// userWho makes a user who may do so much in a namespace, and nothing else.
+func userWho(ctx SpecContext, namespace string, rules ...rbacv1.PolicyRule) string {
+	GinkgoHelper()
+	user := "user-of-" + namespace
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "test"}, Rules: rules}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "test"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "test"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+	}
+	Expect(plane.Create(ctx, role, binding)).To(Succeed())
+	return user
+}
+
+func mayRead(group string, resources ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"get", "list"}}
+}

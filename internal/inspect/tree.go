@@ -1,0 +1,216 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+)
+
+// Item is a MachineSet, a Machine, an instance or a Node, with what belongs to it.
+type Item struct {
+	// Kind is MachineSet, Machine, Instance or Node.
+	Kind string `json:"kind"`
+	// Namespace of a MachineSet and a Machine.
+	Namespace string `json:"namespace,omitempty"`
+	// Name of the object; of an instance, the infrastructure's own. Empty while there is none.
+	Name string `json:"name,omitempty"`
+	// Status in a word or two.
+	Status string `json:"status"`
+	// Created is when the object was made; not known of instances.
+	Created *metav1.Time `json:"created,omitempty"`
+	// Failure says why a MachineSet or a Machine has failed for good.
+	Failure string `json:"failure,omitempty"`
+	// Conditions that matter.
+	Conditions []Condition `json:"conditions,omitempty"`
+	// Provider is an instance's provider status, as the operator wrote it.
+	Provider *v1alpha1.TerraformMachineProviderStatus `json:"providerStatus,omitempty"`
+	// Notes are what else is to be known.
+	Notes []string `json:"notes,omitempty"`
+	// Children belong to the item.
+	Children []*Item `json:"children,omitempty"`
+}
+
+// Kinds of items.
+const (
+	kindSet      = "MachineSet"
+	kindMachine  = "Machine"
+	kindInstance = "Instance"
+	kindNode     = "Node"
+)
+
+// Forest is what Tree answers.
+type Forest struct {
+	// Items are MachineSets, and Machines without one.
+	Items []*Item `json:"items"`
+
+	now time.Time
+}
+
+// Tree puts Machines under their MachineSets, and instances and Nodes under their Machines. Names limit it to MachineSets and Machines.
+func Tree(f *Facts, names []string) (*Forest, error) {
+	forest := &Forest{Items: []*Item{}, now: f.Now}
+	sets := map[types.UID]*Item{}
+	for i := range f.Sets {
+		item := setItem(&f.Sets[i])
+		sets[f.Sets[i].UID] = item
+		forest.Items = append(forest.Items, item)
+	}
+	for i := range f.Machines {
+		machine := &f.Machines[i]
+		item := f.machineItem(machine)
+		if set := sets[ownerOf(machine)]; set != nil {
+			set.Children = append(set.Children, item)
+		} else {
+			forest.Items = append(forest.Items, item)
+		}
+	}
+	return forest, forest.limit(f.Namespace, names)
+}
+
+// limit leaves what has one of the names.
+func (t *Forest) limit(namespace string, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	var all, picked []*Item
+	var known []string
+	for _, item := range t.Items {
+		all = append(all, item)
+		if item.Kind == kindSet {
+			all = append(all, item.Children...)
+		}
+	}
+	for _, item := range all {
+		known = append(known, item.Name)
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return missing("MachineSet or Machine", name, namespace, known)
+		}
+		for _, item := range all {
+			if item.Name == name && !slices.Contains(picked, item) {
+				picked = append(picked, item)
+			}
+		}
+	}
+	t.Items = picked
+	return nil
+}
+
+// ownerOf answers the UID of what made a Machine; empty where somebody did by hand.
+func ownerOf(machine *machinev1beta1.Machine) types.UID {
+	if owner := metav1.GetControllerOf(machine); owner != nil {
+		return owner.UID
+	}
+	return ""
+}
+
+func setItem(set *machinev1beta1.MachineSet) *Item {
+	item := &Item{
+		Kind: kindSet, Namespace: set.Namespace, Name: set.Name, Created: &set.CreationTimestamp,
+		Status:     fmt.Sprintf("%d/%d ready", set.Status.ReadyReplicas, ptr.Deref(set.Spec.Replicas, 1)),
+		Failure:    failure(set.Status.ErrorReason, set.Status.ErrorMessage),
+		Conditions: machineConditions(set.Status.Conditions),
+	}
+	if set.DeletionTimestamp != nil {
+		item.note("is being deleted")
+	}
+	return item
+}
+
+func (f *Facts) machineItem(machine *machinev1beta1.Machine) *Item {
+	item := &Item{
+		Kind: kindMachine, Namespace: machine.Namespace, Name: machine.Name, Created: &machine.CreationTimestamp,
+		Status: phase(machine), Failure: failure(machine.Status.ErrorReason, machine.Status.ErrorMessage),
+		Conditions: machineConditions(machine.Status.Conditions),
+	}
+	if machine.DeletionTimestamp != nil {
+		item.note("deletion was asked for " + age(machine.DeletionTimestamp.Time, f.Now) + " ago")
+	}
+	if instance := f.instanceItem(machine); instance != nil {
+		item.Children = append(item.Children, instance)
+	}
+	if ref := machine.Status.NodeRef; ref != nil {
+		item.Children = append(item.Children, f.nodeItem(ref.Name))
+	}
+	return item
+}
+
+// instanceItem answers nil where nothing is known of an instance.
+func (f *Facts) instanceItem(machine *machinev1beta1.Machine) *Item {
+	status := providerStatus(machine)
+	name := status.InstanceID
+	if name == "" {
+		name = ptr.Deref(machine.Spec.ProviderID, "")
+	}
+	item := &Item{Kind: kindInstance, Name: name, Status: status.InstanceState, Conditions: providerConditions(status.Conditions)}
+	if status.Kind != "" {
+		item.Provider = &status
+	}
+	if name == "" && status.Run == nil && len(item.Conditions) == 0 {
+		return nil
+	}
+	switch {
+	case name == "":
+		item.Status = "NotMade"
+	case item.Status == "":
+		item.Status = "Unknown"
+	}
+	for _, label := range []string{"machine.openshift.io/instance-type", "machine.openshift.io/region", "machine.openshift.io/zone"} {
+		item.note(machine.Labels[label])
+	}
+	item.note(short(status.Module))
+	if status.Run != nil {
+		item.note(fmt.Sprintf("%s queued or running", status.Run.Operation))
+	}
+	if status.LastDriftCheckTime != nil {
+		item.note("drift checked " + age(status.LastDriftCheckTime.Time, f.Now) + " ago")
+	}
+	return item
+}
+
+func (f *Facts) nodeItem(name string) *Item {
+	item := &Item{Kind: kindNode, Name: name, Status: "NotRead"}
+	if f.Nodes == nil {
+		return item
+	}
+	node := f.Nodes[name]
+	if node == nil {
+		item.Status = "Gone"
+		return item
+	}
+	item.Created, item.Status = &node.CreationTimestamp, nodeStatus(node)
+	item.Conditions = nodeConditions(node.Status.Conditions)
+	item.note(node.Status.NodeInfo.KubeletVersion)
+	return item
+}
+
+// nodeStatus is what kubectl get nodes shows.
+func nodeStatus(node *corev1.Node) string {
+	status := "Unknown"
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			status = "Ready"
+		} else if c.Type == corev1.NodeReady {
+			status = "NotReady"
+		}
+	}
+	if node.Spec.Unschedulable {
+		status += ",SchedulingDisabled"
+	}
+	return status
+}
+
+func (i *Item) note(text string) {
+	if text != "" {
+		i.Notes = append(i.Notes, text)
+	}
+}
