@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
 )
@@ -148,12 +149,16 @@ func (m *checkedModule) add(breaches ...module.Breach) {
 	}
 }
 
+// kindsOf answers what kinds a module serves; the one for any module, where it has none of its own.
 func kindsOf(loaded *module.Module) []string {
 	var kinds []string
 	for _, served := range loaded.Spec().ProviderSpecs {
 		for _, apiVersion := range served.APIVersions {
 			kinds = append(kinds, apiVersion+" "+served.Kind)
 		}
+	}
+	if len(kinds) == 0 {
+		kinds = append(kinds, v1alpha1.GroupVersion.String()+" "+v1alpha1.TerraformMachineProviderSpecKind)
 	}
 	return kinds
 }

@@ -117,6 +117,14 @@ func TestCheckSaysWhatAGoodModuleIs(t *testing.T) {
 	}
 }
 
+func TestCheckSaysThatAModuleWithoutAKindOfItsOwnHasTheGeneralOne(t *testing.T) {
+	dir := newFolder(t, acme, [3]string{"module.yaml", "  providerSpecs:\n    - apiVersions:\n        - acme.machine-iac.io/v1alpha1\n      kind: AcmeMachineProviderSpec\n", ""})
+	got := runCommand(t, "module", "check", dir, "--no-engine")
+	if got.code != 0 || !strings.Contains(got.out, " serves machine-iac.io/v1alpha1 TerraformMachineProviderSpec; ") {
+		t.Errorf("it ends with %d, %q and %q", got.code, got.err, got.out)
+	}
+}
+
 func TestCheckOfManyModules(t *testing.T) {
 	t.Run("finds two that serve one kind", func(t *testing.T) {
 		dir := newFolder(t, acme)
