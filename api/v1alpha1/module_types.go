@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Defaults of fields that a module.yaml may leave out.
@@ -57,6 +58,24 @@ type ModuleSpec struct {
 
 	// capacity says how large an instance is, which scale from zero reads. When left out, the module does not tell.
 	Capacity *ModuleCapacity `json:"capacity,omitempty"`
+
+	// defaults lists fields of the providerSpec that are written into a Machine or MachineSet which is created without them, so that
+	// its author sees them. An update may then not take away what the module requires. May be empty.
+	Defaults []ModuleDefault `json:"defaults,omitempty"`
+}
+
+// ModuleDefault fills in one field of the providerSpec. A field is without a value where it is missing or holds null, "" or [], which
+// is what clients write for a field that nobody has set.
+type ModuleDefault struct {
+	// path is the field, its parts joined by dots. Parents that are missing are made.
+	Path string `json:"path"`
+	// value is what is written. In texts, {clusterID} stands for that fact of the cluster; a value with a fact that is not known is
+	// not written.
+	Value runtime.RawExtension `json:"value"`
+	// byArchitecture holds what is written instead where the cluster's Nodes have that architecture. May be empty.
+	ByArchitecture map[string]runtime.RawExtension `json:"byArchitecture,omitempty"`
+	// unless lists fields, each a path, any of which keeps the value from being written where the author has given it. May be empty.
+	Unless []string `json:"unless,omitempty"`
 }
 
 // ProviderSpecKind names a providerSpec kind in one or more versions.

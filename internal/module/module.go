@@ -26,6 +26,7 @@ type Module struct {
 	instance  string
 	absent    []*regexp.Regexp
 	sizes     catalogue
+	defaults  []Default
 }
 
 // Load reads the module in the root of fsys and holds it to the contract. A module that breaks it is answered with a
@@ -50,6 +51,7 @@ func Load(fsys fs.FS) (*Module, error) {
 	lookupCheck{files: files, metadata: meta, required: required, instance: loaded.instance, found: found}.check()
 	if meta != nil {
 		checkPaths(meta, loaded.variables[VariableProviderSpec])
+		loaded.defaults = readDefaults(meta, loaded.variables[VariableProviderSpec])
 		loaded.name, loaded.spec = meta.Metadata.Name, meta.Spec
 	}
 	if err := found.err(loaded.name); err != nil {
