@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
@@ -162,22 +161,4 @@ func (g generic) requireCredentials(into *spec) {
 	if credentials.Path != "" {
 		put(into.values, credentials.Path, "")
 	}
-}
-
-// put sets what stands at a path of field names joined by dots. Where something other than an object is in the way, it does nothing.
-func put(fields map[string]any, path, value string) {
-	steps := strings.Split(path, ".")
-	last := len(steps) - 1
-	for _, step := range steps[:last] {
-		inner, ok := fields[step].(map[string]any)
-		if !ok {
-			if fields[step] != nil {
-				return
-			}
-			inner = map[string]any{}
-			fields[step] = inner
-		}
-		fields = inner
-	}
-	fields[steps[last]] = value
 }

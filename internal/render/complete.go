@@ -1,0 +1,176 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// Unfilled is a field that has a default which cannot be told, since facts are not known.
+type Unfilled struct {
+	// Path is the field's path in the Machine.
+	Path string
+	// Facts are the names of what is not known.
+	Facts []string
+}
+
+// Complete answers the Machine with the defaults of the module's module.yaml written into its providerSpec: the Machine itself where
+// there is nothing to write, else a copy. Admission does this to what is created; whoever renders a Machine does it first, so that the
+// same providerSpec gives the same instance where there is no admission. A field that its author has given stays as it is, and so does
+// a providerSpec that cannot be read, which [Check] and [Render] refuse.
+func Complete(machine *machinev1beta1.Machine, from *module.Module, facts module.Facts) (*machinev1beta1.Machine, []Unfilled) {
+	if len(from.Defaults()) == 0 {
+		return machine, nil
+	}
+	fields, failed := decodeProviderSpec(machine)
+	if failed != nil {
+		return machine, nil
+	}
+	values, at := valuesOf(fields)
+	if values == nil {
+		return machine, nil
+	}
+	additions, unfilled := additionsTo(seenBy(from, fields, values), from, factsOf(machine, facts))
+	for i := range unfilled {
+		unfilled[i].Path = at + "." + unfilled[i].Path
+	}
+	written := false
+	for _, one := range additions {
+		written = put(values, one.path, one.value) || written
+	}
+	if !written {
+		return machine, unfilled
+	}
+	if at == genericValuesPath {
+		fields["values"] = values
+	}
+	raw, err := encode(fields)
+	if err != nil {
+		return machine, unfilled
+	}
+	completed := *machine
+	completed.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: raw}
+	return &completed, unfilled
+}
+
+// factsOf answers the facts as they are for the Machine, which may name its cluster.
+func factsOf(machine *machinev1beta1.Machine, facts module.Facts) module.Facts {
+	label := machine.Labels[machinev1beta1.MachineClusterIDLabel]
+	if label == "" {
+		return facts
+	}
+	own := maps.Clone(facts)
+	if own == nil {
+		own = module.Facts{}
+	}
+	own[module.FactClusterID] = label
+	return own
+}
+
+// valuesOf answers the part of a providerSpec that a module sees, and where in the Machine it stands; nil where it cannot be read.
+func valuesOf(fields map[string]any) (values map[string]any, at string) {
+	if !isGeneric(fields) {
+		return fields, valuePath
+	}
+	if fields["values"] == nil {
+		return map[string]any{}, genericValuesPath
+	}
+	values, _ = fields["values"].(map[string]any)
+	return values, genericValuesPath
+}
+
+// seenBy answers the values as the module sees them: a [v1alpha1.TerraformMachineProviderSpec] names Secrets beside its values.
+func seenBy(from *module.Module, fields, values map[string]any) map[string]any {
+	if !isGeneric(fields) {
+		return values
+	}
+	seen, _ := copied(values).(map[string]any)
+	if credentials := from.Spec().Credentials; credentials != nil && credentials.Path != "" && fields["credentialsSecret"] != nil {
+		put(seen, credentials.Path, rawAt(fields, "credentialsSecret.name"))
+	}
+	if path := from.Spec().UserData.Path; path != "" && fields["userDataSecret"] != nil {
+		put(seen, path, rawAt(fields, "userDataSecret.name"))
+	}
+	return seen
+}
+
+// addition is what is written at a path of field names joined by dots.
+type addition struct {
+	path  string
+	value any
+}
+
+// additionsTo answers what the defaults add to values, all decided by what the author has given.
+func additionsTo(values map[string]any, from *module.Module, facts module.Facts) (additions []addition, unfilled []Unfilled) {
+	for _, one := range from.Defaults() {
+		given := func(path string) bool { return !module.IsUnset(rawAt(values, path)) }
+		if given(one.Path) || slices.ContainsFunc(one.Unless, given) {
+			continue
+		}
+		value, missing := one.Value(facts)
+		if len(missing) > 0 {
+			unfilled = append(unfilled, Unfilled{Path: one.Path, Facts: missing})
+			continue
+		}
+		additions = append(additions, addition{path: one.Path, value: value})
+	}
+	return additions, unfilled
+}
+
+// put sets what stands at a path of field names joined by dots, and makes parents that are missing. Where something other than an
+// object is in the way, it does nothing, and answers that.
+func put(fields map[string]any, path string, value any) bool {
+	steps := strings.Split(path, ".")
+	last := len(steps) - 1
+	for _, step := range steps[:last] {
+		inner, ok := fields[step].(map[string]any)
+		if !ok {
+			if fields[step] != nil {
+				return false
+			}
+			inner = map[string]any{}
+			fields[step] = inner
+		}
+		fields = inner
+	}
+	fields[steps[last]] = value
+	return true
+}
+
+// copied answers a deep copy of decoded JSON.
+func copied(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		fields := make(map[string]any, len(value))
+		for name, inner := range value {
+			fields[name] = copied(inner)
+		}
+		return fields
+	case []any:
+		items := make([]any, 0, len(value))
+		for _, item := range value {
+			items = append(items, copied(item))
+		}
+		return items
+	default:
+		return value
+	}
+}
+
+// encode answers decoded JSON as JSON, in which texts are as their author wrote them.
+func encode(value any) ([]byte, error) {
+	var raw bytes.Buffer
+	encoder := json.NewEncoder(&raw)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(raw.Bytes()), nil
+}
