@@ -19,7 +19,13 @@ import (
 // testRules are those of one module, so that no other changes what is answered.
 func testRules(t testing.TB, clusterID string) rules {
 	t.Helper()
-	folder, err := fs.Sub(modules.FS, "kubemark")
+	return newRules(Options{Catalog: catalogOf(t, "kubemark"), ClusterID: clusterID})
+}
+
+// catalogOf answers a catalogue of one module.
+func catalogOf(t testing.TB, name string) *module.Catalog {
+	t.Helper()
+	folder, err := fs.Sub(modules.FS, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +37,7 @@ func testRules(t testing.TB, clusterID string) rules {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rules{catalog: catalog, clusterID: clusterID}
+	return catalog
 }
 
 // hollow answers a providerSpec of the module kubemark with more fields after those that are required.

@@ -15,20 +15,21 @@ import (
 
 // machineDefaulter completes a Machine that is created.
 type machineDefaulter struct {
-	clusterID string
+	rules rules
 }
 
 // Default implements admission.Defaulter. A label that is there stays: another value would make a Machine an orphan.
 func (d *machineDefaulter) Default(_ context.Context, machine *machinev1beta1.Machine) error {
-	if _, given := machine.Labels[machinev1beta1.MachineClusterIDLabel]; !given && d.clusterID != "" {
+	if _, given := machine.Labels[machinev1beta1.MachineClusterIDLabel]; !given && d.rules.clusterID != "" {
 		if machine.Labels == nil {
 			machine.Labels = map[string]string{}
 		}
-		machine.Labels[machinev1beta1.MachineClusterIDLabel] = d.clusterID
+		machine.Labels[machinev1beta1.MachineClusterIDLabel] = d.rules.clusterID
 	}
 	if missing := requireValue(machine.Spec.ProviderSpec.Value); missing != nil && !deleting(machine) {
 		return apierrors.NewInvalid(machineKind, machine.Name, field.ErrorList{missing})
 	}
+	machine.Spec.ProviderSpec.Value = d.rules.completed(machine)
 	return nil
 }
 

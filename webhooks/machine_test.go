@@ -34,7 +34,7 @@ func TestMachineDefaulter(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			machine := machineWith(func(m *machinev1beta1.Machine) { m.Labels = tc.labels })
-			if err := (&machineDefaulter{clusterID: tc.clusterID}).Default(t.Context(), machine); err != nil {
+			if err := (&machineDefaulter{rules: testRules(t, tc.clusterID)}).Default(t.Context(), machine); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, machine.Labels); diff != "" {

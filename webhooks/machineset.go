@@ -16,14 +16,18 @@ import (
 // templatePath is where a MachineSet keeps what its Machines are made from.
 const templatePath = "spec.template"
 
-// machineSetDefaulter looks at a MachineSet that is created. It sets nothing: its Machines are completed when they are created.
-type machineSetDefaulter struct{}
+// machineSetDefaulter completes the providerSpec of a MachineSet that is created. What else its Machines lack they get when they are
+// created.
+type machineSetDefaulter struct {
+	rules rules
+}
 
 // Default implements admission.Defaulter.
-func (*machineSetDefaulter) Default(_ context.Context, set *machinev1beta1.MachineSet) error {
+func (d *machineSetDefaulter) Default(_ context.Context, set *machinev1beta1.MachineSet) error {
 	if missing := requireValue(set.Spec.Template.Spec.ProviderSpec.Value); missing != nil && !deleting(set) {
 		return apierrors.NewInvalid(machineSetKind, set.Name, field.ErrorList{missing})
 	}
+	set.Spec.Template.Spec.ProviderSpec.Value = d.rules.completed(render.MachineOf(set))
 	return nil
 }
 

@@ -26,6 +26,18 @@ var shortPath = field.NewPath("providerSpec", "value")
 type rules struct {
 	catalog   *module.Catalog
 	clusterID string
+	facts     module.Facts
+}
+
+// completed answers the providerSpec of a Machine that is created with the defaults of the module that serves it. One that no module
+// serves is refused later.
+func (r rules) completed(machine *machinev1beta1.Machine) *runtime.RawExtension {
+	served, err := render.ModuleFor(r.catalog, machine)
+	if err != nil {
+		return machine.Spec.ProviderSpec.Value
+	}
+	complete, _ := render.Complete(machine, served, r.facts)
+	return complete.Spec.ProviderSpec.Value
 }
 
 // providerSpec judges the providerSpec of a Machine. under stands before the paths: "spec.template" where the Machine is a template.

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,8 +29,20 @@ type Options struct {
 	Catalog *module.Catalog
 	// ClusterID is the cluster that Machines belong to which do not say; empty when it is not known.
 	ClusterID string
+	// Facts are what is known of the cluster. Defaults that need more are left out. ClusterID is the fact of that name, unless it is empty.
+	Facts module.Facts
 	// Reader tells whether the Secrets exist that a providerSpec names; the manager's reader without a cache when nil.
 	Reader client.Reader
+}
+
+// newRules answers the rules that the options make. Machines of another cluster name it, see [render.Complete].
+func newRules(options Options) rules {
+	facts := module.Facts{}
+	maps.Copy(facts, options.Facts)
+	if options.ClusterID != "" {
+		facts[module.FactClusterID] = options.ClusterID
+	}
+	return rules{catalog: options.Catalog, clusterID: options.ClusterID, facts: facts}
 }
 
 // SetupWithManager registers the webhooks with the manager's webhook server.
@@ -40,16 +53,16 @@ func SetupWithManager(mgr manager.Manager, options Options) error {
 	if options.Reader == nil {
 		options.Reader = mgr.GetAPIReader()
 	}
-	rules := rules{catalog: options.Catalog, clusterID: options.ClusterID}
+	rules := newRules(options)
 	err := builder.WebhookManagedBy(mgr, &machinev1beta1.Machine{}).
-		WithDefaulter(&machineDefaulter{clusterID: options.ClusterID}).WithDefaulterCustomPath(MutateMachinePath).
+		WithDefaulter(&machineDefaulter{rules: rules}).WithDefaulterCustomPath(MutateMachinePath).
 		WithValidator(&machineValidator{rules: rules, reader: options.Reader}).WithValidatorCustomPath(ValidateMachinePath).
 		Complete()
 	if err != nil {
 		return fmt.Errorf("registering the webhooks of Machines: %w", err)
 	}
 	err = builder.WebhookManagedBy(mgr, &machinev1beta1.MachineSet{}).
-		WithDefaulter(&machineSetDefaulter{}).WithDefaulterCustomPath(MutateMachineSetPath).
+		WithDefaulter(&machineSetDefaulter{rules: rules}).WithDefaulterCustomPath(MutateMachineSetPath).
 		WithValidator(&machineSetValidator{rules: rules, reader: options.Reader}).WithValidatorCustomPath(ValidateMachineSetPath).
 		Complete()
 	if err != nil {

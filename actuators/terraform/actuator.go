@@ -40,6 +40,8 @@ type Options struct {
 	Pool     *runs.Pool
 	// Owner identifies this process among those that have held, hold or will hold state locks.
 	Owner string
+	// Facts are what is known of the cluster, for the defaults of fields that a providerSpec lacks.
+	Facts module.Facts
 	// Dead answers whether the process with that identity is proven not to run any more.
 	Dead func(owner string) bool
 	// DriftInterval is the time between drift checks of an instance, a tenth more or less; an hour when zero.
@@ -68,6 +70,7 @@ type Actuator struct {
 	engine   *tofu.Engine
 	pool     *runs.Pool
 	owner    string
+	facts    module.Facts
 	dead     func(owner string) bool
 	interval time.Duration
 	clock    clock.PassiveClock
@@ -93,7 +96,7 @@ func New(options Options) (*Actuator, error) {
 	}
 	return &Actuator{
 		client: options.Client, recorder: options.Recorder, catalog: options.Catalog, store: options.Store,
-		backend: options.Backend, engine: options.Engine, pool: options.Pool, owner: options.Owner, dead: options.Dead,
+		backend: options.Backend, engine: options.Engine, pool: options.Pool, owner: options.Owner, facts: options.Facts, dead: options.Dead,
 		modules: options.Modules, updates: options.ModuleUpdates,
 		interval: options.DriftInterval, clock: options.Clock, logger: options.Logger, metrics: options.Metrics,
 	}, nil

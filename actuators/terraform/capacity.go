@@ -20,6 +20,7 @@ func (a *Actuator) Capacity(_ context.Context, machine *machinev1beta1.Machine) 
 	if served.Spec().Capacity == nil {
 		return nil, nil
 	}
+	machine, _ = render.Complete(machine, served, a.facts)
 	providerSpec, err := render.ProviderSpec(machine, served)
 	if err != nil {
 		return nil, invalid(err)

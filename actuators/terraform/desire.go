@@ -60,6 +60,7 @@ func (a *Actuator) desireInstead(ctx context.Context, machine *machinev1beta1.Ma
 
 // desire renders a Machine for an operation with a module. A destroy does without user data that is gone.
 func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, served *module.Module, operation runs.Operation) (*desired, error) {
+	machine, _ = render.Complete(machine, served, a.facts)
 	credentialsRef, userDataRef, err := render.Refs(machine, served)
 	if err != nil {
 		return nil, invalid(err)

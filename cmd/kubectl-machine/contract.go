@@ -117,6 +117,9 @@ func (m *checkedModule) checkContract() {
 	m.Reference = loaded.Reference()
 	m.Kinds = kindsOf(loaded)
 	m.Providers = providersOf(loaded)
+	for _, one := range loaded.Defaults() {
+		m.Defaults = append(m.Defaults, one.Path)
+	}
 	m.Passed = []string{"contract"}
 }
 

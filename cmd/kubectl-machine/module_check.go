@@ -144,10 +144,12 @@ type checkedModule struct {
 	Reference string   `json:"reference,omitempty"`
 	Kinds     []string `json:"kinds,omitempty"`
 	Providers []string `json:"providers,omitempty"`
-	Passed    []string `json:"passed,omitempty"`
-	Breaches  []breach `json:"breaches,omitempty"`
-	files     fs.FS
-	loaded    *module.Module
+	// Defaults are the fields that are filled in.
+	Defaults []string `json:"defaults,omitempty"`
+	Passed   []string `json:"passed,omitempty"`
+	Breaches []breach `json:"breaches,omitempty"`
+	files    fs.FS
+	loaded   *module.Module
 }
 
 // breach is one thing that is wrong, at a place.
@@ -196,6 +198,10 @@ func (m *checkedModule) text() string {
 	if len(m.Providers) > 0 {
 		providers = strings.Join(m.Providers, ", ")
 	}
-	return fmt.Sprintf("%s serves %s; providers: %s; passed: %s\n",
-		m.Reference, strings.Join(m.Kinds, ", "), providers, strings.Join(m.Passed, ", "))
+	defaults := ""
+	if len(m.Defaults) > 0 {
+		defaults = "; fills in: " + strings.Join(m.Defaults, ", ")
+	}
+	return fmt.Sprintf("%s serves %s; providers: %s%s; passed: %s\n",
+		m.Reference, strings.Join(m.Kinds, ", "), providers, defaults, strings.Join(m.Passed, ", "))
 }

@@ -125,6 +125,14 @@ func TestCheckSaysThatAModuleWithoutAKindOfItsOwnHasTheGeneralOne(t *testing.T) 
 	}
 }
 
+func TestCheckListsTheFieldsThatAModuleFillsIn(t *testing.T) {
+	got := runCommand(t, "module", "check", "../../modules/aws", "--no-engine")
+	const want = "; fills in: instanceType, placement.region, userDataSecret, credentialsSecret; passed: contract\n"
+	if got.code != 0 || !strings.HasSuffix(got.out, want) {
+		t.Errorf("check ends with %d, %q and %q; want a line that ends in %q", got.code, got.err, got.out, want)
+	}
+}
+
 func TestCheckOfManyModules(t *testing.T) {
 	t.Run("finds two that serve one kind", func(t *testing.T) {
 		dir := newFolder(t, acme)

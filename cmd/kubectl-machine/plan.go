@@ -30,6 +30,7 @@ type planOptions struct {
 	files            []string
 	recursive        bool
 	cluster          preview.Cluster
+	facts            map[string]string
 	moduleDirs       []string
 	enginePath       string
 	providerMirror   string
@@ -70,6 +71,8 @@ The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where s
 	flags.BoolVarP(&o.recursive, "recursive", "R", false, "Read the folders in folders too.")
 	flags.StringVarP(&o.cluster.Namespace, "namespace", "n", "openshift-machine-api", "Namespace of manifests that do not say.")
 	flags.StringVar(&o.cluster.ID, "cluster-id", "", "Name of the cluster's infrastructure, for manifests without its label.")
+	flags.StringToStringVar(&o.facts, "cluster-fact", nil,
+		"NAME=VALUE that is known of the cluster, for the defaults of fields that a manifest lacks: "+strings.Join(factNames(), ", ")+"; may be repeated.")
 	flags.StringArrayVar(&o.moduleDirs, "module-dir", nil, "Folder of a provider module, or of several, beside those that are built in; may be repeated.")
 	flags.StringVar(&o.enginePath, "engine-path", "", "File of the engine. Default: tofu beside kubectl-machine, else tofu or terraform on PATH.")
 	flags.StringVar(&o.providerMirror, "provider-mirror", "",
@@ -98,9 +101,14 @@ func completeFlags(command *cobra.Command) {
 	for _, name := range []string{"module-dir", "provider-mirror", "cache-dir"} {
 		_ = command.MarkFlagDirname(name)
 	}
-	for _, name := range []string{"namespace", "cluster-id", "parallel", "timeout"} {
+	for _, name := range []string{"namespace", "cluster-id", "cluster-fact", "parallel", "timeout"} {
 		_ = command.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
+}
+
+// factNames answers the facts that --cluster-fact takes. That of the cluster's name has a flag of its own.
+func factNames() []string {
+	return slices.DeleteFunc(module.FactNames(), func(name string) bool { return name == module.FactClusterID })
 }
 
 func (o planOptions) validate() error {
@@ -109,6 +117,11 @@ func (o planOptions) validate() error {
 	}
 	if _, known := preview.Formats[o.output]; !known {
 		return fmt.Errorf("the output format %q is not known; write -o json, -o yaml or -o markdown, or leave it out", o.output)
+	}
+	for name := range o.facts {
+		if !slices.Contains(factNames(), name) {
+			return fmt.Errorf("--cluster-fact names %q, which is no fact of a cluster; name one of %s", name, strings.Join(factNames(), ", "))
+		}
 	}
 	if o.parallel < 1 {
 		return fmt.Errorf("--parallel is %d; it must be positive", o.parallel)
@@ -152,6 +165,7 @@ func (o planOptions) requests(stdin io.Reader, errOut io.Writer) ([]*preview.Req
 	if err != nil {
 		return nil, err
 	}
+	o.cluster.Facts = o.facts
 	requests, skipped, err := preview.Read(files, o.cluster, catalog)
 	if err != nil {
 		return nil, err

@@ -4,13 +4,17 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
 const (
@@ -41,6 +45,7 @@ type options struct {
 	webhookPort    int
 	webhookCertDir string
 	clusterID      string
+	clusterFacts   assignments
 
 	workDir           string
 	engine            string
@@ -89,6 +94,8 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhooks, served over TLS.")
 	flags.StringVar(&o.webhookCertDir, "webhook-cert-dir", "", "Folder with tls.crt and tls.key for the webhooks, kept up to date by somebody else, who also tells the API server whom to trust. Default: both are done here, with the Secret "+webhookSecret+".")
 	flags.StringVar(&o.clusterID, "cluster-id", "", "Name of the cluster's infrastructure: the label machine.openshift.io/cluster-api-cluster of Machines that are created without it. Default: they go without.")
+
+	flags.Var(&o.clusterFacts, "cluster-fact", "NAME=VALUE that is known of the cluster, for the defaults of fields that a providerSpec lacks: architecture, networkResourceGroup, project, region or resourceGroup; may be repeated.")
 
 	flags.StringVar(&o.workDir, "work-dir", "/var/lib/machine-iac", "Private folder for modules and runs. It holds secrets while runs execute: use memory or an encrypted disk.")
 	flags.StringVar(&o.engine, "engine", "", "tofu or terraform, looked for on PATH. Default: the first of the two that is there.")
@@ -147,13 +154,31 @@ func (o *options) complete() error {
 	if o.webhookPort < 1 || o.webhookPort > 65535 {
 		return fmt.Errorf("--webhook-port is %d; choose one from 1 to 65535, or --webhook-enabled=false", o.webhookPort)
 	}
-	if problems := validation.IsValidLabelValue(o.clusterID); len(problems) > 0 {
-		return fmt.Errorf("--cluster-id is %q, which is no value of a label: %s", o.clusterID, strings.Join(problems, ", "))
-	}
 	if o.engine != "" && o.engine != "tofu" && o.engine != "terraform" {
 		return fmt.Errorf("--engine is %q; choose tofu or terraform, or leave it out", o.engine)
 	}
+	return o.checkCluster()
+}
+
+// checkCluster refuses what the flags cannot say of a cluster.
+func (o *options) checkCluster() error {
+	if problems := validation.IsValidLabelValue(o.clusterID); len(problems) > 0 {
+		return fmt.Errorf("--cluster-id is %q, which is no value of a label: %s", o.clusterID, strings.Join(problems, ", "))
+	}
+	for name := range o.clusterFacts {
+		if name == module.FactClusterID || !slices.Contains(module.FactNames(), name) {
+			return fmt.Errorf("--cluster-fact names %q, which is no fact of a cluster; name architecture, networkResourceGroup, project, region or resourceGroup", name)
+		}
+	}
 	return nil
+}
+
+// facts answers what is known of the cluster. Its Nodes are taken for such as this process runs on, unless the flag says otherwise.
+func (o *options) facts() module.Facts {
+	facts := module.Facts{module.FactArchitecture: runtime.GOARCH}
+	maps.Copy(facts, o.clusterFacts)
+	facts[module.FactClusterID] = o.clusterID
+	return facts
 }
 
 // stopTimeout is how long the manager may take to stop. The Pod's grace period must be longer.

@@ -3,8 +3,13 @@ package main
 import (
 	"flag"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
 func TestOptionsRefuseWhatCannotWork(t *testing.T) {
@@ -18,6 +23,9 @@ func TestOptionsRefuseWhatCannotWork(t *testing.T) {
 		"a port that does not exist is refused":           {"--webhook-port=70000", "--webhook-port is 70000"},
 		"no port is no way to turn webhooks off":          {"--webhook-port=0", "--webhook-enabled=false"},
 		"a cluster that no label can name is refused":     {"--cluster-id=a/b", `--cluster-id is "a/b"`},
+		"facts that modules use are taken":                {"--cluster-fact=region=r --cluster-fact=architecture=arm64", ""},
+		"a fact that no module uses is refused":           {"--cluster-fact=zone=z", `--cluster-fact names "zone"`},
+		"the cluster's name has a flag of its own":        {"--cluster-fact=clusterID=c", `--cluster-fact names "clusterID"`},
 		"a lease that a pause would end is refused":       {"--leader-elect-lease-duration=5s", "below 6s"},
 		"an engine that nobody knows is refused":          {"--engine=marble", "choose tofu or terraform"},
 		"a bound of nothing is refused":                   {"--max-concurrent-runs=0", "--max-concurrent-runs is zero or less"},
@@ -36,6 +44,18 @@ func TestOptionsRefuseWhatCannotWork(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, tc.want)
 			}
 		})
+	}
+}
+
+func TestFactsAreThoseOfTheFlags(t *testing.T) {
+	o := &options{clusterID: "demo", clusterFacts: assignments{"region": "r"}}
+	want := module.Facts{module.FactArchitecture: runtime.GOARCH, module.FactRegion: "r", module.FactClusterID: "demo"}
+	if diff := cmp.Diff(want, o.facts()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	o.clusterFacts["architecture"] = "s390x"
+	if got := o.facts()[module.FactArchitecture]; got != "s390x" {
+		t.Errorf("the architecture is %q, want that of the flag", got)
 	}
 }
 

@@ -32,6 +32,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/tofu"
 	"github.com/machine-iac/machine-iac-operator/modules"
+	"github.com/machine-iac/machine-iac-operator/webhooks"
 )
 
 // leaseName is the name of the leader's Lease.
@@ -55,7 +56,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := hooks.add(mgr, catalog, o.clusterID); err != nil {
+	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, Facts: o.facts()}); err != nil {
 		return err
 	}
 	engine, err := newEngine(ctx, o)
@@ -228,6 +229,7 @@ func newActuator(
 		Engine:   engine,
 		Pool:     pool,
 		Owner:    owner,
+		Facts:    o.facts(),
 		// The actuator runs while this process leads. Another owner has led before, and ended before its lease could pass on.
 		Dead:          func(other string) bool { return other != owner },
 		DriftInterval: o.driftInterval,

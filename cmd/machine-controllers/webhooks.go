@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/servingcert"
 	"github.com/machine-iac/machine-iac-operator/webhooks"
 )
@@ -56,7 +55,7 @@ func webhookNames(namespace string) []string {
 }
 
 // add registers the webhooks with the manager that was made with their server. The manager is ready when they are served.
-func (h hooks) add(mgr manager.Manager, catalog *module.Catalog, clusterID string) error {
+func (h hooks) add(mgr manager.Manager, options webhooks.Options) error {
 	if h.server == nil {
 		return nil
 	}
@@ -65,7 +64,7 @@ func (h hooks) add(mgr manager.Manager, catalog *module.Catalog, clusterID strin
 			return err
 		}
 	}
-	if err := webhooks.SetupWithManager(mgr, webhooks.Options{Catalog: catalog, ClusterID: clusterID}); err != nil {
+	if err := webhooks.SetupWithManager(mgr, options); err != nil {
 		return err
 	}
 	if err := mgr.AddReadyzCheck("webhooks", h.ready); err != nil {

@@ -32,6 +32,8 @@ type Cluster struct {
 	Namespace string
 	// ID is the name of the cluster's infrastructure, for objects which do not say; empty when it is not known.
 	ID string
+	// Facts are what else is known of the cluster, for the defaults of fields that a providerSpec lacks.
+	Facts module.Facts
 }
 
 // Object is a MachineSet or a Machine, completed.
@@ -43,6 +45,9 @@ type Object struct {
 	Machine *machinev1beta1.Machine
 	// under stands before the paths of the Machine's fields.
 	under string
+	facts module.Facts
+	// unfilled are the fields that the cluster would fill in if more were known of it.
+	unfilled []render.Unfilled
 }
 
 // Read reads MachineSets and Machines from files, holds them to what admission and a run hold them to, and answers what to plan, in
@@ -126,7 +131,7 @@ func readMachine(one *item, cluster Cluster) (*Object, Problems) {
 	}
 	machine.Namespace = one.meta.Metadata.Namespace
 	complete(machine, cluster)
-	return &Object{item: one, Replicas: 1, Machine: machine}, nil
+	return &Object{item: one, Replicas: 1, Machine: machine, facts: cluster.Facts}, nil
 }
 
 func readSet(one *item, cluster Cluster) (*Object, Problems) {
@@ -142,7 +147,7 @@ func readSet(one *item, cluster Cluster) (*Object, Problems) {
 	}
 	machine := render.MachineOf(set)
 	complete(machine, cluster)
-	return &Object{item: one, Replicas: ptr.Deref(set.Spec.Replicas, 1), Machine: machine, under: templatePath}, problems
+	return &Object{item: one, Replicas: ptr.Deref(set.Spec.Replicas, 1), Machine: machine, under: templatePath, facts: cluster.Facts}, problems
 }
 
 // checkName holds a name to what the API server does.

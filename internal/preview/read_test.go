@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/offline"
 )
 
@@ -198,4 +199,52 @@ func TestEveryProblemIsToldAtOnce(t *testing.T) {
 		t.Fatal("nothing is wrong with it")
 	}
 	golden(t, "testdata/errors/all.txt", err.Error()+"\n")
+}
+
+func TestWhatTheClusterFillsIn(t *testing.T) {
+	catalog := awsCatalog(t)
+	content := `{"apiVersion":"machine.openshift.io/v1beta1","kind":"Machine","metadata":{"name":"m"},"spec":{"providerSpec":{"value":{` +
+		`"apiVersion":"machine.openshift.io/v1beta1","kind":"AWSMachineProviderConfig","ami":{"id":"ami-1"}}}}}`
+	cluster := Cluster{Namespace: "ns", ID: "demo"}
+	_, _, err := Read([]File{{Name: "f", Content: []byte(content)}}, cluster, catalog)
+	const want = "; a cluster may fill it in, which is told with --cluster-fact region=VALUE"
+	if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Count(err.Error(), "\n") > 1 {
+		t.Errorf("a region that nobody knows ends with\n%v\nwant one problem that ends in %q", err, want)
+	}
+	cluster.Facts = module.Facts{module.FactRegion: "us-east-1"}
+	requests, _, err := Read([]File{{Name: "f", Content: []byte(content)}}, cluster, catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var variables struct {
+		Spec struct {
+			InstanceType string `json:"instanceType"`
+			Placement    struct {
+				Region string `json:"region"`
+			} `json:"placement"`
+		} `json:"provider_spec"`
+	}
+	if err := json.Unmarshal(requests[0].input.Variables, &variables); err != nil {
+		t.Fatal(err)
+	}
+	if spec := variables.Spec; spec.InstanceType != "m5.large" || spec.Placement.Region != "us-east-1" {
+		t.Errorf("it is planned with %+v", spec)
+	}
+	if secrets := requests[0].set.Secrets; len(secrets) != 2 || secrets[0].Name != "aws-cloud-credentials" {
+		t.Errorf("it needs the Secrets %v", secrets)
+	}
+}
+
+// awsCatalog answers a catalogue of the module aws.
+func awsCatalog(t testing.TB) *module.Catalog {
+	t.Helper()
+	loaded, err := module.LoadFolders("../../modules/aws")
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := module.NewCatalog(loaded...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return catalog
 }

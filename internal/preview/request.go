@@ -39,9 +39,33 @@ func (o *Object) request(catalog *module.Catalog) (*Request, Problems, error) {
 	}
 	var problems Problems
 	for _, field := range wrong {
-		problems = append(problems, o.item.problem(field.Path, field.Problem, field.Mend))
+		problems = append(problems, o.item.problem(field.Path, field.Problem, field.Mend+o.filledBy(field.Path)))
 	}
 	return request, problems, nil
+}
+
+// filledBy answers, for a field at a path, what the cluster would fill in there if its facts were known here.
+func (o *Object) filledBy(path string) string {
+	for _, one := range o.unfilled {
+		at := strings.TrimPrefix(o.under+"."+one.Path, ".")
+		if path == at || strings.HasPrefix(path, at+".") || strings.HasPrefix(at, path+".") {
+			return "; a cluster may fill it in, which is told with " + factFlags(one.Facts)
+		}
+	}
+	return ""
+}
+
+// factFlags answers the flags that tell facts.
+func factFlags(names []string) string {
+	var flags []string
+	for _, name := range names {
+		if name == module.FactClusterID {
+			flags = append(flags, "--cluster-id")
+			continue
+		}
+		flags = append(flags, "--cluster-fact "+name+"=VALUE")
+	}
+	return strings.Join(flags, " and ")
 }
 
 // check answers a [render.Errors], with paths in the object, where the object is at fault.
@@ -50,6 +74,7 @@ func (o *Object) check(catalog *module.Catalog) (*Request, error) {
 	if err != nil {
 		return nil, render.Under(o.under, err)
 	}
+	o.Machine, o.unfilled = render.Complete(o.Machine, served, o.facts)
 	input := render.Input{Machine: o.Machine, ClusterID: o.clusterID(), Module: served, Under: o.under}
 	warnings, err := render.Check(input)
 	if err != nil {

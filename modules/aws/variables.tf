@@ -16,7 +16,7 @@ variable "provider_spec" {
       arn     = optional(string, "")
       filters = optional(list(object({ name = string, values = optional(list(string), []) })), [])
     }), {})
-    instanceType = optional(string, "m5.large")
+    instanceType = optional(string, "")
     cpuOptions   = optional(object({ confidentialCompute = optional(string, "") }))
     tags         = optional(list(object({ name = string, value = optional(string, "") })), [])
     iamInstanceProfile = optional(object({

@@ -201,6 +201,7 @@ run "makes_an_instance_of_what_must_be_told" {
 
   variables {
     provider_spec = {
+      instanceType      = "m5.large"
       credentialsSecret = { name = "aws-cloud-credentials" }
       userDataSecret    = { name = "worker-user-data" }
       ami               = { id = "ami-0123456789abcdef0" }
@@ -337,6 +338,7 @@ run "asks_for_a_spot_instance" {
 
   variables {
     provider_spec = {
+      instanceType      = "m5.large"
       credentialsSecret = { name = "aws-cloud-credentials" }
       userDataSecret    = { name = "worker-user-data" }
       ami               = { id = "ami-0123456789abcdef0" }
@@ -357,6 +359,7 @@ run "asks_for_a_spot_instance_at_a_price" {
 
   variables {
     provider_spec = {
+      instanceType      = "m5.large"
       credentialsSecret = { name = "aws-cloud-credentials" }
       userDataSecret    = { name = "worker-user-data" }
       ami               = { id = "ami-0123456789abcdef0" }
@@ -377,6 +380,7 @@ run "asks_for_a_capacity_block" {
 
   variables {
     provider_spec = {
+      instanceType          = "m5.large"
       credentialsSecret     = { name = "aws-cloud-credentials" }
       userDataSecret        = { name = "worker-user-data" }
       ami                   = { id = "ami-0123456789abcdef0" }
@@ -397,6 +401,7 @@ run "turns_confidential_computing_off" {
 
   variables {
     provider_spec = {
+      instanceType      = "m5.large"
       credentialsSecret = { name = "aws-cloud-credentials" }
       userDataSecret    = { name = "worker-user-data" }
       ami               = { id = "ami-0123456789abcdef0" }
@@ -416,6 +421,7 @@ run "uses_the_elastic_fabric_adapter" {
 
   variables {
     provider_spec = {
+      instanceType            = "m5.large"
       credentialsSecret       = { name = "aws-cloud-credentials" }
       userDataSecret          = { name = "worker-user-data" }
       ami                     = { id = "ami-0123456789abcdef0" }
@@ -447,6 +453,7 @@ run "takes_an_address_of_the_carrier_in_a_wavelength_zone" {
 
   variables {
     provider_spec = {
+      instanceType      = "m5.large"
       credentialsSecret = { name = "aws-cloud-credentials" }
       userDataSecret    = { name = "worker-user-data" }
       ami               = { id = "ami-0123456789abcdef0" }
@@ -467,6 +474,7 @@ run "needs_no_launch_template_in_a_wavelength_zone_without_an_address" {
 
   variables {
     provider_spec = {
+      instanceType      = "m5.large"
       credentialsSecret = { name = "aws-cloud-credentials" }
       userDataSecret    = { name = "worker-user-data" }
       ami               = { id = "ami-0123456789abcdef0" }
@@ -486,6 +494,7 @@ run "stays_on_its_dedicated_host" {
 
   variables {
     provider_spec = {
+      instanceType      = "m5.large"
       credentialsSecret = { name = "aws-cloud-credentials" }
       userDataSecret    = { name = "worker-user-data" }
       ami               = { id = "ami-0123456789abcdef0" }
@@ -508,6 +517,7 @@ run "is_put_on_a_host_that_it_may_leave" {
 
   variables {
     provider_spec = {
+      instanceType      = "m5.large"
       credentialsSecret = { name = "aws-cloud-credentials" }
       userDataSecret    = { name = "worker-user-data" }
       ami               = { id = "ami-0123456789abcdef0" }
@@ -583,6 +593,7 @@ run "refuses_a_load_balancer_without_target_groups" {
 
   variables {
     provider_spec = {
+      instanceType      = "m5.large"
       credentialsSecret = { name = "aws-cloud-credentials" }
       userDataSecret    = { name = "worker-user-data" }
       ami               = { id = "ami-0123456789abcdef0" }

@@ -9,10 +9,13 @@ variables {
     labels     = {}
   }
   provider_spec = {
-    ami               = { id = "ami-0123456789abcdef0" }
-    placement         = { region = "us-east-1" }
-    credentialsSecret = { name = "aws-cloud-credentials" }
-    userDataSecret    = { name = "worker-user-data" }
+    instanceType       = "m5.large"
+    iamInstanceProfile = { id = "demo-worker-profile" }
+    subnet             = { id = "subnet-0123456789abcdef0" }
+    ami                = { id = "ami-0123456789abcdef0" }
+    placement          = { region = "us-east-1" }
+    credentialsSecret  = { name = "aws-cloud-credentials" }
+    userDataSecret     = { name = "worker-user-data" }
   }
   user_data = ""
 }
@@ -22,10 +25,13 @@ run "refuses_no_image" {
 
   variables {
     provider_spec = {
-      ami               = {}
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = {}
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
     }
   }
 
@@ -37,10 +43,13 @@ run "refuses_an_image_by_filters" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0", filters = [{ name = "name", values = ["rhcos"] }] }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0", filters = [{ name = "name", values = ["rhcos"] }] }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
     }
   }
 
@@ -52,11 +61,13 @@ run "refuses_an_empty_instance_type" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      instanceType      = ""
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      instanceType       = ""
     }
   }
 
@@ -68,10 +79,13 @@ run "refuses_no_region" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { availabilityZone = "us-east-1a" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { availabilityZone = "us-east-1a" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
     }
   }
 
@@ -83,9 +97,12 @@ run "refuses_no_user_data_secret" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
     }
   }
 
@@ -97,9 +114,12 @@ run "refuses_no_credentials_secret" {
 
   variables {
     provider_spec = {
-      ami            = { id = "ami-0123456789abcdef0" }
-      placement      = { region = "us-east-1" }
-      userDataSecret = { name = "worker-user-data" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      userDataSecret     = { name = "worker-user-data" }
     }
   }
 
@@ -111,10 +131,13 @@ run "refuses_an_empty_name_of_the_user_data_secret" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = {}
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = {}
     }
   }
 
@@ -126,10 +149,13 @@ run "refuses_an_empty_name_of_the_credentials_secret" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      userDataSecret    = { name = "worker-user-data" }
-      credentialsSecret = { name = "" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      userDataSecret     = { name = "worker-user-data" }
+      credentialsSecret  = { name = "" }
     }
   }
 
@@ -141,6 +167,8 @@ run "refuses_a_profile_without_a_name" {
 
   variables {
     provider_spec = {
+      instanceType       = "m5.large"
+      subnet             = { id = "subnet-0123456789abcdef0" }
       ami                = { id = "ami-0123456789abcdef0" }
       placement          = { region = "us-east-1" }
       credentialsSecret  = { name = "aws-cloud-credentials" }
@@ -157,6 +185,8 @@ run "refuses_a_profile_by_arn" {
 
   variables {
     provider_spec = {
+      instanceType       = "m5.large"
+      subnet             = { id = "subnet-0123456789abcdef0" }
       ami                = { id = "ami-0123456789abcdef0" }
       placement          = { region = "us-east-1" }
       credentialsSecret  = { name = "aws-cloud-credentials" }
@@ -173,11 +203,14 @@ run "refuses_a_tag_without_a_name" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      tags              = [{ name = "", value = "a" }]
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      tags               = [{ name = "", value = "a" }]
     }
   }
 
@@ -189,11 +222,14 @@ run "refuses_more_tags_than_an_instance_has" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      tags              = [for number in range(48) : { name = "tag-${number}" }]
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      tags               = [for number in range(48) : { name = "tag-${number}" }]
     }
   }
 
@@ -205,11 +241,14 @@ run "refuses_empty_cpu_options" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      cpuOptions        = {}
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      cpuOptions         = {}
     }
   }
 
@@ -221,11 +260,14 @@ run "refuses_an_unknown_way_of_confidential_computing" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      cpuOptions        = { confidentialCompute = "Enabled" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      cpuOptions         = { confidentialCompute = "Enabled" }
     }
   }
 
@@ -237,6 +279,9 @@ run "refuses_an_unknown_authentication" {
 
   variables {
     provider_spec = {
+      instanceType           = "m5.large"
+      iamInstanceProfile     = { id = "demo-worker-profile" }
+      subnet                 = { id = "subnet-0123456789abcdef0" }
       ami                    = { id = "ami-0123456789abcdef0" }
       placement              = { region = "us-east-1" }
       credentialsSecret      = { name = "aws-cloud-credentials" }
@@ -253,11 +298,14 @@ run "refuses_an_unknown_market" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      marketType        = "spot"
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      marketType         = "spot"
     }
   }
 
@@ -269,12 +317,15 @@ run "refuses_spot_options_of_an_on_demand_instance" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      marketType        = "OnDemand"
-      spotMarketOptions = {}
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      marketType         = "OnDemand"
+      spotMarketOptions  = {}
     }
   }
 
@@ -286,11 +337,14 @@ run "refuses_a_price_that_is_none" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      spotMarketOptions = { maxPrice = "$0.05" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      spotMarketOptions  = { maxPrice = "$0.05" }
     }
   }
 
@@ -302,6 +356,9 @@ run "refuses_a_reservation_of_another_form" {
 
   variables {
     provider_spec = {
+      instanceType          = "m5.large"
+      iamInstanceProfile    = { id = "demo-worker-profile" }
+      subnet                = { id = "subnet-0123456789abcdef0" }
       ami                   = { id = "ami-0123456789abcdef0" }
       placement             = { region = "us-east-1" }
       credentialsSecret     = { name = "aws-cloud-credentials" }
@@ -318,6 +375,9 @@ run "refuses_a_reservation_for_a_spot_instance" {
 
   variables {
     provider_spec = {
+      instanceType          = "m5.large"
+      iamInstanceProfile    = { id = "demo-worker-profile" }
+      subnet                = { id = "subnet-0123456789abcdef0" }
       ami                   = { id = "ami-0123456789abcdef0" }
       placement             = { region = "us-east-1" }
       credentialsSecret     = { name = "aws-cloud-credentials" }
@@ -335,11 +395,14 @@ run "refuses_a_capacity_block_without_a_reservation" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      marketType        = "CapacityBlock"
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      marketType         = "CapacityBlock"
     }
   }
 
@@ -351,10 +414,13 @@ run "refuses_an_unknown_tenancy" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1", tenancy = "shared" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1", tenancy = "shared" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
     }
   }
 
@@ -366,10 +432,13 @@ run "refuses_a_host_of_another_tenancy" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1", tenancy = "dedicated", host = { affinity = "AnyAvailable" } }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1", tenancy = "dedicated", host = { affinity = "AnyAvailable" } }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
     }
   }
 
@@ -381,10 +450,13 @@ run "refuses_an_unknown_affinity" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = {} }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = {} }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
     }
   }
 
@@ -396,10 +468,13 @@ run "refuses_affinity_to_no_host" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "DedicatedHost" } }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "DedicatedHost" } }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
     }
   }
 
@@ -411,10 +486,13 @@ run "refuses_an_unknown_strategy" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { allocationStrategy = "Static", id = "h-01234567" } } }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { allocationStrategy = "Static", id = "h-01234567" } } }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
     }
   }
 
@@ -426,10 +504,13 @@ run "refuses_a_host_of_another_form" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { id = "h-0123" } } }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { id = "h-0123" } } }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
     }
   }
 
@@ -441,10 +522,13 @@ run "refuses_the_id_of_a_host_that_is_yet_to_be" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { allocationStrategy = "Dynamic", id = "h-01234567" } } }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { allocationStrategy = "Dynamic", id = "h-01234567" } } }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
     }
   }
 
@@ -456,10 +540,13 @@ run "refuses_to_leave_a_host_of_its_own" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "AnyAvailable", dedicatedHost = { allocationStrategy = "Dynamic" } } }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "AnyAvailable", dedicatedHost = { allocationStrategy = "Dynamic" } } }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
     }
   }
 
@@ -471,10 +558,13 @@ run "refuses_a_host_in_no_zone" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { allocationStrategy = "Dynamic" } } }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { allocationStrategy = "Dynamic" } } }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
     }
   }
 
@@ -486,10 +576,13 @@ run "refuses_tags_for_a_host_that_is_there" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { id = "h-01234567", dynamicHostAllocation = { tags = [{ name = "a" }] } } } }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { id = "h-01234567", dynamicHostAllocation = { tags = [{ name = "a" }] } } } }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
     }
   }
 
@@ -501,10 +594,13 @@ run "refuses_an_allocation_without_tags" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { allocationStrategy = "Dynamic", dynamicHostAllocation = {} } } }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { allocationStrategy = "Dynamic", dynamicHostAllocation = {} } } }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
     }
   }
 
@@ -516,6 +612,9 @@ run "refuses_a_placement_group_on_a_host" {
 
   variables {
     provider_spec = {
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
       ami                = { id = "ami-0123456789abcdef0" }
       placement          = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "AnyAvailable" } }
       credentialsSecret  = { name = "aws-cloud-credentials" }
@@ -532,6 +631,9 @@ run "refuses_a_partition_that_no_group_has" {
 
   variables {
     provider_spec = {
+      instanceType            = "m5.large"
+      iamInstanceProfile      = { id = "demo-worker-profile" }
+      subnet                  = { id = "subnet-0123456789abcdef0" }
       ami                     = { id = "ami-0123456789abcdef0" }
       placement               = { region = "us-east-1" }
       credentialsSecret       = { name = "aws-cloud-credentials" }
@@ -549,6 +651,9 @@ run "refuses_a_partition_of_no_group" {
 
   variables {
     provider_spec = {
+      instanceType            = "m5.large"
+      iamInstanceProfile      = { id = "demo-worker-profile" }
+      subnet                  = { id = "subnet-0123456789abcdef0" }
       ami                     = { id = "ami-0123456789abcdef0" }
       placement               = { region = "us-east-1" }
       credentialsSecret       = { name = "aws-cloud-credentials" }
@@ -565,11 +670,14 @@ run "refuses_a_second_device_index" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      deviceIndex       = 1
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      deviceIndex        = 1
     }
   }
 
@@ -581,6 +689,9 @@ run "refuses_an_unknown_type_of_network_interface" {
 
   variables {
     provider_spec = {
+      instanceType         = "m5.large"
+      iamInstanceProfile   = { id = "demo-worker-profile" }
+      subnet               = { id = "subnet-0123456789abcdef0" }
       ami                  = { id = "ami-0123456789abcdef0" }
       placement            = { region = "us-east-1" }
       credentialsSecret    = { name = "aws-cloud-credentials" }
@@ -597,11 +708,13 @@ run "refuses_a_subnet_by_arn" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      subnet            = { arn = "arn:aws:ec2:us-east-1:123456789012:subnet/subnet-0a" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      subnet             = { arn = "arn:aws:ec2:us-east-1:123456789012:subnet/subnet-0a" }
     }
   }
 
@@ -613,11 +726,14 @@ run "refuses_a_security_group_that_is_not_named" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      securityGroups    = [{ id = "sg-0a" }, {}]
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      securityGroups     = [{ id = "sg-0a" }, {}]
     }
   }
 
@@ -629,11 +745,14 @@ run "refuses_a_filter_without_values" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      securityGroups    = [{ filters = [{ name = "tag:Name" }] }]
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      securityGroups     = [{ filters = [{ name = "tag:Name" }] }]
     }
   }
 
@@ -645,11 +764,13 @@ run "refuses_a_filter_of_subnets_without_values" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      subnet            = { filters = [{ name = "tag:Name" }] }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      subnet             = { filters = [{ name = "tag:Name" }] }
     }
   }
 
@@ -661,11 +782,14 @@ run "refuses_an_application_load_balancer" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      loadBalancers     = [{ name = "a", type = "application" }]
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      loadBalancers      = [{ name = "a", type = "application" }]
     }
   }
 
@@ -677,11 +801,14 @@ run "refuses_a_device_of_the_host" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      blockDevices      = [{ deviceName = "/dev/sdb", virtualName = "ephemeral0" }]
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ deviceName = "/dev/sdb", virtualName = "ephemeral0" }]
     }
   }
 
@@ -693,11 +820,14 @@ run "refuses_a_device_of_nothing" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      blockDevices      = [{ deviceName = "/dev/sdb" }]
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ deviceName = "/dev/sdb" }]
     }
   }
 
@@ -709,11 +839,14 @@ run "refuses_two_root_volumes" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      blockDevices      = [{ ebs = { volumeSize = 120 } }, { deviceName = "/dev/xvda", ebs = { volumeSize = 120 } }]
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ ebs = { volumeSize = 120 } }, { deviceName = "/dev/xvda", ebs = { volumeSize = 120 } }]
     }
   }
 
@@ -725,11 +858,14 @@ run "refuses_two_volumes_of_one_name" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      blockDevices      = [{ deviceName = "/dev/xvdb", ebs = {} }, { deviceName = "/dev/xvdb", ebs = {} }]
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ deviceName = "/dev/xvdb", ebs = {} }, { deviceName = "/dev/xvdb", ebs = {} }]
     }
   }
 
@@ -741,11 +877,14 @@ run "refuses_a_volume_that_should_stay" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      blockDevices      = [{ ebs = { deleteOnTermination = false } }]
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ ebs = { deleteOnTermination = false } }]
     }
   }
 
@@ -757,11 +896,14 @@ run "refuses_an_unknown_volume_type" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      blockDevices      = [{ ebs = { volumeType = "ssd" } }]
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ ebs = { volumeType = "ssd" } }]
     }
   }
 
@@ -773,11 +915,14 @@ run "refuses_a_volume_without_size" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      blockDevices      = [{ ebs = { volumeSize = 0 } }]
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ ebs = { volumeSize = 0 } }]
     }
   }
 
@@ -789,11 +934,14 @@ run "refuses_operations_of_a_volume_that_has_none" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      blockDevices      = [{ ebs = { volumeType = "gp2", iops = 3000 } }]
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ ebs = { volumeType = "gp2", iops = 3000 } }]
     }
   }
 
@@ -805,11 +953,14 @@ run "refuses_throughput_of_a_volume_that_has_none" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      blockDevices      = [{ ebs = { volumeType = "gp2", throughputMib = 250 } }]
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ ebs = { volumeType = "gp2", throughputMib = 250 } }]
     }
   }
 
@@ -821,11 +972,14 @@ run "refuses_too_little_throughput" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      blockDevices      = [{ ebs = { volumeType = "gp3", throughputMib = 124 } }]
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ ebs = { volumeType = "gp3", throughputMib = 124 } }]
     }
   }
 
@@ -837,11 +991,14 @@ run "refuses_a_key_by_two_names" {
 
   variables {
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      blockDevices      = [{ ebs = { kmsKey = { id = "k", arn = "arn:aws:kms:us-east-1:123456789012:key/k" } } }]
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ ebs = { kmsKey = { id = "k", arn = "arn:aws:kms:us-east-1:123456789012:key/k" } } }]
     }
   }
 
@@ -860,10 +1017,13 @@ run "refuses_a_machine_of_the_control_plane_on_a_host" {
       labels     = { "machine.openshift.io/cluster-api-machine-type" = "master" }
     }
     provider_spec = {
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1", tenancy = "host" }
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "master-user-data" }
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1", tenancy = "host" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "master-user-data" }
     }
   }
 
