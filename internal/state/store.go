@@ -122,6 +122,10 @@ type Head struct {
 	Serial uint64
 	// Managed counts the managed resources of the state.
 	Managed int
+	// Size of the state as JSON, in bytes.
+	Size int
+	// Written is when the state was stored.
+	Written time.Time
 	// Meta as in Snapshot.
 	Meta map[string]string
 	// Lock that is held, nil when free.
@@ -181,6 +185,7 @@ func newHead(object *metav1.ObjectMeta) Head {
 	head.Lock, head.Problem = lock, errors.Join(lockErr, recordErr)
 	if known.Current != nil {
 		head.Stored, head.Serial, head.Managed = true, known.Current.Serial, known.Current.Managed
+		head.Size, head.Written = known.Current.Size, known.Current.Written
 	}
 	return head
 }

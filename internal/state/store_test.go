@@ -249,6 +249,8 @@ var _ = Describe("Reading", func() {
 			Expect(h.Serial).To(Equal(uint64(i)))
 			Expect(h.Lock != nil).To(Equal(i == 0))
 			Expect(h.Managed).To(Equal(min(i, 1)))
+			Expect(h.Size > 0).To(Equal(i > 0))
+			Expect(h.Written.IsZero()).To(Equal(i == 0))
 		}
 		Expect(heads[2].Meta).To(Equal(map[string]string{"hash": "h"}))
 	})
