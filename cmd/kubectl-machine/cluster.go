@@ -115,6 +115,17 @@ func (f *clusterFlags) complete(read names) completion {
 	}
 }
 
+// completeOne is complete for a command that takes one name.
+func (f *clusterFlags) completeOne(read names) completion {
+	offer := f.complete(read)
+	return func(command *cobra.Command, given []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(given) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return offer(command, given, begun)
+	}
+}
+
 func namespaceNames(ctx context.Context, cluster client.Client, _ string) ([]string, error) {
 	list := &corev1.NamespaceList{}
 	err := cluster.List(ctx, list)

@@ -41,6 +41,19 @@ type table interface {
 	table(wide bool) [][]string
 }
 
+// prose is what is printed for people in no table.
+type prose interface{ text() []byte }
+
+func readable(value any, wide bool) ([]byte, error) {
+	switch value := value.(type) {
+	case table:
+		return aligned(value.table(wide)), nil
+	case prose:
+		return value.text(), nil
+	}
+	return nil, fmt.Errorf("%T is for machines only", value)
+}
+
 // Print prints what this package answers in one of Formats.
 func Print(out io.Writer, format string, value any) error {
 	var text []byte
@@ -52,11 +65,7 @@ func Print(out io.Writer, format string, value any) error {
 			text, err = yaml.JSONToYAML(text)
 		}
 	case "", "table", "wide":
-		rows, ok := value.(table)
-		if !ok {
-			return fmt.Errorf("printing %T: it has no table", value)
-		}
-		text = aligned(rows.table(format == "wide"))
+		text, err = readable(value, format == "wide")
 	default:
 		return KnownFormat(format)
 	}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+)
+
+func newState() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "state",
+		Short: "Look into the states of Machines, when all else fails",
+		Long: `Look into the states of Machines: what the engine knows of their infrastructure. They are kept in Secrets. These commands change
+nothing.`,
+		Example: `  # Which states there are, and which of them have no Machine any more
+  kubectl machine state list
+
+  # What one says
+  kubectl machine state show workers-x7k2p`,
+	}
+	command.AddCommand(newStateList(), newStateShow(), newStatePull())
+	return command
+}
+
+func newStateList() *cobra.Command {
+	var i inspection
+	command := &cobra.Command{
+		Use:   "list [MACHINE...]",
+		Short: "List the states of Machines",
+		Long: `List the states of Machines: how many resources each has, when it was written, whether a run holds its lock. A state whose Machine is
+Gone stays until its instance is known to be destroyed.`,
+		Example: `  # All in the namespace
+  kubectl machine state list -n openshift-machine-api
+
+  # With the names of the Secrets
+  kubectl machine state list -o wide`,
+		ValidArgsFunction: i.complete(stateNames),
+		RunE: func(command *cobra.Command, names []string) error {
+			facts, err := i.read(command, inspect.Want{States: true})
+			if err != nil {
+				return err
+			}
+			list, err := inspect.States(facts, names)
+			if err != nil {
+				return err
+			}
+			if len(list.Items) == 0 {
+				i.nothing(command, "There are no states of Machines", facts.Namespace)
+			}
+			return i.print(command, list, len(list.Items))
+		},
+	}
+	i.register(command)
+	i.registerAllNamespaces(command)
+	i.registerOutput(command)
+	return command
+}
+
+func newStateShow() *cobra.Command {
+	var i inspection
+	var sensitive bool
+	command := &cobra.Command{
+		Use:   "show MACHINE",
+		Short: "Show the state of a Machine, without what is sensitive",
+		Long: `Show the state of a Machine: resources with their attributes, and outputs. A Machine that is gone is named as it was, or by its UID.
+
+Values are (sensitive) that the state marks so, that have a name which tells, such as password or user_data, and their copies.`,
+		Example: `  # What the engine knows of a Machine's instance
+  kubectl machine state show workers-x7k2p
+
+  # All of it, for a script
+  kubectl machine state show workers-x7k2p --show-sensitive -o json`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: i.completeOne(stateNames),
+		RunE: func(command *cobra.Command, names []string) error {
+			return i.ask(command, func(ctx context.Context, cluster *inspect.Cluster) error {
+				snapshot, err := cluster.State(ctx, names[0])
+				if err != nil {
+					return err
+				}
+				shown, err := inspect.ShowState(snapshot, sensitive)
+				if err != nil {
+					return err
+				}
+				if sensitive {
+					warnSecrets(command)
+				}
+				return i.print(command, shown, 1)
+			})
+		},
+	}
+	i.register(command)
+	i.registerOutput(command)
+	command.Flags().BoolVar(&sensitive, "show-sensitive", false, "Show sensitive values too.")
+	return command
+}
+
+func newStatePull() *cobra.Command {
+	var i inspection
+	var serial uint64
+	command := &cobra.Command{
+		Use:   "pull MACHINE",
+		Short: "Print the state of a Machine as it is, secrets and all",
+		Long: `Print the state of a Machine as the engine wrote it, secrets and all. A Machine that is gone is named as it was, or by its UID.
+
+To put one back, see "When all else fails" in docs/contracts/state.md.`,
+		Example: `  # Into a file that only you can read
+  (umask 077; kubectl machine state pull workers-x7k2p >workers-x7k2p.tfstate)
+
+  # The version before the current one
+  kubectl machine state pull workers-x7k2p --serial 3`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: i.completeOne(stateNames),
+		RunE: func(command *cobra.Command, names []string) error {
+			return i.ask(command, func(ctx context.Context, cluster *inspect.Cluster) error {
+				raw, err := pull(ctx, cluster, names[0], serial, command.Flags().Changed("serial"))
+				if err != nil {
+					return err
+				}
+				warnSecrets(command)
+				_, err = command.OutOrStdout().Write(raw)
+				return err
+			})
+		},
+	}
+	i.register(command)
+	command.Flags().Uint64Var(&serial, "serial", 0, "Serial of an earlier version that is kept. Default: the current one.")
+	_ = command.RegisterFlagCompletionFunc("serial", cobra.NoFileCompletions)
+	return command
+}
+
+func pull(ctx context.Context, cluster *inspect.Cluster, machine string, serial uint64, earlier bool) ([]byte, error) {
+	if earlier {
+		return cluster.Version(ctx, machine, serial)
+	}
+	snapshot, err := cluster.State(ctx, machine)
+	if err != nil {
+		return nil, err
+	}
+	if snapshot.Raw == nil {
+		return nil, fmt.Errorf("the Machine %q has no state yet: a run has begun, and the engine has written nothing", machine)
+	}
+	return snapshot.Raw, nil
+}
+
+func warnSecrets(command *cobra.Command) {
+	fmt.Fprintln(command.ErrOrStderr(), "warning: this holds credentials and user data in the clear; let nobody see it, and remove the copies that you make")
+}
+
+func stateNames(ctx context.Context, live client.Client, namespace string) ([]string, error) {
+	return inspect.New(live, namespace).StateNames(ctx)
+}
