@@ -129,10 +129,7 @@ func (a *Actuator) desireRemembered(ctx context.Context, machine *machinev1beta1
 
 // environment answers what the module's providers read.
 func (r *remembered) environment(used *module.Module, credentials map[string][]byte) (map[string]string, error) {
-	environment := map[string]string{}
-	for _, constant := range used.Spec().Environment {
-		environment[constant.Name] = constant.Value
-	}
+	environment := used.Constants()
 	for _, key := range r.Keys {
 		value := credentials[key.Key]
 		switch {

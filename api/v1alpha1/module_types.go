@@ -50,7 +50,8 @@ type ModuleSpec struct {
 	// the Secret.
 	UserData *ModuleUserData `json:"userData,omitempty"`
 
-	// environment lists environment variables with constant values that every run of the module gets.
+	// environment lists environment variables that every run of the module gets: with constant values, or from the cluster's
+	// configuration.
 	Environment []EnvironmentVariable `json:"environment,omitempty"`
 
 	// lookup says how an instance that the state lost is found again. It goes with the folder lookup/: both or neither.
@@ -116,13 +117,34 @@ type ModuleUserData struct {
 	Key string `json:"key,omitempty"`
 }
 
-// EnvironmentVariable is an environment variable with a constant value.
+// EnvironmentVariable is an environment variable with a constant value, or with one from the cluster's configuration.
 type EnvironmentVariable struct {
 	// name is the variable's name.
 	Name string `json:"name"`
 	// value is the variable's value. No secret: it is part of the module's source.
-	Value string `json:"value"`
+	Value string `json:"value,omitempty"`
+	// from names what of the cluster's configuration is the variable's value, instead of value. Where the cluster does not say, the
+	// variable is not set.
+	From EnvironmentSource `json:"from,omitempty"`
 }
+
+// EnvironmentSource names a part of a cluster's configuration, as OpenShift keeps it: one of the constants, or
+// "serviceEndpoint.PLATFORM.SERVICE".
+type EnvironmentSource string
+
+const (
+	// FromCABundleFile is the path of a file with the certificate authorities to trust: those of the manager's system, and the
+	// cluster's. There is none where the cluster names no authority.
+	FromCABundleFile EnvironmentSource = "caBundleFile"
+	// FromAzureCloud is the cloud of Azure that the cluster is in: public, usgovernment, china or german. There is none on Azure
+	// Stack Hub.
+	FromAzureCloud EnvironmentSource = "azureCloud"
+	// FromAzureResourceManagerHost is the host name of the resource manager of an Azure Stack Hub.
+	FromAzureResourceManagerHost EnvironmentSource = "azureResourceManagerHost"
+	// FromServiceEndpoint stands before the platform (aws, ibmcloud or powervs) and the name of a service, as the cluster's
+	// Infrastructure spells it; for example serviceEndpoint.aws.ec2 is the URL at which EC2 is reached instead of the usual one.
+	FromServiceEndpoint EnvironmentSource = "serviceEndpoint."
+)
 
 // ModuleLookup says how to read the outcome of the module's lookup/ folder, whose import blocks find an instance that the
 // state lost.

@@ -55,6 +55,15 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			changes: []change{{"module.yaml", "EXAMPLE_QUIET", "TF_LOG"}},
 			want:    "module.yaml:18: spec.environment[0].name is TF_LOG, which steers the engine and is the operator's to set; use a variable that the provider reads",
 		},
+		"a variable is from nowhere": {
+			changes: []change{{"module.yaml", `value: "true"`, `from: serviceEndpoint.gcp.compute`}},
+			want: `module.yaml:19: spec.environment[0].from is "serviceEndpoint.gcp.compute", which is nothing of the cluster's configuration; ` +
+				"use caBundleFile, azureCloud, azureResourceManagerHost or serviceEndpoint.PLATFORM.SERVICE with the platform aws, ibmcloud or powervs",
+		},
+		"a variable has a value from two places": {
+			changes: []change{{"module.yaml", `value: "true"`, "value: \"true\"\n      from: caBundleFile"}},
+			want:    "module.yaml:20: spec.environment[0].from stands beside a value; keep one of both",
+		},
 		"two keys feed one variable": {
 			changes: []change{{"module.yaml", "EXAMPLE_REGION", "EXAMPLE_TOKEN"}},
 			want:    "module.yaml:14: spec.credentials.keys[1].env sets EXAMPLE_TOKEN, which spec.credentials.keys[0].env sets too; keep one",

@@ -130,6 +130,7 @@ func (m *metadata) checkEnvironment() {
 		path := fmt.Sprintf("spec.environment[%d].name", i)
 		m.checkVariableName(path, variable.Name)
 		claim(path, variable.Name)
+		m.checkSource(fmt.Sprintf("spec.environment[%d].from", i), variable)
 	}
 }
 

@@ -174,13 +174,9 @@ func keyOf(served *module.Module, input offline.Input) (string, error) {
 // environmentOf is what the module's providers see when they tell their schemas. An argument that is required unless a variable is set
 // must not be required, so there is something in place of each credential.
 func environmentOf(served *module.Module) map[string]string {
-	environment := map[string]string{}
-	spec := served.Spec()
-	for _, variable := range spec.Environment {
-		environment[variable.Name] = variable.Value
-	}
-	if spec.Credentials != nil {
-		for _, key := range spec.Credentials.Keys {
+	environment := served.Constants()
+	if credentials := served.Spec().Credentials; credentials != nil {
+		for _, key := range credentials.Keys {
 			environment[key.Env] = placeholder
 		}
 	}

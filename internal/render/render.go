@@ -42,7 +42,7 @@ type Input struct {
 type Inputs struct {
 	// Variables are the module's variables as canonical JSON, the content of a .tfvars.json file. They hold user data.
 	Variables []byte
-	// Environment is what the module's providers read. It holds credentials.
+	// Environment is what the module's providers read, but for what comes from the cluster's configuration. It holds credentials.
 	Environment map[string]string
 	// Sensitive lists values that no log, event or condition may show. None is empty.
 	Sensitive []string
@@ -134,11 +134,7 @@ func marshalVariables(values map[string]cty.Value) ([]byte, error) {
 
 // renderEnvironment reads the keys from the credentials, whose name stands at the path.
 func renderEnvironment(input Input, path string, keys []v1alpha1.CredentialKey, found *findings) map[string]string {
-	environment := map[string]string{}
-	spec := input.Module.Spec()
-	for _, variable := range spec.Environment {
-		environment[variable.Name] = variable.Value
-	}
+	environment := input.Module.Constants()
 	for _, key := range keys {
 		value, given := input.Credentials[key.Key]
 		switch {
