@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"strings"
 
+	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,7 +48,7 @@ const (
 type ControlPlane struct {
 	// Config connects as an administrator.
 	Config *rest.Config
-	// Scheme knows Kubernetes' own types and the Machine API.
+	// Scheme knows Kubernetes' own types, the Machine API, and how OpenShift describes a cluster.
 	Scheme *kubernetes.Scheme
 	// Client reads and writes without a cache.
 	Client client.Client
@@ -174,10 +175,10 @@ func statusPatch(object client.Object) ([]byte, error) {
 	return patch, nil
 }
 
-// Scheme answers a scheme that knows Kubernetes' own types and the Machine API.
+// Scheme answers a scheme that knows Kubernetes' own types, the Machine API, and how OpenShift describes a cluster.
 func Scheme() (*kubernetes.Scheme, error) {
 	scheme := kubernetes.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), machinev1beta1.Install(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), machinev1beta1.Install(scheme), configv1.Install(scheme)); err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
 	return scheme, nil
@@ -209,15 +210,9 @@ func assetsDirectory(configured, root string) (string, error) {
 
 // crdFiles answers the manifests of the Machine API in the very version of the module that the code is built with.
 func crdFiles(root string, features FeatureSet) ([]string, error) {
-	command := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", apiModule)
-	command.Dir = root
-	out, err := command.Output()
+	directory, err := apiDirectory(root)
 	if err != nil {
-		return nil, fmt.Errorf("looking for the folder of module %s: %w", apiModule, err)
-	}
-	directory := strings.TrimSpace(string(out))
-	if directory == "" {
-		return nil, fmt.Errorf("looking for the folder of module %s: it is not in the module cache; run `go mod download`", apiModule)
+		return nil, err
 	}
 	manifests := filepath.Join(directory, "machine", "v1beta1", "zz_generated.crd-manifests")
 	return []string{
@@ -225,4 +220,19 @@ func crdFiles(root string, features FeatureSet) ([]string, error) {
 		filepath.Join(manifests, fmt.Sprintf("0000_10_machine-api_01_machines-%s.crd.yaml", features)),
 		filepath.Join(manifests, fmt.Sprintf("0000_10_machine-api_01_machinesets-%s.crd.yaml", features)),
 	}, nil
+}
+
+// apiDirectory answers the folder of the module with OpenShift's types.
+func apiDirectory(root string) (string, error) {
+	command := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", apiModule)
+	command.Dir = root
+	out, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("looking for the folder of module %s: %w", apiModule, err)
+	}
+	directory := strings.TrimSpace(string(out))
+	if directory == "" {
+		return "", fmt.Errorf("looking for the folder of module %s: it is not in the module cache; run `go mod download`", apiModule)
+	}
+	return directory, nil
 }

@@ -1,0 +1,29 @@
+package controlplane
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// InstallClusterConfig installs the CRDs in which OpenShift describes a cluster: Infrastructure and Proxy.
+func (p *ControlPlane) InstallClusterConfig() error {
+	root, err := repositoryRoot()
+	if err != nil {
+		return err
+	}
+	directory, err := apiDirectory(root)
+	if err != nil {
+		return err
+	}
+	manifests := filepath.Join(directory, "config", "v1", "zz_generated.crd-manifests")
+	_, err = envtest.InstallCRDs(p.Config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{
+		filepath.Join(manifests, "0000_03_config-operator_01_proxies.crd.yaml"),
+		filepath.Join(manifests, "0000_10_config-operator_01_infrastructures-Default.crd.yaml"),
+	}})
+	if err != nil {
+		return fmt.Errorf("installing the CRDs of the cluster's configuration: %w", err)
+	}
+	return nil
+}
