@@ -48,6 +48,8 @@ type Options struct {
 	DriftInterval time.Duration
 	// ModuleUpdates says what becomes of Machines whose module has changed; they are held when empty.
 	ModuleUpdates ModuleUpdates
+	// Surroundings tell what runs see of the cluster; nothing when nil.
+	Surroundings Surroundings
 	// Modules keeps the content of modules that Machines were made with; one with the Client when nil.
 	Modules *modulestore.Store
 	// Clock is the system's when nil.
@@ -65,6 +67,7 @@ type Actuator struct {
 	catalog  *module.Catalog
 	modules  *modulestore.Store
 	updates  ModuleUpdates
+	around   Surroundings
 	store    *state.Store
 	backend  *state.Backend
 	engine   *tofu.Engine
@@ -97,7 +100,7 @@ func New(options Options) (*Actuator, error) {
 	return &Actuator{
 		client: options.Client, recorder: options.Recorder, catalog: options.Catalog, store: options.Store,
 		backend: options.Backend, engine: options.Engine, pool: options.Pool, owner: options.Owner, facts: options.Facts, dead: options.Dead,
-		modules: options.Modules, updates: options.ModuleUpdates,
+		modules: options.Modules, updates: options.ModuleUpdates, around: options.Surroundings,
 		interval: options.DriftInterval, clock: options.Clock, logger: options.Logger, metrics: options.Metrics,
 	}, nil
 }

@@ -43,6 +43,8 @@ type bench struct {
 	clock     *clocktesting.FakePassiveClock
 	// environment is set for every engine.
 	environment map[string]string
+	// around is what runs see of the cluster; nothing when nil.
+	around Surroundings
 	// loaded are the modules; those of this repository when nil.
 	loaded []*module.Module
 	// updates says what becomes of Machines whose module changes.
@@ -78,11 +80,16 @@ func repository(t *testing.T, parts ...string) string {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
+	return newBenchAround(t, nil)
+}
+
+func newBenchAround(t *testing.T, around Surroundings) *bench {
+	t.Helper()
 	namespace, err := plane.Namespace(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, client: plane.Client, namespace: namespace, clock: clocktesting.NewFakePassiveClock(time.Now())}
+	b := &bench{t: t, client: plane.Client, namespace: namespace, clock: clocktesting.NewFakePassiveClock(time.Now()), around: around}
 	b.credentials()
 	b.start(t.TempDir(), "owner-1")
 	return b
@@ -121,7 +128,7 @@ func (b *bench) start(workDir, owner string) {
 		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{}),
 		Backend: state.NewBackend(state.BackendOptions{}), Engine: engine, Pool: pool, Owner: owner,
 		Dead:          func(owner string) bool { proven := b.proven.Load(); return proven != nil && *proven == owner },
-		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates,
+		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Surroundings: b.around,
 	})
 	if err != nil {
 		b.t.Fatal(err)

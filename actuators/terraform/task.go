@@ -319,16 +319,23 @@ func (t *task) follow(event tofu.Event) {
 
 // within opens a folder for the engine and the state's endpoint, and closes both.
 func (t *task) within(ctx context.Context, lookup bool, use func(*tofu.Folder) error) (err error) {
-	a := t.actuator
-	if err := a.engine.Prepare(ctx, tofu.Module{Digest: t.wanted.module.Digest(), Files: t.wanted.module.Files()}); err != nil {
-		return fmt.Errorf("preparing module %s: %w", t.wanted.module.Name(), err)
+	a, used := t.actuator, t.wanted.module
+	around, err := a.look(ctx, used)
+	if err != nil {
+		return err
+	}
+	err = a.engine.Prepare(ctx, tofu.Module{
+		Digest: used.Digest(), Files: used.Files(), Environment: around.environment, Sensitive: around.sensitive,
+	})
+	if err != nil {
+		return fmt.Errorf("preparing module %s: %w", used.Name(), err)
 	}
 	endpoint, err := a.backend.Open(t.session)
 	if err != nil {
 		return err
 	}
 	defer endpoint.Close()
-	folder, err := a.engine.Open(ctx, t.run(endpoint, lookup))
+	folder, err := a.engine.Open(ctx, t.run(endpoint, around, lookup))
 	if err != nil {
 		return err
 	}
@@ -343,7 +350,8 @@ func (t *task) within(ctx context.Context, lookup bool, use func(*tofu.Folder) e
 	return use(folder)
 }
 
-func (t *task) run(endpoint state.Endpoint, lookup bool) tofu.Run {
+func (t *task) run(endpoint state.Endpoint, around surroundings, lookup bool) tofu.Run {
+	environment, sensitive := around.with(t.wanted.inputs.Environment, t.wanted.inputs.Sensitive)
 	id := t.id
 	if lookup {
 		id += "-lookup"
@@ -355,8 +363,8 @@ func (t *task) run(endpoint state.Endpoint, lookup bool) tofu.Run {
 		},
 		Module:      t.wanted.module.Digest(),
 		Variables:   t.wanted.inputs.Variables,
-		Environment: t.wanted.inputs.Environment,
-		Sensitive:   t.wanted.inputs.Sensitive,
+		Environment: environment,
+		Sensitive:   sensitive,
 		Lookup:      lookup,
 		Progress:    t.follow,
 		Backend: tofu.Backend{

@@ -51,6 +51,14 @@ type simulated struct {
 
 func newVCenter(t *testing.T) *vcenter {
 	t.Helper()
+	return newVCenterReached(t, func(b *bench, certificate string, proxy *url.URL) {
+		b.environment = map[string]string{"SSL_CERT_FILE": certificate, "HTTPS_PROXY": proxy.String()}
+	})
+}
+
+// newVCenterReached lets reach tell the bench which authority has signed the simulated vCenter's certificate, and which proxy leads to it.
+func newVCenterReached(t *testing.T, reach func(b *bench, certificate string, proxy *url.URL)) *vcenter {
+	t.Helper()
 	certificate := filepath.Join(t.TempDir(), "vcenter.pem")
 	proxy := forwardTo(t, simulator(t, certificate))
 	namespace, err := plane.Namespace(t.Context())
@@ -59,8 +67,8 @@ func newVCenter(t *testing.T) *vcenter {
 	}
 	v := &vcenter{bench: &bench{
 		t: t, client: plane.Client, namespace: namespace, clock: clocktesting.NewFakePassiveClock(time.Now()),
-		environment: map[string]string{"SSL_CERT_FILE": certificate, "HTTPS_PROXY": proxy.String()},
 	}}
+	reach(v.bench, certificate, proxy)
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM([]byte(readAll(t, certificate)))
 	transport := &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: trusted}}

@@ -143,7 +143,7 @@ func (s *Settings) takeAzure(azure *configv1.AzurePlatformStatus) {
 func (s Settings) Environment(variables []v1alpha1.EnvironmentVariable, bundle string, given []string) map[string]string {
 	environment := map[string]string{}
 	set := func(name, value string) {
-		if value != "" && !slices.ContainsFunc(given, func(other string) bool { return strings.EqualFold(other, name) }) {
+		if value != "" && !strings.ContainsRune(value, 0) && !slices.ContainsFunc(given, func(other string) bool { return strings.EqualFold(other, name) }) {
 			environment[name] = value
 		}
 	}

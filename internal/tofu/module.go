@@ -25,6 +25,10 @@ type Module struct {
 	// Files are the module's. Folders named tests and examples and what is no regular file are left out. The files of a folder
 	// named lookup, which hold import blocks, are added to the module by runs that ask for it; they use the module's providers only.
 	Files fs.FS
+	// Environment is added to the engine's while the module is initialised, for example proxies for what is downloaded.
+	Environment map[string]string
+	// Sensitive are strings that must not show in what is reported of that.
+	Sensitive []string
 }
 
 // The parts of a module's folder.
@@ -80,6 +84,9 @@ func hasProviders(dir string) bool {
 // it works wait for it and get the same answer. A failure is not remembered.
 func (e *Engine) Prepare(ctx context.Context, m Module) error {
 	key, err := e.moduleKey(m.Digest)
+	if err == nil {
+		err = checkEnvironment(m.Environment)
+	}
 	if err != nil {
 		return &Error{Op: OpInit, Class: InvalidConfiguration, Err: err}
 	}
@@ -145,7 +152,7 @@ func (e *Engine) initialiseIn(ctx context.Context, s *slot, staging string, m Mo
 			return fmt.Errorf("writing the module's lock file: %w", err)
 		}
 	}
-	if err := e.runInit(ctx, s, dir); err != nil {
+	if err := e.runInit(ctx, s, dir, m); err != nil {
 		return err
 	}
 	content, err := os.ReadFile(lock)
@@ -172,19 +179,19 @@ func (e *Engine) initialiseIn(ctx context.Context, s *slot, staging string, m Mo
 }
 
 // runInit runs `init` in dir. It asks the backend for a state, so it is given one that has none.
-func (e *Engine) runInit(ctx context.Context, s *slot, dir string) error {
+func (e *Engine) runInit(ctx context.Context, s *slot, dir string, m Module) error {
 	address, stop, err := emptyBackend()
 	if err != nil {
 		return err
 	}
 	defer stop()
-	if err := s.use(ctx, dir, e.environment(dir, s, nil, Backend{Address: address})); err != nil {
+	if err := s.use(ctx, dir, e.environment(dir, s, m.Environment, Backend{Address: address})); err != nil {
 		return err
 	}
 	_, err = s.run(ctx, operation{
 		op:     OpInit,
 		dir:    dir,
-		redact: newRedactor(nil),
+		redact: newRedactor(m.Sensitive),
 		call:   func(ctx context.Context, out *stream) error { return s.terraform.InitJSON(ctx, out) },
 	})
 	return err
