@@ -93,16 +93,16 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.BoolVar(&o.webhooks, "webhook-enabled", true, "Serve the webhooks that complete and check Machines, MachineSets and MachineHealthChecks. Every replica serves them, leader or not.")
 	flags.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhooks, served over TLS.")
 	flags.StringVar(&o.webhookCertDir, "webhook-cert-dir", "", "Folder with tls.crt and tls.key for the webhooks, kept up to date by somebody else, who also tells the API server whom to trust. Default: both are done here, with the Secret "+webhookSecret+".")
-	flags.StringVar(&o.clusterID, "cluster-id", "", "Name of the cluster's infrastructure: the label machine.openshift.io/cluster-api-cluster of Machines that are created without it. Default: they go without.")
+	flags.StringVar(&o.clusterID, "cluster-id", "", "Name of the cluster's infrastructure: the label machine.openshift.io/cluster-api-cluster of Machines that are created without it. Default: what the cluster's Infrastructure says; where there is none, they go without.")
 
-	flags.Var(&o.clusterFacts, "cluster-fact", "NAME=VALUE that is known of the cluster, for the defaults of fields that a providerSpec lacks: architecture, networkResourceGroup, project, region or resourceGroup; may be repeated.")
+	flags.Var(&o.clusterFacts, "cluster-fact", "NAME=VALUE that is known of the cluster, for the defaults of fields that a providerSpec lacks: architecture, networkResourceGroup, project, region or resourceGroup; may be repeated. Default: what the cluster's Infrastructure says.")
 
 	flags.StringVar(&o.workDir, "work-dir", "/var/lib/machine-iac", "Private folder for modules and runs. It holds secrets while runs execute: use memory or an encrypted disk.")
 	flags.StringVar(&o.engine, "engine", "", "tofu or terraform, looked for on PATH. Default: the first of the two that is there.")
 	flags.StringVar(&o.enginePath, "engine-path", "", "File of the engine, instead of looking for it on PATH.")
 	flags.StringVar(&o.engineVersion, "engine-version", ">= 1.8.0", "Versions of the engine that are accepted.")
 	flags.BoolVar(&o.engineInstall, "engine-install", false, "Download a released Terraform when no engine is found.")
-	flags.Var(&o.engineEnvironment, "engine-env", "NAME=VALUE that every engine gets, such as a proxy; may be repeated. Nothing else of this process's environment reaches an engine.")
+	flags.Var(&o.engineEnvironment, "engine-env", "NAME=VALUE that every engine gets, such as a proxy; may be repeated. It wins over what the cluster's configuration says. Nothing else of this process's environment reaches an engine.")
 	flags.Var(&o.moduleDirs, "module-dir", "Folder of a provider module, or of several, beside those that are built in; may be repeated.")
 	flags.Var(&o.moduleSources, "module-source", "Provider module in an archive, allowed by its digest: oci://registry/repository@sha256:..., https://host/module.tar.gz@sha256:... or file:///module.tar.gz@sha256:...; may be repeated.")
 	o.moduleUpdates = terraform.ModuleUpdatesHold
@@ -171,6 +171,18 @@ func (o *options) checkCluster() error {
 		}
 	}
 	return nil
+}
+
+// take takes what a cluster says of itself for what no flag says.
+func (o *options) take(said module.Facts) {
+	if o.clusterID == "" {
+		o.clusterID = said[module.FactClusterID]
+	}
+	facts := assignments{}
+	maps.Copy(facts, said)
+	delete(facts, module.FactClusterID)
+	maps.Copy(facts, o.clusterFacts)
+	o.clusterFacts = facts
 }
 
 // facts answers what is known of the cluster. Its Nodes are taken for such as this process runs on, unless the flag says otherwise.

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
+	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
+	"github.com/machine-iac/machine-iac-operator/internal/clusterconfig"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -56,6 +59,14 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	live, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("making a client without a cache: %w", err)
+	}
+	cluster, err := o.readCluster(ctx, live)
+	if err != nil {
+		return err
+	}
 	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, Facts: o.facts()}); err != nil {
 		return err
 	}
@@ -64,7 +75,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	pool := newPool(o, engine)
-	actuator, err := newActuator(mgr, catalog, engine, pool, o)
+	actuator, err := newActuator(mgr, terraform.Options{Client: live, Catalog: catalog, Engine: engine, Pool: pool, Surroundings: cluster}, o)
 	if err != nil {
 		return err
 	}
@@ -100,7 +111,7 @@ func restConfig(o options) (*rest.Config, error) {
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, machinev1beta1.Install} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, machinev1beta1.Install, configv1.Install} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
 		}
@@ -206,35 +217,43 @@ func loadModules(ctx context.Context, o options) (*module.Catalog, error) {
 	return module.NewCatalog(slices.Concat(builtin, added, fetched)...)
 }
 
-func newActuator(
-	mgr manager.Manager, catalog *module.Catalog, engine *tofu.Engine, pool *runs.Pool, o options,
-) (*terraform.Actuator, error) {
-	live, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+// readCluster takes what the cluster says of itself for what no flag says, and answers who tells the rest when it is asked.
+func (o *options) readCluster(ctx context.Context, live client.Reader) (*clusterconfig.Reader, error) {
+	cluster, err := clusterconfig.New(clusterconfig.Options{
+		Client: live,
+		Dir:    filepath.Join(o.workDir, "authorities"),
+		Given:  slices.Collect(maps.Keys(o.engineEnvironment)),
+		Logger: ctrl.Log.WithName("cluster-config"),
+	})
 	if err != nil {
-		return nil, fmt.Errorf("making a client for states: %w", err)
+		return nil, err
 	}
+	settings, err := cluster.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.take(settings.Facts)
+	return cluster, nil
+}
+
+// newActuator makes the actuator with what is given, and with what it has for itself alone.
+func newActuator(mgr manager.Manager, given terraform.Options, o options) (*terraform.Actuator, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("finding this machine's name: %w", err)
 	}
 	series := terraform.NewMetrics()
 	metrics.Registry.MustRegister(series.Collectors()...)
-	owner := host + "_" + string(uuid.NewUUID())
-	return terraform.New(terraform.Options{
-		Client:   live,
-		Recorder: mgr.GetEventRecorder("terraform-actuator"),
-		Catalog:  catalog,
-		Store:    state.New(live, state.Options{Logger: ctrl.Log.WithName("state")}),
-		Backend:  state.NewBackend(state.BackendOptions{Logger: ctrl.Log.WithName("state-backend")}),
-		Engine:   engine,
-		Pool:     pool,
-		Owner:    owner,
-		Facts:    o.facts(),
-		// The actuator runs while this process leads. Another owner has led before, and ended before its lease could pass on.
-		Dead:          func(other string) bool { return other != owner },
-		DriftInterval: o.driftInterval,
-		ModuleUpdates: o.moduleUpdates,
-		Metrics:       series,
-		Logger:        ctrl.Log.WithName("terraform-actuator"),
-	})
+	given.Metrics = series
+	given.Recorder = mgr.GetEventRecorder("terraform-actuator")
+	given.Store = state.New(given.Client, state.Options{Logger: ctrl.Log.WithName("state")})
+	given.Backend = state.NewBackend(state.BackendOptions{Logger: ctrl.Log.WithName("state-backend")})
+	given.Owner = host + "_" + string(uuid.NewUUID())
+	// The actuator runs while this process leads. Another owner has led before, and ended before its lease could pass on.
+	given.Dead = func(other string) bool { return other != given.Owner }
+	given.Facts = o.facts()
+	given.DriftInterval = o.driftInterval
+	given.ModuleUpdates = o.moduleUpdates
+	given.Logger = ctrl.Log.WithName("terraform-actuator")
+	return terraform.New(given)
 }

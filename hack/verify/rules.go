@@ -37,7 +37,7 @@ var rules = []rule{
 	{path: "actuators/conformance", may: []string{"api/...", "actuators"}, helps: true},
 	{path: "actuators/fake", may: []string{"api/...", "actuators"}, helps: true},
 	{path: "actuators/terraform", may: []string{"actuators", "api/...", "internal/...", "modules"}},
-	{path: "internal/clusterconfig", may: []string{"api/..."}},
+	{path: "internal/clusterconfig", may: []string{"api/...", "internal/module"}},
 	{path: "internal/inspect", may: []string{"api/...", "internal/state"}},
 	{path: "internal/module", may: []string{"api/..."}, tests: []string{"modules"}},
 	{path: "internal/modulesource", may: []string{"internal/module"}, tests: []string{"modules"}},

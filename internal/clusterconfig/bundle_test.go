@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
 func TestBundleHasTheSystemsAuthoritiesToo(t *testing.T) {
@@ -77,6 +78,17 @@ func TestBundleKeepsTheFileFromBeforeAChange(t *testing.T) {
 	}
 	if file("third\n") != third {
 		t.Error("a file that somebody removed is not written again")
+	}
+}
+
+func TestBundleIsFoundFromAnyFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	reader, err := New(Options{Client: fake.NewClientBuilder().Build(), Dir: "ca"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path, err := reader.bundle.file("mine\n"); err != nil || !filepath.IsAbs(path) {
+		t.Errorf("got %q, %v; want an absolute path", path, err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"sync"
 	"time"
@@ -73,6 +74,11 @@ func New(o Options) (*Reader, error) {
 	if o.Client == nil || o.Dir == "" {
 		return nil, errors.New("making the reader of the cluster's configuration: an option that must be set is missing")
 	}
+	// Engines run elsewhere.
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("making the reader of the cluster's configuration: %w", err)
+	}
 	if o.MaxAge == 0 {
 		o.MaxAge = defaultMaxAge
 	}
@@ -84,7 +90,7 @@ func New(o Options) (*Reader, error) {
 	}
 	return &Reader{
 		client: o.Client, given: o.Given, maxAge: o.MaxAge, clock: o.Clock, logger: o.Logger,
-		bundle: bundle{dir: o.Dir, system: o.SystemAuthorities},
+		bundle: bundle{dir: dir, system: o.SystemAuthorities},
 	}, nil
 }
 
@@ -136,7 +142,7 @@ func (r *Reader) current(ctx context.Context) (Settings, error) {
 }
 
 func (r *Reader) tell(s Settings) {
-	r.logger.Info("Taking the cluster's configuration", "infrastructure", s.ClusterID, "region", s.Region,
+	r.logger.Info("Taking the cluster's configuration", "facts", s.Facts,
 		"proxy", s.HTTPProxy != "" || s.HTTPSProxy != "", "authorities", s.Authorities != "", "settings", len(s.values))
 	for _, problem := range s.unusable {
 		r.logger.Info("A part of the cluster's configuration cannot be used", "problem", problem)

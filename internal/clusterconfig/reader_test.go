@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
 // One cluster at a time: the objects have fixed names.
@@ -107,8 +108,7 @@ var _ = Describe("Reader", Ordered, func() {
 		Expect(sensitive).To(ContainElement("secret"))
 		settings, err := reader.Settings(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(settings.ClusterID).To(Equal("demo-x7k2p"))
-		Expect(settings.Region).To(Equal("us-iso-east-1"))
+		Expect(settings.Facts).To(Equal(module.Facts{module.FactClusterID: "demo-x7k2p", module.FactRegion: "us-iso-east-1"}))
 	})
 
 	It("asks again only when what it has is too old, and takes over what has changed", func(ctx SpecContext) {

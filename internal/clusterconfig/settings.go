@@ -1,6 +1,7 @@
 package clusterconfig
 
 import (
+	"cmp"
 	"crypto/x509"
 	"fmt"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
 // Keys of the ConfigMaps with certificate authorities.
@@ -21,14 +23,8 @@ const (
 
 // Settings are what a cluster says of how its infrastructure is reached. The zero value is a cluster that says nothing.
 type Settings struct {
-	// ClusterID is the name of the cluster's infrastructure.
-	ClusterID string
-	// Region is where the cluster is, as its platform calls it; empty where the platform has none, or does not tell.
-	Region string
-	// Project is the cluster's project on Google Cloud.
-	Project string
-	// ResourceGroup is the cluster's on Azure, and NetworkResourceGroup that of its network.
-	ResourceGroup, NetworkResourceGroup string
+	// Facts are what defaults of providerSpecs are made of, as far as the cluster tells.
+	Facts module.Facts
 	// HTTPProxy, HTTPSProxy and NoProxy are the proxies in force.
 	HTTPProxy, HTTPSProxy, NoProxy string
 	// Authorities are certificates in PEM that are to be trusted beside the system's.
@@ -49,9 +45,9 @@ type objects struct {
 }
 
 func settingsOf(found objects) Settings {
-	s := Settings{values: map[v1alpha1.EnvironmentSource]string{}}
+	s := Settings{Facts: module.Facts{}, values: map[v1alpha1.EnvironmentSource]string{}}
 	if found.infrastructure != nil {
-		s.ClusterID = found.infrastructure.Status.InfrastructureName
+		s.fact(module.FactClusterID, found.infrastructure.Status.InfrastructureName)
 		if platform := found.infrastructure.Status.PlatformStatus; platform != nil {
 			s.takePlatform(platform)
 		}
@@ -83,28 +79,35 @@ func (s *Settings) trust(configMap *corev1.ConfigMap, key string) {
 
 func (s *Settings) takePlatform(platform *configv1.PlatformStatus) {
 	if aws := platform.AWS; aws != nil {
-		s.Region = aws.Region
+		s.fact(module.FactRegion, aws.Region)
 		for _, endpoint := range aws.ServiceEndpoints {
 			s.endpoint("aws", endpoint.Name, endpoint.URL)
 		}
 	}
 	if ibm := platform.IBMCloud; ibm != nil {
-		s.Region = ibm.Location
+		s.fact(module.FactRegion, ibm.Location)
 		for _, endpoint := range ibm.ServiceEndpoints {
 			s.endpoint("ibmcloud", string(endpoint.Name), endpoint.URL)
 		}
 	}
 	if power := platform.PowerVS; power != nil {
-		s.Region = power.Region
+		s.fact(module.FactRegion, power.Region)
 		for _, endpoint := range power.ServiceEndpoints {
 			s.endpoint("powervs", endpoint.Name, endpoint.URL)
 		}
 	}
 	if gcp := platform.GCP; gcp != nil {
-		s.Region, s.Project = gcp.Region, gcp.ProjectID
+		s.fact(module.FactRegion, gcp.Region)
+		s.fact(module.FactProject, gcp.ProjectID)
 	}
 	if azure := platform.Azure; azure != nil {
 		s.takeAzure(azure)
+	}
+}
+
+func (s *Settings) fact(name, value string) {
+	if value != "" {
+		s.Facts[name] = value
 	}
 }
 
@@ -128,10 +131,8 @@ var azureClouds = map[configv1.AzureCloudEnvironment]string{
 }
 
 func (s *Settings) takeAzure(azure *configv1.AzurePlatformStatus) {
-	s.ResourceGroup, s.NetworkResourceGroup = azure.ResourceGroupName, azure.NetworkResourceGroupName
-	if s.NetworkResourceGroup == "" {
-		s.NetworkResourceGroup = s.ResourceGroup
-	}
+	s.fact(module.FactResourceGroup, azure.ResourceGroupName)
+	s.fact(module.FactNetworkResourceGroup, cmp.Or(azure.NetworkResourceGroupName, azure.ResourceGroupName))
 	s.set(v1alpha1.FromAzureCloud, azureClouds[azure.CloudName])
 	if endpoint, err := url.Parse(azure.ARMEndpoint); err == nil {
 		s.set(v1alpha1.FromAzureResourceManagerHost, endpoint.Host)
