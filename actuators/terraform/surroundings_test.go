@@ -16,6 +16,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/clusterconfig"
@@ -74,6 +75,25 @@ func TestARunSeesWhatTheClusterSays(t *testing.T) {
 			module: "kubemark", around: cluster, environment: map[string]string{"KUBE_TOKEN": "t"},
 			want: with(proxied, "KUBE_TOKEN", "t"),
 		},
+		"a module that asks has endpoints as well": {
+			module: "aws", around: known(t, configv1.PlatformStatus{AWS: &configv1.AWSPlatformStatus{ServiceEndpoints: []configv1.AWSServiceEndpoint{
+				{Name: "ec2", URL: "https://ec2.example"}, {Name: "elasticloadbalancing", URL: "https://elb.example"}, {Name: "s3", URL: "https://s3.example"},
+			}}}),
+			want: map[string]string{
+				"AWS_ENDPOINT_URL_EC2": "https://ec2.example", "AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING": "https://elb.example",
+				"AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2": "https://elb.example",
+			},
+		},
+		"one that does not ask has none": {
+			module: "azure", around: known(t, configv1.PlatformStatus{AWS: &configv1.AWSPlatformStatus{ServiceEndpoints: []configv1.AWSServiceEndpoint{
+				{Name: "ec2", URL: "https://ec2.example"},
+			}}}),
+			want: map[string]string{},
+		},
+		"Azure's cloud": {
+			module: "azure", around: known(t, configv1.PlatformStatus{Azure: &configv1.AzurePlatformStatus{CloudName: configv1.AzureChinaCloud}}),
+			want: map[string]string{"ARM_ENVIRONMENT": "china"},
+		},
 		"what is the run's own counts": {
 			module: "kubemark", around: cluster, environment: map[string]string{"SSL_CERT_FILE": "/own.pem"},
 			want: with(proxied, "SSL_CERT_FILE", "/own.pem"),
@@ -103,6 +123,19 @@ func TestARunSeesWhatTheClusterSays(t *testing.T) {
 			}
 		})
 	}
+}
+
+// known answers a cluster on a platform.
+func known(t *testing.T, platform configv1.PlatformStatus) *clusterconfig.Reader {
+	t.Helper()
+	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Status: configv1.InfrastructureStatus{PlatformStatus: &platform}}
+	reader, err := clusterconfig.New(clusterconfig.Options{
+		Client: fake.NewClientBuilder().WithScheme(plane.Scheme).WithObjects(infrastructure).Build(), Dir: t.TempDir(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reader
 }
 
 func with(environment map[string]string, name, value string) map[string]string {
