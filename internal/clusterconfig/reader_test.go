@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -162,17 +164,15 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// permissions are those that the package documents.
+// permissions are those that install/kubernetes gives the manager.
 func permissions() []client.Object {
-	return []client.Object{
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cluster-config"}, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{configv1.GroupName}, Resources: []string{"infrastructures", "proxies"}, ResourceNames: []string{"cluster"}, Verbs: []string{"get"}},
-			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{trustedCA.Name, cloudConfig.Name}, Verbs: []string{"get"}},
-		}},
-		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "cluster-config"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-config"},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "manager"}},
-		},
-	}
+	GinkgoHelper()
+	role := &rbacv1.ClusterRole{}
+	documents := strings.Split(read(GinkgoTB(), "../../install/kubernetes/rbac/cluster-role-machine-controllers.yaml"), "\n---\n")
+	Expect(yaml.UnmarshalStrict([]byte(documents[0]), role)).To(Succeed())
+	return []client.Object{role, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "manager"}},
+	}}
 }
