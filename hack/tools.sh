@@ -19,6 +19,7 @@ kubectl_provider=gavinbunney/kubectl/1.19.0/${os}_${arch}
 vsphere_provider=hashicorp/vsphere/1.26.0/${os}_${arch}
 schemas=schemas/registry.opentofu.org/hashicorp
 libvirt_provider=dmacvicar/libvirt/0.7.6/${os}_${arch}
+openstack_provider=terraform-provider-openstack/openstack/1.54.1/${os}_${arch}
 
 # tool | module folder | package | file under bin/ | ldflags
 catalogue() {
@@ -33,6 +34,7 @@ tofu|opentofu|github.com/opentofu/opentofu/cmd/tofu|tofu|-X github.com/opentofu/
 provider-kubectl|provider-kubectl|github.com/gavinbunney/terraform-provider-kubectl|mirror/registry.opentofu.org/$kubectl_provider/terraform-provider-kubectl_v1.19.0|
 provider-vsphere|provider-vsphere|github.com/hashicorp/terraform-provider-vsphere|mirror/registry.opentofu.org/$vsphere_provider/terraform-provider-vsphere_v1.26.0|
 provider-libvirt|provider-libvirt|.|mirror/registry.opentofu.org/$libvirt_provider/terraform-provider-libvirt_v0.7.6|
+provider-openstack|provider-openstack|.|mirror/registry.opentofu.org/$openstack_provider/terraform-provider-openstack_v1.54.1|
 schema-aws|schema-provider|.|$schemas/aws/6.25.0/${os}_${arch}/terraform-provider-aws_v6.25.0|
 schema-azurerm|schema-provider|.|$schemas/azurerm/5.2.0/${os}_${arch}/terraform-provider-azurerm_v5.2.0|
 schema-google|schema-provider|.|$schemas/google/7.45.0/${os}_${arch}/terraform-provider-google_v7.45.0|
@@ -41,8 +43,8 @@ golangci-lint|golangci-lint|github.com/golangci/golangci-lint/v2/cmd/golangci-li
 TOOLS
 }
 
-default_tools=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok tofu provider-kubectl provider-vsphere provider-libvirt schema-aws
-  schema-azurerm schema-google vcsim)
+default_tools=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok tofu provider-kubectl provider-vsphere provider-libvirt
+  provider-openstack schema-aws schema-azurerm schema-google vcsim)
 
 die() {
   printf 'tools: %s\n' "$*" >&2
@@ -102,6 +104,7 @@ extras() {
     provider-kubectl) link_provider "$kubectl_provider" ;;
     provider-vsphere) link_provider "$vsphere_provider" ;;
     provider-libvirt) link_provider "$libvirt_provider" ;;
+    provider-openstack) link_provider "$openstack_provider" ;;
   esac
 }
 

@@ -1,0 +1,35 @@
+// Command terraform-provider-openstack is the provider terraform-provider-openstack/openstack, at the version that go.mod pins, and
+// what Machines need beside it, which name what they use, and whose runs may be cut off before they save their state:
+//
+//   - networks, subnets, security groups, ports, trunks, servers and volumes are found as lists of ids, which may be empty: what a
+//     server was made from may be gone, or have a namesake, and the server is still to be looked at and deleted;
+//   - a server group is made where there is none of its name, and stays when its Machine goes: others are in it;
+//   - a trunk can be imported.
+//
+// Everything else is the provider's own code.
+package main
+
+import (
+	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
+	"github.com/hashicorp/terraform-plugin-sdk/v2/plugin"
+	"github.com/terraform-provider-openstack/terraform-provider-openstack/openstack"
+)
+
+func main() {
+	plugin.Serve(&plugin.ServeOpts{ProviderFunc: provider})
+}
+
+func provider() *schema.Provider {
+	p := openstack.Provider()
+	p.Schema["use_octavia"].Deprecated = "" // it would be told with every run, whether load balancers are used or not
+	p.DataSourcesMap["openstack_networking_networks_v2"] = search(findNetworks, filter, "ids")
+	p.DataSourcesMap["openstack_networking_subnets_v2"] = search(findSubnets, subnetFilter, "ids", "network_ids")
+	p.DataSourcesMap["openstack_networking_secgroups_v2"] = search(findSecurityGroups, filter, "ids")
+	p.DataSourcesMap["openstack_networking_ports_v2"] = search(findPorts, texts("name", "description_contains"), "ids", "addresses")
+	p.DataSourcesMap["openstack_networking_trunks_v2"] = search(findTrunks, texts("port_id"), "ids")
+	p.DataSourcesMap["openstack_compute_instances_v2"] = search(findServers, named, "ids")
+	p.DataSourcesMap["openstack_blockstorage_volumes_v3"] = search(findVolumes, named, "ids")
+	p.ResourcesMap["openstack_compute_servergroup_shared_v2"] = sharedServerGroup()
+	p.ResourcesMap["openstack_networking_trunk_v2"].Importer = &schema.ResourceImporter{StateContext: schema.ImportStatePassthroughContext}
+	return p
+}
