@@ -112,7 +112,7 @@ func (a *Actuator) desireRemembered(ctx context.Context, machine *machinev1beta1
 	if err != nil {
 		return nil, late(runs.Destroy, err)
 	}
-	environment, err := kept.environment(used, data(credentials))
+	environment, files, err := kept.environment(used, data(credentials))
 	if err != nil {
 		return nil, late(runs.Destroy, err)
 	}
@@ -122,25 +122,27 @@ func (a *Actuator) desireRemembered(ctx context.Context, machine *machinev1beta1
 	}
 	return &desired{
 		module: used, fingerprint: fingerprintOf("remembered", string(f.inputs), used.Digest()),
-		inputs:  &render.Inputs{Variables: variables, Environment: environment, Sensitive: kept.sensitive(data(credentials))},
+		inputs:  &render.Inputs{Variables: variables, Environment: environment, Files: files, Sensitive: kept.sensitive(data(credentials))},
 		notices: append(c.notices(machine), inputsRemembered(machine, cause)),
 	}, nil
 }
 
-// environment answers what the module's providers read.
-func (r *remembered) environment(used *module.Module, credentials map[string][]byte) (map[string]string, error) {
-	environment := used.Constants()
+// environment answers what the module's providers read, from variables and files.
+func (r *remembered) environment(used *module.Module, credentials map[string][]byte) (environment, files map[string]string, err error) {
+	environment, files = used.Constants(), map[string]string{}
 	for _, key := range r.Keys {
 		value := credentials[key.Key]
 		switch {
+		case len(value) > 0 && key.File != "":
+			files[key.File] = string(value)
 		case len(value) > 0:
 			environment[key.Env] = string(value)
 		case !key.Optional:
-			return nil, fmt.Errorf("the Secret %s with the credentials needs the key %q, but it is missing or empty; add it to the Secret's data",
+			return nil, nil, fmt.Errorf("the Secret %s with the credentials needs the key %q, but it is missing or empty; add it to the Secret's data",
 				r.CredentialsSecret, key.Key)
 		}
 	}
-	return environment, nil
+	return environment, files, nil
 }
 
 // sensitive answers what must not be shown: values of the Secret that are not public, longer ones first.

@@ -53,9 +53,10 @@ func TestRememberedInputsTakeTheCredentialsOfNow(t *testing.T) {
 	used := changedModule(t, "")
 	kept := &remembered{CredentialsSecret: "secret", Keys: []v1alpha1.CredentialKey{
 		{Key: "token", Env: "KUBE_TOKEN"}, {Key: "server", Env: "KUBE_HOST", Public: true}, {Key: "proxy", Env: "PROXY", Optional: true},
+		{Key: "ca", File: "CA_FILE"},
 	}}
-	credentials := map[string][]byte{"token": []byte("hush\n"), "server": []byte("https://host"), "other": []byte("secret too")}
-	environment, err := kept.environment(used, credentials)
+	credentials := map[string][]byte{"token": []byte("hush\n"), "server": []byte("https://host"), "other": []byte("secret too"), "ca": []byte("pem")}
+	environment, files, err := kept.environment(used, credentials)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,11 +64,14 @@ func TestRememberedInputsTakeTheCredentialsOfNow(t *testing.T) {
 	if diff := cmp.Diff(want, environment); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"secret too", "hush\n", "hush"}, kept.sensitive(credentials)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"CA_FILE": "pem"}, files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"secret too", "hush\n", "hush", "pem"}, kept.sensitive(credentials)); diff != "" {
 		t.Errorf("sensitive (-want +got):\n%s", diff)
 	}
 	delete(credentials, "token")
-	if _, err := kept.environment(used, credentials); err == nil || !strings.Contains(err.Error(), `"token"`) {
+	if _, _, err := kept.environment(used, credentials); err == nil || !strings.Contains(err.Error(), `"token"`) {
 		t.Errorf("error %v, want it to name the key that is missing", err)
 	}
 }

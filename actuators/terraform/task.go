@@ -364,6 +364,7 @@ func (t *task) run(endpoint state.Endpoint, around surroundings, lookup bool) to
 		Module:      t.wanted.module.Digest(),
 		Variables:   t.wanted.inputs.Variables,
 		Environment: environment,
+		Files:       t.wanted.inputs.Files,
 		Sensitive:   sensitive,
 		Lookup:      lookup,
 		Progress:    t.follow,

@@ -96,12 +96,15 @@ type ModuleCredentials struct {
 	Keys []CredentialKey `json:"keys"`
 }
 
-// CredentialKey maps one key of the credentials Secret to one environment variable.
+// CredentialKey maps one key of the credentials Secret to one environment variable: env or file, one of both.
 type CredentialKey struct {
 	// key is the key in the Secret's data. {workspace.server} in it stands for that field of the providerSpec, a string.
 	Key string `json:"key"`
 	// env is the environment variable that carries the value.
-	Env string `json:"env"`
+	Env string `json:"env,omitempty"`
+	// file is the environment variable that carries the path of a file with the value. Only the engine's user can read the file,
+	// and it is removed when the run ends.
+	File string `json:"file,omitempty"`
 	// optional says that the key may be missing; the variable is not set then. Defaults to false.
 	Optional bool `json:"optional,omitempty"`
 	// public says that the value is no secret (an endpoint, a region, a CA), so that messages may show it. Defaults to false.

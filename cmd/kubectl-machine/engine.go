@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,7 +104,7 @@ func (c *engineCheck) terraform(scratch, dir string, credentials *v1alpha1.Modul
 	environment := map[string]string{"CHECKPOINT_DISABLE": "1", "HOME": scratch}
 	if credentials != nil {
 		for _, key := range credentials.Keys {
-			environment[key.Env] = "dummy"
+			environment[cmp.Or(key.Env, key.File)] = "dummy"
 		}
 	}
 	if c.mirror == "" {

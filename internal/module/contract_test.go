@@ -68,6 +68,22 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			changes: []change{{"module.yaml", "EXAMPLE_REGION", "EXAMPLE_TOKEN"}},
 			want:    "module.yaml:14: spec.credentials.keys[1].env sets EXAMPLE_TOKEN, which spec.credentials.keys[0].env sets too; keep one",
 		},
+		"a key becomes a value and a file": {
+			changes: []change{{"module.yaml", "env: EXAMPLE_TOKEN", "env: EXAMPLE_TOKEN\n        file: EXAMPLE_TOKEN_FILE"}},
+			want:    "module.yaml:13: spec.credentials.keys[0].file is EXAMPLE_TOKEN_FILE, but env is EXAMPLE_TOKEN; keep one: a provider reads either the value or a file",
+		},
+		"a key becomes nothing": {
+			changes: []change{{"module.yaml", "        env: EXAMPLE_TOKEN\n", ""}},
+			want:    `module.yaml:11: spec.credentials.keys[0].env is "", which cannot name an environment variable; use letters, digits and '_'`,
+		},
+		"the engine would be steered by a file": {
+			changes: []change{{"module.yaml", "env: EXAMPLE_TOKEN", "file: TF_CLI_CONFIG_FILE"}},
+			want:    "module.yaml:12: spec.credentials.keys[0].file is TF_CLI_CONFIG_FILE, which steers the engine and is the operator's to set; use a variable that the provider reads",
+		},
+		"a value and a file in one variable": {
+			changes: []change{{"module.yaml", "env: EXAMPLE_REGION", "file: EXAMPLE_TOKEN"}},
+			want:    "module.yaml:14: spec.credentials.keys[1].file sets EXAMPLE_TOKEN, which spec.credentials.keys[0].env sets too; keep one",
+		},
 		"the credentials path leads nowhere": {
 			changes: []change{{"module.yaml", "    keys:", "    path: secret.name\n    keys:"}},
 			want:    `module.yaml:10: spec.credentials.path is "secret.name", which is no string field of var.provider_spec; name the field, its parts joined by dots`,

@@ -108,7 +108,19 @@ func (m *metadata) checkCredentials() {
 	for i, key := range m.Spec.Credentials.Keys {
 		path := fmt.Sprintf("spec.credentials.keys[%d]", i)
 		m.checkKey(path+".key", key.Key)
+		m.checkVariable(path, key)
+	}
+}
+
+// checkVariable checks what becomes of a key of the credentials Secret.
+func (m *metadata) checkVariable(path string, key v1alpha1.CredentialKey) {
+	switch {
+	case key.File == "":
 		m.checkVariableName(path+".env", key.Env)
+	case key.Env != "":
+		m.breach(path+".file", fmt.Sprintf("is %s, but env is %s", key.File, key.Env), "keep one: a provider reads either the value or a file")
+	default:
+		m.checkVariableName(path+".file", key.File)
 	}
 }
 
@@ -124,6 +136,7 @@ func (m *metadata) checkEnvironment() {
 	if m.Spec.Credentials != nil {
 		for i, key := range m.Spec.Credentials.Keys {
 			claim(fmt.Sprintf("spec.credentials.keys[%d].env", i), key.Env)
+			claim(fmt.Sprintf("spec.credentials.keys[%d].file", i), key.File)
 		}
 	}
 	for i, variable := range m.Spec.Environment {

@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -177,7 +178,7 @@ func environmentOf(served *module.Module) map[string]string {
 	environment := served.Constants()
 	if credentials := served.Spec().Credentials; credentials != nil {
 		for _, key := range credentials.Keys {
-			environment[key.Env] = placeholder
+			environment[cmp.Or(key.Env, key.File)] = placeholder
 		}
 	}
 	return environment

@@ -78,6 +78,38 @@ func TestAKeyOfTheCredentialsIsNamedByAField(t *testing.T) {
 	}
 }
 
+func TestAKeyOfTheCredentialsBecomesAFile(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS("testdata/module")); err != nil {
+		t.Fatal(err)
+	}
+	description := filepath.Join(folder, "module.yaml")
+	changed := strings.Replace(readFile(t, description), "env: EXAMPLE_TOKEN", "file: EXAMPLE_TOKEN_FILE", 1)
+	if err := os.WriteFile(description, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := module.Load(os.DirFS(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := inputWith(t, valid+`}`)
+	input.Module = loaded
+	input.Credentials["token"] = []byte("t0p\x00secret")
+	inputs, err := Render(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"EXAMPLE_TOKEN_FILE": "t0p\x00secret"}, inputs.Files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if _, set := inputs.Environment["EXAMPLE_TOKEN_FILE"]; set || !slices.Contains(inputs.Sensitive, "t0p\x00secret") {
+		t.Errorf("environment %v, sensitive %v; want the value in the file only, and kept", inputs.Environment, inputs.Sensitive)
+	}
+	if strings.Contains(string(inputs.Variables), "t0p") {
+		t.Errorf("the variables hold the value: %s", inputs.Variables)
+	}
+}
+
 func textOf(err error) string {
 	if err == nil {
 		return ""

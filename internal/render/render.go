@@ -44,6 +44,9 @@ type Inputs struct {
 	Variables []byte
 	// Environment is what the module's providers read, but for what comes from the cluster's configuration. It holds credentials.
 	Environment map[string]string
+	// Files are what the module's providers read from files, by the environment variables that carry the files' paths. They hold
+	// credentials.
+	Files map[string]string
 	// Sensitive lists values that no log, event or condition may show. None is empty.
 	Sensitive []string
 	// Hash is over Variables and the credentials version, as sha256:digest. The module's digest is not in it.
@@ -67,7 +70,8 @@ func Render(input Input) (*Inputs, error) {
 	}
 	validate(input.Module, read, values, found)
 	keys := credentialKeys(input.Module, read.at, values[module.VariableProviderSpec], found)
-	inputs := &Inputs{Environment: renderEnvironment(input, read.credentials.path, keys, found)}
+	inputs := &Inputs{}
+	inputs.Environment, inputs.Files = renderEnvironment(input, read.credentials.path, keys, found)
 	if err := found.err(); err != nil {
 		return nil, err
 	}
@@ -132,15 +136,17 @@ func marshalVariables(values map[string]cty.Value) ([]byte, error) {
 	return raw, nil
 }
 
-// renderEnvironment reads the keys from the credentials, whose name stands at the path.
-func renderEnvironment(input Input, path string, keys []v1alpha1.CredentialKey, found *findings) map[string]string {
-	environment := input.Module.Constants()
+// renderEnvironment reads the keys from the credentials, whose name stands at the path, into variables and files.
+func renderEnvironment(input Input, path string, keys []v1alpha1.CredentialKey, found *findings) (environment, files map[string]string) {
+	environment, files = input.Module.Constants(), map[string]string{}
 	for _, key := range keys {
 		value, given := input.Credentials[key.Key]
 		switch {
 		case len(value) == 0 && key.Optional:
 		case len(value) == 0:
 			found.fail(missingKey(path, key.Key, given))
+		case key.File != "":
+			files[key.File] = string(value)
 		case strings.ContainsRune(string(value), 0):
 			found.fail(&FieldError{
 				Path: path, InSecret: true, Mend: "write text",
@@ -150,7 +156,7 @@ func renderEnvironment(input Input, path string, keys []v1alpha1.CredentialKey, 
 			environment[key.Env] = string(value)
 		}
 	}
-	return environment
+	return environment, files
 }
 
 func missingKey(path, key string, given bool) *FieldError {

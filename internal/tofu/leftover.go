@@ -19,7 +19,11 @@ const (
 	erroredFile   = "errored.tfstate"
 	variablesFile = "machine.tfvars.json" // secret
 	planFile      = "plan.bin"            // secret
+	filesDir      = "secret-files"        // secret
 )
+
+// secrets are what does not stay in a folder that is kept for its state.
+var secrets = []string{variablesFile, planFile, filesDir}
 
 // maxState bounds a state that is read from a run's folder.
 const maxState = 256 << 20
@@ -82,8 +86,8 @@ func readLeftovers(runs string) (map[string]Leftover, error) {
 	found := map[string]Leftover{}
 	for _, entry := range entries {
 		dir := filepath.Join(runs, entry.Name())
-		for _, secret := range []string{variablesFile, planFile} {
-			if err := os.Remove(filepath.Join(dir, secret)); err != nil && !os.IsNotExist(err) {
+		for _, secret := range secrets {
+			if err := os.RemoveAll(filepath.Join(dir, secret)); err != nil {
 				return nil, fmt.Errorf("removing the secrets of the left-over run %s: %w", entry.Name(), err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -52,7 +53,10 @@ func newRedactor(sensitive []string) *redactor {
 	return &redactor{shapes: shapes, replacer: strings.NewReplacer(pairs...)}
 }
 
-// sensitiveParts answers the secret, the secret without the white space around it, and its lines.
+// secretField finds what a line of a configuration file, in YAML, JSON or as name=value, says of a field whose name looks secret.
+var secretField = regexp.MustCompile(`(?i)(?:pass|token|secret|private|credential)[\w-]*["']?\s*[:=]\s*["']?(.*?)["']?,?$`)
+
+// sensitiveParts answers the secret, the secret without the white space around it, its lines, and the values of secret fields in them.
 func sensitiveParts(secret string) []string {
 	trimmed := strings.TrimSpace(secret)
 	if len(trimmed) < minSensitive {
@@ -65,6 +69,9 @@ func sensitiveParts(secret string) []string {
 	for line := range strings.Lines(trimmed) {
 		if line = strings.TrimSpace(line); len(line) >= minSensitiveLine {
 			parts = append(parts, line)
+		}
+		if field := secretField.FindStringSubmatch(line); field != nil && len(field[1]) >= minSensitive {
+			parts = append(parts, field[1])
 		}
 	}
 	return parts

@@ -39,6 +39,12 @@ func TestRedact(t *testing.T) {
 		"one line of it": {
 			sensitive: []string{userData}, text: "line 4: - name: core?", want: "line 4: (sensitive)?",
 		},
+		"what it says of a secret": {
+			sensitive: []string{userData}, text: `the password pa\ss word is wrong`, want: "the password (sensitive) is wrong",
+		},
+		"what a file of JSON says of one": {
+			sensitive: []string{"{\n  \"private_key\": \"hunter22\",\n  \"project\": \"a-project\"\n}"}, text: "hunter22 in a-project", want: "(sensitive) in a-project",
+		},
 		"its base64": {
 			sensitive: []string{userData}, text: "UserData=" + base64.StdEncoding.EncodeToString([]byte(userData)) + "&x", want: "UserData=(sensitive)&x",
 		},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,7 +28,10 @@ type Run struct {
 	Variables []byte
 	// Environment is added to the engine's, for example credentials of the infrastructure.
 	Environment map[string]string
-	Backend     Backend
+	// Files are written into the run's folder, for the engine's user alone, and removed with it. Their paths are in the engine's
+	// environment, in the variables that they are named by.
+	Files   map[string]string
+	Backend Backend
 	// Lookup adds the files of the module's lookup folder, whose import blocks find an instance that the state lost.
 	Lookup bool
 	// Providers are running provider plugins to use, by address. Where there are none, the engine's warm ones are used, and those
@@ -51,7 +55,21 @@ func (r Run) validate() error {
 	if trimmed := bytes.TrimSpace(r.Variables); len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
 		return errors.New("the run's variables are no JSON object")
 	}
-	return checkEnvironment(r.Environment)
+	for name := range r.Files {
+		if _, twice := r.Environment[name]; twice {
+			return fmt.Errorf("the environment variable %s is to be both a value and a file; keep one", name)
+		}
+	}
+	return errors.Join(checkEnvironment(r.Environment), checkEnvironment(pathsOf(r.Files, "")))
+}
+
+// pathsOf answers the paths of files that are named by environment variables, in a folder.
+func pathsOf(files map[string]string, dir string) map[string]string {
+	paths := map[string]string{}
+	for name := range files {
+		paths[name] = filepath.Join(dir, filesDir, name)
+	}
+	return paths
 }
 
 // Folder is an open run. Its methods run one engine at a time; each answers a Report, also with an error.
@@ -136,7 +154,29 @@ func (f *Folder) fill(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(f.dir, variablesFile), f.run.Variables, 0o600); err != nil {
 		return fmt.Errorf("writing the variables: %w", err)
 	}
-	return f.slot.use(ctx, f.dir, f.engine.environment(f.dir, f.slot, f.run.Environment, f.run.Backend))
+	own, err := f.writeFiles()
+	if err != nil {
+		return fmt.Errorf("writing the files of the run: %w", err)
+	}
+	return f.slot.use(ctx, f.dir, f.engine.environment(f.dir, f.slot, own, f.run.Backend))
+}
+
+// writeFiles answers the run's environment, with the paths of its files.
+func (f *Folder) writeFiles() (map[string]string, error) {
+	if len(f.run.Files) == 0 {
+		return f.run.Environment, nil
+	}
+	if err := os.Mkdir(filepath.Join(f.dir, filesDir), 0o700); err != nil {
+		return nil, err
+	}
+	paths := pathsOf(f.run.Files, f.dir)
+	for name, path := range paths {
+		if err := os.WriteFile(path, []byte(f.run.Files[name]), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	maps.Copy(paths, f.run.Environment)
+	return paths, nil
 }
 
 func (f *Folder) record() error {
@@ -255,7 +295,8 @@ func (f *Folder) providers() tfexec.ReattachInfo {
 	if len(f.run.Providers) > 0 {
 		return f.run.Providers
 	}
-	if f.engine.pool == nil {
+	// Providers that are kept running would look for this run's files in later runs.
+	if f.engine.pool == nil || len(f.run.Files) > 0 {
 		return nil
 	}
 	if f.lease == nil {
@@ -305,10 +346,8 @@ func (f *Folder) Keep() error {
 	if f.dumped != nil && !exists(filepath.Join(f.dir, erroredFile)) {
 		errs = append(errs, os.WriteFile(filepath.Join(f.dir, erroredFile), f.dumped, 0o600))
 	}
-	for _, secret := range []string{variablesFile, planFile} {
-		if err := os.Remove(filepath.Join(f.dir, secret)); !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, err)
-		}
+	for _, secret := range secrets {
+		errs = append(errs, os.RemoveAll(filepath.Join(f.dir, secret)))
 	}
 	return errors.Join(append(errs, f.giveBack())...)
 }

@@ -464,6 +464,8 @@ func TestOpenRefuses(t *testing.T) {
 		"an environment that is reserved":  {run: Run{Environment: map[string]string{"TF_LOG": "trace"}}, want: "TF_LOG"},
 		"an environment that loads code":   {run: Run{Environment: map[string]string{"LD_PRELOAD": "x"}}, want: "LD_PRELOAD"},
 		"an environment that can't be set": {run: Run{Environment: map[string]string{"A=B": "x"}}, want: `"A=B"`},
+		"a file that is reserved":          {run: Run{Files: map[string]string{"TF_CLI_CONFIG_FILE": "x"}}, want: "TF_CLI_CONFIG_FILE"},
+		"a file that is a value as well":   {run: Run{Files: map[string]string{"A": "x"}, Environment: map[string]string{"A": "x"}}, want: "A is to be both"},
 		"no backend":                       {run: Run{Backend: Backend{Username: "x"}}, want: "no state backend"},
 	}
 	for name, tc := range cases {
