@@ -247,6 +247,14 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			changes: []change{{"lookup/import.tf", "example_instance.this", "terraform_data.note"}},
 			want:    "lookup/import.tf: imports nothing to example_instance.this; add import { to = example_instance.this, id = ... }",
 		},
+		"a lookup imports the instance as one of several": {
+			changes: []change{{"lookup/import.tf", "example_instance.this", "example_instance.this[each.key]"}},
+			want:    "lookup/import.tf: imports nothing to example_instance.this; add import { to = example_instance.this, id = ... }",
+		},
+		"a lookup imports to what is computed": {
+			changes: []change{{"lookup/import.tf", "import {", "import {\n  to = example_disk.more[var.machine.name]\n  id = \"x\"\n}\nimport {"}},
+			want:    "lookup/import.tf:2: import has a target that is not the address of one resource; write to = type.name, or type.name[each.key]",
+		},
 		"a lookup that makes things": {
 			changes: []change{{"lookup/import.tf", "import {", "resource \"example_instance\" \"more\" {}\nimport {"}},
 			want:    `lookup/import.tf:1: resource "example_instance" "more" does not belong into a lookup; keep to import, data and locals`,
@@ -348,4 +356,11 @@ func FuzzLoad(f *testing.F) {
 			t.Error("a ContractError names at least one breach")
 		}
 	})
+}
+
+func TestALookupMayImportWhatBelongsToTheInstance(t *testing.T) {
+	const disks = "import {\n  for_each = { a = \"x\" }\n  to = example_disk.more[each.key]\n  id = each.value\n}\nimport {"
+	if _, err := Load(asFS(changed(t, change{"lookup/import.tf", "import {", disks}))); err != nil {
+		t.Error(err)
+	}
 }

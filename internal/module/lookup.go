@@ -92,12 +92,26 @@ func (c lookupCheck) checkImport(block *hclsyntax.Block) bool {
 		c.found.at(block.Range(), title(block), "has no target", "add to = "+c.instance)
 		return false
 	}
+	if isOneOfEach(attribute.Expr) {
+		return false
+	}
 	target, diags := hcl.AbsTraversalForExpr(attribute.Expr)
 	if diags.HasErrors() {
-		c.found.at(attribute.Range(), title(block), "has a target that is not the address of one resource", "write to = type.name")
+		c.found.at(attribute.Range(), title(block), "has a target that is not the address of one resource", "write to = type.name, or type.name[each.key]")
 		return false
 	}
 	return address(target) == c.instance
+}
+
+// isOneOfEach tells whether a target is one of several of a resource, type.name[each.key]. The instance is never that.
+func isOneOfEach(target hclsyntax.Expression) bool {
+	index, ok := target.(*hclsyntax.IndexExpr)
+	if !ok {
+		return false
+	}
+	_, diags := hcl.AbsTraversalForExpr(index.Collection)
+	key, keyDiags := hcl.AbsTraversalForExpr(index.Key)
+	return !diags.HasErrors() && !keyDiags.HasErrors() && address(key) == "each.key"
 }
 
 func isMachine(traversal hcl.Traversal) bool {
