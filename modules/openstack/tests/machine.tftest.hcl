@@ -1,0 +1,344 @@
+mock_provider "openstack" {
+  mock_data "openstack_networking_networks_v2" {
+    defaults = { ids = ["network-1"] }
+  }
+  mock_data "openstack_networking_subnets_v2" {
+    defaults = { ids = ["subnet-1"], network_ids = ["network-2"] }
+  }
+  mock_data "openstack_networking_secgroups_v2" {
+    defaults = { ids = ["group-1"] }
+  }
+  mock_data "openstack_networking_ports_v2" {
+    defaults = { ids = ["port-1"], addresses = ["10.0.0.5"] }
+  }
+  mock_data "openstack_images_image_ids_v2" {
+    defaults = { ids = ["image-1"] }
+  }
+}
+
+variables {
+  machine = {
+    name       = "demo-x7k2p-worker-0-abcde"
+    namespace  = "openshift-machine-api"
+    uid        = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"
+    cluster_id = "demo-x7k2p"
+    labels     = {}
+  }
+  # As OpenShift's installer writes it for a worker.
+  provider_spec = {
+    cloudName       = "openstack"
+    cloudsSecret    = { name = "openstack-cloud-credentials", namespace = "openshift-machine-api" }
+    flavor          = "m1.xlarge"
+    image           = "demo-x7k2p-rhcos"
+    networks        = [{ filter = {}, subnets = [{ filter = { name = "demo-x7k2p-nodes", tags = "openshiftClusterID=demo-x7k2p" } }] }]
+    securityGroups  = [{ filter = {}, name = "demo-x7k2p-worker" }]
+    serverGroupName = "demo-x7k2p-worker"
+    serverMetadata  = { Name = "demo-x7k2p-worker", openshiftClusterID = "demo-x7k2p" }
+    tags            = ["openshiftClusterID=demo-x7k2p"]
+    trunk           = true
+    userDataSecret  = { name = "worker-user-data" }
+  }
+  user_data = "{\"ignition\":{\"version\":\"3.2.0\"}}"
+}
+
+run "makes_the_worker_that_the_installer_asks_for" {
+  command = plan
+
+  assert {
+    condition     = [openstack_compute_instance_v2.this.name, openstack_compute_instance_v2.this.flavor_name, openstack_compute_instance_v2.this.image_name] == ["demo-x7k2p-worker-0-abcde", "m1.xlarge", "demo-x7k2p-rhcos"]
+    error_message = "Name, flavor and image are those that are asked for."
+  }
+  assert {
+    condition     = nonsensitive(openstack_compute_instance_v2.this.user_data) == "{\"ignition\":{\"version\":\"3.2.0\"}}"
+    error_message = "Ignition finds the user data."
+  }
+  assert {
+    condition     = openstack_compute_instance_v2.this.metadata == tomap({ Name = "demo-x7k2p-worker", openshiftClusterID = "demo-x7k2p", "machine-iac.io_machine-uid" = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1" })
+    error_message = "It tells the Machine and its cluster."
+  }
+  assert {
+    condition     = openstack_compute_instance_v2.this.tags == toset(["openshiftClusterID=demo-x7k2p"]) && openstack_compute_instance_v2.this.config_drive == false
+    error_message = "It has its tag, and no config drive."
+  }
+  assert {
+    condition     = [data.openstack_networking_subnets_v2.named["0.0"].name, data.openstack_networking_subnets_v2.named["0.0"].tags, data.openstack_networking_subnets_v2.named["0.0"].network_id] == ["demo-x7k2p-nodes", "openshiftClusterID=demo-x7k2p", ""]
+    error_message = "The subnet is looked for by name and tag, in any network."
+  }
+  assert {
+    condition     = jsonencode({ for key, port in openstack_networking_port_v2.interface : key => [port.name, port.network_id, port.fixed_ip[0].subnet_id] }) == jsonencode({ "0" = ["demo-x7k2p-worker-0-abcde-0", "network-2", "subnet-1"] })
+    error_message = "It has one port, in that subnet."
+  }
+  assert {
+    condition     = openstack_networking_port_v2.interface["0"].security_group_ids == toset(["group-1"]) && data.openstack_networking_secgroups_v2.named[0].name == "demo-x7k2p-worker"
+    error_message = "The port has the security group."
+  }
+  assert {
+    condition     = keys(data.openstack_networking_ports_v2.shared) == ["api", "ingress"] && [for pair in openstack_networking_port_v2.interface["0"].allowed_address_pairs : pair.ip_address] == ["10.0.0.5"]
+    error_message = "The port may answer to the addresses of the API and of ingress."
+  }
+  assert {
+    condition     = openstack_networking_port_v2.interface["0"].tags == toset(["openshiftClusterID=demo-x7k2p", "machine-uid=5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"]) && strcontains(openstack_networking_port_v2.interface["0"].description, "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1")
+    error_message = "The port tells the Machine and its cluster."
+  }
+  assert {
+    condition     = [for trunk in openstack_networking_trunk_v2.interface : trunk.name] == ["demo-x7k2p-worker-0-abcde-0"] && openstack_networking_trunk_v2.interface["0"].tags == openstack_networking_port_v2.interface["0"].tags
+    error_message = "The port is a trunk's."
+  }
+  assert {
+    condition     = [openstack_compute_servergroup_shared_v2.shared[0].name, openstack_compute_servergroup_shared_v2.shared[0].policy] == ["demo-x7k2p-worker", "soft-anti-affinity"]
+    error_message = "There is a server group, which spreads servers over hosts where there is room."
+  }
+  assert {
+    condition     = length(openstack_compute_instance_v2.this.network) == 1 && length(openstack_compute_instance_v2.this.scheduler_hints) == 1
+    error_message = "The server has the port, and is in the server group."
+  }
+  assert {
+    condition     = length(openstack_blockstorage_volume_v3.disk) + length(openstack_networking_floatingip_associate_v2.public) + length(openstack_compute_instance_v2.this.block_device) == 0
+    error_message = "There is nothing that nobody asks for."
+  }
+}
+
+run "makes_the_control_plane_machine_that_the_installer_asks_for" {
+  command = plan
+
+  variables {
+    machine = {
+      name       = "demo-x7k2p-master-0"
+      namespace  = "openshift-machine-api"
+      uid        = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"
+      cluster_id = "demo-x7k2p"
+      labels     = { "machine.openshift.io/cluster-api-machine-role" = "master", "machine.openshift.io/cluster-api-machine-type" = "master" }
+    }
+    provider_spec = {
+      availabilityZone = "az0"
+      cloudName        = "openstack"
+      cloudsSecret     = { name = "openstack-cloud-credentials", namespace = "openshift-machine-api" }
+      flavor           = "m1.xlarge"
+      image            = "demo-x7k2p-rhcos"
+      networks         = [{ filter = {}, subnets = [{ filter = { name = "demo-x7k2p-nodes", tags = "openshiftClusterID=demo-x7k2p" } }] }]
+      rootVolume       = { diskSize = 100, volumeType = "fast", availabilityZone = "cinder-az0" }
+      securityGroups   = [{ filter = {}, name = "demo-x7k2p-master" }]
+      serverGroupName  = "demo-x7k2p-master"
+      serverMetadata   = { Name = "demo-x7k2p-master", openshiftClusterID = "demo-x7k2p" }
+      tags             = ["openshiftClusterID=demo-x7k2p"]
+      trunk            = true
+      userDataSecret   = { name = "master-user-data" }
+    }
+  }
+
+  assert {
+    condition     = jsonencode([for volume in openstack_blockstorage_volume_v3.disk : [volume.name, volume.size, volume.image_id, volume.volume_type, volume.availability_zone]]) == jsonencode([["demo-x7k2p-master-0-root", 100, "image-1", "fast", "cinder-az0"]])
+    error_message = "The volume is made from the image, in its zone."
+  }
+  assert {
+    condition     = openstack_blockstorage_volume_v3.disk["root"].metadata == tomap({ openshiftClusterID = "demo-x7k2p", "machine-iac.io_machine-uid" = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1" })
+    error_message = "The volume tells the Machine and its cluster."
+  }
+  assert {
+    condition     = jsonencode([for device in openstack_compute_instance_v2.this.block_device : [device.source_type, device.destination_type, device.boot_index, device.delete_on_termination]]) == jsonencode([["volume", "volume", 0, true]])
+    error_message = "The server boots from the volume, which goes with it."
+  }
+  assert {
+    condition     = openstack_compute_instance_v2.this.availability_zone == "az0"
+    error_message = "The server is in its zone."
+  }
+}
+
+run "takes_every_field" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      cloudName      = "openstack"
+      cloudsSecret   = { name = "c" }
+      userDataSecret = { name = "u" }
+      flavor         = "m1.large"
+      image          = "0f6b9a3c-5d1e-4f2a-9a77-6c0f7f9f2f10"
+      keyName        = "core"
+      networks = [
+        {
+          uuid   = "n1", noAllowedAddressPairs = true, portTags = ["of-n1"], vnicType = "direct", profile = { capabilities = "[\"switchdev\"]", trusted = "true", note = "x" }, portSecurity = false
+          filter = { name = "a", description = "b", projectId = "c", tenantId = "not-c", tags = "d,e", tagsAny = "f", notTags = "g", notTagsAny = "h" }
+        },
+        {
+          filter = { id = "n2", tenantId = "c" }
+          subnets = [
+            { uuid = "s1", portTags = ["of-s1"] },
+            { filter = { id = "s2", name = "a", description = "b", tenantId = "c", tags = "d", tagsAny = "e", notTags = "f", notTagsAny = "g", ipVersion = 6, gateway_ip = "fd2e::1", cidr = "fd2e::/64", ipv6AddressMode = "slaac", ipv6RaMode = "slaac" } },
+          ]
+        },
+      ]
+      ports = [
+        { networkID = "n3" },
+        {
+          networkID           = "n4", nameSuffix = "storage", description = "for storage", adminStateUp = false, macAddress = "fa:16:3e:00:00:01", tags = ["of-port"], vnicType = "macvtap", portSecurity = true, trunk = false
+          fixedIPs            = [{ subnetID = "s3", ipAddress = "10.1.0.9" }, { subnetID = "s4" }], securityGroups = ["g9"], profile = { trusted = "true" }
+          allowedAddressPairs = [{ ipAddress = "10.1.0.0/24", macAddress = "fa:16:3e:00:00:02" }, { ipAddress = "10.2.0.1" }]
+        },
+      ]
+      floatingIP       = "203.0.113.7"
+      availabilityZone = "az1"
+      securityGroups   = [{ uuid = "g1" }, { name = "g2" }, { filter = { id = "g3", name = "a", description = "b", projectId = "c", tags = "d", tagsAny = "e", notTags = "f", notTagsAny = "g" } }]
+      trunk            = true
+      tags             = ["a"]
+      serverMetadata   = { "machine-iac.io_machine-uid" = "somebody else", role = "worker" }
+      configDrive      = true
+      additionalBlockDevices = [
+        { name = "etcd", sizeGiB = 10, storage = { type = "Local" } },
+        { name = "images", sizeGiB = 20, storage = { type = "Volume", volume = { type = "fast", availabilityZone = "cinder-az1" } } },
+        { name = "logs", sizeGiB = 30, storage = { type = "Volume" } },
+      ]
+      serverGroupID = "sg1"
+    }
+  }
+
+  assert {
+    condition     = jsonencode({ for key, search in data.openstack_networking_networks_v2.named : key => [search.id, search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any] }) == jsonencode({ "0" = ["n1", "a", "b", "c", "d,e", "f", "g", "h"], "1" = ["n2", "", "", "c", "", "", "", ""] })
+    error_message = "Networks are looked for by all that is told of them."
+  }
+  assert {
+    condition     = jsonencode({ for key, search in data.openstack_networking_subnets_v2.named : key => [search.network_id, search.id, search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any] }) == jsonencode({ "1.0" = ["network-1", "s1", "", "", "", "", "", "", ""], "1.1" = ["network-1", "s2", "a", "b", "c", "d", "e", "f", "g"] })
+    error_message = "So are subnets, in their network."
+  }
+  assert {
+    condition     = jsonencode([for search in [data.openstack_networking_subnets_v2.named["1.1"]] : [search.ip_version, search.gateway_ip, search.cidr, search.ipv6_address_mode, search.ipv6_ra_mode]]) == jsonencode([[6, "fd2e::1", "fd2e::/64", "slaac", "slaac"]])
+    error_message = "So are their addresses."
+  }
+  assert {
+    condition     = jsonencode([for search in data.openstack_networking_secgroups_v2.named : [search.id, search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any]]) == jsonencode([["g1", "", "", "", "", "", "", ""], ["", "g2", "", "", "", "", "", ""], ["g3", "a", "b", "c", "d", "e", "f", "g"]])
+    error_message = "So are security groups."
+  }
+  assert {
+    condition     = { for key, port in openstack_networking_port_v2.interface : key => "${port.name} ${port.network_id}" } == { "0" = "demo-x7k2p-worker-0-abcde-0 network-1", "1" = "demo-x7k2p-worker-0-abcde-1 network-2", "2" = "demo-x7k2p-worker-0-abcde-2 network-2", "3" = "demo-x7k2p-worker-0-abcde-3 n3", storage = "demo-x7k2p-worker-0-abcde-storage n4" }
+    error_message = "There is a port for each network, subnet and port, called by its position or suffix."
+  }
+  assert {
+    condition     = openstack_networking_port_v2.interface["0"].no_security_groups && openstack_networking_port_v2.interface["0"].port_security_enabled == false && openstack_networking_port_v2.interface["0"].security_group_ids == null && length(openstack_networking_port_v2.interface["0"].allowed_address_pairs) == 0
+    error_message = "A port without security has neither security groups nor other addresses."
+  }
+  assert {
+    condition     = openstack_networking_port_v2.interface["0"].binding[0].vnic_type == "direct" && jsondecode(openstack_networking_port_v2.interface["0"].binding[0].profile) == { capabilities = ["switchdev"], trusted = true, note = "x" }
+    error_message = "The interface's type and profile are the network's, lists and switches as such."
+  }
+  assert {
+    condition     = contains(openstack_networking_port_v2.interface["0"].tags, "of-n1") && contains(openstack_networking_port_v2.interface["1"].tags, "of-s1") && contains(openstack_networking_port_v2.interface["storage"].tags, "of-port") && contains(openstack_networking_port_v2.interface["3"].tags, "a")
+    error_message = "Ports have the tags of their network, subnet and Machine."
+  }
+  assert {
+    condition     = [for pair in openstack_networking_port_v2.interface["1"].allowed_address_pairs : pair.ip_address] == ["10.0.0.5"] && length(openstack_networking_port_v2.interface["3"].allowed_address_pairs) == 0
+    error_message = "Ports of networks may answer to the shared addresses, others to their own."
+  }
+  assert {
+    condition     = [openstack_networking_port_v2.interface["storage"].description, openstack_networking_port_v2.interface["storage"].mac_address] == ["for storage Machine 5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1", "fa:16:3e:00:00:01"] && openstack_networking_port_v2.interface["storage"].admin_state_up == false && openstack_networking_port_v2.interface["storage"].port_security_enabled
+    error_message = "A port has its description, address and state."
+  }
+  assert {
+    condition     = jsonencode([for fixed in openstack_networking_port_v2.interface["storage"].fixed_ip : [fixed.subnet_id, fixed.ip_address]]) == jsonencode([["s3", "10.1.0.9"], ["s4", null]])
+    error_message = "A port has its fixed addresses."
+  }
+  assert {
+    condition     = { for pair in openstack_networking_port_v2.interface["storage"].allowed_address_pairs : pair.ip_address => pair.mac_address == null ? "" : pair.mac_address } == { "10.1.0.0/24" = "fa:16:3e:00:00:02", "10.2.0.1" = "" }
+    error_message = "A port has its other addresses."
+  }
+  assert {
+    condition     = openstack_networking_port_v2.interface["storage"].security_group_ids == toset(["g9"]) && openstack_networking_port_v2.interface["3"].security_group_ids == toset(["group-1"])
+    error_message = "A port has its own security groups, or else the Machine's."
+  }
+  assert {
+    condition     = keys(openstack_networking_trunk_v2.interface) == ["0", "1", "2", "3"]
+    error_message = "All ports are trunks' but the one that is not to be."
+  }
+  assert {
+    condition     = openstack_networking_floatingip_associate_v2.public[0].floating_ip == "203.0.113.7"
+    error_message = "It has its floating address."
+  }
+  assert {
+    condition     = [openstack_compute_instance_v2.this.key_pair, openstack_compute_instance_v2.this.availability_zone] == ["core", "az1"] && openstack_compute_instance_v2.this.config_drive
+    error_message = "It has its key, zone and config drive."
+  }
+  assert {
+    condition     = openstack_compute_instance_v2.this.metadata == tomap({ role = "worker", openshiftClusterID = "demo-x7k2p", "machine-iac.io_machine-uid" = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1" })
+    error_message = "It has its metadata, and nobody else's UID."
+  }
+  assert {
+    condition     = [for hint in openstack_compute_instance_v2.this.scheduler_hints : hint.group] == ["sg1"] && length(openstack_compute_servergroup_shared_v2.shared) == 0
+    error_message = "It is in the server group of that id."
+  }
+  assert {
+    condition     = jsonencode([for device in openstack_compute_instance_v2.this.block_device : [device.source_type, device.destination_type, device.volume_size, device.boot_index]]) == jsonencode([["image", "local", null, 0], ["blank", "local", 10, -1], ["volume", "volume", null, -1], ["volume", "volume", null, -1]]) && openstack_compute_instance_v2.this.block_device[0].uuid == "0f6b9a3c-5d1e-4f2a-9a77-6c0f7f9f2f10"
+    error_message = "It boots from the image, and has its other disks."
+  }
+  assert {
+    condition     = jsonencode({ for name, volume in openstack_blockstorage_volume_v3.disk : name => [volume.name, volume.size, volume.image_id] }) == jsonencode({ images = ["demo-x7k2p-worker-0-abcde-images", 20, null], logs = ["demo-x7k2p-worker-0-abcde-logs", 30, null] }) && openstack_blockstorage_volume_v3.disk["images"].volume_type == "fast"
+    error_message = "Volumes are called as the Machine and the block device."
+  }
+  assert {
+    condition     = [openstack_blockstorage_volume_v3.disk["images"].availability_zone, openstack_blockstorage_volume_v3.disk["logs"].availability_zone] == ["cinder-az1", "az1"]
+    error_message = "A volume is in its zone, or else in the server's."
+  }
+}
+
+run "boots_from_a_volume_by_the_old_name_of_its_image" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      cloudName    = "openstack"
+      cloudsSecret = { name = "c" }
+      flavor       = "m1.large"
+      networks     = [{ uuid = "n" }]
+      rootVolume   = { sourceUUID = "rhcos", diskSize = 16 }
+    }
+  }
+
+  assert {
+    condition     = data.openstack_images_image_ids_v2.boot[0].name == "rhcos" && openstack_blockstorage_volume_v3.disk["root"].image_id == "image-1"
+    error_message = "The image is looked for."
+  }
+}
+
+run "has_the_refusal_name_what_is_not_found" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      cloudName      = "openstack"
+      cloudsSecret   = { name = "c" }
+      flavor         = "m1.large"
+      image          = "rhcos"
+      networks       = [{ filter = { name = "x" } }, { subnets = [{ filter = { name = "y" } }] }]
+      securityGroups = [{ name = "z" }]
+      rootVolume     = { diskSize = 16 }
+    }
+  }
+
+  override_data {
+    target = data.openstack_networking_networks_v2.named
+    values = { ids = ["network-1", "network-2"] }
+  }
+  override_data {
+    target = data.openstack_networking_subnets_v2.named
+    values = { ids = [], network_ids = [] }
+  }
+  override_data {
+    target = data.openstack_networking_secgroups_v2.named
+    values = { ids = [] }
+  }
+  override_data {
+    target = data.openstack_images_image_ids_v2.boot
+    values = { ids = [] }
+  }
+
+  assert {
+    condition     = [openstack_networking_port_v2.interface["0"].network_id, openstack_networking_port_v2.interface["1"].fixed_ip[0].subnet_id] == ["no single network is what networks[0] names", "no single subnet is what networks[1].subnets[0] names"]
+    error_message = "Networks and subnets that are not found are named."
+  }
+  assert {
+    condition     = openstack_networking_port_v2.interface["0"].security_group_ids == toset(["no security group is what securityGroups[0] names"])
+    error_message = "So are security groups."
+  }
+  assert {
+    condition     = openstack_blockstorage_volume_v3.disk["root"].image_id == "no single image is called rhcos"
+    error_message = "So are images."
+  }
+}
