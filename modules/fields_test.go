@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	machinev1alpha1 "github.com/openshift/api/machine/v1alpha1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/zclconf/go-cty/cty"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -20,10 +21,11 @@ import (
 
 // apiTypes are the types that providerSpecs of modules have in the Machine API, by the module. Others are the modules' own.
 var apiTypes = map[string]reflect.Type{
-	"aws":     reflect.TypeFor[machinev1beta1.AWSMachineProviderConfig](),
-	"azure":   reflect.TypeFor[machinev1beta1.AzureMachineProviderSpec](),
-	"gcp":     reflect.TypeFor[machinev1beta1.GCPMachineProviderSpec](),
-	"vsphere": reflect.TypeFor[machinev1beta1.VSphereMachineProviderSpec](),
+	"aws":       reflect.TypeFor[machinev1beta1.AWSMachineProviderConfig](),
+	"azure":     reflect.TypeFor[machinev1beta1.AzureMachineProviderSpec](),
+	"gcp":       reflect.TypeFor[machinev1beta1.GCPMachineProviderSpec](),
+	"openstack": reflect.TypeFor[machinev1alpha1.OpenstackProviderSpec](),
+	"vsphere":   reflect.TypeFor[machinev1beta1.VSphereMachineProviderSpec](),
 }
 
 // notSupported is what the README writes of a field that the Machine API has and the module does not.
