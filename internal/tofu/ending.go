@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os/exec"
 	"syscall"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // exit says how an engine's process ended.
@@ -67,6 +69,6 @@ func (e ending) class() Class {
 	case e.cancelled:
 		return Interrupted
 	default:
-		return Classify(e.diagnostics)
+		return engine.Classify(e.diagnostics)
 	}
 }

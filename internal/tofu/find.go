@@ -221,7 +221,7 @@ func probe(ctx context.Context, path string) (Binary, error) {
 	}
 	found := versionLine.FindSubmatch(output)
 	if found == nil {
-		return Binary{}, fmt.Errorf("asking %s for its version: it answers %q, not as OpenTofu or Terraform do", path, shorten(string(output), 100))
+		return Binary{}, fmt.Errorf("asking %s for its version: it answers %.100q, not as OpenTofu or Terraform do", path, output)
 	}
 	number, err := version.NewVersion(string(found[2]))
 	if err != nil {

@@ -28,7 +28,7 @@ func (f *Folder) Imported(ctx context.Context) (map[string]json.RawMessage, erro
 	f.engine.starts.Add(1)
 	plan, err := f.slot.terraform.ShowPlanFile(ctx, planFile)
 	if err != nil {
-		return nil, fmt.Errorf("reading the plan's imports: %s", f.redact.clean(err.Error()))
+		return nil, fmt.Errorf("reading the plan's imports: %s", f.redact.Clean(err.Error()))
 	}
 	imported := map[string]json.RawMessage{}
 	for _, change := range plan.ResourceChanges {

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // Module is a root module.
@@ -191,7 +193,7 @@ func (e *Engine) runInit(ctx context.Context, s *slot, dir string, m Module) err
 	_, err = s.run(ctx, operation{
 		op:     OpInit,
 		dir:    dir,
-		redact: newRedactor(m.Sensitive),
+		redact: engine.NewRedactor(m.Sensitive),
 		call:   func(ctx context.Context, out *stream) error { return s.terraform.InitJSON(ctx, out) },
 	})
 	return err

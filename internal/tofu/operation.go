@@ -6,13 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // operation is one process of the CLI.
 type operation struct {
 	op       Op
 	dir      string // the engine's working folder
-	redact   *redactor
+	redact   *engine.Redactor
 	progress func(Event)
 	// call runs the CLI and has its -json stream written into out.
 	call func(ctx context.Context, out *stream) error
@@ -122,7 +124,7 @@ func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *R
 		cancelled:   ctx.Err() != nil,
 		begun:       begun,
 		stateLeft:   exists(filepath.Join(o.dir, erroredFile)),
-		diagnostics: errorsIn(report.Diagnostics),
+		diagnostics: report.Errors(),
 	}
 	if state := out.dumpedState(); state != nil && o.dumped != nil {
 		o.dumped(state)
@@ -147,7 +149,7 @@ func (e ending) told(report *Report) []Diagnostic {
 	if len(e.diagnostics) > 0 || report.Text == "" || e.exit == exitSuccess {
 		return e.diagnostics
 	}
-	return []Diagnostic{{Severity: SeverityError, Summary: shorten(oneLine(report.Text), maxMessage)}}
+	return []Diagnostic{{Severity: SeverityError, Summary: engine.Brief(report.Text)}}
 }
 
 func (s *slot) cause(ctx context.Context, o operation, end ending, err error) error {
@@ -155,7 +157,7 @@ func (s *slot) cause(ctx context.Context, o operation, end ending, err error) er
 	case end.cancelled:
 		return context.Cause(ctx)
 	case end.exit == exitNever:
-		return errors.New(o.redact.clean(err.Error()))
+		return errors.New(o.redact.Clean(err.Error()))
 	case end.exit == exitSignal:
 		return errors.New("the engine was ended by a signal")
 	case end.exit == exitCrash:

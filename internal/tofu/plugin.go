@@ -1,5 +1,7 @@
 package tofu
 
+import "github.com/machine-iac/machine-iac-operator/internal/engine"
+
 // Plugin is a provider plugin that runs by itself, for whoever speaks its protocol. It is not configured.
 type Plugin struct{ provider *provider }
 
@@ -28,10 +30,7 @@ func (p *Plugin) End() error { return p.provider.end() }
 // ReadStream reads what an engine wrote with -json, for whoever runs one without an [Engine]. The strings in sensitive show in
 // nothing that is answered.
 func ReadStream(written []byte, sensitive []string) *Report {
-	read := newStream(newRedactor(sensitive), nil)
+	read := newStream(engine.NewRedactor(sensitive), nil)
 	_, _ = read.Write(written) // it never fails
 	return read.finish()
 }
-
-// Errors answers the diagnostics of the report that are errors.
-func (r *Report) Errors() []Diagnostic { return errorsIn(r.Diagnostics) }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/hashicorp/go-version"
 	"github.com/hashicorp/terraform-exec/tfexec"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // Run describes one use of a module.
@@ -79,7 +81,7 @@ type Folder struct {
 	run    Run
 	module string
 	dir    string
-	redact *redactor
+	redact *engine.Redactor
 
 	mu     sync.Mutex
 	lease  *lease // nil until an operation wants warm providers
@@ -107,7 +109,7 @@ func (e *Engine) Open(ctx context.Context, r Run) (*Folder, error) {
 		run:    r,
 		module: module,
 		dir:    filepath.Join(e.dir.runs(), r.ID),
-		redact: newRedactor(append([]string{r.Backend.Password}, r.Sensitive...)),
+		redact: engine.NewRedactor(append([]string{r.Backend.Password}, r.Sensitive...)),
 	}
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
 		if errors.Is(err, os.ErrExist) {

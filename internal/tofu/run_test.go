@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // instance is a module of the built-in provider: image can't be changed in place, size can.
@@ -377,7 +379,7 @@ output "all" { value = var.user_data }`))
 			t.Errorf("%q is told: %s", forbidden, told)
 		}
 	}
-	if !strings.Contains(err.Error(), "pass "+Redacted) {
+	if !strings.Contains(err.Error(), "pass "+engine.Redacted) {
 		t.Errorf("error %q does not say what failed", err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 const (
@@ -13,36 +15,13 @@ const (
 	maxLine = 8 << 20
 	// maxText bounds what is kept of output that is no -json message.
 	maxText = 16 << 10
-	// maxField bounds one text of a diagnostic.
-	maxField = 8 << 10
 	// maxDiagnostics bounds the diagnostics of one operation.
 	maxDiagnostics = 100
 )
 
-// EventKind says what an Event tells.
-type EventKind string
-
-// The kinds of events.
-const (
-	EventStarted   EventKind = "started"
-	EventProgress  EventKind = "progress"
-	EventCompleted EventKind = "completed"
-	EventFailed    EventKind = "failed"
-)
-
-// Event tells that the engine works on a resource.
-type Event struct {
-	Kind    EventKind
-	Address string
-	Action  Action
-	// ID is the object's id, where the engine tells it.
-	ID      string
-	Elapsed time.Duration
-}
-
 // stream reads what an engine writes into a report.
 type stream struct {
-	redact   *redactor
+	redact   *engine.Redactor
 	progress func(Event)
 	begun    chan struct{} // closed at the first output
 
@@ -55,7 +34,7 @@ type stream struct {
 	state   []byte // a state that the engine wrote here because it could save it nowhere
 }
 
-func newStream(redact *redactor, progress func(Event)) *stream {
+func newStream(redact *engine.Redactor, progress func(Event)) *stream {
 	s := &stream{
 		redact:   redact,
 		progress: progress,
@@ -104,7 +83,7 @@ func (s *stream) finish() *Report {
 }
 
 // note keeps a line that is no message. It is redacted before it may be cut, so that no half of a secret stays.
-func (s *stream) note(line []byte) { s.text.add(s.redact.clean(string(line))) }
+func (s *stream) note(line []byte) { s.text.add(s.redact.Clean(string(line))) }
 
 func (s *stream) skipped() { s.text.add("(a line was too long and is left out)") }
 
@@ -146,7 +125,7 @@ func (s *stream) change(m *changeMessage) Change {
 		return Change{}
 	}
 	return Change{
-		Address: s.redact.clean(m.Resource.Address),
+		Address: s.redact.Clean(m.Resource.Address),
 		Type:    m.Resource.Type,
 		Action:  m.Action,
 		Reason:  m.Reason,
@@ -170,7 +149,7 @@ func (s *stream) outputs(m map[string]outputMessage) {
 		if entry.Action == "" { // told by the plan, before the values are
 			entry.Action = s.report.Outputs[name].Action
 		}
-		if !output.Sensitive && len(output.Value) > 0 && !s.redact.holds(string(output.Value)) {
+		if !output.Sensitive && len(output.Value) > 0 && !s.redact.Holds(string(output.Value)) {
 			entry.Value = bytes.Clone(output.Value)
 		}
 		s.report.Outputs[name] = entry
@@ -181,7 +160,7 @@ func (s *stream) diagnostic(m *diagnosticMessage) {
 	if m == nil || len(s.report.Diagnostics) >= maxDiagnostics {
 		return
 	}
-	s.report.Diagnostics = append(s.report.Diagnostics, s.redact.diagnostic(m.diagnostic()))
+	s.report.Diagnostics = append(s.report.Diagnostics, s.redact.Diagnostic(m.diagnostic()))
 }
 
 func (s *stream) hook(m message) {
@@ -191,9 +170,9 @@ func (s *stream) hook(m message) {
 	}
 	event := Event{
 		Kind:    kind,
-		Address: s.redact.clean(m.Hook.Resource.Address),
+		Address: s.redact.Clean(m.Hook.Resource.Address),
 		Action:  m.Hook.Action,
-		ID:      s.redact.clean(m.Hook.ID),
+		ID:      s.redact.Clean(m.Hook.ID),
 		Elapsed: time.Duration(m.Hook.Elapsed * float64(time.Second)),
 	}
 	if kind == EventCompleted {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // applyStream is what an engine writes while it applies, as OpenTofu 1.12 does.
@@ -55,7 +57,7 @@ func wantApplyReport() *Report {
 func TestStreamReadsPiecesOfAnySize(t *testing.T) {
 	for _, size := range []int{1, 7, 4096, len(applyStream)} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			s := newStream(newRedactor([]string{"hunter22"}), nil)
+			s := newStream(engine.NewRedactor([]string{"hunter22"}), nil)
 			for rest := applyStream; rest != ""; {
 				n := min(size, len(rest))
 				if _, err := s.Write([]byte(rest[:n])); err != nil {
@@ -72,7 +74,7 @@ func TestStreamReadsPiecesOfAnySize(t *testing.T) {
 
 func TestStreamTellsProgress(t *testing.T) {
 	var got []Event
-	s := newStream(newRedactor(nil), func(e Event) { got = append(got, e) })
+	s := newStream(engine.NewRedactor(nil), func(e Event) { got = append(got, e) })
 	write(t, s, applyStream)
 	want := []Event{
 		{Kind: EventStarted, Address: "x_vm.this", Action: ActionCreate},
@@ -85,19 +87,19 @@ func TestStreamTellsProgress(t *testing.T) {
 }
 
 func TestStreamSkipsALineThatIsTooLong(t *testing.T) {
-	s := newStream(newRedactor(nil), nil)
+	s := newStream(engine.NewRedactor(nil), nil)
 	write(t, s, strings.Repeat("x", maxLine+1)+"\n"+applyStream)
 	got := s.finish()
 	if len(got.Changes) != 2 {
 		t.Errorf("%d changes are read after the long line, want 2", len(got.Changes))
 	}
 	if !strings.Contains(got.Text, "too long") || len(got.Text) > maxText {
-		t.Errorf("text is %q, want a short note of the line that was left out", shorten(got.Text, 200))
+		t.Errorf("text is %q, want a short note of the line that was left out", engine.Brief(got.Text))
 	}
 }
 
 func TestStreamBoundsText(t *testing.T) {
-	s := newStream(newRedactor(nil), nil)
+	s := newStream(engine.NewRedactor(nil), nil)
 	for range 2000 {
 		write(t, s, "plain text that goes on and on\n")
 	}
@@ -107,7 +109,7 @@ func TestStreamBoundsText(t *testing.T) {
 }
 
 func TestStreamKeepsTheLastLineWithoutAnEnd(t *testing.T) {
-	s := newStream(newRedactor(nil), nil)
+	s := newStream(engine.NewRedactor(nil), nil)
 	write(t, s, `{"@level":"info","type":"change_summary","changes":{"operation":"plan"}}`)
 	if !s.finish().NoChange() {
 		t.Error("the last line is not read")
@@ -115,7 +117,7 @@ func TestStreamKeepsTheLastLineWithoutAnEnd(t *testing.T) {
 }
 
 func TestStreamKeepsSecretsOutOfText(t *testing.T) {
-	s := newStream(newRedactor([]string{"hunter22"}), nil)
+	s := newStream(engine.NewRedactor([]string{"hunter22"}), nil)
 	write(t, s, "on stdout: hunter22\n")
 	if _, err := s.errorWriter().Write([]byte("panic: hunter22\n")); err != nil {
 		t.Fatal(err)
@@ -126,7 +128,7 @@ func TestStreamKeepsSecretsOutOfText(t *testing.T) {
 }
 
 func TestStreamKeepsADumpedStateOutOfTheReport(t *testing.T) {
-	s := newStream(newRedactor(nil), nil)
+	s := newStream(engine.NewRedactor(nil), nil)
 	write(t, s, `{"@level":"info","@message":"Emergency state dump","type":"log","state":{"version":4,"serial":3}}`+"\n")
 	report := s.finish()
 	if diff := cmp.Diff(`{"version":4,"serial":3}`, string(s.dumpedState())); diff != "" {

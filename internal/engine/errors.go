@@ -1,4 +1,4 @@
-package tofu
+package engine
 
 import (
 	"errors"
@@ -26,7 +26,7 @@ const (
 	Locked Class = "Locked"
 	// Killed: the engine died before it could save the state. What it did is unknown.
 	Killed Class = "Killed"
-	// StateNotSaved: the engine ended in order but could not save the state; [Folder.ErroredState] has it.
+	// StateNotSaved: the engine ended in order but could not save the state; it left it in its folder.
 	StateNotSaved Class = "StateNotSaved"
 	// ImportMissing: an import block names an object that does not exist.
 	ImportMissing Class = "ImportMissing"

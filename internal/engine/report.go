@@ -1,4 +1,4 @@
-package tofu
+package engine
 
 import (
 	"encoding/json"
@@ -205,3 +205,6 @@ func (r *Report) outputsChange() bool {
 func destroys(c Change) bool {
 	return c.Action == ActionDelete || c.Action == ActionReplace || c.Action == ActionForget
 }
+
+// Errors answers the diagnostics of the report that are errors.
+func (r *Report) Errors() []Diagnostic { return errorsIn(r.Diagnostics) }

@@ -1,4 +1,4 @@
-package tofu
+package engine
 
 import (
 	"encoding/base64"
@@ -60,7 +60,7 @@ func TestRedact(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := newRedactor(tc.sensitive).clean(tc.text); got != tc.want {
+			if got := NewRedactor(tc.sensitive).Clean(tc.text); got != tc.want {
 				t.Errorf("clean(%q) = %q, want %q", tc.text, got, tc.want)
 			}
 		})
@@ -71,7 +71,7 @@ func TestRedactBeforeCutting(t *testing.T) {
 	secret := strings.Repeat("s3cret", 10)
 	for shift := range 2 * len(secret) {
 		detail := strings.Repeat("x", maxField-shift) + secret
-		got := newRedactor([]string{secret}).diagnostic(Diagnostic{Detail: detail})
+		got := NewRedactor([]string{secret}).Diagnostic(Diagnostic{Detail: detail})
 		if len(got.Detail) > maxField {
 			t.Fatalf("detail has %d bytes, want at most %d", len(got.Detail), maxField)
 		}

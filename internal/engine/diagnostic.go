@@ -1,4 +1,4 @@
-package tofu
+package engine
 
 import (
 	"strings"
@@ -63,6 +63,9 @@ func (d Diagnostic) message() string {
 		return strings.TrimRight(summary, ".:") + ": " + detail
 	}
 }
+
+// Brief answers text in one line, cut to what a message for people may be.
+func Brief(text string) string { return shorten(oneLine(text), maxMessage) }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 

@@ -1,4 +1,4 @@
-package tofu
+package engine
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package tofu
+package engine
 
 import (
 	"encoding/base64"
@@ -18,15 +18,18 @@ const (
 	minSensitive = 4
 	// minSensitiveLine is the same for one line of a longer text, where short lines are mostly syntax.
 	minSensitiveLine = 8
+	// maxField bounds one text of a diagnostic.
+	maxField = 8 << 10
 )
 
-// redactor replaces sensitive strings, in each of the shapes in which tools print them.
-type redactor struct {
+// Redactor replaces sensitive strings, in each of the shapes in which tools print them.
+type Redactor struct {
 	shapes   []string
 	replacer *strings.Replacer
 }
 
-func newRedactor(sensitive []string) *redactor {
+// NewRedactor makes one for the strings that must not show.
+func NewRedactor(sensitive []string) *Redactor {
 	seen := map[string]struct{}{}
 	for _, secret := range sensitive {
 		for _, part := range sensitiveParts(secret) {
@@ -50,7 +53,7 @@ func newRedactor(sensitive []string) *redactor {
 	for _, shape := range shapes {
 		pairs = append(pairs, shape, Redacted)
 	}
-	return &redactor{shapes: shapes, replacer: strings.NewReplacer(pairs...)}
+	return &Redactor{shapes: shapes, replacer: strings.NewReplacer(pairs...)}
 }
 
 // secretField finds what a line of a configuration file, in YAML, JSON or as name=value, says of a field whose name looks secret.
@@ -104,22 +107,22 @@ func quoted(text string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(out.String()), `"`), `"`)
 }
 
-// clean answers text without sensitive strings.
-func (r *redactor) clean(text string) string {
+// Clean answers text without sensitive strings.
+func (r *Redactor) Clean(text string) string {
 	if text == "" || len(r.shapes) == 0 {
 		return text
 	}
 	return r.replacer.Replace(text)
 }
 
-// holds tells whether text holds a sensitive string.
-func (r *redactor) holds(text string) bool {
+// Holds tells whether text holds a sensitive string.
+func (r *Redactor) Holds(text string) bool {
 	return slices.ContainsFunc(r.shapes, func(shape string) bool { return strings.Contains(text, shape) })
 }
 
-// diagnostic answers d without sensitive strings and cut to size, in this order: a cut must not leave half a secret.
-func (r *redactor) diagnostic(d Diagnostic) Diagnostic {
-	clean := func(text string) string { return shorten(r.clean(text), maxField) }
+// Diagnostic answers d without sensitive strings and cut to size, in this order: a cut must not leave half a secret.
+func (r *Redactor) Diagnostic(d Diagnostic) Diagnostic {
+	clean := func(text string) string { return shorten(r.Clean(text), maxField) }
 	d.Summary = clean(d.Summary)
 	d.Detail = clean(d.Detail)
 	d.Address = clean(d.Address)
