@@ -29,6 +29,8 @@ type State struct {
 	Outputs map[string]Output
 	// Resources in the engine's order.
 	Resources []Resource
+	// Unfinished are the URNs of resources that Pulumi had begun to make when it was last heard of. They may exist.
+	Unfinished []string
 }
 
 // Output is one output of the root module.
@@ -93,6 +95,7 @@ func (s *State) Managed() []Resource {
 }
 
 type stateFile struct {
+	Format        string             `json:"format"`
 	Version       *int               `json:"version"`
 	EngineVersion string             `json:"terraform_version"`
 	Serial        *uint64            `json:"serial"`
@@ -113,7 +116,7 @@ type stateFileElement struct {
 	} `json:"instances"`
 }
 
-// ParseState reads a state of version 4. What is not one gives a *RefusedError with ReasonCorrupt.
+// ParseState reads a state of version 4, or one of Pulumi's as [Checkpoint] makes it. What is neither gives a *RefusedError with ReasonCorrupt.
 func ParseState(raw []byte) (*State, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, corruptBody("it is empty")
@@ -123,6 +126,8 @@ func ParseState(raw []byte) (*State, error) {
 		return nil, corruptBody(describeJSON(err))
 	}
 	switch {
+	case file.Format == FormatPulumi:
+		return parsePulumi(raw)
 	case file.Version == nil:
 		return nil, corruptBody("it has no version; encrypted states are not supported")
 	case *file.Version != stateVersion:
