@@ -3,6 +3,7 @@ package state
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -114,36 +115,42 @@ func parsePulumi(raw []byte) (*State, error) {
 		return parsed, nil
 	}
 	parsed.EngineVersion = latest.Manifest.Version
-	byAddress := map[string]int{}
 	for i, element := range latest.Resources {
 		if element.Type == stackType {
 			parsed.Outputs = element.outputs()
 		}
-		if !element.Custom || strings.HasPrefix(element.Type, providerPrefix) {
+		if !element.made() {
 			continue
 		}
 		resource, err := element.resource()
 		if err != nil {
 			return nil, corruptBody(fmt.Sprintf("resource %d %s", i, err))
 		}
-		at, known := byAddress[resource.Address()]
-		if !known {
-			at = len(parsed.Resources)
-			byAddress[resource.Address()] = at
-			parsed.Resources = append(parsed.Resources, resource)
-			continue
-		}
-		// A resource that was replaced stands there twice until the old one is destroyed.
-		parsed.Resources[at].Instances += resource.Instances
-		parsed.Resources[at].Tainted += resource.Tainted
-		parsed.Resources[at].Deposed += resource.Deposed
+		parsed.Resources = join(parsed.Resources, resource)
 	}
 	for _, pending := range latest.PendingOperations {
-		if pending.Type == "creating" && pending.Resource.Custom && !strings.HasPrefix(pending.Resource.Type, providerPrefix) {
+		if pending.Type == "creating" && pending.Resource.made() {
 			parsed.Unfinished = append(parsed.Unfinished, pending.Resource.URN)
 		}
 	}
 	return parsed, nil
+}
+
+// made reports whether there is something behind it: components and providers are Pulumi's alone.
+func (r checkpointResource) made() bool {
+	return r.Custom && !strings.HasPrefix(r.Type, providerPrefix)
+}
+
+// join adds a resource. One that was replaced stands in a checkpoint twice until the old one is destroyed.
+func join(resources []Resource, next Resource) []Resource {
+	at := slices.IndexFunc(resources, func(r Resource) bool { return r.Address() == next.Address() })
+	if at < 0 {
+		return append(resources, next)
+	}
+	resources[at].Instances += next.Instances
+	resources[at].Tainted += next.Tainted
+	resources[at].Deposed += next.Deposed
+	return resources
 }
 
 // resource reads urn:pulumi:stack::project::parent$type::name.
