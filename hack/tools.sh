@@ -18,6 +18,7 @@ go_version=$(go env GOVERSION)
 kubectl_provider=gavinbunney/kubectl/1.19.0/${os}_${arch}
 vsphere_provider=hashicorp/vsphere/1.26.0/${os}_${arch}
 schemas=schemas/registry.opentofu.org/hashicorp
+pulumi_bridge=pulumi-plugins/resource-terraform-provider-v3.128.0
 libvirt_provider=dmacvicar/libvirt/0.7.6/${os}_${arch}
 openstack_provider=terraform-provider-openstack/openstack/1.54.1/${os}_${arch}
 
@@ -39,6 +40,9 @@ schema-aws|schema-provider|.|$schemas/aws/6.25.0/${os}_${arch}/terraform-provide
 schema-azurerm|schema-provider|.|$schemas/azurerm/5.2.0/${os}_${arch}/terraform-provider-azurerm_v5.2.0|
 schema-google|schema-provider|.|$schemas/google/7.45.0/${os}_${arch}/terraform-provider-google_v7.45.0|
 vcsim|vcsim|.|vcsim|
+pulumi|pulumi|github.com/pulumi/pulumi/pkg/v3/cmd/pulumi|pulumi|-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v3.255.0
+pulumi-language-yaml|pulumi-language-yaml|github.com/pulumi/pulumi-yaml/cmd/pulumi-language-yaml|pulumi-language-yaml|-X github.com/pulumi/pulumi-yaml/pkg/version.Version=v1.38.1
+pulumi-terraform-provider|pulumi-terraform-provider|github.com/pulumi/pulumi-terraform-bridge/v3/dynamic|$pulumi_bridge/pulumi-resource-terraform-provider|-X github.com/pulumi/pulumi-terraform-bridge/v3/dynamic/version.version=v3.128.0
 golangci-lint|golangci-lint|github.com/golangci/golangci-lint/v2/cmd/golangci-lint|golangci-lint|
 TOOLS
 }
