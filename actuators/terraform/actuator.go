@@ -274,8 +274,9 @@ func (a *Actuator) underWay(machine *machinev1beta1.Machine, status runs.Status)
 		runs.Create: v1alpha1.RunCreate, runs.Update: v1alpha1.RunUpdate,
 		runs.Drift: v1alpha1.RunDriftCheck, runs.Destroy: v1alpha1.RunDestroy,
 	}[status.Operation]
+	queued := metav1.NewTime(status.QueuedAt.Truncate(time.Second))
 	setProviderStatus(machine, func(s *v1alpha1.TerraformMachineProviderStatus) {
-		s.Run = &v1alpha1.RunStatus{Operation: operation}
+		s.Run = &v1alpha1.RunStatus{Operation: operation, QueuedAt: &queued}
 	})
 	if status.Err != nil {
 		return actuators.InProgress(inProgress, "an engine run is under way to %s it, after %d that failed: %s", status.Operation, status.Failures, status.Err)

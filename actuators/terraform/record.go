@@ -18,6 +18,7 @@ const (
 	metaRefusal     = "refusal"
 	metaRenewal     = "module-refusal"
 	metaRepair      = "drift-repair"
+	metaLast        = "last-run"
 )
 
 // record is what is known of a state beyond the state itself. It is written with the state's lock, in the same write.
@@ -43,6 +44,27 @@ type intent struct {
 	Operation runs.Operation `json:"operation"`
 	Run       string         `json:"run"`
 	Since     time.Time      `json:"since"`
+}
+
+// Results of a run.
+const (
+	endedWell  = "Succeeded"
+	endedBadly = "Failed"
+	endedEarly = "Interrupted"
+)
+
+// maxMessage bounds what is recorded of a failure.
+const maxMessage = 2 << 10
+
+// ended tells people of the last run that ended; nothing is decided from it. It is written with what settles the run, so it costs no write.
+type ended struct {
+	Operation runs.Operation `json:"operation"`
+	Run       string         `json:"run"`
+	Began     time.Time      `json:"began"`
+	Ended     time.Time      `json:"ended"`
+	Result    string         `json:"result"`
+	// Message says why it failed.
+	Message string `json:"message,omitempty"`
 }
 
 // verdict is what a drift check found.
@@ -135,6 +157,8 @@ func (p patch) repaired(r repair) { p.set(metaRepair, encode(r)) }
 
 // unrepaired forgets repairs.
 func (p patch) unrepaired() { p.MetaPatch[metaRepair] = nil }
+
+func (p patch) ended(e ended) { p.set(metaLast, encode(e)) }
 
 func (p patch) refused(r refusal) { p.set(metaRefusal, encode(r)) }
 

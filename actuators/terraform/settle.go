@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -25,7 +26,9 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 			return fmt.Errorf("recording the inputs: %w", err)
 		}
 	}
-	if err := t.session.Release(ctx, t.outcome(outcome).MetaPatch); err != nil {
+	settled := t.outcome(outcome)
+	settled.ended(t.ended(outcome))
+	if err := t.session.Release(ctx, settled.MetaPatch); err != nil {
 		return fmt.Errorf("recording the outcome: %w", errors.Join(err, outcome))
 	}
 	return t.told(outcome)
@@ -47,12 +50,33 @@ func (t *task) save(ctx context.Context) error {
 // gone deletes a state whose instance is destroyed. Should it list resources still, it stays and the destroy has failed.
 func (t *task) gone(ctx context.Context) error {
 	if err := t.session.Delete(ctx); err != nil {
-		return typed(runs.Destroy, errors.Join(err, t.session.Release(ctx, nil)))
+		told := newPatch()
+		told.ended(t.ended(err))
+		return typed(runs.Destroy, errors.Join(err, t.session.Release(ctx, told.MetaPatch)))
 	}
 	if !t.empty {
 		succeeded(runs.Destroy, t.machine, "Deleted the instance").Send(t.actuator.recorder)
 	}
 	return nil
+}
+
+// ended answers what to tell people of the run.
+func (t *task) ended(outcome error) ended {
+	lock := t.session.Lock()
+	told := ended{Operation: t.decision.operation, Run: t.id, Began: lock.Since.UTC(), Ended: t.actuator.clock.Now().UTC(), Result: endedWell}
+	switch {
+	case outcome == nil:
+		return told
+	case errors.Is(outcome, runs.ErrStopping):
+		told.Result = endedEarly
+	default:
+		told.Result = endedBadly
+	}
+	told.Message = strings.ToValidUTF8(typed(t.decision.operation, outcome).Message, "")
+	if len(told.Message) > maxMessage {
+		told.Message = strings.ToValidUTF8(told.Message[:maxMessage], "") + "..."
+	}
+	return told
 }
 
 // outcome answers what to record.

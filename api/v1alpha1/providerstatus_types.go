@@ -49,6 +49,8 @@ const (
 type RunStatus struct {
 	// operation is what the run does: Create, Update, DriftCheck or Destroy.
 	Operation RunOperation `json:"operation"`
+	// queuedAt is when the run was asked for.
+	QueuedAt *metav1.Time `json:"queuedAt,omitempty"`
 	// startedAt is when the run began. Not set while it waits in the queue.
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 }

@@ -20,7 +20,7 @@ func TestProviderStatusKeepsItsFieldNames(t *testing.T) {
 		InstanceState:      "Running",
 		Module:             "kubemark@sha256:00",
 		LastDriftCheckTime: &at,
-		Run:                &RunStatus{Operation: RunUpdate, StartedAt: &at},
+		Run:                &RunStatus{Operation: RunUpdate, QueuedAt: &at, StartedAt: &at},
 		Conditions:         []metav1.Condition{{Type: "Provisioned", Status: metav1.ConditionTrue, Reason: "Created", LastTransitionTime: at}},
 	}
 	raw, err := json.Marshal(status)
@@ -31,7 +31,7 @@ func TestProviderStatusKeepsItsFieldNames(t *testing.T) {
 		`"conditions":[{"type":"Provisioned","status":"True","lastTransitionTime":"2030-01-02T03:04:05Z","reason":"Created","message":""}],` +
 		`"instanceId":"i-1","instanceState":"Running","module":"kubemark@sha256:00",` +
 		`"lastDriftCheckTime":"2030-01-02T03:04:05Z",` +
-		`"run":{"operation":"Update","startedAt":"2030-01-02T03:04:05Z"}}`
+		`"run":{"operation":"Update","queuedAt":"2030-01-02T03:04:05Z","startedAt":"2030-01-02T03:04:05Z"}}`
 	if diff := cmp.Diff(want, string(raw)); diff != "" {
 		t.Errorf("a Machine's providerStatus is read by others; its names must stay (-want +got):\n%s", diff)
 	}
