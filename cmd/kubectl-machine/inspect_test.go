@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -69,6 +71,20 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// grant lets a user do so much in the namespace.
+func grant(t *testing.T, w *world, user string, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: user}, Rules: rules}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+	}
+	if err := w.Create(t.Context(), role, binding); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func stateBody(serial int) string {
 	return fmt.Sprintf(`{"version":4,"serial":%d,"lineage":"l","outputs":{"pin":{"value":"very-secret","sensitive":true}},`+
 		`"resources":[{"mode":"managed","type":"t","name":"this","provider":"p","instances":[{"attributes":{"id":"i-1"}}]}]}`+"\n", serial)
@@ -109,6 +125,17 @@ func TestCommandsAgainstAPIServer(t *testing.T) {
 		"two states at once":             {line: "state show workers-a workers-a", wantCode: 1, wantErr: "accepts 1 arg(s), received 2"},
 		"completing a state":             {line: "__complete state show w", wantOut: "workers-a\n:4"},
 		"completing it once":             {line: "__complete state pull workers-a w", wantOut: ":4\n"},
+		"runs":                           {line: "runs", wantOut: "\nworkers-a   update   Running   0s      -      -        -       -\n"},
+		"runs of a Machine, for scripts": {line: "runs workers-a -o yaml", wantOut: "  phase: Running\n"},
+		"active runs":                    {line: "runs --active", wantOut: "\nworkers-a "},
+		"runs of nothing":                {line: "runs -n default", wantErr: "There are no Machines in namespace default"},
+		"runs of nobody":                 {line: "runs workers", wantCode: 1, wantErr: "did you mean workers-a?"},
+		"completing runs":                {line: "__complete runs w", wantOut: "workers-a\n:4"},
+		"drift":                          {line: "drift", wantOut: "\nworkers-a   NotChecked   -       -\n"},
+		"drift where there is none":      {line: "drift --drifted", wantErr: "No check has found drift in namespace "},
+		"drift of nothing":               {line: "drift -n default", wantErr: "There are no Machines in namespace default"},
+		"drift of nobody":                {line: "drift x", wantCode: 1, wantErr: "there is no Machine \"x\""},
+		"completing drift":               {line: "__complete drift w", wantOut: "workers-a\n:4"},
 		"completing a tree":              {line: "__complete tree w", wantOut: "workers\nworkers-a\n:4"},
 		"completing a namespace":         {line: "__complete tree -n d", wantOut: "default\n"},
 		"completing a format":            {line: "__complete tree -o w", wantOut: "wide\ta table with everything\n"},
@@ -121,6 +148,13 @@ func TestCommandsAgainstAPIServer(t *testing.T) {
 			}
 		})
 	}
+	t.Run("runs for somebody who may not read Secrets", func(t *testing.T) {
+		grant(t, w, "viewer", rbacv1.PolicyRule{APIGroups: []string{"machine.openshift.io"}, Resources: []string{"machines"}, Verbs: []string{"list"}})
+		got := w.ask(t, "runs --as viewer")
+		if got.code != 0 || !strings.Contains(got.out, "\nworkers-a ") || !strings.HasPrefix(got.err, "note: you may not list Secrets") {
+			t.Errorf("it ends with %d and prints\n%s%s", got.code, got.out, got.err)
+		}
+	})
 	t.Run("a tree of all namespaces, for scripts", func(t *testing.T) {
 		got := w.ask(t, "tree -A -o json")
 		var forest struct {

@@ -135,10 +135,7 @@ func (l *StateList) table(wide bool) [][]string {
 	rows := [][]string{titles}
 	for i := range l.Items {
 		s := &l.Items[i]
-		name := cmp.Or(s.Machine, "-")
-		if l.namespace == "" {
-			name = s.Namespace + "/" + name
-		}
+		name := qualified(l.namespace, s.Namespace, cmp.Or(s.Machine, "-"))
 		row := []string{name, s.Phase, strconv.Itoa(s.Resources), "-", "-", "-", cut(strings.Join(s.details(l.now), "; "), wide)}
 		if s.Written != nil {
 			row[3], row[4], row[5] = strconv.FormatUint(s.Serial, 10), kib(s.Size), age(s.Written.Time, l.now)

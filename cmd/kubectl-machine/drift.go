@@ -1,0 +1,46 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+)
+
+func newDrift() *cobra.Command {
+	var i inspection
+	var drifted bool
+	command := &cobra.Command{
+		Use:   "drift [MACHINE...]",
+		Short: "Show how instances differ from what they were made as",
+		Long: `Show what the last drift check of each Machine found: whether its instance is as it was made, what differs, and what comes of it. It
+checks nothing itself; the operator does, every --drift-interval.`,
+		Example: `  # All Machines of the namespace
+  kubectl machine drift -n openshift-machine-api
+
+  # Only those that have drifted, with whole messages
+  kubectl machine drift --drifted -o wide`,
+		ValidArgsFunction: i.complete(machineNames),
+		RunE: func(command *cobra.Command, names []string) error {
+			facts, err := i.read(command, inspect.Want{})
+			if err != nil {
+				return err
+			}
+			list, err := inspect.Drift(facts, names, drifted)
+			if err != nil {
+				return err
+			}
+			switch {
+			case len(list.Items) == 0 && drifted && len(facts.Machines) > 0:
+				i.nothing(command, "No check has found drift", facts.Namespace)
+			case len(list.Items) == 0:
+				i.nothing(command, "There are no Machines", facts.Namespace)
+			}
+			return i.print(command, list, len(list.Items))
+		},
+	}
+	i.register(command)
+	i.registerAllNamespaces(command)
+	i.registerOutput(command)
+	command.Flags().BoolVar(&drifted, "drifted", false, "Only Machines whose instance has changed or is gone.")
+	return command
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+)
+
+func newRuns() *cobra.Command {
+	var i inspection
+	var active bool
+	command := &cobra.Command{
+		Use:   "runs [MACHINE...]",
+		Short: "Show what is queued or running, and how the last run of each Machine ended",
+		Long: `Show what is queued or running, since when, and how the last run of each Machine ended: create, update, drift (a check) or destroy. A
+run that is Unsettled began and did not end in order; the next one finds out what it did.`,
+		Example: `  # All Machines of the namespace
+  kubectl machine runs -n openshift-machine-api
+
+  # Only what is queued or running, every two seconds
+  watch kubectl machine runs --active`,
+		ValidArgsFunction: i.complete(machineNames),
+		RunE: func(command *cobra.Command, names []string) error {
+			facts, err := i.read(command, inspect.Want{StatesIfAllowed: true})
+			if err != nil {
+				return err
+			}
+			list, err := inspect.Runs(facts, names, active)
+			if err != nil {
+				return err
+			}
+			switch {
+			case len(list.Items) == 0 && active && len(facts.Machines) > 0:
+				i.nothing(command, "Nothing is queued or running", facts.Namespace)
+			case len(list.Items) == 0:
+				i.nothing(command, "There are no Machines", facts.Namespace)
+			}
+			return i.print(command, list, len(list.Items))
+		},
+	}
+	i.register(command)
+	i.registerAllNamespaces(command)
+	i.registerOutput(command)
+	command.Flags().BoolVar(&active, "active", false, "Only what is queued or running, or unsettled.")
+	return command
+}

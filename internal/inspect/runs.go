@@ -1,0 +1,176 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// metaLast is the key of the last run that ended.
+const metaLast = "last-run"
+
+// RunPhase is how far a Machine's run has come.
+type RunPhase string
+
+// The phases of a run, those first that a person asks for first.
+const (
+	// RunRunning holds the state's lock.
+	RunRunning RunPhase = "Running"
+	// RunQueued waits for a place.
+	RunQueued RunPhase = "Queued"
+	// RunActive waits or runs: the state's lock may not be read.
+	RunActive RunPhase = "QueuedOrRunning"
+	// RunUnsettled began and has not ended in order; the next run finds out what it did.
+	RunUnsettled RunPhase = "Unsettled"
+	// RunNone is no run.
+	RunNone RunPhase = ""
+)
+
+var runOrder = []RunPhase{RunRunning, RunActive, RunQueued, RunUnsettled, RunNone}
+
+// MachineRun is what is known of a Machine's runs.
+type MachineRun struct {
+	Namespace string    `json:"namespace"`
+	Machine   string    `json:"machine"`
+	UID       types.UID `json:"machineUID"`
+	Phase     RunPhase  `json:"phase,omitempty"`
+	// Operation is create, update, drift or destroy; empty where there is no run.
+	Operation string `json:"operation,omitempty"`
+	// Since is when the run began, or was asked for while it waits.
+	Since *metav1.Time `json:"since,omitempty"`
+	// Owner is the manager process that the run is of.
+	Owner string `json:"owner,omitempty"`
+	// Last is the last run that ended; not known without the state.
+	Last *LastRun `json:"last,omitempty"`
+	// Problem says what cannot be read.
+	Problem string `json:"problem,omitempty"`
+}
+
+// LastRun is a run that ended.
+type LastRun struct {
+	Operation string      `json:"operation"`
+	Run       string      `json:"run"`
+	Began     metav1.Time `json:"began"`
+	Ended     metav1.Time `json:"ended"`
+	// Result is Succeeded, Failed or Interrupted.
+	Result string `json:"result"`
+	// Message says why it failed.
+	Message string `json:"message,omitempty"`
+}
+
+// RunList is what Runs answers.
+type RunList struct {
+	Items []MachineRun `json:"items"`
+
+	namespace string
+	now       time.Time
+}
+
+// Runs answers the runs of Machines, those that are active first; only these where the others are not wanted. Names limit it to Machines.
+func Runs(f *Facts, names []string, activeOnly bool) (*RunList, error) {
+	machines, err := f.pick(names)
+	if err != nil {
+		return nil, err
+	}
+	heads := map[types.UID]*state.Head{}
+	for i := range f.States {
+		heads[types.UID(f.States[i].Labels[state.LabelMachineUID])] = &f.States[i]
+	}
+	list := &RunList{Items: []MachineRun{}, namespace: f.Namespace, now: f.Now}
+	for i := range machines {
+		run := runOf(&machines[i], heads[machines[i].UID], f.StatesKnown)
+		if !activeOnly || run.Phase != RunNone {
+			list.Items = append(list.Items, run)
+		}
+	}
+	slices.SortStableFunc(list.Items, func(a, b MachineRun) int {
+		return cmp.Or(cmp.Compare(slices.Index(runOrder, a.Phase), slices.Index(runOrder, b.Phase)), timeOf(a.Since).Compare(timeOf(b.Since)))
+	})
+	return list, nil
+}
+
+func timeOf(at *metav1.Time) time.Time {
+	if at == nil {
+		return time.Time{}
+	}
+	return at.Time
+}
+
+// runOf takes what runs from the state, which tells at once, and what waits from the Machine's status.
+func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) MachineRun {
+	run := MachineRun{Namespace: machine.Namespace, Machine: machine.Name, UID: machine.UID, Phase: RunNone}
+	told := providerStatus(machine).Run
+	var intent *Intent
+	if head != nil {
+		stored := newStored(head)
+		intent, run.Problem = stored.Intent, stored.Problem
+		last, err := decode[LastRun](head.Meta, metaLast)
+		if err != nil {
+			run.Problem = strings.TrimPrefix(run.Problem+"; "+err.Error(), "; ")
+		}
+		run.Last = last
+	}
+	switch {
+	case head != nil && head.Lock != nil:
+		since := metav1.NewTime(head.Lock.Since)
+		run.Phase, run.Operation, run.Since, run.Owner = RunRunning, head.Lock.Operation, &since, head.Lock.Owner
+	case told != nil && known:
+		run.Phase, run.Operation, run.Since = RunQueued, operationOf(told), told.QueuedAt
+	case told != nil:
+		run.Phase, run.Operation, run.Since = RunActive, operationOf(told), told.QueuedAt
+	case intent != nil:
+		run.Phase, run.Operation, run.Since = RunUnsettled, intent.Operation, &intent.Since
+	}
+	return run
+}
+
+// operationOf answers the word that states use too.
+func operationOf(told *v1alpha1.RunStatus) string {
+	if told.Operation == v1alpha1.RunDriftCheck {
+		return "drift"
+	}
+	return strings.ToLower(string(told.Operation))
+}
+
+func (l *RunList) table(wide bool) [][]string {
+	rows := [][]string{{"MACHINE", "RUN", "PHASE", "SINCE", "LAST", "RESULT", "ENDED", "TOOK", "DETAILS"}}
+	for i := range l.Items {
+		r := &l.Items[i]
+		row := []string{
+			qualified(l.namespace, r.Namespace, r.Machine), cmp.Or(r.Operation, "-"), cmp.Or(string(r.Phase), "-"), age(timeOf(r.Since), l.now), "-", "-", "-", "-", r.Problem,
+		}
+		if last := r.Last; last != nil {
+			row[4], row[5], row[6], row[7] = last.Operation, last.Result, age(last.Ended.Time, l.now), took(last)
+			row[8] = strings.TrimPrefix(r.Problem+"; "+last.Message, "; ")
+		}
+		row[8] = cut(strings.TrimSuffix(row[8], "; "), wide)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func took(last *LastRun) string {
+	return last.Ended.Sub(last.Began.Time).Round(100 * time.Millisecond).String()
+}
+
+// qualified is a name, with its namespace where several were asked about.
+func qualified(asked, namespace, name string) string {
+	if asked == "" {
+		return namespace + "/" + name
+	}
+	return name
+}
+
+// String tells of the run in a line.
+func (r *LastRun) String() string {
+	return fmt.Sprintf("%s, %s, began %s, took %s", r.Operation, r.Result, r.Began.UTC().Format(time.RFC3339), took(r))
+}

@@ -1,0 +1,89 @@
+package inspect
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// withRuns is a cluster with a run in each phase.
+func withRuns() *Facts {
+	facts := withStates()
+	for i := range facts.States {
+		head := &facts.States[i]
+		switch head.Meta["machine"] {
+		case "workers-a":
+			head.Meta["last-run"] = `{"operation":"drift","run":"r-0","began":"2026-03-01T11:30:00Z","ended":"2026-03-01T11:30:02.46Z","result":"Succeeded"}`
+		case "workers-b": // its destroy runs, and one has failed before
+			head.Meta["last-run"] = `{"operation":"destroy","run":"r-0","began":"2026-03-01T11:58:00Z","ended":"2026-03-01T11:59:00Z","result":"Failed","message":"no way to the vCenter; it is tried again"}`
+		}
+	}
+	queued := ago(20 * time.Second)
+	withProviderStatus(func(s *v1alpha1.TerraformMachineProviderStatus) {
+		s.Run = &v1alpha1.RunStatus{Operation: v1alpha1.RunCreate, QueuedAt: &queued}
+	})(&facts.Machines[4])
+	edited := facts.Machines[3].DeepCopy()
+	edited.Name, edited.UID = "edited", uidOf("edited")
+	facts.Machines = append(facts.Machines, *edited)
+	return facts
+}
+
+func TestRuns(t *testing.T) {
+	list, err := Runs(withRuns(), nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for format, extension := range extensions {
+		t.Run(format, func(t *testing.T) { golden(t, "runs."+extension, printed(t, format, list)) })
+	}
+	t.Run("that are active", func(t *testing.T) {
+		list, err := Runs(withRuns(), nil, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, run := range list.Items {
+			got = append(got, string(run.Phase)+" "+run.Operation+" "+run.Machine)
+		}
+		if diff := cmp.Diff([]string{"Running destroy workers-b", "Queued create new", "Unsettled create workers-c"}, got); diff != "" {
+			t.Errorf("runs (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("where states may not be read", func(t *testing.T) {
+		facts := withRuns()
+		facts.States, facts.StatesKnown = nil, false
+		list, err := Runs(facts, []string{"workers-b", "workers-a"}, false)
+		if err != nil || list.Items[0].Phase != RunActive || list.Items[0].Operation != "destroy" || list.Items[0].Since != nil || list.Items[1].Phase != RunNone || list.Items[1].Last != nil {
+			t.Errorf("it answers %v and %+v", err, list)
+		}
+	})
+	t.Run("of all namespaces", func(t *testing.T) {
+		facts := withRuns()
+		facts.Namespace = ""
+		list, err := Runs(facts, []string{"alone"}, false)
+		if got := printed(t, "", list); err != nil || !strings.Contains(got, "\nopenshift-machine-api/alone ") {
+			t.Errorf("%v; it prints\n%s", err, got)
+		}
+	})
+	t.Run("of nobody", func(t *testing.T) {
+		if _, err := Runs(withRuns(), []string{"alnoe"}, false); err == nil || !strings.Contains(err.Error(), `no Machine "alnoe" in namespace openshift-machine-api; did you mean alone?`) {
+			t.Errorf("it answers %v", err)
+		}
+	})
+	t.Run("a drift check in the words of states", func(t *testing.T) {
+		if got := operationOf(&v1alpha1.RunStatus{Operation: v1alpha1.RunDriftCheck}); got != "drift" {
+			t.Errorf("it is %q", got)
+		}
+	})
+	t.Run("a last run that somebody has edited", func(t *testing.T) {
+		run := runOf(&everything().Machines[0], &state.Head{Meta: map[string]string{"last-run": "{"}}, true)
+		if run.Last != nil || !strings.HasPrefix(run.Problem, "reading annotation machine-iac.io/last-run") {
+			t.Errorf("it answers %+v", run)
+		}
+	})
+}
