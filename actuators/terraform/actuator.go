@@ -253,7 +253,7 @@ func (a *Actuator) start(machine *machinev1beta1.Machine, wanted *desired, f *fa
 	return a.underWay(machine, status)
 }
 
-// warn tells, when a run begins, what it lacks of what it should have, and of fields of the providerSpec that have no effect.
+// warn tells, when a run begins, what it lacks of what it should have, and what is doubtful in the providerSpec.
 func (a *Actuator) warn(machine *machinev1beta1.Machine, wanted *desired, operation runs.Operation) {
 	if wanted != nil {
 		for _, one := range wanted.notices {
@@ -264,7 +264,11 @@ func (a *Actuator) warn(machine *machinev1beta1.Machine, wanted *desired, operat
 		return
 	}
 	for _, warning := range wanted.inputs.Warnings {
-		ignoredField(machine, warning.String()).Send(a.recorder)
+		told := ignoredField
+		if warning.Advice {
+			told = doubtful
+		}
+		told(machine, warning.String()).Send(a.recorder)
 	}
 }
 

@@ -144,6 +144,11 @@ func inputsRemembered(machine *machinev1beta1.Machine, cause error) notice.Notic
 	return notice.Warning(machine, "InputsRemembered", "Render", "The instance is removed with the inputs that it was made with, since the providerSpec cannot be used: "+cause.Error())
 }
 
+// doubtful tells of something in the providerSpec that may not be what was meant.
+func doubtful(machine *machinev1beta1.Machine, note string) notice.Notice {
+	return notice.Warning(machine, "DoubtfulField", "Render", note)
+}
+
 // ignoredField tells that a field of the providerSpec has no effect.
 func ignoredField(machine *machinev1beta1.Machine, note string) notice.Notice {
 	return notice.Warning(machine, "IgnoredField", "Render", note)

@@ -91,6 +91,21 @@ func (c *Catalog) Find(apiVersion, kind string) (*Module, error) {
 	return nil, &UnknownKindError{APIVersion: apiVersion, Kind: kind, Known: known}
 }
 
+// OfKind answers the only module that serves the kind in any version; nil when there is none, or more than one.
+func (c *Catalog) OfKind(kind string) *Module {
+	var found *Module
+	for _, one := range c.modules {
+		switch {
+		case !one.ServesKind(kind):
+		case found != nil:
+			return nil
+		default:
+			found = one
+		}
+	}
+	return found
+}
+
 // Named answers the module with the name, or an [*UnknownModuleError].
 func (c *Catalog) Named(name string) (*Module, error) {
 	known := make([]string, 0, len(c.modules))

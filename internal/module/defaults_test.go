@@ -87,11 +87,7 @@ func TestLoadRefusesADefaultThatCannotBeFilledIn(t *testing.T) {
 			if !errors.As(err, &broken) {
 				t.Fatalf("got %v, want a breach of the contract", err)
 			}
-			var got []string
-			for _, breach := range broken.Breaches {
-				got = append(got, breach.String())
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, breachTexts(broken)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -27,6 +27,7 @@ type Module struct {
 	absent    []*regexp.Regexp
 	sizes     catalogue
 	defaults  []Default
+	checks    []Check
 }
 
 // Load reads the module in the root of fsys and holds it to the contract. A module that breaks it is answered with a
@@ -47,6 +48,7 @@ func Load(fsys fs.FS) (*Module, error) {
 		providers: checkLock(files, required, found),
 		instance:  checkResources(blocks, required, found),
 	}
+	loaded.checks = readChecks(blocks["check"], loaded.variables, found)
 	checkOutputs(blocks["output"], found)
 	lookupCheck{files: files, metadata: meta, required: required, instance: loaded.instance, found: found}.check()
 	if meta != nil {
@@ -148,6 +150,11 @@ func (m *Module) Serves(apiVersion, kind string) bool {
 		}
 	}
 	return false
+}
+
+// ServesKind tells whether the module serves the providerSpec kind in any version.
+func (m *Module) ServesKind(kind string) bool {
+	return slices.ContainsFunc(m.spec.ProviderSpecs, func(served v1alpha1.ProviderSpecKind) bool { return served.Kind == kind })
 }
 
 // influencesRun tells whether a file can make a difference to a run. Whatever is not known to make none does: HCL can read

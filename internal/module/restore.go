@@ -10,7 +10,7 @@ import (
 // Restore reads back the content of a module, [Module.Files], that was loaded before, perhaps by an earlier version of this program. It
 // is not held to the contract: Machines were made with it, and a rule that came later must not keep them from being deleted. What can
 // no longer be told of it is left out: the sizes of a catalogue that is no part of the content, defaults that cannot be used any more, and
-// validations that only the engine can evaluate, which it does in every run. It fails with a [*ContractError] when too little can be read to run it. The digest is
+// validations and checks that only the engine can evaluate, which it does in every run. It fails with a [*ContractError] when too little can be read to run it. The digest is
 // over all of fsys, so a content that was changed has another than the one that it is known by.
 func Restore(fsys fs.FS) (*Module, error) {
 	files, err := readSnapshot(fsys)
@@ -28,6 +28,7 @@ func Restore(fsys fs.FS) (*Module, error) {
 		instance:  checkResources(blocks, required, found),
 		digest:    files.digest(),
 	}
+	restored.checks = readChecks(blocks["check"], restored.variables, found)
 	if meta != nil {
 		checkPaths(meta, restored.variables[VariableProviderSpec])
 		restored.defaults = readDefaults(meta, restored.variables[VariableProviderSpec])

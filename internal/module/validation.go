@@ -108,20 +108,10 @@ func unknownContext(variables map[string]Variable) *hcl.EvalContext {
 
 func (c validationCheck) check(validation Validation) {
 	what := fmt.Sprintf("variable %q validation", validation.Variable)
-	if c.expression(what+" condition", validation.Condition) {
-		c.result(what+" condition", validation.Condition, cty.Bool, "write what comes out true or false")
-	}
-	if c.expression(what+" error_message", validation.ErrorMessage) {
-		c.result(what+" error_message", validation.ErrorMessage, cty.String, "write a text")
-	}
+	c.assertion(what, validation)
 	own := func(reference hcl.Traversal) bool { return ReferencedVariable(reference) == validation.Variable }
 	if !slices.ContainsFunc(validation.References, own) {
 		c.found.at(validation.Condition.Range(), what+" condition", "does not refer to the variable", "refer to var."+validation.Variable)
-	}
-	for _, reference := range validation.ErrorMessage.Variables() {
-		if name := ReferencedVariable(reference); c.variables[name].Sensitive {
-			c.found.at(reference.SourceRange(), what+" error_message", fmt.Sprintf("would show var.%s, which is sensitive", name), "leave it out")
-		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -88,6 +89,9 @@ func (r *Request) result(plan *offline.Plan) *Set {
 		set.Resources = append(set.Resources, Resource{Address: one.Address, Type: one.Type, Action: one.Action, Attributes: attributesOf(one)})
 	}
 	for _, warning := range plan.Warnings {
+		if slices.Contains(set.Warnings, oneLine(warning.Detail)) {
+			continue // a check that was told without the engine
+		}
 		set.Warnings = append(set.Warnings, oneLine(warning.Summary+": "+warning.Detail))
 	}
 	return &set

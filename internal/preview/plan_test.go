@@ -122,3 +122,23 @@ func TestLeaves(t *testing.T) {
 		})
 	}
 }
+
+func TestACheckIsToldOnce(t *testing.T) {
+	content := `{"apiVersion":"machine.openshift.io/v1beta1","kind":"Machine","metadata":{"name":"m","labels":{"machine.openshift.io/cluster-api-cluster":"demo"}},` +
+		`"spec":{"providerSpec":{"value":{"apiVersion":"machine.openshift.io/v1beta1","kind":"AWSMachineProviderConfig","ami":{"id":"ami-1"},` +
+		`"placement":{"region":"r"},"iamInstanceProfile":{"id":"p"}}}}}`
+	const noSubnet = "providerSpec.subnet: No subnet has been provided. Instances may be created in an unexpected subnet and may not join the cluster."
+	requests, _ := requestsOf(t, "f", content, awsCatalog(t))
+	planner := plannerFunc(func(offline.Module, []offline.Input) []offline.Outcome {
+		return []offline.Outcome{{Plan: &offline.Plan{Warnings: []tofu.Diagnostic{
+			{Summary: "Check block assertion failed", Detail: noSubnet}, {Summary: "Argument is deprecated", Detail: "Leave it out."},
+		}}}}
+	})
+	result, err := Plan(t.Context(), requests, planner, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{noSubnet, "Argument is deprecated: Leave it out."}, result.Sets[0].Warnings); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

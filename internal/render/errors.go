@@ -94,7 +94,7 @@ func OnlySecrets(err error) bool {
 	return !slices.ContainsFunc(found, func(e *FieldError) bool { return !e.InSecret })
 }
 
-// Warning is about a field that does no harm and has no effect.
+// Warning is about what is let pass, but may not be what was meant.
 type Warning struct {
 	// Path is the field's path in the Machine.
 	Path string
@@ -104,10 +104,15 @@ type Warning struct {
 	Hint string
 	// Unknown says that there is no such field.
 	Unknown bool
+	// Advice says that the field has an effect, though perhaps not the one that was meant. Message then names the field itself.
+	Advice bool
 }
 
 // String renders the warning on one line.
 func (w Warning) String() string {
+	if w.Advice {
+		return w.Message
+	}
 	if w.Hint == "" {
 		return w.Path + ": " + w.Message
 	}

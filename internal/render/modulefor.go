@@ -10,7 +10,8 @@ import (
 )
 
 // ModuleFor answers the module that serves the Machine's providerSpec: the one that lists its kind, or, where the kind is the generic
-// one, the one that it names. The error is an [Errors] when the providerSpec is at fault.
+// one, the one that it names. A kind that only one module has is served in any version: the Machine API knows the kind by the cluster's
+// platform, and but warns of another version. The error is an [Errors] when the providerSpec is at fault.
 func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine) (*module.Module, error) {
 	if catalog == nil || machine == nil {
 		return nil, errors.New("choosing a module: a catalogue and a Machine are required")
@@ -23,6 +24,16 @@ func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine) (*modul
 		return named(catalog, fields)
 	}
 	apiVersion, kind, err := kindOf(fields)
+	if err == nil {
+		if served, err := catalog.Find(apiVersion, kind); err == nil {
+			return served, nil
+		}
+	}
+	if _, isText := fields["apiVersion"].(string); isText || fields["apiVersion"] == nil {
+		if served := catalog.OfKind(kind); served != nil {
+			return served, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

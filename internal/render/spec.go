@@ -7,6 +7,7 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/zclconf/go-cty/cty"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -54,7 +55,14 @@ func readSpec(machine *machinev1beta1.Machine, from *module.Module, found *findi
 func (s *spec) own(fields map[string]any, from *module.Module, found *findings) {
 	apiVersion, _ := fields["apiVersion"].(string)
 	kind, _ := fields["kind"].(string)
-	if !from.Serves(apiVersion, kind) {
+	switch {
+	case from.Serves(apiVersion, kind):
+	case from.ServesKind(kind):
+		gvk := schema.FromAPIVersionAndKind(apiVersion, kind).String()
+		found.warn(Warning{
+			Path: valuePath + ".apiVersion", Message: fmt.Sprintf("incorrect GroupVersionKind for %s object: %s", kind, cut(oneLine(gvk), maxReason)), Advice: true,
+		})
+	default:
 		found.fail(&FieldError{
 			Path: valuePath, Value: show(apiVersion + " " + kind), Mend: "name a kind that it serves",
 			Problem: fmt.Sprintf("the module %q does not serve apiVersion %q, kind %q", from.Name(), shorten(apiVersion), shorten(kind)),

@@ -40,6 +40,25 @@ func validate(from *module.Module, read *spec, variables map[string]cty.Value, f
 			v.check(validation)
 		}
 	}
+	for _, one := range from.Checks() {
+		v.advise(one)
+	}
+}
+
+// advise warns where an assertion of a check block does not hold. One that cannot be evaluated for these variables is left to the engine,
+// which warns too.
+func (v *validator) advise(check module.Check) {
+	result, diags := check.Condition.Value(v.context)
+	if diags.HasErrors() {
+		return
+	}
+	result, _ = result.Unmark()
+	converted, err := convert.Convert(result, cty.Bool)
+	if err != nil || !converted.IsKnown() || converted.IsNull() || converted.True() {
+		return
+	}
+	_, path := v.locate(check.Validation, v.blame(check.Condition)[0])
+	v.warn(Warning{Path: path, Message: v.message(check.Validation), Advice: true})
 }
 
 // marked answers the variables, those marked that are sensitive.
