@@ -24,6 +24,8 @@ type run struct {
 	place hcl.Range
 	// fails are the variables whose validations the run expects to fail.
 	fails []string
+	// warns are the check blocks that the run expects to fail.
+	warns []string
 	// values are the variables that it is given.
 	values map[string]cty.Value
 }
@@ -62,21 +64,50 @@ func places(validations []module.Validation) []string {
 	return found
 }
 
+// TestEveryCheckIsSeenToFail holds tests to the same of what only warns: each assertion of variables fails in a run that expects it, and
+// in no other that goes on.
+func TestEveryCheckIsSeenToFail(t *testing.T) {
+	each(t, func(t *testing.T, m kept) {
+		seen := map[string]bool{}
+		for _, r := range runs(t, m.files) {
+			var warned []string
+			for _, check := range failing(t, m, r) {
+				warned, seen[check.Place.String()] = append(warned, check.Name), true
+			}
+			slices.Sort(warned)
+			if len(r.fails) == 0 && !slices.Equal(warned, r.warns) {
+				t.Errorf("%s: run %q expects the checks %v to fail, but %v do", r.place, r.name, r.warns, warned)
+			}
+		}
+		for _, check := range m.Checks() {
+			if !seen[check.Place.String()] {
+				t.Errorf("%s: no run of the tests has this check fail: add one with expect_failures = [check.%s]", check.Place, check.Name)
+			}
+		}
+	})
+}
+
+// failing answers the checks of variables that a run's variables break.
+func failing(t *testing.T, m kept, r run) []module.Check {
+	t.Helper()
+	var broken []module.Check
+	context := module.EvalContext(valuesOf(t, m, r))
+	for _, check := range m.Checks() {
+		result, diags := check.Condition.Value(context)
+		if diags.HasErrors() {
+			t.Fatalf("%s: run %q: %v", r.place, r.name, diags)
+		}
+		if result.IsKnown() && result.False() {
+			broken = append(broken, check)
+		}
+	}
+	return broken
+}
+
 // refusals answers the validations that a run's variables break.
 func refusals(t *testing.T, m kept, r run) []module.Validation {
 	t.Helper()
-	values := map[string]cty.Value{}
-	for name, value := range r.values {
-		variable := m.Variable(name)
-		if variable.Defaults != nil {
-			value = variable.Defaults.Apply(value)
-		}
-		converted, err := convert.Convert(value, variable.Type)
-		if err != nil {
-			t.Fatalf("%s: run %q gives var.%s another type than its own: %v", r.place, r.name, name, err)
-		}
-		values[name] = converted
-	}
+	values := valuesOf(t, m, r)
 	var broken []module.Validation
 	context := module.EvalContext(values)
 	for name := range values {
@@ -91,6 +122,24 @@ func refusals(t *testing.T, m kept, r run) []module.Validation {
 		}
 	}
 	return broken
+}
+
+// valuesOf answers the variables of a run, of their types.
+func valuesOf(t *testing.T, m kept, r run) map[string]cty.Value {
+	t.Helper()
+	values := map[string]cty.Value{}
+	for name, value := range r.values {
+		variable := m.Variable(name)
+		if variable.Defaults != nil {
+			value = variable.Defaults.Apply(value)
+		}
+		converted, err := convert.Convert(value, variable.Type)
+		if err != nil {
+			t.Fatalf("%s: run %q gives var.%s another type than its own: %v", r.place, r.name, name, err)
+		}
+		values[name] = converted
+	}
+	return values
 }
 
 // runs reads the run blocks of a module's tests, each with the variables of its file and its own.
@@ -147,8 +196,12 @@ func readRun(t *testing.T, block *hclsyntax.Block, shared map[string]cty.Value) 
 		if name := module.ReferencedVariable(traversal); name != "" {
 			read.fails = append(read.fails, name)
 		}
+		if step, ok := traversal[len(traversal)-1].(hcl.TraverseAttr); ok && traversal.RootName() == "check" {
+			read.warns = append(read.warns, step.Name)
+		}
 	}
 	slices.Sort(read.fails)
+	slices.Sort(read.warns)
 	return read
 }
 

@@ -13,6 +13,8 @@
 //
 // # What differs from the Machine API Operator
 //
+//   - A refusal names the field where it stands, and the module "aws" has the Machine API Operator's whole text in it.
+//   - A kind that no loaded module serves is refused. It is known by the providerSpec, not by the cluster's platform.
 //   - All unknown fields are named, not the first only, and so are all problems.
 //   - A template is held to the labels that it gives its Machines.
 //   - There is a webhook for MachineHealthChecks, which also keeps out durations that pass the schema and that no client can read.

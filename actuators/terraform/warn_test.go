@@ -18,7 +18,7 @@ func TestWarningsAreEventsOfACreateAndOfAnUpdate(t *testing.T) {
 	}}}
 	both := []string{"Warning IgnoredField spec.providerSpec.value.x: unknown field, ignored", "Warning DoubtfulField providerSpec.subnet: none"}
 	for operation, want := range map[runs.Operation][]string{runs.Create: both, runs.Update: both, runs.Drift: nil, runs.Destroy: nil} {
-		t.Run(operation.String(), func(t *testing.T) {
+		t.Run(string(operation), func(t *testing.T) {
 			recorder := events.NewFakeRecorder(5)
 			(&Actuator{recorder: recorder}).warn(&machinev1beta1.Machine{}, wanted, operation)
 			close(recorder.Events)

@@ -15,7 +15,7 @@ resource "aws_instance" "this" {
   instance_type = var.provider_spec.instanceType
   key_name      = local.given.key_name
 
-  iam_instance_profile = try(var.provider_spec.iamInstanceProfile.id, null)
+  iam_instance_profile = one(compact(var.provider_spec.iamInstanceProfile[*].id))
   user_data_base64     = var.user_data == "" ? null : base64encode(var.user_data)
   tags                 = local.tags
 
@@ -123,7 +123,7 @@ resource "aws_instance" "this" {
     ]
 
     precondition {
-      condition     = length(var.provider_spec.subnet.filters) == 0 || local.subnet_id != null
+      condition     = length(data.aws_subnets.found) == 0 || local.subnet_id != null
       error_message = "No subnet matches subnet.filters in this region and placement.availabilityZone: correct one of them."
     }
 

@@ -16,7 +16,7 @@ locals {
 }
 
 data "aws_subnets" "found" {
-  count = length(var.provider_spec.subnet.filters) > 0 ? 1 : 0
+  count = var.provider_spec.subnet.id == "" && length(var.provider_spec.subnet.filters) > 0 ? 1 : 0
 
   dynamic "filter" {
     for_each = concat(var.provider_spec.subnet.filters, [
@@ -31,7 +31,7 @@ data "aws_subnets" "found" {
 }
 
 data "aws_security_groups" "found" {
-  for_each = { for position, group in var.provider_spec.securityGroups : position => group.filters if length(group.filters) > 0 }
+  for_each = { for position, group in var.provider_spec.securityGroups : position => group.filters if group.id == "" && length(group.filters) > 0 }
 
   dynamic "filter" {
     for_each = each.value

@@ -85,53 +85,37 @@ variable "provider_spec" {
 
   validation {
     condition     = var.provider_spec.ami.id != ""
-    error_message = "expected providerSpec.ami.id to be populated"
-  }
-
-  validation {
-    condition     = var.provider_spec.ami.arn == "" && length(var.provider_spec.ami.filters) == 0
-    error_message = "ami.arn and ami.filters are not supported: name the image with ami.id."
+    error_message = "providerSpec.ami: Required value: expected providerSpec.ami.id to be populated"
   }
 
   validation {
     condition     = var.provider_spec.instanceType != ""
-    error_message = "expected providerSpec.instanceType to be populated"
+    error_message = "providerSpec.instanceType: Required value: expected providerSpec.instanceType to be populated"
   }
 
   validation {
     condition     = var.provider_spec.placement.region != ""
-    error_message = "expected providerSpec.placement.region to be populated"
+    error_message = "providerSpec.placement.region: Required value: expected providerSpec.placement.region to be populated"
   }
 
   validation {
     condition     = var.provider_spec.userDataSecret != null
-    error_message = "expected providerSpec.userDataSecret to be populated"
+    error_message = "providerSpec.userDataSecret: Required value: expected providerSpec.userDataSecret to be populated"
   }
 
   validation {
     condition     = var.provider_spec.userDataSecret == null ? true : var.provider_spec.userDataSecret.name != ""
-    error_message = "expected providerSpec.userDataSecret.name to be provided"
+    error_message = "providerSpec.userDataSecret.name: Required value: expected providerSpec.userDataSecret.name to be provided"
   }
 
   validation {
     condition     = var.provider_spec.credentialsSecret != null
-    error_message = "expected providerSpec.credentialsSecret to be populated"
+    error_message = "providerSpec.credentialsSecret: Required value: expected providerSpec.credentialsSecret to be populated"
   }
 
   validation {
     condition     = var.provider_spec.credentialsSecret == null ? true : var.provider_spec.credentialsSecret.name != ""
     error_message = "credentialsSecret.name is a Secret with keys of AWS: write it as credentialsSecret: {name: aws-cloud-credentials}."
-  }
-
-  validation {
-    condition     = var.provider_spec.iamInstanceProfile == null ? true : var.provider_spec.iamInstanceProfile.id != ""
-    error_message = "iamInstanceProfile.id is the name of the instance profile: write it, or leave iamInstanceProfile out."
-  }
-
-  validation {
-    condition = (var.provider_spec.iamInstanceProfile == null ? true :
-    var.provider_spec.iamInstanceProfile.arn == "" && length(var.provider_spec.iamInstanceProfile.filters) == 0)
-    error_message = "iamInstanceProfile.arn and iamInstanceProfile.filters are not supported: name the profile with iamInstanceProfile.id."
   }
 
   validation {
@@ -148,23 +132,23 @@ variable "provider_spec" {
 
   validation {
     condition     = var.provider_spec.cpuOptions == null ? true : var.provider_spec.cpuOptions.confidentialCompute != ""
-    error_message = "At least one field must be set if cpuOptions is provided"
+    error_message = "providerSpec.CPUOptions: Invalid value: \"{}\": At least one field must be set if cpuOptions is provided"
   }
 
   validation {
     condition = (var.provider_spec.cpuOptions == null ? true :
     contains(["", "Disabled", "AMDEncryptedVirtualizationNestedPaging"], var.provider_spec.cpuOptions.confidentialCompute))
-    error_message = "Allowed values are 'Disabled', 'AMDEncryptedVirtualizationNestedPaging' and omitted"
+    error_message = "providerSpec.cpuOptions.confidentialCompute: Invalid value: ${jsonencode(try(var.provider_spec.cpuOptions.confidentialCompute, null))}: Allowed values are 'Disabled', 'AMDEncryptedVirtualizationNestedPaging' and omitted"
   }
 
   validation {
     condition     = contains(["", "Required", "Optional"], var.provider_spec.metadataServiceOptions.authentication)
-    error_message = "Allowed values are either 'Optional' or 'Required'"
+    error_message = "providerSpec.metadataServiceOptions.authentication: Invalid value: ${jsonencode(var.provider_spec.metadataServiceOptions.authentication)}: Allowed values are either 'Optional' or 'Required'"
   }
 
   validation {
     condition     = contains(["", "OnDemand", "Spot", "CapacityBlock"], var.provider_spec.marketType)
-    error_message = "Allowed values are 'OnDemand', 'Spot', 'CapacityBlock' and omitted"
+    error_message = "providerSpec.marketType: Invalid value: ${jsonencode(var.provider_spec.marketType)}: Allowed values are 'OnDemand', 'Spot', 'CapacityBlock' and omitted"
   }
 
   validation {
@@ -179,7 +163,7 @@ variable "provider_spec" {
 
   validation {
     condition     = can(regex("^(cr-[0-9a-f]{17})?$", var.provider_spec.capacityReservationId))
-    error_message = "it must start with 'cr-' and be exactly 20 characters long with 17 hexadecimal characters"
+    error_message = "providerSpec.capacityReservationId: Invalid value: ${jsonencode(var.provider_spec.capacityReservationId)}: it must start with 'cr-' and be exactly 20 characters long with 17 hexadecimal characters"
   }
 
   validation {
@@ -196,7 +180,7 @@ variable "provider_spec" {
 
   validation {
     condition     = contains(["", "default", "dedicated", "host"], var.provider_spec.placement.tenancy)
-    error_message = "Invalid providerSpec.tenancy, the only allowed options are: default, dedicated, host, or omitted"
+    error_message = "providerSpec.tenancy: Invalid value: ${jsonencode(var.provider_spec.placement.tenancy)}: Invalid providerSpec.tenancy, the only allowed options are: default, dedicated, host, or omitted"
   }
 
   validation {
@@ -273,12 +257,12 @@ variable "provider_spec" {
 
   validation {
     condition     = var.provider_spec.placementGroupPartition == null ? true : contains(range(1, 8), var.provider_spec.placementGroupPartition)
-    error_message = "providerSpec.placementGroupPartition must be between 1 and 7"
+    error_message = "providerSpec.placementGroupPartition: Invalid value: ${jsonencode(var.provider_spec.placementGroupPartition)}: providerSpec.placementGroupPartition must be between 1 and 7"
   }
 
   validation {
     condition     = var.provider_spec.placementGroupPartition == null || var.provider_spec.placementGroupName != ""
-    error_message = "providerSpec.placementGroupPartition is set but providerSpec.placementGroupName is empty"
+    error_message = "providerSpec.placementGroupPartition: Invalid value: ${jsonencode(var.provider_spec.placementGroupPartition)}: providerSpec.placementGroupPartition is set but providerSpec.placementGroupName is empty"
   }
 
   # How it is reached.
@@ -290,17 +274,12 @@ variable "provider_spec" {
 
   validation {
     condition     = contains(["", "ENA", "EFA"], var.provider_spec.networkInterfaceType)
-    error_message = "Valid values are: ENA, EFA and omitted"
+    error_message = "providerSpec.networkInterfaceType: Invalid value: ${jsonencode(var.provider_spec.networkInterfaceType)}: Valid values are: ENA, EFA and omitted"
   }
 
   validation {
-    condition     = var.provider_spec.subnet.arn == "" && (var.provider_spec.subnet.id == "" || length(var.provider_spec.subnet.filters) == 0)
-    error_message = "A subnet is named by subnet.id, or found by subnet.filters, not by both; subnet.arn is not supported."
-  }
-
-  validation {
-    condition     = alltrue([for group in var.provider_spec.securityGroups : group.arn == "" && (group.id != "") != (length(group.filters) > 0)])
-    error_message = "A security group is named by id, or found by filters, not by both; securityGroups[].arn is not supported."
+    condition     = alltrue([for group in var.provider_spec.securityGroups : group.id != "" || length(group.filters) > 0])
+    error_message = "A security group is named by id, or found by filters: write one of them."
   }
 
   validation {
@@ -357,13 +336,17 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = alltrue([for device in var.provider_spec.blockDevices : try(device.ebs.throughputMib, null) == null || try(device.ebs.volumeType, "") == "gp3"])
-    error_message = "only valid for gp3 volumes"
+    condition = alltrue([for device in var.provider_spec.blockDevices : try(device.ebs.throughputMib, null) == null || try(device.ebs.volumeType, "") == "gp3"])
+    error_message = join("; ", [for i, device in var.provider_spec.blockDevices :
+      "providerSpec.blockDevices[${i}].ebs.throughputMib: Invalid value: ${jsonencode(device.ebs.throughputMib)}: only valid for gp3 volumes"
+    if try(device.ebs.throughputMib, null) != null && try(device.ebs.volumeType, "") != "gp3"])
   }
 
   validation {
-    condition     = alltrue([for device in var.provider_spec.blockDevices : try(device.ebs.throughputMib, null) == null ? true : device.ebs.throughputMib >= 125 && device.ebs.throughputMib <= 2000])
-    error_message = "must be a value between 125 and 2000"
+    condition = alltrue([for device in var.provider_spec.blockDevices : try(device.ebs.throughputMib, null) == null ? true : device.ebs.throughputMib >= 125 && device.ebs.throughputMib <= 2000])
+    error_message = join("; ", [for i, device in var.provider_spec.blockDevices :
+      "providerSpec.blockDevices[${i}].ebs.throughputMib: Invalid value: ${jsonencode(device.ebs.throughputMib)}: must be a value between 125 and 2000"
+    if try(device.ebs.throughputMib, null) == null ? false : device.ebs.throughputMib < 125 || device.ebs.throughputMib > 2000])
   }
 
   validation {

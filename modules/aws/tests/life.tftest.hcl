@@ -39,15 +39,16 @@ variables {
     labels     = {}
   }
   provider_spec = {
-    credentialsSecret = { name = "aws-cloud-credentials" }
-    userDataSecret    = { name = "worker-user-data" }
-    ami               = { id = "ami-0123456789abcdef0" }
-    instanceType      = "m6i.xlarge"
-    placement         = { region = "us-east-1", availabilityZone = "us-east-1a" }
-    subnet            = { id = "subnet-0a" }
-    securityGroups    = [{ id = "sg-0a" }]
-    tags              = [{ name = "team", value = "a" }]
-    loadBalancers     = [{ name = "demo-x7k2p-int", type = "network" }]
+    iamInstanceProfile = { id = "demo-worker-profile" }
+    credentialsSecret  = { name = "aws-cloud-credentials" }
+    userDataSecret     = { name = "worker-user-data" }
+    ami                = { id = "ami-0123456789abcdef0" }
+    instanceType       = "m6i.xlarge"
+    placement          = { region = "us-east-1", availabilityZone = "us-east-1a" }
+    subnet             = { id = "subnet-0a" }
+    securityGroups     = [{ id = "sg-0a" }]
+    tags               = [{ name = "team", value = "a" }]
+    loadBalancers      = [{ name = "demo-x7k2p-int", type = "network" }]
   }
   user_data = "{}"
 }
@@ -106,15 +107,16 @@ run "adds_tags_and_load_balancers_and_changes_security_groups_in_place" {
 
   variables {
     provider_spec = {
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      ami               = { id = "ami-0123456789abcdef0" }
-      instanceType      = "m6i.xlarge"
-      placement         = { region = "us-east-1", availabilityZone = "us-east-1a" }
-      subnet            = { id = "subnet-0a" }
-      securityGroups    = [{ id = "sg-0a" }, { id = "sg-0b" }]
-      tags              = [{ name = "team", value = "b" }, { name = "cost", value = "c" }]
-      loadBalancers     = [{ name = "demo-x7k2p-int", type = "network" }, { name = "classic", type = "classic" }]
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      instanceType       = "m6i.xlarge"
+      placement          = { region = "us-east-1", availabilityZone = "us-east-1a" }
+      subnet             = { id = "subnet-0a" }
+      securityGroups     = [{ id = "sg-0a" }, { id = "sg-0b" }]
+      tags               = [{ name = "team", value = "b" }, { name = "cost", value = "c" }]
+      loadBalancers      = [{ name = "demo-x7k2p-int", type = "network" }, { name = "classic", type = "classic" }]
     }
   }
 
@@ -137,13 +139,14 @@ run "refuses_another_instance_type" {
 
   variables {
     provider_spec = {
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      ami               = { id = "ami-0123456789abcdef0" }
-      instanceType      = "m6i.2xlarge"
-      placement         = { region = "us-east-1", availabilityZone = "us-east-1a" }
-      subnet            = { id = "subnet-0a" }
-      securityGroups    = [{ id = "sg-0a" }]
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      instanceType       = "m6i.2xlarge"
+      placement          = { region = "us-east-1", availabilityZone = "us-east-1a" }
+      subnet             = { id = "subnet-0a" }
+      securityGroups     = [{ id = "sg-0a" }]
     }
   }
 

@@ -222,6 +222,8 @@ run "makes_an_instance_of_what_must_be_told" {
     condition     = nonsensitive(aws_instance.this.user_data_base64) == null || nonsensitive(aws_instance.this.user_data_base64) != base64encode("")
     error_message = "Without user data none is sent."
   }
+
+  expect_failures = [check.subnet, check.instance_profile]
 }
 
 run "takes_every_field" {
@@ -331,6 +333,8 @@ run "takes_every_field" {
     condition     = length(aws_instance.this.instance_market_options) == 0 && length(aws_launch_template.special) == 0
     error_message = "OnDemand is no market option, and ENA is what an instance has anyway."
   }
+
+  expect_failures = [check.tags]
 }
 
 run "asks_for_a_spot_instance" {
@@ -338,12 +342,14 @@ run "asks_for_a_spot_instance" {
 
   variables {
     provider_spec = {
-      instanceType      = "m5.large"
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      spotMarketOptions = {}
+      subnet             = { id = "subnet-0a" }
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      instanceType       = "m5.large"
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      spotMarketOptions  = {}
     }
   }
 
@@ -359,13 +365,15 @@ run "asks_for_a_spot_instance_at_a_price" {
 
   variables {
     provider_spec = {
-      instanceType      = "m5.large"
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      marketType        = "Spot"
-      spotMarketOptions = { maxPrice = "0.05" }
+      subnet             = { id = "subnet-0a" }
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      instanceType       = "m5.large"
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      marketType         = "Spot"
+      spotMarketOptions  = { maxPrice = "0.05" }
     }
   }
 
@@ -380,6 +388,8 @@ run "asks_for_a_capacity_block" {
 
   variables {
     provider_spec = {
+      subnet                = { id = "subnet-0a" }
+      iamInstanceProfile    = { id = "demo-worker-profile" }
       instanceType          = "m5.large"
       credentialsSecret     = { name = "aws-cloud-credentials" }
       userDataSecret        = { name = "worker-user-data" }
@@ -401,12 +411,14 @@ run "turns_confidential_computing_off" {
 
   variables {
     provider_spec = {
-      instanceType      = "m5.large"
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      cpuOptions        = { confidentialCompute = "Disabled" }
+      subnet             = { id = "subnet-0a" }
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      instanceType       = "m5.large"
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      cpuOptions         = { confidentialCompute = "Disabled" }
     }
   }
 
@@ -421,6 +433,7 @@ run "uses_the_elastic_fabric_adapter" {
 
   variables {
     provider_spec = {
+      iamInstanceProfile      = { id = "demo-worker-profile" }
       instanceType            = "m5.large"
       credentialsSecret       = { name = "aws-cloud-credentials" }
       userDataSecret          = { name = "worker-user-data" }
@@ -453,13 +466,14 @@ run "takes_an_address_of_the_carrier_in_a_wavelength_zone" {
 
   variables {
     provider_spec = {
-      instanceType      = "m5.large"
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1", availabilityZone = "us-east-1-wl1-bos-wlz-1" }
-      publicIp          = true
-      subnet            = { id = "subnet-0a" }
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      instanceType       = "m5.large"
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1", availabilityZone = "us-east-1-wl1-bos-wlz-1" }
+      publicIp           = true
+      subnet             = { id = "subnet-0a" }
     }
   }
 
@@ -474,12 +488,13 @@ run "needs_no_launch_template_in_a_wavelength_zone_without_an_address" {
 
   variables {
     provider_spec = {
-      instanceType      = "m5.large"
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1", availabilityZone = "us-east-1-wl1-bos-wlz-1" }
-      subnet            = { id = "subnet-0a" }
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      instanceType       = "m5.large"
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1", availabilityZone = "us-east-1-wl1-bos-wlz-1" }
+      subnet             = { id = "subnet-0a" }
     }
   }
 
@@ -494,10 +509,12 @@ run "stays_on_its_dedicated_host" {
 
   variables {
     provider_spec = {
-      instanceType      = "m5.large"
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      ami               = { id = "ami-0123456789abcdef0" }
+      subnet             = { id = "subnet-0a" }
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      instanceType       = "m5.large"
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      ami                = { id = "ami-0123456789abcdef0" }
       placement = {
         region = "us-east-1", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { id = "h-0fedcba9876543210" } }
       }
@@ -517,10 +534,12 @@ run "is_put_on_a_host_that_it_may_leave" {
 
   variables {
     provider_spec = {
-      instanceType      = "m5.large"
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      ami               = { id = "ami-0123456789abcdef0" }
+      subnet             = { id = "subnet-0a" }
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      instanceType       = "m5.large"
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      ami                = { id = "ami-0123456789abcdef0" }
       placement = {
         region = "us-east-1", tenancy = "host", host = { affinity = "AnyAvailable", dedicatedHost = { id = "h-01234567" } }
       }
@@ -538,10 +557,12 @@ run "allocates_a_host" {
 
   variables {
     provider_spec = {
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      ami               = { id = "ami-0123456789abcdef0" }
-      instanceType      = "m5.large"
+      subnet             = { id = "subnet-0a" }
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      instanceType       = "m5.large"
       placement = {
         region           = "us-east-1"
         availabilityZone = "us-east-1a"
@@ -593,12 +614,14 @@ run "refuses_a_load_balancer_without_target_groups" {
 
   variables {
     provider_spec = {
-      instanceType      = "m5.large"
-      credentialsSecret = { name = "aws-cloud-credentials" }
-      userDataSecret    = { name = "worker-user-data" }
-      ami               = { id = "ami-0123456789abcdef0" }
-      placement         = { region = "us-east-1" }
-      loadBalancers     = [{ name = "demo-x7k2p-int", type = "network" }, { name = "demo-x7k2p-ext", type = "network" }]
+      subnet             = { id = "subnet-0a" }
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      instanceType       = "m5.large"
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      loadBalancers      = [{ name = "demo-x7k2p-int", type = "network" }, { name = "demo-x7k2p-ext", type = "network" }]
     }
   }
 

@@ -26,6 +26,7 @@ variables {
     labels     = {}
   }
   provider_spec = {
+    iamInstanceProfile   = { id = "demo-worker-profile" }
     credentialsSecret    = { name = "aws-cloud-credentials" }
     userDataSecret       = { name = "worker-user-data" }
     ami                  = { id = "ami-0123456789abcdef0" }
@@ -69,6 +70,7 @@ run "refuses_other_security_groups_in_a_launch_template" {
 
   variables {
     provider_spec = {
+      iamInstanceProfile   = { id = "demo-worker-profile" }
       credentialsSecret    = { name = "aws-cloud-credentials" }
       userDataSecret       = { name = "worker-user-data" }
       ami                  = { id = "ami-0123456789abcdef0" }

@@ -38,24 +38,6 @@ run "refuses_no_image" {
   expect_failures = [var.provider_spec]
 }
 
-run "refuses_an_image_by_filters" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      instanceType       = "m5.large"
-      iamInstanceProfile = { id = "demo-worker-profile" }
-      subnet             = { id = "subnet-0123456789abcdef0" }
-      ami                = { id = "ami-0123456789abcdef0", filters = [{ name = "name", values = ["rhcos"] }] }
-      placement          = { region = "us-east-1" }
-      credentialsSecret  = { name = "aws-cloud-credentials" }
-      userDataSecret     = { name = "worker-user-data" }
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
 run "refuses_an_empty_instance_type" {
   command = plan
 
@@ -156,42 +138,6 @@ run "refuses_an_empty_name_of_the_credentials_secret" {
       placement          = { region = "us-east-1" }
       userDataSecret     = { name = "worker-user-data" }
       credentialsSecret  = { name = "" }
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_a_profile_without_a_name" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      instanceType       = "m5.large"
-      subnet             = { id = "subnet-0123456789abcdef0" }
-      ami                = { id = "ami-0123456789abcdef0" }
-      placement          = { region = "us-east-1" }
-      credentialsSecret  = { name = "aws-cloud-credentials" }
-      userDataSecret     = { name = "worker-user-data" }
-      iamInstanceProfile = {}
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_a_profile_by_arn" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      instanceType       = "m5.large"
-      subnet             = { id = "subnet-0123456789abcdef0" }
-      ami                = { id = "ami-0123456789abcdef0" }
-      placement          = { region = "us-east-1" }
-      credentialsSecret  = { name = "aws-cloud-credentials" }
-      userDataSecret     = { name = "worker-user-data" }
-      iamInstanceProfile = { id = "p", arn = "arn:aws:iam::123456789012:instance-profile/p" }
     }
   }
 
@@ -697,24 +643,6 @@ run "refuses_an_unknown_type_of_network_interface" {
       credentialsSecret    = { name = "aws-cloud-credentials" }
       userDataSecret       = { name = "worker-user-data" }
       networkInterfaceType = "efa"
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_a_subnet_by_arn" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      instanceType       = "m5.large"
-      iamInstanceProfile = { id = "demo-worker-profile" }
-      ami                = { id = "ami-0123456789abcdef0" }
-      placement          = { region = "us-east-1" }
-      credentialsSecret  = { name = "aws-cloud-credentials" }
-      userDataSecret     = { name = "worker-user-data" }
-      subnet             = { arn = "arn:aws:ec2:us-east-1:123456789012:subnet/subnet-0a" }
     }
   }
 
