@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -114,7 +115,14 @@ func (r *Report) planned() bool {
 	if r.Planned.Operation != OperationPlan {
 		return false
 	}
-	var counted Summary
+	counted := r.counted()
+	// Terraform does not count what is forgotten.
+	return counted == r.Planned || (r.Planned.Forget == 0 && counted.Forget > 0 && withoutForget(counted) == r.Planned)
+}
+
+// counted counts the planned changes as an engine does.
+func (r *Report) counted() Summary {
+	counted := Summary{Operation: OperationPlan}
 	for _, change := range r.Changes {
 		if change.Import {
 			counted.Import++
@@ -134,9 +142,7 @@ func (r *Report) planned() bool {
 		default: // the others are not counted by engines either
 		}
 	}
-	counted.Operation = OperationPlan
-	// Terraform does not count what is forgotten.
-	return counted == r.Planned || (r.Planned.Forget == 0 && counted.Forget > 0 && withoutForget(counted) == r.Planned)
+	return counted
 }
 
 func withoutForget(s Summary) Summary {
@@ -208,3 +214,28 @@ func destroys(c Change) bool {
 
 // Errors answers the diagnostics of the report that are errors.
 func (r *Report) Errors() []Diagnostic { return errorsIn(r.Diagnostics) }
+
+// Within answers what the report says of one call of a module, with addresses as the module itself has them. Outputs are those of the root
+// and are left out, and so is what is said of no address.
+func (r *Report) Within(call string) *Report {
+	inside := func(address string) (string, bool) { return strings.CutPrefix(address, call+".") }
+	part := &Report{Outputs: map[string]Output{}, Started: r.Started, Duration: r.Duration}
+	for from, to := range map[*[]Change]*[]Change{&r.Changes: &part.Changes, &r.Drift: &part.Drift} {
+		for _, change := range *from {
+			if address, ok := inside(change.Address); ok {
+				change.Address = address
+				*to = append(*to, change)
+			}
+		}
+	}
+	for _, diagnostic := range r.Diagnostics {
+		if address, ok := inside(diagnostic.Address); ok {
+			diagnostic.Address = address
+			part.Diagnostics = append(part.Diagnostics, diagnostic)
+		}
+	}
+	if r.planned() {
+		part.Planned = part.counted()
+	}
+	return part
+}
