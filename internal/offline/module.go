@@ -41,13 +41,17 @@ type module struct {
 	source      *source
 	environment map[string]string
 
-	mu       sync.Mutex
-	ready    bool
-	idle     []*workspace
-	standIns []*standIn
-	reattach tfexec.ReattachInfo
-	plugins  map[string]*plugin
-	closed   bool
+	mu        sync.Mutex
+	ready     bool
+	idle      []*workspace
+	installed []providerFile
+	standIns  []*standIn
+	reattach  tfexec.ReattachInfo
+	plugins   map[string]*plugin
+	closed    bool
+
+	// guesses has what providers are asked to tell without being configured, one at a time.
+	guesses guesses
 }
 
 // plugin is a provider that runs.
@@ -71,11 +75,14 @@ func (m *module) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	m.reattach = tfexec.ReattachInfo{}
+	m.installed, m.reattach = providers, tfexec.ReattachInfo{}
 	for _, one := range providers {
-		if err := m.standIn(one); err != nil {
+		started, err := m.standIn(one, nil)
+		if err != nil {
 			return err
 		}
+		m.standIns = append(m.standIns, started)
+		m.reattach[one.Address] = started.reattach(one.Protocol)
 	}
 	m.ready = true
 	return nil
@@ -151,7 +158,7 @@ func (m *module) runInit(ctx context.Context, dir string) error {
 	}
 	var output bytes.Buffer
 	if err := engine.InitJSON(ctx, &output, tfexec.Backend(false)); err != nil {
-		return engineError(ctx, tofu.OpInit, output.Bytes(), err)
+		return engineError(ctx, tofu.OpInit, tofu.ReadStream(output.Bytes(), nil), err)
 	}
 	return nil
 }
@@ -172,7 +179,7 @@ func (m *module) readProviders(ctx context.Context, dir string) ([]providerFile,
 		}
 		parts := strings.Split(filepath.ToSlash(relative), "/")
 		one := providerFile{Address: strings.Join(parts[2:5], "/"), File: relative, Schemas: "schemas-" + strconv.Itoa(n)}
-		started, err := m.start(file)
+		started, err := m.start(file, "")
 		if err != nil {
 			return nil, err
 		}
@@ -192,8 +199,9 @@ func (m *module) readProviders(ctx context.Context, dir string) ([]providerFile,
 	return providers, nil
 }
 
-// start starts a provider. The caller holds the lock. The file in the cache and the one beside it are the same.
-func (m *module) start(file string) (*plugin, error) {
+// start starts a provider for a purpose, unless it runs for that. The caller holds the lock. The file in the cache and the one beside it
+// are the same.
+func (m *module) start(file, purpose string) (*plugin, error) {
 	if m.closed {
 		return nil, errors.New("the planner is closed")
 	}
@@ -202,7 +210,8 @@ func (m *module) start(file string) (*plugin, error) {
 		return nil, fmt.Errorf("finding a provider: %w", err)
 	}
 	name := filepath.Base(file)
-	if running, ok := m.plugins[name]; ok {
+	key := name + purpose
+	if running, ok := m.plugins[key]; ok {
 		return running, nil
 	}
 	dir, err := m.planner.folder()
@@ -221,36 +230,34 @@ func (m *module) start(file string) (*plugin, error) {
 	if m.plugins == nil {
 		m.plugins = map[string]*plugin{}
 	}
-	m.plugins[name] = &plugin{process: process, connection: connection}
-	return m.plugins[name], nil
+	m.plugins[key] = &plugin{process: process, connection: connection}
+	return m.plugins[key], nil
 }
 
 // standIn serves in place of a provider.
-func (m *module) standIn(provider providerFile) error {
+func (m *module) standIn(provider providerFile, known *past) (*standIn, error) {
 	schemas, err := os.ReadFile(filepath.Join(m.dir(), provider.Schemas))
 	if err != nil {
-		return fmt.Errorf("reading the schemas of %s: %w", provider.Address, err)
+		return nil, fmt.Errorf("reading the schemas of %s: %w", provider.Address, err)
 	}
 	dir, err := m.planner.folder()
 	if err != nil {
-		return fmt.Errorf("standing in for %s: %w", provider.Address, err)
+		return nil, fmt.Errorf("standing in for %s: %w", provider.Address, err)
 	}
 	file := filepath.Join(m.dir(), provider.File)
 	started, err := newStandIn(dir, schemas, provider.Protocol, func(ctx context.Context, method string, request frame) (frame, error) {
 		m.mu.Lock()
-		running, err := m.start(file)
+		running, err := m.start(file, "")
 		m.mu.Unlock()
 		if err != nil {
 			return nil, err
 		}
 		return running.connection.ask(ctx, method, request)
-	})
+	}, known)
 	if err != nil {
-		return fmt.Errorf("standing in for %s: %w", provider.Address, err)
+		return nil, fmt.Errorf("standing in for %s: %w", provider.Address, err)
 	}
-	m.standIns = append(m.standIns, started)
-	m.reattach[provider.Address] = started.reattach(provider.Protocol)
-	return nil
+	return started, nil
 }
 
 func (m *module) close() error {

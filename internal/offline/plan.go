@@ -2,6 +2,7 @@ package offline
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -25,6 +26,11 @@ type Input struct {
 	Variables []byte
 	// Unknown says what of them is not known.
 	Unknown Unknown
+	// Existing is what there is and is to be changed; nil for an instance that is yet to be made.
+	Existing *Existing
+
+	// putOff says that data sources wait for an apply although there is a state: it does not have what they would now read.
+	putOff bool
 }
 
 // Unknown says which variables are not known before there is a Machine and a cluster. What Variables has in their place is not used.
@@ -52,6 +58,11 @@ type Plan struct {
 	Outputs Values
 	// Warnings are the engine's.
 	Warnings []tofu.Diagnostic
+	// Broken are the messages of conditions of resources that do not hold, for a plan of what exists. Such a plan cannot be applied, and
+	// may lack what depends on them.
+	Broken []string
+	// Report is what the engine's stream tells of the plan.
+	Report *tofu.Report
 }
 
 // Resource is a planned change of one resource.
@@ -60,14 +71,22 @@ type Resource struct {
 	Type    string
 	Action  tofu.Action
 	Values  Values
+	// Forces are the paths of what makes it a replacement, each a list of names and indices.
+	Forces []any
+	// Unsure says that the provider has not told what becomes of it, so that more may change, or the resource be replaced.
+	Unsure bool
 }
 
 // Values are those of a resource or of all outputs, as JSON decodes them, with numbers as json.Number.
 type Values struct {
+	// Before has the values before the change; nil for what is created.
+	Before any
 	// After has the values after the change. It lacks what is unknown.
 	After any
 	// Unknown and Sensitive have true in place of each value that is unknown, or that must not be shown.
 	Unknown, Sensitive any
+	// SensitiveBefore is Sensitive for Before.
+	SensitiveBefore any
 }
 
 // Outcome is a plan, or why there is none: a [*tofu.Error] where the engine refuses it.
@@ -90,11 +109,18 @@ func (p *Planner) Plan(ctx context.Context, m Module, inputs []Input) []Outcome 
 		}
 		return outcomes
 	}
-	size := min(maxCalls, (len(inputs)+cap(p.slots)-1)/cap(p.slots))
 	var group sync.WaitGroup
-	for at := 0; at < len(inputs); at += size {
-		end := min(at+size, len(inputs))
-		group.Go(func() { prepared.planAll(ctx, inputs[at:end], outcomes[at:end]) })
+	for _, batch := range batchesOf(inputs, cap(p.slots)) {
+		group.Go(func() {
+			together, found := make([]Input, len(batch)), make([]Outcome, len(batch))
+			for n, at := range batch {
+				together[n] = inputs[at]
+			}
+			prepared.planAll(ctx, together, found)
+			for n, at := range batch {
+				outcomes[at] = found[n]
+			}
+		})
 	}
 	group.Wait()
 	return outcomes
@@ -117,15 +143,30 @@ func (m *module) planAll(ctx context.Context, inputs []Input, outcomes []Outcome
 	}
 }
 
-// plan answers a plan for each input.
-func (m *module) plan(ctx context.Context, inputs []Input) (plans []*Plan, err error) {
+// plan answers a plan for each input. What the states do not have of data sources is put off until an apply.
+func (m *module) plan(ctx context.Context, inputs []Input) ([]*Plan, error) {
 	select {
 	case m.planner.slots <- struct{}{}:
 		defer func() { <-m.planner.slots }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	w, err := m.borrow(len(inputs))
+	plans, err := m.planOnce(ctx, inputs)
+	if !errors.Is(err, errNotRecorded) {
+		return plans, err
+	}
+	inputs = slices.Clone(inputs)
+	for n := range inputs {
+		inputs[n].putOff = true
+	}
+	return m.planOnce(ctx, inputs)
+}
+
+// errNotRecorded says that a data source would be read that no state has.
+var errNotRecorded = errors.New("the state does not have what a data source would read")
+
+func (m *module) planOnce(ctx context.Context, inputs []Input) (plans []*Plan, err error) {
+	w, err := m.workspace(inputs)
 	if err != nil {
 		return nil, err
 	}
@@ -138,18 +179,73 @@ func (m *module) plan(ctx context.Context, inputs []Input) (plans []*Plan, err e
 		return nil, fmt.Errorf("writing the variables: %w", err)
 	}
 	var written bytes.Buffer
-	_, err = w.engine.PlanJSON(ctx, &written, tfexec.VarFile(w.variables()), tfexec.Out(w.plan()),
-		tfexec.Lock(false), tfexec.Refresh(false), tfexec.Reattach(m.reattach))
-	if err != nil {
-		return nil, engineError(ctx, tofu.OpPlan, written.Bytes(), err)
+	existing := inputs[0].Existing
+	options := []tfexec.PlanOption{
+		tfexec.VarFile(w.variables()), tfexec.Out(w.plan()), tfexec.Lock(false), tfexec.Refresh(existing != nil && existing.Refresh),
 	}
-	w.engine.SetStdout(nil)
-	shown, err := w.engine.ShowPlanFile(ctx, w.plan(), tfexec.JSONNumber(true), tfexec.Reattach(m.reattach))
+	if w.reattach != nil {
+		options = append(options, tfexec.Reattach(w.reattach))
+	}
+	_, failed := w.engine.PlanJSON(ctx, &written, options...)
+	report := tofu.ReadStream(written.Bytes(), sensitiveIn(inputs))
+	if w.missed() {
+		return nil, errNotRecorded
+	}
+	if failed != nil {
+		failed = engineError(ctx, tofu.OpPlan, report, failed)
+		if existing == nil || !onlyBroken(report) {
+			return nil, failed
+		}
+	}
+	shown, err := w.show(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("reading the plan: %w", err)
+		return plansWithout(inputs, report, failed, err)
 	}
 	m.prune(shown)
-	return plansOf(shown, tofu.ReadStream(written.Bytes(), nil).Diagnostics, len(inputs)), nil
+	if plans = plansOf(shown, report, len(inputs)); failed != nil && brokenIn(plans) != len(report.Errors()) {
+		return plansWithout(inputs, report, failed, failed)
+	}
+	w.mark(plans)
+	return plans, nil
+}
+
+// sensitiveIn answers what nothing may show that is said of the inputs.
+func sensitiveIn(inputs []Input) []string {
+	var all []string
+	for _, in := range inputs {
+		if in.Existing != nil {
+			all = append(all, in.Existing.Sensitive...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// onlyBroken tells whether conditions of resources are all that stands against a plan.
+func onlyBroken(report *tofu.Report) bool {
+	found := report.Errors()
+	return len(found) > 0 && !slices.ContainsFunc(found, func(d tofu.Diagnostic) bool { return !d.BrokenCondition() })
+}
+
+// brokenIn counts the conditions that do not hold.
+func brokenIn(plans []*Plan) int {
+	total := 0
+	for _, plan := range plans {
+		total += len(plan.Broken)
+	}
+	return total
+}
+
+// plansWithout answers what there is to say where there is no plan to read: of a single input, the conditions that do not hold.
+func plansWithout(inputs []Input, report *tofu.Report, failed, err error) ([]*Plan, error) {
+	if failed == nil || len(inputs) > 1 {
+		return nil, cmp.Or(failed, err)
+	}
+	plan := &Plan{Report: report.Within("module." + callName(0))}
+	for _, one := range report.Errors() {
+		plan.Broken = append(plan.Broken, one.Detail)
+	}
+	return []*Plan{plan}, nil
 }
 
 // prune takes out of a plan what is unknown without anybody having said so.
@@ -172,7 +268,7 @@ func variablesOf(inputs []Input) ([]byte, error) {
 			return nil, fmt.Errorf("reading the variables: %w", err)
 		}
 		all[callName(n)] = map[string]any{
-			"machine": variables["machine"], "provider_spec": variables["provider_spec"], "unknown": in.Unknown,
+			"machine": variables["machine"], "provider_spec": variables["provider_spec"], "unknown": in.Unknown, "later": in.later(),
 		}
 		all[callName(n)+userDataSuffix] = variables["user_data"]
 	}
@@ -180,10 +276,10 @@ func variablesOf(inputs []Input) ([]byte, error) {
 }
 
 // plansOf takes the engine's plan apart.
-func plansOf(shown *tfjson.Plan, warnings []tofu.Diagnostic, calls int) []*Plan {
+func plansOf(shown *tfjson.Plan, report *tofu.Report, calls int) []*Plan {
 	plans := make([]*Plan, calls)
 	for n := range plans {
-		plans[n] = &Plan{}
+		plans[n] = &Plan{Report: report.Within("module." + callName(n))}
 		if outputs := shown.OutputChanges[callName(n)]; outputs != nil {
 			plans[n].Outputs = valuesOf(outputs)
 		}
@@ -192,23 +288,19 @@ func plansOf(shown *tfjson.Plan, warnings []tofu.Diagnostic, calls int) []*Plan 
 		n, address, ours := callOf(change.Address)
 		action := actionOf(change.Change.Actions)
 		switch {
-		case !ours || address == laterName || action == tofu.ActionNoOp:
+		case !ours || strings.HasPrefix(address, laterName+"[") || action == tofu.ActionNoOp:
 		case change.Mode == tfjson.DataResourceMode:
 			plans[n].Reads = append(plans[n].Reads, address)
 		default:
 			plans[n].Resources = append(plans[n].Resources, Resource{
-				Address: address, Type: change.Type, Action: action, Values: valuesOf(change.Change),
+				Address: address, Type: change.Type, Action: action, Values: valuesOf(change.Change), Forces: change.Change.ReplacePaths,
 			})
 		}
 	}
 	for _, check := range shown.Checks {
-		kind := check.Address.Kind
-		decidable := kind == tfjson.CheckKindResource || kind == tfjson.CheckKindOutputValue
-		if n, address, ours := callOf(check.Address.ToDisplay); ours && decidable && check.Status == tfjson.CheckStatusUnknown {
-			plans[n].Open = append(plans[n].Open, address)
-		}
+		addCheck(plans, check)
 	}
-	addWarnings(plans, warnings)
+	addWarnings(plans, report.Diagnostics)
 	for _, plan := range plans {
 		slices.Sort(plan.Reads)
 		slices.Sort(plan.Open)
@@ -216,9 +308,29 @@ func plansOf(shown *tfjson.Plan, warnings []tofu.Diagnostic, calls int) []*Plan 
 	return plans
 }
 
+// addCheck adds what conditions come to, where that is open or where they do not hold.
+func addCheck(plans []*Plan, check tfjson.CheckResultStatic) {
+	kind := check.Address.Kind
+	n, address, ours := callOf(check.Address.ToDisplay)
+	if !ours || kind != tfjson.CheckKindResource && kind != tfjson.CheckKindOutputValue {
+		return
+	}
+	if check.Status == tfjson.CheckStatusUnknown {
+		plans[n].Open = append(plans[n].Open, address)
+	}
+	for _, instance := range check.Instances {
+		for _, problem := range instance.Problems {
+			plans[n].Broken = append(plans[n].Broken, problem.Message)
+		}
+	}
+}
+
 // addWarnings adds each to the plan that it is about, or to all.
 func addWarnings(plans []*Plan, warnings []tofu.Diagnostic) {
 	for _, warning := range warnings {
+		if warning.Severity == tofu.SeverityError {
+			continue
+		}
 		for n, plan := range plans {
 			if call, address, ours := callOf(warning.Address); !ours || call == n {
 				own := warning
@@ -230,7 +342,10 @@ func addWarnings(plans []*Plan, warnings []tofu.Diagnostic) {
 }
 
 func valuesOf(change *tfjson.Change) Values {
-	return Values{After: change.After, Unknown: change.AfterUnknown, Sensitive: change.AfterSensitive}
+	return Values{
+		Before: change.Before, After: change.After, Unknown: change.AfterUnknown,
+		Sensitive: change.AfterSensitive, SensitiveBefore: change.BeforeSensitive,
+	}
 }
 
 func actionOf(actions tfjson.Actions) tofu.Action {
@@ -252,11 +367,10 @@ func actionOf(actions tfjson.Actions) tofu.Action {
 }
 
 // engineError answers why the engine failed.
-func engineError(ctx context.Context, op tofu.Op, written []byte, failure error) error {
+func engineError(ctx context.Context, op tofu.Op, report *tofu.Report, failure error) error {
 	if ctx.Err() != nil {
 		return &tofu.Error{Op: op, Class: tofu.Interrupted, Err: context.Cause(ctx)}
 	}
-	report := tofu.ReadStream(written, nil)
 	if found := report.Errors(); len(found) > 0 {
 		for i := range found {
 			if _, address, ours := callOf(found[i].Address); ours {

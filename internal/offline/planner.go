@@ -187,7 +187,7 @@ func (p *Planner) module(ctx context.Context, m Module) (*module, error) {
 }
 
 // format changes when what is kept in the cache does.
-const format = "1"
+const format = "2"
 
 // key names a module's folder in the cache. Another engine or mirror initialises anew, since what it would find may not fit.
 func (p *Planner) key(s *source) (string, error) {

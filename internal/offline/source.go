@@ -26,7 +26,18 @@ const (
 	// laterFile holds the resource that data sources wait for.
 	laterFile = "machine_iac_later.tf"
 	laterName = "terraform_data.machine_iac_later"
+	laterCall = "machine_iac_later"
 )
+
+// later is the file with the resource that data sources wait for. Where it is not there, they wait for nothing.
+const later = `variable "` + laterCall + `" {
+  type = bool
+}
+
+resource "terraform_data" "machine_iac_later" {
+  count = var.` + laterCall + ` ? 1 : 0
+}
+`
 
 // source is what a module is planned from.
 type source struct {
@@ -36,11 +47,13 @@ type source struct {
 	kinds map[string]bool
 	// resources have what is written of each resource, by type and name.
 	resources map[[2]string]*written
+	// configured are the providers, by the module's names for them, that the module itself configures.
+	configured map[string]bool
 }
 
 // newSource answers what to plan: the module's files with its data sources put off, and a root module that calls it.
 func newSource(files fs.FS) (*source, error) {
-	s := &source{files: map[string][]byte{}, kinds: map[string]bool{}, resources: map[[2]string]*written{}}
+	s := &source{files: map[string][]byte{}, kinds: map[string]bool{}, resources: map[[2]string]*written{}, configured: map[string]bool{}}
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -62,7 +75,7 @@ func newSource(files fs.FS) (*source, error) {
 	if _, taken := s.files[path.Join(moduleDir, laterFile)]; taken {
 		return nil, fmt.Errorf("reading the module: it has a file %s, which is the preview's; rename it", laterFile)
 	}
-	s.files[path.Join(moduleDir, laterFile)] = []byte("resource \"terraform_data\" \"machine_iac_later\" {}\n")
+	s.files[path.Join(moduleDir, laterFile)] = []byte(later)
 	s.files[rootFile], err = rootModule(1)
 	return s, err
 }
@@ -93,6 +106,9 @@ func (s *source) putOff(name string, content []byte) ([]byte, error) {
 	changed := false
 	for _, block := range file.Body().Blocks() {
 		kind, labels := block.Type(), block.Labels()
+		if kind == "provider" && len(labels) == 1 {
+			s.configured[labels[0]] = true
+		}
 		if kind != "resource" && kind != "data" || len(labels) != 2 {
 			continue
 		}
@@ -162,6 +178,7 @@ func rootModule(calls int) ([]byte, error) {
 			"source":        "./" + moduleDir,
 			"machine":       strings.ReplaceAll(machineExpression, "call", "var."+name),
 			"provider_spec": "${var." + name + ".provider_spec}",
+			laterCall:       "${var." + name + ".later}",
 			"user_data":     "${var." + name + ".unknown.user_data ? terraform_data.unknown.id : var." + name + userDataSuffix + "}",
 		}
 		outputs[name] = map[string]any{"value": "${module." + name + "}"}

@@ -56,20 +56,22 @@ func (c frames) Unmarshal(data mem.BufferSlice, v any) error {
 type asker func(ctx context.Context, method string, request frame) (frame, error)
 
 // standIn answers an engine in place of one provider. It is never configured and has no state, so that any number of engines may talk
-// to it at once.
+// to it at once, but for one with a past.
 type standIn struct {
 	schemas   frame
 	resources map[string]block
 	// legacy says that it speaks protocol 5.
 	legacy bool
 	ask    asker
+	// past is what it knows of what exists; nil for nothing.
+	past *past
 
 	server  *grpc.Server
 	address net.Addr
 }
 
 // newStandIn serves a stand-in on a socket in dir.
-func newStandIn(dir string, schemas []byte, protocol int, ask asker) (*standIn, error) {
+func newStandIn(dir string, schemas []byte, protocol int, ask asker, known *past) (*standIn, error) {
 	resources, err := resourceSchemas(schemas)
 	if err != nil {
 		return nil, err
@@ -78,7 +80,7 @@ func newStandIn(dir string, schemas []byte, protocol int, ask asker) (*standIn, 
 	if err != nil {
 		return nil, fmt.Errorf("listening in place of a provider: %w", err)
 	}
-	s := &standIn{schemas: schemas, resources: resources, legacy: protocol == 5, ask: ask, address: listener.Addr()}
+	s := &standIn{schemas: schemas, resources: resources, legacy: protocol == 5, ask: ask, past: known, address: listener.Addr()}
 	s.server = grpc.NewServer(grpc.ForceServerCodecV2(newFrames()), grpc.UnknownServiceHandler(s.serve),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage))
 	alive := health.NewServer()
@@ -119,46 +121,79 @@ func (s *standIn) answer(ctx context.Context, method string, request frame) (fra
 	case "ValidateProviderConfig", "Configure", "ConfigureProvider", "Stop", "StopProvider":
 		return nil, nil
 	case "PlanResourceChange":
-		return s.plan(request)
+		return s.plan(ctx, method, request)
+	case "UpgradeResourceState":
+		return s.past.upgrade(ctx, method, request)
+	case "ReadDataSource":
+		return s.past.read(request)
 	case "ValidateResourceTypeConfig", "ValidateResourceConfig", "ValidateDataSourceConfig", "ValidateDataResourceConfig",
 		"GetFunctions", "CallFunction":
 		return s.ask(ctx, method, request)
-	case "ReadDataSource", "OpenEphemeralResource", "ReadResource", "ApplyResourceChange", "ImportResourceState":
+	case "OpenEphemeralResource", "ReadResource", "ApplyResourceChange", "ImportResourceState":
 		return nil, status.Errorf(codes.Unavailable, "%s needs the infrastructure, which an offline plan does without", path.Base(method))
 	}
 	return nil, status.Errorf(codes.Unimplemented, "%s is not implemented", method)
 }
 
-// plan answers PlanResourceChange.
-func (s *standIn) plan(request frame) (frame, error) {
-	var kind string
-	var proposed []byte
-	err := eachField(request, func(number protowire.Number, _ uint64, content []byte) error {
+// planned is what is read of a PlanResourceChange.Request.
+type planned struct {
+	kind            string
+	prior, proposed []byte
+}
+
+func readPlanned(request frame) (planned, error) {
+	var read planned
+	err := eachField(request, func(number protowire.Number, _ uint64, content []byte) (err error) {
 		switch number {
 		case 1:
-			kind = string(content)
+			read.kind = string(content)
+		case 2:
+			read.prior, err = packedOf(content)
 		case 3:
-			return eachField(content, func(number protowire.Number, _ uint64, content []byte) error {
-				if number == 1 {
-					proposed = content
-				}
-				return nil
-			})
+			read.proposed, err = packedOf(content)
+		}
+		return err
+	})
+	return read, err
+}
+
+// packedOf answers the value of a DynamicValue that is written as MessagePack; nil where it is not.
+func packedOf(message []byte) (value []byte, err error) {
+	err = eachField(message, func(number protowire.Number, _ uint64, content []byte) error {
+		if number == 1 {
+			value = content
 		}
 		return nil
 	})
+	return value, err
+}
+
+// plan answers PlanResourceChange.
+func (s *standIn) plan(ctx context.Context, method string, request frame) (frame, error) {
+	read, err := readPlanned(request)
 	if err != nil {
 		return nil, fmt.Errorf("reading what to plan: %w", err)
 	}
-	schema, known := s.resources[kind]
-	if !known || proposed == nil {
-		return nil, fmt.Errorf("planning %q: its schema or its configuration is missing", kind)
+	schema, known := s.resources[read.kind]
+	if !known || read.proposed == nil {
+		return nil, fmt.Errorf("planning %q: its schema or its configuration is missing", read.kind)
 	}
-	planned, err := schema.foresee(proposed, s.legacy)
+	var value []byte
+	switch {
+	case s.past == nil || read.prior == nil || isNull(read.prior):
+		value, err = schema.foresee(read.proposed, s.legacy)
+	case isNull(read.proposed): // it is removed
+		value = packedNull
+	default:
+		if answer, told := s.past.plan(ctx, method, request, read); told {
+			return answer, nil
+		}
+		value, err = schema.keep(read.prior, read.proposed, s.past.written(read.kind))
+	}
 	if err != nil {
-		return nil, fmt.Errorf("planning %q: %w", kind, err)
+		return nil, fmt.Errorf("planning %q: %w", read.kind, err)
 	}
-	response := appendField(nil, 1, appendField(nil, 1, planned))
+	response := appendField(nil, 1, appendField(nil, 1, value))
 	if s.legacy {
 		response = protowire.AppendVarint(protowire.AppendTag(response, 5, protowire.VarintType), 1)
 	}

@@ -16,7 +16,7 @@ func dialStandIn(t *testing.T, protocol int, passed *[]string) *connection {
 	started, err := newStandIn(t.TempDir(), schemas, protocol, func(_ context.Context, method string, request frame) (frame, error) {
 		*passed = append(*passed, method+" "+string(request))
 		return frame("answer"), nil
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

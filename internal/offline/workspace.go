@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/hashicorp/terraform-exec/tfexec"
+	tfjson "github.com/hashicorp/terraform-json"
 )
 
 // modulesFile is where an engine keeps which modules a root module calls.
@@ -19,6 +21,19 @@ type workspace struct {
 	engine *tfexec.Terraform
 	// calls is how often the root module calls the module.
 	calls int
+	// reattach has the providers that run for it; nil where the engine starts them.
+	reattach tfexec.ReattachInfo
+	// once says that it is not used again: there is a state in it. standIns are its own then.
+	once     bool
+	standIns []*standIn
+}
+
+// workspace answers one for the inputs. It is given back with m.release.
+func (m *module) workspace(inputs []Input) (*workspace, error) {
+	if inputs[0].Existing == nil {
+		return m.borrow(len(inputs))
+	}
+	return m.furnish(inputs)
 }
 
 // borrow answers a workspace with so many calls of the module. It is given back with m.release.
@@ -41,6 +56,7 @@ func (m *module) borrow(calls int) (*workspace, error) {
 			return nil, err
 		}
 		found = made
+		found.reattach = m.reattach
 	}
 	if found.calls == calls {
 		return found, nil
@@ -51,6 +67,12 @@ func (m *module) borrow(calls int) (*workspace, error) {
 
 // release takes a workspace back when the engine has ended.
 func (m *module) release(w *workspace) error {
+	if w.once {
+		for _, one := range w.standIns {
+			one.close()
+		}
+		return os.RemoveAll(w.dir)
+	}
 	w.engine.SetStdout(nil)
 	err := errors.Join(remove(w.variables()), remove(w.plan()))
 	m.mu.Lock()
@@ -85,6 +107,20 @@ func (m *module) newWorkspace() (*workspace, error) {
 		return nil, fmt.Errorf("making a folder to plan in: %w", err)
 	}
 	return &workspace{dir: dir, engine: engine}, nil
+}
+
+// show reads the plan.
+func (w *workspace) show(ctx context.Context) (*tfjson.Plan, error) {
+	w.engine.SetStdout(nil)
+	options := []tfexec.ShowOption{tfexec.JSONNumber(true)}
+	if w.reattach != nil {
+		options = append(options, tfexec.Reattach(w.reattach))
+	}
+	shown, err := w.engine.ShowPlanFile(ctx, w.plan(), options...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the plan: %w", err)
+	}
+	return shown, nil
 }
 
 func (w *workspace) variables() string { return filepath.Join(w.dir, "machines.tfvars.json") }

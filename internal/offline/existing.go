@@ -1,0 +1,177 @@
+package offline
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Existing is an instance that there is, for which a change is planned.
+type Existing struct {
+	// State is what the engine knows of it: a state of version 4, of the module as the root module.
+	State []byte
+	// Refresh has the providers themselves plan, and compare the state with the infrastructure first. They are configured then.
+	Refresh bool
+	// Environment is what they get to see: credentials.
+	Environment map[string]string
+	// Sensitive are strings that nothing may show.
+	Sensitive []string
+}
+
+// stateFile is what is read of a state. All else stays as it is.
+type stateFile struct {
+	Version   int             `json:"version"`
+	Resources []stateResource `json:"resources"`
+}
+
+type stateResource struct {
+	Module    string                       `json:"module,omitempty"`
+	Mode      string                       `json:"mode"`
+	Type      string                       `json:"type"`
+	Name      string                       `json:"name"`
+	Each      string                       `json:"each,omitempty"`
+	Provider  string                       `json:"provider"`
+	Instances []map[string]json.RawMessage `json:"instances"`
+}
+
+func readState(raw []byte) (*stateFile, error) {
+	read := &stateFile{}
+	if err := json.Unmarshal(raw, read); err != nil {
+		return nil, errors.New("reading the state: it is no JSON of the expected form") // it may hold secrets, so that nothing of it is told
+	}
+	if read.Version != stateVersion {
+		return nil, fmt.Errorf("reading the state: its version is %d; %d is needed", read.Version, stateVersion)
+	}
+	return read, nil
+}
+
+// stateVersion is that of the format, since Terraform 0.12.
+const stateVersion = 4
+
+// mergedState answers one state of the root module that has every input's, each in the call that plans it.
+func (s *source) mergedState(inputs []Input, engineVersion string) ([]byte, error) {
+	resources := []stateResource{}
+	for n, in := range inputs {
+		read, err := readState(in.Existing.State)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range read.Resources {
+			moved, err := s.moved(one, "module."+callName(n))
+			if err != nil {
+				return nil, err
+			}
+			resources = append(resources, moved)
+		}
+	}
+	return json.Marshal(map[string]any{
+		"version": stateVersion, "terraform_version": engineVersion, "serial": 1, "lineage": "preview", "outputs": map[string]any{}, "resources": resources,
+	})
+}
+
+var providerAddress = regexp.MustCompile(`^provider\["([^"]+)"\]`)
+
+// moved answers a resource of a state as it is where the module is called rather than the root.
+func (s *source) moved(one stateResource, call string) (stateResource, error) {
+	one.Module = strings.TrimSuffix(call+"."+one.Module, ".")
+	if match := providerAddress.FindStringSubmatch(one.Provider); match != nil && s.configured[path.Base(match[1])] {
+		one.Provider = call + "." + one.Provider
+	}
+	for i, instance := range one.Instances {
+		var dependencies []string
+		if raw, ok := instance["dependencies"]; ok {
+			if err := json.Unmarshal(raw, &dependencies); err != nil {
+				return one, errors.New("reading the state: the dependencies of a resource are not of the expected form")
+			}
+		}
+		for k := range dependencies {
+			dependencies[k] = call + "." + dependencies[k]
+		}
+		raw, err := json.Marshal(dependencies)
+		if err != nil {
+			return one, fmt.Errorf("writing the state: %w", err)
+		}
+		changed := maps.Clone(instance)
+		if changed["dependencies"] = raw; dependencies == nil {
+			delete(changed, "dependencies")
+		}
+		one.Instances[i] = changed
+	}
+	return one, nil
+}
+
+// recorded is what a state has of one data source: its type, and the values that it last had.
+type recorded struct {
+	kind   string
+	values json.RawMessage
+}
+
+// recordsOf answers what a state has of data sources.
+func recordsOf(raw []byte) ([]recorded, error) {
+	read, err := readState(raw)
+	if err != nil {
+		return nil, err
+	}
+	var found []recorded
+	for _, one := range read.Resources {
+		if one.Mode != "data" {
+			continue
+		}
+		for _, instance := range one.Instances {
+			if values, ok := instance["attributes"]; ok {
+				found = append(found, recorded{kind: one.Type, values: values})
+			}
+		}
+	}
+	return found, nil
+}
+
+// batchKey is equal for inputs that one engine may plan together: without anything that exists, or with the same data sources and the
+// same access.
+func batchKey(in Input) string {
+	if in.Existing == nil {
+		return ""
+	}
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%t\n", in.Existing.Refresh)
+	for _, name := range slices.Sorted(maps.Keys(in.Existing.Environment)) {
+		fmt.Fprintf(hash, "%q=%q\n", name, in.Existing.Environment[name])
+	}
+	records, err := recordsOf(in.Existing.State)
+	if err != nil {
+		fmt.Fprintf(hash, "%s", in.Existing.State) // it is refused by itself
+	}
+	for _, one := range records {
+		fmt.Fprintf(hash, "%s %s\n", one.kind, one.values)
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// batchesOf sorts inputs, by their indices, into batches for as many engines as may run at once.
+func batchesOf(inputs []Input, engines int) [][]int {
+	var order []string
+	of := map[string][]int{}
+	for n, in := range inputs {
+		key := batchKey(in)
+		if of[key] == nil {
+			order = append(order, key)
+		}
+		of[key] = append(of[key], n)
+	}
+	size := min(maxCalls, (len(inputs)+engines-1)/engines)
+	var batches [][]int
+	for _, key := range order {
+		batches = slices.AppendSeq(batches, slices.Chunk(of[key], size))
+	}
+	return batches
+}
+
+// later tells whether data sources wait for an apply.
+func (in Input) later() bool { return in.Existing == nil || in.putOff }

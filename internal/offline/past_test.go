@@ -1,0 +1,142 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+func TestWhatAStateHasOfDataSources(t *testing.T) {
+	values := `{"id":"dc-1","name":"DC0","size":12,"ratio":0.1,"tags":["a","b"],"filter":[{"name":"n","values":["x"]}],"hidden":false}`
+	cases := map[string]struct {
+		kind   string
+		config any
+		want   bool
+	}{
+		"the same arguments, and what is computed is left out": {kind: "dc", config: pairs{{"id", nil}, {"name", "DC0"}}, want: true},
+		"lists and blocks":                      {kind: "dc", config: pairs{{"tags", []any{"a", "b"}}, {"filter", []any{pairs{{"name", "n"}, {"values", []any{"x"}}}}}}, want: true},
+		"another argument":                      {kind: "dc", config: pairs{{"name", "DC1"}}},
+		"a longer list":                         {kind: "dc", config: pairs{{"tags", []any{"a", "b", "c"}}}},
+		"a list that is empty":                  {kind: "dc", config: pairs{{"tags", []any{}}}},
+		"a block that is left out":              {kind: "dc", config: pairs{{"filter", []any{}}}},
+		"an empty list where there was nothing": {kind: "dc", config: pairs{{"more", []any{}}}, want: true},
+		"another type":                          {kind: "pool", config: pairs{{"name", "DC0"}}},
+		"an argument that is not known":         {kind: "dc", config: pairs{{"name", unknown{}}}},
+		"an argument that it did not have":      {kind: "dc", config: pairs{{"owner", "me"}}},
+		"a text in place of a number":           {kind: "dc", config: pairs{{"size", "12"}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := (recorded{kind: "dc", values: []byte(values)}).answers(tc.kind, packed(tc.config)); got != tc.want {
+				t.Errorf("it answers: %t, want %t", got, tc.want)
+			}
+		})
+	}
+	for name, tc := range map[string]struct {
+		value []byte
+		field string
+		want  bool
+	}{
+		"a small number":              {value: []byte{12}, field: "size", want: true},
+		"a number of two bytes":       {value: []byte{0xcd, 0, 12}, field: "size", want: true},
+		"a signed number":             {value: []byte{0xd0, 12}, field: "size", want: true},
+		"a negative number":           {value: []byte{0xf4}, field: "size"},
+		"a float":                     {value: []byte{0xcb, 0x3f, 0xb9, 0x99, 0x99, 0x99, 0x99, 0x99, 0x9a}, field: "ratio", want: true},
+		"a float that is an even one": {value: []byte{0xca, 0x41, 0x40, 0, 0}, field: "size", want: true},
+		"a truth":                     {value: []byte{0xc2}, field: "hidden", want: true},
+		"the contrary of a truth":     {value: []byte{0xc3}, field: "hidden"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := append(append([]byte{0x81}, packed(tc.field)...), tc.value...)
+			if got := (recorded{kind: "dc", values: []byte(values)}).answers("dc", config); got != tc.want {
+				t.Errorf("it answers: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestKeep(t *testing.T) {
+	schemas, err := resourceSchemas(responseOf(map[string][]byte{"example": exampleBlock()}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := &written{attributes: map[string]bool{"name": true}, blocks: map[string]*written{}}
+	cases := map[string]struct{ prior, proposed, want any }{
+		"what changes":                                  {prior: pairs{{"name", "a"}}, proposed: pairs{{"name", "b"}}, want: pairs{{"name", "b"}}},
+		"what is written and becomes null":              {prior: pairs{{"name", "a"}}, proposed: pairs{{"name", nil}}, want: pairs{{"name", nil}}},
+		"what is written, and was nothing of note":      {prior: pairs{{"name", ""}}, proposed: pairs{{"name", nil}}, want: pairs{{"name", ""}}},
+		"a default of the provider, which nobody wrote": {prior: pairs{{"both", "default"}}, proposed: pairs{{"both", nil}}, want: pairs{{"both", "default"}}},
+		"what is not known":                             {prior: pairs{{"name", "a"}}, proposed: pairs{{"name", unknown{}}}, want: pairs{{"name", unknown{}}}},
+		"a default in a block":                          {prior: pairs{{"list", []any{pairs{{"given", "default"}}}}}, proposed: pairs{{"list", []any{pairs{{"given", nil}}}}}, want: pairs{{"list", []any{pairs{{"given", "default"}}}}}},
+		"a block that is new":                           {prior: pairs{{"list", []any{}}}, proposed: pairs{{"list", []any{pairs{{"given", nil}}}}}, want: pairs{{"list", []any{pairs{{"given", nil}}}}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := schemas["example"].keep(packed(tc.prior), packed(tc.proposed), said)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(packed(tc.want), got); diff != "" {
+				t.Errorf("what is planned (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAStandInWithAPast(t *testing.T) {
+	dynamic := func(value any) []byte { return appendField(nil, 1, packed(value)) }
+	change := frame(appendField(appendField(appendField(nil, 1, []byte("example")), 2, dynamic(pairs{{"name", "a"}})), 3, dynamic(pairs{{"name", "b"}})))
+	wrong := appendField(nil, 4, appendField(protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), severityError), 2, []byte("no")))
+	upgrade := frame(appendField(appendField(nil, 1, []byte("example")), 3, appendField(nil, 1, []byte(`{"name":"a"}`))))
+	read := func(name string) frame {
+		return appendField(appendField(nil, 1, []byte("dc")), 2, dynamic(pairs{{"name", name}}))
+	}
+	cases := map[string]struct {
+		method                          string
+		request                         frame
+		answer                          frame
+		err                             error
+		want                            frame
+		wantErr, wantUnsure, wantMissed bool
+	}{
+		"the provider tells what becomes of a change": {method: "PlanResourceChange", request: change, answer: appendField(nil, 1, []byte("told")), want: appendField(nil, 1, []byte("told"))},
+		"it breaks down, so the change is as the engine proposes": {
+			method: "PlanResourceChange", request: change, err: errors.New("gone"), want: appendField(nil, 1, dynamic(pairs{{"name", "b"}})), wantUnsure: true,
+		},
+		"it needs to be configured": {
+			method: "PlanResourceChange", request: change, answer: wrong, want: appendField(nil, 1, dynamic(pairs{{"name", "b"}})), wantUnsure: true,
+		},
+		"the provider reads what is in the state": {method: "UpgradeResourceState", request: upgrade, answer: appendField(nil, 1, []byte("v")), want: appendField(nil, 1, []byte("v"))},
+		"it does not, so the state is as it is":   {method: "UpgradeResourceState", request: upgrade, err: errors.New("gone"), want: appendField(nil, 1, appendField(nil, 2, []byte(`{"name":"a"}`)))},
+		"a data source that a state has":          {method: "ReadDataSource", request: read("DC0"), want: appendField(nil, 1, appendField(nil, 2, []byte(`{"name":"DC0","id":"1"}`)))},
+		"a data source that none has":             {method: "ReadDataSource", request: read("DC1"), wantErr: true, wantMissed: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			known := &past{
+				records: []recorded{{kind: "dc", values: []byte(`{"name":"DC0","id":"1"}`)}},
+				writes:  func(string) *written { return &written{attributes: map[string]bool{"name": true}} },
+				ask:     func(context.Context, string, frame) (frame, error) { return tc.answer, tc.err },
+			}
+			schemas := responseOf(map[string][]byte{"example": exampleBlock()}, nil)
+			started, err := newStandIn(t.TempDir(), schemas, 6, known.ask, known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(started.close)
+			got, err := started.answer(t.Context(), "/tfplugin6.Provider/"+tc.method, tc.request)
+			if (err != nil) != tc.wantErr {
+				t.Errorf("it ends with %v; want an error: %t", err, tc.wantErr)
+			}
+			if diff := cmp.Diff(string(tc.want), string(got)); diff != "" {
+				t.Errorf("the answer (-want +got):\n%s", diff)
+			}
+			if known.isUnsure("example") != tc.wantUnsure || known.hasMissed() != tc.wantMissed {
+				t.Errorf("it is unsure: %t, and has missed something: %t", known.isUnsure("example"), known.hasMissed())
+			}
+		})
+	}
+}
