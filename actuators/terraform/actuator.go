@@ -62,18 +62,13 @@ type Options struct {
 
 // Actuator implements the Machine API's verbs with an engine run per Machine.
 type Actuator struct {
-	client   client.Client
+	reader
 	recorder events.EventRecorder
-	catalog  *module.Catalog
-	modules  *modulestore.Store
-	updates  ModuleUpdates
 	around   Surroundings
-	store    *state.Store
 	backend  *state.Backend
 	engine   *tofu.Engine
 	pool     *runs.Pool
 	owner    string
-	facts    module.Facts
 	dead     func(owner string) bool
 	interval time.Duration
 	clock    clock.PassiveClock
@@ -98,9 +93,11 @@ func New(options Options) (*Actuator, error) {
 		return nil, fmt.Errorf("making the terraform actuator: %w", err)
 	}
 	return &Actuator{
-		client: options.Client, recorder: options.Recorder, catalog: options.Catalog, store: options.Store,
-		backend: options.Backend, engine: options.Engine, pool: options.Pool, owner: options.Owner, facts: options.Facts, dead: options.Dead,
-		modules: options.Modules, updates: options.ModuleUpdates, around: options.Surroundings,
+		reader: reader{
+			client: options.Client, catalog: options.Catalog, store: options.Store, modules: options.Modules, updates: options.ModuleUpdates,
+			facts: options.Facts,
+		},
+		recorder: options.Recorder, backend: options.Backend, engine: options.Engine, pool: options.Pool, owner: options.Owner, around: options.Surroundings, dead: options.Dead,
 		interval: options.DriftInterval, clock: options.Clock, logger: options.Logger, metrics: options.Metrics,
 	}, nil
 }

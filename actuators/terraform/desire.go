@@ -38,20 +38,20 @@ type desired struct {
 }
 
 // desireOwn renders a Machine for an operation with the module that is its own.
-func (a *Actuator) desireOwn(ctx context.Context, machine *machinev1beta1.Machine, f *facts, operation runs.Operation) (*desired, error) {
-	s, err := a.choices(ctx, machine, f)
+func (r *reader) desireOwn(ctx context.Context, machine *machinev1beta1.Machine, f *facts, operation runs.Operation) (*desired, error) {
+	s, err := r.choices(ctx, machine, f)
 	if err != nil {
 		return nil, err
 	}
 	if s.own == nil {
-		return a.desireInstead(ctx, machine, s, operation)
+		return r.desireInstead(ctx, machine, s, operation)
 	}
-	return a.desire(ctx, machine, s.own, operation)
+	return r.desire(ctx, machine, s.own, operation)
 }
 
 // desireInstead renders a Machine with the current module in place of its own, which is lost.
-func (a *Actuator) desireInstead(ctx context.Context, machine *machinev1beta1.Machine, s *choices, operation runs.Operation) (*desired, error) {
-	wanted, err := a.desire(ctx, machine, s.current, operation)
+func (r *reader) desireInstead(ctx context.Context, machine *machinev1beta1.Machine, s *choices, operation runs.Operation) (*desired, error) {
+	wanted, err := r.desire(ctx, machine, s.current, operation)
 	if wanted != nil {
 		wanted.notices = append(wanted.notices, s.notices(machine)...)
 	}
@@ -59,17 +59,20 @@ func (a *Actuator) desireInstead(ctx context.Context, machine *machinev1beta1.Ma
 }
 
 // desire renders a Machine for an operation with a module. A destroy does without user data that is gone.
-func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, served *module.Module, operation runs.Operation) (*desired, error) {
-	machine, _ = render.Complete(machine, served, a.facts)
+func (r *reader) desire(ctx context.Context, machine *machinev1beta1.Machine, served *module.Module, operation runs.Operation) (*desired, error) {
+	machine, _ = render.Complete(machine, served, r.facts)
 	credentialsRef, userDataRef, err := render.Refs(machine, served)
 	if err != nil {
 		return nil, invalid(err)
 	}
-	credentials, err := a.secret(ctx, machine, credentialsRef.Name, "credentials")
+	if r.blind {
+		return r.desireBlindly(ctx, machine, served, userDataRef)
+	}
+	credentials, err := r.secret(ctx, machine, credentialsRef.Name, "credentials")
 	if err != nil {
 		return nil, late(operation, err)
 	}
-	userData, err := a.secret(ctx, machine, userDataRef.Name, "user data")
+	userData, err := r.secret(ctx, machine, userDataRef.Name, "user data")
 	if err != nil && operation != runs.Destroy {
 		return nil, late(operation, err)
 	}
@@ -97,8 +100,8 @@ func (a *Actuator) desire(ctx context.Context, machine *machinev1beta1.Machine, 
 }
 
 // served answers the module that serves the Machine's providerSpec.
-func (a *Actuator) served(machine *machinev1beta1.Machine) (*module.Module, error) {
-	served, err := render.ModuleFor(a.catalog, machine)
+func (r *reader) served(machine *machinev1beta1.Machine) (*module.Module, error) {
+	served, err := render.ModuleFor(r.catalog, machine)
 	if err != nil {
 		return nil, invalid(err)
 	}
@@ -112,12 +115,12 @@ func invalid(err error) error { return actuators.InvalidConfiguration("%s", err.
 func late(operation runs.Operation, err error) error { return typed(operation, err).In(secretRetry) }
 
 // secret reads a Secret in the Machine's namespace; nil when name is empty.
-func (a *Actuator) secret(ctx context.Context, machine *machinev1beta1.Machine, name, what string) (*corev1.Secret, error) {
+func (r *reader) secret(ctx context.Context, machine *machinev1beta1.Machine, name, what string) (*corev1.Secret, error) {
 	if name == "" {
 		return nil, nil
 	}
 	secret := &corev1.Secret{}
-	err := a.client.Get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name}, secret)
+	err := r.client.Get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("the Secret %s/%s with the %s, which spec.providerSpec.value names, does not exist; create it, or name another",

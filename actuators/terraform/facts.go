@@ -18,6 +18,9 @@ type facts struct {
 	stored bool
 	record record
 	state  *state.State
+	// raw is the state as it is stored, lock its lock; nil for none.
+	raw  []byte
+	lock *state.Lock
 	// run is what the pool holds for the Machine; nil for nothing.
 	run *runs.Status
 	// provisioned says that the Machine has once carried an instance's outputs.
@@ -30,18 +33,27 @@ type facts struct {
 
 // gather reads the facts of a Machine. The state is read from the API server itself: a cache could lag behind our own writes.
 func (a *Actuator) gather(ctx context.Context, machine *machinev1beta1.Machine) (*facts, error) {
-	f := &facts{drift: driftOf(machine), provisioned: machine.Spec.ProviderID != nil && *machine.Spec.ProviderID != "" || len(machine.Status.Addresses) > 0}
+	f, err := a.read(ctx, machine)
+	if err != nil {
+		return nil, err
+	}
 	if status, ok := a.pool.Status(machine.UID); ok {
 		f.run = &status
 	}
-	snapshot, err := a.store.Get(ctx, state.KeyFor(machine.Namespace, machine.UID))
+	return f, nil
+}
+
+// read reads the facts of a Machine but for its run.
+func (r *reader) read(ctx context.Context, machine *machinev1beta1.Machine) (*facts, error) {
+	f := &facts{drift: driftOf(machine), provisioned: machine.Spec.ProviderID != nil && *machine.Spec.ProviderID != "" || len(machine.Status.Addresses) > 0}
+	snapshot, err := r.store.Get(ctx, state.KeyFor(machine.Namespace, machine.UID))
 	if errors.Is(err, state.ErrNotFound) {
 		return f, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the Machine's state: %w", err)
 	}
-	f.stored, f.inputs = true, snapshot.Attachments[attachedInputs]
+	f.stored, f.inputs, f.raw, f.lock = true, snapshot.Attachments[attachedInputs], snapshot.Raw, snapshot.Lock
 	if f.record, err = readRecord(snapshot.Meta); err != nil {
 		return nil, fmt.Errorf("reading the Machine's state %s: %w", snapshot.Key, err)
 	}

@@ -78,9 +78,12 @@ func refusalOf(operation runs.Operation, report *tofu.Report, provisioned bool) 
 	if len(refused) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the change cannot be made in place: %s; a Machine's instance is never replaced, so make a new Machine instead "+
-		"(delete this one and its MachineSet makes another), or take the change back", strings.Join(refused, ", "))
+	return notInPlace(fmt.Sprintf("%s; a Machine's instance is never replaced, so make a new Machine instead "+
+		"(delete this one and its MachineSet makes another), or take the change back", strings.Join(refused, ", ")))
 }
+
+// notInPlace says why a change is refused.
+func notInPlace(why string) string { return "the change cannot be made in place: " + why }
 
 // brokenConditions answers what a module says against a change by the conditions of its resources, "" when anything else is wrong.
 func brokenConditions(err error) string {

@@ -63,16 +63,16 @@ type choices struct {
 }
 
 // choices answers the modules that there are for a Machine. It asks the API server for one that it has not met before.
-func (a *Actuator) choices(ctx context.Context, machine *machinev1beta1.Machine, f *facts) (*choices, error) {
+func (r *reader) choices(ctx context.Context, machine *machinev1beta1.Machine, f *facts) (*choices, error) {
 	c := &choices{bound: f.boundTo()}
-	c.updates, c.misread = updatesOf(machine, a.updates)
-	current, unserved := a.served(machine)
+	c.updates, c.misread = updatesOf(machine, r.updates)
+	current, unserved := r.served(machine)
 	c.current = current
 	if c.bound == "" || unserved == nil && current.Reference() == c.bound {
 		c.own = current
 		return c, unserved
 	}
-	own, err := a.recorded(ctx, machine.Namespace, c.bound)
+	own, err := r.recorded(ctx, machine.Namespace, c.bound)
 	switch {
 	case err == nil:
 		c.own = own
@@ -87,17 +87,17 @@ func (a *Actuator) choices(ctx context.Context, machine *machinev1beta1.Machine,
 }
 
 // recorded answers the module of a reference.
-func (a *Actuator) recorded(ctx context.Context, namespace, reference string) (*module.Module, error) {
+func (r *reader) recorded(ctx context.Context, namespace, reference string) (*module.Module, error) {
 	digest := modulestore.DigestOf(reference)
 	if digest == "" {
 		return nil, fmt.Errorf("%q names no content: %w", reference, modulestore.ErrNotFound)
 	}
-	for _, loaded := range a.catalog.Modules() {
+	for _, loaded := range r.catalog.Modules() {
 		if loaded.Digest() == digest {
 			return loaded, nil
 		}
 	}
-	return a.modules.Load(ctx, namespace, digest)
+	return r.modules.Load(ctx, namespace, digest)
 }
 
 // boundTo answers the reference of the module that made what the Machine has, or may have; empty while there is nothing.

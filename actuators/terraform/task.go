@@ -187,7 +187,7 @@ func (t *task) update(ctx context.Context) error {
 func (t *task) planned(ctx context.Context, folder *tofu.Folder) error {
 	report, err := folder.Plan(ctx, tofu.PlanOptions{Out: true, Lock: true, Refresh: true})
 	if broken := brokenConditions(err); broken != "" && t.decision.operation == runs.Update {
-		return actuators.UnsupportedChange("the change cannot be made in place: %s", broken)
+		return actuators.UnsupportedChange("%s", notInPlace(broken))
 	}
 	if err != nil {
 		return err
@@ -197,15 +197,15 @@ func (t *task) planned(ctx context.Context, folder *tofu.Folder) error {
 			return err
 		}
 	}
-	if found := judge(report); t.decision.operation == runs.Update && found.Verdict == verdictMissing {
+	ruling := rule(t.decision.operation, report, t.provisioned)
+	switch {
+	case ruling.Missing != "":
 		// Other differences are what the change asks for, and no drift.
-		t.found = t.dated(found)
-		return actuators.UpdateFailed("%s", found.Summary)
-	}
-	if reason := refusalOf(t.decision.operation, report, t.provisioned); reason != "" {
-		return actuators.UnsupportedChange("%s", reason)
-	}
-	if report.NoChange() {
+		t.found = t.dated(check{Verdict: verdictMissing, Summary: ruling.Missing})
+		return actuators.UpdateFailed("%s", ruling.Missing)
+	case ruling.Refused != "":
+		return actuators.UnsupportedChange("%s", ruling.Refused)
+	case !ruling.Changes:
 		return nil
 	}
 	if t.renews {

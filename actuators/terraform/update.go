@@ -60,16 +60,16 @@ type prospects struct {
 	nextErr error
 }
 
-func (a *Actuator) prospects(ctx context.Context, machine *machinev1beta1.Machine, c *choices) prospects {
+func (r *reader) prospects(ctx context.Context, machine *machinev1beta1.Machine, c *choices) prospects {
 	var p prospects
 	if c.own != nil {
-		p.own, p.ownErr = a.desire(ctx, machine, c.own, runs.Update)
+		p.own, p.ownErr = r.desire(ctx, machine, c.own, runs.Update)
 	}
 	switch {
 	case c.own == nil:
-		p.next, p.nextErr = a.desireInstead(ctx, machine, c, runs.Update)
+		p.next, p.nextErr = r.desireInstead(ctx, machine, c, runs.Update)
 	case c.renewable():
-		p.next, p.nextErr = a.desire(ctx, machine, c.current, runs.Update)
+		p.next, p.nextErr = r.desire(ctx, machine, c.current, runs.Update)
 	case c.other() && actuators.IsInvalidConfiguration(p.ownErr):
 		p.ownErr = invalid(fmt.Errorf("%w (the Machine keeps module %s)", p.ownErr, short(c.bound)))
 	}
