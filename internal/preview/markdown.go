@@ -17,7 +17,11 @@ var marks = map[tofu.Action]string{
 // markdown prints the preview for a pull request: the table, and each plan folded away.
 func (p *Preview) markdown() []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "### Preview\n\n%s\n", p.Summary.line())
+	summary := p.Summary.line()
+	if p.Summary.Live != nil {
+		summary = p.Summary.Live.line()
+	}
+	fmt.Fprintf(&out, "### Preview\n\n%s\n", summary)
 	rows := p.rows()
 	if len(p.Sets) > 0 {
 		fmt.Fprintf(&out, "\n%s\n%s\n", tableRow(rows[0]), strings.Repeat("|---", len(rows[0]))+"|")
@@ -26,25 +30,17 @@ func (p *Preview) markdown() []byte {
 		}
 	}
 	for _, set := range p.Sets {
-		set.markdown(&out)
+		set.liveMarkdown(&out)
+		if set.Live == nil || set.Live.Create > 0 {
+			set.markdown(&out)
+		}
 	}
 	return out.Bytes()
 }
 
 func (s *Set) markdown(out *bytes.Buffer) {
 	var plan bytes.Buffer
-	for _, resource := range s.Resources {
-		fmt.Fprintf(&plan, "%s %s\n", marks[resource.Action], printable(resource.Address))
-		lines := &painter{}
-		lines.attributes("    ", resource.Attributes)
-		for line := range strings.Lines(lines.out.String()) {
-			sign, rest, _ := strings.Cut(strings.TrimPrefix(line, "    "), " ")
-			if sign == signs[tofu.ActionUpdate] {
-				sign = marks[tofu.ActionUpdate]
-			}
-			fmt.Fprintf(&plan, "%s   %s", sign, rest)
-		}
-	}
+	diffOf(&plan, s.Resources)
 	if len(s.Resources) == 0 {
 		fmt.Fprintln(&plan, "  No changes.")
 	}
@@ -57,6 +53,30 @@ func (s *Set) markdown(out *bytes.Buffer) {
 		fmt.Fprintf(out, "- %s\n", plainText(printable(note)))
 	}
 	fmt.Fprint(out, "\n</details>\n")
+}
+
+// diffOf writes resources as the lines of a difference.
+func diffOf(plan *bytes.Buffer, resources []Resource) {
+	for _, resource := range resources {
+		fmt.Fprintf(plan, "%s %s", marks[resource.Action], printable(resource.Address))
+		if resource.Unsure {
+			fmt.Fprint(plan, "  # "+unsureText)
+		}
+		fmt.Fprintln(plan)
+		diffLines(plan, resource.Attributes)
+	}
+}
+
+func diffLines(plan *bytes.Buffer, attributes []Attribute) {
+	lines := &painter{}
+	lines.attributes("    ", attributes)
+	for line := range strings.Lines(lines.out.String()) {
+		sign, rest, _ := strings.Cut(strings.TrimPrefix(line, "    "), " ")
+		if sign == signs[tofu.ActionUpdate] {
+			sign = marks[tofu.ActionUpdate]
+		}
+		fmt.Fprintf(plan, "%s   %s", sign, rest)
+	}
 }
 
 // fenceFor answers a fence that is longer than any in the text.

@@ -43,6 +43,8 @@ type Object struct {
 	Replicas int32
 	// Machine is the representative one. Its name is empty where it is generated.
 	Machine *machinev1beta1.Machine
+	// replicasGiven says that the manifest tells Replicas.
+	replicasGiven bool
 	// under stands before the paths of the Machine's fields.
 	under string
 	facts module.Facts
@@ -147,7 +149,7 @@ func readSet(one *item, cluster Cluster) (*Object, Problems) {
 	}
 	machine := render.MachineOf(set)
 	complete(machine, cluster)
-	return &Object{item: one, Replicas: ptr.Deref(set.Spec.Replicas, 1), Machine: machine, under: templatePath, facts: cluster.Facts}, problems
+	return &Object{item: one, Replicas: ptr.Deref(set.Spec.Replicas, 1), replicasGiven: set.Spec.Replicas != nil, Machine: machine, under: templatePath, facts: cluster.Facts}, problems
 }
 
 // checkName holds a name to what the API server does.

@@ -52,7 +52,7 @@ func Plan(ctx context.Context, requests []*Request, planner Planner, engine stri
 	var group sync.WaitGroup
 	for _, one := range batches(requests) {
 		group.Go(func() {
-			found := planner.Plan(ctx, offline.Module{Files: one.module.Files(), Environment: environmentOf(one.module)}, one.inputs)
+			found := planner.Plan(ctx, ModuleOf(one.module), one.inputs)
 			mu.Lock()
 			defer mu.Unlock()
 			for n, outcome := range found {
@@ -84,10 +84,7 @@ func (r *Request) result(plan *offline.Plan) *Set {
 	set.InstanceType, set.Region, set.Zone = outputOf(plan.Outputs, "instance_type"), outputOf(plan.Outputs, "region"), outputOf(plan.Outputs, "zone")
 	set.Addresses = addressesOf(plan.Outputs)
 	set.Reads, set.Open = plan.Reads, plan.Open
-	set.Resources = make([]Resource, 0, len(plan.Resources))
-	for _, one := range plan.Resources {
-		set.Resources = append(set.Resources, Resource{Address: one.Address, Type: one.Type, Action: one.Action, Attributes: attributesOf(one)})
-	}
+	set.Resources = ResourcesOf(plan)
 	for _, warning := range plan.Warnings {
 		if slices.Contains(set.Warnings, oneLine(warning.Detail)) {
 			continue // a check that was told without the engine

@@ -35,6 +35,71 @@ func every() *Preview {
 	return &Preview{FormatVersion: FormatVersion, Engine: "tofu 1.2.3", Sets: sets, Summary: summarise(sets)}
 }
 
+// everyLive has all that can be printed of a cluster.
+func everyLive() *Preview {
+	preview := every()
+	changed := []Attribute{{Path: "zone", Action: tofu.ActionUpdate, Before: &Value{Value: "a"}, Value: Value{Value: "b"}}}
+	resources := func(name string) []Resource {
+		return []Resource{{Address: "a.this", Type: "a", Action: tofu.ActionUpdate, Unsure: true, Attributes: []Attribute{
+			{Path: "name", Action: tofu.ActionUpdate, Before: &Value{Value: name}, Value: Value{Value: name + "_new"}},
+		}}}
+	}
+	preview.Attach([]*Live{
+		{
+			Exists: true, Replicas: 8, Create: 1, Delete: 2, DeletePolicy: "Oldest",
+			Machines: []*LiveMachine{
+				{Name: "workers-a", Phase: "Running", Verdict: Unchanged},
+				{Name: "workers-b", Phase: "Running", Verdict: InPlace, Fields: changed, Resources: resources("b")},
+				{Name: "workers-c", Phase: "Running", Verdict: InPlace, Fields: changed, Resources: resources("c")},
+				{Name: "workers-d", Phase: "Running", Verdict: NewMachine, Why: "the change cannot be made in place: " + strings.Repeat("long ", 30), Fields: []Attribute{
+					changed[0], {Path: "cpu", Action: tofu.ActionUpdate, Before: &Value{Value: 4}, Value: Value{Value: 8}, Forces: true},
+				}, Resources: []Resource{{Address: "a.this", Type: "a", Action: tofu.ActionReplace, Attributes: []Attribute{
+					{Path: "size", Action: tofu.ActionUpdate, Before: &Value{Value: 4}, Value: Value{Value: 8}, Forces: true},
+				}}}, Notes: []string{"A run has its state."}},
+				{Name: "workers-e", Verdict: NotMade, Why: "it has no instance yet"},
+				{Name: "workers-f", Phase: "Running", Verdict: Refused, Why: "cpu is <no> number"},
+				{Name: "workers-g", Phase: "Failed", Verdict: Gone, Why: "it has failed"},
+				{Name: "workers-h", Phase: "Running", Verdict: Undecided, Why: "its state cannot be read\nat all"},
+				{Name: "workers-i", Phase: "Running", Verdict: Unchanged, Drift: "the instance is not as it was made"},
+			},
+		},
+		{Exists: true, Replicas: 1, Machines: []*LiveMachine{{Name: "alone", Phase: "Running", Verdict: Unchanged}}},
+	})
+	return preview
+}
+
+func TestPrintLive(t *testing.T) {
+	for format, extension := range extensions {
+		t.Run("live."+extension, func(t *testing.T) {
+			var out strings.Builder
+			if err := everyLive().Print(&out, format, false); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, "testdata/print/live."+extension, out.String())
+		})
+	}
+	t.Run("in colours", func(t *testing.T) {
+		var out strings.Builder
+		if err := everyLive().Print(&out, "", true); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "testdata/print/live-colours.txt", out.String())
+	})
+	t.Run("a set that is not there", func(t *testing.T) {
+		preview := &Preview{Sets: []*Set{{Kind: setKind, Namespace: "ns", Name: "new", Replicas: 1, MachineName: "new-", Generated: true}}}
+		preview.Attach([]*Live{{Create: 1}})
+		var out strings.Builder
+		if err := preview.Print(&out, "", false); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"MachineSet ns/new is not in the cluster\n", "Machine ns/new-(generated), the only one", "Live: 0 Machines exist: 0 stay as they are"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("it lacks %q:\n%s", want, out.String())
+			}
+		}
+	})
+}
+
 func TestPrint(t *testing.T) {
 	for format, extension := range extensions {
 		t.Run("every."+extension, func(t *testing.T) {

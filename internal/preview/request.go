@@ -24,6 +24,7 @@ const maxGenerateName = 58
 
 // Request is an object that has passed all checks, and what to plan for it.
 type Request struct {
+	object *Object
 	set    Set
 	module *module.Module
 	input  offline.Input
@@ -85,7 +86,7 @@ func (o *Object) check(catalog *module.Catalog) (*Request, error) {
 	if err != nil {
 		return nil, render.Under(o.under, err)
 	}
-	request := &Request{module: served, set: o.describe(served)}
+	request := &Request{object: o, module: served, set: o.describe(served)}
 	request.set.Secrets = secretsOf(credentials, userData)
 	for _, warning := range warnings {
 		request.set.Warnings = append(request.set.Warnings, warning.String())

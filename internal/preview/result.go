@@ -20,10 +20,12 @@ type Summary struct {
 	Add      int `json:"add"`
 	Change   int `json:"change"`
 	Destroy  int `json:"destroy"`
+	// Live is about what a cluster has; nil where none was asked. Add, Change and Destroy are then those of the Machines that would be made.
+	Live *LiveSummary `json:"live,omitempty"`
 }
 
 // Changes tells whether anything would change.
-func (s Summary) Changes() bool { return s.Add+s.Change+s.Destroy > 0 }
+func (s Summary) Changes() bool { return s.Add+s.Change+s.Destroy > 0 || s.Live.changes() }
 
 // Set is a MachineSet, or a Machine by itself, and the plan of one Machine that stands for all.
 type Set struct {
@@ -51,6 +53,8 @@ type Set struct {
 	Reads     []string   `json:"reads,omitempty"`
 	Open      []string   `json:"open,omitempty"`
 	Warnings  []string   `json:"warnings,omitempty"`
+	// Live is what a cluster has of it; nil where none was asked.
+	Live *Live `json:"live,omitempty"`
 }
 
 // Source is where an object stands. Document and Line count from one.
@@ -87,6 +91,8 @@ type Resource struct {
 	Type       string      `json:"type"`
 	Action     tofu.Action `json:"action"`
 	Attributes []Attribute `json:"attributes"`
+	// Unsure says that the provider has not told what becomes of it.
+	Unsure bool `json:"unsure,omitempty"`
 }
 
 // Attribute is one value inside of a resource.
@@ -97,6 +103,8 @@ type Attribute struct {
 	// Before is set where the attribute changes or goes.
 	Before *Value `json:"before,omitempty"`
 	Value
+	// Forces says that it is why a resource is replaced, or why a Machine needs a new one.
+	Forces bool `json:"forces,omitempty"`
 }
 
 // Value is one that is known, or that is not, or that must not be shown. The zero value is null.
@@ -113,21 +121,25 @@ func summarise(sets []*Set) Summary {
 		if set.Kind == setKind {
 			summary.Sets++
 		}
-		replicas := int(set.Replicas)
-		summary.Machines += replicas
-		for _, resource := range set.Resources {
-			switch resource.Action {
-			case tofu.ActionCreate:
-				summary.Add += replicas
-			case tofu.ActionUpdate:
-				summary.Change += replicas
-			case tofu.ActionDelete:
-				summary.Destroy += replicas
-			case tofu.ActionReplace:
-				summary.Add += replicas
-				summary.Destroy += replicas
-			}
-		}
+		summary.Machines += int(set.Replicas)
+		summary.add(set, int(set.Replicas))
 	}
 	return summary
+}
+
+// add counts the resources of so many Machines.
+func (s *Summary) add(set *Set, machines int) {
+	for _, resource := range set.Resources {
+		switch resource.Action {
+		case tofu.ActionCreate:
+			s.Add += machines
+		case tofu.ActionUpdate:
+			s.Change += machines
+		case tofu.ActionDelete:
+			s.Destroy += machines
+		case tofu.ActionReplace:
+			s.Add += machines
+			s.Destroy += machines
+		}
+	}
 }

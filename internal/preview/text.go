@@ -57,7 +57,14 @@ func (p *Preview) people(colours bool) []byte {
 		fmt.Fprintln(&w.out)
 	}
 	for _, set := range p.Sets {
-		w.set(set)
+		w.live(set)
+		if set.Live == nil || set.Live.Create > 0 {
+			w.set(set)
+		}
+	}
+	if live := p.Summary.Live; live != nil {
+		fmt.Fprintln(&w.out, w.paint(bold, "Live: "+live.line()))
+		return w.out.Bytes()
 	}
 	fmt.Fprintln(&w.out, w.paint(bold, "Preview: "+p.Summary.line()))
 	return w.out.Bytes()
@@ -69,15 +76,23 @@ func (p *painter) set(set *Set) {
 	if len(set.Resources) == 0 {
 		fmt.Fprint(&p.out, "  No changes.\n\n")
 	}
-	for _, resource := range set.Resources {
-		fmt.Fprintf(&p.out, "  %s %s\n", p.paint(signColours[resource.Action], signs[resource.Action]), p.paint(bold, printable(resource.Address)))
-		p.attributes("      ", resource.Attributes)
-		fmt.Fprintln(&p.out)
-	}
+	p.resources("  ", set.Resources)
 	for _, note := range set.notes() {
 		fmt.Fprintln(&p.out, "  "+printable(note))
 	}
 	if len(set.notes()) > 0 {
+		fmt.Fprintln(&p.out)
+	}
+}
+
+func (p *painter) resources(indent string, resources []Resource) {
+	for _, resource := range resources {
+		fmt.Fprintf(&p.out, "%s%s %s", indent, p.paint(signColours[resource.Action], signs[resource.Action]), p.paint(bold, printable(resource.Address)))
+		if resource.Unsure {
+			fmt.Fprint(&p.out, "  "+p.paint(faint, "# "+unsureText))
+		}
+		fmt.Fprintln(&p.out)
+		p.attributes(indent+"    ", resource.Attributes)
 		fmt.Fprintln(&p.out)
 	}
 }
@@ -100,6 +115,9 @@ func (p *painter) attributes(indent string, attributes []Attribute) {
 			value = p.value(*one.Before) + " -> null"
 		case one.Before != nil:
 			value = p.value(*one.Before) + " -> " + value
+		}
+		if one.Forces {
+			value += "  " + p.paint(red, "# "+forcesText)
 		}
 		fmt.Fprintf(&p.out, "%s%s %-*s = %s\n", indent, p.paint(signColours[one.Action], signs[one.Action]), width, printable(one.Path), value)
 	}

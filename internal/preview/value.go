@@ -17,6 +17,10 @@ import (
 type leaf struct {
 	path  string
 	value Value
+	// raw is what the value is, shown or not.
+	raw any
+	// unknown says that some of a value that is not shown is not known.
+	unknown bool
 }
 
 // leavesOf answers every value with something to show, in the order of paths. Null and empty collections say nothing.
@@ -27,11 +31,11 @@ func leavesOf(values offline.Values) []leaf {
 }
 
 func collect(path string, at offline.Values, found *[]leaf) {
-	add := func(value Value) { *found = append(*found, leaf{path: path, value: value}) }
+	add := func(value Value) { *found = append(*found, leaf{path: path, value: value, raw: at.After}) }
 	switch {
 	case isTrue(at.Sensitive):
 		if at.After != nil || at.Unknown != nil && at.Unknown != false {
-			add(Value{Sensitive: true})
+			*found = append(*found, leaf{path: path, value: Value{Sensitive: true}, raw: at.After, unknown: anyTrue(at.Unknown)})
 		}
 		return
 	case isTrue(at.Unknown):
@@ -83,6 +87,19 @@ func below(path, name string) string {
 }
 
 func isTrue(mark any) bool { return mark == true }
+
+// anyTrue tells whether something is marked in a value.
+func anyTrue(marks any) bool {
+	switch marks := marks.(type) {
+	case bool:
+		return marks
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(marks)), anyTrue)
+	case []any:
+		return slices.ContainsFunc(marks, anyTrue)
+	}
+	return false
+}
 
 func keysOf(value any) []string {
 	object, _ := value.(map[string]any)
@@ -137,9 +154,14 @@ func addressesOf(outputs offline.Values) []Address {
 	return found
 }
 
-// attributesOf answers what a resource that is created, or that goes, is made of.
+// attributesOf answers what a resource that is created is made of, or what of one changes.
 func attributesOf(resource offline.Resource) []Attribute {
 	attributes := []Attribute{}
+	if resource.Action == tofu.ActionUpdate || resource.Action == tofu.ActionReplace {
+		attributes = append(attributes, differences(resource.Values)...)
+		markForced(attributes, resource.Forces)
+		return attributes
+	}
 	for _, one := range leavesOf(resource.Values) {
 		attributes = append(attributes, Attribute{Path: one.path, Action: tofu.ActionCreate, Value: one.value})
 	}
