@@ -40,6 +40,10 @@ var rules = []rule{
 	{path: "internal/clusterconfig", may: []string{"api/...", "internal/module"}},
 	{path: "internal/inspect", may: []string{"api/...", "internal/state"}},
 	{path: "internal/engine", never: kubernetes},
+	{
+		path: "internal/live", may: []string{"actuators", "actuators/terraform", "internal/module", "internal/offline", "internal/preview", "internal/render"},
+		tests: []string{"internal/runs", "internal/state", "internal/tofu", "modules"},
+	},
 	{path: "internal/module", may: []string{"api/..."}, tests: []string{"modules"}},
 	{path: "internal/modulesource", may: []string{"internal/module"}, tests: []string{"modules"}},
 	{path: "internal/modulestore", may: []string{"internal/module"}, tests: []string{"modules"}},
