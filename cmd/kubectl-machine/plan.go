@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
 	"github.com/machine-iac/machine-iac-operator/internal/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/tofu"
@@ -32,6 +33,7 @@ type planOptions struct {
 	cluster          preview.Cluster
 	facts            map[string]string
 	moduleDirs       []string
+	moduleSources    []string
 	enginePath       string
 	providerMirror   string
 	cacheDir         string
@@ -39,13 +41,14 @@ type planOptions struct {
 	timeout          time.Duration
 	output           string
 	detailedExitCode bool
+	live             liveOptions
 }
 
 func newPlan() *cobra.Command {
 	var o planOptions
 	command := &cobra.Command{
-		Use:   "plan -f FILE...",
-		Short: "Tell what MachineSets would create",
+		Use:   "plan -f FILE... | plan --live -f FILE... | plan MACHINESET...",
+		Short: "Tell what MachineSets would create, and what an edit would do",
 		Long: `Tell what MachineSets and Machines would create, from their manifests alone: with no cluster, no credentials and no network.
 
 Manifests are checked and rendered as the operator does it, and one Machine of each MachineSet is planned by the engine, tofu or
@@ -53,6 +56,11 @@ terraform. What only the infrastructure or the cluster knows is shown as (known 
 
 The engine and the folder with its providers (mirror) are looked for beside kubectl-machine first. Where there is no such folder, the
 engine gets providers as its own configuration says, once for each module.
+
+With --live, or with names instead of files, the cluster is asked as well: for each Machine that exists, what the edit would do to it, from
+its state in the cluster. It would stay as it is, change in place, or need a new Machine, and why. Names stand for what is in the cluster
+now. Nothing is written to the cluster, and nothing but the API server is contacted. With --refresh, providers are configured with the
+credentials that the cluster has, compare each instance with its state, and tell drift.
 
 The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where something would change.`,
 		Example: `  # What a MachineSet would create
@@ -62,18 +70,26 @@ The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where s
   kubectl machine plan -R -f cluster/ --cluster-id demo-x7k2p -o markdown
 
   # From another program, for a script
-  kustomize build . | kubectl machine plan -f - --detailed-exitcode -o json`,
-		Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error { return o.run(command) },
+  kustomize build . | kubectl machine plan -f - --detailed-exitcode -o json
+
+  # What an edit would do to the Machines that exist
+  kubectl machine plan --live -f machineset.yaml
+
+  # How the Machines of a MachineSet stand to its template, and to their instances
+  kubectl machine plan machineset/workers --refresh`,
+		RunE: o.run,
 	}
+	o.live.register(command)
 	flags := command.Flags()
 	flags.StringSliceVarP(&o.files, "filename", "f", nil, "File or folder with MachineSets and Machines, or - for the standard input; may be repeated.")
 	flags.BoolVarP(&o.recursive, "recursive", "R", false, "Read the folders in folders too.")
-	flags.StringVarP(&o.cluster.Namespace, "namespace", "n", "openshift-machine-api", "Namespace of manifests that do not say.")
+	flags.StringVarP(&o.cluster.Namespace, "namespace", "n", "openshift-machine-api", "Namespace of manifests that do not say, and of names. Against a cluster: the context's, where it has one.")
 	flags.StringVar(&o.cluster.ID, "cluster-id", "", "Name of the cluster's infrastructure, for manifests without its label.")
 	flags.StringToStringVar(&o.facts, "cluster-fact", nil,
 		"NAME=VALUE that is known of the cluster, for the defaults of fields that a manifest lacks: "+strings.Join(factNames(), ", ")+"; may be repeated.")
 	flags.StringArrayVar(&o.moduleDirs, "module-dir", nil, "Folder of a provider module, or of several, beside those that are built in; may be repeated.")
+	flags.StringArrayVar(&o.moduleSources, "module-source", nil,
+		"Provider module in an archive, as the manager takes it: oci://registry/repository@sha256:..., https://... or file:///...; may be repeated.")
 	flags.StringVar(&o.enginePath, "engine-path", "", "File of the engine. Default: tofu beside kubectl-machine, else tofu or terraform on PATH.")
 	flags.StringVar(&o.providerMirror, "provider-mirror", "",
 		"Folder with the providers, laid out as a filesystem mirror. Nothing is downloaded then. Default: schemas or mirror beside kubectl-machine.")
@@ -101,7 +117,7 @@ func completeFlags(command *cobra.Command) {
 	for _, name := range []string{"module-dir", "provider-mirror", "cache-dir"} {
 		_ = command.MarkFlagDirname(name)
 	}
-	for _, name := range []string{"namespace", "cluster-id", "cluster-fact", "parallel", "timeout"} {
+	for _, name := range []string{"namespace", "cluster-id", "cluster-fact", "module-source", "parallel", "timeout"} {
 		_ = command.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 }
@@ -111,9 +127,12 @@ func factNames() []string {
 	return slices.DeleteFunc(module.FactNames(), func(name string) bool { return name == module.FactClusterID })
 }
 
-func (o planOptions) validate() error {
-	if len(o.files) == 0 {
-		return errors.New("there is nothing to plan; name a file, a folder or - with -f")
+func (o planOptions) validate(names []string) error {
+	if len(o.files) == 0 && len(names) == 0 {
+		return errors.New("there is nothing to plan; name a file, a folder or - with -f, or a MachineSet of the cluster")
+	}
+	if err := o.live.validate(names, o.files); err != nil {
+		return err
 	}
 	if _, known := preview.Formats[o.output]; !known {
 		return fmt.Errorf("the output format %q is not known; write -o json, -o yaml or -o markdown, or leave it out", o.output)
@@ -129,17 +148,13 @@ func (o planOptions) validate() error {
 	return nil
 }
 
-func (o planOptions) run(command *cobra.Command) error {
-	if err := o.validate(); err != nil {
+func (o *planOptions) run(command *cobra.Command, names []string) error {
+	if err := o.validate(names); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(command.Context(), o.timeout, fmt.Errorf("it took longer than %s; --timeout gives it more time", o.timeout))
 	defer cancel()
-	requests, err := o.requests(command.InOrStdin(), command.ErrOrStderr())
-	if err != nil {
-		return err
-	}
-	result, err := o.plan(ctx, requests)
+	result, err := o.result(ctx, command, names)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return fmt.Errorf("%w (%w)", err, cause)
 	}
@@ -155,17 +170,39 @@ func (o planOptions) run(command *cobra.Command) error {
 	return nil
 }
 
-// requests reads and checks all that there is to plan.
-func (o planOptions) requests(stdin io.Reader, errOut io.Writer) ([]*preview.Request, error) {
-	catalog, err := o.catalog()
+// result reads, checks and plans all that there is to plan.
+func (o planOptions) result(ctx context.Context, command *cobra.Command, names []string) (*preview.Preview, error) {
+	catalog, err := o.catalog(ctx)
 	if err != nil {
 		return nil, err
 	}
-	files, err := preview.ReadFiles(o.files, o.recursive, stdin)
+	files, err := preview.ReadFiles(o.files, o.recursive, command.InOrStdin())
 	if err != nil {
 		return nil, err
 	}
 	o.cluster.Facts = o.facts
+	plan := preview.Plan
+	if o.live.asked || len(names) > 0 {
+		cluster, namespace, err := o.live.connect(o.cluster.Namespace, command.Flags().Changed("namespace"))
+		if err != nil {
+			return nil, err
+		}
+		o.cluster.Namespace = namespace
+		named, err := o.live.manifests(ctx, cluster, o.cluster.Namespace, names)
+		if err != nil {
+			return nil, err
+		}
+		files, plan = append(files, named...), o.live.plan(cluster, catalog, o.cluster.Facts)
+	}
+	requests, err := o.requests(files, catalog, command.ErrOrStderr())
+	if err != nil {
+		return nil, err
+	}
+	return o.plan(ctx, requests, plan)
+}
+
+// requests answers what files ask for.
+func (o planOptions) requests(files []preview.File, catalog *module.Catalog, errOut io.Writer) ([]*preview.Request, error) {
 	requests, skipped, err := preview.Read(files, o.cluster, catalog)
 	if err != nil {
 		return nil, err
@@ -180,7 +217,7 @@ func (o planOptions) requests(stdin io.Reader, errOut io.Writer) ([]*preview.Req
 }
 
 // catalog answers the modules that the operator would have.
-func (o planOptions) catalog() (*module.Catalog, error) {
+func (o planOptions) catalog(ctx context.Context) (*module.Catalog, error) {
 	builtin, err := module.LoadAll(modules.FS)
 	if err != nil {
 		return nil, err
@@ -189,11 +226,18 @@ func (o planOptions) catalog() (*module.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return module.NewCatalog(slices.Concat(builtin, added)...)
+	fetched, err := modulesource.FetchAll(ctx, o.moduleSources, modulesource.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return module.NewCatalog(slices.Concat(builtin, added, fetched)...)
 }
 
+// planning is how requests are planned, with a planner that is called engine.
+type planning func(ctx context.Context, requests []*preview.Request, planner preview.Planner, engine string) (*preview.Preview, error)
+
 // plan has the engine plan what is requested.
-func (o planOptions) plan(ctx context.Context, requests []*preview.Request) (result *preview.Preview, err error) {
+func (o planOptions) plan(ctx context.Context, requests []*preview.Request, plan planning) (result *preview.Preview, err error) {
 	binary, err := tofu.Find(ctx, tofu.FindOptions{Path: orBeside(o.enginePath, tofu.OpenTofu)})
 	if err != nil {
 		return nil, err
@@ -214,7 +258,7 @@ func (o planOptions) plan(ctx context.Context, requests []*preview.Request) (res
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, planner.Close()) }()
-	return preview.Plan(ctx, requests, planner, binary.Name+" "+binary.Version.String())
+	return plan(ctx, requests, planner, binary.Name+" "+binary.Version.String())
 }
 
 // cache answers the folder that keeps modules. Where the user has none, it is one for this call.

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
+	"github.com/machine-iac/machine-iac-operator/internal/preview"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+)
+
+func TestPlanAgainstACluster(t *testing.T) {
+	plane, err := controlplane.Start(controlplane.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	namespace, err := plane.Namespace(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := clientcmdapi.NewConfig()
+	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u", Namespace: namespace}
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: plane.Config.Host, CertificateAuthorityData: plane.Config.CAData}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: plane.Config.CertData, ClientKeyData: plane.Config.KeyData}
+	config.CurrentContext = "x"
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	set := builder.In(namespace, builder.MachineSet())
+	set.Name = "workers"
+	set.Spec.Template.Spec.ProviderSpec.Value = builder.ProviderSpec(map[string]any{
+		"apiVersion": "kubemarkproviderconfig.openshift.io/v1alpha1", "kind": "KubemarkMachineProviderConfig", "instanceType": "hollow",
+		"credentialsSecret": map[string]any{"name": "c"},
+	})
+	if err := plane.Create(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	machine := builder.Machine(builder.WithOwner(set))
+	machine.Spec = set.Spec.Template.Spec
+	if err := plane.Create(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+	flags := append([]string{"plan", "--cache-dir", t.TempDir(), "--kubeconfig", kubeconfig}, realEngine(t)...)
+	cases := map[string]struct {
+		arguments []string
+		wantCode  int
+		wantOut   string
+		wantErr   string
+	}{
+		"a MachineSet by its name":          {arguments: []string{"workers"}, wantOut: "MachineSet " + namespace + "/workers: 1 replica\n"},
+		"a MachineSet by kind and name":     {arguments: []string{"machineset/workers"}, wantOut: "be made so"},
+		"with credentials that are missing": {arguments: []string{"workers", "--refresh"}, wantOut: "with the credentials, which spec.providerSpec.value names, does not exist"},
+		"a Machine":                         {arguments: []string{"machine/" + machine.Name, "--detailed-exitcode"}, wantCode: 2, wantOut: "it has no instance yet"},
+		"a manifest of what is not there":   {arguments: []string{"--live", "-f", manifestOf(t, "2"), "-n", "elsewhere"}, wantOut: "MachineSet openshift-machine-api/hollow is not in the cluster\n"},
+		"a MachineSet that is not there":    {arguments: []string{"nobody"}, wantCode: 1, wantErr: "error: MachineSet " + namespace + "/nobody is not in the cluster; name another"},
+		"a cluster that takes no such user": {arguments: []string{"workers", "--as", "nobody"}, wantCode: 1, wantErr: "forbidden"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := runCommand(t, append(flags, tc.arguments...)...)
+			if got.code != tc.wantCode || !strings.Contains(got.out, tc.wantOut) || !strings.Contains(got.err, tc.wantErr) || (tc.wantErr == "") != (got.err == "") {
+				t.Errorf("it ends with %d, want %d\noutput %q, want %q\nerrors %q, want %q", got.code, tc.wantCode, got.out, tc.wantOut, got.err, tc.wantErr)
+			}
+		})
+	}
+	t.Run("as JSON", func(t *testing.T) {
+		got := runCommand(t, append(flags, "workers", "-o", "json")...)
+		var read preview.Preview
+		if err := json.Unmarshal([]byte(got.out), &read); err != nil {
+			t.Fatalf("%v in %s%s", err, got.out, got.err)
+		}
+		if live := read.Sets[0].Live; live == nil || len(live.Machines) != 1 || live.Machines[0].Verdict != preview.NotMade || read.Summary.Live.Other != 1 {
+			t.Errorf("it tells %s", got.out)
+		}
+	})
+}
+
+func TestPlanWithAModuleFromAnArchive(t *testing.T) {
+	packed, err := modulesource.Pack(os.DirFS(repository(t, "internal", "preview", "testdata", "modules", "example")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := filepath.Join(t.TempDir(), "example.tar.gz")
+	write(t, archive, string(packed.Archive))
+	sum := sha256.Sum256(packed.Archive)
+	digest := hex.EncodeToString(sum[:])
+	manifest := repository(t, "internal", "preview", "testdata", "golden", "machineset.input.yaml")
+	flags := append([]string{"plan", "--cache-dir", t.TempDir(), "--cluster-id", "demo", "-f", manifest}, realEngine(t)...)
+	got := runCommand(t, append(flags, "--module-source", "file://"+archive+"@sha256:"+digest)...)
+	if got.code != 0 || !strings.Contains(got.out, "Preview: 1 MachineSet, ") {
+		t.Errorf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
+	}
+	got = runCommand(t, append(flags, "--module-source", "file://"+archive+"@sha256:"+strings.Repeat("0", 64))...)
+	if got.code != 1 || !strings.Contains(got.err, "sha256") {
+		t.Errorf("with another digest it ends with %d and %q", got.code, got.err)
+	}
+}
