@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -129,19 +130,11 @@ func (a *Actuator) desireRemembered(ctx context.Context, machine *machinev1beta1
 
 // environment answers what the module's providers read, from variables and files.
 func (r *remembered) environment(used *module.Module, credentials map[string][]byte) (environment, files map[string]string, err error) {
-	environment, files = used.Constants(), map[string]string{}
-	for _, key := range r.Keys {
-		value := credentials[key.Key]
-		switch {
-		case len(value) > 0 && key.File != "":
-			files[key.File] = string(value)
-		case len(value) > 0:
-			environment[key.Env] = string(value)
-		case !key.Optional:
-			return nil, nil, fmt.Errorf("the Secret %s with the credentials needs the key %q, but it is missing or empty; add it to the Secret's data",
-				r.CredentialsSecret, key.Key)
-		}
+	environment, files, faults := module.ReadCredentials(r.Keys, credentials)
+	if len(faults) > 0 {
+		return nil, nil, fmt.Errorf("reading the credentials in the Secret %s: %s", r.CredentialsSecret, faults[0])
 	}
+	maps.Copy(environment, used.Constants())
 	return environment, files, nil
 }
 

@@ -109,6 +109,12 @@ type CredentialKey struct {
 	Optional bool `json:"optional,omitempty"`
 	// public says that the value is no secret (an endpoint, a region, a CA), so that messages may show it. Defaults to false.
 	Public bool `json:"public,omitempty"`
+	// unless names another key of the Secret, in whose presence this one is not read. May be empty.
+	Unless string `json:"unless,omitempty"`
+	// matches lists regular expressions (RE2). The value must consist of nothing but texts that one of them matches, so that a Secret
+	// cannot have a provider do more than sign in: a configuration file may name commands to run, or files to send. May be empty, for
+	// values that are what they are.
+	Matches []string `json:"matches,omitempty"`
 }
 
 // ModuleUserData says where user data comes from.

@@ -55,6 +55,18 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			changes: []change{{"module.yaml", "EXAMPLE_QUIET", "TF_LOG"}},
 			want:    "module.yaml:18: spec.environment[0].name is TF_LOG, which steers the engine and is the operator's to set; use a variable that the provider reads",
 		},
+		"a key gives way to none that there is": {
+			changes: []change{{"module.yaml", "env: EXAMPLE_TOKEN", "env: EXAMPLE_TOKEN\n        unless: tokens"}},
+			want:    `module.yaml:13: spec.credentials.keys[0].unless is "tokens", which is no other of the keys; name one of spec.credentials.keys, without fields in it`,
+		},
+		"a key gives way to itself": {
+			changes: []change{{"module.yaml", "env: EXAMPLE_TOKEN", "env: EXAMPLE_TOKEN\n        unless: token"}},
+			want:    `module.yaml:13: spec.credentials.keys[0].unless is "token", which is no other of the keys; name one of spec.credentials.keys, without fields in it`,
+		},
+		"what a value matches is no expression": {
+			changes: []change{{"module.yaml", "env: EXAMPLE_TOKEN", "env: EXAMPLE_TOKEN\n        matches: ['a', '(']"}},
+			want:    "module.yaml:13: spec.credentials.keys[0].matches[1] is not a regular expression: error parsing regexp: missing closing ): `(`; write it in RE2 syntax",
+		},
 		"a variable is from nowhere": {
 			changes: []change{{"module.yaml", `value: "true"`, `from: serviceEndpoint.gcp.compute`}},
 			want: `module.yaml:19: spec.environment[0].from is "serviceEndpoint.gcp.compute", which is nothing of the cluster's configuration; ` +

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
 func TestExpandKey(t *testing.T) {
@@ -65,6 +68,58 @@ func TestKeysOfCredentialsNameFieldsOfTheProviderSpec(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, strings.Join(lines, "\n")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadCredentials(t *testing.T) {
+	keys := []v1alpha1.CredentialKey{
+		{Key: "config", File: "CONFIG_FILE", Optional: true, Matches: []string{`user = \w+\n`, `#.*\n`}},
+		{Key: "user", Env: "USER", Unless: "config"},
+		{Key: "endpoint", Env: "ENDPOINT", Optional: true, Matches: []string{`https://[^/]*`}},
+	}
+	for name, tc := range map[string]struct {
+		data                       map[string]string
+		wantEnvironment, wantFiles map[string]string
+		wantFaults                 []string
+	}{
+		"a value":                           {data: map[string]string{"user": "u"}, wantEnvironment: map[string]string{"USER": "u"}},
+		"what gives way":                    {data: map[string]string{"user": "u", "config": "user = v\n"}, wantFiles: map[string]string{"CONFIG_FILE": "user = v\n"}},
+		"what gives way need not be there":  {data: map[string]string{"config": "user = v\n"}, wantFiles: map[string]string{"CONFIG_FILE": "user = v\n"}},
+		"an empty key is no reason to":      {data: map[string]string{"user": "u", "config": ""}, wantEnvironment: map[string]string{"USER": "u"}},
+		"texts that match, in any order":    {data: map[string]string{"config": "# a\nuser = v\n# b\n"}, wantFiles: map[string]string{"CONFIG_FILE": "# a\nuser = v\n# b\n"}},
+		"a key that is missing":             {wantFaults: []string{`the Secret needs the key "user", but it is missing; add it to the Secret's data`}},
+		"a key that is empty":               {data: map[string]string{"user": ""}, wantFaults: []string{`the Secret needs the key "user", but it is empty; add it to the Secret's data`}},
+		"a value that no variable can hold": {data: map[string]string{"user": "u\x00"}, wantFaults: []string{`the key "user" of the Secret holds a null byte, which an environment variable cannot; write text`}},
+		"more than what matches": {
+			data:       map[string]string{"config": "user = v\nrun = sh\n"},
+			wantFaults: []string{`the key "config" of the Secret holds more than the module takes there, or something else; write what the module's README says, and nothing else`},
+		},
+		"a match is of the whole value": {
+			data:            map[string]string{"user": "u", "endpoint": "https://host/path"},
+			wantFaults:      []string{`the key "endpoint" of the Secret holds more than the module takes there, or something else; write what the module's README says, and nothing else`},
+			wantEnvironment: map[string]string{"USER": "u"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := map[string][]byte{}
+			for key, value := range tc.data {
+				data[key] = []byte(value)
+			}
+			environment, files, faults := ReadCredentials(keys, data)
+			var told []string
+			for _, fault := range faults {
+				told = append(told, fault.String())
+			}
+			if diff := cmp.Diff(tc.wantEnvironment, environment, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("environment (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.wantFiles, files, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.wantFaults, told); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
 			}
 		})
 	}

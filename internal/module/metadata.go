@@ -109,6 +109,8 @@ func (m *metadata) checkCredentials() {
 		path := fmt.Sprintf("spec.credentials.keys[%d]", i)
 		m.checkKey(path+".key", key.Key)
 		m.checkVariable(path, key)
+		m.checkUnless(path+".unless", i)
+		m.checkMatches(path+".matches", key)
 	}
 }
 

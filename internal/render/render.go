@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -138,33 +139,12 @@ func marshalVariables(values map[string]cty.Value) ([]byte, error) {
 
 // renderEnvironment reads the keys from the credentials, whose name stands at the path, into variables and files.
 func renderEnvironment(input Input, path string, keys []v1alpha1.CredentialKey, found *findings) (environment, files map[string]string) {
-	environment, files = input.Module.Constants(), map[string]string{}
-	for _, key := range keys {
-		value, given := input.Credentials[key.Key]
-		switch {
-		case len(value) == 0 && key.Optional:
-		case len(value) == 0:
-			found.fail(missingKey(path, key.Key, given))
-		case key.File != "":
-			files[key.File] = string(value)
-		case strings.ContainsRune(string(value), 0):
-			found.fail(&FieldError{
-				Path: path, InSecret: true, Mend: "write text",
-				Problem: fmt.Sprintf("the key %q of the Secret holds a null byte, which an environment variable cannot", key.Key),
-			})
-		default:
-			environment[key.Env] = string(value)
-		}
+	environment, files, faults := module.ReadCredentials(keys, input.Credentials)
+	for _, fault := range faults {
+		found.fail(&FieldError{Path: path, Problem: fault.Problem, Mend: fault.Mend, InSecret: true})
 	}
+	maps.Copy(environment, input.Module.Constants())
 	return environment, files
-}
-
-func missingKey(path, key string, given bool) *FieldError {
-	problem := fmt.Sprintf("the Secret needs the key %q, but it is missing", key)
-	if given {
-		problem = fmt.Sprintf("the Secret needs the key %q, but it is empty", key)
-	}
-	return &FieldError{Path: path, Problem: problem, Mend: "add it to the Secret's data", InSecret: true}
 }
 
 // sensitiveValues answers what must not be shown: credentials that are not public, and user data. A value that ends in a
