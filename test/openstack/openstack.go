@@ -1,0 +1,207 @@
+// Package openstack plays a cloud of OpenStack for tests: so much of Keystone, Nova, Neutron, Glance and Cinder as a provider needs that
+// makes servers, behind one address. It refuses what they refuse. Tests look at it as an administrator would.
+package openstack
+
+import (
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"net/http/httptest"
+	"slices"
+)
+
+const (
+	// CloudName is what the cloud is called in the clouds.yaml.
+	CloudName = "openstack"
+	// Username and Password are who may log in.
+	Username = "worker"
+	Password = "hunter22-of-openstack"
+	// Cluster is the name of the cluster that there are a subnet, security group, image and ports for, as OpenShift's installer makes them.
+	Cluster = "demo-x7k2p"
+	// FloatingIP is an address that a port may have.
+	FloatingIP = "203.0.113.7"
+	// APIAddress is reserved by a port of the cluster, for its API.
+	APIAddress = "10.0.0.5"
+	// IngressAddress is the same for what comes to the cluster's applications.
+	IngressAddress = "10.0.0.7"
+)
+
+// Cloud is a cloud that runs.
+type Cloud struct {
+	services *services
+	server   *httptest.Server
+}
+
+// Start starts a cloud.
+func Start() *Cloud {
+	s := newServices()
+	c := &Cloud{services: s, server: httptest.NewTLSServer(s.mux)}
+	s.address = c.server.URL
+	s.furnish()
+	return c
+}
+
+// Close ends the cloud.
+func (c *Cloud) Close() { c.server.Close() }
+
+// furnish makes what is there before any Machine.
+func (s *services) furnish() {
+	tags := []any{"openshiftClusterID=" + Cluster}
+	network := s.networks.add(object{"name": Cluster + "-openshift", "status": "ACTIVE", "admin_state_up": true, "tags": tags, "project_id": project})
+	other := s.networks.add(object{"name": "other", "status": "ACTIVE", "admin_state_up": true, "project_id": project})
+	subnet := s.subnets.add(object{"name": Cluster + "-nodes", "network_id": network["id"], "prefix": "10.0.0.", "cidr": "10.0.0.0/16", "tags": tags})
+	s.subnets.add(object{"name": Cluster + "-nodes", "network_id": other["id"], "prefix": "10.9.0.", "cidr": "10.9.0.0/16"})
+	s.groups.add(object{"name": "default"})
+	s.groups.add(object{"name": Cluster + "-worker", "tags": tags})
+	for name, address := range map[string]string{"api": APIAddress, "ingress": IngressAddress} {
+		s.ports.add(object{"name": Cluster + "-" + name + "-port", "network_id": network["id"], "device_id": "",
+			"fixed_ips": []any{map[string]any{"subnet_id": subnet["id"], "ip_address": address}}})
+	}
+	s.floatingIPs.add(object{"floating_ip_address": FloatingIP, "status": "DOWN"})
+	s.flavors.add(object{"name": "m1.xlarge", "vcpus": 8, "ram": 16384, "disk": 160})
+	s.images.add(object{"name": Cluster + "-rhcos", "status": "active"})
+}
+
+// CloudsYAML is what the cloud credential operator writes of the cloud.
+func (c *Cloud) CloudsYAML() string {
+	return fmt.Sprintf(`clouds:
+  %s:
+    auth:
+      auth_url: %s/identity/v3
+      username: %s
+      password: %s
+      project_name: openshift
+      user_domain_name: Default
+      project_domain_name: Default
+    region_name: %s
+    identity_api_version: "3"
+`, CloudName, c.server.URL, Username, Password, region)
+}
+
+// CACert is the authority of the cloud's certificate.
+func (c *Cloud) CACert() string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.server.Certificate().Raw}))
+}
+
+// Server is a server, and what belongs to it.
+type Server struct {
+	ID, Name, Status, Flavor, Image, UserData, Zone string
+	Metadata                                        map[string]string
+	Tags                                            []string
+	// Group is the name of its server group.
+	Group string
+	// Devices are its block devices, as source to destination.
+	Devices []string
+	Ports   []Port
+}
+
+// Port is a port of a server.
+type Port struct {
+	Name, Network, Description string
+	Addresses                  []string
+	// Others are addresses that it may answer to besides.
+	Others         []string
+	SecurityGroups []string
+	Tags           []string
+	Trunk          bool
+}
+
+// Servers answers the servers.
+func (c *Cloud) Servers() []Server {
+	c.services.mu.Lock()
+	defer c.services.mu.Unlock()
+	var found []Server
+	for _, server := range c.services.servers.objects {
+		found = append(found, c.services.look(server))
+	}
+	return found
+}
+
+// Server answers the server of a name, nil where there is none.
+func (c *Cloud) Server(name string) *Server {
+	for _, server := range c.Servers() {
+		if server.Name == name {
+			return &server
+		}
+	}
+	return nil
+}
+
+func (s *services) look(server object) Server {
+	userData, _ := base64.StdEncoding.DecodeString(server.text("user_data"))
+	found := Server{
+		ID: server.text("id"), Name: server.text("name"), Status: server.text("status"), Flavor: s.flavors.get(server.text("flavorRef")).text("name"),
+		Image: s.images.get(server.text("imageRef")).text("name"), UserData: string(userData), Zone: server.text("availability_zone"),
+		Metadata: map[string]string{}, Tags: server.texts("tags"), Group: s.serverGroups.get(server.text("group")).text("name"),
+	}
+	metadata, _ := server["metadata"].(map[string]any)
+	for key := range maps.Keys(metadata) {
+		found.Metadata[key] = object(metadata).text(key)
+	}
+	for _, device := range server.objects("block_device_mapping_v2") {
+		found.Devices = append(found.Devices, device.text("source_type")+" to "+device.text("destination_type"))
+	}
+	for _, network := range server.objects("networks") {
+		if port := s.ports.get(network.text("port")); port != nil {
+			found.Ports = append(found.Ports, s.lookAtPort(port))
+		}
+	}
+	return found
+}
+
+func (s *services) lookAtPort(port object) Port {
+	found := Port{
+		Name: port.text("name"), Network: s.networks.get(port.text("network_id")).text("name"), Description: port.text("description"), Tags: port.texts("tags"),
+		Trunk: slices.ContainsFunc(s.trunks.objects, func(trunk object) bool { return trunk["port_id"] == port["id"] }),
+	}
+	for _, fixed := range port.objects("fixed_ips") {
+		found.Addresses = append(found.Addresses, fixed.text("ip_address"))
+	}
+	for _, pair := range port.objects("allowed_address_pairs") {
+		found.Others = append(found.Others, pair.text("ip_address"))
+	}
+	for _, id := range port.texts("security_groups") {
+		found.SecurityGroups = append(found.SecurityGroups, s.groups.get(id).text("name"))
+	}
+	slices.Sort(found.Others)
+	return found
+}
+
+// Count answers how many servers, ports, trunks, volumes and server groups there are, the cluster's two ports left out.
+func (c *Cloud) Count() map[string]int {
+	c.services.mu.Lock()
+	defer c.services.mu.Unlock()
+	s := c.services
+	return map[string]int{
+		"servers": len(s.servers.objects), "ports": len(s.ports.objects) - 2, "trunks": len(s.trunks.objects), "volumes": len(s.volumes.objects),
+		"server groups": len(s.serverGroups.objects),
+	}
+}
+
+// Delete deletes a server behind everybody's back, and tells whether it was there.
+func (c *Cloud) Delete(name string) bool {
+	c.services.mu.Lock()
+	defer c.services.mu.Unlock()
+	for _, server := range c.services.servers.objects {
+		if server["name"] == name {
+			_ = c.services.removeServer(server) // it refuses nothing
+			c.services.servers.drop(server.text("id"))
+			return true
+		}
+	}
+	return false
+}
+
+// Stop shuts a server off, and tells whether it was there.
+func (c *Cloud) Stop(name string) bool {
+	c.services.mu.Lock()
+	defer c.services.mu.Unlock()
+	for _, server := range c.services.servers.objects {
+		if server["name"] == name {
+			server["status"] = "SHUTOFF"
+			return true
+		}
+	}
+	return false
+}

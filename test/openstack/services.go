@@ -1,0 +1,99 @@
+package openstack
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	project = "b2f4d1d7a3a94f6aa1d3b0c5e7f90812"
+	region  = "RegionOne"
+	token   = "gAAAAABk"
+)
+
+// services are the APIs of a cloud, behind one address.
+type services struct {
+	address string
+	mux     *http.ServeMux
+
+	mu sync.Mutex
+	// removedPorts counts the ports that were removed, so that no address comes twice.
+	removedPorts int
+
+	networks, subnets, groups, ports, trunks, floatingIPs *collection
+	flavors, servers, serverGroups, images, volumes       *collection
+}
+
+func newServices() *services {
+	s := &services{mux: http.NewServeMux()}
+	s.mux.HandleFunc("POST /identity/v3/auth/tokens", s.authenticate)
+	s.serveNetwork()
+	s.serveCompute()
+	s.serveStorage()
+	return s
+}
+
+// handle answers requests of those who are logged in, one after another.
+func (s *services) handle(pattern string, answer func(*http.Request) (int, any, error)) {
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if r.Header.Get("X-Auth-Token") != token {
+			write(w, http.StatusUnauthorized, fault(http.StatusUnauthorized, "The request you have made requires authentication."))
+			return
+		}
+		status, content, err := answer(r)
+		if refused, ok := errors.AsType[*refusal](err); ok {
+			write(w, refused.status, fault(refused.status, refused.message))
+			return
+		}
+		write(w, status, content)
+	})
+}
+
+func fault(status int, message string) any {
+	return map[string]any{"error": map[string]any{"code": status, "message": message}}
+}
+
+func write(w http.ResponseWriter, status int, content any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if content != nil {
+		_ = json.NewEncoder(w).Encode(content) // whoever asked has gone
+	}
+}
+
+// authenticate gives a token to who knows the password.
+func (s *services) authenticate(w http.ResponseWriter, r *http.Request) {
+	var asked struct {
+		Auth struct {
+			Identity struct {
+				Password struct {
+					User struct{ Name, Password string }
+				}
+			}
+		}
+	}
+	err := json.NewDecoder(r.Body).Decode(&asked)
+	if user := asked.Auth.Identity.Password.User; err != nil || user.Name != Username || user.Password != Password {
+		write(w, http.StatusUnauthorized, fault(http.StatusUnauthorized, "The request you have made requires authentication."))
+		return
+	}
+	catalog := []any{}
+	for kind, path := range map[string]string{
+		"compute": "/compute/v2.1", "network": "/network", "image": "/image", "volumev3": "/volume/v3/" + project, "identity": "/identity",
+	} {
+		catalog = append(catalog, map[string]any{"id": kind, "type": kind, "name": kind, "endpoints": []any{
+			map[string]any{"id": kind, "interface": "public", "region": region, "region_id": region, "url": s.address + path},
+		}})
+	}
+	w.Header().Set("X-Subject-Token", token)
+	write(w, http.StatusCreated, map[string]any{"token": map[string]any{
+		"methods": []string{"password"}, "expires_at": time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000000Z"), "catalog": catalog,
+		"project": map[string]any{"id": project, "name": "openshift", "domain": map[string]any{"id": "default", "name": "Default"}},
+		"user":    map[string]any{"id": "worker", "name": Username, "domain": map[string]any{"id": "default", "name": "Default"}},
+	}})
+}

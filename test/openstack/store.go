@@ -1,0 +1,215 @@
+package openstack
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+)
+
+// object is what a service has, with the fields of its API.
+type object map[string]any
+
+func (o object) text(field string) string {
+	text, _ := o[field].(string)
+	return text
+}
+
+func (o object) texts(field string) []string {
+	var texts []string
+	for _, one := range list(o[field]) {
+		if text, ok := one.(string); ok {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+func (o object) objects(field string) []object {
+	var objects []object
+	for _, one := range list(o[field]) {
+		if fields, ok := one.(map[string]any); ok {
+			objects = append(objects, fields)
+		}
+	}
+	return objects
+}
+
+func list(value any) []any {
+	listed, _ := value.([]any)
+	return listed
+}
+
+// refusal is an answer that tells what is wrong with a request.
+type refusal struct {
+	status  int
+	message string
+}
+
+func (r *refusal) Error() string { return r.message }
+
+func badRequest(message string) error { return &refusal{http.StatusBadRequest, message} }
+func conflict(message string) error   { return &refusal{http.StatusConflict, message} }
+func notFound(what, id string) error {
+	return &refusal{http.StatusNotFound, what + " " + id + " could not be found"}
+}
+
+// collection is all that a service has of a kind.
+type collection struct {
+	// one and many are what objects are called in requests and answers.
+	one, many string
+	objects   []object
+	// made completes and checks what is to be made, and removed says what else goes, or refuses.
+	made    func(request *http.Request, made object) error
+	removed func(gone object) error
+	// shown is what is told of an object; nil for all of it.
+	shown func(object) object
+}
+
+func (c *collection) get(id string) object {
+	at := slices.IndexFunc(c.objects, func(o object) bool { return o["id"] == id })
+	if at < 0 {
+		return nil
+	}
+	return c.objects[at]
+}
+
+func (c *collection) add(fields object) object {
+	if fields["id"] == nil {
+		fields["id"] = string(uuid.NewUUID())
+	}
+	c.objects = append(c.objects, fields)
+	return fields
+}
+
+func (c *collection) drop(id string) {
+	c.objects = slices.DeleteFunc(c.objects, func(o object) bool { return o["id"] == id })
+}
+
+func (c *collection) show(o object) object {
+	if c.shown != nil {
+		return c.shown(o)
+	}
+	return o
+}
+
+// serve answers requests for the collection at a path.
+func (s *services) serve(path string, c *collection) {
+	s.handle("GET "+path, func(r *http.Request) (int, any, error) {
+		return http.StatusOK, map[string]any{c.many: c.search(r)}, nil
+	})
+	s.handle("GET "+path+"/{id}", func(r *http.Request) (int, any, error) {
+		found := c.get(r.PathValue("id"))
+		if found == nil {
+			return 0, nil, notFound(c.one, r.PathValue("id"))
+		}
+		if c.one == "" { // an image stands for itself
+			return http.StatusOK, c.show(found), nil
+		}
+		return http.StatusOK, map[string]any{c.one: c.show(found)}, nil
+	})
+	if c.made != nil {
+		s.handle("POST "+path, c.create)
+	}
+	s.handle("PUT "+path+"/{id}", func(r *http.Request) (int, any, error) {
+		found, change := c.get(r.PathValue("id")), map[string]object{}
+		if found == nil {
+			return 0, nil, notFound(c.one, r.PathValue("id"))
+		}
+		if err := json.NewDecoder(r.Body).Decode(&change); err != nil {
+			return 0, nil, badRequest(err.Error())
+		}
+		maps.Copy(found, change[c.one])
+		return http.StatusOK, map[string]any{c.one: c.show(found)}, nil
+	})
+	s.handle("DELETE "+path+"/{id}", func(r *http.Request) (int, any, error) {
+		found := c.get(r.PathValue("id"))
+		if found == nil {
+			return 0, nil, notFound(c.one, r.PathValue("id"))
+		}
+		if c.removed != nil {
+			if err := c.removed(found); err != nil {
+				return 0, nil, err
+			}
+		}
+		c.drop(r.PathValue("id"))
+		return http.StatusNoContent, nil, nil
+	})
+	s.handle("PUT "+path+"/{id}/tags", func(r *http.Request) (int, any, error) {
+		found, tags := c.get(r.PathValue("id")), object{}
+		if found == nil {
+			return 0, nil, notFound(c.one, r.PathValue("id"))
+		}
+		if err := json.NewDecoder(r.Body).Decode(&tags); err != nil {
+			return 0, nil, badRequest(err.Error())
+		}
+		found["tags"] = tags["tags"]
+		return http.StatusOK, tags, nil
+	})
+}
+
+func (c *collection) create(r *http.Request) (int, any, error) {
+	fields := object{}
+	if err := json.NewDecoder(r.Body).Decode(&fields); err != nil {
+		return 0, nil, badRequest(err.Error())
+	}
+	made, _ := fields[c.one].(map[string]any)
+	if made == nil {
+		return 0, nil, badRequest("there is no " + c.one)
+	}
+	// what stands beside it belongs to it
+	for name, value := range fields {
+		if name != c.one {
+			made[name] = value
+		}
+	}
+	if err := c.made(r, made); err != nil {
+		return 0, nil, err
+	}
+	status := http.StatusCreated
+	if c.one == "server" || c.one == "volume" {
+		status = http.StatusAccepted
+	}
+	if c.one == "server_group" {
+		status = http.StatusOK
+	}
+	return status, map[string]any{c.one: c.show(c.add(made))}, nil
+}
+
+// search answers what fits the request's query.
+func (c *collection) search(r *http.Request) []object {
+	found := []object{}
+	for _, one := range c.objects {
+		fits := true
+		for field, values := range r.URL.Query() {
+			fits = fits && matches(one, field, values[0])
+		}
+		if fits {
+			found = append(found, c.show(one))
+		}
+	}
+	return found
+}
+
+// matches compares a field with what is asked for. How to list is no field.
+func matches(one object, field, want string) bool {
+	tagged := func(tag string) bool { return slices.Contains(one.texts("tags"), tag) }
+	wanted := strings.Split(want, ",")
+	missing := func(tag string) bool { return !tagged(tag) }
+	switch field {
+	case "limit", "marker", "sort", "sort_key", "sort_dir", "is_public", "status", "visibility", "owner", "member_status", "tag", "os_hidden", "size_min", "size_max":
+		return true
+	case "tags":
+		return !slices.ContainsFunc(wanted, missing)
+	case "tags-any":
+		return slices.ContainsFunc(wanted, tagged)
+	case "not-tags":
+		return slices.ContainsFunc(wanted, missing)
+	case "not-tags-any":
+		return !slices.ContainsFunc(wanted, tagged)
+	}
+	return one.text(field) == want
+}
