@@ -212,14 +212,14 @@ func (b *bench) node(machine *machinev1beta1.Machine) *corev1.Node {
 // drive calls a verb until it is done, and answers its last error.
 func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error, machine *machinev1beta1.Machine) error {
 	b.t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		err := verb(b.t.Context(), machine)
 		if _, busy := actuators.AsRequeueAfter(err); !busy {
 			return err
 		}
 		if time.Now().After(deadline) {
-			b.t.Fatalf("still in progress after a minute: %v", err)
+			b.t.Fatalf("still in progress after two minutes: %v", err)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -95,6 +95,7 @@ var _ = Describe(story, Ordered, func() {
 	Context("The Machine API's series", theMachineAPIsSeries)
 	Context("An API server that is away", anAPIServerAway)
 	Context("A MachineSet of the module vsphere", aMachineSetOnVSphere)
+	Context("A MachineSet of the module openstack", aMachineSetOnOpenStack)
 	Context("A manager that serves", aManagerThatServes)
 	Context("A deleted MachineSet", aDeletedMachineSet)
 })

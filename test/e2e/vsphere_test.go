@@ -5,21 +5,16 @@ package e2e_test
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/machine-iac/machine-iac-operator/hack/lab"
 	"github.com/machine-iac/machine-iac-operator/test/vcenter"
 )
 
@@ -34,7 +29,7 @@ const (
 // vsphere is a MachineSet in a simulated vCenter.
 type vsphere struct {
 	*vcenter.VCenter
-	set *machinev1beta1.MachineSet
+	fleet
 }
 
 func aMachineSetOnVSphere() {
@@ -117,7 +112,13 @@ func aMachineSetOnVSphere() {
 		}
 		Expect(files).NotTo(BeEmpty())
 		w.kubectl(ctx, "delete", "machineset", v.set.Name)
-		v.leaves(ctx, machines)
+		v.leaves(ctx, machines, func(machine *machinev1beta1.Machine) error {
+			vm, err := v.VM(ctx, vmPath(machine))
+			if err == nil && vm != nil {
+				err = fmt.Errorf("the virtual machine of %s is there still: %v", machine.Name, vm)
+			}
+			return err
+		})
 		for _, file := range files {
 			Expect(v.HasFile(ctx, file)).To(BeFalse(), file)
 		}
@@ -143,7 +144,7 @@ func (w *world) openVSphere(ctx context.Context) *vsphere {
 	*set.Spec.Replicas = 2
 	changeSpec(&set.Spec.Template.Spec, with("template", vcenter.Template), with("tagIDs", []string{opened.Tag}), inWorkspace("server", vcenter.Name),
 		inWorkspace("folder", vcenter.Folder), with("dataDisks", []any{map[string]any{"name": "images", "sizeGiB": 3}}))
-	return &vsphere{VCenter: opened, set: set}
+	return &vsphere{VCenter: opened, fleet: fleet{set}}
 }
 
 func inWorkspace(field, value string) func(map[string]any) {
@@ -161,33 +162,6 @@ func (v *vsphere) flags() []string {
 		flags = append(flags, "--engine-env="+name+"="+value)
 	}
 	return flags
-}
-
-func (v *vsphere) machines(ctx context.Context) []machinev1beta1.Machine {
-	GinkgoHelper()
-	var list machinev1beta1.MachineList
-	labels := client.MatchingLabels(v.set.Spec.Selector.MatchLabels)
-	Expect(w.client.List(ctx, &list, client.InNamespace(lab.Namespace), labels)).To(Succeed())
-	return list.Items
-}
-
-// reach waits until all Machines, so many, are in a phase, and answers them.
-func (v *vsphere) reach(ctx context.Context, count int, phase string) (machines []machinev1beta1.Machine) {
-	GinkgoHelper()
-	until(ctx, patience, fmt.Sprintf("%d Machines are %s", count, phase), func(ctx context.Context) error {
-		machines = v.machines(ctx)
-		reached := 0
-		for _, machine := range machines {
-			if phaseOf(&machine) == phase {
-				reached++
-			}
-		}
-		if reached != count || len(machines) != count {
-			return errors.New(describe(machines))
-		}
-		return nil
-	})
-	return machines
 }
 
 // looksAsAskedFor compares a virtual machine, and what the Machine tells of it, with the providerSpec.
@@ -222,51 +196,4 @@ func (v *vsphere) looksAsAskedFor(ctx context.Context, machine *machinev1beta1.M
 	})
 }
 
-// join plays the kubelet of a Machine: its Node has the providerID, and another name than the Machine.
-func (v *vsphere) join(ctx context.Context, machine *machinev1beta1.Machine) {
-	GinkgoHelper()
-	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: nodeNameOf(machine), Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}},
-		Spec:       corev1.NodeSpec{ProviderID: *machine.Spec.ProviderID},
-	}
-	w.create(ctx, node)
-}
-
-// leaves waits until nothing is left of Machines.
-func (v *vsphere) leaves(ctx context.Context, gone []machinev1beta1.Machine) {
-	GinkgoHelper()
-	until(ctx, patience, "nothing is left of the Machines", func(ctx context.Context) error {
-		seen, err := w.census(ctx)
-		if err != nil {
-			return err
-		}
-		if left := v.machines(ctx); len(left) > 0 {
-			return errors.New(describe(left))
-		}
-		for _, machine := range gone {
-			if slices.ContainsFunc(seen.nodes, func(n corev1.Node) bool { return n.Name == nodeNameOf(&machine) }) {
-				return fmt.Errorf("the Node of %s is there still", machine.Name)
-			}
-			if slices.ContainsFunc(seen.states, func(s corev1.Secret) bool { return s.Labels[uidLabel] == string(machine.UID) }) {
-				return fmt.Errorf("the state of %s is there still", machine.Name)
-			}
-			if vm, err := v.VM(ctx, vmPath(&machine)); err != nil || vm != nil {
-				return errors.Join(fmt.Errorf("the virtual machine of %s is there still: %v", machine.Name, vm), err)
-			}
-		}
-		return w.atRest()
-	})
-}
-
-func vmPath(machine *machinev1beta1.Machine) string     { return vcenter.Folder + "/" + machine.Name }
-func nodeNameOf(machine *machinev1beta1.Machine) string { return "node-of-" + machine.Name }
-
-func internalIPs(machine *machinev1beta1.Machine) []string {
-	var found []string
-	for _, address := range machine.Status.Addresses {
-		if address.Type == corev1.NodeInternalIP {
-			found = append(found, address.Address)
-		}
-	}
-	return found
-}
+func vmPath(machine *machinev1beta1.Machine) string { return vcenter.Folder + "/" + machine.Name }
