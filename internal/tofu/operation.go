@@ -16,6 +16,7 @@ type operation struct {
 	dir      string // the engine's working folder
 	redact   *engine.Redactor
 	progress func(Event)
+	output   func(text string)
 	// call runs the CLI and has its -json stream written into out.
 	call func(ctx context.Context, out *stream) error
 	// needsPlan is set where an engine that succeeds has told its plan.
@@ -39,6 +40,7 @@ func (s *slot) run(ctx context.Context, o operation) (*Report, error) {
 	clock := s.engine.options.Clock
 	started := clock.Now()
 	out := newStream(o.redact, o.progress)
+	out.output = o.output
 	s.terraform.SetStderr(out.errorWriter())
 	s.engine.starts.Add(1)
 	err := s.guard(ctx, o, out)

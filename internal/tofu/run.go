@@ -43,6 +43,8 @@ type Run struct {
 	Sensitive []string
 	// Progress, if set, is told what the engine does while it does it. It must not block.
 	Progress func(Event)
+	// Output, if set, is given what the engine tells people, message by message, free of sensitive strings. It must not block.
+	Output func(text string)
 }
 
 var runIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
@@ -282,6 +284,7 @@ func (f *Folder) operate(ctx context.Context, op Op, call func(context.Context, 
 		dir:       f.dir,
 		redact:    f.redact,
 		progress:  f.run.Progress,
+		output:    f.run.Output,
 		call:      func(ctx context.Context, out *stream) error { return call(ctx, out, providers) },
 		needsPlan: op == OpPlan,
 		dumped:    func(state []byte) { f.dumped = state },

@@ -23,7 +23,8 @@ const (
 type stream struct {
 	redact   *engine.Redactor
 	progress func(Event)
-	begun    chan struct{} // closed at the first output
+	output   func(text string) // as in Run; nil for nobody
+	begun    chan struct{}     // closed at the first output
 
 	mu      sync.Mutex
 	started bool
@@ -83,7 +84,11 @@ func (s *stream) finish() *Report {
 }
 
 // note keeps a line that is no message. It is redacted before it may be cut, so that no half of a secret stays.
-func (s *stream) note(line []byte) { s.text.add(s.redact.Clean(string(line))) }
+func (s *stream) note(line []byte) {
+	clean := s.redact.Clean(string(line))
+	s.text.add(clean)
+	s.pass(clean)
+}
 
 func (s *stream) skipped() { s.text.add("(a line was too long and is left out)") }
 
@@ -100,6 +105,7 @@ func (s *stream) read(line []byte) {
 		s.note(line)
 		return
 	}
+	s.tell(m)
 	switch m.Type {
 	case "planned_change":
 		s.report.Changes = append(s.report.Changes, s.change(m.Change))
@@ -193,6 +199,8 @@ var hookKinds = map[string]EventKind{
 // message is one line of the -json stream.
 type message struct {
 	Level      string                   `json:"@level"`
+	Message    string                   `json:"@message"`
+	Timestamp  string                   `json:"@timestamp"`
 	Type       string                   `json:"type"`
 	Change     *changeMessage           `json:"change"`
 	Changes    *Summary                 `json:"changes"`
