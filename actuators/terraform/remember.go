@@ -69,7 +69,11 @@ func (t *task) attachments() state.Attachments {
 			"Machine", t.machine.Namespace+"/"+t.machine.Name, "error", err)
 		return state.Attachments{attachedInputs: nil}
 	}
-	return state.Attachments{attachedInputs: packed}
+	attached := state.Attachments{attachedInputs: packed}
+	if len(packed) > state.MaxAttachmentBytes-maxPackedTranscript {
+		attached[attachedOutput] = nil
+	}
+	return attached
 }
 
 func readRemembered(packed []byte) (*remembered, error) {

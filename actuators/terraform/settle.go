@@ -19,6 +19,7 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 		return fmt.Errorf("saving the state that the engine could not save: %w", errors.Join(err, outcome))
 	}
 	if outcome == nil && t.decision.operation == runs.Destroy {
+		t.keepOutput(ctx)
 		return t.gone(ctx)
 	}
 	if outcome == nil && (t.decision.operation == runs.Update || t.remembers) {
@@ -26,6 +27,7 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 			return fmt.Errorf("recording the inputs: %w", err)
 		}
 	}
+	t.keepOutput(ctx)
 	settled := t.outcome(outcome)
 	settled.ended(t.ended(outcome))
 	if err := t.session.Release(ctx, settled.MetaPatch); err != nil {

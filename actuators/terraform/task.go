@@ -42,6 +42,8 @@ type task struct {
 	renews, records bool
 
 	session *state.Session
+	// transcript is what the engine tells.
+	transcript transcript
 	// found is what the run learned of the instance, nil for nothing.
 	found *check
 	// changed says that the run has changed infrastructure.
@@ -330,6 +332,7 @@ func (t *task) within(ctx context.Context, lookup bool, use func(*tofu.Folder) e
 	if err != nil {
 		return fmt.Errorf("preparing module %s: %w", used.Name(), err)
 	}
+	t.announce(lookup)
 	endpoint, err := a.backend.Open(t.session)
 	if err != nil {
 		return err
@@ -368,6 +371,7 @@ func (t *task) run(endpoint state.Endpoint, around surroundings, lookup bool) to
 		Sensitive:   sensitive,
 		Lookup:      lookup,
 		Progress:    t.follow,
+		Output:      t.transcript.add,
 		Backend: tofu.Backend{
 			Address: endpoint.Address, LockAddress: endpoint.LockAddress, UnlockAddress: endpoint.UnlockAddress,
 			Username: endpoint.Username, Password: endpoint.Password,
