@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -56,19 +58,49 @@ func newWorld(t *testing.T) *world {
 	if err := plane.Create(t.Context(), w.machine); err != nil {
 		t.Fatal(err)
 	}
-	session, err := state.New(plane.Client, state.Options{}).Acquire(t.Context(), state.KeyFor(w.namespace, w.machine.UID), state.AcquireOptions{
-		Lock:        state.Lock{Owner: "manager-1", Run: "run-1", Operation: "update"},
-		Annotations: map[string]string{state.AnnotationMachine: w.machine.Name}, Labels: map[string]string{state.LabelMachineUID: string(w.machine.UID)},
-	})
-	if err != nil {
+	if err := w.states(t, set); err != nil {
 		t.Fatal(err)
+	}
+	return w
+}
+
+// states gives the Machine two versions of a state and a run that goes on, and makes "workers-b", whose create has failed.
+func (w *world) states(t *testing.T, set *machinev1beta1.MachineSet) error {
+	session, err := w.acquire(t, w.machine, nil)
+	if err != nil {
+		return err
 	}
 	for _, body := range []string{stateBody(1), stateBody(2)} {
 		if err := session.Put(t.Context(), []byte(body)); err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
-	return w
+	failed := builder.Machine(builder.WithOwner(set), builder.WithPhase("Provisioning"), func(m *machinev1beta1.Machine) { m.Name = "workers-b" })
+	if err := w.Create(t.Context(), failed); err != nil {
+		return err
+	}
+	var told bytes.Buffer
+	writer := gzip.NewWriter(&told)
+	if _, err := writer.Write([]byte("Creating...\n\x1b[2JError: no room\n")); err != nil {
+		return err
+	}
+	if err := writer.Close(); err != nil {
+		return err
+	}
+	session, err = w.acquire(t, failed, state.Attachments{"output": told.Bytes()})
+	if err != nil {
+		return err
+	}
+	last := `{"operation":"create","run":"run-1","began":"2026-03-01T12:00:00Z","ended":"2026-03-01T12:00:02.5Z","result":"Failed","message":"no room; it is tried again"}`
+	return session.Release(t.Context(), state.MetaPatch{"last-run": &last})
+}
+
+func (w *world) acquire(t *testing.T, machine *machinev1beta1.Machine, attached state.Attachments) (*state.Session, error) {
+	return state.New(w.Client, state.Options{}).Acquire(t.Context(), state.KeyFor(w.namespace, machine.UID), state.AcquireOptions{
+		Lock:        state.Lock{Owner: "manager-1", Run: "run-1", Operation: "update"},
+		Annotations: map[string]string{state.AnnotationMachine: machine.Name}, Labels: map[string]string{state.LabelMachineUID: string(machine.UID)},
+		Attachments: attached,
+	})
 }
 
 // grant lets a user do so much in the namespace.
@@ -106,14 +138,14 @@ func TestCommandsAgainstAPIServer(t *testing.T) {
 		wantOut  string
 		wantErr  string
 	}{
-		"a tree":                         {line: "tree", wantOut: "\n└─ Machine/workers-a   Provisioned "},
+		"a tree":                         {line: "tree", wantOut: "\n├─ Machine/workers-a   Provisioned "},
 		"a tree of a Machine":            {line: "tree workers-a -o wide", wantOut: "\nMachine/workers-a "},
 		"a tree of nothing":              {line: "tree -n default", wantErr: "There are no MachineSets and no Machines in namespace default; -n names another one, such as openshift-machine-api\n"},
 		"a tree of nothing, for scripts": {line: "tree -n default -o json", wantOut: "{\n  \"items\": []\n}\n", wantErr: "There are no MachineSets"},
 		"a tree of something else":       {line: "tree worker", wantCode: 1, wantErr: "error: there is no MachineSet or Machine \"worker\""},
 		"a tree for nobody":              {line: "tree --as eve", wantCode: 1, wantErr: "User \"eve\" cannot list resource \"machinesets\""},
 		"a tree in a format that is not": {line: "tree -o xml", wantCode: 1, wantErr: "the output format \"xml\" is not known"},
-		"states":                         {line: "state list", wantOut: "\nworkers-a   Provisioned   1           2        0.2 KiB   "},
+		"states":                         {line: "state list", wantOut: "\nworkers-a   Provisioned    1           2        0.2 KiB   "},
 		"states of nothing":              {line: "state list -n default", wantErr: "There are no states of Machines in namespace default"},
 		"a state":                        {line: "state show workers-a", wantOut: "\n\nOutputs\n  pin = (sensitive)\n"},
 		"a state, for scripts":           {line: "state show workers-a -o json", wantOut: "\"pin\": \"(sensitive)\"\n"},
@@ -121,22 +153,26 @@ func TestCommandsAgainstAPIServer(t *testing.T) {
 		"a state as it is":               {line: "state pull workers-a", wantOut: stateBody(2), wantErr: "warning: this holds credentials"},
 		"an earlier state":               {line: "state pull workers-a --serial 1", wantOut: stateBody(1), wantErr: "warning: this holds credentials"},
 		"a state that is not kept":       {line: "state pull workers-a --serial 0", wantCode: 1, wantErr: "has no version 0; it has 2, 1"},
-		"a state of nobody":              {line: "state show workers-b", wantCode: 1, wantErr: "did you mean workers-a?"},
+		"a state of nobody":              {line: "state show workers-d", wantCode: 1, wantErr: "did you mean workers-a, workers-b?"},
 		"two states at once":             {line: "state show workers-a workers-a", wantCode: 1, wantErr: "accepts 1 arg(s), received 2"},
-		"completing a state":             {line: "__complete state show w", wantOut: "workers-a\n:4"},
+		"completing a state":             {line: "__complete state show w", wantOut: "workers-a\nworkers-b\n:4"},
 		"completing it once":             {line: "__complete state pull workers-a w", wantOut: ":4\n"},
-		"runs":                           {line: "runs", wantOut: "\nworkers-a   update   Running   0s      -      -        -       -\n"},
+		"runs":                           {line: "runs", wantOut: "\nworkers-a   update   Running "},
 		"runs of a Machine, for scripts": {line: "runs workers-a -o yaml", wantOut: "  phase: Running\n"},
 		"active runs":                    {line: "runs --active", wantOut: "\nworkers-a "},
 		"runs of nothing":                {line: "runs -n default", wantErr: "There are no Machines in namespace default"},
-		"runs of nobody":                 {line: "runs workers", wantCode: 1, wantErr: "did you mean workers-a?"},
-		"completing runs":                {line: "__complete runs w", wantOut: "workers-a\n:4"},
+		"runs of nobody":                 {line: "runs workers", wantCode: 1, wantErr: "did you mean workers-a, workers-b?"},
+		"completing runs":                {line: "__complete runs w", wantOut: "workers-a\nworkers-b\n:4"},
 		"drift":                          {line: "drift", wantOut: "\nworkers-a   NotChecked   -       -\n"},
 		"drift where there is none":      {line: "drift --drifted", wantErr: "No check has found drift in namespace "},
 		"drift of nothing":               {line: "drift -n default", wantErr: "There are no Machines in namespace default"},
 		"drift of nobody":                {line: "drift x", wantCode: 1, wantErr: "there is no Machine \"x\""},
-		"completing drift":               {line: "__complete drift w", wantOut: "workers-a\n:4"},
-		"completing a tree":              {line: "__complete tree w", wantOut: "workers\nworkers-a\n:4"},
+		"completing drift":               {line: "__complete drift w", wantOut: "workers-a\nworkers-b\n:4"},
+		"the engine's output":            {line: "logs workers-b", wantOut: "Creating...\n[2JError: no room\n", wantErr: "note: create, Failed, began 2026-03-01T12:00:00Z, took 2.5s\nnote: no room; it is tried again\n"},
+		"no output yet":                  {line: "logs workers-a", wantCode: 1, wantErr: "'kubectl machine runs workers-a' shows whether one goes on"},
+		"the output of nobody":           {line: "logs workers-d", wantCode: 1, wantErr: "did you mean workers-a, workers-b?"},
+		"completing logs":                {line: "__complete logs w", wantOut: "workers-a\nworkers-b\n:4"},
+		"completing a tree":              {line: "__complete tree w", wantOut: "workers\nworkers-a\nworkers-b\n:4"},
 		"completing a namespace":         {line: "__complete tree -n d", wantOut: "default\n"},
 		"completing a format":            {line: "__complete tree -o w", wantOut: "wide\ta table with everything\n"},
 	}

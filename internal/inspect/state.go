@@ -256,5 +256,6 @@ func (c *Cluster) StateNames(ctx context.Context) ([]string, error) {
 	for i := range heads {
 		names = append(names, heads[i].Meta[metaMachine])
 	}
-	return names, err
+	slices.Sort(names)
+	return slices.Compact(names), err
 }

@@ -1,0 +1,100 @@
+package inspect
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// attachedOutput is the attachment of a state that holds what the engine told in the last run.
+const attachedOutput = "output"
+
+// maxOutput bounds what it is unpacked to.
+const maxOutput = 1 << 20
+
+// EngineOutput is what an engine told in the last run for a Machine.
+type EngineOutput struct {
+	// Text that it told, empty where it did not begin or had no room.
+	Text string
+	// Last is the run; nil where that is not recorded.
+	Last *LastRun
+	// Lock is held by a run that goes on, and whose output is not known yet.
+	Lock *state.Lock
+}
+
+// EngineOutput reads what the engine told in the last run for a Machine.
+func (c *Cluster) EngineOutput(ctx context.Context, machine string) (*EngineOutput, error) {
+	snapshot, err := c.State(ctx, machine)
+	if err != nil {
+		return nil, err
+	}
+	output, err := newOutput(snapshot)
+	if err != nil {
+		return nil, err
+	}
+	if output.Last == nil && output.Text == "" {
+		return nil, fmt.Errorf("no run for the Machine %q has ended that kept its output; 'kubectl machine runs %s' shows whether one goes on", machine, machine)
+	}
+	return output, nil
+}
+
+func newOutput(snapshot *state.Snapshot) (*EngineOutput, error) {
+	output := &EngineOutput{Lock: snapshot.Lock}
+	var err error
+	if output.Last, err = decode[LastRun](snapshot.Meta, metaLast); err != nil {
+		return nil, err
+	}
+	packed, ok := snapshot.Attachments[attachedOutput]
+	if !ok {
+		return output, nil
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, unreadable(snapshot, err)
+	}
+	text, err := io.ReadAll(io.LimitReader(reader, maxOutput))
+	if err != nil {
+		return nil, unreadable(snapshot, err)
+	}
+	output.Text = harmless(string(text))
+	return output, nil
+}
+
+func unreadable(snapshot *state.Snapshot, err error) error {
+	return fmt.Errorf("reading the engine's output in Secret %s: %w", snapshot.Key, err)
+}
+
+// harmless keeps a text of many lines from moving a terminal's cursor.
+func harmless(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// Notes say what run the output is of.
+func (o *EngineOutput) Notes(now time.Time) []string {
+	var notes []string
+	if o.Lock != nil {
+		notes = append(notes, fmt.Sprintf("a %s goes on, for %s now; what follows is of the run before", o.Lock.Operation, age(o.Lock.Since, now)))
+	}
+	if o.Last != nil {
+		notes = append(notes, o.Last.String())
+	}
+	if o.Last != nil && o.Last.Message != "" {
+		notes = append(notes, oneLine(o.Last.Message))
+	}
+	if o.Text == "" {
+		notes = append(notes, "the engine's output is not kept: the run ended before it told anything, or there was no room beside the inputs")
+	}
+	return notes
+}
