@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
 const awsKind = `"apiVersion":"machine.openshift.io/v1beta1","kind":"AWSMachineProviderConfig"`
@@ -116,5 +117,72 @@ func TestWhatIsFilledInIsAcceptedAndWhatIsTakenAwayIsNot(t *testing.T) {
 		if len(got.errs) != 1 || got.errs[0].Field != "spec.providerSpec.value."+path {
 			t.Errorf("an update that takes %s away is answered %v", path, texts(got.errs))
 		}
+	}
+}
+
+func TestTheLeastOfOtherPlatforms(t *testing.T) {
+	const metadata = `"apiVersion":"machine.openshift.io/v1beta1"`
+	tests := map[string]struct {
+		module, providerSpec string
+		facts                module.Facts
+		want                 string
+		wantWarnings         []string
+	}{
+		"azure": {
+			module: "azure", facts: module.Facts{module.FactResourceGroup: "demo-rg", module.FactNetworkResourceGroup: "net-rg"},
+			providerSpec: metadata + `,"kind":"AzureMachineProviderSpec","location":"eastus","osDisk":{"diskSizeGB":128},"image":{"resourceID":"i"}`,
+			want: `{` + metadata + `,"credentialsSecret":{"name":"azure-cloud-credentials","namespace":"openshift-machine-api"},"image":{"resourceID":"i"},` +
+				`"kind":"AzureMachineProviderSpec","location":"eastus","networkResourceGroup":"net-rg","osDisk":{"diskSizeGB":128},"resourceGroup":"demo-rg",` +
+				`"subnet":"demo-x7k2p-worker-subnet","userDataSecret":{"name":"worker-user-data"},"vmSize":"Standard_D4s_V3","vnet":"demo-x7k2p-vnet"}`,
+		},
+		"azure, on arm64, with a network and a Secret of one's own": {
+			module: "azure", facts: module.Facts{module.FactArchitecture: "arm64"},
+			providerSpec: metadata + `,"kind":"AzureMachineProviderSpec","location":"eastus","osDisk":{"diskSizeGB":128},"image":{"resourceID":"i"},` +
+				`"resourceGroup":"r","vnet":"v","subnet":"s","credentialsSecret":{"name":"c"},"userDataSecret":{"name":""}`,
+			want: `{` + metadata + `,"credentialsSecret":{"name":"c","namespace":"openshift-machine-api"},"image":{"resourceID":"i"},` +
+				`"kind":"AzureMachineProviderSpec","location":"eastus","osDisk":{"diskSizeGB":128},"resourceGroup":"r",` +
+				`"subnet":"s","userDataSecret":{"name":"worker-user-data"},"vmSize":"Standard_D4ps_V5","vnet":"v"}`,
+		},
+		"gcp": {
+			module: "gcp", facts: module.Facts{module.FactProject: "acme"},
+			providerSpec: metadata + `,"kind":"GCPMachineProviderSpec","region":"us-central1","zone":"us-central1-a","disks":[{"boot":true,"image":"i"}]`,
+			want: `{` + metadata + `,"credentialsSecret":{"name":"gcp-cloud-credentials"},"disks":[{"boot":true,"image":"i"}],"kind":"GCPMachineProviderSpec",` +
+				`"machineType":"n1-standard-4","networkInterfaces":[{"network":"demo-x7k2p-network","subnetwork":"demo-x7k2p-worker-subnet"}],"projectID":"acme",` +
+				`"region":"us-central1","tags":["demo-x7k2p-worker"],"userDataSecret":{"name":"worker-user-data"},"zone":"us-central1-a"}`,
+			wantWarnings: []string{"providerSpec.serviceAccounts: no service account provided: nodes may be unable to join the cluster"},
+		},
+		"vsphere": {
+			module: "vsphere",
+			providerSpec: metadata + `,"kind":"VSphereMachineProviderSpec","template":"t","network":{"devices":[{"networkName":"n"}]},` +
+				`"workspace":{"server":"v","datacenter":"d","datastore":"s","resourcePool":"r"}`,
+			want: `{` + metadata + `,"credentialsSecret":{"name":"vsphere-cloud-credentials"},"kind":"VSphereMachineProviderSpec",` +
+				`"network":{"devices":[{"networkName":"n"}]},"template":"t","userDataSecret":{"name":"worker-user-data"},` +
+				`"workspace":{"datacenter":"d","datastore":"s","resourcePool":"r","server":"v"}}`,
+			wantWarnings: []string{
+				"providerSpec.numCPUs: 0 is missing or less than the minimum value (2): nodes may not boot correctly",
+				"providerSpec.memoryMiB: 0 is missing or less than the recommended minimum value (2048): nodes may not boot correctly",
+				"providerSpec.diskGiB: 0 is missing or less than the recommended minimum (120): nodes may fail to start if disk size is too low",
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			rules := newRules(Options{Catalog: catalogOf(t, tc.module), ClusterID: "demo-x7k2p", Facts: tc.facts})
+			set := setWith(withTemplate(raw(tc.providerSpec)))
+			set.Namespace = "openshift-machine-api"
+			for _, labels := range []map[string]string{set.Spec.Selector.MatchLabels, set.Spec.Template.Labels} {
+				labels[builder.ClusterLabel] = "demo-x7k2p"
+			}
+			if err := (&machineSetDefaulter{rules: rules}).Default(t.Context(), set); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, string(set.Spec.Template.Spec.ProviderSpec.Value.Raw)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			got := rules.newMachineSet(set)
+			if diff := cmp.Diff(tc.wantWarnings, got.warnings); diff != "" || len(got.errs) > 0 {
+				t.Errorf("it is judged %v (-want +got):\n%s", texts(got.errs), diff)
+			}
+		})
 	}
 }

@@ -122,9 +122,9 @@ func completeFlags(command *cobra.Command) {
 	}
 }
 
-// factNames answers the facts that --cluster-fact takes. That of the cluster's name has a flag of its own.
+// factNames answers the facts that --cluster-fact takes. Those of each Machine have flags of their own.
 func factNames() []string {
-	return slices.DeleteFunc(module.FactNames(), func(name string) bool { return name == module.FactClusterID })
+	return slices.DeleteFunc(module.FactNames(), module.OfMachine)
 }
 
 func (o planOptions) validate(names []string) error {

@@ -166,7 +166,7 @@ func (o *options) checkCluster() error {
 		return fmt.Errorf("--cluster-id is %q, which is no value of a label: %s", o.clusterID, strings.Join(problems, ", "))
 	}
 	for name := range o.clusterFacts {
-		if name == module.FactClusterID || !slices.Contains(module.FactNames(), name) {
+		if module.OfMachine(name) || !slices.Contains(module.FactNames(), name) {
 			return fmt.Errorf("--cluster-fact names %q, which is no fact of a cluster; name architecture, networkResourceGroup, project, region or resourceGroup", name)
 		}
 	}

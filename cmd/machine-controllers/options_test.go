@@ -25,6 +25,7 @@ func TestOptionsRefuseWhatCannotWork(t *testing.T) {
 		"a cluster that no label can name is refused":     {"--cluster-id=a/b", `--cluster-id is "a/b"`},
 		"facts that modules use are taken":                {"--cluster-fact=region=r --cluster-fact=architecture=arm64", ""},
 		"a fact that no module uses is refused":           {"--cluster-fact=zone=z", `--cluster-fact names "zone"`},
+		"a Machine's namespace is not for a flag to say":  {"--cluster-fact=namespace=n", `--cluster-fact names "namespace"`},
 		"the cluster's name has a flag of its own":        {"--cluster-fact=clusterID=c", `--cluster-fact names "clusterID"`},
 		"a lease that a pause would end is refused":       {"--leader-elect-lease-duration=5s", "below 6s"},
 		"an engine that nobody knows is refused":          {"--engine=marble", "choose tofu or terraform"},

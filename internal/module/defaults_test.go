@@ -49,12 +49,12 @@ func TestLoadRefusesADefaultThatCannotBeFilledIn(t *testing.T) {
 		"a fact that there is not": {
 			entries: "    - path: size\n      value: \"{zone}-size\"\n",
 			want: []string{`module.yaml:22: spec.defaults[0].value uses the fact "zone", which there is not; write one of {architecture}, {clusterID}, ` +
-				`{networkResourceGroup}, {project}, {region}, {resourceGroup}; braces stand for nothing else`},
+				`{namespace}, {networkResourceGroup}, {project}, {region}, {resourceGroup}; braces stand for nothing else`},
 		},
 		"braces that do not close": {
 			entries: "    - path: size\n      value: \"{region\"\n",
 			want: []string{`module.yaml:22: spec.defaults[0].value has a { without } after it; write one of {architecture}, {clusterID}, ` +
-				`{networkResourceGroup}, {project}, {region}, {resourceGroup}; braces stand for nothing else`},
+				`{namespace}, {networkResourceGroup}, {project}, {region}, {resourceGroup}; braces stand for nothing else`},
 		},
 		"a value that fills in nothing": {
 			entries: "    - path: zones\n      value: []\n    - path: size\n",

@@ -11,6 +11,8 @@ const (
 	FactArchitecture = "architecture"
 	// FactClusterID is the name of the cluster's infrastructure. A Machine that names its cluster wins.
 	FactClusterID = "clusterID"
+	// FactNamespace is the namespace that the Machine is in.
+	FactNamespace = "namespace"
 	// FactNetworkResourceGroup is the resource group of the cluster's network, on Azure.
 	FactNetworkResourceGroup = "networkResourceGroup"
 	// FactProject is the project that the cluster is in, on Google Cloud.
@@ -23,8 +25,11 @@ const (
 
 // FactNames answers the names of all facts that there are, sorted.
 func FactNames() []string {
-	return []string{FactArchitecture, FactClusterID, FactNetworkResourceGroup, FactProject, FactRegion, FactResourceGroup}
+	return []string{FactArchitecture, FactClusterID, FactNamespace, FactNetworkResourceGroup, FactProject, FactRegion, FactResourceGroup}
 }
+
+// OfMachine tells whether the fact is each Machine's own: nobody need tell it.
+func OfMachine(fact string) bool { return fact == FactClusterID || fact == FactNamespace }
 
 // isFact tells whether there is a fact of the name.
 func isFact(name string) bool { return slices.Contains(FactNames(), name) }

@@ -61,11 +61,14 @@ func (o *Object) filledBy(path string) string {
 func factFlags(names []string) string {
 	var flags []string
 	for _, name := range names {
-		if name == module.FactClusterID {
+		switch name {
+		case module.FactClusterID:
 			flags = append(flags, "--cluster-id")
-			continue
+		case module.FactNamespace:
+			flags = append(flags, "--namespace")
+		default:
+			flags = append(flags, "--cluster-fact "+name+"=VALUE")
 		}
-		flags = append(flags, "--cluster-fact "+name+"=VALUE")
 	}
 	return strings.Join(flags, " and ")
 }

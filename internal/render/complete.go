@@ -62,15 +62,12 @@ func Complete(machine *machinev1beta1.Machine, from *module.Module, facts module
 
 // factsOf answers the facts as they are for the Machine, which may name its cluster.
 func factsOf(machine *machinev1beta1.Machine, facts module.Facts) module.Facts {
-	label := machine.Labels[machinev1beta1.MachineClusterIDLabel]
-	if label == "" {
-		return facts
+	own := module.Facts{}
+	maps.Copy(own, facts)
+	own[module.FactNamespace] = machine.Namespace
+	if label := machine.Labels[machinev1beta1.MachineClusterIDLabel]; label != "" {
+		own[module.FactClusterID] = label
 	}
-	own := maps.Clone(facts)
-	if own == nil {
-		own = module.Facts{}
-	}
-	own[module.FactClusterID] = label
 	return own
 }
 

@@ -19,7 +19,7 @@ variable "provider_spec" {
     userDataSecret    = optional(object({ name = optional(string, ""), namespace = optional(string, "") }))
     credentialsSecret = optional(object({ name = optional(string, ""), namespace = optional(string, "") }))
     location          = optional(string, "")
-    vmSize            = optional(string, "Standard_D4s_V3")
+    vmSize            = optional(string, "")
     image = optional(object({
       publisher  = optional(string, "")
       offer      = optional(string, "")
@@ -100,7 +100,7 @@ variable "provider_spec" {
 
   validation {
     condition     = var.provider_spec.vmSize != ""
-    error_message = "vmSize should be set to one of the supported Azure VM sizes: write it, or leave it out for Standard_D4s_V3."
+    error_message = "vmSize should be set to one of the supported Azure VM sizes: write it as vmSize: Standard_D4s_V3."
   }
 
   validation {
@@ -131,7 +131,7 @@ variable "provider_spec" {
   validation {
     condition = ((var.provider_spec.image.resourceID != "") !=
     (join("", [var.provider_spec.image.publisher, var.provider_spec.image.offer, var.provider_spec.image.sku, var.provider_spec.image.version]) != ""))
-    error_message = "image is named by resourceID, or by publisher, offer, sku and version: write one of both."
+    error_message = "an image reference must be provided: it is named by resourceID, or by publisher, offer, sku and version: write one of both."
   }
 
   validation {
@@ -155,7 +155,7 @@ variable "provider_spec" {
 
   validation {
     condition     = var.provider_spec.osDisk.diskSizeGB > 0 && var.provider_spec.osDisk.diskSizeGB < 32768 && floor(var.provider_spec.osDisk.diskSizeGB) == var.provider_spec.osDisk.diskSizeGB
-    error_message = "osDisk.diskSizeGB must be greater than 0 and less than 32768: write it as diskSizeGB: 128."
+    error_message = "diskSizeGB must be greater than zero and less than 32768: write it as diskSizeGB: 128."
   }
 
   validation {
@@ -241,8 +241,13 @@ variable "provider_spec" {
   # Network.
 
   validation {
-    condition     = (var.provider_spec.vnet == "") == (var.provider_spec.subnet == "")
-    error_message = "must provide a virtual network and a subnet together: write vnet and subnet, or leave both out for the cluster's."
+    condition     = var.provider_spec.vnet == "" || var.provider_spec.subnet != ""
+    error_message = "must provide a subnet when a virtual network is specified: write subnet, or leave vnet out as well for the cluster's."
+  }
+
+  validation {
+    condition     = var.provider_spec.subnet == "" || var.provider_spec.vnet != ""
+    error_message = "must provide a virtual network when supplying subnets: write vnet, or leave subnet out as well for the cluster's."
   }
 
   validation {

@@ -58,9 +58,13 @@ resource "google_compute_instance" "this" {
     }
   }
 
-  service_account {
-    email  = var.provider_spec.serviceAccounts[0].email
-    scopes = var.provider_spec.serviceAccounts[0].scopes
+  dynamic "service_account" {
+    for_each = var.provider_spec.serviceAccounts
+
+    content {
+      email  = service_account.value.email
+      scopes = service_account.value.scopes
+    }
   }
 
   scheduling {
@@ -75,7 +79,7 @@ resource "google_compute_instance" "this" {
 
     content {
       type  = guest_accelerator.value.type
-      count = guest_accelerator.value.count
+      count = max(1, guest_accelerator.value.count)
     }
   }
 

@@ -1,7 +1,9 @@
 # The disks, with the full names of their keys.
 locals {
   disks = [for position, disk in var.provider_spec.disks : merge(disk, {
-    name = "${var.machine.name}-${position}"
+    name   = "${var.machine.name}-${position}"
+    type   = disk.type == "" ? "pd-standard" : disk.type
+    sizeGb = disk.sizeGb == 0 ? null : disk.sizeGb
     key = try(format("projects/%s/locations/%s/keyRings/%s/cryptoKeys/%s",
       disk.encryptionKey.kmsKey.projectID == "" ? var.provider_spec.projectID : disk.encryptionKey.kmsKey.projectID,
     disk.encryptionKey.kmsKey.location, disk.encryptionKey.kmsKey.keyRing, disk.encryptionKey.kmsKey.name), null)

@@ -48,7 +48,7 @@ variable "provider_spec" {
     serviceAccounts   = optional(list(object({ email = string, scopes = optional(list(string), []) })), [])
     tags              = optional(list(string), [])
     targetPools       = optional(list(string), [])
-    machineType       = optional(string, "n1-standard-4")
+    machineType       = optional(string, "")
     region            = optional(string, "")
     zone              = optional(string, "")
     projectID         = optional(string, "")
@@ -84,7 +84,7 @@ variable "provider_spec" {
 
   validation {
     condition     = var.provider_spec.machineType != ""
-    error_message = "machineType should be set to one of the supported GCP machine types: write it, or leave it out for n1-standard-4."
+    error_message = "machineType should be set to one of the supported GCP machine types: write it as machineType: n1-standard-4."
   }
 
   validation {
@@ -115,13 +115,13 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = alltrue([for disk in var.provider_spec.disks : disk.sizeGb >= 16 && disk.sizeGb <= 65536 && floor(disk.sizeGb) == disk.sizeGb])
-    error_message = "disks[].sizeGb must be at least 16GB and at most 65536GB in size: write it as sizeGb: 128."
+    condition     = alltrue([for disk in var.provider_spec.disks : disk.sizeGb == 0 ? disk.image != "" : disk.sizeGb >= 16 && disk.sizeGb <= 65536 && floor(disk.sizeGb) == disk.sizeGb])
+    error_message = "disks[].sizeGb must be at least 16GB in size, and at most 65536: write it as sizeGb: 128. Only a disk with an image may do without."
   }
 
   validation {
-    condition     = alltrue([for disk in var.provider_spec.disks : contains(["pd-standard", "pd-ssd", "pd-balanced", "hyperdisk-balanced"], disk.type)])
-    error_message = "disks[].type is pd-standard, pd-ssd, pd-balanced or hyperdisk-balanced: write type: pd-ssd."
+    condition     = alltrue([for disk in var.provider_spec.disks : contains(["", "pd-standard", "pd-ssd", "pd-balanced", "hyperdisk-balanced"], disk.type)])
+    error_message = "disks[].type is pd-standard, pd-ssd, pd-balanced or hyperdisk-balanced: write type: pd-ssd, or leave it out for pd-standard."
   }
 
   validation {
@@ -147,7 +147,7 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = length(var.provider_spec.serviceAccounts) == 1 && alltrue([for account in var.provider_spec.serviceAccounts : account.email != "" && length(account.scopes) > 0])
+    condition     = length(var.provider_spec.serviceAccounts) <= 1 && alltrue([for account in var.provider_spec.serviceAccounts : account.email != "" && length(account.scopes) > 0])
     error_message = "exactly 1 service account must be supplied, with email and scopes: write serviceAccounts: [{email: EMAIL, scopes: [\"https://www.googleapis.com/auth/cloud-platform\"]}]."
   }
 
@@ -199,8 +199,18 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = alltrue([for gpu in var.provider_spec.gpus : gpu.type != "" && gpu.count >= 1 && floor(gpu.count) == gpu.count])
-    error_message = "gpus[] has a type, and a count of 1 at least: write {type: nvidia-tesla-t4, count: 1}."
+    condition     = alltrue([for gpu in var.provider_spec.gpus : gpu.type != "" && gpu.count >= 0 && floor(gpu.count) == gpu.count])
+    error_message = "gpus[] has a type, and a whole number as count: write {type: nvidia-tesla-t4, count: 1}."
+  }
+
+  validation {
+    condition     = length(var.provider_spec.gpus) == 0 || !startswith(var.provider_spec.machineType, "a2-")
+    error_message = "A2 machine types have already attached gpus, additional gpus cannot be specified: leave gpus out."
+  }
+
+  validation {
+    condition     = alltrue([for gpu in var.provider_spec.gpus : gpu.type != "nvidia-tesla-a100"])
+    error_message = "nvidia-tesla-a100 gpus, are only attached to the A2 machine types: write machineType: a2-highgpu-1g, and leave gpus out."
   }
 
   validation {

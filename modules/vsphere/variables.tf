@@ -53,22 +53,27 @@ variable "provider_spec" {
 
   validation {
     condition     = var.provider_spec.template != ""
-    error_message = "template is the template to clone: write its name, or its inventory path."
+    error_message = "template must be provided: it is the template to clone: write its name, or its inventory path."
   }
 
   validation {
     condition     = var.provider_spec.workspace.server != ""
-    error_message = "workspace.server is the vCenter to work on: write its name or address."
+    error_message = "server must be provided: workspace.server is the vCenter to work on: write its name or address."
   }
 
   validation {
     condition     = var.provider_spec.workspace.folder == "" || startswith(var.provider_spec.workspace.folder, "/${var.provider_spec.workspace.datacenter}/vm/")
-    error_message = "workspace.folder is an inventory path: begin it with /, the datacenter and /vm/, or leave it out for the datacenter's root folder."
+    error_message = "folder must be absolute path: expected prefix \"/${var.provider_spec.workspace.datacenter}/vm/\". It is an inventory path: begin it with /, the datacenter and /vm/, or leave it out for the datacenter's root folder."
   }
 
   validation {
     condition     = var.provider_spec.workspace.vmGroup == ""
     error_message = "workspace.vmGroup is not supported, as the provider can only own a group whole: leave it out, and put the virtual machines into groups by tags."
+  }
+
+  validation {
+    condition     = try(var.provider_spec.userDataSecret.name, "") != ""
+    error_message = "userDataSecret must be provided: write it as userDataSecret: {name: worker-user-data}."
   }
 
   validation {
@@ -99,12 +104,12 @@ variable "provider_spec" {
 
   validation {
     condition     = length(var.provider_spec.network.devices) >= 1 && length(var.provider_spec.network.devices) <= 10
-    error_message = "network.devices names 1 to 10 networks: write at least - networkName: NAME."
+    error_message = "at least 1 network device must be provided: network.devices names 1 to 10 networks: write at least - networkName: NAME."
   }
 
   validation {
     condition     = alltrue([for device in var.provider_spec.network.devices : device.networkName != "" && length(device.networkName) <= 80])
-    error_message = "network.devices[].networkName is the network or port group, 80 characters at most: write it as networkName: VM Network."
+    error_message = "networkName must be provided: network.devices[].networkName is the network or port group, 80 characters at most: write it as networkName: VM Network."
   }
 
   validation {
@@ -137,7 +142,7 @@ variable "provider_spec" {
 
   validation {
     condition     = length(var.provider_spec.tagIDs) <= 10
-    error_message = "tagIDs has at most 10 tags: leave some out."
+    error_message = "a maximum of 10 tags are allowed: leave some out."
   }
 
   validation {

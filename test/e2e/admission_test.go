@@ -9,10 +9,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -79,6 +81,29 @@ func anObjectThatIsApplied() {
 		machine.Labels[clusterLabel] = "another"
 		Expect(w.client.Create(ctx, machine, client.DryRunAll)).To(Succeed())
 		Expect(machine.Labels).To(HaveKeyWithValue(clusterLabel, "another"))
+	})
+
+	It("gets the fields that the module fills in, which cannot be taken away afterwards", func(ctx SpecContext) {
+		set := w.emptySet(name, theLeastForAWS)
+		said, err := w.apply(ctx, set)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(said).To(And(
+			ContainSubstring("Warning: providerSpec.subnet: No subnet has been provided. Instances may be created in an unexpected subnet and may not join the cluster."),
+			ContainSubstring("Warning: providerSpec.iamInstanceProfile: no IAM instance profile provided: nodes may be unable to join the cluster"),
+		))
+		Expect(w.client.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
+		Expect(set.Spec.Template.Spec.ProviderSpec.Value.Raw).To(MatchJSON(`{
+			"apiVersion": "machine.openshift.io/v1beta1", "kind": "AWSMachineProviderConfig",
+			"ami": {"id": "ami-0123456789abcdef0"}, "placement": {"region": "us-east-1"}, "instanceType": "` + instanceTypeHere() + `",
+			"userDataSecret": {"name": "worker-user-data"}, "credentialsSecret": {"name": "aws-cloud-credentials"}}`))
+		for field, expected := range map[string]string{
+			"ami": "ami.id", "instanceType": "instanceType", "userDataSecret": "userDataSecret", "credentialsSecret": "credentialsSecret",
+		} {
+			_, err := w.lab.Kubectl(ctx, "patch", "machineset", name, "--type=merge", "--patch",
+				`{"spec":{"template":{"spec":{"providerSpec":{"value":{"`+field+`":null}}}}}}`)
+			Expect(err).To(MatchError(ContainSubstring("providerSpec." + field + ": Required value: expected providerSpec." + expected + " to be populated")))
+		}
+		w.kubectl(ctx, "delete", "machineset", name)
 	})
 
 	It("keeps its selector when it is a MachineSet", func(ctx SpecContext) {
@@ -179,6 +204,23 @@ func (w *world) emptySet(name string, changes ...func(map[string]any)) *machinev
 	}
 	changeSpec(&set.Spec.Template.Spec, changes...)
 	return set
+}
+
+// theLeastForAWS leaves of a providerSpec what the module aws cannot do without.
+func theLeastForAWS(fields map[string]any) {
+	clear(fields)
+	maps.Copy(fields, map[string]any{
+		"apiVersion": "machine.openshift.io/v1beta1", "kind": "AWSMachineProviderConfig",
+		"ami": map[string]any{"id": "ami-0123456789abcdef0"}, "placement": map[string]any{"region": "us-east-1"},
+	})
+}
+
+// instanceTypeHere is what the manager fills in on a machine like this one.
+func instanceTypeHere() string {
+	if runtime.GOARCH == "arm64" {
+		return "m6g.large"
+	}
+	return "m5.large"
 }
 
 // apply runs kubectl apply with an object, and answers what it said.

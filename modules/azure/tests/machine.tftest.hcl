@@ -145,6 +145,7 @@ run "makes_a_machine_of_what_must_be_told" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -299,6 +300,7 @@ run "makes_a_confidential_machine" {
 
   variables {
     provider_spec = {
+      vmSize             = "Standard_D4s_V3"
       credentialsSecret  = { name = "c" }
       userDataSecret     = { name = "u" }
       location           = "eastus"
@@ -344,6 +346,7 @@ run "keeps_the_operating_system_on_the_host" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"

@@ -9,6 +9,7 @@ variables {
     labels     = {}
   }
   provider_spec = {
+    vmSize            = "Standard_D4s_V3"
     credentialsSecret = { name = "c" }
     userDataSecret    = { name = "u" }
     location          = "eastus"
@@ -24,6 +25,7 @@ run "refuses_no_location" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       resourceGroup     = "r"
@@ -58,6 +60,7 @@ run "refuses_no_resource_group" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -74,6 +77,7 @@ run "refuses_no_user_data" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       location          = "eastus"
       resourceGroup     = "r"
@@ -90,6 +94,7 @@ run "refuses_no_credentials" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = {}
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -107,6 +112,7 @@ run "refuses_a_secret_elsewhere" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c", namespace = "kube-system" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -124,6 +130,7 @@ run "refuses_no_image" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -141,6 +148,7 @@ run "refuses_half_an_image" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -158,6 +166,7 @@ run "refuses_a_plan_of_an_image_of_ones_own" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -175,6 +184,7 @@ run "refuses_windows" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -192,6 +202,7 @@ run "refuses_a_disk_without_size" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -209,6 +220,7 @@ run "refuses_an_unknown_cache" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -226,6 +238,7 @@ run "refuses_an_unknown_place_of_a_disk" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -243,6 +256,7 @@ run "refuses_an_ephemeral_disk_with_a_cache_for_writing" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -260,6 +274,7 @@ run "refuses_an_unknown_encryption_of_the_guest" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -278,6 +293,7 @@ run "refuses_a_key_for_a_guest_whose_state_is_not_encrypted" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -295,6 +311,7 @@ run "refuses_a_name_that_no_disk_has" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -313,6 +330,7 @@ run "refuses_two_disks_of_one_name" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -331,6 +349,7 @@ run "refuses_a_disk_that_is_too_small" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -349,6 +368,7 @@ run "refuses_a_number_that_no_disk_has" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -367,6 +387,7 @@ run "refuses_two_disks_of_one_number" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -385,6 +406,7 @@ run "refuses_a_disk_that_should_stay" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -403,6 +425,7 @@ run "refuses_an_unknown_cache_of_a_disk" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -421,6 +444,7 @@ run "refuses_an_unknown_type_of_a_disk" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -439,6 +463,7 @@ run "refuses_an_ultra_disk_with_a_cache" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -457,6 +482,7 @@ run "refuses_an_unknown_capability" {
 
   variables {
     provider_spec = {
+      vmSize             = "Standard_D4s_V3"
       credentialsSecret  = { name = "c" }
       userDataSecret     = { name = "u" }
       location           = "eastus"
@@ -475,6 +501,7 @@ run "refuses_an_ultra_disk_without_the_capability" {
 
   variables {
     provider_spec = {
+      vmSize             = "Standard_D4s_V3"
       credentialsSecret  = { name = "c" }
       userDataSecret     = { name = "u" }
       location           = "eastus"
@@ -494,6 +521,7 @@ run "refuses_a_subnet_of_no_network" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -512,6 +540,7 @@ run "refuses_a_nat_rule" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -530,6 +559,7 @@ run "refuses_a_zone_beside_an_availability_set" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -549,6 +579,7 @@ run "refuses_a_reservation_by_name" {
 
   variables {
     provider_spec = {
+      vmSize                     = "Standard_D4s_V3"
       credentialsSecret          = { name = "c" }
       userDataSecret             = { name = "u" }
       location                   = "eastus"
@@ -567,6 +598,7 @@ run "refuses_a_price_that_is_none" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -585,6 +617,7 @@ run "refuses_an_unknown_security_type" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -603,6 +636,7 @@ run "refuses_a_confidential_machine_without_encryption" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -621,6 +655,7 @@ run "refuses_settings_of_another_security_type" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -639,6 +674,7 @@ run "refuses_an_unknown_policy" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -657,6 +693,7 @@ run "refuses_a_confidential_machine_without_a_tpm" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -675,6 +712,7 @@ run "refuses_encryption_of_the_guest_without_secure_boot" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -693,6 +731,7 @@ run "refuses_encryption_by_host_and_guest" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -711,6 +750,7 @@ run "refuses_a_trusted_launch_of_nothing" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -729,6 +769,7 @@ run "refuses_unknown_diagnostics" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -747,6 +788,7 @@ run "refuses_diagnostics_to_nowhere" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -765,6 +807,7 @@ run "refuses_a_tag_with_a_slash" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -783,6 +826,7 @@ run "refuses_a_key_as_it_is" {
 
   variables {
     provider_spec = {
+      vmSize            = "Standard_D4s_V3"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       location          = "eastus"
@@ -830,4 +874,23 @@ run "refuses_no_user_data_at_all" {
   }
 
   expect_failures = [var.user_data]
+}
+
+run "refuses_a_network_without_a_subnet" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      location          = "eastus"
+      resourceGroup     = "r"
+      vmSize            = "Standard_D4s_V3"
+      osDisk            = { diskSizeGB = 128 }
+      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
+      vnet              = "v"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
 }

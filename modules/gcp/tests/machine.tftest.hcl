@@ -134,6 +134,7 @@ run "makes_a_machine_of_what_must_be_told" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "my-project"
@@ -256,6 +257,7 @@ run "asks_for_a_preemptible_instance" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "my-project"
@@ -278,6 +280,7 @@ run "does_not_restart_an_instance_that_should_stay_down" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "my-project"

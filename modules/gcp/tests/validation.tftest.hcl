@@ -9,6 +9,7 @@ variables {
     labels     = {}
   }
   provider_spec = {
+    machineType       = "n1-standard-4"
     credentialsSecret = { name = "c" }
     userDataSecret    = { name = "u" }
     projectID         = "p"
@@ -25,6 +26,7 @@ run "refuses_no_project" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       region            = "us-central1"
@@ -42,6 +44,7 @@ run "refuses_no_region" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -59,6 +62,7 @@ run "refuses_a_zone_of_another_region" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -96,6 +100,7 @@ run "refuses_no_user_data" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       projectID         = "p"
       region            = "us-central1"
@@ -113,6 +118,7 @@ run "refuses_no_credentials" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = {}
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -131,6 +137,7 @@ run "refuses_protection_from_deletion" {
 
   variables {
     provider_spec = {
+      machineType        = "n1-standard-4"
       credentialsSecret  = { name = "c" }
       userDataSecret     = { name = "u" }
       projectID          = "p"
@@ -150,6 +157,7 @@ run "refuses_a_target_pool" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -169,6 +177,7 @@ run "refuses_no_boot_disk" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -187,6 +196,7 @@ run "refuses_a_disk_that_is_too_small" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -205,6 +215,7 @@ run "refuses_an_unknown_type_of_a_disk" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -223,6 +234,7 @@ run "refuses_a_boot_disk_without_an_image" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -241,6 +253,7 @@ run "refuses_a_data_disk_that_should_stay" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -259,6 +272,7 @@ run "refuses_a_key_without_a_ring" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -277,6 +291,7 @@ run "refuses_an_interface_without_a_subnet" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -296,6 +311,7 @@ run "refuses_two_service_accounts" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -314,6 +330,7 @@ run "refuses_user_data_as_metadata" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -333,6 +350,7 @@ run "refuses_a_label_in_capitals" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -352,6 +370,7 @@ run "refuses_a_tag_that_is_given_twice" {
 
   variables {
     provider_spec = {
+      machineType         = "n1-standard-4"
       credentialsSecret   = { name = "c" }
       userDataSecret      = { name = "u" }
       projectID           = "p"
@@ -371,6 +390,7 @@ run "refuses_an_unknown_model" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -390,6 +410,7 @@ run "refuses_spot_beside_preemptible" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -410,6 +431,7 @@ run "refuses_an_unknown_maintenance" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -429,6 +451,7 @@ run "refuses_an_unknown_restart" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -448,6 +471,7 @@ run "refuses_to_restart_what_is_preempted" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -468,6 +492,7 @@ run "refuses_two_kinds_of_graphics_processors" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -488,6 +513,7 @@ run "refuses_half_a_graphics_processor" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -508,6 +534,7 @@ run "refuses_to_move_graphics_processors" {
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
@@ -589,6 +616,7 @@ run "refuses_an_unknown_policy" {
 
   variables {
     provider_spec = {
+      machineType            = "n1-standard-4"
       credentialsSecret      = { name = "c" }
       userDataSecret         = { name = "u" }
       projectID              = "p"
@@ -608,6 +636,7 @@ run "refuses_monitoring_without_a_tpm" {
 
   variables {
     provider_spec = {
+      machineType            = "n1-standard-4"
       credentialsSecret      = { name = "c" }
       userDataSecret         = { name = "u" }
       projectID              = "p"
@@ -646,4 +675,65 @@ run "refuses_more_user_data_than_google_takes" {
   }
 
   expect_failures = [var.user_data]
+}
+
+run "refuses_graphics_processors_beside_those_of_the_machine_type" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      machineType       = "a2-highgpu-1g"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      gpus              = [{ type = "nvidia-tesla-t4" }]
+      onHostMaintenance = "Terminate"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_graphics_processors_that_only_machine_types_have" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      machineType       = "n1-standard-4"
+      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      gpus              = [{ type = "nvidia-tesla-a100" }]
+      onHostMaintenance = "Terminate"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_disk_of_nothing" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      machineType       = "n1-standard-4"
+      disks             = [{ boot = true, sizeGb = 128, image = "i" }, { autoDelete = true }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
 }

@@ -24,6 +24,10 @@ variables {
     labels     = {}
   }
   provider_spec = {
+    userDataSecret    = { name = "worker-user-data" }
+    diskGiB           = 120
+    memoryMiB         = 8192
+    numCPUs           = 4
     credentialsSecret = { name = "vsphere-cloud-credentials" }
     template          = "rhcos"
     network           = { devices = [{ networkName = "VM Network" }] }

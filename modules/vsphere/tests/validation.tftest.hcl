@@ -23,6 +23,10 @@ run "refuses_an_empty_template" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = ""
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -38,6 +42,10 @@ run "refuses_an_empty_server" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -53,6 +61,10 @@ run "refuses_a_folder_outside_of_the_datacenter" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -68,6 +80,10 @@ run "refuses_a_group_of_virtual_machines" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -83,6 +99,10 @@ run "refuses_an_unknown_clone_mode" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -99,6 +119,10 @@ run "refuses_a_snapshot" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -115,6 +139,9 @@ run "refuses_a_fraction_of_a_processor" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -131,6 +158,9 @@ run "refuses_negative_memory" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -147,6 +177,9 @@ run "refuses_sockets_of_different_sizes" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -164,6 +197,10 @@ run "refuses_no_network" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [] }
@@ -179,6 +216,10 @@ run "refuses_more_networks_than_a_virtual_machine_takes" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [for i in range(11) : { networkName = "net-${i}" }] }
@@ -194,6 +235,10 @@ run "refuses_a_network_without_a_name" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "" }] }
@@ -209,6 +254,10 @@ run "refuses_address_pools" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network", addressesFromPools = [{ group = "ipam.example.com", resource = "pools", name = "a" }] }] }
@@ -224,6 +273,10 @@ run "refuses_an_address_without_its_prefix" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network", ipAddrs = ["192.168.1.100"] }] }
@@ -239,6 +292,10 @@ run "refuses_a_gateway_that_is_no_address" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network", gateway = "router.example.com", ipAddrs = ["192.168.1.100/24"] }] }
@@ -254,6 +311,10 @@ run "refuses_a_name_server_that_is_no_address" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network", nameservers = ["8.8.8.8 rd.break"] }] }
@@ -269,6 +330,10 @@ run "refuses_more_tags_than_ten" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -285,6 +350,10 @@ run "refuses_the_name_of_a_tag" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -301,6 +370,10 @@ run "refuses_more_disks_than_controllers_take" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -317,6 +390,10 @@ run "refuses_two_disks_of_one_name" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -333,6 +410,10 @@ run "refuses_a_disk_whose_name_is_no_name" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -349,6 +430,10 @@ run "refuses_a_disk_beyond_the_largest" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -365,6 +450,10 @@ run "refuses_an_unknown_provisioning" {
 
   variables {
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -388,6 +477,10 @@ run "refuses_a_machine_whose_name_is_no_hostname" {
       labels     = {}
     }
     provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
@@ -396,4 +489,22 @@ run "refuses_a_machine_whose_name_is_no_hostname" {
   }
 
   expect_failures = [var.machine]
+}
+
+run "refuses_no_user_data" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      template          = "rhcos"
+      network           = { devices = [{ networkName = "VM Network" }] }
+      workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com" }
+      numCPUs           = 4
+      memoryMiB         = 8192
+      diskGiB           = 120
+    }
+  }
+
+  expect_failures = [var.provider_spec]
 }

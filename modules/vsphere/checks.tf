@@ -1,0 +1,29 @@
+# What the Machine API warns of. Nothing is refused here.
+
+check "processors" {
+  assert {
+    condition     = coalesce(var.provider_spec.numCPUs, 0) >= 2
+    error_message = "providerSpec.numCPUs: ${coalesce(var.provider_spec.numCPUs, 0)} is missing or less than the minimum value (2): nodes may not boot correctly"
+  }
+}
+
+check "memory" {
+  assert {
+    condition     = coalesce(var.provider_spec.memoryMiB, 0) >= 2048
+    error_message = "providerSpec.memoryMiB: ${coalesce(var.provider_spec.memoryMiB, 0)} is missing or less than the recommended minimum value (2048): nodes may not boot correctly"
+  }
+}
+
+check "disk" {
+  assert {
+    condition     = coalesce(var.provider_spec.diskGiB, 0) >= 120
+    error_message = "providerSpec.diskGiB: ${coalesce(var.provider_spec.diskGiB, 0)} is missing or less than the recommended minimum (120): nodes may fail to start if disk size is too low"
+  }
+}
+
+check "linked_clone" {
+  assert {
+    condition     = var.provider_spec.cloneMode != "linkedClone" || coalesce(var.provider_spec.diskGiB, 0) == 0
+    error_message = "linkedClone clone mode is set. DiskGiB parameter will be ignored, disk size from template will be used."
+  }
+}
