@@ -48,16 +48,69 @@ func (l leaf) equals(other leaf) bool {
 	return !l.value.Unknown && !l.unknown && reflect.DeepEqual(l.raw, other.raw)
 }
 
-// markForced marks what lies at one of the paths, or in it, or around it. Each path is a list of names and indices.
-func markForced(attributes []Attribute, paths []any) {
+// markForced marks what lies at one of the paths, or in it, or around it, and tells whether anything does. Each path is a list of names and
+// indices.
+func markForced(attributes []Attribute, paths []any) (marked bool) {
 	for _, one := range paths {
 		forced := pathOf(one)
 		for n := range attributes {
 			path := attributes[n].Path
 			attributes[n].Forces = attributes[n].Forces || isWithin(path, forced) || isWithin(forced, path)
+			marked = marked || attributes[n].Forces
 		}
 	}
+	return marked
 }
+
+// changedLines answers the lines that differ between two values of several lines, with signs before them; nil for other values.
+func changedLines(before, after Value) []string {
+	was, is := linesOf(before), linesOf(after)
+	if was == nil || is == nil || len(was)*len(is) > maxCompared {
+		return nil
+	}
+	common := commonLines(was, is)
+	var lines []string
+	for i, k := 0, 0; i < len(was) || k < len(is); {
+		switch {
+		case i < len(was) && k < len(is) && was[i] == is[k]:
+			i, k = i+1, k+1
+		case k == len(is) || i < len(was) && common[i+1][k] >= common[i][k+1]:
+			lines, i = append(lines, "- "+was[i]), i+1
+		default:
+			lines, k = append(lines, "+ "+is[k]), k+1
+		}
+	}
+	return lines
+}
+
+// linesOf answers the lines of a text that has several and may be shown; nil for any other value.
+func linesOf(value Value) []string {
+	text, isText := value.Value.(string)
+	if !isText || value.Sensitive || !strings.Contains(text, "\n") {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// commonLines answers at i and k how many lines of was[i:] and is[k:] are the same, in their order.
+func commonLines(was, is []string) [][]int {
+	common := make([][]int, len(was)+1)
+	for i := range common {
+		common[i] = make([]int, len(is)+1)
+	}
+	for i := len(was) - 1; i >= 0; i-- {
+		for k := len(is) - 1; k >= 0; k-- {
+			common[i][k] = max(common[i+1][k], common[i][k+1])
+			if was[i] == is[k] {
+				common[i][k] = common[i+1][k+1] + 1
+			}
+		}
+	}
+	return common
+}
+
+// maxCompared bounds the lines that are compared with one another.
+const maxCompared = 1 << 20
 
 // pathOf writes a path as those of attributes are.
 func pathOf(steps any) string {

@@ -27,6 +27,7 @@ func TestDifferences(t *testing.T) {
 		"a secret that changes":         {values: offline.Values{Before: object{"a": "s"}, After: object{"a": "t"}, Sensitive: object{"a": true}, SensitiveBefore: object{"a": true}}, want: []string{"~ a (sensitive) (sensitive)"}},
 		"a secret that is not known":    {values: offline.Values{Before: object{"a": "s"}, After: object{}, Unknown: object{"a": true}, Sensitive: object{"a": true}, SensitiveBefore: object{"a": true}}, want: []string{"~ a (sensitive) (sensitive)"}},
 		"what forces a replacement":     {values: offline.Values{Before: object{"a": 1, "ab": 1}, After: object{"a": 2, "ab": 2}}, forces: []any{[]any{"a"}}, want: []string{"~ a 1 2 forces", "~ ab 1 2"}},
+		"lines of a text that change":   {values: offline.Values{Before: object{"a": "1\n2\n3\n"}, After: object{"a": "1\n4\n3\n5\n"}}, want: []string{`~ a "1\n2\n3\n" "1\n4\n3\n5\n"`, "- 2", "+ 4", "+ 5"}},
 		"what is inside of what forces": {values: offline.Values{Before: object{"a": []any{1}}, After: object{"a": []any{2}}}, forces: []any{[]any{"a"}}, want: []string{"~ a[0] 1 2 forces"}},
 		"what is around what forces":    {values: offline.Values{Before: object{"a": []any{1}}, After: object{"a": []any{2}}}, forces: []any{[]any{"a", 0, "b"}}, want: []string{"~ a[0] 1 2 forces"}},
 	}
@@ -43,6 +44,9 @@ func TestDifferences(t *testing.T) {
 					line += " forces"
 				}
 				got = append(got, line)
+				if one.Before != nil {
+					got = append(got, changedLines(*one.Before, one.Value)...)
+				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("the differences (-want +got):\n%s", diff)

@@ -183,6 +183,8 @@ func (s *Set) heading() string {
 	text := fmt.Sprintf("Machine %s", name)
 	switch {
 	case s.Kind == machineKind:
+	case s.Live != nil:
+		text += fmt.Sprintf(", as each of %d that would be made", s.Live.Create)
 	case s.Replicas == 1:
 		text += ", the only one"
 	case s.Replicas == 0:

@@ -42,6 +42,7 @@ func everyLive() *Preview {
 	resources := func(name string) []Resource {
 		return []Resource{{Address: "a.this", Type: "a", Action: tofu.ActionUpdate, Unsure: true, Attributes: []Attribute{
 			{Path: "name", Action: tofu.ActionUpdate, Before: &Value{Value: name}, Value: Value{Value: name + "_new"}},
+			{Path: "text", Action: tofu.ActionUpdate, Before: &Value{Value: "a: 1\nb: 2\n"}, Value: Value{Value: "a: 1\nb: 3\n"}},
 		}}}
 	}
 	preview.Attach([]*Live{
@@ -92,7 +93,7 @@ func TestPrintLive(t *testing.T) {
 		if err := preview.Print(&out, "", false); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"MachineSet ns/new is not in the cluster\n", "Machine ns/new-(generated), the only one", "Live: 0 Machines exist: 0 stay as they are"} {
+		for _, want := range []string{"MachineSet ns/new is not in the cluster\n", "Machine ns/new-(generated), as each of 1 that would be made", "Live: 0 Machines exist: 0 stay as they are"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("it lacks %q:\n%s", want, out.String())
 			}

@@ -119,7 +119,17 @@ func (p *painter) attributes(indent string, attributes []Attribute) {
 		if one.Forces {
 			value += "  " + p.paint(red, "# "+forcesText)
 		}
+		var lines []string
+		if one.Before != nil {
+			lines = changedLines(*one.Before, one.Value)
+		}
+		if lines != nil {
+			value = "..."
+		}
 		fmt.Fprintf(&p.out, "%s%s %-*s = %s\n", indent, p.paint(signColours[one.Action], signs[one.Action]), width, printable(one.Path), value)
+		for _, line := range lines {
+			fmt.Fprintf(&p.out, "%s      %s\n", indent, printable(line))
+		}
 	}
 }
 

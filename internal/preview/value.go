@@ -159,7 +159,10 @@ func attributesOf(resource offline.Resource) []Attribute {
 	attributes := []Attribute{}
 	if resource.Action == tofu.ActionUpdate || resource.Action == tofu.ActionReplace {
 		attributes = append(attributes, differences(resource.Values)...)
-		markForced(attributes, resource.Forces)
+		if markForced(attributes, resource.Forces) && resource.Action == tofu.ActionReplace {
+			// The rest is what any new one has of its own.
+			attributes = slices.DeleteFunc(attributes, func(one Attribute) bool { return !one.Forces })
+		}
 		return attributes
 	}
 	for _, one := range leavesOf(resource.Values) {
