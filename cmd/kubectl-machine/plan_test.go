@@ -2,10 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,16 +36,17 @@ func installed(t *testing.T) string {
 }
 
 // alone runs a command line with an empty environment, in a network namespace that has no interface but loopback, which is down. It
-// fails where namespaces are forbidden: a test that was skipped would prove nothing.
+// fails where namespaces are forbidden: a test that was skipped would prove nothing. And it fails where anything was sent, or would have
+// been if there were a way: the kernel counts that, so that nobody gets away with ignoring the error.
 func alone(t *testing.T, stdin string, arguments ...string) result {
 	t.Helper()
-	// The shell shows the interfaces that there are; "$@" is what it is given.
-	command := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", `while read -r line; do echo "$line" >&3; done </proc/self/net/dev; exec "$@" 3>&-`, "sh"}, arguments...)...)
-	interfaces, writer, err := os.Pipe()
+	// The shell shows the interfaces that there are, and what the kernel has counted; "$@" is what it is given.
+	command := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", lonely, "sh"}, arguments...)...)
+	told, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer interfaces.Close()
+	defer told.Close()
 	var out, errOut strings.Builder
 	command.Dir, command.Env, command.ExtraFiles = t.TempDir(), []string{}, []*os.File{writer}
 	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(stdin), &out, &errOut
@@ -55,17 +60,75 @@ func alone(t *testing.T, stdin string, arguments ...string) result {
 		t.Fatalf("%v; this test needs user and network namespaces: allow them (user.max_user_namespaces, seccomp, AppArmor), or run it where they are", err)
 	}
 	writer.Close() //nolint:errcheck // what was written to it is read
-	listed := make([]byte, 64<<10)
-	n, _ := interfaces.Read(listed)
-	for line := range strings.Lines(string(listed[:n])) {
-		if name, _, isInterface := strings.Cut(strings.TrimSpace(line), ":"); isInterface && name != "lo" {
-			t.Fatalf("there is the interface %s; want loopback only", name)
+	listed, err := io.ReadAll(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLonely(t, string(listed))
+	return result{code: command.ProcessState.ExitCode(), out: out.String(), err: errOut.String()}
+}
+
+// lonely runs a command, and tells on file 3 what there is of a network, and what was asked of it.
+const lonely = `tell() { while read -r line; do echo "$line" >&3; done <"$1"; }
+tell /proc/self/net/dev
+"$@" 3>&-
+code=$?
+tell /proc/self/net/snmp
+tell /proc/self/net/snmp6
+exit $code`
+
+// asked are what the kernel counts when a program sends something, finds no way to do so, or connects to another. Not every kernel counts
+// the last two.
+var asked = []string{"Ip OutRequests", "Ip OutNoRoutes", "Tcp ActiveOpens", "Udp OutDatagrams", "Ip6OutRequests", "Ip6OutNoRoutes"}
+
+// checkLonely holds what the shell told to there being loopback only, and nothing asked of it.
+func checkLonely(t *testing.T, told string) {
+	t.Helper()
+	devices, counted, found := strings.Cut(told, "\nIp: ")
+	if !found {
+		t.Fatalf("no counters are in\n%s", told)
+	}
+	interfaces := regexp.MustCompile(`(?m)^(\S+):`).FindAllString(devices, -1)
+	if !slices.Equal(interfaces, []string{"lo:"}) {
+		t.Fatalf("the interfaces are %q; want loopback, and no other", interfaces)
+	}
+	counters := countersIn("Ip: " + counted)
+	for n, name := range asked {
+		if value, known := counters[name]; value != "0" && (known || n < 4) {
+			t.Errorf("%s is %q; want 0: something reached for the network", name, value)
 		}
 	}
-	if !strings.Contains(string(listed[:n]), "lo:") {
-		t.Fatalf("the interfaces are %q; want loopback", listed[:n])
+}
+
+// countersIn reads counters: lines of titles followed by lines of values, and lines of both.
+func countersIn(told string) map[string]string {
+	counters, titles := map[string]string{}, map[string][]string{}
+	for line := range strings.Lines(told) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 2 && !strings.HasSuffix(fields[0], ":"):
+			counters[fields[0]] = fields[1]
+		case len(fields) < 2:
+		case titles[fields[0]] == nil:
+			titles[fields[0]] = fields
+		default:
+			for n, title := range titles[fields[0]][:min(len(fields), len(titles[fields[0]]))] {
+				counters[strings.TrimSuffix(fields[0], ":")+" "+title] = fields[n]
+			}
+		}
 	}
-	return result{code: command.ProcessState.ExitCode(), out: out.String(), err: errOut.String()}
+	return counters
+}
+
+func TestReachingForTheNetworkIsSeen(t *testing.T) {
+	before := "Inter-| Receive\nlo: 0 0\nIp: Forwarding OutRequests OutNoRoutes\nIp: 2 0 %s\nTcp: ActiveOpens\nTcp: 0\nUdp: OutDatagrams\nUdp: 0\nIp6OutRequests \t%s\n"
+	checkLonely(t, fmt.Sprintf(before, "0", "0"))
+	for _, one := range []string{fmt.Sprintf(before, "1", "0"), fmt.Sprintf(before, "0", "7")} {
+		counters := countersIn(one)
+		if counters["Ip OutNoRoutes"] == "0" && counters["Ip6OutRequests"] == "0" {
+			t.Errorf("nothing is counted in\n%s", one)
+		}
+	}
 }
 
 func TestPlanNeedsNeitherNetworkNorEnvironment(t *testing.T) {
@@ -105,6 +168,17 @@ func TestPlanNeedsNeitherNetworkNorEnvironment(t *testing.T) {
 				t.Errorf("it has %+v", set)
 			}
 		})
+	}
+}
+
+func TestPlanOfACloudNeedsRecordedSchemasOnly(t *testing.T) {
+	plugin := installed(t)
+	if err := os.Symlink(repository(t, "bin", "schemas"), filepath.Join(filepath.Dir(plugin), "schemas")); err != nil {
+		t.Fatal(err)
+	}
+	got := alone(t, "", plugin, "plan", "-f", repository(t, "modules", "aws", "examples", "machineset.yaml"))
+	if got.code != 0 || got.err != "" || !strings.Contains(got.out, "+ aws_instance.this\n") {
+		t.Errorf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
 	}
 }
 
