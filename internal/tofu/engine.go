@@ -13,6 +13,8 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // Defaults of Options.
@@ -135,7 +137,7 @@ func New(o Options) (*Engine, error) {
 }
 
 func (e *Engine) setUp() error {
-	ended, err := endProcesses(e.dir.runs())
+	ended, err := engine.EndProcesses(e.dir.runs())
 	if err != nil {
 		return fmt.Errorf("ending the processes of a predecessor: %w", err)
 	}

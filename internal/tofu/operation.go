@@ -109,7 +109,7 @@ func waitFor(ended, proceed <-chan struct{}, limit time.Duration) bool {
 }
 
 func (s *slot) endProcesses(dir string) {
-	count, err := endProcesses(dir)
+	count, err := engine.EndProcesses(dir)
 	if err != nil {
 		s.engine.options.Logger.Error(err, "ending the processes of a killed engine")
 	}

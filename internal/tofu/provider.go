@@ -18,6 +18,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/terraform-exec/tfexec"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // providersOf answers the files of the provider plugins that an initialised module uses, by the providers' addresses.
@@ -125,7 +127,7 @@ func (p *provider) exited() bool { return p.client.Exited() }
 
 // end kills the process and waits for it. Nothing is asked of it first: it may be in the middle of a call that nobody waits for.
 func (p *provider) end() error {
-	_, err := endProcesses(p.dir)
+	_, err := engine.EndProcesses(p.dir)
 	p.client.Kill()
 	return errors.Join(err, os.RemoveAll(p.dir))
 }

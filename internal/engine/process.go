@@ -1,4 +1,4 @@
-package tofu
+package engine
 
 import (
 	"errors"
@@ -16,9 +16,9 @@ const (
 	endPoll    = 10 * time.Millisecond
 )
 
-// endProcesses kills the processes whose working folder is dir or lies in it, and waits until they are gone. It answers how many
+// EndProcesses kills the processes whose working folder is dir or lies in it, and waits until they are gone. It answers how many
 // it killed. Plugins outlive an engine that is killed, and inherit its working folder.
-func endProcesses(dir string) (int, error) {
+func EndProcesses(dir string) (int, error) {
 	killed := map[int]struct{}{}
 	for deadline := endTimeout; ; deadline -= endPoll {
 		found, err := killIn(dir)
