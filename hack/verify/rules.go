@@ -50,6 +50,7 @@ var rules = []rule{
 	{path: "internal/notice"},
 	{path: "internal/offline", may: []string{"internal/tofu"}},
 	{path: "internal/preview", may: []string{"internal/module", "internal/offline", "internal/render", "internal/tofu"}, tests: []string{"modules"}},
+	{path: "internal/pulumi", may: []string{"internal/engine"}, never: kubernetes},
 	{path: "internal/render", may: []string{"api/...", "internal/module"}},
 	{path: "internal/runs", may: []string{"api/..."}},
 	{path: "internal/scaffold", may: []string{"internal/module"}},

@@ -1,0 +1,56 @@
+package pulumi
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/blang/semver"
+)
+
+// oldest is the first version whose events and flags are known here to be as this package reads them.
+var oldest = semver.MustParse("3.206.0")
+
+// findTimeout bounds the CLI's answer to what version it is.
+const findTimeout = 30 * time.Second
+
+// Binary is a Pulumi CLI.
+type Binary struct {
+	Path    string
+	Version semver.Version
+}
+
+// Find checks the CLI at a path.
+func Find(ctx context.Context, path string) (Binary, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return Binary{}, fmt.Errorf("finding pulumi: %w", err)
+	}
+	home, err := os.MkdirTemp("", "pulumi")
+	if err != nil {
+		return Binary{}, fmt.Errorf("finding pulumi: %w", err)
+	}
+	defer os.RemoveAll(home) //nolint:errcheck // an empty folder among temporary files
+	ctx, cancel := context.WithTimeout(ctx, findTimeout)
+	defer cancel()
+	command := exec.CommandContext(ctx, path, "version")
+	command.Dir = home
+	command.Env = []string{"HOME=" + home, "PULUMI_HOME=" + home, "PULUMI_SKIP_UPDATE_CHECK=true"}
+	command.WaitDelay = time.Second
+	output, err := command.Output()
+	if err != nil {
+		return Binary{}, fmt.Errorf("asking %s for its version: %w", path, err)
+	}
+	version, err := semver.ParseTolerant(strings.TrimSpace(string(output)))
+	if err != nil {
+		return Binary{}, fmt.Errorf("asking %s for its version: it answers %.100q, not as pulumi does", path, output)
+	}
+	if version.LT(oldest) {
+		return Binary{}, fmt.Errorf("pulumi at %s has version %s; install %s or a later one", path, version, oldest)
+	}
+	return Binary{Path: path, Version: version}, nil
+}
