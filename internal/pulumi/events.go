@@ -1,0 +1,289 @@
+package pulumi
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/diag/colors"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+)
+
+// maxDiagnostics bounds the diagnostics of one operation.
+const maxDiagnostics = 100
+
+// actions of steps that are told. A replacement is told as three steps, of which one counts.
+var actions = map[apitype.OpType]engine.Action{
+	apitype.OpSame: engine.ActionNoOp, apitype.OpCreate: engine.ActionCreate, apitype.OpUpdate: engine.ActionUpdate,
+	apitype.OpDelete: engine.ActionDelete, apitype.OpReplace: engine.ActionReplace, apitype.OpRead: engine.ActionRead,
+	apitype.OpReadReplacement: engine.ActionReplace, apitype.OpImport: engine.ActionImport,
+	apitype.OpImportReplacement: engine.ActionReplace,
+}
+
+// partOfReplace are the other steps of a replacement, and of what is no step at all.
+var partOfReplace = []apitype.OpType{
+	apitype.OpCreateReplacement, apitype.OpDeleteReplaced, apitype.OpDiscardReplaced, apitype.OpRefresh, apitype.OpReadDiscard, apitype.OpRemovePendingReplace,
+}
+
+// reader makes a report of events. They come from a goroutine of the Automation API.
+type reader struct {
+	redact   *engine.Redactor
+	progress func(engine.Event)
+	preview  bool
+
+	mu     sync.Mutex
+	report engine.Report
+	// counted are the steps, by the engine's own words, as it counts them itself at the end.
+	counted map[apitype.OpType]int
+	summary *apitype.SummaryEvent
+	// strange says that there was a step that is not known here.
+	strange bool
+	begun   bool
+}
+
+func newReader(redact *engine.Redactor, progress func(engine.Event), preview bool) *reader {
+	return &reader{
+		redact: redact, progress: progress, preview: preview, counted: map[apitype.OpType]int{},
+		report: engine.Report{Outputs: map[string]engine.Output{}},
+	}
+}
+
+// read takes events until the channel is closed, or done is.
+func (r *reader) read(from <-chan events.EngineEvent, done <-chan struct{}) {
+	for {
+		select {
+		case event, open := <-from:
+			if !open {
+				return
+			}
+			r.take(event.EngineEvent)
+		case <-done:
+			return
+		}
+	}
+}
+
+func (r *reader) take(event apitype.EngineEvent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begun = true
+	switch {
+	case event.ResourcePreEvent != nil:
+		r.pre(event.ResourcePreEvent.Metadata)
+	case event.ResOutputsEvent != nil:
+		r.outputs(event.ResOutputsEvent.Metadata)
+	case event.ResOpFailedEvent != nil:
+		r.tell(engine.EventFailed, event.ResOpFailedEvent.Metadata)
+	case event.DiagnosticEvent != nil:
+		r.diagnostic(event.DiagnosticEvent)
+	case event.SummaryEvent != nil:
+		r.summary = event.SummaryEvent
+	}
+}
+
+// internal reports whether a resource is Pulumi's own, with nothing behind it.
+func internal(m apitype.StepEventMetadata) bool {
+	return m.Type == stackType || strings.HasPrefix(m.Type, providerPrefix)
+}
+
+// uncounted reports whether the engine's count leaves a resource out: providers that the program does not name itself.
+func uncounted(m apitype.StepEventMetadata) bool {
+	_, name, _ := cutLast(m.URN)
+	return strings.HasPrefix(m.Type, providerPrefix) && strings.HasPrefix(name, "default")
+}
+
+func (r *reader) pre(m apitype.StepEventMetadata) {
+	if m.Op == apitype.OpRefresh {
+		return
+	}
+	if !uncounted(m) {
+		r.counted[m.Op]++
+	}
+	if internal(m) {
+		return
+	}
+	r.tell(engine.EventStarted, m)
+	if slices.Contains(partOfReplace, m.Op) {
+		return
+	}
+	action, known := actions[m.Op]
+	if !known {
+		r.strange = true
+		return
+	}
+	r.report.Changes = append(r.report.Changes, r.change(m, action))
+}
+
+func (r *reader) outputs(m apitype.StepEventMetadata) {
+	switch {
+	case m.Type == stackType:
+		r.stackOutputs(m)
+	case internal(m):
+	case m.Op == apitype.OpRefresh:
+		r.refreshed(m)
+	default:
+		r.tell(engine.EventCompleted, m)
+		if action, known := actions[m.Op]; known && !r.preview && action != engine.ActionNoOp && action != engine.ActionRead {
+			r.report.Applied = append(r.report.Applied, engine.Applied{Address: r.addressOf(m), Action: action})
+		}
+	}
+}
+
+// refreshed tells what a refresh has found. A plan tells later what is to be done about it.
+func (r *reader) refreshed(m apitype.StepEventMetadata) {
+	switch {
+	case m.Old == nil:
+	case m.New == nil || m.New.ID == "":
+		r.report.Drift = append(r.report.Drift, r.change(m, engine.ActionDelete))
+	case !same(m.Old.Outputs, m.New.Outputs):
+		r.report.Drift = append(r.report.Drift, r.change(m, engine.ActionUpdate))
+	}
+}
+
+func (r *reader) addressOf(m apitype.StepEventMetadata) string {
+	return r.redact.Clean(addressOf(m.URN, m.Type))
+}
+
+func (r *reader) change(m apitype.StepEventMetadata, action engine.Action) engine.Change {
+	keys := m.Keys
+	if len(keys) == 0 {
+		keys = m.Diffs
+	}
+	return engine.Change{
+		Address: r.addressOf(m), Type: m.Type, Action: action, Import: m.Op == apitype.OpImport, Reason: r.redact.Clean(strings.Join(keys, ", ")),
+	}
+}
+
+func (r *reader) tell(kind engine.EventKind, m apitype.StepEventMetadata) {
+	if r.progress == nil || r.preview || internal(m) {
+		return
+	}
+	action, known := actions[m.Op]
+	if m.Op == apitype.OpCreateReplacement {
+		action, known = engine.ActionCreate, true
+	}
+	if known && action != engine.ActionNoOp {
+		r.progress(engine.Event{Kind: kind, Address: r.addressOf(m), Action: action})
+	}
+}
+
+// stackOutputs tells which outputs change.
+func (r *reader) stackOutputs(m apitype.StepEventMetadata) {
+	var before, after map[string]any
+	if m.Old != nil {
+		before = m.Old.Outputs
+	}
+	if m.New != nil {
+		after = m.New.Outputs
+	}
+	all := maps.Clone(before)
+	if all == nil {
+		all = map[string]any{}
+	}
+	maps.Copy(all, after)
+	for name := range all {
+		action := engine.ActionNoOp
+		if !same(before[name], after[name]) {
+			action = engine.ActionUpdate
+		}
+		r.report.Outputs[name] = engine.Output{Action: action}
+	}
+}
+
+func same(a, b any) bool {
+	first, err := json.Marshal(a)
+	if err != nil {
+		return false
+	}
+	second, err := json.Marshal(b)
+	return err == nil && string(first) == string(second)
+}
+
+func (r *reader) diagnostic(d *apitype.DiagnosticEvent) {
+	if d.Ephemeral || (d.Severity != "error" && d.Severity != "warning") || len(r.report.Diagnostics) >= maxDiagnostics {
+		return
+	}
+	severity := engine.SeverityError
+	if d.Severity == "warning" {
+		severity = engine.SeverityWarning
+	}
+	message := strings.TrimSpace(colors.Never.Colorize(d.Message))
+	summary, detail, _ := strings.Cut(message, "\n")
+	one := engine.Diagnostic{Severity: severity, Summary: summary, Detail: strings.TrimSpace(detail)}
+	if _, name, ok := cutLast(d.URN); ok {
+		one.Address = name
+	}
+	r.report.Diagnostics = append(r.report.Diagnostics, r.redact.Diagnostic(one))
+}
+
+// finish answers the report. A plan counts only where the engine's own count is what was read.
+func (r *reader) finish() *engine.Report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	report := r.report
+	report.Diagnostics = withoutEcho(report.Diagnostics)
+	if r.summary == nil || r.strange || !r.agrees() {
+		return &report
+	}
+	counted := engine.Summary{Operation: engine.OperationApply}
+	if r.preview {
+		counted.Operation = engine.OperationPlan
+	}
+	for _, change := range report.Changes {
+		count(&counted, change)
+	}
+	if r.preview {
+		report.Planned = counted
+	} else {
+		report.Done = counted
+	}
+	return &report
+}
+
+func count(into *engine.Summary, change engine.Change) {
+	switch change.Action {
+	case engine.ActionCreate:
+		into.Add++
+	case engine.ActionUpdate:
+		into.Change++
+	case engine.ActionDelete:
+		into.Remove++
+	case engine.ActionReplace:
+		into.Add++
+		into.Remove++
+	default: // the others are not counted
+	}
+	if change.Import {
+		into.Import++
+	}
+}
+
+// agrees compares the steps that were read with the engine's own count of what it counts.
+func (r *reader) agrees() bool {
+	changing := func(counts map[apitype.OpType]int) map[apitype.OpType]int {
+		left := maps.Clone(counts)
+		maps.DeleteFunc(left, func(op apitype.OpType, _ int) bool {
+			return slices.Contains(partOfReplace, op) || op == apitype.OpSame || op == apitype.OpRead // neither changes anything
+		})
+		return left
+	}
+	return maps.Equal(changing(r.counted), changing(r.summary.ResourceChanges))
+}
+
+// withoutEcho leaves out errors that only say that there was one.
+func withoutEcho(diagnostics []engine.Diagnostic) []engine.Diagnostic {
+	echo := func(d engine.Diagnostic) bool {
+		return d.Severity == engine.SeverityError && d.Detail == "" &&
+			(d.Summary == "update failed" || d.Summary == "preview failed" || d.Summary == "refresh failed" || d.Summary == "destroy failed")
+	}
+	kept := slices.DeleteFunc(slices.Clone(diagnostics), echo)
+	if !slices.ContainsFunc(kept, func(d engine.Diagnostic) bool { return d.Severity == engine.SeverityError }) {
+		return diagnostics
+	}
+	return kept
+}
