@@ -1,0 +1,122 @@
+package pulumi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/blang/semver"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto"
+)
+
+// maxText bounds what is kept of what the CLI writes beside its events.
+const maxText = 16 << 10
+
+// command is the CLI as the Automation API calls it. It gives the CLI an environment of its own, the time to end in order, and answers
+// by itself what needs no process.
+type command struct {
+	binary      Binary
+	environment []string
+	waitDelay   time.Duration
+	starts      *atomic.Int64
+	// pid is that of the process that runs, zero while none does.
+	pid atomic.Int64
+	// last is how the last process ended.
+	last ending
+}
+
+// ending is what is known of a process's end.
+type ending struct {
+	started, signaled bool
+	code              int
+	text              string
+}
+
+var _ auto.PulumiCommand = &command{}
+
+// answers are those of commands that only read what this package knows better, or change what it writes itself.
+var answers = map[string]string{"stack select": "", "stack output": "{}", "stack history": "[]"}
+
+// Version implements auto.PulumiCommand.
+func (c *command) Version() semver.Version { return c.binary.Version }
+
+// Run implements auto.PulumiCommand.
+func (c *command) Run(
+	ctx context.Context, dir string, stdin io.Reader, outputs, errorOutputs []io.Writer, environment []string, args ...string,
+) (stdout, stderr string, code int, err error) {
+	if len(args) > 1 {
+		if answer, known := answers[args[0]+" "+args[1]]; known {
+			return answer, "", 0, nil
+		}
+	}
+	out, errs := &text{limit: maxText}, &text{limit: maxText}
+	process := exec.CommandContext(ctx, c.binary.Path, append([]string{"--non-interactive"}, args...)...)
+	process.Dir, process.Stdin = dir, stdin
+	process.Env = append(append([]string{}, environment...), c.environment...)
+	process.Stdout, process.Stderr = io.MultiWriter(append(outputs, out)...), io.MultiWriter(append(errorOutputs, errs)...)
+	// The whole group can be ended, and a signal to the operator's group does not reach it.
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	process.Cancel = func() error { return process.Process.Signal(os.Interrupt) }
+	process.WaitDelay = c.waitDelay
+	c.starts.Add(1)
+	if err = process.Start(); err == nil {
+		c.pid.Store(int64(process.Process.Pid))
+		err = process.Wait()
+		c.pid.Store(0)
+	}
+	told := errs.String()
+	if err != nil {
+		told += out.String()
+	}
+	c.last = endingOf(process, told)
+	if process.Process != nil && err != nil {
+		_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // there may be nobody left
+	}
+	if err == nil {
+		return out.String(), errs.String(), 0, nil
+	}
+	// The error of the process itself may repeat what it wrote, secrets and all.
+	return "", "", c.last.code, errors.New("pulumi failed")
+}
+
+func endingOf(process *exec.Cmd, text string) ending {
+	if process.ProcessState == nil {
+		return ending{code: -1, text: text}
+	}
+	status, _ := process.ProcessState.Sys().(syscall.WaitStatus)
+	return ending{started: true, signaled: status.Signaled(), code: process.ProcessState.ExitCode(), text: text}
+}
+
+// text keeps the beginning of what is written.
+type text struct {
+	bytes.Buffer
+	limit int
+}
+
+// Write implements io.Writer. It never fails.
+func (t *text) Write(p []byte) (int, error) {
+	if room := t.limit - t.Len(); room > 0 {
+		t.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+// environmentOf answers name=value for each variable.
+func environmentOf(variables map[string]string) ([]string, error) {
+	list := make([]string, 0, len(variables))
+	for name, value := range variables {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+			return nil, fmt.Errorf("the environment variable %q can't be set: its name is empty or holds '=', or a zero byte is in it", name)
+		}
+		list = append(list, name+"="+value)
+	}
+	return list, nil
+}

@@ -1,0 +1,19 @@
+// Package pulumi drives one Pulumi CLI through the Automation API. It knows no Kubernetes and decides nothing about Machines: it makes a
+// folder for a run with a `file://` backend in it, writes a checkpoint there, starts the CLI, hands on each checkpoint that the CLI
+// writes, and reads its events into an engine.Report.
+//
+// The words, in the order in which they are met:
+//
+//   - [Binary]: the CLI, found and checked once by [Find].
+//   - [Engine]: the CLI together with a private work folder.
+//   - program: what Pulumi runs, a folder with Pulumi.yaml.
+//   - run: one use of a program. [Engine.Open] makes its [Folder], which has the program, the configuration and the checkpoint.
+//     [Folder.Close] removes it.
+//   - checkpoint: all that Pulumi knows of what a program has made, as Pulumi writes it. See [Adopt] for the one change that is made here.
+//   - [Key]: what secrets in a checkpoint are encrypted with.
+//
+// No CLI is started but for a preview, an update and a destroy: what the Automation API asks besides is answered from the folder. The
+// CLI is interrupted, not killed, when its context ends; it is killed only when it has not ended after [Options.WaitDelay].
+//
+// Nothing uses this package yet; docs/adr/0004-one-actuator-two-engines.md says what for.
+package pulumi

@@ -1,0 +1,274 @@
+package pulumi
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/blang/semver"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+)
+
+// newIdle answers an engine whose CLI is a shell script.
+func newIdle(t *testing.T, script string) *Engine {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "pulumi")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nPATH=/usr/bin:/bin\n"+script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	e, err := New(Options{
+		Binary: Binary{Path: path, Version: semver.MustParse("3.255.0")}, WorkDir: filepath.Join(dir, "work"), WaitDelay: 100 * time.Millisecond,
+		Environment: map[string]string{"HTTPS_PROXY": "http://proxy"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func idleRun(t *testing.T, mods ...func(*Run)) Run {
+	t.Helper()
+	key, err := theKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Run{
+		ID: "r1", Project: "acme", Program: fstest.MapFS{"Pulumi.yaml": {Data: []byte("name: acme\n")}}, Key: key, Secret: []string{"user_data"},
+		Variables: []byte(`{"machine":{"name":"${evil}"},"user_data":"hunter22"}`), Identity: map[string]string{"uid": "u1"},
+		Environment: map[string]string{"ACME_TOKEN": "t0ken"}, Save: func(context.Context, []byte) error { return nil },
+	}
+	for _, mod := range mods {
+		mod(&r)
+	}
+	return r
+}
+
+func TestAFolderHasWhatTheCLIReads(t *testing.T) {
+	e := newIdle(t, "exit 1")
+	folder, err := e.Open(t.Context(), idleRun(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Starts() != 0 {
+		t.Errorf("%d processes were started to open a run, want none", e.Starts())
+	}
+	raw, err := os.ReadFile(folder.path("program", "Pulumi.machine.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var settings struct {
+		Salt   string                     `json:"encryptionsalt"`
+		Config map[string]json.RawMessage `json:"config"`
+	}
+	if err := json.Unmarshal(raw, &settings); err != nil {
+		t.Fatal(err)
+	}
+	if settings.Salt != folder.run.Key.Salt() || string(settings.Config["acme:machine"]) != `{"name":"${evil}"}` {
+		t.Errorf("settings are %s, want salt and variables as data", raw)
+	}
+	if !strings.HasPrefix(string(settings.Config["acme:user_data"]), `{"secure":"v1:`) || strings.Contains(string(raw), "hunter22") {
+		t.Errorf("settings are %s, want the user data encrypted", raw)
+	}
+	if state, err := folder.Checkpoint(); err != nil || string(state) != string(emptyCheckpoint("acme")) {
+		t.Errorf("the checkpoint is %s, %v, want that of a stack that was never run", state, err)
+	}
+	if err := folder.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{e.runs(), e.temporary()} {
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+			t.Errorf("%v are left in %s, %v", left, dir, err)
+		}
+	}
+}
+
+func TestTheEnvironmentIsBuilt(t *testing.T) {
+	t.Setenv("PULUMI_ACCESS_TOKEN", "of the operator")
+	t.Setenv("AWS_PROFILE", "of the operator")
+	e := newIdle(t, `env > "$HOME/../../../env"; exit 1`)
+	folder, err := e.Open(t.Context(), idleRun(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := folder.Destroy(t.Context()); err == nil {
+		t.Fatal("the script fails, and Destroy does not")
+	}
+	raw, err := os.ReadFile(filepath.Join(e.dir, "env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for line := range strings.Lines(string(raw)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		got[name] = value
+	}
+	for name, want := range map[string]string{
+		"ACME_TOKEN": "t0ken", "HTTPS_PROXY": "http://proxy", "PULUMI_BACKEND_URL": "file://" + folder.path("backend"), "PULUMI_SKIP_UPDATE_CHECK": "true",
+		"PULUMI_IGNORE_AMBIENT_PLUGINS": "true", "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true", "PULUMI_HOME": folder.path("home"),
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+	for _, name := range []string{"PULUMI_ACCESS_TOKEN", "AWS_PROFILE"} {
+		if value, set := got[name]; set {
+			t.Errorf("%s is %q, want nothing of the operator's own environment", name, value)
+		}
+	}
+}
+
+func TestRunsThatCannotBe(t *testing.T) {
+	cases := map[string]func(*Run){
+		"an id that leads elsewhere":             func(r *Run) { r.ID = "../x" },
+		"a project that leads elsewhere":         func(r *Run) { r.Project = "../x" },
+		"variables that are no object":           func(r *Run) { r.Variables = []byte(`[]`) },
+		"a secret that is no text":               func(r *Run) { r.Secret = []string{"machine"} },
+		"a checkpoint that is none":              func(r *Run) { r.Checkpoint = []byte(`{}`) },
+		"a variable of the engine's environment": func(r *Run) { r.Environment = map[string]string{"PULUMI_HOME": "/x"} },
+		"nobody who saves":                       func(r *Run) { r.Save = nil },
+		"settings of a stack in the program": func(r *Run) {
+			r.Program = fstest.MapFS{"Pulumi.yaml": {}, "Pulumi.machine.yaml": {}}
+		},
+		"a lookup of a program that has none": func(r *Run) { r.Lookup = true },
+	}
+	for name, mod := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newIdle(t, "exit 0")
+			if _, err := e.Open(t.Context(), idleRun(t, mod)); err == nil {
+				t.Fatal("it is opened, want an error")
+			}
+			if left, err := os.ReadDir(e.runs()); err != nil || len(left) != 0 {
+				t.Errorf("%v are left, %v", left, err)
+			}
+		})
+	}
+}
+
+func TestEndings(t *testing.T) {
+	cases := map[string]struct {
+		script    string
+		cancelled bool
+		want      engine.Class
+		wantText  string
+	}{
+		"it says why it failed":             {script: `echo "error: quota exceeded for t0ken" >&2; exit 255`, want: engine.Quota, wantText: "quota exceeded for (sensitive)"},
+		"it fails without a word":           {script: `exit 1`, want: engine.Unknown, wantText: "did not say why"},
+		"it is killed":                      {script: `kill -9 $$`, want: engine.Killed},
+		"it ends in order when interrupted": {script: `trap 'exit 1' INT; touch "$HOME/../../../begun"; while :; do sleep 0.01; done`, cancelled: true, want: engine.Interrupted},
+		"it does not end when interrupted":  {script: `trap '' INT; touch "$HOME/../../../begun"; while :; do sleep 0.01; done`, cancelled: true, want: engine.Killed},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newIdle(t, tc.script)
+			folder, err := e.Open(t.Context(), idleRun(t, func(r *Run) { r.Sensitive = []string{"t0ken"} }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tc.cancelled {
+				go func() {
+					for !exists(filepath.Join(e.dir, "begun")) && t.Context().Err() == nil {
+						time.Sleep(time.Millisecond)
+					}
+					cancel()
+				}()
+			}
+			_, err = folder.Apply(ctx)
+			if got := engine.ClassOf(err); got != tc.want {
+				t.Errorf("Apply() = %v of class %s, want %s", err, got, tc.want)
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.wantText) || strings.Contains(err.Error(), "t0ken") {
+				t.Errorf("Apply() = %v, want %q in it and no secret", err, tc.wantText)
+			}
+		})
+	}
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+func TestCommandsThatOnlyReadStartNothing(t *testing.T) {
+	starts := &atomic.Int64{}
+	c := &command{binary: Binary{Path: "/nonexistent"}, starts: starts}
+	for _, args := range [][]string{{"stack", "select", "--stack", "machine"}, {"stack", "output", "--json"}, {"stack", "history", "--json"}} {
+		if out, _, code, err := c.Run(t.Context(), "/", nil, nil, nil, nil, args...); err != nil || code != 0 || (out != "" && !json.Valid([]byte(out))) {
+			t.Errorf("%v answers %q, %d, %v, want what the Automation API can read", args, out, code, err)
+		}
+	}
+	if starts.Load() != 0 {
+		t.Errorf("%d processes were started, want none", starts.Load())
+	}
+}
+
+func TestLeftovers(t *testing.T) {
+	e := newIdle(t, "exit 1")
+	folder, err := e.Open(t.Context(), idleRun(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(folder.stateFile(), lookup, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(e.runs(), "begun"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	successor, err := New(e.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := successor.Leftovers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Leftover{{ID: "begun"}, {ID: "r1", Identity: json.RawMessage(`{"uid":"u1"}`), Checkpoint: lookup}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("left over differs (-want +got):\n%s", diff)
+	}
+	if exists(folder.path("program")) {
+		t.Error("the configuration is still there, with its secrets")
+	}
+	for _, one := range got {
+		if err := successor.Discard(one.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, err := successor.Leftovers(); err != nil || len(left) != 0 {
+		t.Errorf("left over are %v, %v, want none", left, err)
+	}
+	if err := successor.Discard(".."); err == nil {
+		t.Error("what is no run is discarded")
+	}
+}
+
+func TestFind(t *testing.T) {
+	cases := map[string]struct{ script, want string }{
+		"a version that is known": {script: "echo v3.255.0", want: ""},
+		"one that is too old":     {script: "echo v3.100.0", want: "install 3.206.0 or a later one"},
+		"what is no pulumi":       {script: "echo hello", want: "not as pulumi does"},
+		"what fails to say":       {script: "exit 1", want: "asking"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "pulumi")
+			if err := os.WriteFile(path, []byte("#!/bin/sh\n"+tc.script+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Find(t.Context(), path)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("Find() = %v, want %q", err, tc.want)
+			}
+		})
+	}
+}

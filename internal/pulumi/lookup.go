@@ -1,0 +1,23 @@
+package pulumi
+
+import (
+	"context"
+	"errors"
+)
+
+// Look runs a program's lookup, which only reads, and answers the checkpoint with what it found, for Found and Adopt. Where the object
+// does not exist it fails: with the class engine.ImportMissing where Pulumi says so, else with the provider's own words for it.
+func (e *Engine) Look(ctx context.Context, r Run) (lookup []byte, err error) {
+	r.ID += "-lookup"
+	r.Lookup, r.Checkpoint, r.Progress = true, nil, nil
+	r.Save = func(context.Context, []byte) error { return nil }
+	folder, err := e.Open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	if _, err = folder.Apply(ctx); err != nil {
+		return nil, err
+	}
+	return folder.Checkpoint()
+}

@@ -1,0 +1,151 @@
+package pulumi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/optdestroy"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/optpreview"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/optup"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+)
+
+// planFile keeps a plan between Plan and ApplyPlan.
+const planFile = "plan.json"
+
+// Plan asks the infrastructure, plans and changes nothing. The plan is kept for ApplyPlan.
+func (f *Folder) Plan(ctx context.Context) (*engine.Report, error) {
+	return f.operate(ctx, operationCall{op: engine.OpPlan, preview: true, call: func(ctx context.Context, out chan<- events.EngineEvent) error {
+		_, err := f.stack.Preview(ctx, optpreview.EventStreams(out), optpreview.Refresh(), optpreview.Plan(f.path(planFile)), optpreview.SuppressProgress(), optpreview.SuppressOutputs())
+		return err
+	}})
+}
+
+// Apply carries out what the program says unread, in one process. Use it where it can only create.
+func (f *Folder) Apply(ctx context.Context) (*engine.Report, error) {
+	return f.up(ctx, engine.OpApply)
+}
+
+// ApplyPlan carries out the plan that Plan kept, and no step that is not in it.
+func (f *Folder) ApplyPlan(ctx context.Context) (*engine.Report, error) {
+	return f.up(ctx, engine.OpApplyPlan, optup.Plan(f.path(planFile)), optup.Refresh())
+}
+
+func (f *Folder) up(ctx context.Context, op engine.Op, options ...optup.Option) (*engine.Report, error) {
+	return f.operate(ctx, operationCall{op: op, call: func(ctx context.Context, out chan<- events.EngineEvent) error {
+		_, err := f.stack.Up(ctx, append(options, optup.EventStreams(out), optup.SuppressProgress(), optup.SuppressOutputs())...)
+		return err
+	}})
+}
+
+// Destroy destroys everything that the checkpoint knows.
+func (f *Folder) Destroy(ctx context.Context) (*engine.Report, error) {
+	return f.operate(ctx, operationCall{op: engine.OpDestroy, call: func(ctx context.Context, out chan<- events.EngineEvent) error {
+		_, err := f.stack.Destroy(ctx, optdestroy.EventStreams(out), optdestroy.SuppressProgress(), optdestroy.SuppressOutputs())
+		return err
+	}})
+}
+
+// Checkpoint answers the stack's checkpoint as it is.
+func (f *Folder) Checkpoint() ([]byte, error) {
+	raw, err := os.ReadFile(f.stateFile())
+	if err != nil {
+		return nil, fmt.Errorf("reading the checkpoint: %w", err)
+	}
+	return raw, nil
+}
+
+// operationCall is one process of the CLI.
+type operationCall struct {
+	op      engine.Op
+	preview bool
+	call    func(ctx context.Context, out chan<- events.EngineEvent) error
+}
+
+// operate runs a process, hands on what it writes, and tells what became of it. The report is never nil.
+func (f *Folder) operate(ctx context.Context, o operationCall) (*engine.Report, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return &engine.Report{}, &engine.Error{Op: o.op, Class: engine.Unknown, Err: errors.New("the run is closed")}
+	}
+	if ctx.Err() != nil {
+		return &engine.Report{}, &engine.Error{Op: o.op, Class: engine.Interrupted, Err: context.Cause(ctx)}
+	}
+	clock := f.engine.options.Clock
+	started := clock.Now()
+	read := newReader(f.redact, f.run.Progress, o.preview)
+	out, done, ended := make(chan events.EngineEvent), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		read.read(out, done)
+	}()
+	f.command.last = ending{}
+	saved := f.mirrored(ctx, o.preview, func() { _ = o.call(ctx, out) }) // how it ended is in f.command.last
+	close(done)
+	<-ended
+	report := read.finish()
+	report.Text = f.redact.Clean(f.command.last.text)
+	report.Started, report.Duration = started, clock.Since(started)
+	if f.command.last.signaled {
+		f.endProcesses()
+	}
+	err := f.conclude(ctx, o, report, saved)
+	f.engine.options.Logger.V(1).Info("pulumi ended", "operation", o.op, "folder", f.run.ID, "duration", report.Duration, "class", engine.ClassOf(err))
+	return report, err
+}
+
+// endProcesses ends the plugins of a CLI that was killed: they would go on with what they do, unheard.
+func (f *Folder) endProcesses() {
+	if _, err := engine.EndProcesses(f.dir); err != nil {
+		f.engine.options.Logger.Error(err, "Ending the plugins of a killed pulumi", "folder", f.run.ID)
+	}
+}
+
+// conclude makes the operation's error, nil if it succeeded.
+func (f *Folder) conclude(ctx context.Context, o operationCall, report *engine.Report, saved error) error {
+	last := f.command.last
+	failed := &engine.Error{Op: o.op, Diagnostics: report.Errors()}
+	switch {
+	case saved != nil:
+		failed.Class, failed.Err = engine.StateNotSaved, saved
+	case !last.started:
+		failed.Class, failed.Err = engine.Unknown, errors.New("pulumi did not start")
+	case last.signaled:
+		failed.Class, failed.Err = engine.Killed, errors.New("pulumi was ended by a signal")
+	case last.code == 0 && o.preview && report.Planned.Operation != engine.OperationPlan:
+		failed.Class, failed.Err = engine.Unknown, errors.New("the plan is not what pulumi counts")
+	case last.code == 0:
+		return nil
+	case ctx.Err() != nil:
+		failed.Class, failed.Err = engine.Interrupted, context.Cause(ctx)
+	default:
+		if len(failed.Diagnostics) == 0 && report.Text != "" {
+			failed.Diagnostics = []engine.Diagnostic{{Severity: engine.SeverityError, Summary: engine.Brief(report.Text)}}
+		}
+		failed.Class = classify(failed.Diagnostics)
+		if len(failed.Diagnostics) == 0 {
+			failed.Err = errors.New("pulumi failed and did not say why")
+		}
+	}
+	return failed
+}
+
+// classify knows what Pulumi itself says, and leaves the rest to the rules for providers.
+func classify(diagnostics []engine.Diagnostic) engine.Class {
+	for _, diagnostic := range diagnostics {
+		text := diagnostic.Summary + "\n" + diagnostic.Detail
+		switch {
+		case strings.Contains(text, "resource '") && strings.Contains(text, "' does not exist"):
+			return engine.ImportMissing
+		case strings.Contains(text, "the stack is currently locked by"):
+			return engine.Locked
+		}
+	}
+	return engine.Classify(diagnostics)
+}
