@@ -40,6 +40,24 @@ func TestExamplesAreTakenAsTheyAre(t *testing.T) {
 	})
 }
 
+// TestExamplesGrowFromZero asks what the Machines of the examples offer, which a cluster autoscaler must know while there are none.
+func TestExamplesGrowFromZero(t *testing.T) {
+	each(t, func(t *testing.T, m kept) {
+		if m.Spec().Capacity == nil {
+			t.Skip("the module tells no sizes")
+		}
+		set := machineSet(t, m.files, "examples/machineset.yaml")
+		providerSpec, err := render.ProviderSpec(&machinev1beta1.Machine{Spec: set.Spec.Template.Spec}, m.Module)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, err := m.Size(providerSpec)
+		if err != nil || size == nil || size.CPU < 1 || size.MemoryMiB < 1 || size.Architecture == "" {
+			t.Errorf("the size is %+v, %v; want processors, memory and an architecture", size, err)
+		}
+	})
+}
+
 func machineSet(t *testing.T, files fs.FS, name string) *machinev1beta1.MachineSet {
 	t.Helper()
 	content, err := fs.ReadFile(files, name)
