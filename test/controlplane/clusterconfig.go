@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
 // InstallClusterConfig installs the CRDs in which OpenShift describes a cluster: Infrastructure and Proxy.
-func (p *ControlPlane) InstallClusterConfig() error {
+func (p *ControlPlane) InstallClusterConfig() error { return InstallClusterConfig(p.Config) }
+
+// InstallClusterConfig does the same on any cluster.
+func InstallClusterConfig(config *rest.Config) error {
 	root, err := repositoryRoot()
 	if err != nil {
 		return err
@@ -18,7 +22,7 @@ func (p *ControlPlane) InstallClusterConfig() error {
 		return err
 	}
 	manifests := filepath.Join(directory, "config", "v1", "zz_generated.crd-manifests")
-	_, err = envtest.InstallCRDs(p.Config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{
+	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{
 		filepath.Join(manifests, "0000_03_config-operator_01_proxies.crd.yaml"),
 		filepath.Join(manifests, "0000_10_config-operator_01_infrastructures-Default.crd.yaml"),
 	}})

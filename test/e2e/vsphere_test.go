@@ -37,8 +37,8 @@ func aMachineSetOnVSphere() {
 
 	BeforeAll(func(ctx SpecContext) {
 		v = w.openVSphere(ctx)
-		w.pod.restart(ctx, v.flags()...)
-		DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx) })
+		w.reachedAs(ctx, v.Environment())
+		w.pod.restart(ctx) // or the first runs would go by what was read before
 		w.create(ctx, v.set)
 	})
 
@@ -62,8 +62,8 @@ func aMachineSetOnVSphere() {
 		var machine *machinev1beta1.Machine
 
 		BeforeAll(func(ctx SpecContext) {
-			w.pod.restart(ctx, append(v.flags(), "--drift-interval=10s")...)
-			DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx, v.flags()...) })
+			w.pod.restart(ctx, "--drift-interval=10s")
+			DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx) })
 			machine = &v.reach(ctx, 2, machinev1beta1.PhaseRunning)[0]
 		})
 
@@ -153,15 +153,6 @@ func inWorkspace(field, value string) func(map[string]any) {
 		Expect(ok).To(BeTrue())
 		workspace[field] = value
 	}
-}
-
-// flags are what the manager needs so that providers reach the vCenter.
-func (v *vsphere) flags() []string {
-	var flags []string
-	for name, value := range v.Environment() {
-		flags = append(flags, "--engine-env="+name+"="+value)
-	}
-	return flags
 }
 
 // looksAsAskedFor compares a virtual machine, and what the Machine tells of it, with the providerSpec.
