@@ -89,7 +89,10 @@ func TestALivePlanAgreesWithTheUpdate(t *testing.T) {
 	t.Run("vsphere", func(t *testing.T) {
 		b, spec, _ := newVSphere(t)
 		agree(t, b, spec, edits{
-			"nothing":                      {want: preview.Unchanged},
+			"nothing": {want: preview.Unchanged},
+			"a template, which nobody has looked up yet": {
+				fields: map[string]any{"template": "DC0_C0_RP0_VM1"}, want: preview.NewMachine, wantForces: []string{"template"},
+			},
 			"memory, which needs a reboot": {fields: map[string]any{"memoryMiB": 4096}, want: preview.NewMachine, wantForces: []string{"memoryMiB"}},
 		})
 	})
