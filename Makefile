@@ -18,7 +18,7 @@ export KUBEBUILDER_ASSETS ?= $(CURDIR)/bin
 help: ## Show this help.
 	@awk 'BEGIN {FS = ":.*##"; printf "Usage: make TARGET\n"} \
 	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-	  /^[a-zA-Z0-9_-]+:.*##/ {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	  /^[a-zA-Z0-9_-]+:.*##/ {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ Try it
 
@@ -44,6 +44,25 @@ build: ## Build the project's own binaries into bin/.
 .PHONY: image
 image: ## Build the container image (needs docker or a compatible builder).
 	docker build --build-arg VERSION=$(VERSION) -t machine-iac-operator:latest .
+
+##@ Use it
+
+# Where the plugin is put, and what it is built for.
+PLUGIN_DIR ?= $(HOME)/.local/bin
+PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+
+.PHONY: install-plugin
+install-plugin: ## Make `kubectl machine` work, with completion: a link in PLUGIN_DIR (~/.local/bin).
+	@mkdir -p bin "$(PLUGIN_DIR)"
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/kubectl-machine
+	@ln -sfn "$(CURDIR)/bin/kubectl-machine" "$(PLUGIN_DIR)/kubectl-machine"
+	@printf '#!/bin/sh\nexec kubectl machine __complete "$$@"\n' >"$(PLUGIN_DIR)/kubectl_complete-machine"
+	@chmod +x "$(PLUGIN_DIR)/kubectl_complete-machine"
+	@case ":$$PATH:" in *":$(PLUGIN_DIR):"*) ;; *) echo "$(PLUGIN_DIR) is not on PATH; kubectl looks for plugins there only" >&2;; esac
+
+.PHONY: plugin-archives
+plugin-archives: ## Build the plugin's archives and its krew manifest with their checksums into dist/ (VERSION=v1.2.3).
+	@hack/plugin-archives.sh "$(VERSION)" $(PLUGIN_PLATFORMS)
 
 ##@ Contribute
 
