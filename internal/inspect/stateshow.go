@@ -38,6 +38,8 @@ type ShownResource struct {
 
 // stateFile is a state of version 4, as far as it is shown.
 type stateFile struct {
+	// Format is empty; a state of another engine has one.
+	Format  string `json:"format"`
 	Engine  string `json:"terraform_version"`
 	Outputs map[string]struct {
 		Value     any  `json:"value"`
@@ -74,6 +76,12 @@ func ShowState(snapshot *state.Snapshot, sensitive bool) (*ShownState, error) {
 	if err := decoder.Decode(&file); err != nil {
 		// The decoder's own words may repeat what is in the state.
 		return nil, fmt.Errorf("reading state %s: it is not as states of version 4 are; 'kubectl machine state pull' prints it as it is", snapshot.Key)
+	}
+	if file.Format == state.FormatPulumi {
+		if err := shown.fillCheckpoint(snapshot.Raw, sensitive); err != nil {
+			return nil, fmt.Errorf("reading state %s: %w", snapshot.Key, err)
+		}
+		return shown, nil
 	}
 	shown.Engine = file.Engine
 	shown.fill(&file, sensitive)
@@ -149,7 +157,7 @@ func (s *ShownState) text() []byte {
 		if resource.Status != "" {
 			status = ", " + resource.Status
 		}
-		fmt.Fprintf(&out, "\n%s (%s%s)\n", oneLine(resource.Address), oneLine(resource.Provider), oneLine(status))
+		fmt.Fprintf(&out, "\n%s (%s%s)\n", oneLine(resource.Address), oneLine(cmp.Or(resource.Provider, "-")), oneLine(status))
 		lines(&out, "", resource.Attributes)
 	}
 	fmt.Fprint(&out, "\nOutputs\n")
