@@ -29,10 +29,15 @@ func TestAWSTakesTheProviderSpecThatTheInstallerWrites(t *testing.T) {
 	}
 }
 
-// awsMachine answers a Machine of the module's example, with fields of its providerSpec changed.
 func awsMachine(t *testing.T, changes string) *machinev1beta1.Machine {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("aws", "examples", "machineset.yaml"))
+	return exampleMachine(t, "aws", changes)
+}
+
+// exampleMachine answers a Machine of a module's example, with fields of its providerSpec changed.
+func exampleMachine(t *testing.T, module, changes string) *machinev1beta1.Machine {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(module, "examples", "machineset.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +57,7 @@ func awsMachine(t *testing.T, changes string) *machinev1beta1.Machine {
 		t.Fatal(err)
 	}
 	machine := &machinev1beta1.Machine{Spec: set.Spec.Template.Spec}
-	machine.Labels = set.Spec.Template.Labels
+	machine.Namespace, machine.Labels = set.Namespace, set.Spec.Template.Labels
 	machine.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: raw}
 	return machine
 }
