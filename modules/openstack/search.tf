@@ -36,7 +36,7 @@ locals {
 data "openstack_networking_networks_v2" "named" {
   for_each = local.networks
 
-  id           = each.value.id
+  network_id   = each.value.id
   name         = each.value.name
   description  = each.value.description
   project_id   = each.value.projectId == "" ? each.value.tenantId : each.value.projectId
@@ -50,7 +50,7 @@ data "openstack_networking_subnets_v2" "named" {
   for_each = local.subnets
 
   network_id        = each.value.network
-  id                = each.value.id
+  subnet_id         = each.value.id
   name              = each.value.name
   description       = each.value.description
   project_id        = each.value.projectId == "" ? each.value.tenantId : each.value.projectId
@@ -68,7 +68,7 @@ data "openstack_networking_subnets_v2" "named" {
 data "openstack_networking_secgroups_v2" "named" {
   count = length(local.security_groups)
 
-  id           = local.security_groups[count.index].id
+  secgroup_id  = local.security_groups[count.index].id
   name         = local.security_groups[count.index].name
   description  = local.security_groups[count.index].description
   project_id   = local.security_groups[count.index].projectId == "" ? local.security_groups[count.index].tenantId : local.security_groups[count.index].projectId

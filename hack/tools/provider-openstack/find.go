@@ -36,7 +36,7 @@ func findNetworks(config *openstack.Config, d *schema.ResourceData) (found, erro
 		return nil, err
 	}
 	listed, err := all("networks", networks.List(client, networks.ListOpts{
-		ID: text(d, "id"), Name: text(d, "name"), Description: text(d, "description"), ProjectID: text(d, "project_id"),
+		ID: text(d, "network_id"), Name: text(d, "name"), Description: text(d, "description"), ProjectID: text(d, "project_id"),
 		Tags: text(d, "tags"), TagsAny: text(d, "tags_any"), NotTags: text(d, "not_tags"), NotTagsAny: text(d, "not_tags_any"),
 	}), networks.ExtractNetworks)
 	lists := found{"ids": {}}
@@ -52,7 +52,7 @@ func findSubnets(config *openstack.Config, d *schema.ResourceData) (found, error
 		return nil, err
 	}
 	listed, err := all("subnets", subnets.List(client, subnets.ListOpts{
-		ID: text(d, "id"), Name: text(d, "name"), Description: text(d, "description"), ProjectID: text(d, "project_id"),
+		ID: text(d, "subnet_id"), Name: text(d, "name"), Description: text(d, "description"), ProjectID: text(d, "project_id"),
 		Tags: text(d, "tags"), TagsAny: text(d, "tags_any"), NotTags: text(d, "not_tags"), NotTagsAny: text(d, "not_tags_any"),
 		NetworkID: text(d, "network_id"), GatewayIP: text(d, "gateway_ip"), CIDR: text(d, "cidr"), IPVersion: d.Get("ip_version").(int),
 		IPv6AddressMode: text(d, "ipv6_address_mode"), IPv6RAMode: text(d, "ipv6_ra_mode"),
@@ -71,7 +71,7 @@ func findSecurityGroups(config *openstack.Config, d *schema.ResourceData) (found
 		return nil, err
 	}
 	listed, err := all("security groups", groups.List(client, groups.ListOpts{
-		ID: text(d, "id"), Name: text(d, "name"), Description: text(d, "description"), ProjectID: text(d, "project_id"),
+		ID: text(d, "secgroup_id"), Name: text(d, "name"), Description: text(d, "description"), ProjectID: text(d, "project_id"),
 		Tags: text(d, "tags"), TagsAny: text(d, "tags_any"), NotTags: text(d, "not_tags"), NotTagsAny: text(d, "not_tags_any"),
 	}), groups.ExtractGroups)
 	lists := found{"ids": {}}

@@ -22,9 +22,9 @@ func main() {
 func provider() *schema.Provider {
 	p := openstack.Provider()
 	p.Schema["use_octavia"].Deprecated = "" // it would be told with every run, whether load balancers are used or not
-	p.DataSourcesMap["openstack_networking_networks_v2"] = search(findNetworks, filter, "ids")
+	p.DataSourcesMap["openstack_networking_networks_v2"] = search(findNetworks, networkFilter, "ids")
 	p.DataSourcesMap["openstack_networking_subnets_v2"] = search(findSubnets, subnetFilter, "ids", "network_ids")
-	p.DataSourcesMap["openstack_networking_secgroups_v2"] = search(findSecurityGroups, filter, "ids")
+	p.DataSourcesMap["openstack_networking_secgroups_v2"] = search(findSecurityGroups, groupFilter, "ids")
 	p.DataSourcesMap["openstack_networking_ports_v2"] = search(findPorts, texts("name", "description_contains"), "ids", "addresses")
 	p.DataSourcesMap["openstack_networking_trunks_v2"] = search(findTrunks, texts("port_id"), "ids")
 	p.DataSourcesMap["openstack_compute_instances_v2"] = search(findServers, named, "ids")

@@ -17,10 +17,12 @@ type finder func(config *openstack.Config, d *schema.ResourceData) (found, error
 
 // Arguments of searches. What is left out, or empty, matches anything.
 var (
-	filter       = texts("id", "name", "description", "project_id", "tags", "tags_any", "not_tags", "not_tags_any")
-	subnetFilter = merged(filter, texts("network_id", "gateway_ip", "cidr", "ipv6_address_mode", "ipv6_ra_mode"),
+	filter       = texts("name", "description", "project_id", "tags", "tags_any", "not_tags", "not_tags_any")
+	subnetFilter = merged(filter, texts("subnet_id", "network_id", "gateway_ip", "cidr", "ipv6_address_mode", "ipv6_ra_mode"),
 		map[string]*schema.Schema{"ip_version": {Type: schema.TypeInt, Optional: true}})
-	named = map[string]*schema.Schema{
+	networkFilter = merged(filter, texts("network_id"))
+	groupFilter   = merged(filter, texts("secgroup_id"))
+	named         = map[string]*schema.Schema{
 		"name": {Type: schema.TypeString, Required: true},
 		// a part of what there is to be
 		"metadata": {Type: schema.TypeMap, Optional: true, Elem: &schema.Schema{Type: schema.TypeString}},

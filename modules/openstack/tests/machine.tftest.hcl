@@ -193,11 +193,11 @@ run "takes_every_field" {
   }
 
   assert {
-    condition     = jsonencode({ for key, search in data.openstack_networking_networks_v2.named : key => [search.id, search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any] }) == jsonencode({ "0" = ["n1", "a", "b", "c", "d,e", "f", "g", "h"], "1" = ["n2", "", "", "c", "", "", "", ""] })
+    condition     = jsonencode({ for key, search in data.openstack_networking_networks_v2.named : key => [search.network_id, search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any] }) == jsonencode({ "0" = ["n1", "a", "b", "c", "d,e", "f", "g", "h"], "1" = ["n2", "", "", "c", "", "", "", ""] })
     error_message = "Networks are looked for by all that is told of them."
   }
   assert {
-    condition     = jsonencode({ for key, search in data.openstack_networking_subnets_v2.named : key => [search.network_id, search.id, search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any] }) == jsonencode({ "1.0" = ["network-1", "s1", "", "", "", "", "", "", ""], "1.1" = ["network-1", "s2", "a", "b", "c", "d", "e", "f", "g"] })
+    condition     = jsonencode({ for key, search in data.openstack_networking_subnets_v2.named : key => [search.network_id, search.subnet_id, search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any] }) == jsonencode({ "1.0" = ["network-1", "s1", "", "", "", "", "", "", ""], "1.1" = ["network-1", "s2", "a", "b", "c", "d", "e", "f", "g"] })
     error_message = "So are subnets, in their network."
   }
   assert {
@@ -205,7 +205,7 @@ run "takes_every_field" {
     error_message = "So are their addresses."
   }
   assert {
-    condition     = jsonencode([for search in data.openstack_networking_secgroups_v2.named : [search.id, search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any]]) == jsonencode([["g1", "", "", "", "", "", "", ""], ["", "g2", "", "", "", "", "", ""], ["g3", "a", "b", "c", "d", "e", "f", "g"]])
+    condition     = jsonencode([for search in data.openstack_networking_secgroups_v2.named : [search.secgroup_id, search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any]]) == jsonencode([["g1", "", "", "", "", "", "", ""], ["", "g2", "", "", "", "", "", ""], ["g3", "a", "b", "c", "d", "e", "f", "g"]])
     error_message = "So are security groups."
   }
   assert {
