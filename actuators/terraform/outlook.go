@@ -81,6 +81,8 @@ type Prospect struct {
 	// Environment has the credentials, and is nil without; Sensitive is what nothing may show.
 	Environment map[string]string
 	Sensitive   []string
+	// Files are credentials in files, by the environment variables that carry their paths.
+	Files map[string]string
 	// Warnings are about fields of the providerSpec that have no effect.
 	Warnings []string
 	// Instead is what a run is given where the plan with Module is refused: the Machine's own module; nil for none.
@@ -136,6 +138,7 @@ func firstOf(err error, withheld *actuators.MachineError) error {
 
 func (p *Prospect) take(wanted *desired) {
 	p.Module, p.Variables, p.Environment, p.Sensitive = wanted.module, wanted.inputs.Variables, wanted.inputs.Environment, wanted.inputs.Sensitive
+	p.Files = wanted.inputs.Files
 	for _, warning := range wanted.inputs.Warnings {
 		p.Warnings = append(p.Warnings, warning.String())
 	}

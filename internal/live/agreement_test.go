@@ -96,6 +96,12 @@ func TestALivePlanAgreesWithTheUpdate(t *testing.T) {
 			"memory, which needs a reboot": {fields: map[string]any{"memoryMiB": 4096}, want: preview.NewMachine, wantForces: []string{"memoryMiB"}},
 		})
 	})
+	t.Run("openstack", func(t *testing.T) {
+		b, spec := newOpenStack(t)
+		agree(t, b, spec, edits{
+			"a config drive": {fields: map[string]any{"configDrive": true}, want: preview.NewMachine, wantForces: []string{"configDrive"}},
+		})
+	})
 }
 
 // stateOf answers the Machine's state as it is stored.

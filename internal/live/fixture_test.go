@@ -31,6 +31,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/openstack"
 	"github.com/machine-iac/machine-iac-operator/test/vcenter"
 )
 
@@ -214,6 +215,20 @@ func newVSphere(t *testing.T) (*bench, map[string]any, *vcenter.VCenter) {
 			"resourcePool": "/DC0/host/DC0_C0/Resources",
 		},
 	}, simulated
+}
+
+// newOpenStack answers a bench whose instances are servers of a cloud that is played.
+func newOpenStack(t *testing.T) (*bench, map[string]any) {
+	t.Helper()
+	cloud := openstack.Start()
+	t.Cleanup(cloud.Close)
+	b := newBench(t, nil)
+	b.secret("credentials", map[string]string{"clouds.yaml": cloud.CloudsYAML(), "cacert": cloud.CACert()})
+	return b, map[string]any{
+		"apiVersion": "machine.openshift.io/v1alpha1", "kind": "OpenstackProviderSpec", "cloudName": openstack.CloudName,
+		"cloudsSecret": map[string]any{"name": "credentials"}, "flavor": "m1.xlarge", "image": openstack.Cluster + "-rhcos",
+		"networks": []any{map[string]any{"filter": map[string]any{"name": openstack.Cluster + "-openshift"}}},
+	}
 }
 
 // with answers a providerSpec with other fields.

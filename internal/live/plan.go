@@ -95,7 +95,7 @@ type question struct {
 func (o Options) newQuestion(of *terraform.Prospect, variables []byte, answer func(offline.Outcome)) question {
 	existing := &offline.Existing{State: of.Raw, Sensitive: of.Sensitive, Refresh: o.Refresh}
 	if o.Refresh {
-		existing.Environment = map[string]string{}
+		existing.Environment, existing.Files = map[string]string{}, of.Files
 		for _, source := range []map[string]string{o.Environment, of.Environment} {
 			for name, value := range source {
 				existing.Environment[name] = value

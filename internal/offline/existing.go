@@ -21,6 +21,8 @@ type Existing struct {
 	Refresh bool
 	// Environment is what they get to see: credentials.
 	Environment map[string]string
+	// Files are credentials that they get to see in files, whose paths are in the environment variables that these are named by.
+	Files map[string]string
 	// Sensitive are strings that nothing may show.
 	Sensitive []string
 }
@@ -143,6 +145,9 @@ func batchKey(in Input) string {
 	fmt.Fprintf(hash, "%t\n", in.Existing.Refresh)
 	for _, name := range slices.Sorted(maps.Keys(in.Existing.Environment)) {
 		fmt.Fprintf(hash, "%q=%q\n", name, in.Existing.Environment[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Existing.Files)) {
+		fmt.Fprintf(hash, "%q in a file: %q\n", name, in.Existing.Files[name])
 	}
 	records, err := recordsOf(in.Existing.State)
 	if err != nil {

@@ -145,8 +145,12 @@ func TestBatches(t *testing.T) {
 	state := func(data string) *Existing {
 		return &Existing{State: []byte(`{"version":4,"resources":[{"mode":"data","type":"t","name":"n","instances":[{"attributes":{"id":"` + data + `"}}]}]}`)}
 	}
-	inputs := []Input{{}, {Existing: state("a")}, {Existing: state("b")}, {}, {Existing: state("a")}, {Existing: &Existing{State: state("a").State, Refresh: true}}}
-	if diff := cmp.Diff([][]int{{0, 3}, {1, 4}, {2}, {5}}, batchesOf(inputs, 1)); diff != "" {
+	inputs := []Input{
+		{}, {Existing: state("a")}, {Existing: state("b")}, {}, {Existing: state("a")}, {Existing: &Existing{State: state("a").State, Refresh: true}},
+		{Existing: &Existing{State: state("a").State, Refresh: true, Files: map[string]string{"CLOUDS": "one"}}},
+		{Existing: &Existing{State: state("a").State, Refresh: true, Files: map[string]string{"CLOUDS": "other"}}},
+	}
+	if diff := cmp.Diff([][]int{{0, 3}, {1, 4}, {2}, {5}, {6}, {7}}, batchesOf(inputs, 1)); diff != "" {
 		t.Errorf("with one engine (-want +got):\n%s", diff)
 	}
 	if got := batchesOf(make([]Input, 100), 2); len(got) != 4 || len(got[0]) != maxCalls {

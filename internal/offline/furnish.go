@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -45,9 +46,33 @@ func (m *module) fill(w *workspace, inputs []Input) error {
 		return err
 	}
 	if inputs[0].Existing.Refresh {
-		return m.connect(w, inputs[0].Existing.Environment)
+		environment, err := w.withFiles(inputs[0].Existing)
+		if err != nil {
+			return fmt.Errorf("writing the files that providers read: %w", err)
+		}
+		return m.connect(w, environment)
 	}
 	return m.recall(w, inputs)
+}
+
+// withFiles writes the files of what exists into the workspace, and answers the environment with their paths.
+func (w *workspace) withFiles(existing *Existing) (map[string]string, error) {
+	environment := map[string]string{}
+	maps.Copy(environment, existing.Environment)
+	if len(existing.Files) == 0 {
+		return environment, nil
+	}
+	dir := filepath.Join(w.dir, "secret-files")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	for name, content := range existing.Files {
+		environment[name] = filepath.Join(dir, name)
+		if err := os.WriteFile(environment[name], []byte(content), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return environment, nil
 }
 
 // connect has the engine of a workspace start the providers, with an environment.
