@@ -45,12 +45,20 @@ func TestMain(m *testing.M) {
 		_, _ = os.Stderr.WriteString(err.Error() + "\n")
 		os.Exit(1)
 	}
+	if cache, err = os.MkdirTemp("", "modules"); err != nil {
+		_, _ = os.Stderr.WriteString(err.Error() + "\n")
+		os.Exit(1)
+	}
 	code := m.Run()
+	_ = os.RemoveAll(cache)
 	if err := plane.Stop(); err != nil {
 		_, _ = os.Stderr.WriteString(err.Error() + "\n")
 	}
 	os.Exit(code)
 }
+
+// cache keeps initialised modules for the tests of this package.
+var cache string
 
 // bench is a cluster with MachineSets whose Machines have real instances, made by the actuator itself.
 type bench struct {
@@ -83,7 +91,7 @@ func newBench(t *testing.T, environment map[string]string) *bench {
 	b.load(nil)
 	b.start()
 	b.planner, err = offline.New(offline.Options{
-		Binary: b.engine(), CacheDir: filepath.Join(os.TempDir(), "live-test-modules"), ProviderMirror: "../../bin/mirror", Parallel: 2,
+		Binary: b.engine(), CacheDir: cache, ProviderMirror: "../../bin/mirror", Parallel: 2,
 	})
 	if err != nil {
 		t.Fatal(err)
