@@ -99,6 +99,7 @@ func TestALivePlanAgreesWithTheUpdate(t *testing.T) {
 	t.Run("openstack", func(t *testing.T) {
 		b, spec := newOpenStack(t)
 		agree(t, b, spec, edits{
+			"nothing":        {want: preview.Unchanged},
 			"a config drive": {fields: map[string]any{"configDrive": true}, want: preview.NewMachine, wantForces: []string{"configDrive"}},
 		})
 	})

@@ -23,6 +23,9 @@ func TestWhatAStateHasOfDataSources(t *testing.T) {
 		"a list that is empty":                  {kind: "dc", config: pairs{{"tags", []any{}}}},
 		"a block that is left out":              {kind: "dc", config: pairs{{"filter", []any{}}}},
 		"an empty list where there was nothing": {kind: "dc", config: pairs{{"more", []any{}}}, want: true},
+		"empty ones where there was nothing":    {kind: "dc", config: pairs{{"owner", ""}, {"place", pairs{{"zone", ""}}}}, want: true},
+		"an empty text in place of one":         {kind: "dc", config: pairs{{"name", ""}}},
+		"a block with something in it":          {kind: "dc", config: pairs{{"place", pairs{{"zone", "a"}}}}},
 		"another type":                          {kind: "pool", config: pairs{{"name", "DC0"}}},
 		"an argument that is not known":         {kind: "dc", config: pairs{{"name", unknown{}}}},
 		"an argument that it did not have":      {kind: "dc", config: pairs{{"owner", "me"}}},
@@ -40,14 +43,18 @@ func TestWhatAStateHasOfDataSources(t *testing.T) {
 		field string
 		want  bool
 	}{
-		"a small number":              {value: []byte{12}, field: "size", want: true},
-		"a number of two bytes":       {value: []byte{0xcd, 0, 12}, field: "size", want: true},
-		"a signed number":             {value: []byte{0xd0, 12}, field: "size", want: true},
-		"a negative number":           {value: []byte{0xf4}, field: "size"},
-		"a float":                     {value: []byte{0xcb, 0x3f, 0xb9, 0x99, 0x99, 0x99, 0x99, 0x99, 0x9a}, field: "ratio", want: true},
-		"a float that is an even one": {value: []byte{0xca, 0x41, 0x40, 0, 0}, field: "size", want: true},
-		"a truth":                     {value: []byte{0xc2}, field: "hidden", want: true},
-		"the contrary of a truth":     {value: []byte{0xc3}, field: "hidden"},
+		"a small number":                     {value: []byte{12}, field: "size", want: true},
+		"a number of two bytes":              {value: []byte{0xcd, 0, 12}, field: "size", want: true},
+		"a signed number":                    {value: []byte{0xd0, 12}, field: "size", want: true},
+		"a negative number":                  {value: []byte{0xf4}, field: "size"},
+		"a float":                            {value: []byte{0xcb, 0x3f, 0xb9, 0x99, 0x99, 0x99, 0x99, 0x99, 0x9a}, field: "ratio", want: true},
+		"a float that is an even one":        {value: []byte{0xca, 0x41, 0x40, 0, 0}, field: "size", want: true},
+		"a zero where there was nothing":     {value: []byte{0}, field: "count", want: true},
+		"a one where there was nothing":      {value: []byte{1}, field: "count"},
+		"an untruth where there was nothing": {value: []byte{0xc2}, field: "open", want: true},
+		"a truth where there was nothing":    {value: []byte{0xc3}, field: "open"},
+		"a truth":                            {value: []byte{0xc2}, field: "hidden", want: true},
+		"the contrary of a truth":            {value: []byte{0xc3}, field: "hidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := append(append([]byte{0x81}, packed(tc.field)...), tc.value...)
