@@ -31,13 +31,15 @@ type facts struct {
 	drift drift
 }
 
-// gather reads the facts of a Machine. The state is read from the API server itself: a cache could lag behind our own writes.
+// gather reads the facts of a Machine. The state is read from the API server itself: a cache could lag behind our own writes. The run is
+// looked at first: one that ends meanwhile would else be over beside a state from before its end.
 func (a *Actuator) gather(ctx context.Context, machine *machinev1beta1.Machine) (*facts, error) {
+	status, known := a.pool.Status(machine.UID)
 	f, err := a.read(ctx, machine)
 	if err != nil {
 		return nil, err
 	}
-	if status, ok := a.pool.Status(machine.UID); ok {
+	if known {
 		f.run = &status
 	}
 	return f, nil
