@@ -358,3 +358,19 @@ func TestAVirtualMachineThatWasDeletedIsMissed(t *testing.T) {
 		t.Errorf("Delete of what is gone: %v", err)
 	}
 }
+
+// The provider's words for a path that leads nowhere must be those of module.yaml.
+func TestAVirtualMachineThatALookupDoesNotFindIsMadeOrNotMissed(t *testing.T) {
+	v := newVCenter(t)
+	machine := v.machine()
+	v.lose(machine, v.owner)
+	v.bring(machine)
+	var nothing any
+	if !v.ask(http.MethodDelete, pathOf(machine), &nothing) {
+		t.Fatal("there is no virtual machine after a create that had got lost before it made one")
+	}
+	v.lose(machine, v.owner)
+	if err := v.drive(v.Delete, machine); err != nil {
+		t.Errorf("Delete of what a lookup does not find: %v", err)
+	}
+}
