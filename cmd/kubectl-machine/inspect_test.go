@@ -11,7 +11,6 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -103,20 +102,6 @@ func (w *world) acquire(t *testing.T, machine *machinev1beta1.Machine, attached 
 	})
 }
 
-// grant lets a user do so much in the namespace.
-func grant(t *testing.T, w *world, user string, rules ...rbacv1.PolicyRule) {
-	t.Helper()
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: user}, Rules: rules}
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: user},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
-	}
-	if err := w.Create(t.Context(), role, binding); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func stateBody(serial int) string {
 	return fmt.Sprintf(`{"version":4,"serial":%d,"lineage":"l","outputs":{"pin":{"value":"very-secret","sensitive":true}},`+
 		`"resources":[{"mode":"managed","type":"t","name":"this","provider":"p","instances":[{"attributes":{"id":"i-1"}}]}]}`+"\n", serial)
@@ -185,7 +170,10 @@ func TestCommandsAgainstAPIServer(t *testing.T) {
 		})
 	}
 	t.Run("runs for somebody who may not read Secrets", func(t *testing.T) {
-		grant(t, w, "viewer", rbacv1.PolicyRule{APIGroups: []string{"machine.openshift.io"}, Resources: []string{"machines"}, Verbs: []string{"list"}})
+		rule := rbacv1.PolicyRule{APIGroups: []string{"machine.openshift.io"}, Resources: []string{"machines"}, Verbs: []string{"list"}}
+		if err := w.Grant(t.Context(), w.namespace, "viewer", rule); err != nil {
+			t.Fatal(err)
+		}
 		got := w.ask(t, "runs --as viewer")
 		if got.code != 0 || !strings.Contains(got.out, "\nworkers-a ") || !strings.HasPrefix(got.err, "note: you may not list Secrets") {
 			t.Errorf("it ends with %d and prints\n%s%s", got.code, got.out, got.err)

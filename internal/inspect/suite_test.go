@@ -6,7 +6,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
@@ -39,13 +38,7 @@ func clusterOf(user, namespace string) *inspect.Cluster {
 func userWho(ctx SpecContext, namespace string, rules ...rbacv1.PolicyRule) string {
 	GinkgoHelper()
 	user := "user-of-" + namespace
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "test"}, Rules: rules}
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "test"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "test"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
-	}
-	Expect(plane.Create(ctx, role, binding)).To(Succeed())
+	Expect(plane.Grant(ctx, namespace, user, rules...)).To(Succeed())
 	return user
 }
 
