@@ -52,6 +52,10 @@ run "makes_what_the_installer_asks_for" {
   command = plan
 
   assert {
+    condition     = vsphere_virtual_machine.this.wait_for_guest_net_timeout == 0
+    error_message = "No run waits for the guest; its addresses are looked for later."
+  }
+  assert {
     condition     = vsphere_virtual_machine.this.name == "demo-x7k2p-worker-0-abcde" && vsphere_virtual_machine.this.folder == "demo-x7k2p"
     error_message = "The virtual machine has the Machine's name and lies in the folder, told relative to the datacenter."
   }
