@@ -48,7 +48,7 @@ TOOLS
 }
 
 default_tools=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok tofu provider-kubectl provider-vsphere provider-libvirt
-  provider-openstack schema-aws schema-azurerm schema-google vcsim)
+  provider-openstack schema-aws schema-azurerm schema-google vcsim pulumi pulumi-language-yaml pulumi-terraform-provider)
 
 die() {
   printf 'tools: %s\n' "$*" >&2
