@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the types that this project owns: the files that describe a provider module, the providerSpec that works
+// Package v1alpha1 holds the types that this project owns: the files that describe a provider module, the providerSpecs that work
 // with any module, and the status that the Terraform actuator writes into a Machine. Machine, MachineSet and MachineHealthCheck are
 // types of github.com/openshift/api.
 package v1alpha1
@@ -16,6 +16,8 @@ const (
 	InstanceTypesKind = "InstanceTypes"
 	// TerraformMachineProviderSpecKind is the kind of [TerraformMachineProviderSpec].
 	TerraformMachineProviderSpecKind = "TerraformMachineProviderSpec"
+	// PulumiMachineProviderSpecKind is the kind of [PulumiMachineProviderSpec].
+	PulumiMachineProviderSpecKind = "PulumiMachineProviderSpec"
 	// TerraformMachineProviderStatusKind is the kind of [TerraformMachineProviderStatus].
 	TerraformMachineProviderStatusKind = "TerraformMachineProviderStatus"
 )

@@ -20,7 +20,17 @@ const (
 	DefaultArchitecture = "amd64"
 )
 
-// Module is the content of a provider module's module.yaml: what the operator must know of the module besides its HCL.
+// Engine names what carries out a module's plan.
+type Engine string
+
+const (
+	// EngineTerraform is OpenTofu, or Terraform where the manager is told so. Its modules are HCL.
+	EngineTerraform Engine = "Terraform"
+	// EnginePulumi is Pulumi. Its modules are stacks: a program, and variables in HCL.
+	EnginePulumi Engine = "Pulumi"
+)
+
+// Module is the content of a provider module's module.yaml: what the operator must know of the module besides its HCL, or its program.
 type Module struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -32,22 +42,26 @@ type Module struct {
 
 // ModuleMetadata names a module.
 type ModuleMetadata struct {
-	// name is the module's name: a DNS label, the same as the module's folder, unique among the loaded modules.
+	// name is the module's name: a DNS label, the same as the module's folder, unique among the loaded modules of its engine.
 	Name string `json:"name"`
 }
 
 // ModuleSpec says what a module serves and what it needs.
 type ModuleSpec struct {
+	// engine is what carries out the module's plan: Terraform or Pulumi. A module for Pulumi is called a stack. Defaults to Terraform.
+	Engine Engine `json:"engine,omitempty"`
+
 	// providerSpecs lists the providerSpec kinds that the module serves. No other loaded module may serve the same apiVersion and
-	// kind. May be empty: any module is served through [TerraformMachineProviderSpec] as well, which is not listed.
+	// kind. May be empty: any module is served through [TerraformMachineProviderSpec] as well, any stack through
+	// [PulumiMachineProviderSpec], which are not listed.
 	ProviderSpecs []ProviderSpecKind `json:"providerSpecs,omitempty"`
 
 	// credentials says which Secret holds the credentials and what becomes of its keys. A module that needs none leaves it out.
 	Credentials *ModuleCredentials `json:"credentials,omitempty"`
 
 	// userData says which Secret holds the user data (what the instance runs at its first boot). When left out, the defaults
-	// of its fields hold, and a provider_spec type without that path means that only a [TerraformMachineProviderSpec] can name
-	// the Secret.
+	// of its fields hold, and a provider_spec type without that path means that only a [TerraformMachineProviderSpec] or a
+	// [PulumiMachineProviderSpec] can name the Secret.
 	UserData *ModuleUserData `json:"userData,omitempty"`
 
 	// environment lists environment variables that every run of the module gets: with constant values, or from the cluster's

@@ -35,8 +35,17 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"the kind of any module is claimed": {
 			changes: []change{{"module.yaml", "[example.io/v1, example.io/v1beta1]\n      kind: ExampleProviderSpec", "[machine-iac.io/v1alpha1]\n      kind: TerraformMachineProviderSpec"}},
-			want: "module.yaml:7: spec.providerSpecs[0].apiVersions[0] names the kind through which every module is served; " +
+			want: "module.yaml:7: spec.providerSpecs[0].apiVersions[0] names a kind through which every module of an engine is served; " +
 				"remove it, or name a kind of the module's own",
+		},
+		"the kind of any stack is claimed": {
+			changes: []change{{"module.yaml", "[example.io/v1, example.io/v1beta1]\n      kind: ExampleProviderSpec", "[machine-iac.io/v1alpha1]\n      kind: PulumiMachineProviderSpec"}},
+			want: "module.yaml:7: spec.providerSpecs[0].apiVersions[0] names a kind through which every module of an engine is served; " +
+				"remove it, or name a kind of the module's own",
+		},
+		"an engine that there is not": {
+			changes: []change{{"module.yaml", "spec:\n", "spec:\n  engine: Ansible\n"}},
+			want:    `module.yaml:6: spec.engine is "Ansible", for which no module can be loaded; write Terraform, or leave it out`,
 		},
 		"a module with a kind of its own has no field for the credentials": {
 			changes: []change{{"variables.tf", "    credentialsSecret = object({ name = string })\n", ""}},

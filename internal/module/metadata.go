@@ -3,6 +3,7 @@ package module
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -18,6 +19,9 @@ var (
 	// reservedName matches environment variables that steer the engine or the process itself. They are the operator's.
 	reservedName = regexp.MustCompile(`^(TF_.*|TOFU_.*|LD_.*|PATH|HOME|TMPDIR|SHELL|IFS)$`)
 )
+
+// kindsForAny are the kinds through which the modules of an engine are served, whatever kinds they have of their own.
+var kindsForAny = []string{v1alpha1.TerraformMachineProviderSpecKind, v1alpha1.PulumiMachineProviderSpecKind}
 
 // metadata is module.yaml while it is checked.
 type metadata struct {
@@ -40,6 +44,7 @@ func readMetadata(files snapshot, found *report) *metadata {
 	}
 	setDefaults(&parsed.Spec)
 	parsed.checkIdentity()
+	parsed.checkEngine()
 	parsed.checkProviderSpecs()
 	parsed.checkCredentials()
 	parsed.checkEnvironment()
@@ -49,6 +54,9 @@ func readMetadata(files snapshot, found *report) *metadata {
 }
 
 func setDefaults(spec *v1alpha1.ModuleSpec) {
+	if spec.Engine == "" {
+		spec.Engine = v1alpha1.EngineTerraform
+	}
 	if spec.Credentials != nil && spec.Credentials.Path == "" {
 		spec.Credentials.Path = v1alpha1.DefaultCredentialsPath
 	}
@@ -71,6 +79,12 @@ func (m *metadata) checkIdentity() {
 	}
 }
 
+func (m *metadata) checkEngine() {
+	if m.Spec.Engine != v1alpha1.EngineTerraform {
+		m.breach("spec.engine", fmt.Sprintf("is %q, for which no module can be loaded", m.Spec.Engine), "write Terraform, or leave it out")
+	}
+}
+
 func (m *metadata) checkProviderSpecs() {
 	seen := map[string]bool{}
 	for i, served := range m.Spec.ProviderSpecs {
@@ -86,8 +100,8 @@ func (m *metadata) checkProviderSpecs() {
 			if group, version, ok := strings.Cut(apiVersion, "/"); !ok || group == "" || version == "" || strings.Contains(version, "/") {
 				m.breach(at, fmt.Sprintf("is %q", apiVersion), "write it as group/version")
 			}
-			if apiVersion == v1alpha1.GroupVersion.String() && served.Kind == v1alpha1.TerraformMachineProviderSpecKind {
-				m.breach(at, "names the kind through which every module is served", "remove it, or name a kind of the module's own")
+			if apiVersion == v1alpha1.GroupVersion.String() && slices.Contains(kindsForAny, served.Kind) {
+				m.breach(at, "names a kind through which every module of an engine is served", "remove it, or name a kind of the module's own")
 			}
 			if key := apiVersion + " " + served.Kind; seen[key] {
 				m.breach(at, fmt.Sprintf("names %s %s a second time", apiVersion, served.Kind), "keep one")
