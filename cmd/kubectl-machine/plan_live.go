@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
+	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	"github.com/machine-iac/machine-iac-operator/internal/live"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/preview"
@@ -23,7 +23,7 @@ import (
 type liveOptions struct {
 	asked   bool
 	refresh bool
-	updates terraform.ModuleUpdates
+	updates iac.ModuleUpdates
 	cluster clusterFlags
 }
 
@@ -32,16 +32,16 @@ func (o *liveOptions) register(command *cobra.Command) {
 	flags.BoolVar(&o.asked, "live", false, "Ask the cluster what the manifests would do to the Machines that exist.")
 	flags.BoolVar(&o.refresh, "refresh", false,
 		"Have providers compare the instances with their states: with the credentials in the cluster, and with the infrastructure.")
-	o.updates = terraform.ModuleUpdatesHold
+	o.updates = iac.ModuleUpdatesHold
 	flags.Var(&moduleUpdates{&o.updates}, "module-updates", "What the manager does about Machines whose module has changed, as its own flag says: Hold or InPlace.")
 	o.cluster.register(command)
 	// It fails for a flag that is not there only, which the tests would see.
 	_ = command.RegisterFlagCompletionFunc("module-updates", cobra.FixedCompletions(
-		[]string{string(terraform.ModuleUpdatesHold), string(terraform.ModuleUpdatesInPlace)}, cobra.ShellCompDirectiveNoFileComp))
+		[]string{string(iac.ModuleUpdatesHold), string(iac.ModuleUpdatesInPlace)}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // moduleUpdates is the actuator's flag, with the type that help shows.
-type moduleUpdates struct{ *terraform.ModuleUpdates }
+type moduleUpdates struct{ *iac.ModuleUpdates }
 
 // Type implements pflag.Value.
 func (moduleUpdates) Type() string { return "string" }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
+	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	"github.com/machine-iac/machine-iac-operator/controllers/capacity"
 	"github.com/machine-iac/machine-iac-operator/controllers/drain"
 	"github.com/machine-iac/machine-iac-operator/controllers/machine"
@@ -24,7 +24,7 @@ import (
 
 // parts are what controllers are made of, beside the manager.
 type parts struct {
-	actuator *terraform.Actuator
+	actuator *iac.Actuator
 	pool     *runs.Pool
 	options  options
 }

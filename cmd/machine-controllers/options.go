@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
+	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
@@ -54,7 +54,7 @@ type options struct {
 	engineInstall     bool
 	engineEnvironment assignments
 	moduleDirs        list
-	moduleUpdates     terraform.ModuleUpdates
+	moduleUpdates     iac.ModuleUpdates
 	moduleSources     list
 	providerMirror    string
 	allowDownloads    bool
@@ -105,7 +105,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.Var(&o.engineEnvironment, "engine-env", "NAME=VALUE that every engine gets, such as a proxy; may be repeated. It wins over what the cluster's configuration says. Nothing else of this process's environment reaches an engine.")
 	flags.Var(&o.moduleDirs, "module-dir", "Folder of a provider module, or of several, beside those that are built in; may be repeated.")
 	flags.Var(&o.moduleSources, "module-source", "Provider module in an archive, allowed by its digest: oci://registry/repository@sha256:..., https://host/module.tar.gz@sha256:... or file:///module.tar.gz@sha256:...; may be repeated.")
-	o.moduleUpdates = terraform.ModuleUpdatesHold
+	o.moduleUpdates = iac.ModuleUpdatesHold
 	flags.Var(&o.moduleUpdates, "module-updates", "What becomes of Machines whose module has changed: Hold keeps them with the content that they were made with, InPlace brings them to the new one where that replaces nothing. The annotation machine-iac.io/module-updates of a Machine wins.")
 	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Folder with the providers, laid out as a filesystem mirror.")
 	flags.BoolVar(&o.allowDownloads, "allow-provider-downloads", false, "Download providers that the mirror lacks, when a module is first used.")

@@ -27,6 +27,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/internal/clusterconfig"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -75,11 +76,14 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	pool := newPool(o, engine)
-	actuator, err := newActuator(mgr, terraform.Options{Client: live, Catalog: catalog, Engine: engine, Pool: pool, Surroundings: cluster}, o)
+	actuator, err := newActuator(mgr, iac.Options{
+		Client: live, Catalog: catalog, Runner: terraform.New(engine, state.NewBackend(state.BackendOptions{Logger: ctrl.Log.WithName("state-backend")})),
+		Pool: pool, Surroundings: cluster,
+	}, o)
 	if err != nil {
 		return err
 	}
-	orphans := terraform.NewOrphans(actuator, o.namespace)
+	orphans := iac.NewOrphans(actuator, o.namespace)
 	metrics.Registry.MustRegister(orphans)
 	for _, runnable := range []manager.Runnable{actuator, orphans} {
 		if err := mgr.Add(runnable); err != nil {
@@ -237,17 +241,16 @@ func (o *options) readCluster(ctx context.Context, live client.Reader) (*cluster
 }
 
 // newActuator makes the actuator with what is given, and with what it has for itself alone.
-func newActuator(mgr manager.Manager, given terraform.Options, o options) (*terraform.Actuator, error) {
+func newActuator(mgr manager.Manager, given iac.Options, o options) (*iac.Actuator, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("finding this machine's name: %w", err)
 	}
-	series := terraform.NewMetrics()
+	series := iac.NewMetrics()
 	metrics.Registry.MustRegister(series.Collectors()...)
 	given.Metrics = series
 	given.Recorder = mgr.GetEventRecorder("terraform-actuator")
 	given.Store = state.New(given.Client, state.Options{Logger: ctrl.Log.WithName("state")})
-	given.Backend = state.NewBackend(state.BackendOptions{Logger: ctrl.Log.WithName("state-backend")})
 	given.Owner = host + "_" + string(uuid.NewUUID())
 	// The actuator runs while this process leads. Another owner has led before, and ended before its lease could pass on.
 	given.Dead = func(other string) bool { return other != given.Owner }
@@ -255,5 +258,5 @@ func newActuator(mgr manager.Manager, given terraform.Options, o options) (*terr
 	given.DriftInterval = o.driftInterval
 	given.ModuleUpdates = o.moduleUpdates
 	given.Logger = ctrl.Log.WithName("terraform-actuator")
-	return terraform.New(given)
+	return iac.New(given)
 }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/offline"
@@ -66,7 +67,7 @@ type bench struct {
 	namespace string
 	client    client.Client
 	catalog   *module.Catalog
-	actuator  *terraform.Actuator
+	actuator  *iac.Actuator
 	planner   *offline.Planner
 	// environment is what engines get to see.
 	environment map[string]string
@@ -141,11 +142,11 @@ func (b *bench) start() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.actuator, err = terraform.New(terraform.Options{
+	b.actuator, err = iac.New(iac.Options{
 		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: b.catalog, Store: state.New(b.client, state.Options{}),
-		Backend: state.NewBackend(state.BackendOptions{}), Engine: engine,
-		Pool:  runs.New(runs.Options{MaxConcurrent: 2, RetryBase: 10 * time.Millisecond, RetryMax: 50 * time.Millisecond}),
-		Owner: "owner-1", Dead: func(string) bool { return false },
+		Runner: terraform.New(engine, state.NewBackend(state.BackendOptions{})),
+		Pool:   runs.New(runs.Options{MaxConcurrent: 2, RetryBase: 10 * time.Millisecond, RetryMax: 50 * time.Millisecond}),
+		Owner:  "owner-1", Dead: func(string) bool { return false },
 	})
 	if err != nil {
 		b.t.Fatal(err)

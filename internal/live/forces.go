@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
+	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	"github.com/machine-iac/machine-iac-operator/internal/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/preview"
 )
@@ -81,7 +81,7 @@ func (s *suspects) questions(o Options) []question {
 		asked++
 		questions = append(questions, o.newQuestion(first, variables, func(outcome offline.Outcome) {
 			asked--
-			if outcome.Err == nil && terraform.RuleUpdate(outcome.Plan.Report, outcome.Plan.Broken, first.Provisioned).Refused != "" {
+			if outcome.Err == nil && iac.RuleUpdate(outcome.Plan.Report, outcome.Plan.Broken, first.Provisioned).Refused != "" {
 				s.forcing[name] = true
 			}
 			if asked == 0 {
@@ -110,7 +110,7 @@ func (s *suspects) mark(names []string) {
 }
 
 // onlyChanging answers the variables with one field of the providerSpec changed, and the others as they were.
-func onlyChanging(of *terraform.Prospect, name string, changed []string) ([]byte, error) {
+func onlyChanging(of *iac.Prospect, name string, changed []string) ([]byte, error) {
 	variables := variablesIn(of.Variables)
 	var was, is map[string]json.RawMessage
 	if err := json.Unmarshal(of.Was["provider_spec"], &was); err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
+	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	"github.com/machine-iac/machine-iac-operator/internal/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/preview"
 )
@@ -21,7 +21,7 @@ type machine struct {
 	existing, edited *machinev1beta1.Machine
 	told             *preview.LiveMachine
 	// prospect is what would be planned for the edit, present what is for the Machine as it is; nil for nothing.
-	prospect, present *terraform.Prospect
+	prospect, present *iac.Prospect
 	// refused says why the plan with the prospect's module was not let through where there is another to plan with.
 	refused string
 }
@@ -44,7 +44,7 @@ func (m *machine) note(text string) {
 }
 
 // foresee asks what the actuator would do about the edit. Where there is nothing to plan, that is the verdict.
-func (m *machine) foresee(ctx context.Context, outlook *terraform.Outlook, refresh bool) {
+func (m *machine) foresee(ctx context.Context, outlook *iac.Outlook, refresh bool) {
 	switch {
 	case m.existing.DeletionTimestamp != nil:
 		m.is(preview.Gone, "it is being deleted")
@@ -56,10 +56,10 @@ func (m *machine) foresee(ctx context.Context, outlook *terraform.Outlook, refre
 	p, err := outlook.Of(ctx, m.existing, m.edited)
 	switch {
 	case actuators.IsInvalidConfiguration(err):
-		m.is(preview.Refused, terraform.Message(err))
+		m.is(preview.Refused, iac.Message(err))
 		return
 	case err != nil:
-		m.is(preview.Undecided, terraform.Message(err))
+		m.is(preview.Undecided, iac.Message(err))
 		return
 	}
 	m.told.Module = p.Module.Reference()
@@ -77,13 +77,13 @@ func (m *machine) foresee(ctx context.Context, outlook *terraform.Outlook, refre
 	}
 	if refresh {
 		if m.present, err = outlook.Of(ctx, m.existing, m.existing); err != nil {
-			m.note("Drift was not looked for: " + terraform.Message(err))
+			m.note("Drift was not looked for: " + iac.Message(err))
 		}
 	}
 }
 
 // stands tells whether there is an instance to plan changes of.
-func (m *machine) stands(p *terraform.Prospect) bool {
+func (m *machine) stands(p *iac.Prospect) bool {
 	switch {
 	case p.Lost:
 		m.is(preview.Undecided, "there may be an instance that its state lacks; the operator looks for it before it does anything else")
@@ -100,7 +100,7 @@ func (m *machine) stands(p *terraform.Prospect) bool {
 }
 
 // fields notes what of the providerSpec and the labels differs from what the instance was brought to last.
-func (m *machine) fields(p *terraform.Prospect) {
+func (m *machine) fields(p *iac.Prospect) {
 	was, is := p.Was, variablesIn(p.Variables)
 	if was == nil || is == nil {
 		return
@@ -167,7 +167,7 @@ func (m *machine) answered(outcome offline.Outcome) {
 		return
 	}
 	m.told.Resources = preview.ResourcesOf(outcome.Plan)
-	ruling := terraform.RuleUpdate(outcome.Plan.Report, outcome.Plan.Broken, m.prospect.Provisioned)
+	ruling := iac.RuleUpdate(outcome.Plan.Report, outcome.Plan.Broken, m.prospect.Provisioned)
 	switch {
 	case ruling.Missing != "":
 		m.is(preview.Gone, ruling.Missing)
@@ -188,6 +188,6 @@ func (m *machine) drifted(outcome offline.Outcome) {
 	case len(outcome.Plan.Broken) > 0:
 		m.note("What the Machine asks for now cannot be had in place already, so that drift was not told: " + strings.Join(outcome.Plan.Broken, " "))
 	default:
-		m.told.Drift = terraform.Drift(outcome.Plan.Report)
+		m.told.Drift = iac.Drift(outcome.Plan.Report)
 	}
 }

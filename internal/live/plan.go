@@ -9,7 +9,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
+	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/preview"
@@ -23,7 +23,7 @@ type Options struct {
 	// Facts are what is known of the cluster, for the defaults of fields that a providerSpec lacks.
 	Facts module.Facts
 	// ModuleUpdates is the operator's; held when empty.
-	ModuleUpdates terraform.ModuleUpdates
+	ModuleUpdates iac.ModuleUpdates
 	// Planner plans, and is called Engine.
 	Planner preview.Planner
 	Engine  string
@@ -39,7 +39,7 @@ const maxReads = 10
 // Plan answers what the requested objects would do to the cluster.
 func Plan(ctx context.Context, requests []*preview.Request, o Options) (*preview.Preview, error) {
 	o.Client = readOnly{o.Client}
-	outlook, err := terraform.NewOutlook(terraform.OutlookOptions{
+	outlook, err := iac.NewOutlook(iac.OutlookOptions{
 		Client: o.Client, Catalog: o.Catalog, Facts: o.Facts, ModuleUpdates: o.ModuleUpdates, Credentials: o.Refresh,
 	})
 	if err != nil {
@@ -71,7 +71,7 @@ func Plan(ctx context.Context, requests []*preview.Request, o Options) (*preview
 }
 
 // foresee asks what the actuator would do about each Machine.
-func foresee(ctx context.Context, outlook *terraform.Outlook, all []*machine, refresh bool) {
+func foresee(ctx context.Context, outlook *iac.Outlook, all []*machine, refresh bool) {
 	var group sync.WaitGroup
 	slots := make(chan struct{}, maxReads)
 	for _, one := range all {
@@ -86,13 +86,13 @@ func foresee(ctx context.Context, outlook *terraform.Outlook, all []*machine, re
 
 // question is a plan to be made of a Machine.
 type question struct {
-	of     *terraform.Prospect
+	of     *iac.Prospect
 	input  offline.Input
 	answer func(offline.Outcome)
 }
 
 // newQuestion asks what variables would do to what a prospect says that there is.
-func (o Options) newQuestion(of *terraform.Prospect, variables []byte, answer func(offline.Outcome)) question {
+func (o Options) newQuestion(of *iac.Prospect, variables []byte, answer func(offline.Outcome)) question {
 	existing := &offline.Existing{State: of.Raw, Sensitive: of.Sensitive, Refresh: o.Refresh}
 	if o.Refresh {
 		existing.Environment, existing.Files = map[string]string{}, of.Files

@@ -1,0 +1,36 @@
+package iac
+
+import (
+	"context"
+	"errors"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
+)
+
+// Capacity implements actuators.CapacityEstimator with what the provider module says.
+func (a *Actuator) Capacity(_ context.Context, machine *machinev1beta1.Machine) (*actuators.Capacity, error) {
+	served, err := a.served(machine)
+	if err != nil {
+		return nil, err
+	}
+	if served.Spec().Capacity == nil {
+		return nil, nil
+	}
+	machine, _ = render.Complete(machine, served, a.facts)
+	providerSpec, err := render.ProviderSpec(machine, served)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	size, err := served.Size(providerSpec)
+	if unknown, ok := errors.AsType[*module.UnknownTypeError](err); ok {
+		return nil, actuators.UnknownInstanceType(unknown.Type, unknown.Module, "%s.%s", render.ValuesPath(machine), unknown)
+	}
+	if err != nil {
+		return nil, actuators.InvalidConfiguration("%s.%s", render.ValuesPath(machine), err)
+	}
+	return &actuators.Capacity{CPU: size.CPU, MemoryMiB: size.MemoryMiB, GPU: size.GPU, Architecture: size.Architecture}, nil
+}

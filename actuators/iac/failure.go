@@ -1,0 +1,158 @@
+package iac
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/notice"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// mends tell what to do about a class of engine errors. A class without an entry speaks for itself.
+var mends = map[engine.Class]string{
+	engine.Quota:       "it is tried again; free or raise the quota, or choose another size or zone",
+	engine.Credentials: "check the credentials Secret that the providerSpec names",
+	engine.Throttled:   "it is tried again later",
+	engine.Transient:   "it is tried again",
+	engine.Interrupted: "it goes on after the restart, or at the next try",
+	engine.Killed:      "what it did is looked up before the next try",
+}
+
+// typed makes a run's error one of the Machine API's.
+func typed(operation runs.Operation, err error) *actuators.MachineError {
+	if known, ok := errors.AsType[*actuators.MachineError](err); ok {
+		return known
+	}
+	message := err.Error()
+	class := engine.ClassOf(err)
+	if mend, ok := mends[class]; ok {
+		message += "; " + mend
+	}
+	switch {
+	case class == engine.InvalidConfiguration && operation != runs.Destroy:
+		return actuators.InvalidConfiguration("%s", message)
+	case class == engine.Quota, class == engine.Throttled:
+		return actuators.InsufficientResources("%s", message)
+	}
+	if locked, ok := errors.AsType[*state.LockedError](err); ok {
+		message = fmt.Sprintf("the Machine's state is locked by a process that is not proven dead (%s); it is tried again, and the lock is never broken without proof", locked.Lock)
+	}
+	switch operation {
+	case runs.Create:
+		return actuators.CreateFailed("%s", message)
+	case runs.Destroy:
+		return actuators.DeleteFailed("%s", message)
+	default:
+		return actuators.UpdateFailed("%s", message)
+	}
+}
+
+// undeletable says why something that is there, or may be, cannot be removed with the Machine as it is. Only where Exists vouches
+// for the instance is it an InvalidConfiguration: callers let a Machine go on one, provided that Exists answers false.
+func undeletable(f *facts, err error) error {
+	if !actuators.IsInvalidConfiguration(err) {
+		return err
+	}
+	if f.exists() {
+		return actuators.InvalidConfiguration("the instance cannot be removed with this providerSpec; mend it, or write it as it was: %s", err)
+	}
+	return actuators.DeleteFailed("what is left of the instance, or may be, cannot be removed with this providerSpec; mend it, or write it as it was: %s", err).In(inProgress)
+}
+
+// refusalOf answers why a plan may not be applied, "" when it may. Nothing may be destroyed that somebody has been shown: neither
+// the instance, nor what goes with it.
+func refusalOf(operation runs.Operation, report *engine.Report, provisioned bool) string {
+	var refused []string
+	for _, change := range report.Destroys() {
+		halfMade := operation == runs.Create && !provisioned && change.Action == engine.ActionReplace && change.Reason == "tainted"
+		if !halfMade {
+			refused = append(refused, describe(change))
+		}
+	}
+	if len(refused) == 0 {
+		return ""
+	}
+	return notInPlace(fmt.Sprintf("%s; a Machine's instance is never replaced, so make a new Machine instead "+
+		"(delete this one and its MachineSet makes another), or take the change back", strings.Join(refused, ", ")))
+}
+
+// notInPlace says why a change is refused.
+func notInPlace(why string) string { return "the change cannot be made in place: " + why }
+
+// brokenConditions answers what a module says against a change by the conditions of its resources, "" when anything else is wrong.
+func brokenConditions(err error) string {
+	failed, ok := errors.AsType[*engine.Error](err)
+	if !ok || len(failed.Diagnostics) == 0 {
+		return ""
+	}
+	messages := make([]string, 0, len(failed.Diagnostics))
+	for _, diagnostic := range failed.Diagnostics {
+		if !diagnostic.BrokenCondition() {
+			return ""
+		}
+		messages = append(messages, diagnostic.Detail)
+	}
+	return strings.Join(messages, " ")
+}
+
+func describe(change engine.Change) string {
+	verb := map[engine.Action]string{
+		engine.ActionReplace: "would be replaced", engine.ActionDelete: "would be destroyed", engine.ActionForget: "would be dropped from the state",
+		engine.ActionUpdate: "would change", engine.ActionCreate: "would be made", engine.ActionImport: "would be imported",
+	}[change.Action]
+	if change.Reason == "" {
+		return change.Address + " " + verb
+	}
+	return fmt.Sprintf("%s %s (%s)", change.Address, verb, change.Reason)
+}
+
+// eventReasons are those of the Machine API's actuators.
+var eventReasons = map[runs.Operation]string{runs.Create: "Create", runs.Update: "Update", runs.Destroy: "Delete", runs.Drift: "Update"}
+
+// succeeded tells that an operation has changed the instance.
+func succeeded(operation runs.Operation, machine *machinev1beta1.Machine, note string) notice.Notice {
+	reason := eventReasons[operation]
+	return notice.Normal(machine, reason, reason, note)
+}
+
+// failedTo tells that an operation failed.
+func failedTo(operation runs.Operation, machine *machinev1beta1.Machine, err error) notice.Notice {
+	reason := eventReasons[operation]
+	return notice.Warning(machine, "Failed"+reason, reason, err.Error())
+}
+
+// driftFound tells that the instance is not as it was applied.
+func driftFound(machine *machinev1beta1.Machine, found check) notice.Notice {
+	return notice.Warning(machine, "Drift"+string(found.Verdict), "CheckDrift", found.Summary)
+}
+
+// driftRepaired tells that the instance was brought back to what it was applied as.
+func driftRepaired(machine *machinev1beta1.Machine) notice.Notice {
+	return notice.Normal(machine, "DriftRepaired", "RepairDrift", "Brought the instance back in place")
+}
+
+// moduleLost tells that a run is made with another module than the instance.
+func moduleLost(machine *machinev1beta1.Machine, note string) notice.Notice {
+	return notice.Warning(machine, "ModuleLost", "ChooseModule", note)
+}
+
+// inputsRemembered tells that an instance is removed with what it was made with, since what the Machine asks for cannot be used.
+func inputsRemembered(machine *machinev1beta1.Machine, cause error) notice.Notice {
+	return notice.Warning(machine, "InputsRemembered", "Render", "The instance is removed with the inputs that it was made with, since the providerSpec cannot be used: "+cause.Error())
+}
+
+// doubtful tells of something in the providerSpec that may not be what was meant.
+func doubtful(machine *machinev1beta1.Machine, note string) notice.Notice {
+	return notice.Warning(machine, "DoubtfulField", "Render", note)
+}
+
+// ignoredField tells that a field of the providerSpec has no effect.
+func ignoredField(machine *machinev1beta1.Machine, note string) notice.Notice {
+	return notice.Warning(machine, "IgnoredField", "Render", note)
+}

@@ -1,0 +1,119 @@
+package iac
+
+import (
+	"errors"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// engineLabel tells the series of this actuator from those of others.
+const engineLabel = "terraform"
+
+// Metrics are the series of the actuator.
+type Metrics struct {
+	// failures count by the operation that failed; a drift check counts as an update, as its event says.
+	failures    map[runs.Operation]*prometheus.CounterVec
+	driftChecks *prometheus.CounterVec
+	repairs     *prometheus.CounterVec
+}
+
+// NewMetrics makes the series; Collectors registers them.
+func NewMetrics() *Metrics {
+	failures := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"name", "namespace", "reason"})
+	}
+	m := &Metrics{
+		failures: map[runs.Operation]*prometheus.CounterVec{
+			runs.Create:  failures("mapi_instance_create_failed", "Times that making a Machine's instance failed."),
+			runs.Update:  failures("mapi_instance_update_failed", "Times that changing a Machine's instance, or comparing it with what it should be, failed."),
+			runs.Destroy: failures("mapi_instance_delete_failed", "Times that removing a Machine's instance failed."),
+		},
+		driftChecks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "machine_iac_drift_checks_total", Help: "Comparisons of an instance with what it should be.",
+			ConstLabels: prometheus.Labels{"engine": engineLabel},
+		}, []string{"result"}),
+		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "machine_iac_drift_repairs_total", Help: "Times that an instance was to be brought back in place.",
+			ConstLabels: prometheus.Labels{"engine": engineLabel},
+		}, []string{"result"}),
+	}
+	for _, result := range []string{resultRepaired, resultUnchanged, resultRefused, resultFailed} {
+		m.repairs.WithLabelValues(result)
+	}
+	for _, result := range []string{resultUnchanged, resultChanged, resultMissing, resultFailed} {
+		m.driftChecks.WithLabelValues(result)
+	}
+	return m
+}
+
+// Collectors answers what to register.
+func (m *Metrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.failures[runs.Create], m.failures[runs.Update], m.failures[runs.Destroy], m.driftChecks, m.repairs}
+}
+
+func (m *Metrics) failed(operation runs.Operation, machine *machinev1beta1.Machine, reason string) {
+	if operation == runs.Drift {
+		operation = runs.Update
+	}
+	m.failures[operation].WithLabelValues(machine.Name, machine.Namespace, reason).Inc()
+}
+
+// forget removes the series of a Machine that is gone.
+func (m *Metrics) forget(machine *machinev1beta1.Machine) {
+	for _, counter := range m.failures {
+		counter.DeletePartialMatch(prometheus.Labels{"name": machine.Name, "namespace": machine.Namespace})
+	}
+}
+
+// The results of a drift check.
+const (
+	resultUnchanged = "unchanged"
+	resultChanged   = "changed"
+	resultMissing   = "missing"
+	resultFailed    = "failed"
+)
+
+// checked counts a drift check; found is nil for one that failed.
+func (m *Metrics) checked(found *check) {
+	result := resultFailed
+	if found != nil {
+		result = map[verdict]string{verdictNone: resultUnchanged, verdictChanged: resultChanged, verdictMissing: resultMissing}[found.Verdict]
+	}
+	m.driftChecks.WithLabelValues(result).Inc()
+}
+
+// The results of a repair, beside resultUnchanged and resultFailed.
+const (
+	resultRepaired = "repaired"
+	resultRefused  = "refused"
+)
+
+// repaired counts a repair.
+func (m *Metrics) repaired(outcome error, changed bool) {
+	result := resultUnchanged
+	switch {
+	case refused(outcome):
+		result = resultRefused
+	case outcome != nil:
+		result = resultFailed
+	case changed:
+		result = resultRepaired
+	}
+	m.repairs.WithLabelValues(result).Inc()
+}
+
+// reasonOf answers one stable word for an error: the engine's class where it has one, else the Machine API's reason.
+func reasonOf(operation runs.Operation, err error) string {
+	if class := engine.ClassOf(err); class != engine.Unknown {
+		return string(class)
+	}
+	if _, locked := errors.AsType[*state.LockedError](err); locked {
+		return string(engine.Locked)
+	}
+	return string(typed(operation, err).Reason)
+}

@@ -1,0 +1,105 @@
+package iac
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
+)
+
+// counts answers every series that is not zero, as name{labels}.
+func counts(t *testing.T, metrics *Metrics) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(metrics.Collectors()...)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, family := range families {
+		for _, series := range family.GetMetric() {
+			var labels []string
+			for _, label := range series.GetLabel() {
+				labels = append(labels, label.GetName()+"="+label.GetValue())
+			}
+			if value := series.GetCounter().GetValue(); value != 0 {
+				out[family.GetName()+"{"+strings.Join(labels, ",")+"}"] = value
+			}
+		}
+	}
+	return out
+}
+
+func TestFailuresAreCountedUntilTheMachineIsGone(t *testing.T) {
+	one, two := builder.In("ns", builder.Machine()), builder.In("ns", builder.Machine())
+	one.Name, two.Name = "one", "two"
+	metrics := NewMetrics()
+	metrics.failed(runs.Create, one, "Quota")
+	metrics.failed(runs.Create, one, "Quota")
+	metrics.failed(runs.Update, one, "UpdateError")
+	metrics.failed(runs.Drift, one, "UpdateError")
+	metrics.failed(runs.Destroy, one, "Credentials")
+	metrics.failed(runs.Create, two, "Throttled")
+	want := map[string]float64{
+		"mapi_instance_create_failed{name=one,namespace=ns,reason=Quota}":       2,
+		"mapi_instance_update_failed{name=one,namespace=ns,reason=UpdateError}": 2,
+		"mapi_instance_delete_failed{name=one,namespace=ns,reason=Credentials}": 1,
+		"mapi_instance_create_failed{name=two,namespace=ns,reason=Throttled}":   1,
+	}
+	if diff := cmp.Diff(want, counts(t, metrics)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	metrics.forget(one)
+	want = map[string]float64{"mapi_instance_create_failed{name=two,namespace=ns,reason=Throttled}": 1}
+	if diff := cmp.Diff(want, counts(t, metrics)); diff != "" {
+		t.Errorf("after one is gone (-want +got):\n%s", diff)
+	}
+}
+
+func TestDriftChecksAreCountedByResult(t *testing.T) {
+	metrics := NewMetrics()
+	for _, found := range []*check{{Verdict: verdictNone}, {Verdict: verdictNone}, {Verdict: verdictChanged}, {Verdict: verdictMissing}, nil} {
+		metrics.checked(found)
+	}
+	want := map[string]float64{
+		"machine_iac_drift_checks_total{engine=terraform,result=unchanged}": 2,
+		"machine_iac_drift_checks_total{engine=terraform,result=changed}":   1,
+		"machine_iac_drift_checks_total{engine=terraform,result=missing}":   1,
+		"machine_iac_drift_checks_total{engine=terraform,result=failed}":    1,
+	}
+	if diff := cmp.Diff(want, counts(t, metrics)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestReasonsAreWordsAndNoTexts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		operation runs.Operation
+		err       error
+		want      string
+	}{
+		"the engine's class is the best word":            {runs.Create, &engine.Error{Class: engine.Quota}, "Quota"},
+		"so it is under other errors":                    {runs.Create, fmt.Errorf("running: %w", &engine.Error{Class: engine.Throttled}), "Throttled"},
+		"a class that says nothing gives way":            {runs.Destroy, &engine.Error{Class: engine.Unknown}, "DeleteError"},
+		"a lock has a word of its own":                   {runs.Update, &state.LockedError{}, "Locked"},
+		"an error of the Machine API keeps its reason":   {runs.Update, actuators.UnsupportedChange("no"), "UnsupportedChange"},
+		"anything else is the operation's":               {runs.Create, errors.New("a long story about 42 things"), "CreateError"},
+		"a drift check fails as an update, as it is one": {runs.Drift, errors.New("odd"), "UpdateError"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := reasonOf(tc.operation, tc.err); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

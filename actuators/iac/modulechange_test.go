@@ -1,0 +1,415 @@
+package iac
+
+import (
+	"context"
+	"io/fs"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/modulestore"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/modules"
+)
+
+func testClock() *clocktesting.FakePassiveClock {
+	return clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0))
+}
+
+// changedModule loads the kubemark module with something added to its main.tf, and pieces of its files replaced, each old by new.
+func changedModule(t *testing.T, added string, replaced ...string) *module.Module {
+	t.Helper()
+	shipped, err := fs.Sub(modules.FS, "kubemark")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, left := fstest.MapFS{}, len(replaced)/2
+	err = fs.WalkDir(shipped, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		raw, err := fs.ReadFile(shipped, name)
+		text := string(raw)
+		for i := 0; i < len(replaced); i += 2 {
+			if strings.Contains(text, replaced[i]) {
+				left--
+			}
+			text = strings.Replace(text, replaced[i], replaced[i+1], 1)
+		}
+		if name == "main.tf" {
+			text += added
+		}
+		files[name] = &fstest.MapFile{Data: []byte(text)}
+		return err
+	})
+	if err != nil || left != 0 {
+		t.Fatalf("changing the kubemark module: %v, %d pieces were not found once", err, left)
+	}
+	loaded, err := module.Load(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+// labelling answers a module that puts one more label on its Node.
+func labelling(t *testing.T, value string) *module.Module {
+	t.Helper()
+	return changedModule(t, "", `"kubernetes.io/os"                 = "linux"`, `"kubernetes.io/os" = "linux"`+"\n"+`"example.com/made-by" = "`+value+`"`)
+}
+
+const madeBy = "example.com/made-by"
+
+// upgrade has the Machines served by an operator that comes with another module.
+func (b *bench) upgrade(loaded *module.Module, owner string) {
+	b.t.Helper()
+	b.loaded = []*module.Module{loaded}
+	b.start(b.t.TempDir(), owner)
+}
+
+// record answers what is recorded of a Machine's state.
+func (b *bench) record(machine *machinev1beta1.Machine) record {
+	b.t.Helper()
+	f, err := b.gather(b.t.Context(), machine)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return f.record
+}
+
+func conditionOf(machine *machinev1beta1.Machine, name string) metav1.Condition {
+	if found := meta.FindStatusCondition(readProviderStatus(machine).Conditions, name); found != nil {
+		return *found
+	}
+	return metav1.Condition{}
+}
+
+// checked drives a Machine until a drift check that is due has been made.
+func (b *bench) checked(machine *machinev1beta1.Machine) check {
+	b.t.Helper()
+	b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
+	deadline := time.Now().Add(time.Minute)
+	for time.Now().Before(deadline) {
+		_ = b.Update(b.t.Context(), machine)
+		found := b.record(machine).Check
+		if _, held := b.pool.Status(machine.UID); !held && found != nil && found.At.Equal(b.clock.Now().UTC()) {
+			return *found
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	b.t.Fatal("no drift check was made")
+	return check{}
+}
+
+func TestAHeldMachineIsServedWithItsOwnModule(t *testing.T) {
+	b := newBench(t)
+	b.upgrade(labelling(t, "older"), "owner-1")
+	older := b.catalog.Modules()[0]
+	machine := b.machine()
+	b.bring(machine)
+	before := b.node(machine)
+
+	newer := changedModule(t, "", "condition     = var.provider_spec.cpu > 0", "condition     = var.provider_spec.cpu > 100")
+	b.upgrade(newer, "owner-2")
+	if err := b.drive(b.Update, machine); err != nil {
+		t.Fatalf("Update: %v", err)
+	}
+	if starts := b.runner.Starts(); starts > 0 {
+		t.Errorf("a held Machine cost %d engine processes", starts)
+	}
+	held := conditionOf(machine, moduleCurrent)
+	if held.Status != metav1.ConditionFalse || held.Reason != reasonUpdateHeld ||
+		!strings.Contains(held.Message, short(older.Reference())) || !strings.Contains(held.Message, short(newer.Reference())) {
+		t.Errorf("condition %+v, want it to tell that the Machine is held, with both digests", held)
+	}
+
+	set(machine, b, "zone", "zone-b")
+	if err := b.drive(b.Update, machine); err != nil {
+		t.Fatalf("Update of the zone: %v", err)
+	}
+	after := b.node(machine)
+	if after.UID != before.UID || after.Labels[corev1.LabelTopologyZone] != "zone-b" || after.Labels[madeBy] != "older" {
+		t.Errorf("labels %v, want the same Node in zone-b by the older module", after.Labels)
+	}
+	if found := b.checked(machine); found.Verdict != verdictNone {
+		t.Errorf("drift check: %+v, want none with the module that it was made with", found)
+	}
+	if got := b.record(machine).Module; got != older.Reference() {
+		t.Errorf("recorded is %s, want %s", got, older.Reference())
+	}
+	if err := b.drive(b.Delete, machine); err != nil {
+		t.Fatalf("Delete: %v", err)
+	}
+	if b.node(machine) != nil {
+		t.Error("the instance is left")
+	}
+}
+
+func TestAMachineThatMayIsBroughtToTheCurrentModuleInPlace(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.bring(machine)
+	before := b.node(machine)
+	newer := labelling(t, "newer")
+	b.upgrade(newer, "owner-2")
+	machine.Annotations = map[string]string{ModuleUpdatesAnnotation: string(ModuleUpdatesInPlace)}
+	if err := b.drive(b.Update, machine); err != nil {
+		t.Fatalf("Update: %v", err)
+	}
+	if err := b.drive(b.Update, machine); err != nil {
+		t.Fatalf("Update: %v", err)
+	}
+	if after := b.node(machine); after.UID != before.UID || after.Labels[madeBy] != "newer" {
+		t.Errorf("labels %v, want the same Node, by the newer module", after.Labels)
+	}
+	if got := b.record(machine).Module; got != newer.Reference() {
+		t.Errorf("recorded is %s, want %s", got, newer.Reference())
+	}
+	if now := conditionOf(machine, moduleCurrent); now.Status != metav1.ConditionTrue {
+		t.Errorf("condition %+v, want True", now)
+	}
+	if _, err := b.modules.Load(t.Context(), b.namespace, newer.Digest()); err != nil {
+		t.Errorf("the newer module is not stored: %v", err)
+	}
+}
+
+func TestAMachineThatCannotGetTheCurrentModuleGoesOnWithItsOwn(t *testing.T) {
+	b := newBench(t)
+	b.updates = ModuleUpdatesInPlace
+	machine := b.machine()
+	b.bring(machine)
+	older := b.record(machine).Module
+	before := b.node(machine)
+	machine.Status.Phase = new(machinev1beta1.PhaseRunning)
+	b.upgrade(changedModule(t, "", "  fixed = {", "  fixed = {\n    generation = \"2\"",
+		`"kubernetes.io/os"                 = "linux"`, `"kubernetes.io/os" = "plan9"`), "owner-2")
+	if err := b.drive(b.Update, machine); !isReason(err, machinev1beta1.UnsupportedChangeMachineError) || !strings.Contains(err.Error(), "replaced") {
+		t.Fatalf("Update: %v, want UnsupportedChange, since it would be replaced", err)
+	}
+	starts := b.runner.Starts()
+	if err := b.drive(b.Update, machine); !isReason(err, machinev1beta1.UnsupportedChangeMachineError) {
+		t.Errorf("a second Update: %v, want UnsupportedChange", err)
+	}
+	if again := b.runner.Starts(); again != starts {
+		t.Errorf("what was refused was planned again: %d more starts", again-starts)
+	}
+	provisioned := machine.DeepCopy()
+	provisioned.Status.Phase = new(machinev1beta1.PhaseProvisioned)
+	if err := b.drive(b.Update, provisioned); err != nil {
+		t.Errorf("Update of a Machine that is on its way: %v, want nothing to hold it up", err)
+	}
+	for _, told := range []metav1.Condition{conditionOf(machine, moduleCurrent), conditionOf(provisioned, moduleCurrent)} {
+		if told.Reason != reasonUpdateRefused {
+			t.Errorf("condition %+v, want %s", told, reasonUpdateRefused)
+		}
+	}
+	if found := b.checked(machine); found.Verdict != verdictNone {
+		t.Errorf("drift check: %+v, want none", found)
+	}
+	set(machine, b, "zone", "zone-b")
+	if err := b.drive(b.Update, machine); !isReason(err, machinev1beta1.UnsupportedChangeMachineError) {
+		t.Errorf("Update of the zone: %v, want UnsupportedChange of the module", err)
+	}
+	deadline := time.Now().Add(time.Minute)
+	for b.node(machine).Labels[corev1.LabelTopologyZone] != "zone-b" && time.Now().Before(deadline) {
+		_ = b.Update(t.Context(), machine)
+		time.Sleep(20 * time.Millisecond)
+	}
+	after := b.node(machine)
+	if after.UID != before.UID || after.Labels[corev1.LabelTopologyZone] != "zone-b" {
+		t.Errorf("labels %v, want the same Node in zone-b", after.Labels)
+	}
+	if got := b.record(machine).Module; got != older {
+		t.Errorf("recorded is %s, want %s", got, older)
+	}
+}
+
+func TestAnApplyOfANewerModuleThatFailsHasItRecorded(t *testing.T) {
+	b := newBench(t)
+	b.updates = ModuleUpdatesInPlace
+	machine := b.machine()
+	b.bring(machine)
+	broken := labelling(t, "no label's value!")
+	b.upgrade(broken, "owner-2")
+	_ = b.Update(t.Context(), machine) // once: the provider takes what it has sent for what there is, so that a second try finds nothing to change
+	told := b.warnings()
+	for deadline := time.Now().Add(time.Minute); len(told) == 0 && time.Now().Before(deadline); told = b.warnings() {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if len(told) == 0 || !strings.Contains(told[0], "FailedUpdate") || !strings.Contains(told[0], madeBy) {
+		t.Fatalf("events %q, want the API server's refusal", told)
+	}
+	if got := b.record(machine).Module; got != broken.Reference() {
+		t.Errorf("recorded is %s, want %s, which knows what there may be", got, broken.Reference())
+	}
+	if err := b.drive(b.Delete, machine); err != nil || b.node(machine) != nil {
+		t.Errorf("Delete: %v, want the instance gone", err)
+	}
+}
+
+func TestWhatIsHalfMadeIsFinishedWithWhatBeganIt(t *testing.T) {
+	b := newBench(t)
+	b.upgrade(labelling(t, "older"), "owner-1")
+	older := b.catalog.Modules()[0]
+	machine := b.machine()
+	b.bring(machine)
+	b.crash(machine, older)
+	b.upgrade(labelling(t, "newer"), "owner-1")
+	b.bring(machine)
+	if got := b.node(machine).Labels[madeBy]; got != "older" {
+		t.Errorf("the Node was made by the %s module, want the one that began", got)
+	}
+	if got := b.record(machine).Module; got != older.Reference() {
+		t.Errorf("recorded is %s, want %s", got, older.Reference())
+	}
+}
+
+// crash leaves a Machine as a manager does that is killed after its engine has made the instance, before the state was saved.
+func (b *bench) crash(machine *machinev1beta1.Machine, made *module.Module) {
+	b.t.Helper()
+	key := state.KeyFor(machine.Namespace, machine.UID)
+	if err := b.client.Delete(b.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}); err != nil {
+		b.t.Fatal(err)
+	}
+	wanted, err := b.desire(b.t.Context(), machine, made, runs.Create)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := newTask(b.Actuator, machine, wanted, &facts{}, decision{operation: runs.Create}).Intend(b.t.Context()); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestAModuleThatIsLostIsReplacedInPlaceAndTold(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.bring(machine)
+	before := b.node(machine)
+	stored := &corev1.Secret{}
+	for _, loaded := range b.catalog.Modules() {
+		stored.Namespace, stored.Name = b.namespace, "machine-iac-module-"+loaded.Digest()
+		if err := b.client.Delete(t.Context(), stored); client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
+		}
+	}
+	newer := labelling(t, "newer")
+	b.upgrade(newer, "owner-2")
+	if err := b.drive(b.Update, machine); err != nil {
+		t.Fatalf("Update: %v", err)
+	}
+	if after := b.node(machine); after.UID != before.UID || after.Labels[madeBy] != "newer" {
+		t.Errorf("labels %v, want the same Node, by the newer module", after.Labels)
+	}
+	if told := b.warnings(); len(told) != 1 || !strings.Contains(told[0], "ModuleLost") || !strings.Contains(told[0], short(newer.Reference())) {
+		t.Errorf("events %q, want one ModuleLost", told)
+	}
+}
+
+func TestAHeldMachineCostsNoMoreReadsThanAnother(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.bring(machine)
+	reads := &atomic.Int32{}
+	live, err := client.NewWithWatch(plane.Config, client.Options{Scheme: plane.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.client = interceptor.NewClient(live, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			reads.Add(1)
+			return c.Get(ctx, key, object, options...)
+		},
+	})
+	cost := func() int32 {
+		t.Helper()
+		if err := b.drive(b.Update, machine); err != nil { // it may look for the module once
+			t.Fatal(err)
+		}
+		before := reads.Load()
+		if err := b.drive(b.Update, machine); err != nil {
+			t.Fatal(err)
+		}
+		return reads.Load() - before
+	}
+	b.start(t.TempDir(), "owner-2")
+	settled := cost()
+	b.upgrade(labelling(t, "newer"), "owner-3")
+	if held := cost(); held != settled || settled == 0 {
+		t.Errorf("a held Machine costs %d reads, want %d as before", held, settled)
+	}
+	if conditionOf(machine, moduleCurrent).Reason != reasonUpdateHeld {
+		t.Error("the Machine is not held; this shows nothing")
+	}
+}
+
+func TestModulesAreStoredForStatesFromBefore(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.bring(machine)
+	digest := modulestore.DigestOf(b.record(machine).Module)
+	stored := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "machine-iac-module-" + digest}}
+	if err := b.client.Delete(t.Context(), stored); err != nil {
+		t.Fatalf("the module was not stored before the create: %v", err)
+	}
+	b.start(t.TempDir(), "owner-2")
+	if err := NewOrphans(b.Actuator, b.namespace).look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.upgrade(labelling(t, "newer"), "owner-3")
+	orphans := NewOrphans(b.Actuator, b.namespace)
+	for range 2 { // a module that a state needs is kept, however long it is not the current one
+		if err := orphans.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
+	}
+	if _, err := b.modules.Load(t.Context(), b.namespace, digest); err != nil {
+		t.Errorf("the module of the state: %v, want it stored", err)
+	}
+	if got := gaugeOf(t, orphans, "machine_iac_machines_module_held"); got != 1 {
+		t.Errorf("counted %v Machines that are held, want one", got)
+	}
+	if err := b.drive(b.Delete, machine); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := orphans.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
+	}
+	b.start(t.TempDir(), "owner-4") // which remembers nothing
+	if _, err := b.modules.Load(t.Context(), b.namespace, digest); !modulestore.IsLost(err) {
+		t.Errorf("the module that nothing needs any more: %v, want it gone", err)
+	}
+}
+
+func gaugeOf(t *testing.T, collector prometheus.Collector, name string) float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(collector)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return 0
+}

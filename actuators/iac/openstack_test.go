@@ -1,0 +1,270 @@
+package iac
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/openstack"
+)
+
+const ignition = `{"ignition":{"version":"3.2.0"}}`
+
+// cloud is OpenStack as it is played for tests, and a bench whose engines reach it.
+type cloud struct {
+	*bench
+	*openstack.Cloud
+	workDir string
+}
+
+func newCloud(t *testing.T) *cloud {
+	t.Helper()
+	namespace, err := plane.Namespace(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cloud{Cloud: openstack.Start(), workDir: t.TempDir(), bench: &bench{
+		t: t, client: plane.Client, namespace: namespace, clock: clocktesting.NewFakePassiveClock(time.Now()),
+	}}
+	t.Cleanup(c.Close)
+	for name, content := range map[string]map[string]string{
+		"openstack-cloud-credentials": {"clouds.yaml": c.CloudsYAML(), "clouds.conf": "[Global]", "cacert": c.CACert()},
+		"worker-user-data":            {"userData": ignition},
+	} {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, StringData: content}
+		if err := plane.Create(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.start(c.workDir, "owner-1")
+	return c
+}
+
+// machine answers a Machine as the installer writes it, with what else mods say.
+func (c *cloud) machine(mods ...func(map[string]any)) *machinev1beta1.Machine {
+	spec := map[string]any{
+		"apiVersion": "machine.openshift.io/v1alpha1", "kind": "OpenstackProviderSpec", "cloudName": openstack.CloudName,
+		"cloudsSecret": map[string]any{"name": "openstack-cloud-credentials"}, "userDataSecret": map[string]any{"name": "worker-user-data"},
+		"flavor": "m1.xlarge", "image": openstack.Cluster + "-rhcos", "trunk": true, "serverGroupName": openstack.Cluster + "-worker",
+		"networks": []any{map[string]any{"filter": map[string]any{}, "subnets": []any{map[string]any{"filter": map[string]any{
+			"name": openstack.Cluster + "-nodes", "tags": "openshiftClusterID=" + openstack.Cluster,
+		}}}}},
+		"securityGroups": []any{map[string]any{"filter": map[string]any{}, "name": openstack.Cluster + "-worker"}},
+		"serverMetadata": map[string]any{"Name": openstack.Cluster + "-worker", "openshiftClusterID": openstack.Cluster},
+		"tags":           []any{"openshiftClusterID=" + openstack.Cluster},
+	}
+	for _, mod := range mods {
+		mod(spec)
+	}
+	machine := builder.In(c.namespace, builder.Machine(builder.WithLabels(map[string]string{builder.ClusterLabel: openstack.Cluster})))
+	machine.UID = uuid.NewUUID()
+	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(spec)
+	return machine
+}
+
+// withVolumes has a Machine boot from a volume and have another, and a floating address.
+func withVolumes(spec map[string]any) {
+	spec["rootVolume"] = map[string]any{"diskSize": 100}
+	spec["additionalBlockDevices"] = []any{
+		map[string]any{"name": "etcd", "sizeGiB": 10, "storage": map[string]any{"type": "Volume"}},
+		map[string]any{"name": "scratch", "sizeGiB": 5, "storage": map[string]any{"type": "Local"}},
+	}
+	spec["floatingIP"] = openstack.FloatingIP
+}
+
+// check waits for a drift check and answers it.
+func (c *cloud) check(machine *machinev1beta1.Machine) *check {
+	c.t.Helper()
+	c.clock.SetTime(c.clock.Now().Add(2 * time.Hour))
+	now := c.clock.Now().UTC()
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		// An Update starts the check, and tells what one has found.
+		_ = c.Update(c.t.Context(), machine)
+		snapshot, err := c.store.Get(c.t.Context(), state.KeyFor(machine.Namespace, machine.UID))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		known, err := readRecord(snapshot.Meta)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if known.Check != nil && !known.Check.At.Before(now) {
+			return known.Check
+		}
+	}
+	c.t.Fatal("no drift check within two minutes")
+	return nil
+}
+
+func (c *cloud) has(want map[string]int) {
+	c.t.Helper()
+	if diff := cmp.Diff(want, c.Count()); diff != "" {
+		c.t.Errorf("what the cloud has (-want +got):\n%s", diff)
+	}
+}
+
+// tellsNoSecret looks for the password in every file that the engine has left.
+func (c *cloud) tellsNoSecret() {
+	c.t.Helper()
+	err := filepath.WalkDir(c.workDir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err == nil && strings.Contains(string(content), openstack.Password) {
+			c.t.Errorf("%s has the password", path)
+		}
+		return err
+	})
+	if err != nil {
+		c.t.Error(err)
+	}
+}
+
+func TestAServerFromCreateToDelete(t *testing.T) {
+	c := newCloud(t)
+	machine := c.machine()
+	c.bring(machine)
+	made := c.Server(machine.Name)
+	if made == nil {
+		t.Fatal("there is no server")
+	}
+	c.looksAsAskedFor(machine, made)
+	c.tellsNoSecret()
+	if found := c.check(machine); found.Verdict != verdictNone {
+		t.Errorf("right after the create a check finds %s: %s", found.Verdict, found.Summary)
+	}
+	c.Stop(machine.Name)
+	if found := c.check(machine); found.Verdict != verdictNone {
+		t.Errorf("of a server that was shut off a check finds %s: %s; want no drift", found.Verdict, found.Summary)
+	}
+
+	wanted := machine.Spec.ProviderSpec.Value
+	machine.Spec.ProviderSpec.Value = c.machine(func(spec map[string]any) { spec["configDrive"] = true }).Spec.ProviderSpec.Value
+	err := c.drive(c.Update, machine)
+	if !isReason(err, machinev1beta1.UnsupportedChangeMachineError) || !strings.Contains(err.Error(), "A server that exists stays as it is") {
+		t.Errorf("Update with a config drive: %v, want UnsupportedChange in the module's words", err)
+	}
+	machine.Spec.ProviderSpec.Value = wanted
+	if err := c.drive(c.bench.Delete, machine); err != nil {
+		t.Fatal(err)
+	}
+	// The server group is everybody's.
+	c.has(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 1})
+}
+
+// looksAsAskedFor compares a server, and what is published of it, with the Machine.
+func (c *cloud) looksAsAskedFor(machine *machinev1beta1.Machine, made *openstack.Server) {
+	c.t.Helper()
+	uid := string(machine.UID)
+	want := &openstack.Server{
+		ID: made.ID, Name: machine.Name, Status: "ACTIVE", Flavor: "m1.xlarge", Image: openstack.Cluster + "-rhcos", UserData: ignition, Zone: "nova",
+		Metadata: map[string]string{"Name": openstack.Cluster + "-worker", "openshiftClusterID": openstack.Cluster, "machine-iac.io_machine-uid": uid},
+		Tags:     []string{"openshiftClusterID=" + openstack.Cluster}, Group: openstack.Cluster + "-worker",
+		Ports: []openstack.Port{{
+			Name: machine.Name + "-0", Network: openstack.Cluster + "-openshift", Trunk: true, Others: []string{openstack.APIAddress, openstack.IngressAddress},
+			Description:    "Machine " + machine.Namespace + "/" + machine.Name + " " + uid,
+			SecurityGroups: []string{openstack.Cluster + "-worker"},
+			Tags:           []string{"machine-uid=" + uid, "openshiftClusterID=" + openstack.Cluster},
+		}},
+	}
+	got := *made
+	got.Ports = slices.Clone(made.Ports)
+	var addresses []corev1.NodeAddress
+	for i := range got.Ports {
+		for _, address := range got.Ports[i].Addresses {
+			addresses = append(addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
+		}
+		got.Ports[i].Addresses = nil
+		got.Ports[i].Tags = slices.Sorted(slices.Values(got.Ports[i].Tags))
+	}
+	if diff := cmp.Diff(want, &got); diff != "" {
+		c.t.Errorf("the server (-want +got):\n%s", diff)
+	}
+	if id := machine.Spec.ProviderID; id == nil || *id != "openstack:///"+made.ID {
+		c.t.Errorf("providerID %v, want that of %s", id, made.ID)
+	}
+	addresses = append(addresses, corev1.NodeAddress{Type: corev1.NodeHostName, Address: machine.Name}, corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: machine.Name})
+	if diff := cmp.Diff(addresses, machine.Status.Addresses); diff != "" || len(addresses) != 3 {
+		c.t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+	if state := machine.Annotations["machine.openshift.io/instance-state"]; state != "ACTIVE" {
+		c.t.Errorf("the instance's state is %q", state)
+	}
+}
+
+func TestAServerThatTheStateLostIsFoundWithAllThatBelongsToIt(t *testing.T) {
+	c := newCloud(t)
+	machine := c.machine(withVolumes)
+	c.bring(machine)
+	everything := map[string]int{"servers": 1, "ports": 1, "trunks": 1, "volumes": 2, "server groups": 1}
+	c.has(everything)
+	made := c.Server(machine.Name)
+	if devices := []string{"volume to volume", "volume to volume", "blank to local"}; !slices.Equal(made.Devices, devices) || made.Image != "" {
+		t.Errorf("the server has the devices %v and the image %q, want %v", made.Devices, made.Image, devices)
+	}
+	if !slices.Contains(machine.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: openstack.FloatingIP}) {
+		t.Errorf("addresses %v, want the floating one", machine.Status.Addresses)
+	}
+	c.lose(machine, c.owner)
+	c.bring(machine)
+	c.has(everything)
+	if *machine.Spec.ProviderID != "openstack:///"+made.ID {
+		t.Errorf("after the loss of its state the Machine has %s, want the server that it had", *machine.Spec.ProviderID)
+	}
+	if found := c.check(machine); found.Verdict != verdictNone {
+		t.Errorf("right after the import a check finds %s: %s", found.Verdict, found.Summary)
+	}
+	c.lose(machine, c.owner)
+	if err := c.drive(c.bench.Delete, machine); err != nil {
+		t.Fatal(err)
+	}
+	c.has(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 1})
+}
+
+func TestAServerThatWasDeletedIsMissed(t *testing.T) {
+	c := newCloud(t)
+	machine := c.machine()
+	c.bring(machine)
+	if !c.Delete(machine.Name) {
+		t.Fatal("there is no server to delete")
+	}
+	if found := c.check(machine); found.Verdict != verdictMissing {
+		t.Errorf("a check finds %s: %s; want it to miss the instance", found.Verdict, found.Summary)
+	}
+	if there, err := c.Exists(t.Context(), machine); there || err != nil {
+		t.Errorf("Exists: %t, %v; want false", there, err)
+	}
+	if err := c.drive(c.bench.Delete, machine); err != nil {
+		t.Errorf("Delete of what is gone: %v", err)
+	}
+	c.has(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 1})
+}
+
+func TestAServerOfASubnetThatIsNotThereTellsWhichAndNoSecret(t *testing.T) {
+	c := newCloud(t)
+	machine := c.machine(func(spec map[string]any) {
+		spec["networks"] = []any{map[string]any{"subnets": []any{map[string]any{"filter": map[string]any{"name": "nowhere"}}}}}
+	})
+	err := c.drive(c.Create, machine)
+	if err == nil || !strings.Contains(err.Error(), "no single subnet is what networks[0].subnets[0] names") {
+		t.Errorf("Create: %v, want it to tell the subnet", err)
+	}
+	if err != nil && strings.Contains(err.Error(), openstack.Password) {
+		t.Errorf("the error tells the password: %v", err)
+	}
+	c.tellsNoSecret()
+}

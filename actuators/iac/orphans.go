@@ -1,0 +1,131 @@
+package iac
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/modulestore"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// orphanInterval is how often states are compared with Machines.
+const orphanInterval = 10 * time.Minute
+
+// Orphans reports states whose Machine is gone, for example because its finalizer was removed by hand. It never deletes one: there
+// may be an instance behind it that nobody else knows of. As it looks at every state, it also sees to it that the modules that states
+// need are stored, and no others. It is a manager.Runnable and a prometheus.Collector.
+type Orphans struct {
+	actuator  *Actuator
+	namespace string
+	count     prometheus.Gauge
+	held      prometheus.Gauge
+}
+
+// NewOrphans makes a report about the states in a namespace.
+func NewOrphans(a *Actuator, namespace string) *Orphans {
+	return &Orphans{actuator: a, namespace: namespace, count: prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "machine_iac_orphaned_states", Help: "States in Secrets whose Machine does not exist; each may stand for an instance that is paid for.",
+	}), held: prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "machine_iac_machines_module_held", Help: "Machines whose instance was made with another content of a module than the one that is loaded.",
+	})}
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (o *Orphans) NeedLeaderElection() bool { return true }
+
+// Describe implements prometheus.Collector.
+func (o *Orphans) Describe(descriptions chan<- *prometheus.Desc) {
+	o.count.Describe(descriptions)
+	o.held.Describe(descriptions)
+}
+
+// Collect implements prometheus.Collector.
+func (o *Orphans) Collect(metrics chan<- prometheus.Metric) {
+	o.count.Collect(metrics)
+	o.held.Collect(metrics)
+}
+
+// Start reports until ctx ends.
+func (o *Orphans) Start(ctx context.Context) error {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := o.look(ctx); err != nil && ctx.Err() == nil {
+			o.actuator.logger.Error(err, "Looking at the states")
+		}
+	}, orphanInterval)
+	return nil
+}
+
+func (o *Orphans) look(ctx context.Context) error {
+	heads, err := o.actuator.store.List(ctx, o.namespace)
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.report(ctx, heads), o.tidyModules(ctx, heads))
+}
+
+func (o *Orphans) report(ctx context.Context, heads []state.Head) error {
+	orphans, err := o.find(ctx, heads)
+	if err != nil {
+		return err
+	}
+	o.count.Set(float64(len(orphans)))
+	for _, head := range orphans {
+		o.actuator.logger.Info("A state has no Machine; see docs/troubleshooting.md before you delete it",
+			"state", head.Key.String(), "resources", head.Managed)
+	}
+	return nil
+}
+
+// tidyModules stores the modules that the states need, those of states from before modules were stored too, and removes others.
+func (o *Orphans) tidyModules(ctx context.Context, heads []state.Head) error {
+	a := o.actuator
+	needed, current, held := map[string]bool{}, map[string]*module.Module{}, 0
+	for _, loaded := range a.catalog.Modules() {
+		current[loaded.Digest()] = loaded
+	}
+	for _, head := range heads {
+		digest := modulestore.DigestOf(head.Meta[metaModule])
+		needed[digest] = true
+		if digest != "" && current[digest] == nil && head.Managed > 0 {
+			held++
+		}
+	}
+	o.held.Set(float64(held))
+	removed, err := a.modules.Tidy(ctx, o.namespace, func(digest string) bool { return needed[digest] || current[digest] != nil })
+	for _, digest := range removed {
+		a.logger.Info("No state needs a stored module any more; it is removed", "digest", digest)
+	}
+	for digest, loaded := range current {
+		if needed[digest] {
+			err = errors.Join(err, a.modules.Keep(ctx, o.namespace, loaded))
+		}
+	}
+	return err
+}
+
+// find answers the states without a Machine. States were listed first: a Machine that is made meanwhile has none among them.
+func (o *Orphans) find(ctx context.Context, heads []state.Head) ([]state.Head, error) {
+	machines := &machinev1beta1.MachineList{}
+	if err := o.actuator.client.List(ctx, machines, client.InNamespace(o.namespace)); err != nil {
+		return nil, fmt.Errorf("listing Machines: %w", err)
+	}
+	known := map[state.Key]bool{}
+	for i := range machines.Items {
+		known[state.KeyFor(machines.Items[i].Namespace, machines.Items[i].UID)] = true
+	}
+	var orphans []state.Head
+	for _, head := range heads {
+		if !known[head.Key] {
+			orphans = append(orphans, head)
+		}
+	}
+	return orphans, nil
+}

@@ -1,0 +1,511 @@
+package iac
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/conformance"
+	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/tofu"
+	"github.com/machine-iac/machine-iac-operator/modules"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+)
+
+// bench is a real API server, a real engine with a real provider, and the actuator between them.
+type bench struct {
+	*Actuator
+	t         *testing.T
+	client    client.Client
+	namespace string
+	clock     *clocktesting.FakePassiveClock
+	// environment is set for every engine.
+	environment map[string]string
+	// around is what runs see of the cluster; nothing when nil.
+	around Surroundings
+	// loaded are the modules; those of this repository when nil.
+	loaded []*module.Module
+	// updates says what becomes of Machines whose module changes.
+	updates ModuleUpdates
+	// proven is the owner that is proven dead.
+	proven atomic.Pointer[string]
+}
+
+// plane is shared by the tests of this package: starting an API server is dear.
+var plane *controlplane.ControlPlane
+
+func TestMain(m *testing.M) {
+	var err error
+	if plane, err = controlplane.Start(controlplane.Default); err != nil {
+		_, _ = os.Stderr.WriteString(err.Error() + "\n")
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := plane.Stop(); err != nil {
+		_, _ = os.Stderr.WriteString(err.Error() + "\n")
+	}
+	os.Exit(code)
+}
+
+func repository(t *testing.T, parts ...string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(append([]string{"..", ".."}, parts...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	return newBenchAround(t, nil)
+}
+
+func newBenchAround(t *testing.T, around Surroundings) *bench {
+	t.Helper()
+	namespace, err := plane.Namespace(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, client: plane.Client, namespace: namespace, clock: clocktesting.NewFakePassiveClock(time.Now()), around: around}
+	b.credentials()
+	b.start(t.TempDir(), "owner-1")
+	return b
+}
+
+// start makes the actuator and runs it; the test's end stops it.
+func (b *bench) start(workDir, owner string) {
+	b.t.Helper()
+	path := os.Getenv("TOFU")
+	if path == "" {
+		path = repository(b.t, "bin", "tofu")
+	}
+	binary, err := tofu.Find(b.t.Context(), tofu.FindOptions{Path: path})
+	if err != nil {
+		b.t.Fatalf("%v; run 'make tools'", err)
+	}
+	engine, err := tofu.New(tofu.Options{
+		Binary: binary, WorkDir: workDir, ProviderMirror: repository(b.t, "bin", "mirror"), Slots: 4, WaitDelay: 10 * time.Second,
+		Environment: b.environment,
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	loaded := b.loaded
+	if loaded == nil {
+		if loaded, err = module.LoadAll(modules.FS); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	catalog, err := module.NewCatalog(loaded...)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	pool := runs.New(runs.Options{MaxConcurrent: 4, RetryBase: 10 * time.Millisecond, RetryMax: 50 * time.Millisecond})
+	b.Actuator, err = New(Options{
+		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{}),
+		Runner: terraform.New(engine, state.NewBackend(state.BackendOptions{})), Pool: pool, Owner: owner,
+		Dead:          func(owner string) bool { proven := b.proven.Load(); return proven != nil && *proven == owner },
+		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Surroundings: b.around,
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(b.t.Context())
+	ended := make(chan error, 1)
+	started := b.Actuator
+	go func() { ended <- started.Start(ctx) }()
+	b.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			b.t.Errorf("stopping the actuator: %v", err)
+		}
+	})
+}
+
+// credentials makes what the kubemark module signs in with.
+func (b *bench) credentials() {
+	b.t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "kubemark"}}
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: b.namespace},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "create", "patch", "delete"}}},
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: b.namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: b.namespace},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: b.namespace, Name: account.Name}},
+	}
+	if err := plane.Create(b.t.Context(), account, role, binding); err != nil {
+		b.t.Fatal(err)
+	}
+	token := &authenticationv1.TokenRequest{}
+	if err := b.client.SubResource("token").Create(b.t.Context(), account, token); err != nil {
+		b.t.Fatal(err)
+	}
+	err := plane.Create(b.t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "kubemark-credentials"},
+		Data: map[string][]byte{
+			"server": []byte(plane.Config.Host), "token": []byte(token.Status.Token), "ca.crt": plane.Config.CAData,
+		},
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) machine(mods ...func(map[string]any)) *machinev1beta1.Machine {
+	spec := map[string]any{
+		"apiVersion": "kubemarkproviderconfig.openshift.io/v1alpha1", "kind": "KubemarkMachineProviderConfig",
+		"cpu": 4, "instanceType": "hollow", "region": "region-a", "zone": "zone-a",
+		"credentialsSecret": map[string]any{"name": "kubemark-credentials"},
+	}
+	for _, mod := range mods {
+		mod(spec)
+	}
+	machine := builder.In(b.namespace, builder.Machine())
+	machine.UID = uuid.NewUUID()
+	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(spec)
+	return machine
+}
+
+func set(machine *machinev1beta1.Machine, b *bench, name string, value any) {
+	machine.Spec.ProviderSpec.Value = b.machine(func(spec map[string]any) { spec[name] = value }).Spec.ProviderSpec.Value
+}
+
+// node answers the instance of a Machine, nil when there is none.
+func (b *bench) node(machine *machinev1beta1.Machine) *corev1.Node {
+	b.t.Helper()
+	node := &corev1.Node{}
+	err := b.client.Get(b.t.Context(), types.NamespacedName{Name: machine.Name}, node)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return node
+}
+
+// drive calls a verb until it is done, and answers its last error.
+func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error, machine *machinev1beta1.Machine) error {
+	b.t.Helper()
+	deadline := time.Now().Add(2 * time.Minute)
+	for {
+		err := verb(b.t.Context(), machine)
+		if _, busy := actuators.AsRequeueAfter(err); !busy {
+			return err
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("still in progress after two minutes: %v", err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func (b *bench) bring(machine *machinev1beta1.Machine) {
+	b.t.Helper()
+	if err := b.drive(b.Create, machine); err != nil {
+		b.t.Fatalf("Create: %v", err)
+	}
+	if err := b.drive(b.Update, machine); err != nil {
+		b.t.Fatalf("Update: %v", err)
+	}
+}
+
+func TestTheActuatorConforms(t *testing.T) {
+	b := newBench(t)
+	wrong := b.machine(func(spec map[string]any) { spec["cpu"] = "four" }).Spec.ProviderSpec.Value
+	conformance.Run(t, conformance.Harness{
+		Actuator:   b.Actuator,
+		NewMachine: func(*testing.T) *machinev1beta1.Machine { return b.machine() },
+		Instances: func(_ *testing.T, machine *machinev1beta1.Machine) int {
+			if b.node(machine) == nil {
+				return 0
+			}
+			return 1
+		},
+		Vanish: func(t *testing.T, machine *machinev1beta1.Machine) {
+			if err := b.client.Delete(t.Context(), b.node(machine)); err != nil {
+				t.Fatal(err)
+			}
+			b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
+		},
+		WrongType: wrong,
+		Field:     "spec.providerSpec.value.cpu",
+		Patience:  2 * time.Minute,
+	})
+	states, err := b.store.List(t.Context(), b.namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(states) > 0 {
+		t.Errorf("%d states are left: %+v", len(states), states)
+	}
+}
+
+func TestAnUpdateInPlaceKeepsTheInstance(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.bring(machine)
+	before := b.node(machine)
+	set(machine, b, "zone", "zone-b")
+	if err := b.drive(b.Update, machine); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.drive(b.Update, machine); err != nil {
+		t.Fatal(err)
+	}
+	after := b.node(machine)
+	if after.UID != before.UID {
+		t.Error("the instance was replaced")
+	}
+	if after.Labels[corev1.LabelTopologyZone] != "zone-b" || machine.Labels[labelZone] != "zone-b" {
+		t.Errorf("zone of the Node %q, of the Machine %q; want zone-b", after.Labels[corev1.LabelTopologyZone], machine.Labels[labelZone])
+	}
+}
+
+func TestAReplacementIsRefusedOnceAndTakingItBackSettles(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.bring(machine)
+	before := b.node(machine)
+	set(machine, b, "cpu", 8)
+	err := b.drive(b.Update, machine)
+	if !isReason(err, machinev1beta1.UnsupportedChangeMachineError) {
+		t.Fatalf("Update: %v, want UnsupportedChange", err)
+	}
+	starts := b.runner.Starts()
+	b.clock.SetTime(b.clock.Now().Add(10 * time.Minute))
+	if err := b.drive(b.Update, machine); !isReason(err, machinev1beta1.UnsupportedChangeMachineError) {
+		t.Errorf("a second Update: %v, want UnsupportedChange", err)
+	}
+	if again := b.runner.Starts(); again != starts {
+		t.Errorf("the refused change was planned again: %d more starts", again-starts)
+	}
+	set(machine, b, "cpu", 4)
+	if err := b.drive(b.Update, machine); err != nil {
+		t.Errorf("Update with the change taken back: %v", err)
+	}
+	if after := b.node(machine); after == nil || after.UID != before.UID {
+		t.Error("the instance was touched")
+	}
+}
+
+func isReason(err error, reason machinev1beta1.MachineStatusError) bool {
+	return err != nil && typed(runs.Update, err).Reason == reason
+}
+
+// lose leaves a Machine as a manager does that was killed after its engine made the instance and before the state was saved.
+func (b *bench) lose(machine *machinev1beta1.Machine, owner string) {
+	b.t.Helper()
+	key := state.KeyFor(machine.Namespace, machine.UID)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	if err := b.client.Delete(b.t.Context(), secret); client.IgnoreNotFound(err) != nil {
+		b.t.Fatal(err)
+	}
+	_, err := b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
+		Lock: state.Lock{Owner: owner, Run: "lost", Operation: string(runs.Create)},
+		Meta: newPatch().intend(intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestALostInstanceIsFoundAndNotMadeTwice(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.bring(machine)
+	before := b.node(machine)
+	b.lose(machine, b.owner)
+	b.bring(machine)
+	if after := b.node(machine); after == nil || after.UID != before.UID {
+		t.Fatalf("the Node is %v, want the one with UID %s", after, before.UID)
+	}
+	b.lose(machine, b.owner)
+	if err := b.drive(b.Delete, machine); err != nil {
+		t.Fatal(err)
+	}
+	if after := b.node(machine); after != nil {
+		t.Error("an instance that the state had lost outlived its Machine")
+	}
+}
+
+func TestAnIntentWithoutAnInstanceIsJustCreated(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	_, err := b.store.Acquire(t.Context(), state.KeyFor(machine.Namespace, machine.UID), state.AcquireOptions{
+		Lock: state.Lock{Owner: b.owner, Run: "lost", Operation: string(runs.Create)},
+		Meta: newPatch().intend(intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.bring(machine)
+	if b.node(machine) == nil {
+		t.Error("nothing was made")
+	}
+}
+
+func TestAnInstanceOfSomebodyElseIsNeverTakenOver(t *testing.T) {
+	b := newBench(t)
+	foreign := b.machine()
+	b.bring(foreign)
+	machine := b.machine()
+	machine.Name = foreign.Name
+	b.lose(machine, b.owner)
+	err := b.drive(b.Create, machine)
+	if err == nil || !strings.Contains(err.Error(), "does not belong to this Machine") {
+		t.Errorf("Create: %v, want a refusal", err)
+	}
+	if err := b.drive(b.Delete, machine); err != nil {
+		t.Errorf("Delete: %v", err)
+	}
+	if b.node(foreign) == nil {
+		t.Error("deleting the Machine removed the instance of another")
+	}
+}
+
+func TestALockIsTakenOverOnlyFromTheDead(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.lose(machine, "owner-0")
+	err := b.drive(b.Create, machine)
+	if err == nil || !strings.Contains(err.Error(), "owner-0") || b.node(machine) != nil {
+		t.Fatalf("Create under a foreign lock: %v, want an error that names its owner, and no instance", err)
+	}
+	proof := "owner-0"
+	b.proven.Store(&proof)
+	deadline := time.Now().Add(time.Minute)
+	for b.drive(b.Create, machine) != nil && time.Now().Before(deadline) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	b.bring(machine)
+}
+
+func TestAStateWithoutAMachineIsReportedAndKept(t *testing.T) {
+	b := newBench(t)
+	kept := b.machine()
+	if err := plane.Create(t.Context(), kept); err != nil {
+		t.Fatal(err)
+	}
+	gone := b.machine()
+	b.lose(kept, b.owner)
+	b.lose(gone, b.owner)
+	heads, err := b.store.List(t.Context(), b.namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	orphans, err := NewOrphans(b.Actuator, b.namespace).find(t.Context(), heads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := state.KeyFor(b.namespace, gone.UID); len(orphans) != 1 || orphans[0].Key != want {
+		t.Errorf("orphans %+v, want %s alone", orphans, want)
+	}
+	if _, err := b.store.Get(t.Context(), state.KeyFor(b.namespace, gone.UID)); err != nil {
+		t.Errorf("the state of the gone Machine: %v", err)
+	}
+}
+
+func TestAStateThatCouldNotBeSavedIsSavedAtTheNextStart(t *testing.T) {
+	b := newBench(t)
+	kept, gone := b.machine(), b.machine()
+	b.lose(kept, "owner-2")
+	work := t.TempDir()
+	for _, machine := range []*machinev1beta1.Machine{kept, gone} {
+		folder := filepath.Join(work, "runs", machine.Name)
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		who := encode(identity{Namespace: b.namespace, Name: machine.Name, UID: string(machine.UID), Owner: "owner-2", Run: "lost"})
+		for name, content := range map[string]string{
+			"run.json":        `{"id":"` + machine.Name + `","identity":` + who + `}`,
+			"errored.tfstate": `{"version":4,"serial":3,"lineage":"l","outputs":{},"resources":[]}`,
+		} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	b.start(work, "owner-2")
+	deadline := time.Now().Add(time.Minute)
+	for len(b.runner.Leftovers()) > 0 && time.Now().Before(deadline) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	saved, err := b.store.Get(t.Context(), state.KeyFor(b.namespace, kept.UID))
+	if err != nil || saved.Serial != 3 {
+		t.Errorf("the state of the Machine that is there: %+v, %v; want serial 3", saved, err)
+	}
+	if _, err := b.store.Get(t.Context(), state.KeyFor(b.namespace, gone.UID)); !errors.Is(err, state.ErrNotFound) {
+		t.Errorf("the state of the Machine that is gone: %v, want none", err)
+	}
+}
+
+func TestAMissingSecretIsNamedAndNoFaultOfTheMachine(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine(func(spec map[string]any) { spec["credentialsSecret"] = map[string]any{"name": "late"} })
+	err := b.drive(b.Create, machine)
+	if err == nil || !strings.Contains(err.Error(), b.namespace+"/late") || actuators.IsInvalidConfiguration(err) {
+		t.Fatalf("Create: %v, want a retryable error that names the Secret", err)
+	}
+	secret := &corev1.Secret{}
+	if err := b.client.Get(t.Context(), types.NamespacedName{Namespace: b.namespace, Name: "kubemark-credentials"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "late"}, Data: secret.Data}
+	if err := plane.Create(t.Context(), copied); err != nil {
+		t.Fatal(err)
+	}
+	b.bring(machine)
+}
+
+func TestAnUnknownFieldIsWarnedOf(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine(func(spec map[string]any) { spec["cpus"] = 4 })
+	b.bring(machine)
+	for {
+		select {
+		case event := <-b.recorder.(*events.FakeRecorder).Events:
+			if strings.Contains(event, "IgnoredField") && strings.Contains(event, "spec.providerSpec.value.cpus") {
+				return
+			}
+		default:
+			t.Fatal("no event names the field that has no effect")
+		}
+	}
+}
+
+func TestAnUnknownKindNamesWhatIsKnown(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	machine.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(`{"apiVersion":"example.com/v1","kind":"Nothing"}`)}
+	err := b.Create(t.Context(), machine)
+	if !actuators.IsInvalidConfiguration(err) || !strings.Contains(err.Error(), "KubemarkMachineProviderConfig") {
+		t.Errorf("Create: %v, want an InvalidConfiguration that names the known kinds", err)
+	}
+}

@@ -1,0 +1,110 @@
+// Package runner is what an engine must do for the actuator: carry out a run for one Machine, and say what a process that died has left.
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// Runner carries out runs with one engine.
+type Runner interface {
+	// Start begins to serve what runs need. It is called before anything else.
+	Start(ctx context.Context) error
+	// Leftovers answers the runs that a process which died has left behind. Nothing of them is running any more.
+	Leftovers() []Leftover
+	// Discard removes what is left of a run.
+	Discard(id string) error
+	// Open makes a run ready, and waits for its turn. The Folder must be closed or kept. An error of the engine is an [engine.Error].
+	Open(ctx context.Context, r Run) (Folder, error)
+	// Starts counts the processes of the engine's CLI that were started so far.
+	Starts() int64
+	// Close waits until every run is closed, and ends what Start began.
+	Close(ctx context.Context) error
+}
+
+// Run describes one use of a module for one Machine.
+type Run struct {
+	// ID is unique among the runs that are open or left over, but for a lookup and the run that it belongs to.
+	ID string
+	// Identity is kept with the run as JSON, for whoever finds what it left after a crash. No secrets.
+	Identity any
+	Module   *module.Module
+	// Session holds the Machine's state. The run reads and writes it.
+	Session *state.Session
+	// Lineage is that of the Machine's states, for an engine whose states have none.
+	Lineage string
+	// Variables are the module's: one JSON object. Its strings are data, never templates.
+	Variables []byte
+	// Environment is added to the engine's: credentials, and how the infrastructure is reached.
+	Environment map[string]string
+	// Reach is the part of Environment that says how the infrastructure is reached: what preparing the module is given.
+	Reach map[string]string
+	// Files are written for the engine alone, and removed with the run. Their paths are in the variables that they are named by.
+	Files map[string]string
+	// Sensitive are strings that must not show in anything that is reported.
+	Sensitive []string
+	// Lookup has the run find an instance that the state lacks, and bring it into the state.
+	Lookup bool
+	// NotFound says that a lookup of this run has found nothing: what an earlier run had begun to make, as its state says, is not there.
+	NotFound bool
+	// Progress is told what the engine does while it does it. It must not block.
+	Progress func(engine.Event)
+	// Output is given what the engine tells people, message by message, free of sensitive strings. It must not block.
+	Output func(text string)
+}
+
+// Folder is an open run. Its methods run one engine at a time; each answers a report, also with an error.
+type Folder interface {
+	// Plan asks the infrastructure, plans, and changes nothing. The plan is kept for ApplyPlan. Where a lookup finds nothing, [Absent]
+	// knows the error.
+	Plan(ctx context.Context) (*engine.Report, error)
+	// Imported answers the objects that the plan would bring into the state, as they are now, by the address of the resource. They may
+	// hold secrets.
+	Imported(ctx context.Context) (map[string]json.RawMessage, error)
+	// Apply plans and carries the plan out unread. Use it where it can only create.
+	Apply(ctx context.Context) (*engine.Report, error)
+	// ApplyPlan carries out the plan that Plan kept, and nothing else.
+	ApplyPlan(ctx context.Context) (*engine.Report, error)
+	// Destroy destroys everything that the state knows.
+	Destroy(ctx context.Context) (*engine.Report, error)
+	// Unsaved answers a state that could not be saved, nil for none. It must be saved before the run is closed: it may be all that is
+	// known of an object.
+	Unsaved() ([]byte, error)
+	// Keep leaves the state that could not be saved to Leftovers of the next process, without the run's secrets. Close does nothing then.
+	Keep() error
+	// Close removes what the run has, and gives its turn to another. It may be called again.
+	Close() error
+}
+
+// Leftover is what is left of a run whose process died.
+type Leftover interface {
+	// ID is the run's.
+	ID() string
+	// Identity is the run's as JSON; nil where nothing was run yet.
+	Identity() json.RawMessage
+	// Unsaved answers the state that the run did not save, nil for none. Stored is the one that is stored, and holds says whether its
+	// lock is still this run's, so that nobody has written it since.
+	Unsaved(stored []byte, holds bool) ([]byte, error)
+}
+
+// Absent reports whether an error of a lookup says that there is no such object.
+func Absent(err error, used *module.Module) bool {
+	if engine.ClassOf(err) == engine.ImportMissing {
+		return true
+	}
+	failed, ok := errors.AsType[*engine.Error](err)
+	if !ok || used.Spec().Lookup == nil {
+		return false
+	}
+	for _, diagnostic := range failed.Diagnostics {
+		if used.Absent(diagnostic.Summary + ": " + diagnostic.Detail) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,7 +1,0 @@
-// Package terraform is the actuator that makes each Machine with a run of OpenTofu or Terraform of its own.
-//
-// A verb gathers the facts (the Machine, its state Secret, the run that the pool holds for it), decides with a pure function what
-// is to be done, and starts or continues a run. Package docs/architecture.md has the table of decisions.
-//
-// Rights it needs, in the namespace of the Machines: secrets get, list, create, update, delete; events (events.k8s.io) create, patch.
-package terraform

@@ -1,0 +1,125 @@
+// Package terraform carries out the actuator's runs with OpenTofu or Terraform.
+package terraform
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/machine-iac/machine-iac-operator/actuators/runner"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/tofu"
+)
+
+// Runner implements runner.Runner. Engines read and write states through an endpoint on this machine.
+type Runner struct {
+	engine  *tofu.Engine
+	backend *state.Backend
+}
+
+var _ runner.Runner = &Runner{}
+
+// New makes a Runner. It closes the engine and the backend when it is closed.
+func New(with *tofu.Engine, backend *state.Backend) *Runner {
+	return &Runner{engine: with, backend: backend}
+}
+
+// Start implements runner.Runner.
+func (r *Runner) Start(ctx context.Context) error { return r.backend.Start(ctx) }
+
+// Starts implements runner.Runner.
+func (r *Runner) Starts() int64 { return r.engine.Starts() }
+
+// Close implements runner.Runner: engines that are interrupted save through the backend before that closes.
+func (r *Runner) Close(ctx context.Context) error {
+	return errors.Join(r.engine.Close(ctx), r.backend.Close(ctx))
+}
+
+// Leftovers implements runner.Runner.
+func (r *Runner) Leftovers() []runner.Leftover {
+	var found []runner.Leftover
+	for _, one := range r.engine.Leftovers() {
+		found = append(found, leftover{one})
+	}
+	return found
+}
+
+// Discard implements runner.Runner.
+func (r *Runner) Discard(id string) error { return r.engine.Discard(id) }
+
+// Open implements runner.Runner. A module that was not used before is prepared first.
+func (r *Runner) Open(ctx context.Context, run runner.Run) (runner.Folder, error) {
+	used := run.Module
+	err := r.engine.Prepare(ctx, tofu.Module{
+		Digest: used.Digest(), Files: used.Files(), Environment: run.Reach, Sensitive: run.Sensitive,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("preparing module %s: %w", used.Name(), err)
+	}
+	endpoint, err := r.backend.Open(run.Session)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := r.engine.Open(ctx, described(run, endpoint))
+	if err != nil {
+		endpoint.Close()
+		return nil, err
+	}
+	return &folder{Folder: opened, endpoint: endpoint}, nil
+}
+
+func described(run runner.Run, endpoint state.Endpoint) tofu.Run {
+	id := run.ID
+	if run.Lookup {
+		id += "-lookup"
+	}
+	return tofu.Run{
+		ID: id, Identity: run.Identity, Module: run.Module.Digest(), Variables: run.Variables, Environment: run.Environment, Files: run.Files,
+		Sensitive: run.Sensitive, Lookup: run.Lookup, Progress: run.Progress, Output: run.Output,
+		Backend: tofu.Backend{
+			Address: endpoint.Address, LockAddress: endpoint.LockAddress, UnlockAddress: endpoint.UnlockAddress,
+			Username: endpoint.Username, Password: endpoint.Password,
+		},
+	}
+}
+
+// folder is an open run with the endpoint that its engine reaches the state by.
+type folder struct {
+	*tofu.Folder
+	endpoint state.Endpoint
+}
+
+var _ runner.Folder = &folder{}
+
+// Plan implements runner.Folder.
+func (f *folder) Plan(ctx context.Context) (*engine.Report, error) {
+	return f.Folder.Plan(ctx, tofu.PlanOptions{Out: true, Lock: true, Refresh: true})
+}
+
+// Unsaved implements runner.Folder.
+func (f *folder) Unsaved() ([]byte, error) { return f.ErroredState() }
+
+// Keep implements runner.Folder.
+func (f *folder) Keep() error {
+	f.endpoint.Close()
+	return f.Folder.Keep()
+}
+
+// Close implements runner.Folder.
+func (f *folder) Close() error {
+	f.endpoint.Close()
+	return f.Folder.Close()
+}
+
+type leftover struct{ tofu.Leftover }
+
+// ID implements runner.Leftover.
+func (l leftover) ID() string { return l.Leftover.ID }
+
+// Identity implements runner.Leftover.
+func (l leftover) Identity() json.RawMessage { return l.Leftover.Identity }
+
+// Unsaved implements runner.Leftover. States have a serial, by which the store tells one that is too old.
+func (l leftover) Unsaved([]byte, bool) ([]byte, error) { return l.ErroredState() }
