@@ -1,0 +1,199 @@
+package stacks_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/pulumi"
+)
+
+// tool answers the path of what `make tools` has built.
+func tool(t *testing.T, parts ...string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(append([]string{"..", "bin"}, parts...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// workFolder answers a short path, since plugins put sockets into it.
+func workFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "st")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// theKey is shared: making one takes its time.
+var theKey = sync.OnceValues(func() (*pulumi.Key, error) { return pulumi.NewKey(context.Background()) })
+
+// newPulumi answers an engine with the real CLI, and providers from a folder of bin/.
+func newPulumi(t *testing.T, mirror string) *pulumi.Engine {
+	t.Helper()
+	binary, err := pulumi.Find(t.Context(), tool(t, "pulumi"))
+	if err != nil {
+		t.Fatalf("%v; run 'make tools'", err)
+	}
+	made, err := pulumi.New(pulumi.Options{
+		Binary: binary, WorkDir: workFolder(t), Plugins: tool(t, "pulumi-plugins"), ProviderMirror: tool(t, mirror),
+		WaitDelay: 20 * time.Second, Logger: testr.New(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// history is a stack between its runs: what is known of it.
+type history struct {
+	t       *testing.T
+	engine  *pulumi.Engine
+	project string
+	program fs.FS
+
+	mu         sync.Mutex
+	checkpoint []byte
+}
+
+// given are what a run is given besides: the configuration, and what the providers read.
+type given struct {
+	variables   []byte
+	environment map[string]string
+	sensitive   []string
+}
+
+func (h *history) run(id string, with given) pulumi.Run {
+	h.t.Helper()
+	key, err := theKey()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return pulumi.Run{
+		ID: id, Project: h.project, Program: h.program, Key: key, Secret: []string{"user_data"}, Variables: with.variables,
+		Environment: with.environment, Sensitive: with.sensitive, Checkpoint: h.last(),
+		Save: func(_ context.Context, checkpoint []byte) error {
+			h.set(bytes.Clone(checkpoint))
+			return nil
+		},
+	}
+}
+
+func (h *history) last() []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.checkpoint
+}
+
+func (h *history) set(checkpoint []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.checkpoint = checkpoint
+}
+
+// with opens a run, uses it and closes it.
+func (h *history) with(id string, with given, use func(*pulumi.Folder) (*engine.Report, error)) (*engine.Report, error) {
+	h.t.Helper()
+	folder, err := h.engine.Open(h.t.Context(), h.run(id, with))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	report, failed := use(folder)
+	if err := folder.Close(); err != nil {
+		h.t.Fatal(err)
+	}
+	return report, failed
+}
+
+// must is with for what has to go well.
+func (h *history) must(id string, with given, use func(*pulumi.Folder) (*engine.Report, error)) *engine.Report {
+	h.t.Helper()
+	report, err := h.with(id, with, use)
+	if err != nil {
+		h.t.Fatalf("%s: %v\n%s", id, err, report.Text)
+	}
+	return report
+}
+
+func (h *history) create(with given) *engine.Report {
+	h.t.Helper()
+	return h.must("create", with, func(f *pulumi.Folder) (*engine.Report, error) { return f.Apply(h.t.Context()) })
+}
+
+func (h *history) plan(id string, with given) *engine.Report {
+	h.t.Helper()
+	return h.must(id, with, func(f *pulumi.Folder) (*engine.Report, error) { return f.Plan(h.t.Context()) })
+}
+
+// update plans, wants a plan that changes in place, and carries it out.
+func (h *history) update(id string, with given) {
+	h.t.Helper()
+	h.must(id, with, func(f *pulumi.Folder) (*engine.Report, error) {
+		report, err := f.Plan(h.t.Context())
+		if err != nil || !report.InPlaceOnly() {
+			h.t.Fatalf("%s: the plan is %+v, %v, want a change in place", id, report.Changes, err)
+		}
+		return f.ApplyPlan(h.t.Context())
+	})
+}
+
+func (h *history) destroy(with given) {
+	h.t.Helper()
+	h.must("destroy", with, func(f *pulumi.Folder) (*engine.Report, error) { return f.Destroy(h.t.Context()) })
+}
+
+// empty answers the checkpoint of a stack that was never run.
+func (h *history) empty(with given) []byte {
+	h.t.Helper()
+	h.set(nil)
+	folder, err := h.engine.Open(h.t.Context(), h.run("empty", with))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer folder.Close()
+	checkpoint, err := folder.Checkpoint()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return checkpoint
+}
+
+// recorded is what these tests read of a checkpoint.
+type recorded struct {
+	Checkpoint struct {
+		Latest struct {
+			Resources []struct {
+				Type    string
+				Outputs map[string]any
+			}
+		}
+	}
+}
+
+// outputs answers the stack's outputs; none where there are none.
+func (h *history) outputs() map[string]any {
+	h.t.Helper()
+	var read recorded
+	if err := json.Unmarshal(h.last(), &read); err != nil {
+		h.t.Fatal(err)
+	}
+	for _, resource := range read.Checkpoint.Latest.Resources {
+		if resource.Type == "pulumi:pulumi:Stack" {
+			return resource.Outputs
+		}
+	}
+	return nil
+}
