@@ -80,7 +80,7 @@ func (o Options) validate() error {
 	if o.Slots < 0 || o.WaitDelay < 0 || o.InitTimeout < 0 || o.Warm.Max < 0 || o.Warm.Uses < 0 || o.Warm.IdleTTL < 0 {
 		return errors.New("numbers and durations must not be negative")
 	}
-	return checkEnvironment(o.Environment)
+	return reserved.Check(o.Environment)
 }
 
 // Engine runs one CLI in a private work folder:
@@ -119,7 +119,7 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the engine: %w", err)
 	}
-	lock, err := dir.take()
+	lock, err := engine.LockWorkDir(string(dir))
 	if err != nil {
 		return nil, fmt.Errorf("starting the engine: %w", err)
 	}

@@ -3,31 +3,15 @@ package tofu
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-// Names that an engine's environment gets from this package alone.
-var reservedNames = []string{"HOME", "TMPDIR", "CHECKPOINT_DISABLE"}
-
-// Prefixes of names that would change what is run rather than with which credentials.
-var reservedPrefixes = []string{"TF_", "LD_"}
-
-// checkEnvironment refuses what a caller may not set.
-func checkEnvironment(environment map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(environment)) {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(environment[name], "\x00") {
-			return fmt.Errorf("the environment variable %q can't be set: its name is empty or holds '=', or a zero byte is in it", name)
-		}
-		reserved := slices.Contains(reservedNames, name) ||
-			slices.ContainsFunc(reservedPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-		if reserved {
-			return fmt.Errorf("the environment variable %s is the engine's own; leave it out", name)
-		}
-	}
-	return nil
-}
+// reserved are the names that an engine's environment gets from this package alone, and the prefixes of those that would change what is
+// run rather than with which credentials.
+var reserved = engine.Reserved{Names: []string{"HOME", "TMPDIR", "CHECKPOINT_DISABLE"}, Prefixes: []string{"TF_", "LD_"}}
 
 // Backend tells the engine where the state is: Terraform's http backend.
 type Backend struct {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // reading copies what a provider would read, so that tests see it.
@@ -54,14 +56,14 @@ func TestAFolderThatIsKeptHasNoFiles(t *testing.T) {
 	if err := f.Keep(); err != nil {
 		t.Fatal(err)
 	}
-	if exists(filepath.Join(f.dir, filesDir)) {
+	if exists(filepath.Join(f.dir, engine.FilesDir)) {
 		t.Error("a folder that is kept has the files of its run")
 	}
 }
 
 func TestFilesOfARunThatDiedAreRemoved(t *testing.T) {
 	runs := t.TempDir()
-	secret := filepath.Join(runs, "r", filesDir, "CLOUDS")
+	secret := filepath.Join(runs, "r", engine.FilesDir, "CLOUDS")
 	if err := os.MkdirAll(filepath.Dir(secret), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // The files of a run's folder that matter after its engine died.
@@ -19,11 +21,10 @@ const (
 	erroredFile   = "errored.tfstate"
 	variablesFile = "machine.tfvars.json" // secret
 	planFile      = "plan.bin"            // secret
-	filesDir      = "secret-files"        // secret
 )
 
 // secrets are what does not stay in a folder that is kept for its state.
-var secrets = []string{variablesFile, planFile, filesDir}
+var secrets = []string{variablesFile, planFile, engine.FilesDir}
 
 // maxState bounds a state that is read from a run's folder.
 const maxState = 256 << 20

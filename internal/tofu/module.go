@@ -87,7 +87,7 @@ func hasProviders(dir string) bool {
 func (e *Engine) Prepare(ctx context.Context, m Module) error {
 	key, err := e.moduleKey(m.Digest)
 	if err == nil {
-		err = checkEnvironment(m.Environment)
+		err = reserved.Check(m.Environment)
 	}
 	if err != nil {
 		return &Error{Op: OpInit, Class: InvalidConfiguration, Err: err}

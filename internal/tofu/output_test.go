@@ -31,7 +31,7 @@ func TestWhatAnEngineTellsIsPassedOn(t *testing.T) {
 		"what is no message":                           {written: "panic: hunter22", want: []string{"panic: (sensitive)"}},
 		"what is for developers, which may be a state": {written: `{"@level":"info","@message":"dump","type":"log","state":{"version":4}}`},
 		"a message without an end": {
-			written: `{"@level":"info","@message":"` + strings.Repeat("ä", maxTold) + `","type":"version"}`, want: []string{strings.Repeat("ä", maxTold/2) + "..."},
+			written: `{"@level":"info","@message":"` + strings.Repeat("ä", 8<<10) + `","type":"version"}`, want: []string{strings.Repeat("ä", 4<<10-2) + "..."},
 		},
 	}
 	for name, tc := range cases {

@@ -59,21 +59,7 @@ func (r Run) validate() error {
 	if trimmed := bytes.TrimSpace(r.Variables); len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
 		return errors.New("the run's variables are no JSON object")
 	}
-	for name := range r.Files {
-		if _, twice := r.Environment[name]; twice {
-			return fmt.Errorf("the environment variable %s is to be both a value and a file; keep one", name)
-		}
-	}
-	return errors.Join(checkEnvironment(r.Environment), checkEnvironment(pathsOf(r.Files, "")))
-}
-
-// pathsOf answers the paths of files that are named by environment variables, in a folder.
-func pathsOf(files map[string]string, dir string) map[string]string {
-	paths := map[string]string{}
-	for name := range files {
-		paths[name] = filepath.Join(dir, filesDir, name)
-	}
-	return paths
+	return errors.Join(reserved.CheckFiles(r.Files, r.Environment), reserved.Check(r.Environment))
 }
 
 // Folder is an open run. Its methods run one engine at a time; each answers a Report, also with an error.
@@ -158,29 +144,12 @@ func (f *Folder) fill(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(f.dir, variablesFile), f.run.Variables, 0o600); err != nil {
 		return fmt.Errorf("writing the variables: %w", err)
 	}
-	own, err := f.writeFiles()
+	own, err := engine.WriteFiles(f.dir, f.run.Files)
 	if err != nil {
-		return fmt.Errorf("writing the files of the run: %w", err)
+		return err
 	}
+	maps.Copy(own, f.run.Environment)
 	return f.slot.use(ctx, f.dir, f.engine.environment(f.dir, f.slot, own, f.run.Backend))
-}
-
-// writeFiles answers the run's environment, with the paths of its files.
-func (f *Folder) writeFiles() (map[string]string, error) {
-	if len(f.run.Files) == 0 {
-		return f.run.Environment, nil
-	}
-	if err := os.Mkdir(filepath.Join(f.dir, filesDir), 0o700); err != nil {
-		return nil, err
-	}
-	paths := pathsOf(f.run.Files, f.dir)
-	for name, path := range paths {
-		if err := os.WriteFile(path, []byte(f.run.Files[name]), 0o600); err != nil {
-			return nil, err
-		}
-	}
-	maps.Copy(paths, f.run.Environment)
-	return paths, nil
 }
 
 func (f *Folder) record() error {

@@ -1,19 +1,12 @@
 package tofu
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
-)
 
-// maxSocketPath is how long the path of a Unix socket may be. Plugins make theirs in the temporary folder that they are given,
-// which is a slot.
-const (
-	maxSocketPath = 107
-	socketName    = "plugin1234567890"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // workDir is the absolute path of an engine's work folder, free of links, as the kernel tells a process's folder.
@@ -30,43 +23,10 @@ func (d workDir) idle() string        { return d.path("idle") }
 func (d workDir) providers() string   { return d.path("providers") }
 func (d workDir) noProviders() string { return d.path("no-providers") }
 
+// makeWorkDir makes the folder. Plugins make their sockets in the temporary folder that they are given, which is a slot.
 func makeWorkDir(path string) (workDir, error) {
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return "", fmt.Errorf("making the work folder: %w", err)
-	}
-	absolute, err := filepath.Abs(path)
-	if err == nil {
-		absolute, err = filepath.EvalSymlinks(absolute)
-	}
-	if err != nil {
-		return "", fmt.Errorf("finding the work folder: %w", err)
-	}
-	if longest := len(filepath.Join(absolute, "slots", "999", socketName)); longest > maxSocketPath {
-		return "", fmt.Errorf("the work folder's path %s is %d characters too long for the sockets of plugins; choose a shorter one",
-			absolute, longest-maxSocketPath)
-	}
-	if err := os.Chmod(absolute, 0o700); err != nil {
-		return "", fmt.Errorf("making the work folder private: %w", err)
-	}
-	return workDir(absolute), nil
-}
-
-// take locks the folder. The lock ends with the process, however it ends.
-func (d workDir) take() (*os.File, error) {
-	file, err := os.OpenFile(d.path("lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("locking the work folder: %w", err)
-	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil {
-		return file, nil
-	}
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = fmt.Errorf("the work folder %s belongs to another engine that is alive; choose another folder", d)
-	} else {
-		err = fmt.Errorf("locking the work folder %s: %w", d, err)
-	}
-	return nil, errors.Join(err, file.Close())
+	dir, err := engine.MakeWorkDir(path, filepath.Join("slots", "999"))
+	return workDir(dir), err
 }
 
 // stagingPrefix begins the name of a module's folder that is not ready.
