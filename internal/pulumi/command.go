@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -110,13 +108,10 @@ func (t *text) Write(p []byte) (int, error) {
 }
 
 // environmentOf answers name=value for each variable.
-func environmentOf(variables map[string]string) ([]string, error) {
+func environmentOf(variables map[string]string) []string {
 	list := make([]string, 0, len(variables))
 	for name, value := range variables {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
-			return nil, fmt.Errorf("the environment variable %q can't be set: its name is empty or holds '=', or a zero byte is in it", name)
-		}
 		list = append(list, name+"="+value)
 	}
-	return list, nil
+	return list
 }

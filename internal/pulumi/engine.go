@@ -1,12 +1,13 @@
 package pulumi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,14 +17,18 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-// DefaultWaitDelay is the default of Options.WaitDelay.
-const DefaultWaitDelay = 2 * time.Minute
+// Defaults of Options.
+const (
+	DefaultSlots     = 4
+	DefaultWaitDelay = 2 * time.Minute
+)
 
 // Options describe an Engine.
 type Options struct {
 	// Binary is the CLI, as answered by Find. The hosts of programs' languages (pulumi-language-yaml) lie beside it.
 	Binary Binary
-	// WorkDir is the private folder of the engine; it is made if absent. Its path is short: plugins put sockets into it.
+	// WorkDir is the private folder of the engine; it is made if absent. One Engine at a time may have it. Its path is short: plugins put
+	// sockets into it.
 	WorkDir string
 	// Plugins is a folder with plugins as `pulumi plugin install` lays them out. It is only read, and there are no others.
 	Plugins string
@@ -31,6 +36,8 @@ type Options struct {
 	ProviderMirror string
 	// Environment is set for every CLI. Nothing else of the operator's own environment reaches one.
 	Environment map[string]string
+	// Slots is how many CLIs may run at once; zero means DefaultSlots.
+	Slots int
 	// WaitDelay is how long an interrupted CLI may take to end before it is killed; zero means DefaultWaitDelay.
 	WaitDelay time.Duration
 	Logger    logr.Logger
@@ -38,87 +45,165 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// Engine runs one CLI in a private work folder:
-//
-//	runs/<id>/program   the program and the stack's settings, with the configuration
-//	runs/<id>/backend   the `file://` backend with the checkpoint
-//	runs/<id>/run.json  whose run it is
-//	runs/<id>/home      PULUMI_HOME, with a link to the shared plugins
-//	t/<n>               temporary files of a run, under a short path
-type Engine struct {
-	options Options
-	dir     string
-	starts  atomic.Int64
-}
-
-// New makes the work folder, ends what a predecessor that died has left running in it, and answers an Engine.
-func New(o Options) (*Engine, error) {
+func (o Options) withDefaults() Options {
+	if o.Slots == 0 {
+		o.Slots = DefaultSlots
+	}
 	if o.WaitDelay == 0 {
 		o.WaitDelay = DefaultWaitDelay
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	return o
+}
+
+func (o Options) validate() error {
 	if o.Binary.Path == "" || o.WorkDir == "" {
-		return nil, errors.New("starting pulumi: it needs a binary and a work folder")
+		return errors.New("it needs a binary, as Find answers it, and a work folder")
 	}
-	if o.WaitDelay < 0 {
-		return nil, errors.New("starting pulumi: durations must not be negative")
+	if o.WaitDelay < 0 || o.Slots < 0 {
+		return errors.New("numbers and durations must not be negative")
 	}
-	if err := checkEnvironment(o.Environment); err != nil {
+	return reserved.Check(o.Environment)
+}
+
+// Engine runs one CLI in a private work folder:
+//
+//	lock                held while the engine lives
+//	runs/<id>/program   the program and the stack's settings, with the configuration
+//	runs/<id>/backend   the `file://` backend with the checkpoint
+//	runs/<id>/run.json  whose run it is
+//	runs/<id>/home      PULUMI_HOME, with a link to the shared plugins
+//	t/<slot>            temporary files of a run, under a short path
+type Engine struct {
+	options Options
+	dir     string
+	slots   chan int // their numbers
+	starts  atomic.Int64
+	closed  chan struct{}
+
+	closing sync.Once
+	closeMu sync.Mutex // held while Close waits; guards lock
+	lock    *os.File
+
+	leftoverMu sync.Mutex
+	leftovers  map[string]struct{} // their ids
+}
+
+// New takes the work folder, ends what a predecessor that died has left running in it, and answers an Engine. The folder of another living
+// Engine is refused.
+func New(o Options) (*Engine, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("starting pulumi: %w", err)
 	}
-	e := &Engine{options: o}
-	for _, path := range []*string{&o.WorkDir, &e.options.Plugins, &e.options.ProviderMirror} {
+	dir, err := engine.MakeWorkDir(o.WorkDir, filepath.Join("t", "999"))
+	if err != nil {
+		return nil, fmt.Errorf("starting pulumi: %w", err)
+	}
+	lock, err := engine.LockWorkDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("starting pulumi: %w", err)
+	}
+	e := &Engine{options: o, dir: dir, lock: lock, slots: make(chan int, o.Slots), closed: make(chan struct{})}
+	if err := e.setUp(); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting pulumi: %w", err), lock.Close())
+	}
+	return e, nil
+}
+
+func (e *Engine) setUp() error {
+	for _, path := range []*string{&e.options.Plugins, &e.options.ProviderMirror} {
 		if *path == "" {
 			continue
 		}
-		absolute, err := filepath.Abs(*path)
+		absolute, err := filepath.Abs(*path) // they are used from other folders
 		if err != nil {
-			return nil, fmt.Errorf("starting pulumi: %w", err)
+			return err
 		}
 		*path = absolute
 	}
-	e.dir = o.WorkDir
 	if err := os.MkdirAll(e.runs(), 0o700); err != nil {
-		return nil, fmt.Errorf("starting pulumi: %w", err)
+		return err
 	}
-	if _, err := engine.EndProcesses(e.runs()); err != nil {
-		return nil, fmt.Errorf("starting pulumi: ending the processes of a predecessor: %w", err)
+	ended, err := engine.EndProcesses(e.runs())
+	if err != nil {
+		return fmt.Errorf("ending the processes of a predecessor: %w", err)
+	}
+	if ended > 0 {
+		e.options.Logger.Info("ended processes that a predecessor left behind", "count", ended)
 	}
 	if err := os.RemoveAll(e.temporary()); err != nil {
-		return nil, fmt.Errorf("starting pulumi: %w", err)
+		return err
 	}
-	if err := os.Mkdir(e.temporary(), 0o700); err != nil {
-		return nil, fmt.Errorf("starting pulumi: %w", err)
+	if e.leftovers, err = stripRuns(e.runs()); err != nil {
+		return err
 	}
-	return e, nil
+	for n := range e.options.Slots {
+		e.slots <- n
+	}
+	return os.Mkdir(e.temporary(), 0o700)
 }
 
 func (e *Engine) runs() string      { return filepath.Join(e.dir, "runs") }
 func (e *Engine) temporary() string { return filepath.Join(e.dir, "t") }
 
+// Binary answers the CLI.
+func (e *Engine) Binary() Binary { return e.options.Binary }
+
 // Starts counts the CLI processes that were started so far.
 func (e *Engine) Starts() int64 { return e.starts.Load() }
 
-// reservedPrefixes are of names that would change what is run rather than with which credentials.
-var reservedPrefixes = []string{"PULUMI_", "TF_", "LD_"}
+var errClosed = errors.New("the engine is closed")
 
-// checkEnvironment refuses what a caller may not set.
-func checkEnvironment(environment map[string]string) error {
-	for name := range environment {
-		for _, prefix := range reservedPrefixes {
-			if strings.HasPrefix(name, prefix) {
-				return fmt.Errorf("the environment variable %s is the engine's own; leave it out", name)
+// Close refuses what comes, waits for every run to be closed, and gives the work folder back. When ctx ends first the folder stays taken,
+// and Close may be called again.
+func (e *Engine) Close(ctx context.Context) error {
+	e.closing.Do(func() { close(e.closed) })
+	e.closeMu.Lock()
+	defer e.closeMu.Unlock()
+	if e.lock == nil {
+		return nil
+	}
+	var idle []int
+	for range e.options.Slots {
+		select {
+		case slot := <-e.slots:
+			idle = append(idle, slot)
+		case <-ctx.Done():
+			for _, slot := range idle {
+				e.slots <- slot
 			}
-		}
-		if name == "HOME" || name == "TMPDIR" || name == "PATH" {
-			return fmt.Errorf("the environment variable %s is the engine's own; leave it out", name)
+			return fmt.Errorf("closing the engine: %d of its runs are still open: %w", e.options.Slots-len(idle), context.Cause(ctx))
 		}
 	}
-	_, err := environmentOf(environment)
-	return err
+	lock := e.lock
+	e.lock = nil
+	return lock.Close()
 }
+
+// acquire answers a slot as soon as there is one.
+func (e *Engine) acquire(ctx context.Context) (int, error) {
+	select {
+	case <-e.closed:
+		return 0, errClosed
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	default:
+	}
+	select {
+	case slot := <-e.slots:
+		return slot, nil
+	case <-e.closed:
+		return 0, errClosed
+	case <-ctx.Done():
+		return 0, fmt.Errorf("waiting for a free engine: %w", context.Cause(ctx))
+	}
+}
+
+// reserved are the names of what would change what is run rather than with which credentials.
+var reserved = engine.Reserved{Names: []string{"HOME", "TMPDIR", "PATH"}, Prefixes: []string{"PULUMI_", "TF_", "LD_"}}
 
 // environment is everything that the CLI of a run gets to see.
 func (e *Engine) environment(f *Folder) map[string]string {
@@ -126,12 +211,13 @@ func (e *Engine) environment(f *Folder) map[string]string {
 	environment := map[string]string{"GOMAXPROCS": "1"}
 	maps.Copy(environment, e.options.Environment)
 	maps.Copy(environment, f.run.Environment)
+	maps.Copy(environment, f.files)
 	maps.Copy(environment, map[string]string{
 		"HOME":                     f.path("home"),
 		"PATH":                     filepath.Dir(e.options.Binary.Path),
-		"TMPDIR":                   f.temporary,
+		"TMPDIR":                   f.temporary(),
 		"PULUMI_HOME":              f.path("home"),
-		"PULUMI_BACKEND_URL":       "file://" + f.path("backend"),
+		"PULUMI_BACKEND_URL":       "file://" + f.path(backendDir),
 		"PULUMI_CONFIG_PASSPHRASE": f.run.Key.passphrase,
 		"PULUMI_SKIP_UPDATE_CHECK": "true",
 		"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION":   "true",

@@ -34,6 +34,7 @@ var partOfReplace = []apitype.OpType{
 type reader struct {
 	redact   *engine.Redactor
 	progress func(engine.Event)
+	output   func(text string) // as in Run; nil for nobody
 	preview  bool
 
 	mu     sync.Mutex
@@ -43,7 +44,6 @@ type reader struct {
 	summary *apitype.SummaryEvent
 	// strange says that there was a step that is not known here.
 	strange bool
-	begun   bool
 }
 
 func newReader(redact *engine.Redactor, progress func(engine.Event), preview bool) *reader {
@@ -71,7 +71,7 @@ func (r *reader) read(from <-chan events.EngineEvent, done <-chan struct{}) {
 func (r *reader) take(event apitype.EngineEvent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.begun = true
+	r.say(event)
 	switch {
 	case event.ResourcePreEvent != nil:
 		r.pre(event.ResourcePreEvent.Metadata)
@@ -136,13 +136,22 @@ func (r *reader) outputs(m apitype.StepEventMetadata) {
 
 // refreshed tells what a refresh has found. A plan tells later what is to be done about it.
 func (r *reader) refreshed(m apitype.StepEventMetadata) {
+	if action, differs := driftOf(m); differs {
+		r.report.Drift = append(r.report.Drift, r.change(m, action))
+	}
+}
+
+// driftOf tells whether a refresh has found another object than the checkpoint says.
+func driftOf(m apitype.StepEventMetadata) (engine.Action, bool) {
 	switch {
 	case m.Old == nil:
+		return "", false
 	case m.New == nil || m.New.ID == "":
-		r.report.Drift = append(r.report.Drift, r.change(m, engine.ActionDelete))
+		return engine.ActionDelete, true
 	case !same(m.Old.Outputs, m.New.Outputs):
-		r.report.Drift = append(r.report.Drift, r.change(m, engine.ActionUpdate))
+		return engine.ActionUpdate, true
 	}
+	return "", false
 }
 
 func (r *reader) addressOf(m apitype.StepEventMetadata) string {
@@ -208,6 +217,10 @@ func (r *reader) diagnostic(d *apitype.DiagnosticEvent) {
 	if d.Ephemeral || (d.Severity != "error" && d.Severity != "warning") || len(r.report.Diagnostics) >= maxDiagnostics {
 		return
 	}
+	r.report.Diagnostics = append(r.report.Diagnostics, r.redact.Diagnostic(diagnosticOf(d)))
+}
+
+func diagnosticOf(d *apitype.DiagnosticEvent) engine.Diagnostic {
 	severity := engine.SeverityError
 	if d.Severity == "warning" {
 		severity = engine.SeverityWarning
@@ -218,7 +231,7 @@ func (r *reader) diagnostic(d *apitype.DiagnosticEvent) {
 	if _, name, ok := cutLast(d.URN); ok {
 		one.Address = name
 	}
-	r.report.Diagnostics = append(r.report.Diagnostics, r.redact.Diagnostic(one))
+	return one
 }
 
 // finish answers the report. A plan counts only where the engine's own count is what was read.

@@ -12,23 +12,26 @@ import (
 	"time"
 
 	"github.com/blang/semver"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // newIdle answers an engine whose CLI is a shell script.
-func newIdle(t *testing.T, script string) *Engine {
+func newIdle(t *testing.T, script string, mods ...func(*Options)) *Engine {
 	t.Helper()
-	dir := t.TempDir()
+	dir := shortDir(t)
 	path := filepath.Join(dir, "pulumi")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\nPATH=/usr/bin:/bin\n"+script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	e, err := New(Options{
+	options := Options{
 		Binary: Binary{Path: path, Version: semver.MustParse("3.255.0")}, WorkDir: filepath.Join(dir, "work"), WaitDelay: 100 * time.Millisecond,
 		Environment: map[string]string{"HTTPS_PROXY": "http://proxy"},
-	})
+	}
+	for _, mod := range mods {
+		mod(&options)
+	}
+	e, err := New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,46 +212,6 @@ func TestCommandsThatOnlyReadStartNothing(t *testing.T) {
 	}
 	if starts.Load() != 0 {
 		t.Errorf("%d processes were started, want none", starts.Load())
-	}
-}
-
-func TestLeftovers(t *testing.T) {
-	e := newIdle(t, "exit 1")
-	folder, err := e.Open(t.Context(), idleRun(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(folder.stateFile(), lookup, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(e.runs(), "begun"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	successor, err := New(e.options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := successor.Leftovers()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []Leftover{{ID: "begun"}, {ID: "r1", Identity: json.RawMessage(`{"uid":"u1"}`), Checkpoint: lookup}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("left over differs (-want +got):\n%s", diff)
-	}
-	if exists(folder.path("program")) {
-		t.Error("the configuration is still there, with its secrets")
-	}
-	for _, one := range got {
-		if err := successor.Discard(one.ID); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if left, err := successor.Leftovers(); err != nil || len(left) != 0 {
-		t.Errorf("left over are %v, %v, want none", left, err)
-	}
-	if err := successor.Discard(".."); err == nil {
-		t.Error("what is no run is discarded")
 	}
 }
 

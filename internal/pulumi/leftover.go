@@ -1,56 +1,109 @@
 package pulumi
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 )
 
-// recordFile is what a run's folder says of the run, for whoever finds it.
-const recordFile = "run.json"
+const (
+	// recordFile is what a run's folder says of the run, for whoever finds it.
+	recordFile = "run.json"
+	backendDir = "backend"
+)
 
 type runRecord struct {
-	Project  string          `json:"project"`
+	Project string `json:"project"`
+	// Lookup says that the checkpoint is a lookup's, which is none of a stack.
+	Lookup  bool      `json:"lookup,omitempty"`
+	Started time.Time `json:"started"`
+	// Opened is the checksum of the checkpoint that the run began with.
+	Opened   string          `json:"opened"`
 	Identity json.RawMessage `json:"identity,omitempty"`
 }
 
-// Leftover is a run whose folder a predecessor left behind when it died.
+// Leftover is a run whose folder a predecessor left behind: it died, or kept the folder because a checkpoint was not saved.
 type Leftover struct {
 	// ID is the run's.
 	ID string
+	// Started is when the run was opened.
+	Started time.Time
 	// Identity is the run's Identity as JSON. It is nil where the predecessor died while it made the folder; nothing was run then.
 	Identity json.RawMessage
-	// Checkpoint is the last that Pulumi has written; it may be newer than the one that was saved. Nil where there is none.
+	// Checkpoint is the last that Pulumi has written; it may be newer than the one that was saved. Nil where it has written none.
 	Checkpoint []byte
 }
 
-// Leftovers answers the runs that a predecessor left behind. Nothing of them is running any more. Call it before the first run.
+// Leftovers answers the runs that a predecessor left behind and nobody has discarded, in the order of their ids. Nothing of them is
+// running any more.
 func (e *Engine) Leftovers() ([]Leftover, error) {
-	entries, err := os.ReadDir(e.runs())
-	if err != nil {
-		return nil, fmt.Errorf("listing left-over runs: %w", err)
-	}
-	found := make([]Leftover, 0, len(entries))
-	for _, entry := range entries {
-		one, err := readLeftover(filepath.Join(e.runs(), entry.Name()))
+	e.leftoverMu.Lock()
+	defer e.leftoverMu.Unlock()
+	found := make([]Leftover, 0, len(e.leftovers))
+	for _, id := range slices.Sorted(maps.Keys(e.leftovers)) {
+		one, err := readLeftover(filepath.Join(e.runs(), id))
 		if err != nil {
-			return nil, fmt.Errorf("reading the left-over run %s: %w", entry.Name(), err)
+			return nil, fmt.Errorf("reading the left-over run %s: %w", id, err)
 		}
 		found = append(found, one)
 	}
 	return found, nil
 }
 
-func readLeftover(dir string) (Leftover, error) {
-	found := Leftover{ID: filepath.Base(dir)}
-	// The configuration and the plan may hold secrets, and nobody needs them any more.
-	for _, path := range []string{filepath.Join(dir, "program"), filepath.Join(dir, planFile)} {
-		if err := os.RemoveAll(path); err != nil {
-			return Leftover{}, err
+// Discard removes what is left of a run. Take its checkpoint first. What is not left over stays.
+func (e *Engine) Discard(id string) error {
+	e.leftoverMu.Lock()
+	defer e.leftoverMu.Unlock()
+	if _, found := e.leftovers[id]; !found {
+		return nil
+	}
+	if err := os.RemoveAll(filepath.Join(e.runs(), id)); err != nil {
+		return fmt.Errorf("discarding the left-over run %s: %w", id, err)
+	}
+	delete(e.leftovers, id)
+	return nil
+}
+
+// stripRuns answers the ids of the runs whose folders are there, and leaves nothing secret in them.
+func stripRuns(runs string) (map[string]struct{}, error) {
+	entries, err := os.ReadDir(runs)
+	if err != nil {
+		return nil, fmt.Errorf("listing left-over runs: %w", err)
+	}
+	found := map[string]struct{}{}
+	for _, entry := range entries {
+		if err := strip(filepath.Join(runs, entry.Name())); err != nil {
+			return nil, fmt.Errorf("removing the secrets of the left-over run %s: %w", entry.Name(), err)
+		}
+		found[entry.Name()] = struct{}{}
+	}
+	return found, nil
+}
+
+// strip leaves the record and the checkpoint in a run's folder, and neither configuration nor plan, files or home.
+func strip(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, entry := range entries {
+		if entry.Name() != recordFile && entry.Name() != backendDir {
+			errs = append(errs, os.RemoveAll(filepath.Join(dir, entry.Name())))
 		}
 	}
+	return errors.Join(errs...)
+}
+
+func readLeftover(dir string) (Leftover, error) {
+	found := Leftover{ID: filepath.Base(dir)}
 	content, err := os.ReadFile(filepath.Join(dir, recordFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return found, nil
@@ -62,30 +115,27 @@ func readLeftover(dir string) (Leftover, error) {
 	if json.Unmarshal(content, &record) != nil {
 		return found, nil // it died while it wrote this
 	}
-	found.Identity = record.Identity
+	found.Started, found.Identity = record.Started, record.Identity
+	if record.Lookup {
+		return found, nil
+	}
 	raw, err := os.ReadFile(stateFile(dir, record.Project))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return Leftover{}, err
 	}
-	if _, err := readCheckpoint(raw); err == nil {
+	if _, err := readCheckpoint(raw); err == nil && checksum(raw) != record.Opened {
 		found.Checkpoint = raw
 	}
 	return found, nil
 }
 
-// Discard removes what is left of a run. Take its checkpoint first.
-func (e *Engine) Discard(id string) error {
-	if !runIDPattern.MatchString(id) {
-		return fmt.Errorf("discarding the left-over run %q: that names no run", id)
-	}
-	if err := os.RemoveAll(filepath.Join(e.runs(), id)); err != nil {
-		return fmt.Errorf("discarding the left-over run %s: %w", id, err)
-	}
-	return nil
+func checksum(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
 }
 
 func stateFile(dir, project string) string {
-	return filepath.Join(dir, "backend", ".pulumi", "stacks", project, StackName+".json")
+	return filepath.Join(dir, backendDir, ".pulumi", "stacks", project, StackName+".json")
 }
 
 // record writes the run's record, before anything else.
@@ -94,7 +144,9 @@ func (f *Folder) record() error {
 	if err != nil {
 		return fmt.Errorf("writing the run's identity: %w", err)
 	}
-	content, err := json.Marshal(runRecord{Project: f.run.Project, Identity: identity})
+	content, err := json.Marshal(runRecord{
+		Project: f.run.Project, Lookup: f.run.Lookup, Started: f.engine.options.Clock.Now(), Opened: checksum(f.run.begin()), Identity: identity,
+	})
 	if err != nil {
 		return fmt.Errorf("writing the run's record: %w", err)
 	}

@@ -80,6 +80,7 @@ func (f *Folder) operate(ctx context.Context, o operationCall) (*engine.Report, 
 	clock := f.engine.options.Clock
 	started := clock.Now()
 	read := newReader(f.redact, f.run.Progress, o.preview)
+	read.output = f.run.Output
 	out, done, ended := make(chan events.EngineEvent), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -92,6 +93,9 @@ func (f *Folder) operate(ctx context.Context, o operationCall) (*engine.Report, 
 	report := read.finish()
 	report.Text = f.redact.Clean(f.command.last.text)
 	report.Started, report.Duration = started, clock.Since(started)
+	if f.run.Output != nil && report.Text != "" && len(report.Errors()) == 0 {
+		f.run.Output(engine.Told(clock.Now(), report.Text))
+	}
 	if f.command.last.signaled {
 		f.endProcesses()
 	}

@@ -54,6 +54,7 @@ type bench struct {
 
 	mu    sync.Mutex
 	saved [][]byte
+	told  []string
 	// after is called when a Node was made, before the provider hears of it.
 	after atomic.Pointer[func()]
 }
@@ -69,12 +70,19 @@ func repository(t *testing.T, parts ...string) string {
 
 var theKey = sync.OnceValues(func() (*Key, error) { return NewKey(context.Background()) })
 
+// shortDir answers a folder with a short path, since plugins put sockets into it.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "pu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
 func newBench(t *testing.T, name string, mods ...func(*Options)) *bench {
 	t.Helper()
-	cli := repository(t, "bin", "pulumi")
-	if _, err := os.Stat(cli); errors.Is(err, os.ErrNotExist) {
-		t.Skip("pulumi is not built: run hack/tools.sh pulumi pulumi-language-yaml pulumi-terraform-provider")
-	}
 	plane, err := start()
 	if err != nil {
 		t.Fatal(err)
@@ -87,15 +95,11 @@ func newBench(t *testing.T, name string, mods ...func(*Options)) *bench {
 	if b.key, err = theKey(); err != nil {
 		t.Fatal(err)
 	}
-	binary, err := Find(t.Context(), cli)
+	binary, err := Find(t.Context(), repository(t, "bin", "pulumi"))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v; run 'make tools'", err)
 	}
-	dir, err := os.MkdirTemp("", "pu") // short: plugins put sockets into it
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := shortDir(t)
 	options := Options{
 		Binary: binary, WorkDir: dir, Plugins: repository(t, "bin", "pulumi-plugins"), ProviderMirror: repository(t, "bin", "mirror"),
 		WaitDelay: 20 * time.Second, Logger: testr.New(t),
@@ -107,6 +111,9 @@ func newBench(t *testing.T, name string, mods ...func(*Options)) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if err := b.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
 		if status, _ := b.call(http.MethodDelete, "/api/v1/nodes/"+name, ""); status != http.StatusOK && status != http.StatusNotFound {
 			t.Errorf("deleting the Node answers %d", status)
 		}
@@ -185,6 +192,11 @@ func (b *bench) run(id string, spec string) Run {
 			"KUBE_HOST": b.address, "KUBE_LOAD_CONFIG_FILE": "false", "KUBECTL_PROVIDER_APPLY_RETRY_COUNT": "0",
 		},
 		Checkpoint: b.last(), Sensitive: []string{userData},
+		Output: func(text string) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.told = append(b.told, text)
+		},
 		Save: func(_ context.Context, checkpoint []byte) error {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -262,6 +274,12 @@ func TestAStackFromCreateToDestroy(t *testing.T) {
 	b.create()
 	if got := b.Starts(); got != 1 {
 		t.Errorf("a create started %d processes, want 1", got)
+	}
+	told := strings.Join(b.told, "\n")
+	for _, want := range []string{nodeAddress + ": create begun\n", nodeAddress + ": create done\n", "Z Done: 2 create"} {
+		if !strings.Contains(told+"\n", want) {
+			t.Errorf("people are told\n%s\nwant %q in it", told, want)
+		}
 	}
 	if bytes.Contains(b.last(), []byte("hunter22")) || bytes.Contains(b.last(), []byte(b.key.passphrase)) {
 		t.Error("the checkpoint shows a secret")

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
+	"strconv"
 	"sync"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
@@ -19,7 +19,7 @@ import (
 
 // Run describes one use of a program.
 type Run struct {
-	// ID names the run's folder; it is unique among the runs that are open.
+	// ID names the run's folder; it is unique among the runs that are open or left over.
 	ID string
 	// Identity is kept with the run as JSON, for whoever finds its folder after a crash. No secrets.
 	Identity any
@@ -33,6 +33,9 @@ type Run struct {
 	Secret []string
 	// Environment is added to the engine's, for example credentials of the infrastructure.
 	Environment map[string]string
+	// Files are written into the run's folder, for the CLI's user alone, and removed with it. Their paths are in the CLI's environment, in
+	// the variables that they are named by.
+	Files map[string]string
 	// Key encrypts what is secret.
 	Key *Key
 	// Checkpoint is what is known of the stack; nil for nothing.
@@ -46,6 +49,8 @@ type Run struct {
 	Sensitive []string
 	// Progress, if set, is told what the CLI does while it does it. It must not block.
 	Progress func(engine.Event)
+	// Output, if set, is given what the CLI tells people, message by message, free of sensitive strings. It must not block.
+	Output func(text string)
 }
 
 const (
@@ -72,25 +77,35 @@ func (r Run) validate() error {
 			return err
 		}
 	}
-	return checkEnvironment(r.Environment)
+	return errors.Join(reserved.CheckFiles(r.Files, r.Environment), reserved.Check(r.Environment))
+}
+
+// begin is the checkpoint that the run begins with.
+func (r Run) begin() []byte {
+	if r.Checkpoint == nil {
+		return emptyCheckpoint(r.Project)
+	}
+	return r.Checkpoint
 }
 
 // Folder is an open run. Its methods run one CLI at a time; each answers a Report, also with an error.
 type Folder struct {
-	engine    *Engine
-	run       Run
-	dir       string
-	temporary string
-	redact    *engine.Redactor
-	command   *command
-	stack     auto.Stack
+	engine  *Engine
+	slot    int
+	run     Run
+	dir     string
+	files   map[string]string // paths, by the variables that they are in
+	redact  *engine.Redactor
+	command *command
+	stack   auto.Stack
 
 	mu      sync.Mutex
 	unsaved []byte
 	closed  bool
 }
 
-// Open makes the run's folder, and answers it. Close removes it. An error is an *engine.Error.
+// Open waits for a free slot, makes the run's folder, and answers it. Close gives both back. An error is an *engine.Error: a wait that ctx
+// or the engine's Close ended is Interrupted, and a run that can't be is InvalidConfiguration.
 func (e *Engine) Open(ctx context.Context, r Run) (*Folder, error) {
 	failed := func(class engine.Class, err error) *engine.Error {
 		return &engine.Error{Op: engine.OpOpen, Class: class, Err: fmt.Errorf("%s: %w", r.ID, err)}
@@ -98,16 +113,18 @@ func (e *Engine) Open(ctx context.Context, r Run) (*Folder, error) {
 	if err := r.validate(); err != nil {
 		return nil, failed(engine.InvalidConfiguration, err)
 	}
-	if err := context.Cause(ctx); err != nil {
+	slot, err := e.acquire(ctx)
+	if err != nil {
 		return nil, failed(engine.Interrupted, err)
 	}
 	f := &Folder{
-		engine: e, run: r, dir: filepath.Join(e.runs(), r.ID),
+		engine: e, slot: slot, run: r, dir: filepath.Join(e.runs(), r.ID),
 		redact: engine.NewRedactor(append([]string{r.Key.passphrase}, r.Sensitive...)),
 	}
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
+		e.slots <- slot
 		if errors.Is(err, os.ErrExist) {
-			err = errors.New("its folder exists: it is open already, or left over")
+			err = errors.New("its folder exists: it is open already, or left over and not discarded")
 		}
 		return nil, failed(engine.Unknown, err)
 	}
@@ -123,12 +140,20 @@ func (f *Folder) path(parts ...string) string {
 
 func (f *Folder) stateFile() string { return stateFile(f.dir, f.run.Project) }
 
+// temporary is where plugins put their sockets, so its path is short.
+func (f *Folder) temporary() string {
+	return filepath.Join(f.engine.temporary(), strconv.Itoa(f.slot))
+}
+
 // fill writes what the CLI finds, by hand where a command of its own would write it: each costs a process.
 func (f *Folder) fill(ctx context.Context) (err error) {
 	if err := f.record(); err != nil {
 		return err
 	}
-	if f.temporary, err = os.MkdirTemp(f.engine.temporary(), ""); err != nil {
+	if err := errors.Join(os.RemoveAll(f.temporary()), os.Mkdir(f.temporary(), 0o700)); err != nil {
+		return err
+	}
+	if f.files, err = engine.WriteFiles(f.dir, f.run.Files); err != nil {
 		return err
 	}
 	if err := writeProgram(f.run, f.path("program")); err != nil {
@@ -159,30 +184,24 @@ func (f *Folder) writeBackend() error {
 	if err := os.MkdirAll(filepath.Dir(f.stateFile()), 0o700); err != nil {
 		return err
 	}
-	if err := os.WriteFile(f.path("backend", ".pulumi", "meta.yaml"), []byte("version: 1\n"), 0o600); err != nil {
+	if err := os.WriteFile(f.path(backendDir, ".pulumi", "meta.yaml"), []byte("version: 1\n"), 0o600); err != nil {
 		return err
 	}
-	state := f.run.Checkpoint
-	if state == nil {
-		state = emptyCheckpoint(f.run.Project)
-	}
-	return os.WriteFile(f.stateFile(), state, 0o600)
+	return os.WriteFile(f.stateFile(), f.run.begin(), 0o600)
 }
 
 func (f *Folder) open(ctx context.Context) error {
-	environment, err := environmentOf(f.engine.environment(f))
-	if err != nil {
-		return err
-	}
 	f.command = &command{
-		binary: f.engine.options.Binary, environment: environment, waitDelay: f.engine.options.WaitDelay, starts: &f.engine.starts,
+		binary: f.engine.options.Binary, environment: environmentOf(f.engine.environment(f)), waitDelay: f.engine.options.WaitDelay, starts: &f.engine.starts,
 	}
 	workspace, err := auto.NewLocalWorkspace(ctx, auto.WorkDir(f.path("program")), auto.PulumiHome(f.path("home")), auto.Pulumi(f.command))
 	if err != nil {
 		return fmt.Errorf("opening the workspace: %w", err)
 	}
-	f.stack, err = auto.SelectStack(ctx, StackName, workspace)
-	return err
+	if f.stack, err = auto.SelectStack(ctx, StackName, workspace); err != nil {
+		return fmt.Errorf("opening the stack: %w", err)
+	}
+	return nil
 }
 
 // writeProgram copies a program. Nothing in it may stand where this package puts something.
@@ -242,16 +261,25 @@ func (f *Folder) Unsaved() []byte {
 	return f.unsaved
 }
 
-// Close removes the folder with everything in it. It may be called again.
+// Keep gives the slot back and leaves the folder with the checkpoint that could not be saved, but without the run's secrets. The next Engine
+// in this work folder finds it among its Leftovers. Close does nothing afterwards.
+func (f *Folder) Keep() error {
+	return f.end(func() error { return strip(f.dir) })
+}
+
+// Close removes the folder with everything in it, and gives the slot back. It may be called again.
 func (f *Folder) Close() error {
+	return f.end(func() error { return os.RemoveAll(f.dir) })
+}
+
+func (f *Folder) end(tidy func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return nil
 	}
 	f.closed = true
-	if f.temporary == "" || !strings.HasPrefix(f.temporary, f.engine.temporary()) {
-		return os.RemoveAll(f.dir)
-	}
-	return errors.Join(os.RemoveAll(f.dir), os.RemoveAll(f.temporary))
+	err := errors.Join(tidy(), os.RemoveAll(f.temporary()))
+	f.engine.slots <- f.slot
+	return err
 }

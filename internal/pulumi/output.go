@@ -1,0 +1,103 @@
+package pulumi
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/diag/colors"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+)
+
+// say passes on what people are to read of an event. What is for developers, or shows only while something goes on, is left out.
+func (r *reader) say(event apitype.EngineEvent) {
+	if r.output == nil {
+		return
+	}
+	if text := r.wordsOf(event); text != "" {
+		r.output(engine.Told(time.Unix(int64(event.Timestamp), 0), text))
+	}
+}
+
+func (r *reader) wordsOf(event apitype.EngineEvent) string {
+	switch {
+	case event.ResourcePreEvent != nil:
+		return r.wordsOfStep(event.ResourcePreEvent.Metadata, "begun")
+	case event.ResOutputsEvent != nil:
+		return r.wordsOfEnd(event.ResOutputsEvent.Metadata)
+	case event.ResOpFailedEvent != nil:
+		return r.wordsOfStep(event.ResOpFailedEvent.Metadata, "failed")
+	case event.DiagnosticEvent != nil:
+		return r.wordsOfDiagnostic(event.DiagnosticEvent)
+	case event.StdoutEvent != nil:
+		return r.plain(event.StdoutEvent.Message)
+	case event.SummaryEvent != nil:
+		return wordsOfSummary(event.SummaryEvent)
+	}
+	return ""
+}
+
+// wordsOfStep tells of one step; a plan tells each once.
+func (r *reader) wordsOfStep(m apitype.StepEventMetadata, how string) string {
+	if internal(m) || m.Op == apitype.OpSame || m.Op == apitype.OpRefresh && how == "begun" {
+		return ""
+	}
+	words := r.addressOf(m) + ": " + string(m.Op) + " " + how
+	if r.preview && how == "begun" {
+		words = r.addressOf(m) + ": " + string(m.Op) + " planned"
+		if change := r.change(m, ""); change.Reason != "" {
+			words += " (" + change.Reason + ")"
+		}
+	}
+	return words
+}
+
+func (r *reader) wordsOfEnd(m apitype.StepEventMetadata) string {
+	switch {
+	case internal(m):
+	case m.Op == apitype.OpRefresh:
+		switch action, differs := driftOf(m); {
+		case !differs:
+			return r.addressOf(m) + ": as it was"
+		case action == engine.ActionDelete:
+			return r.addressOf(m) + ": gone"
+		}
+		return r.addressOf(m) + ": changed since"
+	case !r.preview:
+		return r.wordsOfStep(m, "done")
+	}
+	return ""
+}
+
+func (r *reader) wordsOfDiagnostic(d *apitype.DiagnosticEvent) string {
+	switch {
+	case d.Ephemeral || d.Severity == "debug":
+		return ""
+	case d.Severity == "error" || d.Severity == "warning":
+		return r.redact.Diagnostic(diagnosticOf(d)).Told()
+	}
+	return r.plain(d.Message)
+}
+
+func (r *reader) plain(message string) string {
+	return r.redact.Clean(strings.TrimSpace(colors.Never.Colorize(message)))
+}
+
+func wordsOfSummary(s *apitype.SummaryEvent) string {
+	var counts []string
+	for _, op := range slices.Sorted(maps.Keys(s.ResourceChanges)) {
+		counts = append(counts, fmt.Sprintf("%d %s", s.ResourceChanges[op], op))
+	}
+	if len(counts) == 0 {
+		counts = []string{"nothing"}
+	}
+	what := "Done"
+	if s.IsPreview {
+		what = "Plan"
+	}
+	return what + ": " + strings.Join(counts, ", ")
+}
