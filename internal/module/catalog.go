@@ -1,6 +1,7 @@
 package module
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,7 +9,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
-// Catalog finds a module by the providerSpec kind that it serves, or by its name. It never changes after NewCatalog and may be shared.
+// Catalog finds a module by the providerSpec kind that it serves, or by its engine and name. It never changes after NewCatalog and may be shared.
 type Catalog struct {
 	modules []*Module
 	served  map[specKind]*Module
@@ -24,7 +25,7 @@ func (k specKind) String() string { return k.apiVersion + " " + k.kind }
 type UnknownKindError struct {
 	// APIVersion and Kind are what was asked for.
 	APIVersion, Kind string
-	// Known are the kinds that are served, each as "apiVersion kind", sorted; the one for any module among them.
+	// Known are the kinds that are served, each as "apiVersion kind", sorted; those for any module of an engine among them.
 	Known []string
 }
 
@@ -33,17 +34,26 @@ func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("no provider module serves apiVersion %q, kind %q; %s", e.APIVersion, e.Kind, Known(e.Known))
 }
 
-// UnknownModuleError says that no module has a name.
+// UnknownModuleError says that no module of an engine has a name.
 type UnknownModuleError struct {
-	// Name is what was asked for.
-	Name string
-	// Known are the names of the modules that there are, sorted.
+	// Engine and Name are what was asked for.
+	Engine v1alpha1.Engine
+	Name   string
+	// Known are the names of the modules of that engine that there are, sorted.
 	Known []string
 }
 
 // Error implements error.
 func (e *UnknownModuleError) Error() string {
-	return fmt.Sprintf("no provider module is called %q; %s", e.Name, Known(e.Known))
+	return fmt.Sprintf("no %s is called %q; %s", Noun(e.Engine), e.Name, e.Mend())
+}
+
+// Mend says which modules of the engine there are.
+func (e *UnknownModuleError) Mend() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("no %s is loaded", Noun(e.Engine))
+	}
+	return Known(e.Known)
 }
 
 // Known says which kinds or modules there are, for messages.
@@ -54,13 +64,32 @@ func Known(names []string) string {
 	return "known are " + strings.Join(names, ", ")
 }
 
-// NewCatalog answers a catalogue of the modules. Two modules of one name, or that serve the same kind, are an error.
+// Noun answers what people call a module of the engine.
+func Noun(engine v1alpha1.Engine) string {
+	if engine == v1alpha1.EnginePulumi {
+		return "stack"
+	}
+	return "provider module"
+}
+
+// KindForAny answers the kind of machine-iac.io/v1alpha1 through which every module of the engine is served.
+func KindForAny(engine v1alpha1.Engine) string {
+	if engine == v1alpha1.EnginePulumi {
+		return v1alpha1.PulumiMachineProviderSpecKind
+	}
+	return v1alpha1.TerraformMachineProviderSpecKind
+}
+
+// NewCatalog answers a catalogue of the modules. Two modules of one engine and name, or that serve the same kind,
+// are an error.
 func NewCatalog(modules ...*Module) (*Catalog, error) {
 	catalog := &Catalog{modules: slices.Clone(modules), served: map[specKind]*Module{}}
-	slices.SortStableFunc(catalog.modules, func(a, b *Module) int { return strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(catalog.modules, func(a, b *Module) int {
+		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(string(b.Engine()), string(a.Engine())))
+	})
 	for i, one := range catalog.modules {
-		if i > 0 && catalog.modules[i-1].name == one.name {
-			return nil, fmt.Errorf("building the catalogue of modules: two modules are called %q; rename one", one.name)
+		if i > 0 && catalog.modules[i-1].name == one.name && catalog.modules[i-1].Engine() == one.Engine() {
+			return nil, fmt.Errorf("building the catalogue of modules: two %ss are called %q; rename one", strings.TrimPrefix(Noun(one.Engine()), "provider "), one.name)
 		}
 		for _, entry := range one.spec.ProviderSpecs {
 			for _, apiVersion := range entry.APIVersions {
@@ -81,8 +110,10 @@ func (c *Catalog) Find(apiVersion, kind string) (*Module, error) {
 		return found, nil
 	}
 	known := make([]string, 0, len(c.served)+1)
-	if len(c.modules) > 0 {
-		known = append(known, specKind{apiVersion: v1alpha1.GroupVersion.String(), kind: v1alpha1.TerraformMachineProviderSpecKind}.String())
+	for _, engine := range []v1alpha1.Engine{v1alpha1.EngineTerraform, v1alpha1.EnginePulumi} {
+		if slices.ContainsFunc(c.modules, func(one *Module) bool { return one.Engine() == engine }) {
+			known = append(known, specKind{apiVersion: v1alpha1.GroupVersion.String(), kind: KindForAny(engine)}.String())
+		}
 	}
 	for key := range c.served {
 		known = append(known, key.String())
@@ -106,17 +137,20 @@ func (c *Catalog) OfKind(kind string) *Module {
 	return found
 }
 
-// Named answers the module with the name, or an [*UnknownModuleError].
-func (c *Catalog) Named(name string) (*Module, error) {
-	known := make([]string, 0, len(c.modules))
+// Named answers the engine's module with the name, or an [*UnknownModuleError].
+func (c *Catalog) Named(engine v1alpha1.Engine, name string) (*Module, error) {
+	var known []string
 	for _, one := range c.modules {
+		if one.Engine() != engine {
+			continue
+		}
 		if one.name == name {
 			return one, nil
 		}
 		known = append(known, one.name)
 	}
-	return nil, &UnknownModuleError{Name: name, Known: known}
+	return nil, &UnknownModuleError{Engine: engine, Name: name, Known: known}
 }
 
-// Modules answers every module, sorted by name.
+// Modules answers every module, sorted by name; of one name, the stack comes last.
 func (c *Catalog) Modules() []*Module { return slices.Clone(c.modules) }

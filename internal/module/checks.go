@@ -2,6 +2,7 @@ package module
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -56,13 +57,12 @@ func readChecks(blocks []*hclsyntax.Block, variables map[string]Variable, found 
 
 // ofVariables tells whether the assertion looks at variables and nothing else.
 func (c Check) ofVariables() bool {
-	references := append(c.ErrorMessage.Variables(), c.References...)
-	for _, reference := range references {
-		if reference.RootName() != variablesRoot {
-			return false
-		}
-	}
-	return len(c.References) > 0
+	return len(c.References) > 0 && ofVariables(append(c.ErrorMessage.Variables(), c.References...))
+}
+
+// ofVariables tells whether there are references, all to variables.
+func ofVariables(references []hcl.Traversal) bool {
+	return len(references) > 0 && !slices.ContainsFunc(references, func(reference hcl.Traversal) bool { return reference.RootName() != variablesRoot })
 }
 
 // assertion reports what of an assertion cannot be evaluated before a run, and a message that would show a secret.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
 // Breach is one place where a module does not keep the contract.
@@ -47,18 +49,25 @@ func (b Breach) String() string {
 type ContractError struct {
 	// Module is the module's name; empty when module.yaml does not tell.
 	Module string
+	// Engine is what runs the module; empty when nothing tells.
+	Engine v1alpha1.Engine
 	// Breaches are all that was found, at least one.
 	Breaches []Breach
 }
 
 // Error implements error, one breach a line.
 func (e *ContractError) Error() string {
-	name := "the module"
+	name, contract := "module", "provider modules"
+	if e.Engine == v1alpha1.EnginePulumi {
+		name, contract = "stack", "stacks"
+	}
 	if e.Module != "" {
-		name = fmt.Sprintf("module %q", e.Module)
+		name = fmt.Sprintf("%s %q", name, e.Module)
+	} else {
+		name = "the " + name
 	}
 	lines := make([]string, 0, len(e.Breaches)+1)
-	lines = append(lines, name+" breaks the contract of provider modules:")
+	lines = append(lines, name+" breaks the contract of "+contract+":")
 	for _, breach := range e.Breaches {
 		lines = append(lines, "  "+breach.String())
 	}
@@ -93,15 +102,15 @@ func (r *report) diagnostics(file, what string, diags hcl.Diagnostics) {
 	}
 }
 
-// err answers the ContractError over all breaches, or nil when there is none.
-func (r *report) err(name string) error {
+// err answers the ContractError over all breaches of the module, or nil when there is none.
+func (r *report) err(of *Module) error {
 	if len(r.breaches) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(r.breaches, func(a, b Breach) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.What, b.What))
 	})
-	return &ContractError{Module: name, Breaches: slices.Compact(r.breaches)}
+	return &ContractError{Module: of.name, Engine: of.spec.Engine, Breaches: slices.Compact(r.breaches)}
 }
 
 func oneLine(text string) string {

@@ -45,7 +45,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"an engine that there is not": {
 			changes: []change{{"module.yaml", "spec:\n", "spec:\n  engine: Ansible\n"}},
-			want:    `module.yaml:6: spec.engine is "Ansible", for which no module can be loaded; write Terraform, or leave it out`,
+			want:    `module.yaml:6: spec.engine is "Ansible", which is no engine; write Terraform or Pulumi; left out, it is Terraform`,
 		},
 		"a module with a kind of its own has no field for the credentials": {
 			changes: []change{{"variables.tf", "    credentialsSecret = object({ name = string })\n", ""}},

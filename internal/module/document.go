@@ -23,7 +23,7 @@ var (
 type document struct {
 	*report
 	file string
-	// kind is the kind of machine-iac.io/v1alpha1 that the file holds.
+	// kind is the kind of machine-iac.io/v1alpha1 that the file holds; empty where it is of another making.
 	kind  string
 	lines yamlnode.Node
 }
@@ -44,7 +44,11 @@ func (d *document) decode(content []byte, into any) bool {
 	}
 	strictErrs, err := strictjson.UnmarshalStrict(raw, into)
 	if err != nil {
-		d.add(Breach{File: d.file, Problem: fmt.Sprintf("does not fit the type %s of machine-iac.io/v1alpha1: %s", d.kind, oneLine(err.Error()))})
+		problem := "does not fit its type"
+		if d.kind != "" {
+			problem = fmt.Sprintf("does not fit the type %s of machine-iac.io/v1alpha1", d.kind)
+		}
+		d.add(Breach{File: d.file, Problem: problem + ": " + oneLine(err.Error())})
 		return false
 	}
 	for _, strictErr := range strictErrs {

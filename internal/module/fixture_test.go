@@ -126,7 +126,11 @@ type change struct {
 
 func changed(t *testing.T, changes ...change) map[string]string {
 	t.Helper()
-	files := validFiles()
+	return edited(t, validFiles(), changes...)
+}
+
+func edited(t *testing.T, files map[string]string, changes ...change) map[string]string {
+	t.Helper()
 	for _, c := range changes {
 		switch {
 		case c.old == "" && c.new == "":

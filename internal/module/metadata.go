@@ -17,11 +17,11 @@ const metadataFile = "module.yaml"
 var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// reservedName matches environment variables that steer the engine or the process itself. They are the operator's.
-	reservedName = regexp.MustCompile(`^(TF_.*|TOFU_.*|LD_.*|PATH|HOME|TMPDIR|SHELL|IFS)$`)
+	reservedName = regexp.MustCompile(`^(TF_.*|TOFU_.*|PULUMI_.*|LD_.*|PATH|HOME|TMPDIR|SHELL|IFS)$`)
 )
 
 // kindsForAny are the kinds through which the modules of an engine are served, whatever kinds they have of their own.
-var kindsForAny = []string{v1alpha1.TerraformMachineProviderSpecKind, v1alpha1.PulumiMachineProviderSpecKind}
+var kindsForAny = []string{KindForAny(v1alpha1.EngineTerraform), KindForAny(v1alpha1.EnginePulumi)}
 
 // metadata is module.yaml while it is checked.
 type metadata struct {
@@ -80,8 +80,8 @@ func (m *metadata) checkIdentity() {
 }
 
 func (m *metadata) checkEngine() {
-	if m.Spec.Engine != v1alpha1.EngineTerraform {
-		m.breach("spec.engine", fmt.Sprintf("is %q, for which no module can be loaded", m.Spec.Engine), "write Terraform, or leave it out")
+	if m.Spec.Engine != v1alpha1.EngineTerraform && m.Spec.Engine != v1alpha1.EnginePulumi {
+		m.breach("spec.engine", fmt.Sprintf("is %q, which is no engine", m.Spec.Engine), "write Terraform or Pulumi; left out, it is Terraform")
 	}
 }
 

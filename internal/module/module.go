@@ -28,6 +28,9 @@ type Module struct {
 	sizes     catalogue
 	defaults  []Default
 	checks    []Check
+	// locals and packages are a stack's.
+	locals   []local
+	packages []Package
 }
 
 // Load reads the module in the root of fsys and holds it to the contract. A module that breaks it is answered with a
@@ -39,29 +42,46 @@ func Load(fsys fs.FS) (*Module, error) {
 	}
 	found := &report{}
 	meta := readMetadata(files, found)
-	checkLayout(files, found)
-	blocks := sortBlocks(parseRoot(files, found), found)
-	required := readRequirements(blocks["terraform"], found)
-	loaded := &Module{
-		files:     files.only(func(name string) bool { return influencesRun(name) && !meta.isCatalogue(name) }),
-		variables: checkVariables(blocks["variable"], found),
-		providers: checkLock(files, required, found),
-		instance:  checkResources(blocks, required, found),
+	checkPeople(files, found)
+	load := loadHCL
+	if isStack(meta, files) {
+		load = loadStack
 	}
-	loaded.checks = readChecks(blocks["check"], loaded.variables, found)
-	checkOutputs(blocks["output"], found)
-	lookupCheck{files: files, metadata: meta, required: required, instance: loaded.instance, found: found}.check()
+	loaded := load(files, meta, found)
 	if meta != nil {
 		checkPaths(meta, loaded.variables[VariableProviderSpec])
 		loaded.defaults = readDefaults(meta, loaded.variables[VariableProviderSpec])
 		loaded.name, loaded.spec = meta.Metadata.Name, meta.Spec
 	}
-	if err := found.err(loaded.name); err != nil {
+	if err := found.err(loaded); err != nil {
 		return nil, err
 	}
+	loaded.files = files.only(func(name string) bool { return influencesRun(name) && !meta.isCatalogue(name) })
 	loaded.digest = loaded.files.digest()
 	loaded.absent, loaded.sizes = meta.absent, meta.sizes
 	return loaded, nil
+}
+
+// loadHCL reads a module that OpenTofu or Terraform runs, and holds it to what the contract says of those. meta may be nil.
+func loadHCL(files snapshot, meta *metadata, found *report) *Module {
+	checkLayout(files, found)
+	loaded, blocks, required := readHCL(files, found)
+	checkOutputs(blocks["output"], found)
+	lookupCheck{files: files, metadata: meta, required: required, instance: loaded.instance, found: found}.check()
+	return loaded
+}
+
+// readHCL reads what a run by OpenTofu or Terraform needs.
+func readHCL(files snapshot, found *report) (*Module, map[string][]*hclsyntax.Block, map[string]requirement) {
+	blocks := sortBlocks(parseRoot(files, found), found)
+	required := readRequirements(blocks["terraform"], found)
+	read := &Module{
+		variables: checkVariables(blocks["variable"], found),
+		providers: checkLock(files, required, found),
+		instance:  checkResources(blocks, required, found),
+	}
+	read.checks = readChecks(blocks["check"], read.variables, found)
+	return read, blocks, required
 }
 
 // LoadAll loads the module in every folder of fsys. The error joins those of all folders, each with the folder's name.
@@ -100,11 +120,19 @@ func loadAs(name string, folder fs.FS) (*Module, error) {
 		return nil, err
 	}
 	if one.Name() != name {
-		return nil, &ContractError{Module: one.Name(), Breaches: []Breach{{
+		return nil, &ContractError{Module: one.Name(), Engine: one.Engine(), Breaches: []Breach{{
 			File: metadataFile, What: "metadata.name", Problem: fmt.Sprintf("is %q in the folder %s", one.Name(), name), Mend: "use the folder's name",
 		}}}
 	}
 	return one, nil
+}
+
+// Engine answers what runs the module.
+func (m *Module) Engine() v1alpha1.Engine {
+	if m.spec.Engine == "" {
+		return v1alpha1.EngineTerraform
+	}
+	return m.spec.Engine
 }
 
 // Name answers the module's name.
@@ -120,12 +148,18 @@ func (m *Module) Reference() string { return m.name + "@sha256:" + m.digest }
 // provider_spec has no field for it. The caller must not change what it points to.
 func (m *Module) Spec() v1alpha1.ModuleSpec { return m.spec }
 
-// Files answers whatever of the module influences a run: the HCL, the lock file, module.yaml, lookup/ and any file that the
-// HCL may read; not a catalogue of instance types. It is held in memory, and is exactly what Digest covers.
+// Files answers whatever of the module influences a run: the HCL, the lock file or the program, module.yaml, lookup/ and any file that the
+// HCL or the program may read; not a catalogue of instance types. It is held in memory, and is exactly what Digest covers.
 func (m *Module) Files() fs.FS { return m.files }
 
-// LookupFiles answers the paths in Files of the HCL that finds a lost instance, sorted; none when the module has no lookup.
-func (m *Module) LookupFiles() []string { return m.files.names(isLookupHCL) }
+// LookupFiles answers the paths in Files of the HCL that finds a lost instance, sorted, or of the program that does; none when the module
+// has no lookup.
+func (m *Module) LookupFiles() []string {
+	if m.Engine() == v1alpha1.EnginePulumi {
+		return m.files.names(func(name string) bool { return name == lookupProjectFile })
+	}
+	return m.files.names(isLookupHCL)
+}
 
 // Absent tells whether an error of the engine says, in the words that module.yaml lists, that the instance to import does not
 // exist.
@@ -136,10 +170,12 @@ func (m *Module) Absent(message string) bool {
 // Variable answers one of the three variables.
 func (m *Module) Variable(name string) Variable { return m.variables[name] }
 
-// Providers answers what the lock file pins, sorted by source. The same provider may appear once for each engine's registry.
+// Providers answers what the lock file pins, or a stack's packages bridge, sorted by source. The same provider may appear once for each
+// registry.
 func (m *Module) Providers() []Provider { return slices.Clone(m.providers) }
 
-// InstanceAddress answers the address of the resource that is the instance, for example "kubectl_manifest.this".
+// InstanceAddress answers the address of the resource that is the instance, as the engine's reports have it: "kubectl_manifest.this", or
+// "kubectl:index/manifest:Manifest.this" for a stack. Empty for a stack whose program is not YAML.
 func (m *Module) InstanceAddress() string { return m.instance }
 
 // Serves tells whether the module serves the providerSpec kind.
@@ -177,14 +213,18 @@ func parseRoot(files snapshot, found *report) []*hclsyntax.Body {
 	return bodies
 }
 
-// checkLayout checks which files there are. Files that would change what the engine reads beside the .tf files are refused,
-// since the other rules look at the .tf files only.
-func checkLayout(files snapshot, found *report) {
+// checkPeople checks that the files are there which people read first.
+func checkPeople(files snapshot, found *report) {
 	for _, name := range []string{"README.md", "examples/machineset.yaml"} {
 		if _, exists := files[name]; !exists {
 			found.add(Breach{File: name, Problem: "is missing", Mend: "write one"})
 		}
 	}
+}
+
+// checkLayout checks which files there are. Files that would change what the engine reads beside the .tf files are refused,
+// since the other rules look at the .tf files only.
+func checkLayout(files snapshot, found *report) {
 	tests := files.names(func(name string) bool { return path.Dir(name) == "tests" && strings.HasSuffix(name, ".tftest.hcl") })
 	if len(tests) == 0 {
 		found.add(Breach{File: "tests", Problem: "has no *.tftest.hcl", Mend: "write at least one test with mocked providers"})

@@ -244,10 +244,10 @@ func TestCatalogFindsAModuleByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, err := catalog.Named("second"); err != nil || found != second {
+	if found, err := catalog.Named(v1alpha1.EngineTerraform, "second"); err != nil || found != second {
 		t.Errorf("want the second module, got %v, %v", found, err)
 	}
-	_, err = catalog.Named("Second")
+	_, err = catalog.Named(v1alpha1.EngineTerraform, "Second")
 	if want := `no provider module is called "Second"; known are example, second`; err == nil || err.Error() != want {
 		t.Errorf("want %q, got %v", want, err)
 	}
@@ -255,7 +255,7 @@ func TestCatalogFindsAModuleByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = empty.Named("example")
+	_, err = empty.Named(v1alpha1.EngineTerraform, "example")
 	if want := `no provider module is called "example"; no provider module is loaded`; err == nil || err.Error() != want {
 		t.Errorf("want %q, got %v", want, err)
 	}

@@ -19,16 +19,13 @@ func Restore(fsys fs.FS) (*Module, error) {
 	}
 	found := &report{} // what is wrong is only told where a part that a run needs cannot be read
 	meta := readMetadata(files, found)
-	blocks := sortBlocks(parseRoot(files, found), found)
-	required := readRequirements(blocks["terraform"], found)
-	restored := &Module{
-		files:     files,
-		variables: checkVariables(blocks["variable"], found),
-		providers: checkLock(files, required, found),
-		instance:  checkResources(blocks, required, found),
-		digest:    files.digest(),
+	var restored *Module
+	if isStack(meta, files) {
+		restored = readStack(files, found)
+	} else {
+		restored, _, _ = readHCL(files, found)
 	}
-	restored.checks = readChecks(blocks["check"], restored.variables, found)
+	restored.files, restored.digest = files, files.digest()
 	if meta != nil {
 		checkPaths(meta, restored.variables[VariableProviderSpec])
 		restored.defaults = readDefaults(meta, restored.variables[VariableProviderSpec])
@@ -37,7 +34,7 @@ func Restore(fsys fs.FS) (*Module, error) {
 	}
 	if missing := restored.unusable(); missing != "" {
 		found.add(Breach{What: missing, Problem: "cannot be read by this version of the operator", Mend: "run the version that the module was made for"})
-		return nil, found.err(restored.name)
+		return nil, found.err(restored)
 	}
 	restored.dropUnsoundValidations()
 	return restored, nil
@@ -54,7 +51,7 @@ func (m *Module) unusable() string {
 			return fmt.Sprintf("variable %q", name)
 		}
 	}
-	return ""
+	return m.unsoundLocal()
 }
 
 // dropUnsoundValidations keeps the validations that the contract allows, which are those that can be evaluated here.

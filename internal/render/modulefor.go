@@ -6,6 +6,7 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
@@ -54,7 +55,7 @@ func named(catalog *module.Catalog, fields map[string]any) (*module.Module, erro
 	if failed != nil {
 		return nil, Errors{failed}
 	}
-	found, err := catalog.Named(name)
+	found, err := catalog.Named(v1alpha1.EngineTerraform, name)
 	var unknown *module.UnknownModuleError
 	if errors.As(err, &unknown) {
 		return nil, Errors{{
