@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -60,7 +62,8 @@ engine gets providers as its own configuration says, once for each module.
 With --live, or with names instead of files, the cluster is asked as well: for each Machine that exists, what the edit would do to it, from
 its state in the cluster. It would stay as it is, change in place, or need a new Machine, and why. Names stand for what is in the cluster
 now. Nothing is written to the cluster, and nothing but the API server is contacted. With --refresh, providers are configured with the
-credentials that the cluster has, compare each instance with its state, and tell drift.
+credentials that the cluster has, and with the proxies, authorities and endpoints that it names, as in a run; they compare each instance
+with its state, and tell drift.
 
 The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where something would change.`,
 		Example: `  # What a MachineSet would create
@@ -181,24 +184,53 @@ func (o planOptions) result(ctx context.Context, command *cobra.Command, names [
 		return nil, err
 	}
 	o.cluster.Facts = o.facts
-	plan := preview.Plan
 	if o.live.asked || len(names) > 0 {
-		cluster, namespace, err := o.live.connect(o.cluster.Namespace, command.Flags().Changed("namespace"))
-		if err != nil {
-			return nil, err
-		}
-		o.cluster.Namespace = namespace
-		named, err := o.live.manifests(ctx, cluster, o.cluster.Namespace, names)
-		if err != nil {
-			return nil, err
-		}
-		files, plan = append(files, named...), o.live.plan(cluster, catalog, o.cluster.Facts)
+		return o.liveResult(ctx, command, catalog, files, names)
 	}
 	requests, err := o.requests(files, catalog, command.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}
-	return o.plan(ctx, requests, plan)
+	return o.plan(ctx, requests, preview.Plan)
+}
+
+// liveResult is result where a cluster is asked as well.
+func (o planOptions) liveResult(
+	ctx context.Context, command *cobra.Command, catalog *module.Catalog, files []preview.File, names []string,
+) (_ *preview.Preview, err error) {
+	cluster, namespace, err := o.live.connect(o.cluster.Namespace, command.Flags().Changed("namespace"))
+	if err != nil {
+		return nil, err
+	}
+	o.cluster.Namespace = namespace
+	named, err := o.live.manifests(ctx, cluster, o.cluster.Namespace, names)
+	if err != nil {
+		return nil, err
+	}
+	around, err := newSurroundings(ctx, cluster, o.live.environment)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, around.Close()) }()
+	if around.cluster == nil && o.live.refresh {
+		fmt.Fprintln(command.ErrOrStderr(), "note:", blindNote)
+	}
+	o.take(around.facts)
+	requests, err := o.requests(append(files, named...), catalog, command.ErrOrStderr())
+	if err != nil {
+		return nil, err
+	}
+	return o.plan(ctx, requests, o.live.plan(cluster, catalog, o.cluster.Facts, around))
+}
+
+// take takes what the cluster says of itself for what no flag says, as the manager does.
+func (o *planOptions) take(said module.Facts) {
+	facts := module.Facts{}
+	maps.Copy(facts, said)
+	maps.Copy(facts, o.facts)
+	o.cluster.ID = cmp.Or(o.cluster.ID, facts[module.FactClusterID])
+	facts[module.FactClusterID] = o.cluster.ID
+	o.cluster.Facts = facts
 }
 
 // requests answers what files ask for.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -24,7 +23,9 @@ type liveOptions struct {
 	asked   bool
 	refresh bool
 	updates iac.ModuleUpdates
-	cluster clusterFlags
+	// environment is what the manager gives every engine.
+	environment map[string]string
+	cluster     clusterFlags
 }
 
 func (o *liveOptions) register(command *cobra.Command) {
@@ -34,8 +35,11 @@ func (o *liveOptions) register(command *cobra.Command) {
 		"Have providers compare the instances with their states: with the credentials in the cluster, and with the infrastructure.")
 	o.updates = iac.ModuleUpdatesHold
 	flags.Var(&moduleUpdates{&o.updates}, "module-updates", "What the manager does about Machines whose module has changed, as its own flag says: Hold or InPlace.")
+	flags.StringToStringVar(&o.environment, "engine-env", nil,
+		"NAME=VALUE that the manager gives every engine, by its own flag, such as a proxy; may be repeated. For --refresh.")
 	o.cluster.register(command)
-	// It fails for a flag that is not there only, which the tests would see.
+	// Each fails for a flag that is not there only, which the tests would see.
+	_ = command.RegisterFlagCompletionFunc("engine-env", cobra.NoFileCompletions)
 	_ = command.RegisterFlagCompletionFunc("module-updates", cobra.FixedCompletions(
 		[]string{string(iac.ModuleUpdatesHold), string(iac.ModuleUpdatesInPlace)}, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -57,6 +61,8 @@ func (o *liveOptions) validate(names, files []string) error {
 		return fmt.Errorf("there are both names (%s) and files; give one of them, and files with --live for an edit", strings.Join(names, ", "))
 	case o.refresh && !o.asked && len(names) == 0:
 		return errors.New("--refresh is about Machines that exist; add --live, or name a MachineSet")
+	case len(o.environment) > 0 && !o.refresh:
+		return errors.New("--engine-env is for providers that reach the infrastructure; add --refresh, or leave it out")
 	}
 	return nil
 }
@@ -112,21 +118,10 @@ func kindAndName(argument string) (kind, name string, err error) {
 }
 
 // plan answers how requests are planned against a cluster.
-func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, facts module.Facts) planning {
+func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, facts module.Facts, around *surroundings) planning {
 	return func(ctx context.Context, requests []*preview.Request, planner preview.Planner, engine string) (*preview.Preview, error) {
 		return live.Plan(ctx, requests, live.Options{
-			Client: cluster, Catalog: catalog, Facts: facts, ModuleUpdates: o.updates, Planner: planner, Engine: engine, Refresh: o.refresh, Environment: proxies(),
+			Client: cluster, Catalog: catalog, Facts: facts, ModuleUpdates: o.updates, Planner: planner, Engine: engine, Refresh: o.refresh, Surroundings: around,
 		})
 	}
-}
-
-// proxies are what providers need of the user's environment to reach the infrastructure.
-func proxies() map[string]string {
-	environment := map[string]string{}
-	for _, name := range usersVariables {
-		if value, set := os.LookupEnv(name); set && (strings.HasSuffix(strings.ToLower(name), "_proxy") || strings.HasPrefix(name, "SSL_")) {
-			environment[name] = value
-		}
-	}
-	return environment
 }

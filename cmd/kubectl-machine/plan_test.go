@@ -240,6 +240,7 @@ func TestPlanCommandLine(t *testing.T) {
 		"an argument instead of a flag's value": {arguments: []string{good}, wantCode: 1, wantErr: "write machineset/NAME or machine/NAME, or -f before a file"},
 		"names and files":                       {arguments: []string{"workers", "-f", good}, wantCode: 1, wantErr: "there are both names (workers) and files"},
 		"a refresh of nothing":                  {arguments: []string{"-f", good, "--refresh"}, wantCode: 1, wantErr: "--refresh is about Machines that exist; add --live, or name a MachineSet"},
+		"variables that nobody gets":            {arguments: []string{"-f", good, "--live", "--engine-env", "A=b"}, wantCode: 1, wantErr: "--engine-env is for providers that reach the infrastructure; add --refresh"},
 		"a policy that is not known":            {arguments: []string{"-f", good, "--module-updates", "Never"}, wantCode: 1, wantErr: "write Hold or InPlace"},
 		"a cluster that is not there":           {arguments: []string{"-f", good, "--live", "--kubeconfig", "nowhere"}, wantCode: 1, wantErr: "name a kubeconfig with --kubeconfig"},
 		"a kind that is no Machine":             {arguments: []string{"node/a", "--kubeconfig", kubeconfigFor(t, "https://127.0.0.1:1")}, wantCode: 1, wantErr: `"node/a" names neither a MachineSet nor a Machine`},

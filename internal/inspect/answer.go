@@ -68,8 +68,8 @@ type answer struct {
 
 func (a *answer) Error() string { return a.text }
 
-// denied reports whether a right is missing.
-func denied(err error) bool {
+// Denied reports whether an answer to a client of [NewClient] says that a right is missing.
+func Denied(err error) bool {
 	a, ok := errors.AsType[*answer](err)
 	return ok && a.denied
 }

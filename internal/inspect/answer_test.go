@@ -59,8 +59,8 @@ func TestARefusalTellsItsMend(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			live, _, asked := refusing(t, tc.code, tc.reason)
 			err := live.List(t.Context(), &machinev1beta1.MachineList{})
-			if err == nil || !strings.Contains(err.Error(), tc.want) || denied(err) != (tc.reason == metav1.StatusReasonForbidden) {
-				t.Errorf("it answers %v (denied: %t); want %q", err, denied(err), tc.want)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || Denied(err) != (tc.reason == metav1.StatusReasonForbidden) {
+				t.Errorf("it answers %v (denied: %t); want %q", err, Denied(err), tc.want)
 			}
 			_, err = state.New(live, state.Options{}).List(t.Context(), "ns")
 			if err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -89,7 +89,7 @@ func (c *Cluster) Read(ctx context.Context, want Want, now time.Time) (*Facts, e
 
 func (c *Cluster) readStates(ctx context.Context, facts *Facts, required bool) error {
 	heads, err := c.store.List(ctx, c.namespace)
-	if denied(err) && !required {
+	if Denied(err) && !required {
 		facts.Notes = append(facts.Notes, "you may not list Secrets, so that locks and intents of states are not known; "+rightsMend)
 		return nil
 	}
@@ -103,7 +103,7 @@ func (c *Cluster) readStates(ctx context.Context, facts *Facts, required bool) e
 func (c *Cluster) readNodes(ctx context.Context, facts *Facts) error {
 	nodes, err := listAll(ctx, c, "", func() *corev1.NodeList { return &corev1.NodeList{} },
 		func(l *corev1.NodeList) []corev1.Node { return l.Items })
-	if denied(err) {
+	if Denied(err) {
 		facts.Notes = append(facts.Notes, "you may not list Nodes, so that only their names are known; "+rightsMend)
 		return nil
 	}

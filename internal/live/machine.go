@@ -44,7 +44,7 @@ func (m *machine) note(text string) {
 }
 
 // foresee asks what the actuator would do about the edit. Where there is nothing to plan, that is the verdict.
-func (m *machine) foresee(ctx context.Context, outlook *iac.Outlook, refresh bool) {
+func (m *machine) foresee(ctx context.Context, outlook *iac.Outlook, o Options) {
 	switch {
 	case m.existing.DeletionTimestamp != nil:
 		m.is(preview.Gone, "it is being deleted")
@@ -53,7 +53,7 @@ func (m *machine) foresee(ctx context.Context, outlook *iac.Outlook, refresh boo
 		m.is(preview.Gone, "it has failed, and nothing is done any more for a Machine that has; delete it")
 		return
 	}
-	p, err := outlook.Of(ctx, m.existing, m.edited)
+	p, err := o.prospect(ctx, outlook, m.existing, m.edited)
 	switch {
 	case actuators.IsInvalidConfiguration(err):
 		m.is(preview.Refused, iac.Message(err))
@@ -75,8 +75,8 @@ func (m *machine) foresee(ctx context.Context, outlook *iac.Outlook, refresh boo
 	if p.Lock != nil {
 		m.note(fmt.Sprintf("A run has its state now (%s), so this is told from what was saved last.", p.Lock))
 	}
-	if refresh {
-		if m.present, err = outlook.Of(ctx, m.existing, m.existing); err != nil {
+	if o.Refresh {
+		if m.present, err = o.prospect(ctx, outlook, m.existing, m.existing); err != nil {
 			m.note("Drift was not looked for: " + iac.Message(err))
 		}
 	}

@@ -28,9 +28,9 @@ type Options struct {
 	Planner preview.Planner
 	Engine  string
 	// Refresh has providers compare the instances with their states, and plan themselves: with the credentials that the cluster has, and with
-	// Environment beside these.
-	Refresh     bool
-	Environment map[string]string
+	// what Surroundings tell beside these; nothing when nil.
+	Refresh      bool
+	Surroundings iac.Surroundings
 }
 
 // maxReads is how much is read at once.
@@ -57,7 +57,7 @@ func Plan(ctx context.Context, requests []*preview.Request, o Options) (*preview
 	if err != nil {
 		return nil, err
 	}
-	foresee(ctx, outlook, all, o.Refresh)
+	o.foresee(ctx, outlook, all)
 	if err := context.Cause(ctx); err != nil {
 		return nil, fmt.Errorf("reading the cluster: %w", err)
 	}
@@ -71,14 +71,14 @@ func Plan(ctx context.Context, requests []*preview.Request, o Options) (*preview
 }
 
 // foresee asks what the actuator would do about each Machine.
-func foresee(ctx context.Context, outlook *iac.Outlook, all []*machine, refresh bool) {
+func (o Options) foresee(ctx context.Context, outlook *iac.Outlook, all []*machine) {
 	var group sync.WaitGroup
 	slots := make(chan struct{}, maxReads)
 	for _, one := range all {
 		group.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			one.foresee(ctx, outlook, refresh)
+			one.foresee(ctx, outlook, o)
 		})
 	}
 	group.Wait()
@@ -95,12 +95,7 @@ type question struct {
 func (o Options) newQuestion(of *iac.Prospect, variables []byte, answer func(offline.Outcome)) question {
 	existing := &offline.Existing{State: of.Raw, Sensitive: of.Sensitive, Refresh: o.Refresh}
 	if o.Refresh {
-		existing.Environment, existing.Files = map[string]string{}, of.Files
-		for _, source := range []map[string]string{o.Environment, of.Environment} {
-			for name, value := range source {
-				existing.Environment[name] = value
-			}
-		}
+		existing.Environment, existing.Files = of.Environment, of.Files
 	}
 	return question{of: of, input: offline.Input{Variables: variables, Existing: existing}, answer: answer}
 }

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// ownVariables has the user's environment tell nothing of proxies and authorities but this.
+func ownVariables(t *testing.T, own map[string]string) {
+	t.Helper()
+	for name := range ownAccess() {
+		t.Setenv(name, "") // it comes back afterwards
+		if err := os.Unsetenv(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, value := range own {
+		t.Setenv(name, value)
+	}
+}
+
+// surroundingsOf answers what a user finds out about a cluster; an administrator where there is none.
+func (w *world) surroundingsOf(t *testing.T, user string, given map[string]string) *surroundings {
+	t.Helper()
+	config := rest.CopyConfig(w.Config)
+	config.Impersonate.UserName = user
+	cluster, err := inspect.NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := newSurroundings(t.Context(), cluster, given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := found.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(found.dir); !os.IsNotExist(err) {
+			t.Errorf("its folder is left behind: %v", err)
+		}
+	})
+	return found
+}
+
+func TestSurroundingsAreThoseOfARun(t *testing.T) {
+	w := newWorld(t)
+	own := map[string]string{"https_proxy": "http://mine:3128", "NO_PROXY": ".mine", "SSL_CERT_DIR": "/mine"}
+	ownVariables(t, own)
+	endpoint := []v1alpha1.EnvironmentVariable{{Name: "AWS_ENDPOINT_URL_EC2", From: "serviceEndpoint.aws.ec2"}}
+	check := func(t *testing.T, s *surroundings, want map[string]string, wantSensitive bool) {
+		t.Helper()
+		got, sensitive, err := s.Environment(t.Context(), endpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || slices.Contains(sensitive, "secret") != wantSensitive {
+			t.Errorf("it has a secret to keep: %t; the environment (-want +got):\n%s", slices.Contains(sensitive, "secret"), diff)
+		}
+	}
+
+	t.Run("a cluster that is not OpenShift leaves the user's own", func(t *testing.T) {
+		check(t, w.surroundingsOf(t, "", nil), own, false)
+	})
+	t.Run("what the manager is given counts there, and its proxy leaves nothing of the user's", func(t *testing.T) {
+		given := map[string]string{"HTTP_PROXY": "http://given:3128"}
+		check(t, w.surroundingsOf(t, "", given), map[string]string{"HTTP_PROXY": "http://given:3128", "SSL_CERT_DIR": "/mine"}, false)
+	})
+
+	if err := w.InstallClusterConfig(); err != nil {
+		t.Fatal(err)
+	}
+	named := metav1.ObjectMeta{Name: "cluster"}
+	objects := []client.Object{
+		&configv1.Proxy{ObjectMeta: named, Status: configv1.ProxyStatus{HTTPSProxy: "http://user:secret@proxy:3128"}},
+		&configv1.Infrastructure{ObjectMeta: named, Status: configv1.InfrastructureStatus{
+			InfrastructureName: "demo-x7k2p", ControlPlaneTopology: configv1.HighlyAvailableTopologyMode, InfrastructureTopology: configv1.HighlyAvailableTopologyMode,
+			PlatformStatus: &configv1.PlatformStatus{Type: configv1.AWSPlatformType, AWS: &configv1.AWSPlatformStatus{
+				Region: "us-east-1", ServiceEndpoints: []configv1.AWSServiceEndpoint{{Name: "ec2", URL: "https://ec2.example"}},
+			}},
+		}},
+	}
+	if err := w.Create(t.Context(), objects...); err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]string{"HTTPS_PROXY": "http://user:secret@proxy:3128", "AWS_ENDPOINT_URL_EC2": "https://ec2.example", "SSL_CERT_DIR": "/mine"}
+	t.Run("what the cluster says counts, and its proxy leaves nothing of the user's", func(t *testing.T) {
+		found := w.surroundingsOf(t, "", nil)
+		check(t, found, said, true)
+		if diff := cmp.Diff(module.Facts{module.FactClusterID: "demo-x7k2p", module.FactRegion: "us-east-1"}, found.facts); diff != "" {
+			t.Errorf("facts (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("what the manager is given counts more", func(t *testing.T) {
+		want := maps.Clone(said)
+		want["AWS_ENDPOINT_URL_EC2"] = "https://given.example"
+		check(t, w.surroundingsOf(t, "", map[string]string{"AWS_ENDPOINT_URL_EC2": "https://given.example"}), want, true)
+	})
+	t.Run("somebody who may not read it has the user's own, and is told so", func(t *testing.T) {
+		check(t, w.surroundingsOf(t, "viewer", nil), own, false)
+		rights := []rbacv1.PolicyRule{
+			{APIGroups: []string{"machine.openshift.io"}, Resources: []string{"machines", "machinesets"}, Verbs: []string{"get", "list"}},
+			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
+		}
+		if err := w.Grant(t.Context(), w.namespace, "viewer", rights...); err != nil {
+			t.Fatal(err)
+		}
+		line := "plan machineset/workers --as viewer --cache-dir " + t.TempDir() + " "
+		for flags, want := range map[string]bool{"--refresh": true, "": false} {
+			if got := w.ask(t, line+flags); strings.Contains(got.err, "note: "+blindNote) != want {
+				t.Errorf("with %q it ends with %d and says %s", flags, got.code, got.err)
+			}
+		}
+	})
+}
+
+func TestWhatTheClusterSaysOfItselfIsTakenForWhatNoFlagSays(t *testing.T) {
+	said := module.Facts{module.FactClusterID: "said", module.FactRegion: "said", module.FactProject: "said"}
+	for name, tc := range map[string]struct {
+		id     string
+		given  map[string]string
+		wantID string
+		want   module.Facts
+	}{
+		"no flags": {
+			wantID: "said", want: module.Facts{module.FactClusterID: "said", module.FactRegion: "said", module.FactProject: "said"},
+		},
+		"flags": {
+			id: "given", given: map[string]string{module.FactRegion: "given"}, wantID: "given",
+			want: module.Facts{module.FactClusterID: "given", module.FactRegion: "given", module.FactProject: "said"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := planOptions{facts: tc.given}
+			o.cluster.ID = tc.id
+			o.take(said)
+			if diff := cmp.Diff(tc.want, o.cluster.Facts); diff != "" || o.cluster.ID != tc.wantID {
+				t.Errorf("the cluster is %q; facts (-want +got):\n%s", o.cluster.ID, diff)
+			}
+		})
+	}
+}
