@@ -40,6 +40,13 @@ import (
 var plane *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
+	if address := os.Getenv(insideVariable); address != "" {
+		if err := runInside(address, os.Args[1:]); err != nil {
+			_, _ = os.Stderr.WriteString(err.Error() + "\n")
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	log.SetLogger(logr.Discard())
 	var err error
 	if plane, err = controlplane.Start(controlplane.Default); err != nil {
