@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -35,8 +37,9 @@ type Options struct {
 	Recorder events.EventRecorder
 	Catalog  *module.Catalog
 	Store    *state.Store
-	Runner   runner.Runner
-	Pool     *runs.Pool
+	// Runners carry runs out, each with the engine that it is filed under. One at least must be there.
+	Runners map[v1alpha1.Engine]runner.Runner
+	Pool    *runs.Pool
 	// Owner identifies this process among those that have held, hold or will hold state locks.
 	Owner string
 	// Facts are what is known of the cluster, for the defaults of fields that a providerSpec lacks.
@@ -64,7 +67,7 @@ type Actuator struct {
 	reader
 	recorder events.EventRecorder
 	around   Surroundings
-	runner   runner.Runner
+	runners  map[v1alpha1.Engine]runner.Runner
 	pool     *runs.Pool
 	owner    string
 	dead     func(owner string) bool
@@ -83,7 +86,7 @@ var (
 // New makes an Actuator. It fails when an option that must be set is missing.
 func New(options Options) (*Actuator, error) {
 	if options.Client == nil || options.Recorder == nil || options.Catalog == nil || options.Store == nil ||
-		options.Runner == nil || options.Pool == nil || options.Owner == "" || options.Dead == nil {
+		len(options.Runners) == 0 || options.Pool == nil || options.Owner == "" || options.Dead == nil {
 		return nil, errors.New("making the actuator: an option that must be set is missing")
 	}
 	options.setDefaults()
@@ -95,7 +98,7 @@ func New(options Options) (*Actuator, error) {
 			client: options.Client, catalog: options.Catalog, store: options.Store, modules: options.Modules, updates: options.ModuleUpdates,
 			facts: options.Facts,
 		},
-		recorder: options.Recorder, runner: options.Runner, pool: options.Pool, owner: options.Owner, around: options.Surroundings, dead: options.Dead,
+		recorder: options.Recorder, runners: options.Runners, pool: options.Pool, owner: options.Owner, around: options.Surroundings, dead: options.Dead,
 		interval: options.DriftInterval, clock: options.Clock, logger: options.Logger, metrics: options.Metrics,
 	}, nil
 }
@@ -108,7 +111,7 @@ func (o *Options) setDefaults() {
 		o.DriftInterval = defaultDriftInterval
 	}
 	if o.Metrics == nil {
-		o.Metrics = NewMetrics()
+		o.Metrics = NewMetrics(slices.Sorted(maps.Keys(o.Runners))...)
 	}
 	if o.Modules == nil {
 		o.Modules = modulestore.New(o.Client, modulestore.Options{Clock: o.Clock})
@@ -232,6 +235,7 @@ func (a *Actuator) start(machine *machinev1beta1.Machine, wanted *desired, f *fa
 		UID:         machine.UID,
 		Group:       groupOf(machine),
 		Operation:   d.operation,
+		Engine:      wanted.engine(),
 		Fingerprint: wanted.of(),
 		Task:        newTask(a, machine, wanted, f, d),
 	})

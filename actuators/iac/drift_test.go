@@ -229,12 +229,12 @@ func TestDriftThatIsIgnoredIsNotLookedFor(t *testing.T) {
 	machine := b.machine()
 	machine.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: string(v1alpha1.DriftIgnore)}
 	b.bring(machine)
-	starts := b.runner.Starts()
+	starts := b.starts()
 	b.clock.SetTime(b.clock.Now().Add(48 * time.Hour))
 	if err := b.drive(b.Update, machine); err != nil {
 		t.Fatal(err)
 	}
-	if _, busy := b.pool.Status(machine.UID); busy || b.runner.Starts() != starts {
+	if _, busy := b.pool.Status(machine.UID); busy || b.starts() != starts {
 		t.Error("a run was made")
 	}
 	if again := b.RecheckAfter(machine); again != 0 {

@@ -6,13 +6,11 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
-
-// engineLabel tells the series of this actuator from those of others.
-const engineLabel = "terraform"
 
 // Metrics are the series of the actuator.
 type Metrics struct {
@@ -22,8 +20,8 @@ type Metrics struct {
 	repairs     *prometheus.CounterVec
 }
 
-// NewMetrics makes the series; Collectors registers them.
-func NewMetrics() *Metrics {
+// NewMetrics makes the series of an actuator with runners for engines; Collectors registers them.
+func NewMetrics(engines ...v1alpha1.Engine) *Metrics {
 	failures := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"name", "namespace", "reason"})
 	}
@@ -35,18 +33,18 @@ func NewMetrics() *Metrics {
 		},
 		driftChecks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "machine_iac_drift_checks_total", Help: "Comparisons of an instance with what it should be.",
-			ConstLabels: prometheus.Labels{"engine": engineLabel},
-		}, []string{"result"}),
+		}, []string{"engine", "result"}),
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "machine_iac_drift_repairs_total", Help: "Times that an instance was to be brought back in place.",
-			ConstLabels: prometheus.Labels{"engine": engineLabel},
-		}, []string{"result"}),
+		}, []string{"engine", "result"}),
 	}
-	for _, result := range []string{resultRepaired, resultUnchanged, resultRefused, resultFailed} {
-		m.repairs.WithLabelValues(result)
-	}
-	for _, result := range []string{resultUnchanged, resultChanged, resultMissing, resultFailed} {
-		m.driftChecks.WithLabelValues(result)
+	for _, name := range engines {
+		for _, result := range []string{resultRepaired, resultUnchanged, resultRefused, resultFailed} {
+			m.repairs.WithLabelValues(Label(name), result)
+		}
+		for _, result := range []string{resultUnchanged, resultChanged, resultMissing, resultFailed} {
+			m.driftChecks.WithLabelValues(Label(name), result)
+		}
 	}
 	return m
 }
@@ -79,12 +77,12 @@ const (
 )
 
 // checked counts a drift check; found is nil for one that failed.
-func (m *Metrics) checked(found *check) {
+func (m *Metrics) checked(engine string, found *check) {
 	result := resultFailed
 	if found != nil {
 		result = map[verdict]string{verdictNone: resultUnchanged, verdictChanged: resultChanged, verdictMissing: resultMissing}[found.Verdict]
 	}
-	m.driftChecks.WithLabelValues(result).Inc()
+	m.driftChecks.WithLabelValues(engine, result).Inc()
 }
 
 // The results of a repair, beside resultUnchanged and resultFailed.
@@ -94,7 +92,7 @@ const (
 )
 
 // repaired counts a repair.
-func (m *Metrics) repaired(outcome error, changed bool) {
+func (m *Metrics) repaired(engine string, outcome error, changed bool) {
 	result := resultUnchanged
 	switch {
 	case refused(outcome):
@@ -104,7 +102,7 @@ func (m *Metrics) repaired(outcome error, changed bool) {
 	case changed:
 		result = resultRepaired
 	}
-	m.repairs.WithLabelValues(result).Inc()
+	m.repairs.WithLabelValues(engine, result).Inc()
 }
 
 // reasonOf answers one stable word for an error: the engine's class where it has one, else the Machine API's reason.

@@ -69,7 +69,7 @@ func TestFailuresAreCountedUntilTheMachineIsGone(t *testing.T) {
 func TestDriftChecksAreCountedByResult(t *testing.T) {
 	metrics := NewMetrics()
 	for _, found := range []*check{{Verdict: verdictNone}, {Verdict: verdictNone}, {Verdict: verdictChanged}, {Verdict: verdictMissing}, nil} {
-		metrics.checked(found)
+		metrics.checked("terraform", found)
 	}
 	want := map[string]float64{
 		"machine_iac_drift_checks_total{engine=terraform,result=unchanged}": 2,

@@ -127,7 +127,7 @@ func TestAHeldMachineIsServedWithItsOwnModule(t *testing.T) {
 	if err := b.drive(b.Update, machine); err != nil {
 		t.Fatalf("Update: %v", err)
 	}
-	if starts := b.runner.Starts(); starts > 0 {
+	if starts := b.starts(); starts > 0 {
 		t.Errorf("a held Machine cost %d engine processes", starts)
 	}
 	held := conditionOf(machine, moduleCurrent)
@@ -199,11 +199,11 @@ func TestAMachineThatCannotGetTheCurrentModuleGoesOnWithItsOwn(t *testing.T) {
 	if err := b.drive(b.Update, machine); !isReason(err, machinev1beta1.UnsupportedChangeMachineError) || !strings.Contains(err.Error(), "replaced") {
 		t.Fatalf("Update: %v, want UnsupportedChange, since it would be replaced", err)
 	}
-	starts := b.runner.Starts()
+	starts := b.starts()
 	if err := b.drive(b.Update, machine); !isReason(err, machinev1beta1.UnsupportedChangeMachineError) {
 		t.Errorf("a second Update: %v, want UnsupportedChange", err)
 	}
-	if again := b.runner.Starts(); again != starts {
+	if again := b.starts(); again != starts {
 		t.Errorf("what was refused was planned again: %d more starts", again-starts)
 	}
 	provisioned := machine.DeepCopy()

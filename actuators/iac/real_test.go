@@ -25,7 +25,9 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/conformance"
+	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -127,7 +129,7 @@ func (b *bench) start(workDir, owner string) {
 	pool := runs.New(runs.Options{MaxConcurrent: 4, RetryBase: 10 * time.Millisecond, RetryMax: 50 * time.Millisecond})
 	b.Actuator, err = New(Options{
 		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{}),
-		Runner: terraform.New(engine, state.NewBackend(state.BackendOptions{})), Pool: pool, Owner: owner,
+		Runners: map[v1alpha1.Engine]runner.Runner{v1alpha1.EngineTerraform: terraform.New(engine, state.NewBackend(state.BackendOptions{}))}, Pool: pool, Owner: owner,
 		Dead:          func(owner string) bool { proven := b.proven.Load(); return proven != nil && *proven == owner },
 		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Surroundings: b.around,
 	})
@@ -145,6 +147,9 @@ func (b *bench) start(workDir, owner string) {
 		}
 	})
 }
+
+// starts answers how often the engine was started.
+func (b *bench) starts() int64 { return b.runners[v1alpha1.EngineTerraform].Starts() }
 
 // credentials makes what the kubemark module signs in with.
 func (b *bench) credentials() {
@@ -298,12 +303,12 @@ func TestAReplacementIsRefusedOnceAndTakingItBackSettles(t *testing.T) {
 	if !isReason(err, machinev1beta1.UnsupportedChangeMachineError) {
 		t.Fatalf("Update: %v, want UnsupportedChange", err)
 	}
-	starts := b.runner.Starts()
+	starts := b.starts()
 	b.clock.SetTime(b.clock.Now().Add(10 * time.Minute))
 	if err := b.drive(b.Update, machine); !isReason(err, machinev1beta1.UnsupportedChangeMachineError) {
 		t.Errorf("a second Update: %v, want UnsupportedChange", err)
 	}
-	if again := b.runner.Starts(); again != starts {
+	if again := b.starts(); again != starts {
 		t.Errorf("the refused change was planned again: %d more starts", again-starts)
 	}
 	set(machine, b, "cpu", 4)
@@ -454,7 +459,7 @@ func TestAStateThatCouldNotBeSavedIsSavedAtTheNextStart(t *testing.T) {
 	}
 	b.start(work, "owner-2")
 	deadline := time.Now().Add(time.Minute)
-	for len(b.runner.Leftovers()) > 0 && time.Now().Before(deadline) {
+	for len(b.runners[v1alpha1.EngineTerraform].Leftovers()) > 0 && time.Now().Before(deadline) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	saved, err := b.store.Get(t.Context(), state.KeyFor(b.namespace, kept.UID))

@@ -26,26 +26,31 @@ func (a *Actuator) NeedLeaderElection() bool { return true }
 // Start runs the actuator until ctx ends: the engine, the recovery of what a dead predecessor left behind, and the pool.
 // When ctx ends, runs are interrupted and saved before the engine is closed. It implements manager.Runnable.
 func (a *Actuator) Start(ctx context.Context) error {
-	if err := a.runner.Start(ctx); err != nil {
-		return err
+	for _, name := range a.engines() {
+		if err := a.runners[name].Start(ctx); err != nil {
+			return fmt.Errorf("starting what runs of %s need: %w", name, err)
+		}
 	}
 	a.recoverLeftovers(ctx)
 	err := a.pool.Start(ctx)
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	return errors.Join(err, a.runner.Close(closing))
+	return errors.Join(err, a.close(closing))
 }
 
 // recoverLeftovers deals with the folders of a predecessor's runs. One that cannot be recovered stays for the next start.
 func (a *Actuator) recoverLeftovers(ctx context.Context) {
-	for _, found := range a.runner.Leftovers() {
-		if err := a.recoverOne(ctx, found); err != nil {
-			a.logger.Error(err, "Recovering a left-over run; its folder is kept", "run", found.ID())
+	for _, name := range a.engines() {
+		with := a.runners[name]
+		for _, found := range with.Leftovers() {
+			if err := a.recoverOne(ctx, with, found); err != nil {
+				a.logger.Error(err, "Recovering a left-over run; its folder is kept", "run", found.ID())
+			}
 		}
 	}
 }
 
-func (a *Actuator) recoverOne(ctx context.Context, found runner.Leftover) error {
+func (a *Actuator) recoverOne(ctx context.Context, with runner.Runner, found runner.Leftover) error {
 	ctx, cancel := context.WithTimeout(ctx, recoveryTimeout)
 	defer cancel()
 	var who identity
@@ -57,7 +62,7 @@ func (a *Actuator) recoverOne(ctx context.Context, found runner.Leftover) error 
 			return fmt.Errorf("saving the state of Machine %s/%s: %w", who.Namespace, who.Name, err)
 		}
 	}
-	return a.runner.Discard(found.ID())
+	return with.Discard(found.ID())
 }
 
 func uidOf(who identity) types.UID { return types.UID(who.UID) }

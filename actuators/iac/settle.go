@@ -151,7 +151,7 @@ func (t *task) told(outcome error) error {
 		t.toldDrift(outcome)
 	}
 	if t.decision.repair && !stopping {
-		t.actuator.metrics.repaired(outcome, t.changed)
+		t.actuator.metrics.repaired(t.wanted.engine(), outcome, t.changed)
 	}
 	if outcome != nil {
 		if !stopping {
@@ -182,7 +182,7 @@ func (t *task) toldDrift(outcome error) {
 	if outcome != nil {
 		found = nil
 	}
-	t.actuator.metrics.checked(found)
+	t.actuator.metrics.checked(t.wanted.engine(), found)
 }
 
 // recoverLeftover saves the state that an engine of a dead predecessor could not save. A Secret that is gone was deleted after a

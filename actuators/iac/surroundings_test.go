@@ -158,8 +158,8 @@ func TestNoRunBeginsBeforeTheClusterIsKnown(t *testing.T) {
 	if !strings.Contains(failed.Error(), "finding out how the infrastructure is reached: the API server is away") {
 		t.Errorf("Create: %v, want the reason", failed)
 	}
-	if b.node(machine) != nil || b.runner.Starts() > 0 {
-		t.Errorf("the engine was started %d times", b.runner.Starts())
+	if b.node(machine) != nil || b.starts() > 0 {
+		t.Errorf("the engine was started %d times", b.starts())
 	}
 	cluster.fail(nil)
 	b.bring(machine)
@@ -206,9 +206,9 @@ func TestAnInstanceIsReachedAsTheClusterSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.clock.SetTime(v.clock.Now().Add(time.Minute))
-	starts := v.runner.Starts()
-	if err := v.drive(v.Update, machine); err != nil || v.runner.Starts() != starts {
-		t.Errorf("after a change of how it is reached, Update: %v, %d more starts; want none", err, v.runner.Starts()-starts)
+	starts := v.starts()
+	if err := v.drive(v.Update, machine); err != nil || v.starts() != starts {
+		t.Errorf("after a change of how it is reached, Update: %v, %d more starts; want none", err, v.starts()-starts)
 	}
 	if err := v.drive(v.Delete, machine); err != nil {
 		t.Fatal(err)

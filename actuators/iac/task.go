@@ -305,12 +305,16 @@ func (t *task) follow(event engine.Event) {
 
 // within opens a folder for the engine, and closes it.
 func (t *task) within(ctx context.Context, lookup bool, use func(runner.Folder) error) (err error) {
+	with, err := t.runner(ctx)
+	if err != nil {
+		return err
+	}
 	around, err := t.actuator.look(ctx, t.wanted.module)
 	if err != nil {
 		return err
 	}
 	t.announce(lookup)
-	folder, err := t.actuator.runner.Open(ctx, t.run(around, lookup))
+	folder, err := with.Open(ctx, t.run(around, lookup))
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/clusterconfig"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
@@ -77,7 +79,7 @@ func run(ctx context.Context, o options) error {
 	}
 	pool := newPool(o, engine)
 	actuator, err := newActuator(mgr, iac.Options{
-		Client: live, Catalog: catalog, Runner: terraform.New(engine, state.NewBackend(state.BackendOptions{Logger: ctrl.Log.WithName("state-backend")})),
+		Client: live, Catalog: catalog, Runners: map[v1alpha1.Engine]runner.Runner{v1alpha1.EngineTerraform: terraform.New(engine, state.NewBackend(state.BackendOptions{Logger: ctrl.Log.WithName("state-backend")}))},
 		Pool: pool, Surroundings: cluster,
 	}, o)
 	if err != nil {
@@ -184,7 +186,7 @@ func newEngine(ctx context.Context, o options) (*tofu.Engine, error) {
 }
 
 func newPool(o options, engine *tofu.Engine) *runs.Pool {
-	series := runs.NewMetrics("terraform")
+	series := runs.NewMetrics(iac.Label(v1alpha1.EngineTerraform))
 	starts := prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "machine_iac_engine_starts_total", Help: "Processes of the engine's CLI that were started.",
 		ConstLabels: prometheus.Labels{"engine": "terraform"},
@@ -246,7 +248,7 @@ func newActuator(mgr manager.Manager, given iac.Options, o options) (*iac.Actuat
 	if err != nil {
 		return nil, fmt.Errorf("finding this machine's name: %w", err)
 	}
-	series := iac.NewMetrics()
+	series := iac.NewMetrics(v1alpha1.EngineTerraform)
 	metrics.Registry.MustRegister(series.Collectors()...)
 	given.Metrics = series
 	given.Recorder = mgr.GetEventRecorder("terraform-actuator")

@@ -14,24 +14,27 @@ type Metrics struct {
 	duration *prometheus.HistogramVec
 }
 
-// NewMetrics makes the series of the pool that serves an engine ("terraform", "pulumi").
-func NewMetrics(engine string) *Metrics {
-	labels := prometheus.Labels{"engine": engine}
+// NewMetrics makes the series of a pool that serves engines ("terraform", "pulumi"). Those of an engine are there from the start.
+func NewMetrics(engines ...string) *Metrics {
+	labels := []string{"engine", "operation"}
 	buckets := []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800}
-	return &Metrics{
-		queued: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "machine_iac_runs_queued", Help: "Engine runs that wait for a worker.", ConstLabels: labels,
-		}, []string{"operation"}),
-		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "machine_iac_runs_running", Help: "Engine runs that execute now.", ConstLabels: labels,
-		}, []string{"operation"}),
+	m := &Metrics{
+		queued:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "machine_iac_runs_queued", Help: "Engine runs that wait for a worker."}, labels),
+		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "machine_iac_runs_running", Help: "Engine runs that execute now."}, labels),
 		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "machine_iac_run_queue_seconds", Help: "Seconds from submission to start of a run.", ConstLabels: labels, Buckets: buckets,
-		}, []string{"operation"}),
+			Name: "machine_iac_run_queue_seconds", Help: "Seconds from submission to start of a run.", Buckets: buckets,
+		}, labels),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "machine_iac_run_duration_seconds", Help: "Seconds that a run took, intent and settlement included.", ConstLabels: labels, Buckets: buckets,
-		}, []string{"operation", "result"}),
+			Name: "machine_iac_run_duration_seconds", Help: "Seconds that a run took, intent and settlement included.", Buckets: buckets,
+		}, append(labels, "result")),
 	}
+	for _, engine := range engines {
+		for _, operation := range precedence {
+			m.queued.WithLabelValues(engine, string(operation))
+			m.running.WithLabelValues(engine, string(operation))
+		}
+	}
+	return m
 }
 
 // Describe implements prometheus.Collector.
@@ -52,19 +55,22 @@ func (m *Metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.queued, m.running, m.waits, m.duration}
 }
 
-func (m *Metrics) depth(operation Operation, queued, running int) {
-	m.queued.WithLabelValues(string(operation)).Set(float64(queued))
-	m.running.WithLabelValues(string(operation)).Set(float64(running))
+// waiting counts a run that begins or ends to wait.
+func (m *Metrics) waiting(r *run, more float64) {
+	m.queued.WithLabelValues(r.Engine, string(r.Operation)).Add(more)
 }
 
-func (m *Metrics) started(status Status) {
-	m.waits.WithLabelValues(string(status.Operation)).Observe(status.StartedAt.Sub(status.QueuedAt).Seconds())
+func (m *Metrics) started(r *run) {
+	m.waiting(r, -1)
+	m.running.WithLabelValues(r.Engine, string(r.Operation)).Inc()
+	m.waits.WithLabelValues(r.Engine, string(r.Operation)).Observe(r.status.StartedAt.Sub(r.status.QueuedAt).Seconds())
 }
 
-func (m *Metrics) ended(status Status, now time.Time, err error) {
+func (m *Metrics) ended(r *run, now time.Time, err error) {
 	result := "success"
 	if err != nil {
 		result = "failure"
 	}
-	m.duration.WithLabelValues(string(status.Operation), result).Observe(now.Sub(status.StartedAt).Seconds())
+	m.running.WithLabelValues(r.Engine, string(r.Operation)).Dec()
+	m.duration.WithLabelValues(r.Engine, string(r.Operation), result).Observe(now.Sub(r.status.StartedAt).Seconds())
 }

@@ -50,7 +50,7 @@ func (o *Options) setDefaults() {
 		o.Clock = clock.RealClock{}
 	}
 	if o.Metrics == nil {
-		o.Metrics = NewMetrics("")
+		o.Metrics = NewMetrics()
 	}
 }
 
@@ -118,6 +118,7 @@ func (p *Pool) Submit(request Request) (Status, error) {
 	}
 	if previous != nil && previous.status.Phase == Queued {
 		p.queue.remove(previous)
+		p.options.Metrics.waiting(previous, -1)
 	}
 	if p.queue.size >= p.options.MaxQueued {
 		return Status{}, ErrQueueFull
@@ -133,6 +134,7 @@ func (p *Pool) Submit(request Request) (Status, error) {
 	}
 	p.runs[request.UID] = next
 	p.queue.push(next)
+	p.options.Metrics.waiting(next, 1)
 	p.dispatch()
 	return next.status, nil
 }
@@ -201,7 +203,6 @@ func (p *Pool) Start(ctx context.Context) error {
 
 // dispatch starts waiting runs while there is room. The caller holds the lock.
 func (p *Pool) dispatch() {
-	defer p.observe()
 	if p.base == nil {
 		return
 	}
@@ -213,7 +214,7 @@ func (p *Pool) dispatch() {
 		next.status.Phase = Running
 		next.status.StartedAt = p.options.Clock.Now()
 		p.running[next.status.Operation]++
-		p.options.Metrics.started(next.status)
+		p.options.Metrics.started(next)
 		p.workers.Add(1)
 		go p.work(p.base, next)
 	}
@@ -229,12 +230,6 @@ func (p *Pool) total() int {
 		total += count
 	}
 	return total
-}
-
-func (p *Pool) observe() {
-	for _, operation := range precedence {
-		p.options.Metrics.depth(operation, p.queue.waiting(operation), p.running[operation])
-	}
 }
 
 func (p *Pool) work(base context.Context, r *run) {
@@ -277,7 +272,7 @@ func (p *Pool) finish(r *run, err error) {
 	defer p.mu.Unlock()
 	now := p.options.Clock.Now()
 	p.running[r.status.Operation]--
-	p.options.Metrics.ended(r.status, now, err)
+	p.options.Metrics.ended(r, now, err)
 	r.Task = nil
 	r.status.EndedAt = now
 	switch {

@@ -82,11 +82,3 @@ func (l *lane) dropTurn(group string) {
 		}
 	}
 }
-
-func (q *queue) waiting(operation Operation) int {
-	total := 0
-	for _, line := range q.lanes[operation].lines {
-		total += len(line)
-	}
-	return total
-}

@@ -64,6 +64,8 @@ type Request struct {
 	// Group is what runs are shared out fairly between, usually the MachineSet's UID.
 	Group     string
 	Operation Operation
+	// Engine is what the run's series are named after, in lower case.
+	Engine string
 	// Fingerprint identifies what the run is asked to reach. A failed run is repeated at once when it differs, else after a
 	// pause that grows with every failure.
 	Fingerprint string

@@ -109,7 +109,7 @@ func parsePulumi(raw []byte) (*State, error) {
 	case file.Checkpoint == nil:
 		return nil, corruptBody("its checkpoint is empty")
 	}
-	parsed := &State{Serial: envelope.Serial, Lineage: envelope.Lineage, Outputs: map[string]Output{}}
+	parsed := &State{Format: FormatPulumi, Serial: envelope.Serial, Lineage: envelope.Lineage, Outputs: map[string]Output{}}
 	latest := file.Checkpoint.Latest
 	if latest == nil {
 		return parsed, nil

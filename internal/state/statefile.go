@@ -19,6 +19,8 @@ const (
 
 // State is what this project reads of an engine's state.
 type State struct {
+	// Format is FormatPulumi, or empty for a state of Terraform's.
+	Format string
 	// Serial grows by one with each change.
 	Serial uint64
 	// Lineage is the same for all states of one Machine.
