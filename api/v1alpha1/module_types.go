@@ -74,6 +74,10 @@ type ModuleSpec struct {
 	// capacity says how large an instance is, which scale from zero reads. When left out, the module does not tell.
 	Capacity *ModuleCapacity `json:"capacity,omitempty"`
 
+	// preview says which image and which disks an instance has, which people are shown before it is made. When left out, the module does
+	// not tell.
+	Preview *ModulePreview `json:"preview,omitempty"`
+
 	// defaults lists fields of the providerSpec that are written into a Machine or MachineSet which is created without them, so that
 	// its author sees them. An update may then not take away what the module requires. May be empty.
 	Defaults []ModuleDefault `json:"defaults,omitempty"`

@@ -254,6 +254,9 @@ func checkPaths(meta *metadata, providerSpec Variable) {
 	if meta.Spec.Capacity != nil {
 		checkCapacityPaths(meta, providerSpec)
 	}
+	if meta.Spec.Preview != nil {
+		checkPreview(meta, providerSpec)
+	}
 	if userData := meta.Spec.UserData; userData != nil {
 		userData.Path = checkSecretPath(meta, providerSpec, "spec.userData.path", userData.Path, v1alpha1.DefaultUserDataPath)
 		return
