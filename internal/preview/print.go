@@ -65,6 +65,8 @@ var columns = []struct {
 	{"CPU", func(s *Set) string { return s.size(func(size *Size) string { return fmt.Sprint(size.CPU) }) }},
 	{"MEMORY", func(s *Set) string { return s.size(func(size *Size) string { return memory(size.MemoryMiB) }) }},
 	{"GPU", func(s *Set) string { return s.size(func(size *Size) string { return fmt.Sprint(size.GPU) }) }},
+	{"IMAGE", (*Set).imageName},
+	{"DISKS", (*Set).diskList},
 	{"ADDRESSES", (*Set).addressList},
 }
 

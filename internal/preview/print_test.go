@@ -15,6 +15,8 @@ func every() *Preview {
 		InstanceType: Value{Value: "a|b_c"}, Region: Value{Sensitive: true}, Zone: Value{Unknown: true},
 		Addresses: []Address{{Type: "InternalIP", Address: Value{Value: "10.0.0.1"}}, {Type: "Hostname", Address: Value{Unknown: true}}},
 		Size:      &Size{CPU: 2, MemoryMiB: 1536, Architecture: "amd64"},
+		Image:     Value{Value: "projects/a/global/images/one-with-a-name-that-is-long_2"},
+		Disks:     []Disk{{Size: Value{Value: "120Gi"}, Type: "gp3"}, {Size: Value{Unknown: true}}, {Size: Value{Value: "1Gi"}}, {Size: Value{Value: "1Gi"}}},
 		Secrets:   []Secret{{Name: "c", Role: "credentials"}}, Reads: []string{"data.a.b"}, Open: []string{"a.b"}, Warnings: []string{"be *careful* <b>"},
 		Resources: []Resource{
 			{Address: "a.new", Type: "a", Action: tofu.ActionCreate, Attributes: []Attribute{
@@ -143,6 +145,8 @@ func TestPrint(t *testing.T) {
 func TestATerminalIsLeftAlone(t *testing.T) {
 	preview := every()
 	preview.Sets[0].Zone = Value{Value: "a\x1b[2J\nb\u009b1m"}
+	preview.Sets[0].Image = Value{Value: "i\x1b[2J"}
+	preview.Sets[0].Disks = []Disk{{Size: Value{Value: "1\x1b[2J"}, Type: "t\x1b[2J"}}
 	preview.Sets[0].Warnings = []string{"x\x1b[2J"}
 	preview.Sets[0].Resources[0].Attributes[0] = Attribute{Path: "p\x1b[2J", Action: tofu.ActionCreate, Value: Value{Value: "v\x1b[2J\u009b1m"}}
 	for _, format := range []string{"", "markdown"} {

@@ -97,7 +97,7 @@ func (o *Object) check(catalog *module.Catalog) (*Request, error) {
 	if request.input, err = o.render(input, userData.Name != ""); err != nil {
 		return nil, err
 	}
-	request.set.Size, request.set.Warnings = sizeOf(o.Machine, served, request.set.Warnings)
+	request.set.tell(o.Machine, served)
 	if o.clusterID() == "" {
 		request.set.Warnings = append(request.set.Warnings, strings.TrimPrefix(o.under+".", ".")+"metadata.labels: nothing is done for a Machine without the label "+
 			machinev1beta1.MachineClusterIDLabel+"; set it, or give --cluster-id")
@@ -134,23 +134,6 @@ func secretsOf(credentials, userData render.Ref) []Secret {
 		}
 	}
 	return secrets
-}
-
-// sizeOf answers how large an instance is, as far as the module tells. What keeps it from telling is a warning: it stops nothing but
-// the growth from zero.
-func sizeOf(machine *machinev1beta1.Machine, served *module.Module, warnings []string) (*Size, []string) {
-	value, err := render.ProviderSpec(machine, served)
-	if err != nil {
-		return nil, warnings
-	}
-	size, err := served.Size(value)
-	if err != nil {
-		warnings = append(warnings, "the size is not known to an autoscaler: "+err.Error())
-	}
-	if size == nil || size.CPU == 0 && size.MemoryMiB == 0 {
-		return nil, warnings
-	}
-	return &Size{CPU: size.CPU, MemoryMiB: size.MemoryMiB, GPU: size.GPU, Architecture: size.Architecture}, warnings
 }
 
 // render renders the representative Machine.

@@ -46,7 +46,11 @@ type Set struct {
 	Zone         Value     `json:"zone"`
 	Addresses    []Address `json:"addresses,omitempty"`
 	// Size is nil where the module does not tell.
-	Size    *Size    `json:"size,omitempty"`
+	Size *Size `json:"size,omitempty"`
+	// Image names what the instance boots from; null where the module does not tell.
+	Image Value `json:"image"`
+	// Disks are those that the module tells.
+	Disks   []Disk   `json:"disks,omitempty"`
 	Secrets []Secret `json:"secrets,omitempty"`
 
 	Resources []Resource `json:"resources"`
@@ -76,6 +80,14 @@ type Size struct {
 	MemoryMiB    int64  `json:"memoryMiB"`
 	GPU          int64  `json:"gpu"`
 	Architecture string `json:"architecture"`
+}
+
+// Disk is one of the instance's.
+type Disk struct {
+	// Size is a Kubernetes quantity.
+	Size Value `json:"size"`
+	// Type is in the provider's words; empty where the module does not tell.
+	Type string `json:"type,omitempty"`
 }
 
 // Secret is one that must be in the cluster.

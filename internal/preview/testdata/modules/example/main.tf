@@ -22,8 +22,9 @@ resource "vsphere_virtual_machine" "this" {
   )
 
   disk {
-    label = "disk0"
-    size  = var.provider_spec.diskGiB
+    label            = "disk0"
+    size             = var.provider_spec.diskGiB
+    thin_provisioned = true
   }
 
   lifecycle {

@@ -18,6 +18,7 @@ variable "provider_spec" {
   type = object({
     instanceType      = optional(string, "small")
     zone              = optional(string, "zone-a")
+    image             = optional(string, "rhcos")
     diskGiB           = optional(number, 20)
     tags              = optional(map(string), {})
     password          = optional(string, "")
