@@ -182,21 +182,47 @@ func TestPlanOfACloudNeedsRecordedSchemasOnly(t *testing.T) {
 	}
 }
 
-// TestEveryExampleCanBePlanned plans the examples of all modules: none has a number of resources that only the infrastructure knows.
+// TestEveryExampleCanBePlanned plans the examples of all modules: none has a number of resources that only the infrastructure knows. The
+// image and the disks that a module tells are those that its plan makes.
 func TestEveryExampleCanBePlanned(t *testing.T) {
 	examples, err := fs.Glob(modules.FS, "*/examples/machineset.yaml")
 	if err != nil || len(examples) == 0 {
 		t.Fatalf("want examples, got %v, %v", examples, err)
 	}
-	flags := []string{"plan", "--cache-dir", t.TempDir(), "--engine-path", realEngine(t)[1], "--provider-mirror", repository(t, "bin", "schemas")}
+	flags := []string{"plan", "-o", "json", "--cache-dir", t.TempDir(), "--engine-path", realEngine(t)[1], "--provider-mirror", repository(t, "bin", "schemas")}
 	for _, example := range examples {
 		t.Run(example, func(t *testing.T) {
 			got := runCommand(t, append(flags, "-f", repository(t, "modules", filepath.FromSlash(example)))...)
-			if got.code != 0 || got.err != "" || !strings.Contains(got.out, "Preview: 1 MachineSet, ") {
-				t.Errorf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
+			var read preview.Preview
+			if err := json.Unmarshal([]byte(got.out), &read); err != nil || got.code != 0 || got.err != "" || read.Summary.Sets != 1 {
+				t.Fatalf("it ends with %d, %q, %v and\n%s", got.code, got.err, err, got.out)
+			}
+			set := read.Sets[0]
+			if told := strings.HasPrefix(example, "kubemark/"); told == (set.Image.Value != nil && len(set.Disks) > 0) {
+				t.Errorf("it tells the image %v and the disks %+v; want both where an instance has them", set.Image.Value, set.Disks)
+			}
+			if set.Image.Value != nil && !planHas(set, set.Image.Value) {
+				t.Errorf("nothing is made of the image %v", set.Image.Value)
+			}
+			for _, disk := range set.Disks {
+				if size, known := disk.Size.Value.(string); known && !planHas(set, strings.TrimSuffix(size, "Gi")) {
+					t.Errorf("no disk of the plan has %s", size)
+				}
+				if disk.Type != "" && !planHas(set, disk.Type) {
+					t.Errorf("no disk of the plan is of the type %s", disk.Type)
+				}
 			}
 		})
 	}
+}
+
+// planHas tells whether a value stands in the plan of a MachineSet.
+func planHas(set *preview.Set, value any) bool {
+	return slices.ContainsFunc(set.Resources, func(resource preview.Resource) bool {
+		return slices.ContainsFunc(resource.Attributes, func(attribute preview.Attribute) bool {
+			return fmt.Sprint(attribute.Value.Value) == fmt.Sprint(value)
+		})
+	})
 }
 
 // manifestOf writes a MachineSet of the kubemark module with so many replicas.
