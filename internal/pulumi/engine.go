@@ -34,6 +34,8 @@ type Options struct {
 	Plugins string
 	// ProviderMirror is a folder in the layout of a filesystem mirror of Terraform's: what pulumi-resource-terraform-provider bridges.
 	ProviderMirror string
+	// Attached are packages that this process serves itself, for programs of its own: their names and ports on the loopback interface.
+	Attached map[string]int
 	// Environment is set for every CLI. Nothing else of the operator's own environment reaches one.
 	Environment map[string]string
 	// Slots is how many CLIs may run at once; zero means DefaultSlots.
@@ -228,5 +230,8 @@ func (e *Engine) environment(f *Folder) map[string]string {
 		// Lets the CLI tell its events.
 		"PULUMI_DEBUG_COMMANDS": "true",
 	})
+	if attached := e.options.attached(); attached != "" {
+		environment["PULUMI_DEBUG_PROVIDERS"] = attached
+	}
 	return environment
 }

@@ -1,0 +1,126 @@
+package pulumi
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/optpreview"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/sig"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+)
+
+// Unknown is how Pulumi writes a value that only an update would tell.
+const Unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+
+// Foreseen is what a program would make or change, with the values that are known before it does.
+type Foreseen struct {
+	// Resources are sorted by address.
+	Resources []ForeseenResource
+	// Outputs are the stack's. [IsUnknown] and [IsSecret] tell of the values in it, as of those of resources.
+	Outputs map[string]any
+}
+
+// ForeseenResource is a resource that would be made or changed.
+type ForeseenResource struct {
+	Address string
+	Type    string
+	Action  engine.Action
+	// Given is what the program says.
+	Given map[string]any
+	// Values are all that is known of the resource, what the program says and what the provider adds, without what is the engine's own.
+	Values map[string]any
+}
+
+// IsUnknown tells whether a value is one that only an update would tell.
+func IsUnknown(value any) bool {
+	text, ok := value.(string)
+	return ok && strings.Contains(text, Unknown)
+}
+
+// IsSecret tells whether a value is there that is not shown.
+func IsSecret(value any) bool {
+	object, ok := value.(map[string]any)
+	return ok && object[sig.Key] == sig.Secret
+}
+
+// Preview tells what the program would do to what the checkpoint knows, without asking the infrastructure what has become of that. It
+// keeps no plan and changes nothing.
+func (f *Folder) Preview(ctx context.Context) (*Foreseen, *engine.Report, error) {
+	seen := &Foreseen{}
+	report, err := f.operate(ctx, operationCall{op: engine.OpPlan, preview: true, call: func(ctx context.Context, out chan<- events.EngineEvent) error {
+		in, stop, ended := make(chan events.EngineEvent), make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			seen.watch(in, out, stop)
+		}()
+		_, err := f.stack.Preview(ctx, optpreview.EventStreams(in), optpreview.SuppressProgress(), optpreview.SuppressOutputs())
+		close(stop) // whatever was sent was received by then
+		<-ended
+		return err
+	}})
+	slices.SortFunc(seen.Resources, func(a, b ForeseenResource) int { return cmp.Compare(a.Address, b.Address) })
+	return seen, report, err
+}
+
+// watch notes events and hands them on.
+func (s *Foreseen) watch(in <-chan events.EngineEvent, out chan<- events.EngineEvent, stop <-chan struct{}) {
+	for {
+		select {
+		case event, open := <-in:
+			if !open {
+				return
+			}
+			s.take(event.EngineEvent)
+			out <- event
+		case <-stop:
+			return
+		}
+	}
+}
+
+func (s *Foreseen) take(event apitype.EngineEvent) {
+	if event.ResOutputsEvent == nil || event.ResOutputsEvent.Metadata.New == nil {
+		return
+	}
+	m := event.ResOutputsEvent.Metadata
+	if m.Type == stackType {
+		s.Outputs = m.New.Outputs
+		return
+	}
+	action, known := actions[m.Op]
+	if internal(m) || !known || action == engine.ActionNoOp {
+		return
+	}
+	s.Resources = append(s.Resources, ForeseenResource{
+		Address: addressOf(m.URN, m.Type), Type: m.Type, Action: action, Given: visible(m.New.Inputs), Values: visible(m.New.Inputs, m.New.Outputs),
+	})
+}
+
+// visible joins values, of which later ones count, without what bridges keep to themselves.
+func visible(parts ...map[string]any) map[string]any {
+	all := map[string]any{}
+	for _, part := range parts {
+		for name, value := range part {
+			if !strings.HasPrefix(name, "__") {
+				all[name] = value
+			}
+		}
+	}
+	return all
+}
+
+// attached names the packages that are served elsewhere, as the CLI wants it.
+func (o Options) attached() string {
+	var all []string
+	for name, port := range o.Attached {
+		all = append(all, name+":"+strconv.Itoa(port))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ",")
+}
