@@ -50,7 +50,7 @@ var rules = []rule{
 	{path: "internal/modulesource", may: []string{"internal/module"}, tests: []string{"modules"}},
 	{path: "internal/modulestore", may: []string{"internal/module"}, tests: []string{"modules"}},
 	{path: "internal/notice"},
-	{path: "internal/offline", may: []string{"internal/tofu"}},
+	{path: "internal/offline", may: []string{"internal/engine", "internal/pulumi", "internal/tofu"}},
 	{path: "internal/preview", may: []string{"internal/module", "internal/offline", "internal/render", "internal/tofu"}, tests: []string{"modules"}},
 	{path: "internal/pulumi", may: []string{"internal/engine"}, never: kubernetes},
 	{path: "internal/render", may: []string{"api/...", "internal/module"}},

@@ -218,7 +218,20 @@ func (m *module) start(file, purpose string) (*plugin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the provider %s: %w", name, err)
 	}
-	process, err := tofu.StartPlugin(dir, file, m.environment)
+	running, err := startPlugin(dir, file, m.environment)
+	if err != nil {
+		return nil, err
+	}
+	if m.plugins == nil {
+		m.plugins = map[string]*plugin{}
+	}
+	m.plugins[key] = running
+	return running, nil
+}
+
+// startPlugin starts a provider in a folder, which is made for it.
+func startPlugin(dir, file string, environment map[string]string) (*plugin, error) {
+	process, err := tofu.StartPlugin(dir, file, environment)
 	if err != nil {
 		return nil, err
 	}
@@ -227,11 +240,7 @@ func (m *module) start(file, purpose string) (*plugin, error) {
 	if err != nil {
 		return nil, errors.Join(err, process.End())
 	}
-	if m.plugins == nil {
-		m.plugins = map[string]*plugin{}
-	}
-	m.plugins[key] = &plugin{process: process, connection: connection}
-	return m.plugins[key], nil
+	return &plugin{process: process, connection: connection}, nil
 }
 
 // standIn serves in place of a provider.

@@ -54,6 +54,9 @@ type Module struct {
 	Files fs.FS
 	// Environment is what its providers need to see to tell their schemas. No credentials: the providers are never configured.
 	Environment map[string]string
+	// Locals answers the values of a stack's locals for an input, as JSON decodes them, and true in place of each that is not known; nil
+	// where there are none, and for modules.
+	Locals func(in Input) (values, unknown any, err error)
 }
 
 // Planner plans modules. It is safe for concurrent use.
@@ -92,23 +95,32 @@ func New(o Options) (*Planner, error) {
 	if err := os.MkdirAll(o.CacheDir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the cache folder: %w", err)
 	}
-	scratch, err := os.MkdirTemp("", "plan")
-	if err == nil {
-		scratch, err = filepath.EvalSymlinks(scratch)
-	}
+	scratch, err := newScratch()
 	if err != nil {
-		return nil, fmt.Errorf("making a folder to plan in: %w", err)
-	}
-	if longest := len(filepath.Join(scratch, "99999", socketName)); longest > maxSocketPath {
-		err := fmt.Errorf("the temporary folder's path %s is %d characters too long for sockets in it; set TMPDIR to a shorter one",
-			filepath.Dir(scratch), longest-maxSocketPath)
-		return nil, errors.Join(err, os.RemoveAll(scratch))
+		return nil, err
 	}
 	p := &Planner{options: o, scratch: scratch, slots: make(chan struct{}, max(1, o.Parallel)), modules: map[string]*module{}}
 	if err := p.writeConfig(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(scratch))
 	}
 	return p, nil
+}
+
+// newScratch makes a folder that is private to this process, whose path is short enough for those of sockets in it.
+func newScratch() (string, error) {
+	scratch, err := os.MkdirTemp("", "plan")
+	if err == nil {
+		scratch, err = filepath.EvalSymlinks(scratch)
+	}
+	if err != nil {
+		return "", fmt.Errorf("making a folder to plan in: %w", err)
+	}
+	if longest := len(filepath.Join(scratch, "99999", socketName)); longest > maxSocketPath {
+		err := fmt.Errorf("the temporary folder's path %s is %d characters too long for sockets in it; set TMPDIR to a shorter one",
+			filepath.Dir(scratch), longest-maxSocketPath)
+		return "", errors.Join(err, os.RemoveAll(scratch))
+	}
+	return scratch, nil
 }
 
 // config is the file with the engine's configuration.

@@ -71,7 +71,7 @@ type standIn struct {
 }
 
 // newStandIn serves a stand-in on a socket in dir.
-func newStandIn(dir string, schemas []byte, protocol int, ask asker, known *past) (*standIn, error) {
+func newStandIn(dir string, schemas []byte, protocol int, ask asker, known *past, more ...grpc.ServerOption) (*standIn, error) {
 	resources, err := resourceSchemas(schemas)
 	if err != nil {
 		return nil, err
@@ -81,8 +81,8 @@ func newStandIn(dir string, schemas []byte, protocol int, ask asker, known *past
 		return nil, fmt.Errorf("listening in place of a provider: %w", err)
 	}
 	s := &standIn{schemas: schemas, resources: resources, legacy: protocol == 5, ask: ask, past: known, address: listener.Addr()}
-	s.server = grpc.NewServer(grpc.ForceServerCodecV2(newFrames()), grpc.UnknownServiceHandler(s.serve),
-		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage))
+	s.server = grpc.NewServer(append(more, grpc.ForceServerCodecV2(newFrames()), grpc.UnknownServiceHandler(s.serve),
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage))...)
 	alive := health.NewServer()
 	alive.SetServingStatus("plugin", grpc_health_v1.HealthCheckResponse_SERVING)
 	grpc_health_v1.RegisterHealthServer(s.server, alive)
