@@ -5,6 +5,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/modules"
+	"github.com/machine-iac/machine-iac-operator/stacks"
 )
 
 func TestEveryEmbeddedModuleKeepsTheContract(t *testing.T) {
@@ -27,6 +28,25 @@ func TestEveryEmbeddedModuleKeepsTheContract(t *testing.T) {
 	for _, one := range loaded {
 		if one.Spec().Capacity == nil {
 			t.Errorf("module %s does not tell how large an instance is, so that its MachineSets cannot grow from zero", one.Name())
+		}
+	}
+}
+
+func TestEveryEmbeddedStackKeepsTheContractBesideTheModules(t *testing.T) {
+	loaded, err := module.LoadAll(modules.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := module.LoadAll(stacks.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := module.NewCatalog(append(loaded, built...)...); err != nil {
+		t.Error(err)
+	}
+	for _, one := range built {
+		if len(one.Spec().ProviderSpecs) > 0 || one.Spec().Capacity == nil {
+			t.Errorf("stack %s claims a kind that a module may serve, or does not tell how large an instance is", one.Name())
 		}
 	}
 }

@@ -229,7 +229,7 @@ func (c localCheck) order() []local {
 		case !exists || seen[name] == done:
 			return
 		case seen[name] == under:
-			circle := append(trail[slices.Index(trail, name):], name)
+			circle := slices.Concat(trail[slices.Index(trail, name):], []string{name})
 			c.found.at(one.place, localsRoot+"."+name, "refers to itself: "+strings.Join(circle, " -> "), "compute one of them without the others")
 			return
 		}

@@ -65,6 +65,9 @@ func Load(fsys fs.FS) (*Module, error) {
 // loadHCL reads a module that OpenTofu or Terraform runs, and holds it to what the contract says of those. meta may be nil.
 func loadHCL(files snapshot, meta *metadata, found *report) *Module {
 	checkLayout(files, found)
+	if _, exists := files[projectFile]; exists {
+		found.add(Breach{File: projectFile, Problem: "is a program of Pulumi, but spec.engine of module.yaml is Terraform", Mend: "write engine: Pulumi, or remove the file"})
+	}
 	loaded, blocks, required := readHCL(files, found)
 	checkOutputs(blocks["output"], found)
 	lookupCheck{files: files, metadata: meta, required: required, instance: loaded.instance, found: found}.check()

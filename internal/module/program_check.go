@@ -339,7 +339,7 @@ func (c programCheck) lookup(of *program) (lookup *program, readable bool) {
 	for _, one := range lookup.resources {
 		c.lookedUp(lookup, one)
 	}
-	if address := lookup.instance(c.module.packages); of != nil && address != c.module.instance {
+	if address := lookup.instance(c.module.packages); of != nil && c.module.instance != "" && address != c.module.instance {
 		lookup.add(c.found, lineOf(lookup.field("resources")), "", fmt.Sprintf("does not read %s", c.module.instance), "read the instance, under the name and of the type that the program makes")
 	}
 	return lookup, true

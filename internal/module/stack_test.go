@@ -123,7 +123,15 @@ func TestLocalsMayBeUnknown(t *testing.T) {
 
 func TestRestoreAnswersTheStackThatWasLoaded(t *testing.T) {
 	loaded := mustLoadStack(t)
-	restored, err := Restore(loaded.Files())
+	var packed bytes.Buffer // as it is stored
+	if err := WriteArchive(&packed, loaded.Files()); err != nil {
+		t.Fatal(err)
+	}
+	files, err := ReadArchive(&packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored, err := Restore(files)
 	if err != nil {
 		t.Fatal(err)
 	}
