@@ -175,6 +175,9 @@ func Adopt(raw, lookup []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
+	if err := into.sameKey(from); err != nil {
+		return nil, err
+	}
 	into.pending = slices.DeleteFunc(into.pending, func(o operation) bool { return o.Type == "creating" })
 	if into.latest == nil {
 		into.latest, into.resources = from.latest, nil
@@ -185,6 +188,22 @@ func Adopt(raw, lookup []byte) ([]byte, error) {
 		}
 	}
 	return into.encode()
+}
+
+// sameKey refuses to mix what different keys encrypt.
+func (c *checkpoint) sameKey(from *checkpoint) error {
+	salt, err := c.salt()
+	if err != nil {
+		return err
+	}
+	other, err := from.salt()
+	if err != nil {
+		return err
+	}
+	if salt != "" && other != "" && salt != other {
+		return errors.New("adopting what a lookup found: it is encrypted with another key than the checkpoint; Rekey the checkpoint first")
+	}
+	return nil
 }
 
 // adopt takes a resource over with what it refers to: the stack, and its provider, under the id that the provider has here.

@@ -63,7 +63,3 @@ func (k *Key) Passphrase() string { return k.passphrase }
 
 // Salt answers the encryptionsalt of a stack's settings.
 func (k *Key) Salt() string { return k.salt }
-
-func (k *Key) seal(ctx context.Context, text string) (string, error) {
-	return k.crypter.EncryptValue(ctx, text)
-}

@@ -72,12 +72,16 @@ func (r Run) validate() error {
 	if r.Program == nil || r.Key == nil || r.Save == nil {
 		return errors.New("the run has no program, no key or nobody who saves its checkpoints")
 	}
-	if r.Checkpoint != nil {
-		if _, err := readCheckpoint(r.Checkpoint); err != nil {
-			return err
-		}
-	}
 	return errors.Join(reserved.CheckFiles(r.Files, r.Environment), reserved.Check(r.Environment))
+}
+
+// checkKey refuses a checkpoint that the run's key does not open.
+func (r Run) checkKey() error {
+	salt, err := SaltOf(r.begin())
+	if err == nil && salt != "" && salt != r.Key.salt {
+		err = errors.New("its checkpoint is encrypted with another key than the run's; Rekey it first")
+	}
+	return err
 }
 
 // begin is the checkpoint that the run begins with.
@@ -112,6 +116,9 @@ func (e *Engine) Open(ctx context.Context, r Run) (*Folder, error) {
 	}
 	if err := r.validate(); err != nil {
 		return nil, failed(engine.InvalidConfiguration, err)
+	}
+	if err := r.checkKey(); err != nil {
+		return nil, failed(engine.Unknown, err) // no configuration mends this
 	}
 	slot, err := e.acquire(ctx)
 	if err != nil {
@@ -159,7 +166,7 @@ func (f *Folder) fill(ctx context.Context) (err error) {
 	if err := writeProgram(f.run, f.path("program")); err != nil {
 		return fmt.Errorf("writing the program: %w", err)
 	}
-	settings, err := f.run.settings(ctx)
+	settings, err := f.run.settings()
 	if err != nil {
 		return err
 	}
@@ -222,7 +229,7 @@ func writeProgram(r Run, dir string) error {
 }
 
 // settings answers the stack's settings. JSON is YAML.
-func (r Run) settings(ctx context.Context) ([]byte, error) {
+func (r Run) settings() ([]byte, error) {
 	var variables map[string]json.RawMessage
 	if err := json.Unmarshal(r.Variables, &variables); err != nil {
 		return nil, errors.New("the run's variables are no JSON object")
@@ -232,7 +239,7 @@ func (r Run) settings(ctx context.Context) ([]byte, error) {
 		if err := json.Unmarshal(variables[name], &plain); err != nil {
 			return nil, fmt.Errorf("the variable %s is secret and no string", name)
 		}
-		sealed, err := r.Key.seal(ctx, plain)
+		sealed, err := r.Key.seal(plain)
 		if err != nil {
 			return nil, fmt.Errorf("encrypting the variable %s: %w", name, err)
 		}
