@@ -53,6 +53,7 @@ var rules = []rule{
 	{path: "internal/offline", may: []string{"internal/engine", "internal/pulumi", "internal/tofu"}},
 	{path: "internal/preview", may: []string{"internal/module", "internal/offline", "internal/render", "internal/tofu"}, tests: []string{"modules"}},
 	{path: "internal/pulumi", may: []string{"internal/engine"}, never: kubernetes},
+	{path: "internal/pulumikey", may: []string{"internal/pulumi", "internal/state"}},
 	{path: "internal/render", may: []string{"api/...", "internal/module"}},
 	{path: "internal/runs", may: []string{"api/..."}},
 	{path: "internal/scaffold", may: []string{"internal/module"}},
