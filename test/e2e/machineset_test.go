@@ -116,6 +116,7 @@ func anInstanceRemoved() {
 		Expect(exists.Status).To(Equal(corev1.ConditionFalse))
 		Expect(exists.Reason).To(Equal(machinev1beta1.InstanceMissingReason))
 		w.tells(ctx, lost, "DriftMissing", "removed outside of this operator")
+		Expect(w.asksHere(ctx, "drift", "--drifted").out).To(MatchRegexp(row(lost.Name, "Missing", `\d+m?s`, `\d+m?s`)))
 	})
 
 	It("is not made again by itself, and the other Machines go on", func(ctx SpecContext) {

@@ -89,6 +89,7 @@ var _ = Describe(story, Ordered, func() {
 	Context("A manager that is stopped", aManagerStopped)
 	Context("A Machine that cannot be made", aMachineThatCannotBeMade)
 	Context("A changed providerSpec", aChangedProviderSpec)
+	Context("A person with kubectl machine", aPersonWithKubectlMachine)
 	Context("A drain", aDrain)
 	Context("A MachineHealthCheck", aMachineHealthCheck)
 	Context("A MachineSet that is scaled", aMachineSetThatIsScaled)

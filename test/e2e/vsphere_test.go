@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
 	"github.com/machine-iac/machine-iac-operator/test/vcenter"
 )
 
@@ -56,6 +57,12 @@ func aMachineSetOnVSphere() {
 			Expect(machine.Status.NodeRef).To(HaveValue(HaveField("Name", nodeNameOf(&machine))))
 			w.tells(ctx, &machine, "Create", "Created the instance with module vsphere")
 		}
+	})
+
+	It("is compared with its virtual machines by kubectl machine, which reaches them as runs do", func(ctx SpecContext) {
+		told := w.plans(ctx, "--refresh", "machineset/"+v.set.Name, "--namespace", lab.Namespace)
+		Expect(told).To(HaveLen(2))
+		Expect(told).To(HaveEach(And(HaveField("Verdict", "Unchanged"), HaveField("Drift", ""))))
 	})
 
 	Context("whose virtual machines are meddled with", Ordered, func() {
