@@ -62,7 +62,7 @@ var rules = []rule{
 	{path: "internal/tofu", may: []string{"internal/engine"}, never: kubernetes},
 	{path: "modules", tests: []string{"internal/module", "internal/render"}},
 	{path: "stacks", tests: []string{"internal/engine", "internal/module", "internal/pulumi", "internal/render", "internal/tofu", "modules"}},
-	{path: "webhooks", may: []string{"api/...", "internal/module", "internal/render"}, tests: []string{"modules"}},
+	{path: "webhooks", may: []string{"api/...", "internal/module", "internal/render"}, tests: []string{"modules", "stacks"}},
 	{path: "hack/...", may: []string{"hack/..."}, helps: true},
 	{path: "test/...", may: []string{"..."}, helps: true},
 }

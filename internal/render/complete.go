@@ -83,7 +83,7 @@ func valuesOf(fields map[string]any) (values map[string]any, at string) {
 	return values, genericValuesPath
 }
 
-// seenBy answers the values as the module sees them: a [v1alpha1.TerraformMachineProviderSpec] names Secrets beside its values.
+// seenBy answers the values as the module sees them: a kind for any module names Secrets beside its values.
 func seenBy(from *module.Module, fields, values map[string]any) map[string]any {
 	if !isGeneric(fields) {
 		return values

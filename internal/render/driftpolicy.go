@@ -8,7 +8,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
-// DriftPolicy answers what becomes of the Machine's instance when it is found changed: the field driftPolicy of the generic kind, the
+// DriftPolicy answers what becomes of the Machine's instance when it is found changed: the field driftPolicy of a kind for any module, the
 // annotation [v1alpha1.DriftPolicyAnnotation] for every other. The error is an [Errors].
 func DriftPolicy(machine *machinev1beta1.Machine) (v1alpha1.DriftPolicy, error) {
 	if machine == nil {

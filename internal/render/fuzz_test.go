@@ -13,14 +13,15 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// FuzzProviderSpec gives whatever bytes as a providerSpec to a module with every type, to one with validations, and to one that only
-// the generic kind is for.
+// FuzzProviderSpec gives whatever bytes as a providerSpec to a module with every type, to one with validations, to one that only
+// the generic kind is for, and to a stack with locals.
 func FuzzProviderSpec(f *testing.F) {
-	modules := []*module.Module{exampleModule(f), moduleWith(f, readFile(f, validationsFile)), bareModule(f)}
+	modules := []*module.Module{exampleModule(f), moduleWith(f, readFile(f, validationsFile)), bareModule(f), stackWith(f, someLocals)}
 	for _, tc := range validationCases {
 		own := tc.input(f, modules[1]).Machine.Spec.ProviderSpec.Value.Raw
 		f.Add(own)
 		f.Add(asGeneric(f, own, "example", len(own)%2 == 0))
+		f.Add(asStack(f, own, len(own)%2 == 1))
 	}
 	for _, rest := range []string{
 		`}`, bare + `}`, bare + `,"userDataSecret":{"name":""}}`, bare + `,"userDataSecret":null,"driftPolicy":"Repair"}`, bare + `,"driftPolicy":4}`,
@@ -29,6 +30,7 @@ func FuzzProviderSpec(f *testing.F) {
 		`,"values":{"size":"s","credentialsSecret":{"name":null,"x":1}},"credentialsSecret":{"name":"c","x":{}}}`,
 	} {
 		f.Add([]byte(genericStart + rest))
+		f.Add([]byte(stackStart + rest))
 	}
 	for _, rest := range []string{
 		`}`, `,"cpu":1e308}`, `,"cpu":"1e999999999"}`, `,"cpu":"Inf"}`, `,"cpu":1,"cpu":2}`, `,"labels":{"\u00e9":"1","e\u0301":"2"}}`, `,"range":[1,-0]}`,
@@ -50,7 +52,7 @@ const bare = `,"values":{"size":"%{ if y }\n"},"credentialsSecret":{"name":"c"},
 // FuzzStructured changes what a user may well write: leaves become hostile, values move, nest and multiply.
 func FuzzStructured(f *testing.F) {
 	kubemark := kubemarkModule(f)
-	modules := []*module.Module{moduleWith(f, readFile(f, validationsFile)), kubemark, bareModule(f)}
+	modules := []*module.Module{moduleWith(f, readFile(f, validationsFile)), kubemark, bareModule(f), stackWith(f, someLocals)}
 	seeds := [][]byte{
 		validationCases["every field"].input(f, modules[0]).Machine.Spec.ProviderSpec.Value.Raw, kubemarkMachine(f).Spec.ProviderSpec.Value.Raw,
 	}
@@ -61,8 +63,11 @@ func FuzzStructured(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, changes uint8, hostile string) {
 		own := seed % 2
 		generic, from := own, asGeneric(t, seeds[own], modules[own].Name(), seed/2%2 == 0)
-		if seed/4%3 == 0 {
+		switch seed / 4 % 3 {
+		case 0:
 			generic, from = 2, []byte(genericStart+bare+`}`)
+		case 1:
+			generic, from = 3, asStack(t, seeds[0], seed/2%2 == 0)
 		}
 		checkOne(t, modules[own], changed(t, seeds[own], seed, changes, hostile))
 		checkOne(t, modules[generic], changed(t, from, seed, changes, hostile))
@@ -113,6 +118,9 @@ func checkOne(t *testing.T, from *module.Module, raw []byte) {
 		}
 	}
 	checkRest(t, input)
+	if _, err := from.Locals(inputs.Variables); err != nil {
+		t.Fatalf("accepted and rendered, but: %v", err)
+	}
 	var variables map[string]json.RawMessage
 	if err := json.Unmarshal(inputs.Variables, &variables); err != nil || len(variables) != 3 {
 		t.Fatalf("want three variables in JSON, got %v in %.500s", err, inputs.Variables)
@@ -137,7 +145,7 @@ func checkRest(t *testing.T, input Input) {
 // given answers what a user wrote for the variable provider_spec.
 func given(spec any) any {
 	fields, ok := spec.(map[string]any)
-	if !ok || fields["kind"] != "TerraformMachineProviderSpec" {
+	if !ok || fields["kind"] != "TerraformMachineProviderSpec" && fields["kind"] != "PulumiMachineProviderSpec" {
 		return spec
 	}
 	values, _ := fields["values"].(map[string]any)

@@ -11,21 +11,51 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// genericValuesPath is where the attributes of provider_spec stand in a Machine of the generic kind.
+// genericValuesPath is where the attributes of provider_spec stand in a Machine of a kind for any module.
 const genericValuesPath = valuePath + ".values"
 
-// genericFields are the fields of a [v1alpha1.TerraformMachineProviderSpec].
-var genericFields = append(slices.Clone(reserved), "module", "values", "credentialsSecret", "userDataSecret", "driftPolicy")
-
-// isGeneric tells whether a providerSpec with the fields is a [v1alpha1.TerraformMachineProviderSpec].
-func isGeneric(fields map[string]any) bool {
-	return fields["apiVersion"] == v1alpha1.GroupVersion.String() && fields["kind"] == v1alpha1.TerraformMachineProviderSpecKind
+// genericKind is a kind through which every module of an engine is served.
+type genericKind struct {
+	kind   string
+	engine v1alpha1.Engine
+	// names is the field that names the module.
+	names string
 }
 
-// generic reads a [v1alpha1.TerraformMachineProviderSpec]. Unlike the attributes of a module, its own fields are what they are: no
-// number passes for a string.
+// genericKinds are those of machine-iac.io/v1alpha1: [v1alpha1.TerraformMachineProviderSpec] and [v1alpha1.PulumiMachineProviderSpec].
+var genericKinds = []genericKind{
+	{kind: v1alpha1.TerraformMachineProviderSpecKind, engine: v1alpha1.EngineTerraform, names: "module"},
+	{kind: v1alpha1.PulumiMachineProviderSpecKind, engine: v1alpha1.EnginePulumi, names: "stack"},
+}
+
+// fields are those that a providerSpec of the kind may have.
+func (k genericKind) fields() []string {
+	return append(slices.Clone(reserved), k.names, "values", "credentialsSecret", "userDataSecret", "driftPolicy")
+}
+
+// genericOf answers the kind of a providerSpec with the fields, and whether it is one for any module.
+func genericOf(fields map[string]any) (genericKind, bool) {
+	if fields["apiVersion"] != v1alpha1.GroupVersion.String() {
+		return genericKind{}, false
+	}
+	at := slices.IndexFunc(genericKinds, func(one genericKind) bool { return fields["kind"] == one.kind })
+	if at < 0 {
+		return genericKind{}, false
+	}
+	return genericKinds[at], true
+}
+
+// isGeneric tells whether a providerSpec with the fields is of a kind for any module.
+func isGeneric(fields map[string]any) bool {
+	_, is := genericOf(fields)
+	return is
+}
+
+// generic reads a providerSpec of a kind for any module. Unlike the attributes of a module, its own fields are what they are: no number
+// passes for a string.
 type generic struct {
 	*findings
+	kind   genericKind
 	fields map[string]any
 	module *module.Module
 }
@@ -33,18 +63,11 @@ type generic struct {
 // read fills in a spec. The drift policy is no input of a run, and is not looked at.
 func (g generic) read(into *spec, machine *machinev1beta1.Machine) {
 	g.warnings(machine)
-	name, failed := moduleName(g.fields)
-	if failed == nil && name != g.module.Name() {
-		failed = &FieldError{
-			Path: valuePath + ".module", Value: show(name), Mend: "name that one",
-			Problem: fmt.Sprintf("it names the module %s, but the Machine is served by %q", show(name), g.module.Name()),
-		}
-	}
-	if failed != nil {
+	if failed := g.mismatch(); failed != nil {
 		g.fail(failed)
 		return
 	}
-	values, ok := g.object("values", "write the attributes of the module's variable provider_spec")
+	values, ok := g.object("values", "write the attributes of the "+g.kind.names+"'s variable provider_spec")
 	if !ok {
 		return
 	}
@@ -56,7 +79,7 @@ func (g generic) read(into *spec, machine *machinev1beta1.Machine) {
 		path = credentials.Path
 	} else if g.fields["credentialsSecret"] != nil {
 		g.warn(Warning{
-			Path: valuePath + ".credentialsSecret", Message: fmt.Sprintf("the module %q reads no credentials, so it has no effect", g.module.Name()),
+			Path: valuePath + ".credentialsSecret", Message: titleOf(g.module) + " reads no credentials, so it has no effect",
 			Hint: "leave it out",
 		})
 	}
@@ -65,26 +88,54 @@ func (g generic) read(into *spec, machine *machinev1beta1.Machine) {
 	into.userData = g.reference("userDataSecret", g.module.Spec().UserData.Path, into.values)
 }
 
-// moduleName answers the module that a spec of the generic kind names.
-func moduleName(fields map[string]any) (string, *FieldError) {
-	name, isString := fields["module"].(string)
+// mismatch answers the error of a spec that names none, or another than the module that serves the Machine; nil when it names that one.
+func (g generic) mismatch() *FieldError {
+	if g.kind.engine != g.module.Engine() {
+		return &FieldError{
+			Path: valuePath + ".kind", Value: show(g.kind.kind), Mend: "name the kind " + module.KindForAny(g.module.Engine()),
+			Problem: fmt.Sprintf("it names a %s, but the Machine is served by %s", module.Noun(g.kind.engine), titleOf(g.module)),
+		}
+	}
+	name, failed := g.kind.moduleName(g.fields)
+	if failed == nil && name != g.module.Name() {
+		failed = &FieldError{
+			Path: valuePath + "." + g.kind.names, Value: show(name), Mend: "name that one",
+			Problem: fmt.Sprintf("it names the %s %s, but the Machine is served by %q", g.kind.names, show(name), g.module.Name()),
+		}
+	}
+	return failed
+}
+
+// titleOf names a module for people.
+func titleOf(one *module.Module) string {
+	if one.Engine() == v1alpha1.EnginePulumi {
+		return fmt.Sprintf("the stack %q", one.Name())
+	}
+	return fmt.Sprintf("the module %q", one.Name())
+}
+
+// moduleName answers the module that a spec of the kind names.
+func (k genericKind) moduleName(fields map[string]any) (string, *FieldError) {
+	name, isString := fields[k.names].(string)
 	if isString && name != "" {
 		return name, nil
 	}
+	noun := module.Noun(k.engine)
 	return "", &FieldError{
-		Path: valuePath + ".module", Fault: faultOf(fields["module"]), Value: show(fields["module"]), Mend: "name a provider module that is loaded",
-		Problem: "the name of a provider module is required, but it is " + absence(fields["module"]),
+		Path: valuePath + "." + k.names, Fault: faultOf(fields[k.names]), Value: show(fields[k.names]), Mend: "name a " + noun + " that is loaded",
+		Problem: "the name of a " + noun + " is required, but it is " + absence(fields[k.names]),
 	}
 }
 
 // warnings warns of fields that have no effect.
 func (g generic) warnings(machine *machinev1beta1.Machine) {
+	known := g.kind.fields()
 	provides := g.module.Variable(module.VariableProviderSpec).Type
 	for _, name := range slices.Sorted(maps.Keys(g.fields)) {
-		if slices.Contains(genericFields, name) {
+		if slices.Contains(known, name) {
 			continue
 		}
-		hint := spelling(name, genericFields)
+		hint := spelling(name, known)
 		if provides.HasAttribute(name) {
 			hint = "write it below values"
 		}
@@ -93,7 +144,7 @@ func (g generic) warnings(machine *machinev1beta1.Machine) {
 	if _, annotated := machine.Annotations[v1alpha1.DriftPolicyAnnotation]; annotated {
 		g.warn(Warning{
 			Path:    fieldPath("metadata.annotations", v1alpha1.DriftPolicyAnnotation),
-			Message: "it has no effect beside a " + v1alpha1.TerraformMachineProviderSpecKind, Hint: "set driftPolicy in the providerSpec",
+			Message: "it has no effect beside a " + g.kind.kind, Hint: "set driftPolicy in the providerSpec",
 		})
 	}
 }

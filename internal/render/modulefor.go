@@ -6,12 +6,11 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
-	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// ModuleFor answers the module that serves the Machine's providerSpec: the one that lists its kind, or, where the kind is the generic
-// one, the one that it names. A kind that only one module has is served in any version: the Machine API knows the kind by the cluster's
+// ModuleFor answers the module that serves the Machine's providerSpec: the one that lists its kind, or, where the kind is one for any
+// module, the one that it names. A kind that only one module has is served in any version: the Machine API knows the kind by the cluster's
 // platform, and but warns of another version. The error is an [Errors] when the providerSpec is at fault.
 func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine) (*module.Module, error) {
 	if catalog == nil || machine == nil {
@@ -21,8 +20,8 @@ func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine) (*modul
 	if failed != nil {
 		return nil, Errors{failed}
 	}
-	if isGeneric(fields) {
-		return named(catalog, fields)
+	if kind, is := genericOf(fields); is {
+		return kind.named(catalog, fields)
 	}
 	apiVersion, kind, err := kindOf(fields)
 	if err == nil {
@@ -49,18 +48,18 @@ func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine) (*modul
 	return served, err
 }
 
-// named answers the module that a providerSpec of the generic kind names.
-func named(catalog *module.Catalog, fields map[string]any) (*module.Module, error) {
-	name, failed := moduleName(fields)
+// named answers the module that a providerSpec of the kind names.
+func (k genericKind) named(catalog *module.Catalog, fields map[string]any) (*module.Module, error) {
+	name, failed := k.moduleName(fields)
 	if failed != nil {
 		return nil, Errors{failed}
 	}
-	found, err := catalog.Named(v1alpha1.EngineTerraform, name)
+	found, err := catalog.Named(k.engine, name)
 	var unknown *module.UnknownModuleError
 	if errors.As(err, &unknown) {
 		return nil, Errors{{
-			Path: valuePath + ".module", Fault: Unsupported, Value: show(name), Mend: module.Known(unknown.Known) + "; name one that is loaded",
-			Problem: "no provider module is called " + show(name),
+			Path: valuePath + "." + k.names, Fault: Unsupported, Value: show(name), Mend: unknown.Mend() + "; name one that is loaded",
+			Problem: fmt.Sprintf("no %s is called %s", module.Noun(k.engine), show(name)),
 		}}
 	}
 	return found, err

@@ -9,7 +9,8 @@ import (
 
 func TestModuleFor(t *testing.T) {
 	example, kubemark := exampleModule(t), kubemarkModule(t)
-	catalog, err := module.NewCatalog(example, kubemark)
+	stack := stackWith(t, "")
+	catalog, err := module.NewCatalog(example, kubemark, stack)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,16 +24,26 @@ func TestModuleFor(t *testing.T) {
 		"a kind that a module lists":      {raw: valid + `}`, want: example},
 		"a module that is named":          {raw: naming(`"kubemark"`), want: kubemark},
 		"a module that lists other kinds": {raw: naming(`"example"`), want: example},
+		"a stack of a module's name":      {raw: stackStart + `}`, want: stack},
+		"a stack that is not loaded": {
+			raw: strings.Replace(stackStart, "example", "kubemark", 1) + `}`, fault: Unsupported,
+			wantErr: `spec.providerSpec.value.stack: no stack is called "kubemark"; known are example; name one that is loaded`,
+		},
+		"no stack, but a module": {
+			raw: strings.Replace(stackStart, `"stack"`, `"module"`, 1) + `}`, fault: Missing,
+			wantErr: `spec.providerSpec.value.stack: the name of a stack is required, but it is missing; name a stack that is loaded`,
+		},
 		"a kind that none lists": {
 			raw: `{"apiVersion":"a/v1","kind":"B"}`, fault: Unsupported,
 			wantErr: `spec.providerSpec.value.kind: no provider module serves apiVersion "a/v1", kind "B"; known are example.io/v1 ExampleProviderSpec, ` +
-				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, machine-iac.io/v1alpha1 TerraformMachineProviderSpec`,
+				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, ` +
+				`machine-iac.io/v1alpha1 PulumiMachineProviderSpec, machine-iac.io/v1alpha1 TerraformMachineProviderSpec`,
 		},
 		"the generic kind in a version that there is not": {
 			raw: `{"apiVersion":"machine-iac.io/v9","kind":"TerraformMachineProviderSpec","module":"example"}`, fault: Unsupported,
 			wantErr: `spec.providerSpec.value.kind: no provider module serves apiVersion "machine-iac.io/v9", kind "TerraformMachineProviderSpec"; ` +
 				`known are example.io/v1 ExampleProviderSpec, kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, ` +
-				`machine-iac.io/v1alpha1 TerraformMachineProviderSpec`,
+				`machine-iac.io/v1alpha1 PulumiMachineProviderSpec, machine-iac.io/v1alpha1 TerraformMachineProviderSpec`,
 		},
 		"no kind": {
 			raw: `{"apiVersion":"a/v1"}`, fault: Missing,

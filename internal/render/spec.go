@@ -39,12 +39,13 @@ func readSpec(machine *machinev1beta1.Machine, from *module.Module, found *findi
 	read := &spec{at: valuePath}
 	read.credentials.path, read.userData.path = valuePath+"."+v1alpha1.DefaultCredentialsPath, valuePath+"."+v1alpha1.DefaultUserDataPath
 	fields, failed := decodeProviderSpec(machine)
+	kind, isGeneric := genericOf(fields)
 	switch {
 	case failed != nil:
 		found.fail(failed)
-	case isGeneric(fields):
+	case isGeneric:
 		read.at = genericValuesPath
-		generic{fields: fields, module: from, findings: found}.read(read, machine)
+		generic{kind: kind, fields: fields, module: from, findings: found}.read(read, machine)
 	default:
 		read.own(fields, from, found)
 	}
@@ -65,7 +66,7 @@ func (s *spec) own(fields map[string]any, from *module.Module, found *findings) 
 	default:
 		found.fail(&FieldError{
 			Path: valuePath, Value: show(apiVersion + " " + kind), Mend: "name a kind that it serves",
-			Problem: fmt.Sprintf("the module %q does not serve apiVersion %q, kind %q", from.Name(), shorten(apiVersion), shorten(kind)),
+			Problem: fmt.Sprintf("%s does not serve apiVersion %q, kind %q", titleOf(from), shorten(apiVersion), shorten(kind)),
 		})
 		return
 	}

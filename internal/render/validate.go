@@ -1,7 +1,9 @@
 package render
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -43,6 +45,45 @@ func validate(from *module.Module, read *spec, variables map[string]cty.Value, f
 	for _, one := range from.Checks() {
 		v.advise(one)
 	}
+	if len(found.errs) == 0 {
+		v.compute()
+	}
+}
+
+// compute reports a local of a stack that has no value for these variables: its run would end there.
+func (v *validator) compute() {
+	_, err := v.module.EvalLocals(v.values)
+	var failed *module.LocalError
+	if !errors.As(err, &failed) {
+		return
+	}
+	var fields []field
+	for _, reference := range failed.References {
+		fields = append(fields, v.resolve(reference, nil)...)
+	}
+	fields = deepest(fields)
+	reason := failed.Reason
+	// Details quote values.
+	if !hidden(fields) && !slices.ContainsFunc(fields, field.holdsSecrets) && failed.Detail != "" {
+		reason += ": " + failed.Detail
+	}
+	_, path := v.locate(module.Validation{Variable: module.VariableProviderSpec}, fields)
+	v.fail(&FieldError{
+		Path: path, Mend: fmt.Sprintf("change it to what local.%s can be made of (%s:%d of the stack)", failed.Local, failed.Place.Filename, failed.Place.Start.Line),
+		Problem: fmt.Sprintf("%s cannot compute local.%s: %s", titleOf(v.module), failed.Local, cut(strings.TrimSuffix(reason, "."), maxReason)),
+	})
+}
+
+// holdsSecrets tells whether a field has parts whose names look secret.
+func (f field) holdsSecrets() bool {
+	holds := false
+	if f.value != cty.NilVal {
+		_ = cty.Walk(f.value, func(path cty.Path, _ cty.Value) (bool, error) {
+			holds = holds || secretName.MatchString(lastName(path))
+			return !holds, nil
+		})
+	}
+	return holds
 }
 
 // advise warns where an assertion of a check block does not hold. One that cannot be evaluated for these variables is left to the engine,
@@ -122,7 +163,7 @@ func (v *validator) refuse(validation module.Validation) {
 				failed.Fault = Unsupported
 			}
 		}
-		failed.Problem = fmt.Sprintf("the module %q does not allow %s", v.module.Name(), list(path, fields))
+		failed.Problem = fmt.Sprintf("%s does not allow %s", titleOf(v.module), list(path, fields))
 		v.fail(failed)
 	}
 }
@@ -137,7 +178,7 @@ func (v *validator) unable(validation module.Validation, fields []field, diags h
 	}
 	v.fail(&FieldError{
 		Path: path, Mend: v.message(validation), InSecret: inSecret(fields),
-		Problem: fmt.Sprintf("the module %q cannot check it: %s", v.module.Name(), cut(strings.TrimSuffix(reason, "."), maxReason)),
+		Problem: fmt.Sprintf("%s cannot check it: %s", titleOf(v.module), cut(strings.TrimSuffix(reason, "."), maxReason)),
 	})
 }
 
