@@ -12,7 +12,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -39,12 +38,12 @@ func (d *desired) engine() string {
 	if d == nil {
 		return noEngine
 	}
-	return Label(engineOf(d.module))
+	return Label(d.module.Engine())
 }
 
 // runner answers who carries out the run. An instance stays with the engine that made it: no other can read its state.
 func (t *task) runner(ctx context.Context) (runner.Runner, error) {
-	wanted := engineOf(t.wanted.module)
+	wanted := t.wanted.module.Engine()
 	snapshot, err := t.session.Snapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -59,7 +58,7 @@ func (t *task) runner(ctx context.Context) (runner.Runner, error) {
 	}
 	with, known := t.actuator.runners[wanted]
 	if !known {
-		return nil, fmt.Errorf("module %s runs on %s, which this operator runs without; start it with that engine, or name another module",
+		return nil, fmt.Errorf("module %s runs on %s, which this operator runs without; start it with --pulumi or --engine-path, or name another module",
 			t.wanted.module.Name(), wanted)
 	}
 	return with, nil
@@ -78,8 +77,4 @@ func engineOfState(snapshot *state.Snapshot) (v1alpha1.Engine, error) {
 		return v1alpha1.EnginePulumi, nil
 	}
 	return v1alpha1.EngineTerraform, nil
-}
-
-func engineOf(m *module.Module) v1alpha1.Engine {
-	return cmp.Or(m.Spec().Engine, v1alpha1.EngineTerraform)
 }

@@ -3,6 +3,7 @@ package iac
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/conformance"
+	pulumirunner "github.com/machine-iac/machine-iac-operator/actuators/pulumi"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
@@ -33,6 +35,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/tofu"
 	"github.com/machine-iac/machine-iac-operator/modules"
+	"github.com/machine-iac/machine-iac-operator/stacks"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
@@ -48,6 +51,8 @@ type bench struct {
 	environment map[string]string
 	// around is what runs see of the cluster; nothing when nil.
 	around Surroundings
+	// uses is the engine that the bench's Machines are made with.
+	uses v1alpha1.Engine
 	// loaded are the modules; those of this repository when nil.
 	loaded []*module.Module
 	// updates says what becomes of Machines whose module changes.
@@ -92,7 +97,7 @@ func newBenchAround(t *testing.T, around Surroundings) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, client: plane.Client, namespace: namespace, clock: clocktesting.NewFakePassiveClock(time.Now()), around: around}
+	b := &bench{t: t, client: plane.Client, namespace: namespace, clock: clocktesting.NewFakePassiveClock(time.Now()), around: around, uses: v1alpha1.EngineTerraform}
 	b.credentials()
 	b.start(t.TempDir(), "owner-1")
 	return b
@@ -118,8 +123,12 @@ func (b *bench) start(workDir, owner string) {
 	}
 	loaded := b.loaded
 	if loaded == nil {
-		if loaded, err = module.LoadAll(modules.FS); err != nil {
-			b.t.Fatal(err)
+		for _, built := range []fs.FS{modules.FS, stacks.FS} {
+			more, err := module.LoadAll(built)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			loaded = append(loaded, more...)
 		}
 	}
 	catalog, err := module.NewCatalog(loaded...)
@@ -129,7 +138,12 @@ func (b *bench) start(workDir, owner string) {
 	pool := runs.New(runs.Options{MaxConcurrent: 4, RetryBase: 10 * time.Millisecond, RetryMax: 50 * time.Millisecond})
 	b.Actuator, err = New(Options{
 		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{}),
-		Runners: map[v1alpha1.Engine]runner.Runner{v1alpha1.EngineTerraform: terraform.New(engine, state.NewBackend(state.BackendOptions{}))}, Pool: pool, Owner: owner,
+		Pool: pool,
+		Runners: map[v1alpha1.Engine]runner.Runner{
+			v1alpha1.EngineTerraform: terraform.New(engine, state.NewBackend(state.BackendOptions{})),
+			v1alpha1.EnginePulumi:    pulumirunner.New(b.pulumi(), b.keys()),
+		},
+		Owner:         owner,
 		Dead:          func(owner string) bool { proven := b.proven.Load(); return proven != nil && *proven == owner },
 		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Surroundings: b.around,
 	})
@@ -149,7 +163,17 @@ func (b *bench) start(workDir, owner string) {
 }
 
 // starts answers how often the engine was started.
-func (b *bench) starts() int64 { return b.runners[v1alpha1.EngineTerraform].Starts() }
+func (b *bench) starts() int64 { return b.runners[b.uses].Starts() }
+
+// leftovers answers how many runs of a dead process are not dealt with.
+func (b *bench) leftovers() int {
+	b.t.Helper()
+	left, err := b.runners[b.uses].Leftovers()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return len(left)
+}
 
 // credentials makes what the kubemark module signs in with.
 func (b *bench) credentials() {
@@ -190,6 +214,9 @@ func (b *bench) machine(mods ...func(map[string]any)) *machinev1beta1.Machine {
 	}
 	for _, mod := range mods {
 		mod(spec)
+	}
+	if b.uses == v1alpha1.EnginePulumi {
+		spec = onPulumi(spec)
 	}
 	machine := builder.In(b.namespace, builder.Machine())
 	machine.UID = uuid.NewUUID()
@@ -242,8 +269,14 @@ func (b *bench) bring(machine *machinev1beta1.Machine) {
 }
 
 func TestTheActuatorConforms(t *testing.T) {
-	b := newBench(t)
-	wrong := b.machine(func(spec map[string]any) { spec["cpu"] = "four" }).Spec.ProviderSpec.Value
+	eachEngine(t, theActuatorConforms)
+}
+
+func theActuatorConforms(t *testing.T, b *bench) {
+	wrong, field := b.machine(func(spec map[string]any) { spec["cpu"] = "four" }).Spec.ProviderSpec.Value, "spec.providerSpec.value.cpu"
+	if b.uses == v1alpha1.EnginePulumi {
+		field = "spec.providerSpec.value.values.cpu"
+	}
 	conformance.Run(t, conformance.Harness{
 		Actuator:   b.Actuator,
 		NewMachine: func(*testing.T) *machinev1beta1.Machine { return b.machine() },
@@ -260,7 +293,7 @@ func TestTheActuatorConforms(t *testing.T) {
 			b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
 		},
 		WrongType: wrong,
-		Field:     "spec.providerSpec.value.cpu",
+		Field:     field,
 		Patience:  2 * time.Minute,
 	})
 	states, err := b.store.List(t.Context(), b.namespace)
@@ -273,7 +306,10 @@ func TestTheActuatorConforms(t *testing.T) {
 }
 
 func TestAnUpdateInPlaceKeepsTheInstance(t *testing.T) {
-	b := newBench(t)
+	eachEngine(t, anUpdateInPlaceKeepsTheInstance)
+}
+
+func anUpdateInPlaceKeepsTheInstance(t *testing.T, b *bench) {
 	machine := b.machine()
 	b.bring(machine)
 	before := b.node(machine)
@@ -294,7 +330,10 @@ func TestAnUpdateInPlaceKeepsTheInstance(t *testing.T) {
 }
 
 func TestAReplacementIsRefusedOnceAndTakingItBackSettles(t *testing.T) {
-	b := newBench(t)
+	eachEngine(t, aReplacementIsRefusedOnceAndTakingItBackSettles)
+}
+
+func aReplacementIsRefusedOnceAndTakingItBackSettles(t *testing.T, b *bench) {
 	machine := b.machine()
 	b.bring(machine)
 	before := b.node(machine)
@@ -342,7 +381,10 @@ func (b *bench) lose(machine *machinev1beta1.Machine, owner string) {
 }
 
 func TestALostInstanceIsFoundAndNotMadeTwice(t *testing.T) {
-	b := newBench(t)
+	eachEngine(t, aLostInstanceIsFoundAndNotMadeTwice)
+}
+
+func aLostInstanceIsFoundAndNotMadeTwice(t *testing.T, b *bench) {
 	machine := b.machine()
 	b.bring(machine)
 	before := b.node(machine)
@@ -361,7 +403,10 @@ func TestALostInstanceIsFoundAndNotMadeTwice(t *testing.T) {
 }
 
 func TestAnIntentWithoutAnInstanceIsJustCreated(t *testing.T) {
-	b := newBench(t)
+	eachEngine(t, anIntentWithoutAnInstanceIsJustCreated)
+}
+
+func anIntentWithoutAnInstanceIsJustCreated(t *testing.T, b *bench) {
 	machine := b.machine()
 	_, err := b.store.Acquire(t.Context(), state.KeyFor(machine.Namespace, machine.UID), state.AcquireOptions{
 		Lock: state.Lock{Owner: b.owner, Run: "lost", Operation: string(runs.Create)},
@@ -377,7 +422,10 @@ func TestAnIntentWithoutAnInstanceIsJustCreated(t *testing.T) {
 }
 
 func TestAnInstanceOfSomebodyElseIsNeverTakenOver(t *testing.T) {
-	b := newBench(t)
+	eachEngine(t, anInstanceOfSomebodyElseIsNeverTakenOver)
+}
+
+func anInstanceOfSomebodyElseIsNeverTakenOver(t *testing.T, b *bench) {
 	foreign := b.machine()
 	b.bring(foreign)
 	machine := b.machine()
@@ -459,7 +507,7 @@ func TestAStateThatCouldNotBeSavedIsSavedAtTheNextStart(t *testing.T) {
 	}
 	b.start(work, "owner-2")
 	deadline := time.Now().Add(time.Minute)
-	for len(b.runners[v1alpha1.EngineTerraform].Leftovers()) > 0 && time.Now().Before(deadline) {
+	for b.leftovers() > 0 && time.Now().Before(deadline) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	saved, err := b.store.Get(t.Context(), state.KeyFor(b.namespace, kept.UID))

@@ -42,7 +42,11 @@ func (a *Actuator) Start(ctx context.Context) error {
 func (a *Actuator) recoverLeftovers(ctx context.Context) {
 	for _, name := range a.engines() {
 		with := a.runners[name]
-		for _, found := range with.Leftovers() {
+		left, err := with.Leftovers()
+		if err != nil {
+			a.logger.Error(err, "Listing left-over runs; they stay until the next start", "engine", name)
+		}
+		for _, found := range left {
 			if err := a.recoverOne(ctx, with, found); err != nil {
 				a.logger.Error(err, "Recovering a left-over run; its folder is kept", "run", found.ID())
 			}

@@ -40,14 +40,15 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 // save stores a state that the engine could not save. While that fails its folder stays, for the recovery at the next start, and so
 // does the lock.
 func (t *task) save(ctx context.Context) error {
-	if t.unsaved == nil {
+	if t.kept == nil {
 		return nil
 	}
-	if err := t.session.Put(ctx, t.unsaved); err != nil {
-		return errors.Join(err, t.kept.Keep())
+	kept := t.kept
+	if err := kept.Save(ctx); err != nil {
+		return errors.Join(err, kept.Keep())
 	}
-	t.unsaved = nil
-	return t.kept.Close()
+	t.kept = nil
+	return kept.Close()
 }
 
 // gone deletes a state whose instance is destroyed. Should it list resources still, it stays and the destroy has failed.

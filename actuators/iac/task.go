@@ -53,9 +53,8 @@ type task struct {
 	making bool
 	// lookedUp says that a lookup has told whether there is an instance.
 	lookedUp bool
-	// unsaved is a state that the engine could not save, kept is the folder that has it until it is saved.
-	unsaved []byte
-	kept    runner.Folder
+	// kept is the folder with a state that the engine could not save, until it is saved.
+	kept runner.Folder
 }
 
 var _ runs.Task = &task{}
@@ -320,8 +319,8 @@ func (t *task) within(ctx context.Context, lookup bool, use func(runner.Folder) 
 	}
 	defer func() {
 		unsaved, readErr := folder.Unsaved()
-		if unsaved != nil {
-			t.unsaved, t.kept = unsaved, folder
+		if unsaved {
+			t.kept = folder
 			return
 		}
 		err = errors.Join(err, readErr, folder.Close())

@@ -16,7 +16,7 @@ type Runner interface {
 	// Start begins to serve what runs need. It is called before anything else.
 	Start(ctx context.Context) error
 	// Leftovers answers the runs that a process which died has left behind. Nothing of them is running any more.
-	Leftovers() []Leftover
+	Leftovers() ([]Leftover, error)
 	// Discard removes what is left of a run.
 	Discard(id string) error
 	// Open makes a run ready, and waits for its turn. The Folder must be closed or kept. An error of the engine is an [engine.Error].
@@ -72,9 +72,11 @@ type Folder interface {
 	ApplyPlan(ctx context.Context) (*engine.Report, error)
 	// Destroy destroys everything that the state knows.
 	Destroy(ctx context.Context) (*engine.Report, error)
-	// Unsaved answers a state that could not be saved, nil for none. It must be saved before the run is closed: it may be all that is
-	// known of an object.
-	Unsaved() ([]byte, error)
+	// Unsaved reports whether there is a state that could not be saved. Save must save it before the run is closed: it may be all that
+	// is known of an object.
+	Unsaved() (bool, error)
+	// Save saves a state that could not be saved.
+	Save(ctx context.Context) error
 	// Keep leaves the state that could not be saved to Leftovers of the next process, without the run's secrets. Close does nothing then.
 	Keep() error
 	// Close removes what the run has, and gives its turn to another. It may be called again.

@@ -38,12 +38,12 @@ func (r *Runner) Close(ctx context.Context) error {
 }
 
 // Leftovers implements runner.Runner.
-func (r *Runner) Leftovers() []runner.Leftover {
+func (r *Runner) Leftovers() ([]runner.Leftover, error) {
 	var found []runner.Leftover
 	for _, one := range r.engine.Leftovers() {
 		found = append(found, leftover{one})
 	}
-	return found
+	return found, nil
 }
 
 // Discard implements runner.Runner.
@@ -67,7 +67,7 @@ func (r *Runner) Open(ctx context.Context, run runner.Run) (runner.Folder, error
 		endpoint.Close()
 		return nil, err
 	}
-	return &folder{Folder: opened, endpoint: endpoint}, nil
+	return &folder{Folder: opened, session: run.Session, endpoint: endpoint}, nil
 }
 
 func described(run runner.Run, endpoint state.Endpoint) tofu.Run {
@@ -88,6 +88,7 @@ func described(run runner.Run, endpoint state.Endpoint) tofu.Run {
 // folder is an open run with the endpoint that its engine reaches the state by.
 type folder struct {
 	*tofu.Folder
+	session  *state.Session
 	endpoint state.Endpoint
 }
 
@@ -99,7 +100,19 @@ func (f *folder) Plan(ctx context.Context) (*engine.Report, error) {
 }
 
 // Unsaved implements runner.Folder.
-func (f *folder) Unsaved() ([]byte, error) { return f.ErroredState() }
+func (f *folder) Unsaved() (bool, error) {
+	unsaved, err := f.ErroredState()
+	return unsaved != nil, err
+}
+
+// Save implements runner.Folder.
+func (f *folder) Save(ctx context.Context) error {
+	unsaved, err := f.ErroredState()
+	if err != nil || unsaved == nil {
+		return err
+	}
+	return f.session.Put(ctx, unsaved)
+}
 
 // Keep implements runner.Folder.
 func (f *folder) Keep() error {

@@ -163,17 +163,19 @@ func Found(lookup []byte) (map[string]json.RawMessage, error) {
 
 // Adopt answers a checkpoint with the objects in it that a lookup has read, and without the operations that had begun to make something:
 // what they made has been looked for, and is among the objects or is not there. A resource that the checkpoint has already stays as it is.
-// A lookup that is nil has found nothing.
+// A lookup that is nil has found nothing, and a checkpoint that is nil is an empty one; one of both is there.
 func Adopt(raw, lookup []byte) ([]byte, error) {
-	into, err := readCheckpoint(raw)
-	if err != nil {
-		return nil, err
-	}
-	from := &checkpoint{}
+	into, from := &checkpoint{}, &checkpoint{}
+	var err error
 	if lookup != nil {
 		if from, err = readCheckpoint(lookup); err != nil {
 			return nil, err
 		}
+	}
+	if raw == nil {
+		into = &checkpoint{Version: from.Version, Checkpoint: map[string]json.RawMessage{"stack": from.Checkpoint["stack"]}}
+	} else if into, err = readCheckpoint(raw); err != nil {
+		return nil, err
 	}
 	if err := into.sameKey(from); err != nil {
 		return nil, err

@@ -53,6 +53,9 @@ func TestAdopt(t *testing.T) {
 			checkpoint: emptyCheckpoint("acme"), lookup: lookup,
 			want: []string{urnStack, urnProvider + " p9", urnThis + " " + urnProvider + "::p9"},
 		},
+		"there is no checkpoint: that is nothing known": {
+			lookup: lookup, want: []string{urnStack, urnProvider + " p9", urnThis + " " + urnProvider + "::p9"},
+		},
 		"the lookup has found nothing: only the pending operation goes": {
 			checkpoint: checkpointOf(`{"manifest":{},"resources":[` + stackResource() + `],"pending_operations":` + pendingThis + `}`),
 			lookup:     checkpointOf(latestOf(stackResource(), providerResource("p9"))), want: []string{urnStack}, wantPending: 1,

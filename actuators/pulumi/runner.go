@@ -1,0 +1,205 @@
+// Package pulumi carries out the actuator's runs with Pulumi.
+package pulumi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/machine-iac/machine-iac-operator/actuators/runner"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/pulumi"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// Keys are what secrets in checkpoints are encrypted with.
+type Keys interface {
+	// Current answers the key for what is written now.
+	Current(ctx context.Context) (*pulumi.Key, error)
+	// For answers the key with a salt, for what was written before.
+	For(ctx context.Context, salt string) (*pulumi.Key, error)
+}
+
+// Runner implements runner.Runner. Each checkpoint that Pulumi writes goes to the Machine's state at once.
+type Runner struct {
+	engine *pulumi.Engine
+	keys   Keys
+}
+
+var _ runner.Runner = &Runner{}
+
+// New makes a Runner. It closes the engine when it is closed.
+func New(with *pulumi.Engine, keys Keys) *Runner { return &Runner{engine: with, keys: keys} }
+
+// Start implements runner.Runner.
+func (r *Runner) Start(context.Context) error { return nil }
+
+// Starts implements runner.Runner.
+func (r *Runner) Starts() int64 { return r.engine.Starts() }
+
+// Close implements runner.Runner.
+func (r *Runner) Close(ctx context.Context) error { return r.engine.Close(ctx) }
+
+// identity is kept with a run: whose it is, and the lineage of that Machine's states.
+type identity struct {
+	Lineage string `json:"lineage"`
+	Of      any    `json:"of"`
+}
+
+// Leftovers implements runner.Runner.
+func (r *Runner) Leftovers() ([]runner.Leftover, error) {
+	left, err := r.engine.Leftovers()
+	if err != nil {
+		return nil, err
+	}
+	var found []runner.Leftover
+	for _, one := range left {
+		read := leftover{of: one}
+		if len(one.Identity) > 0 {
+			whose := identity{Of: &read.identity}
+			if err := json.Unmarshal(one.Identity, &whose); err != nil {
+				return nil, fmt.Errorf("reading whose the left-over run %s is: %w", one.ID, err)
+			}
+			read.lineage = whose.Lineage
+		}
+		found = append(found, read)
+	}
+	return found, nil
+}
+
+// Discard implements runner.Runner.
+func (r *Runner) Discard(id string) error { return r.engine.Discard(id) }
+
+// Open implements runner.Runner.
+func (r *Runner) Open(ctx context.Context, run runner.Run) (runner.Folder, error) {
+	states := store{session: run.Session, lineage: run.Lineage}
+	checkpoint, err := states.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if run.NotFound && checkpoint != nil {
+		if checkpoint, err = pulumi.Adopt(checkpoint, nil); err != nil {
+			return nil, err
+		}
+	}
+	described, err := r.described(ctx, run, checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	described.Save = states.save
+	if run.Lookup {
+		return &search{engine: r.engine, run: described, states: states}, nil
+	}
+	opened, err := r.engine.Open(ctx, described)
+	if err != nil {
+		return nil, err
+	}
+	return &folder{Folder: opened, states: states}, nil
+}
+
+// described answers the run as the engine takes it, with a checkpoint that is encrypted with the current key.
+func (r *Runner) described(ctx context.Context, run runner.Run, checkpoint []byte) (pulumi.Run, error) {
+	key, err := r.keys.Current(ctx)
+	if err != nil {
+		return pulumi.Run{}, err
+	}
+	if checkpoint, err = r.renewed(ctx, checkpoint, key); err != nil {
+		return pulumi.Run{}, err
+	}
+	variables, err := configuration(run)
+	if err != nil {
+		return pulumi.Run{}, err
+	}
+	return pulumi.Run{
+		ID: run.ID, Identity: identity{Lineage: run.Lineage, Of: run.Identity}, Project: run.Module.Name(), Program: run.Module.Files(),
+		Variables: variables, Secret: []string{module.VariableUserData}, Environment: run.Environment, Files: run.Files, Key: key,
+		Checkpoint: checkpoint, Sensitive: run.Sensitive, Progress: run.Progress, Output: run.Output,
+	}, nil
+}
+
+// renewed answers a checkpoint with what is secret in it encrypted with a key.
+func (r *Runner) renewed(ctx context.Context, checkpoint []byte, key *pulumi.Key) ([]byte, error) {
+	if checkpoint == nil {
+		return nil, nil
+	}
+	salt, err := pulumi.SaltOf(checkpoint)
+	if err != nil || salt == "" || salt == key.Salt() {
+		return checkpoint, err
+	}
+	old, err := r.keys.For(ctx, salt)
+	if err != nil {
+		return nil, err
+	}
+	return pulumi.Rekey(checkpoint, old, key)
+}
+
+// configuration answers what the program gets: the variables, and what its locals compute of them.
+func configuration(run runner.Run) ([]byte, error) {
+	locals, err := run.Module.Locals(run.Variables)
+	if err != nil {
+		return nil, &engine.Error{Op: engine.OpOpen, Class: engine.InvalidConfiguration, Err: err}
+	}
+	if locals == nil {
+		return run.Variables, nil
+	}
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(run.Variables, &values); err != nil {
+		return nil, errors.New("the run's variables are no JSON object")
+	}
+	values[module.ConfigLocals] = locals
+	return json.Marshal(values)
+}
+
+// folder is an open run.
+type folder struct {
+	*pulumi.Folder
+	states store
+}
+
+var _ runner.Folder = &folder{}
+
+// Imported implements runner.Folder. Only a lookup imports.
+func (f *folder) Imported(context.Context) (map[string]json.RawMessage, error) { return nil, nil }
+
+// Unsaved implements runner.Folder.
+func (f *folder) Unsaved() (bool, error) { return f.Folder.Unsaved() != nil, nil }
+
+// Save implements runner.Folder.
+func (f *folder) Save(ctx context.Context) error {
+	unsaved := f.Folder.Unsaved()
+	if unsaved == nil {
+		return nil
+	}
+	return f.states.save(ctx, unsaved)
+}
+
+// leftover is what is left of a run.
+type leftover struct {
+	of       pulumi.Leftover
+	identity json.RawMessage
+	lineage  string
+}
+
+// ID implements runner.Leftover.
+func (l leftover) ID() string { return l.of.ID }
+
+// Identity implements runner.Leftover.
+func (l leftover) Identity() json.RawMessage { return l.identity }
+
+// Unsaved implements runner.Leftover. Checkpoints have no serial, so that only the lock tells that the stored one is the older.
+func (l leftover) Unsaved(stored []byte, holds bool) ([]byte, error) {
+	if l.of.Checkpoint == nil || !holds {
+		return nil, nil
+	}
+	var serial uint64
+	if stored != nil {
+		have, err := state.ParseCheckpoint(stored)
+		if err != nil {
+			return nil, err
+		}
+		serial = have.Serial
+	}
+	return state.Checkpoint{Serial: serial + 1, Lineage: l.lineage, Raw: l.of.Checkpoint}.Encode()
+}

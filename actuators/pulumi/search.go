@@ -1,0 +1,145 @@
+package pulumi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/machine-iac/machine-iac-operator/actuators/runner"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/pulumi"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// search is an open run that finds an instance which the checkpoint lacks. What it finds gets into the stored checkpoint when its plan is
+// carried out, and not before: until then nobody has said whose it is.
+type search struct {
+	engine *pulumi.Engine
+	run    pulumi.Run
+	states store
+	// found are the objects that the checkpoint lacks, by address, and opened is the run with them in its checkpoint; nil before Plan.
+	found  map[string]json.RawMessage
+	opened *folder
+}
+
+var _ runner.Folder = &search{}
+
+var errNotPlanned = errors.New("a lookup is planned first")
+
+// Plan implements runner.Folder.
+func (s *search) Plan(ctx context.Context) (*engine.Report, error) {
+	lookup, err := s.engine.Look(ctx, s.run)
+	if err != nil {
+		return &engine.Report{}, err
+	}
+	if s.found, err = missing(s.run.Checkpoint, lookup); err != nil {
+		return &engine.Report{}, err
+	}
+	if len(s.found) == 0 {
+		return &engine.Report{}, &engine.Error{Op: engine.OpPlan, Class: engine.ImportMissing, Err: errors.New("the lookup found nothing")}
+	}
+	adopted := s.run
+	if adopted.Checkpoint, err = pulumi.Adopt(s.run.Checkpoint, lookup); err != nil {
+		return &engine.Report{}, err
+	}
+	opened, err := s.engine.Open(ctx, adopted)
+	if err != nil {
+		return &engine.Report{}, err
+	}
+	s.opened = &folder{Folder: opened, states: s.states}
+	report, err := s.opened.Plan(ctx)
+	if err == nil {
+		imports(report, s.found)
+	}
+	return report, err
+}
+
+// missing answers the objects that a lookup has read and a checkpoint lacks.
+func missing(checkpoint, lookup []byte) (map[string]json.RawMessage, error) {
+	found, err := pulumi.Found(lookup)
+	if err != nil || checkpoint == nil {
+		return found, err
+	}
+	raw, err := state.Checkpoint{Lineage: "any", Raw: checkpoint}.Encode()
+	if err != nil {
+		return nil, err
+	}
+	known, err := state.ParseState(raw)
+	if err != nil {
+		return nil, err
+	}
+	for _, resource := range known.Managed() {
+		delete(found, resource.Address())
+	}
+	return found, nil
+}
+
+// imports has a plan say of objects that they are brought into the state. Pulumi plans with them as if they had been there.
+func imports(report *engine.Report, found map[string]json.RawMessage) {
+	left := maps.Clone(found)
+	for i, change := range report.Changes {
+		if _, imported := left[change.Address]; imported {
+			report.Changes[i].Import = true
+			delete(left, change.Address)
+		}
+	}
+	for _, address := range slices.Sorted(maps.Keys(left)) {
+		report.Changes = append(report.Changes, engine.Change{Address: address, Action: engine.ActionNoOp, Import: true})
+	}
+	report.Planned.Import += len(found)
+}
+
+// Imported implements runner.Folder.
+func (s *search) Imported(context.Context) (map[string]json.RawMessage, error) { return s.found, nil }
+
+// ApplyPlan implements runner.Folder.
+func (s *search) ApplyPlan(ctx context.Context) (*engine.Report, error) {
+	if s.opened == nil {
+		return &engine.Report{}, errNotPlanned
+	}
+	return s.opened.ApplyPlan(ctx)
+}
+
+// Apply implements runner.Folder. What is found must be looked at first, so it always fails.
+func (s *search) Apply(context.Context) (*engine.Report, error) {
+	return &engine.Report{}, errNotPlanned
+}
+
+// Destroy implements runner.Folder. It always fails, as Apply does.
+func (s *search) Destroy(context.Context) (*engine.Report, error) {
+	return &engine.Report{}, errNotPlanned
+}
+
+// Unsaved implements runner.Folder.
+func (s *search) Unsaved() (bool, error) {
+	if s.opened == nil {
+		return false, nil
+	}
+	return s.opened.Unsaved()
+}
+
+// Save implements runner.Folder.
+func (s *search) Save(ctx context.Context) error {
+	if s.opened == nil {
+		return nil
+	}
+	return s.opened.Save(ctx)
+}
+
+// Keep implements runner.Folder.
+func (s *search) Keep() error {
+	if s.opened == nil {
+		return nil
+	}
+	return s.opened.Keep()
+}
+
+// Close implements runner.Folder.
+func (s *search) Close() error {
+	if s.opened == nil {
+		return nil
+	}
+	return s.opened.Close()
+}

@@ -1,0 +1,40 @@
+package pulumi
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// store keeps a run's checkpoints as states of its Machine.
+type store struct {
+	session *state.Session
+	lineage string
+}
+
+// load answers the checkpoint that is stored, nil for none.
+func (s store) load(ctx context.Context) ([]byte, error) {
+	snapshot, err := s.session.Snapshot(ctx)
+	if err != nil || snapshot.Raw == nil {
+		return nil, err
+	}
+	stored, err := state.ParseCheckpoint(snapshot.Raw)
+	if err != nil {
+		return nil, fmt.Errorf("reading the Machine's state: %w", err)
+	}
+	return stored.Raw, nil
+}
+
+// save stores a checkpoint.
+func (s store) save(ctx context.Context, checkpoint []byte) error {
+	snapshot, err := s.session.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	next, err := state.Checkpoint{Serial: snapshot.Serial + 1, Lineage: s.lineage, Raw: checkpoint}.Encode()
+	if err != nil {
+		return err
+	}
+	return s.session.Put(ctx, next)
+}
