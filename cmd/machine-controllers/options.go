@@ -53,6 +53,8 @@ type options struct {
 	engineVersion     string
 	engineInstall     bool
 	engineEnvironment assignments
+	pulumi            string
+	pulumiPlugins     string
 	moduleDirs        list
 	moduleUpdates     iac.ModuleUpdates
 	moduleSources     list
@@ -102,6 +104,8 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.enginePath, "engine-path", "", "File of the engine, instead of looking for it on PATH.")
 	flags.StringVar(&o.engineVersion, "engine-version", ">= 1.8.0", "Versions of the engine that are accepted.")
 	flags.BoolVar(&o.engineInstall, "engine-install", false, "Download a released Terraform when no engine is found.")
+	flags.StringVar(&o.pulumi, "pulumi", "", "File of Pulumi's CLI, with the hosts of programs' languages beside it. Default: the one on PATH; where there is none, Machines of stacks wait.")
+	flags.StringVar(&o.pulumiPlugins, "pulumi-plugins", "", "Folder with Pulumi's plugins, as 'pulumi plugin install' lays them out. There are no others: none is downloaded.")
 	flags.Var(&o.engineEnvironment, "engine-env", "NAME=VALUE that every engine gets, such as a proxy; may be repeated. It wins over what the cluster's configuration says. Nothing else of this process's environment reaches an engine.")
 	flags.Var(&o.moduleDirs, "module-dir", "Folder of a provider module, or of several, beside those that are built in; may be repeated.")
 	flags.Var(&o.moduleSources, "module-source", "Provider module in an archive, allowed by its digest: oci://registry/repository@sha256:..., https://host/module.tar.gz@sha256:... or file:///module.tar.gz@sha256:...; may be repeated.")

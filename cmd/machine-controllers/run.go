@@ -10,7 +10,6 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -29,15 +28,14 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
-	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/clusterconfig"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
-	"github.com/machine-iac/machine-iac-operator/internal/tofu"
 	"github.com/machine-iac/machine-iac-operator/modules"
+	"github.com/machine-iac/machine-iac-operator/stacks"
 	"github.com/machine-iac/machine-iac-operator/webhooks"
 )
 
@@ -73,15 +71,12 @@ func run(ctx context.Context, o options) error {
 	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, Facts: o.facts()}); err != nil {
 		return err
 	}
-	engine, err := newEngine(ctx, o)
+	runners, err := newRunners(ctx, o, live)
 	if err != nil {
 		return err
 	}
-	pool := newPool(o, engine)
-	actuator, err := newActuator(mgr, iac.Options{
-		Client: live, Catalog: catalog, Runners: map[v1alpha1.Engine]runner.Runner{v1alpha1.EngineTerraform: terraform.New(engine, state.NewBackend(state.BackendOptions{Logger: ctrl.Log.WithName("state-backend")}))},
-		Pool: pool, Surroundings: cluster,
-	}, o)
+	pool := newPool(o, runners)
+	actuator, err := newActuator(mgr, iac.Options{Client: live, Catalog: catalog, Runners: runners, Pool: pool, Surroundings: cluster}, o)
 	if err != nil {
 		return err
 	}
@@ -95,7 +90,7 @@ func run(ctx context.Context, o options) error {
 	if err := addControllers(ctx, mgr, parts{actuator: actuator, pool: pool, options: o}); err != nil {
 		return err
 	}
-	ctrl.Log.Info("Starting", "version", version, "namespace", o.namespace, "engine", engine.Binary().String())
+	ctrl.Log.Info("Starting", "version", version, "namespace", o.namespace)
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the manager: %w", err)
 	}
@@ -165,33 +160,9 @@ func newManager(config *rest.Config, hooks webhook.Server, o options) (manager.M
 	return mgr, nil
 }
 
-func newEngine(ctx context.Context, o options) (*tofu.Engine, error) {
-	binary, err := tofu.Find(ctx, tofu.FindOptions{
-		Path: o.enginePath, Name: o.engine, Constraint: o.engineVersion, Install: o.engineInstall, InstallDir: o.workDir,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return tofu.New(tofu.Options{
-		Binary:         binary,
-		WorkDir:        o.workDir,
-		ProviderMirror: o.providerMirror,
-		AllowDirect:    o.allowDownloads,
-		Environment:    o.engineEnvironment,
-		Slots:          o.maxRuns,
-		WaitDelay:      o.interruptGrace,
-		Warm:           tofu.WarmOptions{Max: o.warmProviders},
-		Logger:         ctrl.Log.WithName("engine"),
-	})
-}
-
-func newPool(o options, engine *tofu.Engine) *runs.Pool {
-	series := runs.NewMetrics(iac.Label(v1alpha1.EngineTerraform))
-	starts := prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "machine_iac_engine_starts_total", Help: "Processes of the engine's CLI that were started.",
-		ConstLabels: prometheus.Labels{"engine": "terraform"},
-	}, func() float64 { return float64(engine.Starts()) })
-	metrics.Registry.MustRegister(series, starts)
+func newPool(o options, runners map[v1alpha1.Engine]runner.Runner) *runs.Pool {
+	series := runs.NewMetrics(labels(runners)...)
+	metrics.Registry.MustRegister(series)
 	return runs.New(runs.Options{
 		MaxConcurrent:      o.maxRuns,
 		MaxConcurrentDrift: o.maxDriftRuns,
@@ -209,6 +180,10 @@ func loadModules(ctx context.Context, o options) (*module.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
+	programs, err := module.LoadAll(stacks.FS)
+	if err != nil {
+		return nil, err
+	}
 	added, err := module.LoadFolders(o.moduleDirs...)
 	if err != nil {
 		return nil, err
@@ -220,7 +195,7 @@ func loadModules(ctx context.Context, o options) (*module.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return module.NewCatalog(slices.Concat(builtin, added, fetched)...)
+	return module.NewCatalog(slices.Concat(builtin, programs, added, fetched)...)
 }
 
 // readCluster takes what the cluster says of itself for what no flag says, and answers who tells the rest when it is asked.
@@ -248,10 +223,10 @@ func newActuator(mgr manager.Manager, given iac.Options, o options) (*iac.Actuat
 	if err != nil {
 		return nil, fmt.Errorf("finding this machine's name: %w", err)
 	}
-	series := iac.NewMetrics(v1alpha1.EngineTerraform)
+	series := iac.NewMetrics(slices.Sorted(maps.Keys(given.Runners))...)
 	metrics.Registry.MustRegister(series.Collectors()...)
 	given.Metrics = series
-	given.Recorder = mgr.GetEventRecorder("terraform-actuator")
+	given.Recorder = mgr.GetEventRecorder("machine-iac-actuator")
 	given.Store = state.New(given.Client, state.Options{Logger: ctrl.Log.WithName("state")})
 	given.Owner = host + "_" + string(uuid.NewUUID())
 	// The actuator runs while this process leads. Another owner has led before, and ended before its lease could pass on.
@@ -259,6 +234,6 @@ func newActuator(mgr manager.Manager, given iac.Options, o options) (*iac.Actuat
 	given.Facts = o.facts()
 	given.DriftInterval = o.driftInterval
 	given.ModuleUpdates = o.moduleUpdates
-	given.Logger = ctrl.Log.WithName("terraform-actuator")
+	given.Logger = ctrl.Log.WithName("actuator")
 	return iac.New(given)
 }

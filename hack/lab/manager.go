@@ -68,6 +68,7 @@ func (l *Lab) launch(ctx context.Context, flags []string) (*Manager, error) {
 	arguments := append([]string{
 		"--kubeconfig", l.OperatorKubeconfig(), "--namespace", Namespace, "--work-dir", m.WorkDir,
 		"--engine-path", l.Path("bin", "tofu"), "--provider-mirror", l.Path("bin", "mirror"),
+		"--pulumi", l.Path("bin", "pulumi"), "--pulumi-plugins", l.Path("bin", "pulumi-plugins"),
 		"--health-addr", health, "--metrics-bind-address", metrics, "--webhook-port", l.webhookPort,
 	}, flags...)
 	if err := m.start(l.Path("bin", "machine-controllers"), arguments); err != nil {

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	pulumirunner "github.com/machine-iac/machine-iac-operator/actuators/pulumi"
+	"github.com/machine-iac/machine-iac-operator/actuators/runner"
+	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/pulumi"
+	"github.com/machine-iac/machine-iac-operator/internal/pulumikey"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/tofu"
+)
+
+// newRunners makes a runner for each engine that there is. OpenTofu or Terraform must be, Pulumi may.
+func newRunners(ctx context.Context, o options, live client.Client) (map[v1alpha1.Engine]runner.Runner, error) {
+	withTofu, err := newTofu(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	backend := state.NewBackend(state.BackendOptions{Logger: ctrl.Log.WithName("state-backend")})
+	runners := map[v1alpha1.Engine]runner.Runner{v1alpha1.EngineTerraform: terraform.New(withTofu, backend)}
+	withPulumi, err := newPulumi(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if withPulumi != nil {
+		keys, err := pulumikey.New(live, pulumikey.Options{Namespace: o.leaseNamespace})
+		if err != nil {
+			return nil, err
+		}
+		runners[v1alpha1.EnginePulumi] = pulumirunner.New(withPulumi, keys)
+	}
+	for name, one := range runners {
+		metrics.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "machine_iac_engine_starts_total", Help: "Processes of the engine's CLI that were started.",
+			ConstLabels: prometheus.Labels{"engine": iac.Label(name)},
+		}, func() float64 { return float64(one.Starts()) }))
+	}
+	return runners, nil
+}
+
+// labels answers what series have for engines.
+func labels(runners map[v1alpha1.Engine]runner.Runner) []string {
+	var found []string
+	for _, name := range slices.Sorted(maps.Keys(runners)) {
+		found = append(found, iac.Label(name))
+	}
+	return found
+}
+
+func newTofu(ctx context.Context, o options) (*tofu.Engine, error) {
+	binary, err := tofu.Find(ctx, tofu.FindOptions{
+		Path: o.enginePath, Name: o.engine, Constraint: o.engineVersion, Install: o.engineInstall, InstallDir: o.workDir,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctrl.Log.Info("Found an engine", "engine", binary.String())
+	return tofu.New(tofu.Options{
+		Binary:         binary,
+		WorkDir:        o.workDir,
+		ProviderMirror: o.providerMirror,
+		AllowDirect:    o.allowDownloads,
+		Environment:    o.engineEnvironment,
+		Slots:          o.maxRuns,
+		WaitDelay:      o.interruptGrace,
+		Warm:           tofu.WarmOptions{Max: o.warmProviders},
+		Logger:         ctrl.Log.WithName("engine"),
+	})
+}
+
+// newPulumi answers nil where no flag names Pulumi and PATH has none.
+func newPulumi(ctx context.Context, o options) (*pulumi.Engine, error) {
+	path := o.pulumi
+	if path == "" {
+		found, err := exec.LookPath("pulumi")
+		if errors.Is(err, exec.ErrNotFound) {
+			ctrl.Log.Info("Pulumi is not on PATH and --pulumi names none; Machines of stacks wait")
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("looking for pulumi: %w; set --pulumi", err)
+		}
+		path = found
+	}
+	binary, err := pulumi.Find(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	ctrl.Log.Info("Found an engine", "engine", "pulumi "+binary.Version.String(), "path", binary.Path)
+	return pulumi.New(pulumi.Options{
+		Binary:         binary,
+		WorkDir:        filepath.Join(o.workDir, "pulumi"),
+		Plugins:        o.pulumiPlugins,
+		ProviderMirror: o.providerMirror,
+		Environment:    o.engineEnvironment,
+		Slots:          o.maxRuns,
+		WaitDelay:      o.interruptGrace,
+		Logger:         ctrl.Log.WithName("pulumi"),
+	})
+}
