@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # plugin-archives.sh VERSION OS/ARCH...: builds the kubectl plugin for each platform into an archive under dist/, and writes
-# dist/machine.yaml: install/krew/machine.yaml with the version and the archives' checksums in it.
+# dist/machine.yaml: install/krew/machine.yaml with the version and the archives' checksums in it. Then it checks all of that.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -8,6 +8,7 @@ version=$1
 shift
 out=${DIST:-dist}
 mkdir -p "$out"
+rm -f "$out"/kubectl-machine-*.tar.gz # of another version
 manifest=$(sed "s|VERSION|$version|g" install/krew/machine.yaml | sed '/^#/d')
 for platform in "$@"; do
   os=${platform%/*} arch=${platform#*/}
@@ -30,3 +31,4 @@ if grep -q SHA256_ "$out/machine.yaml"; then
   exit 1
 fi
 echo "$out/machine.yaml"
+go run ./hack/pluginarchives "$out"
