@@ -277,14 +277,21 @@ func (a *Actuator) underWay(machine *machinev1beta1.Machine, status runs.Status)
 		runs.Create: v1alpha1.RunCreate, runs.Update: v1alpha1.RunUpdate,
 		runs.Drift: v1alpha1.RunDriftCheck, runs.Destroy: v1alpha1.RunDestroy,
 	}[status.Operation]
-	queued := metav1.NewTime(status.QueuedAt.Truncate(time.Second))
-	setProviderStatus(machine, func(s *v1alpha1.TerraformMachineProviderStatus) {
-		s.Run = &v1alpha1.RunStatus{Operation: operation, QueuedAt: &queued}
-	})
+	told := &v1alpha1.RunStatus{Operation: operation, QueuedAt: seconds(status.QueuedAt)}
+	if status.Phase == runs.Running {
+		told.StartedAt = seconds(status.StartedAt)
+	}
+	setProviderStatus(machine, func(s *v1alpha1.TerraformMachineProviderStatus) { s.Run = told })
 	if status.Err != nil {
 		return actuators.InProgress(inProgress, "an engine run is under way to %s it, after %d that failed: %s", status.Operation, status.Failures, status.Err)
 	}
 	return actuators.InProgress(inProgress, "an engine run is under way to %s it", status.Operation)
+}
+
+// seconds is a time as it is stored, so that a status is not written again for the rest of it.
+func seconds(at time.Time) *metav1.Time {
+	stored := metav1.NewTime(at.Truncate(time.Second))
+	return &stored
 }
 
 // reported answers the error of a failed run, with the time until it is repeated.

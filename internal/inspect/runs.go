@@ -23,11 +23,11 @@ type RunPhase string
 
 // The phases of a run, those first that a person asks for first.
 const (
-	// RunRunning holds the state's lock.
+	// RunRunning holds the state's lock, or is about to take it.
 	RunRunning RunPhase = "Running"
 	// RunQueued waits for a place.
 	RunQueued RunPhase = "Queued"
-	// RunActive waits or runs: the state's lock may not be read.
+	// RunActive waited when its Machine was last looked at, and may run since: the state's lock may not be read.
 	RunActive RunPhase = "QueuedOrRunning"
 	// RunUnsettled began and has not ended in order; the next run finds out what it did.
 	RunUnsettled RunPhase = "Unsettled"
@@ -123,6 +123,8 @@ func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) Machin
 	case head != nil && head.Lock != nil:
 		since := metav1.NewTime(head.Lock.Since)
 		run.Phase, run.Operation, run.Since, run.Owner = RunRunning, head.Lock.Operation, &since, head.Lock.Owner
+	case told != nil && told.StartedAt != nil:
+		run.Phase, run.Operation, run.Since = RunRunning, operationOf(told), told.StartedAt
 	case told != nil && known:
 		run.Phase, run.Operation, run.Since = RunQueued, operationOf(told), told.QueuedAt
 	case told != nil:

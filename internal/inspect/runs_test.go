@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,24 @@ func TestRuns(t *testing.T) {
 		list, err := Runs(facts, []string{"workers-b", "workers-a"}, false)
 		if err != nil || list.Items[0].Phase != RunActive || list.Items[0].Operation != "destroy" || list.Items[0].Since != nil || list.Items[1].Phase != RunNone || list.Items[1].Last != nil {
 			t.Errorf("it answers %v and %+v", err, list)
+		}
+	})
+	t.Run("that are known to have begun, whatever of their states may be read", func(t *testing.T) {
+		began := ago(5 * time.Second)
+		for _, known := range []bool{true, false} {
+			facts := withRuns()
+			facts.States, facts.StatesKnown = nil, known
+			begun := &facts.Machines[4]
+			withProviderStatus(func(s *v1alpha1.TerraformMachineProviderStatus) {
+				s.Run = &v1alpha1.RunStatus{Operation: v1alpha1.RunCreate, QueuedAt: &began, StartedAt: &began}
+			})(begun)
+			list, err := Runs(facts, []string{begun.Name}, true)
+			if err != nil || list.Items[0].Phase != RunRunning || !list.Items[0].Since.Equal(&began) {
+				t.Errorf("where they are known: %t; it answers %v and %+v", known, err, list)
+			}
+			if item := facts.machineItem(begun); !slices.Contains(item.Children[0].Notes, "Create running for 5s") {
+				t.Errorf("the tree notes %q", item.Children[0].Notes)
+			}
 		}
 	})
 	t.Run("of all namespaces", func(t *testing.T) {

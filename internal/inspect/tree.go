@@ -168,8 +168,11 @@ func (f *Facts) instanceItem(machine *machinev1beta1.Machine) *Item {
 		item.note(machine.Labels[label])
 	}
 	item.note(short(status.Module))
-	if status.Run != nil {
-		item.note(fmt.Sprintf("%s queued or running", status.Run.Operation))
+	switch run := status.Run; {
+	case run != nil && run.StartedAt != nil:
+		item.note(fmt.Sprintf("%s running for %s", run.Operation, age(run.StartedAt.Time, f.Now)))
+	case run != nil:
+		item.note(fmt.Sprintf("%s queued or running", run.Operation))
 	}
 	if status.LastDriftCheckTime != nil {
 		item.note("drift checked " + age(status.LastDriftCheckTime.Time, f.Now) + " ago")

@@ -78,7 +78,7 @@ func aPersonWithKubectlMachine() {
 
 		Expect(w.asksHere(ctx, "runs", "--active").out).To(MatchRegexp(row(name, "create", "Running", `\d+m?s`)))
 		Eventually(ctx, func() string { return w.asksHere(ctx, "tree", name).out }).WithTimeout(patience).Should(
-			MatchRegexp(`Instance\S*\s+NotMade .*Create queued or running`))
+			MatchRegexp(`Instance\S*\s+NotMade .*Create running for \d+m?s`))
 		held.lift()
 		w.runs(ctx, name)
 
