@@ -152,7 +152,7 @@ func (m *checkedModule) add(breaches ...module.Breach) {
 	}
 }
 
-// kindsOf answers what kinds a module serves; the one for any module, where it has none of its own.
+// kindsOf answers what kinds a module serves; the one for any module of its engine, where it has none of its own.
 func kindsOf(loaded *module.Module) []string {
 	var kinds []string
 	for _, served := range loaded.Spec().ProviderSpecs {
@@ -161,12 +161,13 @@ func kindsOf(loaded *module.Module) []string {
 		}
 	}
 	if len(kinds) == 0 {
-		kinds = append(kinds, v1alpha1.GroupVersion.String()+" "+v1alpha1.TerraformMachineProviderSpecKind)
+		kinds = append(kinds, v1alpha1.GroupVersion.String()+" "+module.KindForAny(loaded.Engine()))
 	}
 	return kinds
 }
 
-// providersOf answers the providers with their versions. One that both engines' registries have is told once, without a host.
+// providersOf answers the providers with their versions, and the packages of a stack that bridge none. One that both engines' registries
+// have is told once, without a host.
 func providersOf(loaded *module.Module) []string {
 	var providers []string
 	for _, provider := range loaded.Providers() {
@@ -176,6 +177,11 @@ func providersOf(loaded *module.Module) []string {
 		}
 		if text := source + " " + provider.Version; !slices.Contains(providers, text) {
 			providers = append(providers, text)
+		}
+	}
+	for _, one := range loaded.Packages() {
+		if one.Provider == nil {
+			providers = append(providers, one.Name+" "+one.Version)
 		}
 	}
 	return providers

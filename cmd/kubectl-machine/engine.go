@@ -72,10 +72,7 @@ func (m *checkedModule) checkByEngine(ctx context.Context, check *engineCheck) (
 		return fmt.Errorf("checking %s: %w", m.Dir, err)
 	}
 	w := &work{module: m, terraform: terraform, dir: copied, engine: check.binary.Name}
-	for _, step := range []struct {
-		name string
-		run  func(context.Context) error
-	}{{"fmt", w.format}, {"init", w.initialise}, {"validate", w.validate}, {"test", w.test}} {
+	for _, step := range w.steps() {
 		before := len(m.Breaches)
 		if err := step.run(ctx); err != nil {
 			if cause := context.Cause(ctx); cause != nil {
@@ -91,6 +88,26 @@ func (m *checkedModule) checkByEngine(ctx context.Context, check *engineCheck) (
 		}
 	}
 	return nil
+}
+
+// step is one thing that an engine does with a module.
+type step struct {
+	name string
+	run  func(context.Context) error
+}
+
+// steps answers what applies to the module. Of a stack that is its HCL: the types, validations and locals. Its program is left out.
+func (w *work) steps() []step {
+	steps := []step{{"fmt", w.format}, {"init", w.initialise}, {"validate", w.validate}}
+	if w.module.loaded.Engine() != v1alpha1.EnginePulumi {
+		return append(steps, step{"test", w.test})
+	}
+	w.module.LeftOut = []string{"program"}
+	if tests, err := fs.Glob(w.module.files, "tests/*.tftest.hcl"); err != nil || len(tests) == 0 {
+		w.module.LeftOut = append(w.module.LeftOut, "test")
+		return steps
+	}
+	return append(steps, step{"test", w.test})
 }
 
 // terraform answers the CLI in dir with a built environment: nothing of the caller's credentials or TF_VAR_*. Credentials are dummies,
@@ -178,7 +195,10 @@ func (w *work) initialise(ctx context.Context) error {
 
 // validate looks at the module together with its lookup, which lies beside it when it is used.
 func (w *work) validate(ctx context.Context) error {
-	lookup := w.module.loaded.LookupFiles()
+	var lookup []string
+	if w.module.loaded.Engine() != v1alpha1.EnginePulumi {
+		lookup = w.module.loaded.LookupFiles()
+	}
 	for _, name := range lookup {
 		content, err := os.ReadFile(filepath.Join(w.dir, filepath.FromSlash(name)))
 		if err != nil {

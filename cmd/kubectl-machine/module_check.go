@@ -32,11 +32,14 @@ func newModuleCheck() *cobra.Command {
 		Short: "Check provider modules",
 		Long: `Check provider modules against the contract (docs/contracts/module.md), and print each breach with its place and mend. A DIR is the
 folder of a module, or one whose folders are modules; a REFERENCE is what 'kubectl machine module pack' and 'push' print, and is fetched as
-the manager fetches it. No two modules may have one name or serve one kind.
+the manager fetches it. No two modules of one engine may have one name, and no two serve one kind.
 
 A module that keeps the contract is then formatted (fmt -check), validated, and tested by the engine, tofu or terraform, in a copy of its
 folder and with its providers mocked. Providers come from --provider-mirror, and from their registries where that is not given. Tests are
 code: use --no-engine for a module that you do not trust.
+
+A stack, a module whose program Pulumi runs, is held to docs/contracts/stack.md. The engine looks at its variables and locals only, and tests
+it where it has tests; its program is left out.
 
 The exit code is 0 when every module passes all of it, and 1 when not.`,
 		Example: `  # All modules in a folder, offline
@@ -147,6 +150,8 @@ type checkedModule struct {
 	// Defaults are the fields that are filled in.
 	Defaults []string `json:"defaults,omitempty"`
 	Passed   []string `json:"passed,omitempty"`
+	// LeftOut is what the engine did not look at.
+	LeftOut  []string `json:"leftOut,omitempty"`
 	Breaches []breach `json:"breaches,omitempty"`
 	files    fs.FS
 	loaded   *module.Module
@@ -202,6 +207,10 @@ func (m *checkedModule) text() string {
 	if len(m.Defaults) > 0 {
 		defaults = "; fills in: " + strings.Join(m.Defaults, ", ")
 	}
-	return fmt.Sprintf("%s serves %s; providers: %s%s; passed: %s\n",
-		m.Reference, strings.Join(m.Kinds, ", "), providers, defaults, strings.Join(m.Passed, ", "))
+	leftOut := ""
+	if len(m.LeftOut) > 0 {
+		leftOut = "; left out: " + strings.Join(m.LeftOut, ", ")
+	}
+	return fmt.Sprintf("%s serves %s; providers: %s%s; passed: %s%s\n",
+		m.Reference, strings.Join(m.Kinds, ", "), providers, defaults, strings.Join(m.Passed, ", "), leftOut)
 }
