@@ -16,6 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/stacks"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -165,8 +166,15 @@ func TestWhatARepairRecords(t *testing.T) {
 }
 
 func TestDriftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T) {
-	b := newBench(t)
-	b.upgrade(changedModule(t, "", `["metadata.annotations", "metadata.labels", "spec.taints"]`, `["metadata.annotations"]`), "owner-1")
+	eachEngine(t, driftIsRepairedInPlaceAndNotWithoutEnd)
+}
+
+func driftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T, b *bench) {
+	seeing := changedModule(t, "", `["metadata.annotations", "metadata.labels", "spec.taints"]`, `["metadata.annotations"]`)
+	if b.uses == v1alpha1.EnginePulumi {
+		seeing = changed(t, stacks.FS, "", `[metadata.annotations, metadata.labels, spec.taints]`, `[metadata.annotations]`)
+	}
+	b.upgrade(seeing, "owner-1")
 	machine := b.machine()
 	b.bring(machine)
 	before := b.node(machine)
@@ -187,7 +195,7 @@ func TestDriftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T) {
 		t.Fatalf("Update: %v; zone %s, want what is only reported left alone", err, zone())
 	}
 
-	machine.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: string(v1alpha1.DriftRepair)}
+	b.repairs(machine)
 	if err := b.drive(b.Update, machine); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +211,7 @@ func TestDriftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T) {
 	if told := strings.Join(b.events(), "\n"); strings.Count(told, "DriftRepaired") != 1 {
 		t.Errorf("events %q, want one DriftRepaired", told)
 	}
-	if got := counts(t, b.metrics)["machine_iac_drift_repairs_total{engine=terraform,result=repaired}"]; got != 1 {
+	if got := counts(t, b.metrics)["machine_iac_drift_repairs_total{engine="+Label(b.uses)+",result=repaired}"]; got != 1 {
 		t.Errorf("counted %v repairs, want one", got)
 	}
 
@@ -222,6 +230,21 @@ func TestDriftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T) {
 	if err := b.drive(b.Update, machine); err != nil || zone() != "zone-a" {
 		t.Errorf("Update: %v; zone %s, want it repaired after the pause", err, zone())
 	}
+}
+
+// repairs has drift of a Machine repaired.
+func (b *bench) repairs(machine *machinev1beta1.Machine) {
+	if b.uses == v1alpha1.EnginePulumi {
+		b.t.Helper()
+		spec := map[string]any{}
+		if err := json.Unmarshal(machine.Spec.ProviderSpec.Value.Raw, &spec); err != nil {
+			b.t.Fatal(err)
+		}
+		spec["driftPolicy"] = v1alpha1.DriftRepair
+		machine.Spec.ProviderSpec.Value = builder.ProviderSpec(spec)
+		return
+	}
+	machine.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: string(v1alpha1.DriftRepair)}
 }
 
 func TestDriftThatIsIgnoredIsNotLookedFor(t *testing.T) {

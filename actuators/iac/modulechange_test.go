@@ -32,7 +32,13 @@ func testClock() *clocktesting.FakePassiveClock {
 // changedModule loads the kubemark module with something added to its main.tf, and pieces of its files replaced, each old by new.
 func changedModule(t *testing.T, added string, replaced ...string) *module.Module {
 	t.Helper()
-	shipped, err := fs.Sub(modules.FS, "kubemark")
+	return changed(t, modules.FS, added, replaced...)
+}
+
+// changed answers the kubemark module or stack, with something added to its main.tf and each first of two pieces replaced by the second.
+func changed(t *testing.T, folders fs.FS, added string, replaced ...string) *module.Module {
+	t.Helper()
+	shipped, err := fs.Sub(folders, "kubemark")
 	if err != nil {
 		t.Fatal(err)
 	}

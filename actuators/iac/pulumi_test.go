@@ -2,13 +2,23 @@ package iac
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"maps"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/pulumi"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 // eachEngine runs a test with each engine. What is told, recorded and refused is the same with all.
@@ -74,3 +84,179 @@ type oneKey struct{ key *pulumi.Key }
 func (k oneKey) Current(context.Context) (*pulumi.Key, error) { return k.key, nil }
 
 func (k oneKey) For(context.Context, string) (*pulumi.Key, error) { return k.key, nil }
+
+// pend leaves a Machine as a manager does that was killed while Pulumi made the instance: the checkpoint says that it had begun.
+func (b *bench) pend(machine *machinev1beta1.Machine) {
+	b.t.Helper()
+	key := state.KeyFor(machine.Namespace, machine.UID)
+	session, err := b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
+		Lock: state.Lock{Owner: b.owner, Run: "killed", Operation: string(runs.Create)},
+		Meta: newPatch().intend(intent{Operation: runs.Create, Run: "killed"}).MetaPatch,
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	snapshot, err := session.Snapshot(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	have, err := state.ParseCheckpoint(snapshot.Raw)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	have.Serial, have.Raw = have.Serial+1, halfMade(b.t, have.Raw)
+	next, err := have.Encode()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := session.Put(b.t.Context(), next); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// halfMade answers a checkpoint with the instance among what is being made.
+func halfMade(t *testing.T, raw []byte) []byte {
+	t.Helper()
+	var file map[string]any
+	if err := json.Unmarshal(raw, &file); err != nil {
+		t.Fatal(err)
+	}
+	latest := file["checkpoint"].(map[string]any)["latest"].(map[string]any)
+	var kept, pending []any
+	for _, one := range latest["resources"].([]any) {
+		resource := one.(map[string]any)
+		if strings.HasSuffix(resource["urn"].(string), "::this") {
+			delete(resource, "outputs")
+			delete(resource, "id")
+			pending = append(pending, map[string]any{"resource": resource, "type": "creating"})
+			continue
+		}
+		delete(resource, "outputs")
+		kept = append(kept, resource)
+	}
+	if len(pending) != 1 {
+		t.Fatalf("%d instances in %s", len(pending), raw)
+	}
+	latest["resources"], latest["pending_operations"] = kept, pending
+	changed, err := json.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changed
+}
+
+// unfinished answers what the state says is being made.
+func (b *bench) unfinished(machine *machinev1beta1.Machine) []string {
+	b.t.Helper()
+	f, err := b.gather(b.t.Context(), machine)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return f.state.Unfinished
+}
+
+func TestAnInstanceThatPulumiWasMakingIsTakenOverWhereItIs(t *testing.T) {
+	b := newBench(t)
+	b.uses = v1alpha1.EnginePulumi
+	machine := b.machine()
+	b.bring(machine)
+	before := b.node(machine)
+
+	b.pend(machine)
+	if got := b.unfinished(machine); len(got) != 1 {
+		t.Fatalf("unfinished are %q; this shows nothing", got)
+	}
+	b.bring(machine)
+	if after := b.node(machine); after == nil || after.UID != before.UID {
+		t.Fatalf("the Node is %v, want the one with UID %s", after, before.UID)
+	}
+	if got := b.unfinished(machine); len(got) > 0 {
+		t.Errorf("after it was found, unfinished are %q", got)
+	}
+
+	b.pend(machine)
+	if err := b.client.Delete(t.Context(), b.node(machine)); err != nil {
+		t.Fatal(err)
+	}
+	b.bring(machine)
+	if after := b.node(machine); after == nil || after.UID == before.UID {
+		t.Fatalf("the Node is %v, want a new one in place of the one that never was", after)
+	}
+	if got := b.unfinished(machine); len(got) > 0 {
+		t.Errorf("after it was made, unfinished are %q", got)
+	}
+
+	b.pend(machine)
+	if err := b.drive(b.Delete, machine); err != nil || b.node(machine) != nil {
+		t.Errorf("Delete of what was being made: %v, want the instance gone", err)
+	}
+}
+
+func TestWhatPulumiWasMakingAndIsNotThereKeepsNobodyFromDeleting(t *testing.T) {
+	b := newBench(t)
+	b.uses = v1alpha1.EnginePulumi
+	machine := b.machine()
+	b.bring(machine)
+	b.pend(machine)
+	if err := b.client.Delete(t.Context(), b.node(machine)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.drive(b.Delete, machine); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.store.Get(t.Context(), state.KeyFor(machine.Namespace, machine.UID)); !errors.Is(err, state.ErrNotFound) {
+		t.Errorf("the state after Delete: %v, want none", err)
+	}
+}
+
+func TestAnInstanceStaysWithItsEngine(t *testing.T) {
+	b := newBench(t)
+	b.updates = ModuleUpdatesInPlace
+	b.start(t.TempDir(), "owner-1")
+	machine := b.machine()
+	b.bring(machine)
+	before := b.node(machine)
+	b.uses = v1alpha1.EnginePulumi
+	other := b.machine()
+	machine.Spec.ProviderSpec.Value = other.Spec.ProviderSpec.Value
+	err := b.drive(b.Update, machine)
+	if !isReason(err, machinev1beta1.UnsupportedChangeMachineError) || !strings.Contains(err.Error(), "was made with Terraform and stays with it") {
+		t.Errorf("Update: %v, want an UnsupportedChange that names the engine", err)
+	}
+	if err := b.drive(b.Delete, machine); err != nil || b.node(machine) != nil {
+		t.Errorf("Delete: %v; the Node %s is there: %v", err, before.UID, b.node(machine) != nil)
+	}
+}
+
+func TestAMachineOfAnEngineThatIsNotThereSaysSo(t *testing.T) {
+	b := newBench(t)
+	b.uses = v1alpha1.EnginePulumi
+	delete(b.runners, v1alpha1.EnginePulumi)
+	err := b.drive(b.Create, b.machine())
+	if err == nil || !strings.Contains(err.Error(), "runs on Pulumi") || !strings.Contains(err.Error(), "--pulumi") || actuators.IsInvalidConfiguration(err) {
+		t.Errorf("Create: %v, want an error that is tried again and names the mend", err)
+	}
+}
+
+func TestWhatPulumiToldIsKeptWithoutSecrets(t *testing.T) {
+	b := newBench(t)
+	b.uses = v1alpha1.EnginePulumi
+	const secret = "this-is-no-token"
+	wrong := b.secret("wrong", func(s *corev1.Secret) { s.Data["token"] = []byte(secret) })
+	machine := b.machine(func(spec map[string]any) { spec["credentialsSecret"] = map[string]any{"name": wrong.Name} })
+	if err := b.drive(b.Create, machine); !isReason(err, machinev1beta1.CreateMachineError) || !strings.Contains(err.Error(), "credentials") {
+		t.Fatalf("Create with a wrong token: %v, want an error about credentials", err)
+	}
+	if got := b.output(machine); got == "" || strings.Contains(got, secret) {
+		t.Errorf("after a create that failed:\n%s", got)
+	}
+	set(machine, b, "credentialsSecret", map[string]any{"name": "kubemark-credentials"})
+	b.bring(machine)
+	token := &corev1.Secret{}
+	if err := b.client.Get(t.Context(), types.NamespacedName{Namespace: b.namespace, Name: "kubemark-credentials"}, token); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.output(machine); !strings.Contains(got, ".this") || strings.Contains(got, string(token.Data["token"])) {
+		t.Errorf("after a create:\n%s", got)
+	}
+}

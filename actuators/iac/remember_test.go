@@ -76,8 +76,11 @@ func TestRememberedInputsTakeTheCredentialsOfNow(t *testing.T) {
 	}
 }
 
-func TestAMachineWhoseProviderSpecCannotBeUsedIsDeletedAllTheSame(t *testing.T) {
-	b := newBench(t)
+func TestAMachineThatCannotBeReadIsDeletedAllTheSame(t *testing.T) {
+	eachEngine(t, aMachineThatCannotBeReadIsDeletedAllTheSame)
+}
+
+func aMachineThatCannotBeReadIsDeletedAllTheSame(t *testing.T, b *bench) {
 	for name, broken := range map[string]*runtime.RawExtension{
 		"a field of the wrong type":   b.machine(func(spec map[string]any) { spec["cpu"] = "four" }).Spec.ProviderSpec.Value,
 		"a value that is not allowed": b.machine(func(spec map[string]any) { spec["cpu"] = -1 }).Spec.ProviderSpec.Value,

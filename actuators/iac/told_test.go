@@ -130,13 +130,16 @@ func TestABadProviderSpecIsShownOnTheMachine(t *testing.T) {
 }
 
 func TestADriftCheckIsCounted(t *testing.T) {
-	b := newBench(t)
+	eachEngine(t, aDriftCheckIsCounted)
+}
+
+func aDriftCheckIsCounted(t *testing.T, b *bench) {
 	machine := b.machine()
 	b.bring(machine)
 	check := func(result string) {
 		t.Helper()
 		b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
-		series := "machine_iac_drift_checks_total{engine=terraform,result=" + result + "}"
+		series := "machine_iac_drift_checks_total{engine=" + Label(b.uses) + ",result=" + result + "}"
 		deadline := time.Now().Add(time.Minute)
 		for counts(t, b.metrics)[series] == 0 && time.Now().Before(deadline) {
 			_ = b.Update(t.Context(), machine)
