@@ -83,7 +83,10 @@ func TestAHollowNodeFromCreateToDestroy(t *testing.T) {
 	if zone := h.outputs()["zone"]; zone != "zone-b" {
 		t.Errorf("the output zone is %v, want the new one", zone)
 	}
-	h.wantPlan("again", changed, engine.ActionNoOp)
+	h.otherHands() // now where the values say taints, too
+	if report := h.wantPlan("again", changed, engine.ActionNoOp); !report.NoChange() {
+		t.Errorf("a plan after others wrote on the Node again is %+v, want no change", report)
+	}
 	h.destroy(h.values(changed))
 	if h.node() != nil || len(h.outputs()) != 0 {
 		t.Errorf("after the destroy there are the Node %v and the outputs %v, want none", h.node(), h.outputs())
