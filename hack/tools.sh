@@ -42,13 +42,15 @@ schema-google|schema-provider|.|$schemas/google/7.45.0/${os}_${arch}/terraform-p
 vcsim|vcsim|.|vcsim|
 pulumi|pulumi|github.com/pulumi/pulumi/pkg/v3/cmd/pulumi|pulumi|-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v3.255.0
 pulumi-language-yaml|pulumi-language-yaml|github.com/pulumi/pulumi-yaml/cmd/pulumi-language-yaml|pulumi-language-yaml|-X github.com/pulumi/pulumi-yaml/pkg/version.Version=v1.38.1
+pulumi-language-go|pulumi-language-go|.|pulumi-language-go|
 pulumi-terraform-provider|pulumi-terraform-provider|github.com/pulumi/pulumi-terraform-bridge/v3/dynamic|$pulumi_bridge/pulumi-resource-terraform-provider|-X github.com/pulumi/pulumi-terraform-bridge/v3/dynamic/version.version=v3.128.0
 golangci-lint|golangci-lint|github.com/golangci/golangci-lint/v2/cmd/golangci-lint|golangci-lint|
 TOOLS
 }
 
 default_tools=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok tofu provider-kubectl provider-vsphere provider-libvirt
-  provider-openstack schema-aws schema-azurerm schema-google vcsim pulumi pulumi-language-yaml pulumi-terraform-provider)
+  provider-openstack schema-aws schema-azurerm schema-google vcsim pulumi pulumi-language-yaml pulumi-language-go
+  pulumi-terraform-provider)
 
 die() {
   printf 'tools: %s\n' "$*" >&2
