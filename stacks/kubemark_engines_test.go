@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/tofu"
 )
 
@@ -36,7 +37,7 @@ func (b *stateBackend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // newTofu answers OpenTofu with the module kubemark.
-func newTofu(t *testing.T, h *hollow) *tofu.Engine {
+func newTofu(t *testing.T, of *module.Module) *tofu.Engine {
 	t.Helper()
 	binary, err := tofu.Find(t.Context(), tofu.FindOptions{Path: tool(t, "tofu")})
 	if err != nil {
@@ -48,20 +49,20 @@ func newTofu(t *testing.T, h *hollow) *tofu.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := made.Prepare(t.Context(), tofu.Module{Digest: h.module.Digest(), Files: h.module.Files()}); err != nil {
+	if err := made.Prepare(t.Context(), tofu.Module{Digest: of.Digest(), Files: of.Files()}); err != nil {
 		t.Fatal(err)
 	}
 	return made
 }
 
 // inHCL makes a Node by the module in HCL, removes it again, and answers the outputs and what the Node was.
-func (h *hollow) inHCL(e *tofu.Engine, values string) (outputs map[string]any, node *corev1.Node) {
+func (h *hollow) inHCL(e *tofu.Engine, of *module.Module, values string) (outputs map[string]any, node *corev1.Node) {
 	h.t.Helper()
 	server := httptest.NewServer(&stateBackend{})
 	defer server.Close()
-	with := h.inputs(values)
+	with := h.inputs(of, values)
 	folder, err := e.Open(h.t.Context(), tofu.Run{
-		ID: "r", Module: h.module.Digest(), Variables: with.variables, Environment: with.environment, Backend: tofu.Backend{Address: server.URL},
+		ID: "r", Module: of.Digest(), Variables: with.variables, Environment: with.environment, Backend: tofu.Backend{Address: server.URL},
 	})
 	if err != nil {
 		h.t.Fatal(err)
@@ -99,7 +100,8 @@ func comparableNode(node *corev1.Node) *corev1.Node {
 // TestBothEnginesMakeTheSame runs the module and the stack on the same inputs.
 func TestBothEnginesMakeTheSame(t *testing.T) {
 	h := newHollow(t, "both")
-	openTofu := newTofu(t, h)
+	inHCL := load(t, "../modules/kubemark")
+	openTofu := newTofu(t, inHCL)
 	for name, values := range map[string]string{
 		"nothing but the defaults": `{}`,
 		"every field": `{"cpu":8,"memory":"32G","pods":250,"architecture":"arm64","instanceType":"hollow-large","region":"region-a","zone":"zone-a",` +
@@ -109,7 +111,7 @@ func TestBothEnginesMakeTheSame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h.t = t
-			wantOutputs, wantNode := h.inHCL(openTofu, values)
+			wantOutputs, wantNode := h.inHCL(openTofu, inHCL, values)
 			h.create(h.values(values))
 			outputs, node := h.outputs(), h.node()
 			if outputs["instance_id"] != string(node.UID) || wantOutputs["instance_id"] != string(wantNode.UID) {

@@ -51,7 +51,7 @@ func TestAHollowNodeFromCreateToDestroy(t *testing.T) {
 	if made == nil {
 		t.Fatal("there is no Node after the create")
 	}
-	for what, secret := range map[string]string{"user data": "hunter22", "token": string(h.credentials["token"])} {
+	for what, secret := range map[string]string{"user data": "hunter22", "token": string(h.token())} {
 		if bytes.Contains(h.last(), []byte(secret)) {
 			t.Errorf("the checkpoint shows the %s", what)
 		}
@@ -168,7 +168,7 @@ func TestALostHollowNodeIsFound(t *testing.T) {
 	h := newHollow(t, "lost")
 	with := h.values(small)
 	empty := h.empty(with)
-	if _, err := h.engine.Look(t.Context(), h.run("none", with)); err == nil || !h.module.Absent(err.Error()) {
+	if _, err := h.engine.Look(t.Context(), h.run("none", with)); err == nil || !h.stack.Absent(err.Error()) {
 		t.Fatalf("Look() = %v, want the words that module.yaml knows for what is not there", err)
 	}
 	h.create(with)

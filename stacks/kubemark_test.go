@@ -2,8 +2,9 @@ package stacks_test
 
 import (
 	"context"
-	"io/fs"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,20 +19,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
-	"github.com/machine-iac/machine-iac-operator/modules"
-	"github.com/machine-iac/machine-iac-operator/stacks"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
 
-// cluster is an API server, and what a Machine of kubemark signs in with.
+// cluster is an API server, and what Machines sign in with, by the stack.
 type cluster struct {
 	*controlplane.ControlPlane
-	credentials map[string][]byte
+	credentials map[string]map[string][]byte
 }
 
 // theCluster is shared by the tests: starting one is dear.
@@ -50,47 +52,59 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// startCluster starts an API server, and applies the credentials that the stack comes with.
+const credentialsNamespace = "openshift-machine-api"
+
+// startCluster starts an API server, and applies the credentials that stacks come with.
 func startCluster() (*cluster, error) {
 	plane, err := controlplane.Start(controlplane.Default)
 	if err != nil {
 		return nil, err
 	}
-	made := &cluster{ControlPlane: plane}
+	made := &cluster{ControlPlane: plane, credentials: map[string]map[string][]byte{}}
 	started.Store(made)
 	ctx := context.Background()
-	const namespace = "openshift-machine-api"
-	if err := plane.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+	if err := plane.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: credentialsNamespace}}); err != nil {
 		return nil, err
 	}
-	content, err := fs.ReadFile(stacks.FS, "kubemark/examples/credentials.yaml")
+	for stack, folder := range map[string]string{"kubemark": "kubemark", "hollow-volumes": examples + "/hollow-volumes"} {
+		token, err := made.signIn(ctx, filepath.Join(folder, "examples", "credentials.yaml"), stack)
+		if err != nil {
+			return nil, err
+		}
+		made.credentials[stack] = map[string][]byte{"server": []byte(plane.Config.Host), "token": []byte(token), "ca.crt": plane.Config.CAData}
+	}
+	return made, nil
+}
+
+// signIn applies a file, and answers a token of an account in it.
+func (c *cluster) signIn(ctx context.Context, file, name string) (string, error) {
+	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	for document := range strings.SplitSeq(string(content), "---\n") {
 		var object unstructured.Unstructured
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			return nil, err
+			return "", err
 		}
-		if err := plane.Client.Create(ctx, &object); err != nil {
-			return nil, err
+		if err := c.Client.Create(ctx, &object); err != nil {
+			return "", err
 		}
 	}
 	request := &authenticationv1.TokenRequest{}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kubemark"}}
-	if err := plane.Client.SubResource("token").Create(ctx, account, request); err != nil {
-		return nil, err
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: credentialsNamespace, Name: name}}
+	if err := c.Client.SubResource("token").Create(ctx, account, request); err != nil {
+		return "", err
 	}
-	made.credentials = map[string][]byte{"server": []byte(plane.Config.Host), "token": []byte(request.Status.Token), "ca.crt": plane.Config.CAData}
-	return made, nil
+	return request.Status.Token, nil
 }
 
-// hollow is a Machine of kubemark.
+// hollow is a Machine that a stack makes a hollow Node for.
 type hollow struct {
 	*cluster
 	history
 	machine *machinev1beta1.Machine
-	module  *module.Module
+	stack   *module.Module
 }
 
 const (
@@ -100,43 +114,42 @@ const (
 
 func newHollow(t *testing.T, name string) *hollow {
 	t.Helper()
+	h := newMachine(t, name, load(t, "kubemark"), newPulumi(t, "mirror"))
+	if h.stack.InstanceAddress() != nodeAddress {
+		t.Fatalf("the instance is %s, want %s", h.stack.InstanceAddress(), nodeAddress)
+	}
+	return h
+}
+
+func newMachine(t *testing.T, name string, stack *module.Module, e *pulumi.Engine) *hollow {
+	t.Helper()
 	cluster, err := theCluster()
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := fs.Sub(stacks.FS, "kubemark")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := fs.Sub(modules.FS, "kubemark")
-	if err != nil {
-		t.Fatal(err)
-	}
-	loaded, err := module.Load(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &hollow{
-		cluster: cluster, module: loaded,
-		history: history{t: t, engine: newPulumi(t, "mirror"), project: "kubemark", program: program},
-		machine: &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "machines", UID: types.UID("uid-of-" + name)}},
-	}
 	t.Cleanup(func() {
-		err := cluster.Client.Delete(context.Background(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
-		if err != nil && !apierrors.IsNotFound(err) {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := client.IgnoreNotFound(cluster.Client.Delete(context.Background(), node)); err != nil {
 			t.Error(err)
 		}
 	})
-	return h
+	return &hollow{
+		cluster: cluster, stack: stack, history: newHistory(t, e, stack),
+		machine: &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "machines", UID: types.UID("uid-of-" + name)}},
+	}
 }
 
+func (h *hollow) token() []byte { return h.credentials[h.stack.Name()]["token"] }
+
 // inputs renders what a run of a module is given, for values that are JSON.
-func (h *hollow) inputs(values string) given {
+func (h *hollow) inputs(of *module.Module, values string) given {
 	h.t.Helper()
-	h.machine.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(`{"apiVersion":"machine-iac.io/v1alpha1","kind":"TerraformMachineProviderSpec",` +
-		`"module":"kubemark","credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"},"values":` + values + `}`)}
+	field := map[v1alpha1.Engine]string{v1alpha1.EngineTerraform: "module", v1alpha1.EnginePulumi: "stack"}[of.Engine()]
+	h.machine.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: fmt.Appendf(nil,
+		`{"apiVersion":"machine-iac.io/v1alpha1","kind":%q,%q:%q,"credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"},"values":%s}`,
+		module.KindForAny(of.Engine()), field, of.Name(), values)}
 	inputs, err := render.Render(render.Input{
-		Machine: h.machine, ClusterID: "demo", Module: h.module, UserData: []byte(userData), Credentials: h.credentials,
+		Machine: h.machine, ClusterID: "demo", Module: of, UserData: []byte(userData), Credentials: h.credentials[h.stack.Name()],
 	})
 	if err != nil {
 		h.t.Fatal(err)
@@ -144,11 +157,11 @@ func (h *hollow) inputs(values string) given {
 	return given{variables: inputs.Variables, environment: inputs.Environment, sensitive: inputs.Sensitive}
 }
 
-// with is inputs for a run of the stack.
+// values is inputs for a run of the stack.
 func (h *hollow) values(values string) given {
 	h.t.Helper()
-	with := h.inputs(values)
-	with.variables = withLocals(h.t, h.program, with.variables)
+	with := h.inputs(h.stack, values)
+	with.variables = withLocals(h.t, h.stack, with.variables)
 	return with
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr/testr"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/pulumi"
 )
 
@@ -41,17 +42,21 @@ func workFolder(t *testing.T) string {
 // theKey is shared: making one takes its time.
 var theKey = sync.OnceValues(func() (*pulumi.Key, error) { return pulumi.NewKey(context.Background()) })
 
-// newPulumi answers an engine with the real CLI, and providers from a folder of bin/.
-func newPulumi(t *testing.T, mirror string) *pulumi.Engine {
+// newPulumi answers an engine with the real CLI, and providers from a folder of bin/. The mods change its options.
+func newPulumi(t *testing.T, mirror string, mods ...func(*pulumi.Options)) *pulumi.Engine {
 	t.Helper()
 	binary, err := pulumi.Find(t.Context(), tool(t, "pulumi"))
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
 	}
-	made, err := pulumi.New(pulumi.Options{
+	options := pulumi.Options{
 		Binary: binary, WorkDir: workFolder(t), Plugins: tool(t, "pulumi-plugins"), ProviderMirror: tool(t, mirror),
 		WaitDelay: 20 * time.Second, Logger: testr.New(t),
-	})
+	}
+	for _, mod := range mods {
+		mod(&options)
+	}
+	made, err := pulumi.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +72,33 @@ type history struct {
 
 	mu         sync.Mutex
 	checkpoint []byte
+}
+
+// newHistory answers that of a stack that was never run.
+func newHistory(t *testing.T, e *pulumi.Engine, of *module.Module) history {
+	return history{t: t, engine: e, project: of.Name(), program: of.Files()}
+}
+
+// withLocals adds the locals of a stack to the variables of a run.
+func withLocals(t *testing.T, of *module.Module, variables []byte) []byte {
+	t.Helper()
+	locals, err := of.Locals(variables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if locals == nil {
+		return variables
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(variables, &all); err != nil {
+		t.Fatal(err)
+	}
+	all[module.ConfigLocals] = locals
+	raw, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }
 
 // given are what a run is given besides: the configuration, and what the providers read.

@@ -2,29 +2,113 @@ package stacks_test
 
 import (
 	"io/fs"
+	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"sigs.k8s.io/yaml"
 
-	"github.com/machine-iac/machine-iac-operator/modules"
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/stacks"
 )
 
-// folders answers the names of the stacks of this repository.
-func folders(t *testing.T) []string {
+// examples is where the stacks are that are not built in.
+const examples = "../examples/stacks"
+
+// each runs a test for each stack of this repository, by the name of its folder.
+func each(t *testing.T, test func(t *testing.T, stack *module.Module, folder string)) {
 	t.Helper()
-	descriptions, err := filepath.Glob(filepath.Join("*", "module.yaml"))
+	for _, parent := range []string{".", examples} {
+		for _, name := range folders(t, parent) {
+			t.Run(name, func(t *testing.T) {
+				folder := filepath.Join(parent, name)
+				test(t, load(t, folder), folder)
+			})
+		}
+	}
+}
+
+// folders answers the names of the stacks in a folder.
+func folders(t *testing.T, parent string) []string {
+	t.Helper()
+	descriptions, err := filepath.Glob(filepath.Join(parent, "*", "module.yaml"))
 	if err != nil || len(descriptions) == 0 {
-		t.Fatalf("looking for stacks: found %d, %v", len(descriptions), err)
+		t.Fatalf("looking for stacks in %s: found %d, %v", parent, len(descriptions), err)
 	}
 	names := make([]string, 0, len(descriptions))
 	for _, description := range descriptions {
-		names = append(names, filepath.Dir(description))
+		names = append(names, filepath.Base(filepath.Dir(description)))
 	}
 	return names
+}
+
+// load answers the stack or module in a folder, which keeps its contract.
+func load(t *testing.T, folder string) *module.Module {
+	t.Helper()
+	loaded, err := module.Load(os.DirFS(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+func TestEveryStackIsOne(t *testing.T) {
+	each(t, func(t *testing.T, stack *module.Module, folder string) {
+		if stack.Engine() != v1alpha1.EnginePulumi || stack.Name() != filepath.Base(folder) {
+			t.Errorf("it is %s of the engine %s, want a stack of the folder's name", stack.Name(), stack.Engine())
+		}
+		if len(stack.LookupFiles()) == 0 {
+			t.Error("it has no lookup, so a create that is lost stays lost")
+		}
+	})
+}
+
+// TestExamplesAreTakenAsTheyAre applies the examples in mind: nothing of them is refused, and nothing has no effect.
+func TestExamplesAreTakenAsTheyAre(t *testing.T) {
+	each(t, func(t *testing.T, stack *module.Module, folder string) {
+		catalog, err := module.NewCatalog(stack)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := filepath.Glob(filepath.Join(folder, "examples", "machineset*.yaml"))
+		if err != nil || len(names) == 0 {
+			t.Fatalf("examples %v, %v", names, err)
+		}
+		for _, name := range names {
+			content, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			set := &machinev1beta1.MachineSet{}
+			if err := yaml.UnmarshalStrict(content, set); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if faults := render.CheckSet(&set.Spec); len(faults) > 0 {
+				t.Errorf("%s: %v", name, faults.ToAggregate())
+			}
+			machine := render.MachineOf(set)
+			if found, err := render.ModuleFor(catalog, machine); err != nil || found != stack {
+				t.Errorf("%s: it names another stack: %v", name, err)
+			}
+			warnings, err := render.Check(render.Input{Machine: machine, Module: stack})
+			if err != nil || len(warnings) > 0 {
+				t.Errorf("%s: %v, warnings %v; want none", name, err, warnings)
+			}
+			providerSpec, err := render.ProviderSpec(machine, stack)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if size, err := stack.Size(providerSpec); err != nil || size == nil || size.CPU < 1 || size.MemoryMiB < 1 {
+				t.Errorf("%s: the size is %+v, %v; want what an autoscaler has to know while there is no Machine", name, size, err)
+			}
+		}
+	})
 }
 
 func TestEveryStackIsBuiltIn(t *testing.T) {
@@ -36,7 +120,7 @@ func TestEveryStackIsBuiltIn(t *testing.T) {
 	for _, entry := range entries {
 		embedded = append(embedded, entry.Name())
 	}
-	for _, name := range folders(t) {
+	for _, name := range folders(t, ".") {
 		if !slices.Contains(embedded, name) {
 			t.Errorf("the folder %s is a stack, but embed.go does not have it: add all:%[1]s", name)
 		}
@@ -45,15 +129,31 @@ func TestEveryStackIsBuiltIn(t *testing.T) {
 
 // A stack stands alone, so it repeats the variables of the module that it is the counterpart of.
 func TestHollowNodesTakeTheSameValuesOfBothEngines(t *testing.T) {
-	description := regexp.MustCompile(`(?m)^  description = .*\n`)
-	variables := func(from fs.FS) string {
-		content, err := fs.ReadFile(from, "kubemark/variables.tf")
+	stack, of := load(t, "kubemark"), load(t, "../modules/kubemark")
+	for _, name := range []string{module.VariableMachine, module.VariableProviderSpec, module.VariableUserData} {
+		want, got := of.Variable(name), stack.Variable(name)
+		if !got.Type.Equals(want.Type) {
+			t.Errorf("var.%s is a %#v, want the module's %#v", name, got.Type, want.Type)
+		}
+		wanted, validations := sources(t, "../modules/kubemark", want.Validations), sources(t, "kubemark", got.Validations)
+		if diff := cmp.Diff(wanted, validations); diff != "" {
+			t.Errorf("validations of var.%s differ (-module +stack):\n%s", name, diff)
+		}
+	}
+}
+
+// sources answers what validations say.
+func sources(t *testing.T, folder string, validations []module.Validation) []string {
+	t.Helper()
+	var said []string
+	for _, one := range validations {
+		content, err := os.ReadFile(filepath.Join(folder, one.Place.Filename))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return description.ReplaceAllString(string(content), "")
+		for _, expression := range []hclsyntax.Expression{one.Condition, one.ErrorMessage} {
+			said = append(said, string(expression.Range().SliceBytes(content)))
+		}
 	}
-	if diff := cmp.Diff(variables(modules.FS), variables(stacks.FS)); diff != "" {
-		t.Errorf("types and validations differ (-module +stack):\n%s", diff)
-	}
+	return said
 }

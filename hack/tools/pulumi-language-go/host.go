@@ -66,7 +66,7 @@ func (h *host) Run(ctx context.Context, request *pulumirpc.RunRequest) (*pulumir
 func program(options map[string]any) (string, error) {
 	name, _ := options["binary"].(string)
 	if name == "" {
-		return "", errors.New("Pulumi.yaml names no program: write runtime: {name: go, options: {binary: NAME}}; nothing is built here")
+		return "", errors.New("no program is named in Pulumi.yaml: write runtime: {name: go, options: {binary: NAME}}; nothing is built here")
 	}
 	if name != filepath.Base(name) {
 		return "", fmt.Errorf("the program %q of Pulumi.yaml is a path; write the name of a file that lies beside pulumi", name)

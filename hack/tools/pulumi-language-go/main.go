@@ -43,7 +43,7 @@ func run(arguments []string) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the engine at %s: %w", address, err)
 	}
-	defer engine.Close()
+	defer engine.Close() //nolint:errcheck // it ends with the process
 	go watch(ctx, grpc_health_v1.NewHealthClient(engine), cancel)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
