@@ -154,8 +154,10 @@ func driftOf(m apitype.StepEventMetadata) (engine.Action, bool) {
 	return "", false
 }
 
+// addressOf answers type and name. The type is the program's own, and reads as it is, whatever a line of a secret may have in common with it.
 func (r *reader) addressOf(m apitype.StepEventMetadata) string {
-	return r.redact.Clean(addressOf(m.URN, m.Type))
+	_, name, _ := cutLast(m.URN)
+	return m.Type + "." + r.redact.Clean(name)
 }
 
 func (r *reader) change(m apitype.StepEventMetadata, action engine.Action) engine.Change {

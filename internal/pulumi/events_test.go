@@ -222,3 +222,11 @@ func TestReadingEndsWithTheOperation(t *testing.T) {
 	close(done)
 	<-ended
 }
+
+func TestAnAddressReadsAsItIsWhateverALineOfASecretIsLike(t *testing.T) {
+	read := newReader(engine.NewRedactor([]string{"clouds:\n  acme:index\n"}), nil, true)
+	read.take(pre(apitype.OpSame))
+	if changes := read.finish().Changes; len(changes) != 1 || changes[0].Address != thisAddress {
+		t.Errorf("the changes are %+v, want one of %s", changes, thisAddress)
+	}
+}
