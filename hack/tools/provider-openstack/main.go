@@ -4,7 +4,8 @@
 //   - networks, subnets, security groups, ports, trunks, servers and volumes are found as lists of ids, which may be empty: what a
 //     server was made from may be gone, or have a namesake, and the server is still to be looked at and deleted;
 //   - a server group is made where there is none of its name, and stays when its Machine goes: others are in it;
-//   - a trunk can be imported.
+//   - a trunk can be imported;
+//   - user data that an import does not know is no change of a server. Nova tells nobody what it was.
 //
 // Everything else is the provider's own code.
 package main
@@ -31,5 +32,8 @@ func provider() *schema.Provider {
 	p.DataSourcesMap["openstack_blockstorage_volumes_v3"] = search(findVolumes, named, "ids")
 	p.ResourcesMap["openstack_compute_servergroup_shared_v2"] = sharedServerGroup()
 	p.ResourcesMap["openstack_networking_trunk_v2"].Importer = &schema.ResourceImporter{StateContext: schema.ImportStatePassthroughContext}
+	p.ResourcesMap["openstack_compute_instance_v2"].Schema["user_data"].DiffSuppressFunc = func(_, old, _ string, d *schema.ResourceData) bool {
+		return old == "" && d.Id() != ""
+	}
 	return p
 }
