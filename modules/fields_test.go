@@ -33,47 +33,53 @@ const notSupported = "not supported"
 
 // TestTheREADMEHasEveryField compares the README's table of a module with the type of provider_spec, both ways.
 func TestTheREADMEHasEveryField(t *testing.T) {
-	each(t, func(t *testing.T, m kept) {
-		rows, fields := table(t, m.files), fieldsOf(m)
-		for _, path := range slices.Sorted(maps.Keys(fields)) {
-			if rowFor(rows, path) == "" {
-				t.Errorf("README.md: the table under providerSpec has no row for %s, a field of provider_spec", path)
-			}
+	each(t, hasEveryField)
+}
+
+func hasEveryField(t *testing.T, m kept) {
+	t.Helper()
+	rows, fields := table(t, m.files), fieldsOf(m)
+	for _, path := range slices.Sorted(maps.Keys(fields)) {
+		if rowFor(rows, path) == "" {
+			t.Errorf("README.md: the table under providerSpec has no row for %s, a field of provider_spec", path)
 		}
-		for _, row := range slices.Sorted(maps.Keys(rows)) {
-			serves := func(path string) bool { return covers(row, path) }
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(fields)), serves) && !strings.Contains(rows[row], notSupported) {
-				t.Errorf("README.md: the table under providerSpec has a row for %s, which is no field of provider_spec; remove it, or write that it is %s", row, notSupported)
-			}
+	}
+	for _, row := range slices.Sorted(maps.Keys(rows)) {
+		serves := func(path string) bool { return covers(row, path) }
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(fields)), serves) && !strings.Contains(rows[row], notSupported) {
+			t.Errorf("README.md: the table under providerSpec has a row for %s, which is no field of provider_spec; remove it, or write that it is %s", row, notSupported)
 		}
-	})
+	}
 }
 
 // TestEveryFieldOfTheMachineAPIIsKnown compares a module with the type of its providerSpec in the Machine API: each field is one of
 // provider_spec, or the README says that it is not supported; and provider_spec has no field that the type lacks, or has otherwise.
 func TestEveryFieldOfTheMachineAPIIsKnown(t *testing.T) {
-	each(t, func(t *testing.T, m kept) {
-		api, known := apiTypes[m.Name()]
-		if !known {
-			t.Skip("its providerSpec has no type in the Machine API")
+	each(t, knowsTheMachineAPI)
+}
+
+func knowsTheMachineAPI(t *testing.T, m kept) {
+	t.Helper()
+	api, known := apiTypes[m.Name()]
+	if !known {
+		t.Skip("its providerSpec has no type in the Machine API")
+	}
+	wanted := map[string]string{}
+	jsonFields(api, "", wanted)
+	rows, fields := table(t, m.files), fieldsOf(m)
+	for _, path := range slices.Sorted(maps.Keys(wanted)) {
+		switch got, served := fields[path]; {
+		case !served && !strings.Contains(rowFor(rows, path), notSupported):
+			t.Errorf("%s of %s is neither a field of provider_spec nor %q in the README's table", path, api, notSupported)
+		case served && got != wanted[path]:
+			t.Errorf("%s is a %s in provider_spec and a %s in %s", path, got, wanted[path], api)
 		}
-		wanted := map[string]string{}
-		jsonFields(api, "", wanted)
-		rows, fields := table(t, m.files), fieldsOf(m)
-		for _, path := range slices.Sorted(maps.Keys(wanted)) {
-			switch got, served := fields[path]; {
-			case !served && !strings.Contains(rowFor(rows, path), notSupported):
-				t.Errorf("%s of %s is neither a field of provider_spec nor %q in the README's table", path, api, notSupported)
-			case served && got != wanted[path]:
-				t.Errorf("%s is a %s in provider_spec and a %s in %s", path, got, wanted[path], api)
-			}
+	}
+	for _, path := range slices.Sorted(maps.Keys(fields)) {
+		if _, there := wanted[path]; !there {
+			t.Errorf("%s is a field of provider_spec, but not of %s; correct its spelling, or remove it", path, api)
 		}
-		for _, path := range slices.Sorted(maps.Keys(fields)) {
-			if _, there := wanted[path]; !there {
-				t.Errorf("%s is a field of provider_spec, but not of %s; correct its spelling, or remove it", path, api)
-			}
-		}
-	})
+	}
 }
 
 // fieldsOf answers the fields of provider_spec and their kinds, by their paths.

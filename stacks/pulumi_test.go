@@ -105,6 +105,7 @@ func withLocals(t *testing.T, of *module.Module, variables []byte) []byte {
 type given struct {
 	variables   []byte
 	environment map[string]string
+	files       map[string]string
 	sensitive   []string
 }
 
@@ -116,7 +117,7 @@ func (h *history) run(id string, with given) pulumi.Run {
 	}
 	return pulumi.Run{
 		ID: id, Project: h.project, Program: h.program, Key: key, Secret: []string{"user_data"}, Variables: with.variables,
-		Environment: with.environment, Sensitive: with.sensitive, Checkpoint: h.last(),
+		Environment: with.environment, Files: with.files, Sensitive: with.sensitive, Checkpoint: h.last(),
 		Save: func(_ context.Context, checkpoint []byte) error {
 			h.set(bytes.Clone(checkpoint))
 			return nil

@@ -63,7 +63,7 @@ var rules = []rule{
 	{path: "internal/tofu", may: []string{"internal/engine"}, never: kubernetes},
 	{path: "modules", tests: []string{"internal/module", "internal/render"}},
 	{path: "examples/stacks/..."},
-	{path: "stacks", tests: []string{"api/...", "internal/engine", "internal/module", "internal/pulumi", "internal/render", "internal/tofu", "modules"}},
+	{path: "stacks", tests: []string{"api/...", "internal/engine", "internal/module", "internal/offline", "internal/pulumi", "internal/render", "internal/tofu", "modules"}},
 	{path: "webhooks", may: []string{"api/...", "internal/module", "internal/render"}, tests: []string{"modules", "stacks"}},
 	{path: "hack/...", may: []string{"hack/..."}, helps: true},
 	{path: "test/...", may: []string{"..."}, helps: true},

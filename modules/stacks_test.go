@@ -1,0 +1,135 @@
+package modules_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/zclconf/go-cty/cty"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
+)
+
+// counterparts are the stacks that take the providerSpec of a module of the same name, so far as a program can carry it out, with values of
+// fields, beside those of the module's own tests, that only the stack refuses: each by one validation.
+var counterparts = map[string]map[string]string{
+	"openstack": {
+		"two networks":                            `{ networks = [{ uuid = "n" }, { uuid = "m" }] }`,
+		"a network and a port":                    `{ ports = [{ networkID = "n" }] }`,
+		"two subnets":                             `{ networks = [{ subnets = [{ uuid = "a" }, { uuid = "b" }] }] }`,
+		"trunks":                                  `{ trunk = true }`,
+		"a port of a trunk":                       `{ networks = [], ports = [{ networkID = "n", trunk = true }] }`,
+		"a port of no network":                    `{ networks = [], ports = [{ nameSuffix = "a" }] }`,
+		"a port called by a number":               `{ networks = [], ports = [{ networkID = "n", nameSuffix = "1" }] }`,
+		"a port with a long description":          `{ networks = [], ports = [{ networkID = "n", description = join("", [for i in range(201) : "x"]) }] }`,
+		"an address of no subnet":                 `{ networks = [], ports = [{ networkID = "n", fixedIPs = [{ ipAddress = "192.0.2.1" }] }] }`,
+		"a pair without an address":               `{ networks = [], ports = [{ networkID = "n", allowedAddressPairs = [{ macAddress = "fa:16:3e:00:00:01" }] }] }`,
+		"security groups of a port without any":   `{ networks = [], ports = [{ networkID = "n", portSecurity = false, securityGroups = ["g"] }] }`,
+		"a floating address":                      `{ floatingIP = "203.0.113.7" }`,
+		"a server group that may have to be made": `{ serverGroupName = "g" }`,
+		"two security groups by their names":      `{ securityGroups = [{ name = "a" }, { filter = { name = "b" } }] }`,
+		"more disks than the program has":         `{ additionalBlockDevices = [for name in ["a", "b", "c", "d", "e"] : { name = name, sizeGiB = 1, storage = { type = "Local" } }] }`,
+		"a root volume in a zone of its own":      `{ rootVolume = { diskSize = 1, availabilityZone = "z" } }`,
+		"another disk in a zone of its own":       `{ additionalBlockDevices = [{ name = "a", sizeGiB = 1, storage = { type = "Volume", volume = { availabilityZone = "z" } } }] }`,
+	},
+}
+
+// eachCounterpart runs a test for each of them.
+func eachCounterpart(t *testing.T, test func(t *testing.T, stack kept)) {
+	t.Helper()
+	for name := range counterparts {
+		t.Run(name, func(t *testing.T) {
+			files := os.DirFS(filepath.Join("..", "stacks", name))
+			loaded, err := module.Load(files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, kept{Module: loaded, files: files})
+		})
+	}
+}
+
+func TestTheREADMEOfAStackHasEveryField(t *testing.T) {
+	eachCounterpart(t, hasEveryField)
+}
+
+func TestAStackKnowsEveryFieldOfTheMachineAPI(t *testing.T) {
+	eachCounterpart(t, knowsTheMachineAPI)
+}
+
+// TestTheExampleOfAStackIsTakenAsItIs wants nothing refused and nothing without effect, and to know what its Machines offer.
+func TestTheExampleOfAStackIsTakenAsItIs(t *testing.T) {
+	eachCounterpart(t, func(t *testing.T, stack kept) {
+		set := machineSet(t, stack.files, "examples/machineset.yaml")
+		machine := &machinev1beta1.Machine{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: set.Name + "-", Namespace: set.Namespace, Labels: set.Spec.Template.Labels}, Spec: set.Spec.Template.Spec,
+		}
+		warnings, err := render.Check(render.Input{Machine: machine, Module: stack.Module})
+		if err != nil || len(warnings) > 0 {
+			t.Errorf("%v, warnings %v; want none", err, warnings)
+		}
+		providerSpec, err := render.ProviderSpec(machine, stack.Module)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size, err := stack.Size(providerSpec); err != nil || size == nil || size.CPU < 1 || size.MemoryMiB < 1 {
+			t.Errorf("the size is %+v, %v; want processors and memory", size, err)
+		}
+	})
+}
+
+// TestEveryValidationOfAStackIsSeenToFail holds a stack's validations to the runs of the module's tests, and to what only the stack refuses.
+func TestEveryValidationOfAStackIsSeenToFail(t *testing.T) {
+	eachCounterpart(t, func(t *testing.T, stack kept) {
+		seen := map[string]bool{}
+		for _, r := range runs(t, os.DirFS(stack.Name())) {
+			if broken := refusals(t, stack, r); len(r.fails) == 1 && len(broken) == 1 && broken[0].Variable == r.fails[0] {
+				seen[broken[0].Place.String()] = true
+			}
+		}
+		for name, fields := range counterparts[stack.Name()] {
+			broken := refusals(t, stack, run{name: name, values: changed(t, stack.Name(), fields)})
+			if len(broken) != 1 {
+				t.Errorf("%s is refused by the validations at %v, want one", name, places(broken))
+				continue
+			}
+			seen[broken[0].Place.String()] = true
+		}
+		for _, variable := range []string{module.VariableMachine, module.VariableProviderSpec, module.VariableUserData} {
+			for _, validation := range stack.Variable(variable).Validations {
+				if !seen[validation.Place.String()] {
+					t.Errorf("%s: nothing is seen to be refused by this validation of var.%s, and by no other", validation.Place, variable)
+				}
+			}
+		}
+	})
+}
+
+// changed answers the variables that the tests of a module's validations begin with, with fields in the place of some of its providerSpec.
+func changed(t *testing.T, name, fields string) map[string]cty.Value {
+	t.Helper()
+	expression, diags := hclsyntax.ParseExpression([]byte(fields), "fields", hcl.InitialPos)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	given, diags := expression.Value(&hcl.EvalContext{Functions: module.Functions()})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	parsed, diags := hclparse.NewParser().ParseHCLFile(filepath.Join(name, "tests", "validation.tftest.hcl"))
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	values := variablesOf(t, parsed.Body.(*hclsyntax.Body))
+	spec := values[module.VariableProviderSpec].AsValueMap()
+	maps.Copy(spec, given.AsValueMap())
+	values[module.VariableProviderSpec] = cty.ObjectVal(spec)
+	return values
+}

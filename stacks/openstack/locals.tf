@@ -1,0 +1,130 @@
+# What the program cannot compute is computed here, in the spelling that it hands on. A program has no conditions: it chooses with the
+# numbers here, and what it looks for in vain has an id that nothing has.
+locals {
+  # One of them is there.
+  network = one(var.provider_spec.networks)
+  own     = one(var.provider_spec.ports)
+  subnet  = try(one(local.network.subnets), null)
+
+  # OpenShift's installer finds what belongs to a cluster by this one when it destroys it. Neutron has tags, the others metadata.
+  metadata = merge(var.provider_spec.serverMetadata, {
+    openshiftClusterID           = var.machine.cluster_id
+    "machine-iac.io_machine-uid" = var.machine.uid
+  })
+  own_tags = ["openshiftClusterID=${var.machine.cluster_id}", "machine-uid=${var.machine.uid}"]
+
+  server = {
+    flavor       = var.provider_spec.flavor
+    key_pair     = var.provider_spec.keyName == "" ? null : var.provider_spec.keyName
+    zone         = var.provider_spec.availabilityZone == "" ? null : var.provider_spec.availabilityZone
+    config_drive = var.provider_spec.configDrive
+    tags         = var.provider_spec.tags
+  }
+  scheduler_hints = [for group in compact([var.provider_spec.serverGroupID]) : { group = group }]
+
+  # A server is what it was made as. What says nothing is left out, so that a field which a later stack adds changes no server.
+  fixed = merge({ userData = var.provider_spec.userDataSecret != null }, { for name, value in var.provider_spec : name => value
+    if !contains(["cloudsSecret", "cloudName", "userDataSecret"], name) && !contains(["null", "\"\"", "0", "false", "[]", "{}"], jsonencode(value))
+  })
+}
+
+# The port.
+locals {
+  suffix   = try(local.own.nameSuffix, "") == "" ? "0" : local.own.nameSuffix
+  secure   = local.own == null ? local.network.portSecurity : local.own.portSecurity
+  insecure = local.secure == null ? false : !local.secure
+  vnic     = local.own == null ? local.network.vnicType : local.own.vnicType
+  profile  = local.own == null ? local.network.profile : local.own.profile
+  whose    = "Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid}"
+
+  port = {
+    name        = "${var.machine.name}-${local.suffix}"
+    description = local.own == null ? local.whose : trimspace("${local.own.description} Machine ${var.machine.uid}")
+    up          = try(local.own.adminStateUp, null)
+    mac         = try(local.own.macAddress, "") == "" ? null : local.own.macAddress
+    secure      = local.secure
+    no_groups   = local.insecure ? true : null
+    tags        = concat(var.provider_spec.tags, try(local.network.portTags, []), try(local.subnet.portTags, []), try(local.own.tags, []), local.own_tags)
+    fixed_ips   = [for fixed in try(local.own.fixedIPs, []) : { subnetId = fixed.subnetID, ipAddress = fixed.ipAddress == "" ? null : fixed.ipAddress }]
+    pairs       = [for pair in try(local.own.allowedAddressPairs, []) : { ipAddress = pair.ipAddress, macAddress = pair.macAddress == "" ? null : pair.macAddress }]
+    binding = local.vnic == "" && length(local.profile) == 0 ? null : {
+      vnicType = local.vnic == "" ? "normal" : local.vnic
+      profile  = length(local.profile) == 0 ? null : jsonencode({ for name, value in local.profile : name => try(jsondecode(value), value) })
+    }
+  }
+
+  # Any Machine may answer to the addresses of the API and of ingress, which the installer reserves with ports of these names.
+  shared_pairs = !local.insecure && !try(local.network.noAllowedAddressPairs, true) ? 1 : 0
+  shared = {
+    api     = "${var.machine.cluster_id}-api-port"
+    ingress = "${var.machine.cluster_id}-ingress-port"
+  }
+}
+
+# What is looked for, and what stands in place of an id where not one thing is found: the refusal of the cloud repeats it.
+locals {
+  nothing = "00000000-0000-0000-0000-000000000000"
+  blank   = { for name in ["name", "description", "tags", "tagsAny", "notTags", "notTagsAny", "gateway_ip", "cidr", "ipv6AddressMode", "ipv6RaMode"] : name => "" }
+  # By how many are found: whether that is one, and whether it is any.
+  is_one    = [for found in range(200) : found == 1 ? 1 : 0]
+  is_any    = [for found in range(200) : min(found, 1)]
+  up_to_two = [for found in range(200) : min(found, 2)]
+
+  network_given = local.own == null ? "${local.network.uuid}${join("", values(local.network.filter))}" != "" : true
+  networks = merge(local.blank, try(local.network.filter, {}), {
+    id      = !local.network_given ? local.nothing : local.own != null ? local.own.networkID : local.network.uuid == "" ? local.network.filter.id : local.network.uuid
+    project = try(local.network.filter.projectId == "" ? local.network.filter.tenantId : local.network.filter.projectId, "")
+    within  = local.network_given ? 1 : 0
+    missing = local.own == null ? "no single network is what networks[0] names" : "no network is what ports[0].networkID names"
+  })
+
+  by_subnet = local.subnet == null ? 0 : 1
+  subnets = merge(local.blank, try(local.subnet.filter, {}), {
+    id      = local.subnet == null ? local.nothing : local.subnet.uuid == "" ? local.subnet.filter.id : local.subnet.uuid
+    project = try(local.subnet.filter.projectId == "" ? local.subnet.filter.tenantId : local.subnet.filter.projectId, "")
+    version = try(local.subnet.filter.ipVersion == 0 ? null : local.subnet.filter.ipVersion, null)
+    missing = "no single subnet is what networks[0].subnets[0] names"
+  })
+
+  # Those with an id are taken as they are; one may be looked for.
+  given_groups   = local.own == null || length(try(local.own.securityGroups, [])) == 0 ? [for group in var.provider_spec.securityGroups : group.uuid == "" ? group.filter.id : group.uuid] : local.own.securityGroups
+  searched_group = local.own == null || length(try(local.own.securityGroups, [])) == 0 ? one([for group in var.provider_spec.securityGroups : group if "${group.uuid}${group.filter.id}" == ""]) : null
+  groups = merge(local.blank, try(local.searched_group.filter, {}), {
+    # 0 is none, 1 those with an id, 2 those and what is found.
+    choice  = local.insecure ? 0 : local.searched_group != null ? 2 : length(compact(local.given_groups)) > 0 ? 1 : 0
+    ids     = distinct(compact(local.given_groups))
+    others  = join("", [for id in distinct(compact(local.given_groups)) : ",${id}"])
+    id      = local.searched_group == null ? local.nothing : ""
+    name    = try(local.searched_group.name == "" ? local.searched_group.filter.name : local.searched_group.name, "")
+    project = try(local.searched_group.filter.projectId == "" ? local.searched_group.filter.tenantId : local.searched_group.filter.projectId, "")
+    missing = "no security group is what securityGroups[] names"
+  })
+}
+
+# What the server boots from, and its other disks. Nova makes the volumes.
+locals {
+  image_asked = var.provider_spec.image == "" ? try(var.provider_spec.rootVolume.sourceUUID, "") : var.provider_spec.image
+  image = {
+    searched = can(regex("^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$", local.image_asked)) ? 0 : 1
+    asked    = local.image_asked
+    missing  = "no single image is called ${local.image_asked}"
+  }
+
+  # The server's disk is a volume, or else one of its host.
+  boots_volume = var.provider_spec.rootVolume == null ? 0 : 1
+  root = {
+    destination = var.provider_spec.rootVolume == null ? "local" : "volume"
+    size        = try(var.provider_spec.rootVolume.diskSize, null)
+    type        = try(var.provider_spec.rootVolume.volumeType == "" ? null : var.provider_spec.rootVolume.volumeType, null)
+  }
+  # Without other disks, Nova makes a disk of its host from the image by itself.
+  disks = var.provider_spec.rootVolume == null && length(var.provider_spec.additionalBlockDevices) == 0 ? 0 : 1 + length(var.provider_spec.additionalBlockDevices)
+  others = concat([for device in var.provider_spec.additionalBlockDevices : {
+    sourceType          = "blank"
+    destinationType     = device.storage.type == "Volume" ? "volume" : "local"
+    volumeSize          = device.sizeGiB
+    volumeType          = try(device.storage.volume.type == "" ? null : device.storage.volume.type, null)
+    bootIndex           = -1
+    deleteOnTermination = true
+  }], [for more in range(length(var.provider_spec.additionalBlockDevices), 4) : null])
+}

@@ -1,0 +1,242 @@
+package stacks_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/pulumi"
+	"github.com/machine-iac/machine-iac-operator/test/openstack"
+)
+
+const (
+	serverAddress = "openstack:index/computeInstanceV2:ComputeInstanceV2.this"
+	portAddress   = "openstack:index/networkingPortV2:NetworkingPortV2.port"
+
+	// worker is what the example of the stack says, as the installer would.
+	worker = `{"cloudName":"openstack","flavor":"m1.xlarge","image":"demo-x7k2p-rhcos",
+		"networks":[{"subnets":[{"filter":{"name":"demo-x7k2p-nodes","tags":"openshiftClusterID=demo-x7k2p"}}]}],
+		"securityGroups":[{"name":"demo-x7k2p-worker"}],"serverMetadata":{"Name":"demo-x7k2p-worker"},"tags":["team=red"]}`
+)
+
+// server is a Machine of the stack openstack, and the cloud that it is in.
+type server struct {
+	*instance
+	cloud *openstack.Cloud
+}
+
+func newServer(t *testing.T, values string) *server {
+	t.Helper()
+	s := &server{instance: newInstance(t, "openstack", "mirror", values), cloud: openstack.Start()}
+	t.Cleanup(s.cloud.Close)
+	s.credentials = map[string][]byte{"clouds.yaml": []byte(s.cloud.CloudsYAML()), "cacert": []byte(s.cloud.CACert())}
+	return s
+}
+
+func (s *server) look() openstack.Server {
+	s.t.Helper()
+	server := s.cloud.Server(s.machine.Name)
+	if server == nil {
+		s.t.Fatal("there is no server of the Machine's name")
+	}
+	return *server
+}
+
+func TestAServerFromCreateToDestroy(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, worker)
+	s.create(s.given(`{}`))
+	made := s.look()
+	want := openstack.Server{
+		ID: made.ID, Name: "worker-0", Status: "ACTIVE", Flavor: "m1.xlarge", Image: "demo-x7k2p-rhcos", UserData: userData, Zone: "nova", Tags: []string{"team=red"},
+		Metadata: map[string]string{"Name": "demo-x7k2p-worker", "openshiftClusterID": clusterID, "machine-iac.io_machine-uid": machineUID},
+		Ports: []openstack.Port{{
+			Name: "worker-0-0", Network: "demo-x7k2p-openshift", Description: "Machine machines/worker-0 " + machineUID, Addresses: made.Ports[0].Addresses,
+			Others: []string{openstack.APIAddress, openstack.IngressAddress}, SecurityGroups: []string{"demo-x7k2p-worker"},
+			Tags: []string{"machine-uid=" + machineUID, "openshiftClusterID=" + clusterID, "team=red"},
+		}},
+	}
+	if diff := cmp.Diff(want, made); diff != "" {
+		t.Errorf("the server differs (-want +got):\n%s", diff)
+	}
+	wantOutputs := map[string]any{
+		"provider_id": "openstack:///" + made.ID, "instance_id": made.ID, "instance_state": "active", "instance_type": "m1.xlarge", "region": "RegionOne", "zone": "nova",
+		"addresses": []any{
+			map[string]any{"type": "InternalIP", "address": made.Ports[0].Addresses[0]},
+			map[string]any{"type": "Hostname", "address": "worker-0"}, map[string]any{"type": "InternalDNS", "address": "worker-0"},
+		},
+	}
+	if diff := cmp.Diff(wantOutputs, s.outputs()); diff != "" {
+		t.Errorf("outputs differ (-want +got):\n%s", diff)
+	}
+	if bytes.Contains(s.last(), []byte("hunter22")) {
+		t.Error("the checkpoint shows user data, or the cloud's password")
+	}
+	s.wantPlan("unchanged", `{}`, engine.ActionNoOp)
+	s.wantPlan("anotherCloud", `{"cloudsSecret":{"name":"c","namespace":"machines"}}`, engine.ActionNoOp)
+	s.wantPlan("anotherFlavor", `{"flavor":"m1.small"}`, engine.ActionReplace)
+	s.wantPlan("anotherPort", `{"networks":[{"noAllowedAddressPairs":true,"filter":{"name":"demo-x7k2p-openshift"}}]}`, engine.ActionReplace)
+	if !s.cloud.Stop("worker-0") {
+		t.Fatal("the server was not there to be stopped")
+	}
+	if report := s.wantPlan("stopped", `{}`, engine.ActionNoOp); report.Outputs["instance_state"].Action != engine.ActionUpdate {
+		t.Errorf("a server that was stopped changes the outputs %+v, want its state", report.Outputs)
+	}
+	s.destroy(s.given(`{}`))
+	for what, count := range s.cloud.Count() {
+		if count > 0 {
+			t.Errorf("after the destroy %d %s are there", count, what)
+		}
+	}
+}
+
+// wantPlan plans, and wants this to become of the server, and nothing of the port.
+func (s *server) wantPlan(id, changed string, want engine.Action) *engine.Report {
+	s.t.Helper()
+	report := s.plan(id, s.given(changed))
+	if diff := cmp.Diff(map[string]engine.Action{serverAddress: want, portAddress: engine.ActionNoOp}, changesOf(report)); diff != "" {
+		s.t.Errorf("%s: the plan differs (-want +got):\n%s", id, diff)
+	}
+	return report
+}
+
+func TestAServerThatIsGoneIsToldAndGoesWithItsPort(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, worker)
+	s.create(s.given(`{}`))
+	if !s.cloud.Delete("worker-0") {
+		t.Fatal("the server was not there to be deleted")
+	}
+	report := s.plan("gone", s.given(`{}`))
+	if gone := report.Vanished(); len(gone) != 1 || gone[0].Address != serverAddress {
+		t.Errorf("gone are %+v, want the server", gone)
+	}
+	s.destroy(s.given(`{}`))
+	if left := s.cloud.Count()["ports"]; left != 0 {
+		t.Errorf("%d ports are left", left)
+	}
+}
+
+func TestALostServerIsAdoptedWithItsPort(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, worker)
+	with := s.given(`{}`)
+	before := s.empty(with)
+	s.create(with)
+	made := s.look()
+	lookup, err := s.engine.Look(t.Context(), s.run("look", with))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := pulumi.Found(lookup)
+	if err != nil || len(found) != 2 || !bytes.Contains(found[serverAddress], []byte(machineUID)) || !bytes.Contains(found[portAddress], []byte(machineUID)) {
+		t.Fatalf("found is %s, %v, want the server and its port with the Machine's UID", found, err)
+	}
+	adopted, err := pulumi.Adopt(before, lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.set(adopted)
+	s.must("continue", with, func(f *pulumi.Folder) (*engine.Report, error) {
+		report, err := f.Plan(t.Context())
+		if err != nil || len(report.Creates())+len(report.Destroys()) != 0 {
+			t.Fatalf("the plan is %+v, %v, want nothing made and nothing destroyed", report.Changes, err)
+		}
+		return f.ApplyPlan(t.Context())
+	})
+	if bytes.Contains(s.last(), []byte("hunter22")) {
+		t.Error("the checkpoint shows user data")
+	}
+	s.wantPlan("unchanged", `{}`, engine.ActionNoOp)
+	if again := s.look(); again.ID != made.ID {
+		t.Errorf("the server is %s, want %s: it was made twice", again.ID, made.ID)
+	}
+	s.destroy(with)
+	if left := s.cloud.Count(); left["servers"]+left["ports"] != 0 {
+		t.Errorf("after the destroy there are %v", left)
+	}
+}
+
+func TestALookupTellsThatThereIsNoServer(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, worker)
+	if _, err := s.engine.Look(t.Context(), s.run("look", s.given(`{}`))); err == nil || !s.absent(err) {
+		t.Errorf("Look() = %v, want the words of module.yaml for what is not there", err)
+	}
+}
+
+// TestALookupStopsWhereItCannotTell has a server without the port that it was made with.
+func TestALookupStopsWhereItCannotTell(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, worker)
+	s.create(s.given(`{}`))
+	_, err := s.engine.Look(t.Context(), s.run("look", s.given(`{"networks":[],"ports":[{"networkID":"n","nameSuffix":"other"}]}`)))
+	if err == nil || s.absent(err) {
+		t.Errorf("Look() = %v, want an error, and not that there is no server", err)
+	}
+}
+
+func TestFieldsReachTheCloud(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		changed string
+		want    func(*openstack.Server) bool
+	}{
+		"a root volume and other disks": {
+			`{"rootVolume":{"diskSize":100,"volumeType":"fast"},"additionalBlockDevices":[{"name":"a","sizeGiB":1,"storage":{"type":"Volume"}},{"name":"b","sizeGiB":2,"storage":{"type":"Local"}}]}`,
+			func(s *openstack.Server) bool {
+				return strings.Join(s.Devices, ", ") == "image to volume, blank to volume, blank to local" && s.Image == ""
+			},
+		},
+		"a disk of the host beside the image's": {
+			`{"additionalBlockDevices":[{"name":"b","sizeGiB":2,"storage":{"type":"Local"}}]}`,
+			func(s *openstack.Server) bool {
+				return strings.Join(s.Devices, ", ") == "image to local, blank to local" && s.Image == "demo-x7k2p-rhcos"
+			},
+		},
+		"a network without security, and no other addresses": {
+			`{"networks":[{"filter":{"name":"other"},"portSecurity":false,"portTags":["net"]}],"availabilityZone":"az-2"}`,
+			func(s *openstack.Server) bool {
+				p := s.Ports[0]
+				return p.Network == "other" && len(p.SecurityGroups)+len(p.Others) == 0 && len(p.Tags) == 4 && s.Zone == "az-2"
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t, worker)
+			s.create(s.given(tc.changed))
+			if made := s.look(); !tc.want(&made) {
+				t.Errorf("the server is %+v", made)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotFoundIsRefusedInWords(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ changed, want string }{
+		"an image":         {`{"image":"nowhere"}`, "no single image is called nowhere"},
+		"a network":        {`{"networks":[{"filter":{"name":"nowhere"}}]}`, "no single network is what networks[0] names"},
+		"two subnets":      {`{"networks":[{"subnets":[{"filter":{"name":"demo-x7k2p-nodes"}}]}]}`, "no single subnet is what networks[0].subnets[0] names"},
+		"a security group": {`{"securityGroups":[{"name":"nowhere"}]}`, "no security group is what securityGroups[] names"},
+		"a port's network": {`{"networks":[],"ports":[{"networkID":"nowhere"}]}`, "no network is what ports[0].networkID names"},
+	}
+	s := newServer(t, worker)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s.set(nil)
+			_, err := s.with("refused", s.given(tc.changed), func(f *pulumi.Folder) (*engine.Report, error) { return f.Apply(t.Context()) })
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("the create answers %v, want %q in it", err, tc.want)
+			}
+			if len(s.cloud.Servers()) != 0 {
+				t.Error("a server was made")
+			}
+		})
+	}
+}
