@@ -1,7 +1,6 @@
 package iac
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -12,11 +11,13 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/pulumi"
+	"github.com/machine-iac/machine-iac-operator/internal/pulumikey"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -68,22 +69,6 @@ func (b *bench) pulumi() *pulumi.Engine {
 	}
 	return engine
 }
-
-// keys answers what checkpoints are encrypted with.
-func (b *bench) keys() oneKey {
-	b.t.Helper()
-	key, err := pulumi.NewKey(b.t.Context())
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return oneKey{key}
-}
-
-type oneKey struct{ key *pulumi.Key }
-
-func (k oneKey) Current(context.Context) (*pulumi.Key, error) { return k.key, nil }
-
-func (k oneKey) For(context.Context, string) (*pulumi.Key, error) { return k.key, nil }
 
 // pend leaves a Machine as a manager does that was killed while Pulumi made the instance: the checkpoint says that it had begun.
 func (b *bench) pend(machine *machinev1beta1.Machine) {
@@ -258,5 +243,46 @@ func TestWhatPulumiToldIsKeptWithoutSecrets(t *testing.T) {
 	}
 	if got := b.output(machine); !strings.Contains(got, ".this") || strings.Contains(got, string(token.Data["token"])) {
 		t.Errorf("after a create:\n%s", got)
+	}
+}
+
+func TestAKeyThatIsReplacedIsDoneWithAfterADriftCheck(t *testing.T) {
+	b := newBench(t)
+	b.uses = v1alpha1.EnginePulumi
+	machine := b.machine(func(spec map[string]any) { spec["userDataSecret"] = map[string]any{"name": "user-data"} })
+	err := plane.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "user-data"}, Data: map[string][]byte{"userData": []byte("#cloud-config")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.bring(machine)
+	uses := func() map[string]pulumikey.Use {
+		t.Helper()
+		found, err := pulumikey.Uses(t.Context(), b.store, b.namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	before := uses()
+	if len(before) != 1 {
+		t.Fatalf("the states use %d keys: %+v; want one", len(before), before)
+	}
+	if _, err := b.keys.Rotate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if found := b.checked(machine); found.Verdict != verdictNone {
+		t.Errorf("the check found %+v, want no drift", found)
+	}
+	current, err := b.keys.Current(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after := uses(); after[current.Salt()].Checkpoints != 1 {
+		t.Errorf("the states use %+v; want the new key for the one that counts", after)
+	}
+	if err := b.drive(b.Delete, machine); err != nil || b.node(machine) != nil {
+		t.Errorf("Delete: %v", err)
 	}
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/pulumikey"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/tofu"
@@ -51,6 +52,8 @@ type bench struct {
 	environment map[string]string
 	// around is what runs see of the cluster; nothing when nil.
 	around Surroundings
+	// keys are what checkpoints are encrypted with.
+	keys *pulumikey.Keys
 	// uses is the engine that the bench's Machines are made with.
 	uses v1alpha1.Engine
 	// loaded are the modules; those of this repository when nil.
@@ -131,6 +134,9 @@ func (b *bench) start(workDir, owner string) {
 			loaded = append(loaded, more...)
 		}
 	}
+	if b.keys, err = pulumikey.New(b.client, pulumikey.Options{Namespace: b.namespace}); err != nil {
+		b.t.Fatal(err)
+	}
 	catalog, err := module.NewCatalog(loaded...)
 	if err != nil {
 		b.t.Fatal(err)
@@ -141,7 +147,7 @@ func (b *bench) start(workDir, owner string) {
 		Pool: pool,
 		Runners: map[v1alpha1.Engine]runner.Runner{
 			v1alpha1.EngineTerraform: terraform.New(engine, state.NewBackend(state.BackendOptions{})),
-			v1alpha1.EnginePulumi:    pulumirunner.New(b.pulumi(), b.keys()),
+			v1alpha1.EnginePulumi:    pulumirunner.New(b.pulumi(), b.keys),
 		},
 		Owner:         owner,
 		Dead:          func(owner string) bool { proven := b.proven.Load(); return proven != nil && *proven == owner },

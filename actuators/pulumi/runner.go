@@ -84,7 +84,14 @@ func (r *Runner) Open(ctx context.Context, run runner.Run) (runner.Folder, error
 			return nil, err
 		}
 	}
-	described, err := r.described(ctx, run, checkpoint)
+	key, err := r.keys.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if checkpoint, err = r.renewed(ctx, states, checkpoint, key); err != nil {
+		return nil, err
+	}
+	described, err := described(run, checkpoint, key)
 	if err != nil {
 		return nil, err
 	}
@@ -99,15 +106,8 @@ func (r *Runner) Open(ctx context.Context, run runner.Run) (runner.Folder, error
 	return &folder{Folder: opened, states: states}, nil
 }
 
-// described answers the run as the engine takes it, with a checkpoint that is encrypted with the current key.
-func (r *Runner) described(ctx context.Context, run runner.Run, checkpoint []byte) (pulumi.Run, error) {
-	key, err := r.keys.Current(ctx)
-	if err != nil {
-		return pulumi.Run{}, err
-	}
-	if checkpoint, err = r.renewed(ctx, checkpoint, key); err != nil {
-		return pulumi.Run{}, err
-	}
+// described answers the run as the engine takes it.
+func described(run runner.Run, checkpoint []byte, key *pulumi.Key) (pulumi.Run, error) {
 	variables, err := configuration(run)
 	if err != nil {
 		return pulumi.Run{}, err
@@ -119,8 +119,9 @@ func (r *Runner) described(ctx context.Context, run runner.Run, checkpoint []byt
 	}, nil
 }
 
-// renewed answers a checkpoint with what is secret in it encrypted with a key.
-func (r *Runner) renewed(ctx context.Context, checkpoint []byte, key *pulumi.Key) ([]byte, error) {
+// renewed answers a checkpoint with what is secret in it encrypted with a key. Where it was not, it is stored so: a drift check writes
+// nothing else, and is what gets to every Machine.
+func (r *Runner) renewed(ctx context.Context, states store, checkpoint []byte, key *pulumi.Key) ([]byte, error) {
 	if checkpoint == nil {
 		return nil, nil
 	}
@@ -132,7 +133,10 @@ func (r *Runner) renewed(ctx context.Context, checkpoint []byte, key *pulumi.Key
 	if err != nil {
 		return nil, err
 	}
-	return pulumi.Rekey(checkpoint, old, key)
+	if checkpoint, err = pulumi.Rekey(checkpoint, old, key); err != nil {
+		return nil, err
+	}
+	return checkpoint, states.save(ctx, checkpoint)
 }
 
 // configuration answers what the program gets: the variables, and what its locals compute of them.
