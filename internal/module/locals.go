@@ -30,10 +30,8 @@ type local struct {
 // localVariables are the variables that locals may refer to: what is computed reaches the program in plain text.
 var localVariables = []string{VariableMachine, VariableProviderSpec}
 
-// Locals evaluates the locals of a stack for the variables of a run, a JSON object as [Render] makes it, and answers them as a JSON object
-// by name; nil where there are none. Nothing of user data is in it.
-//
-// [Render]: https://pkg.go.dev/github.com/machine-iac/machine-iac-operator/internal/render#Render
+// Locals evaluates the locals of a stack for the variables of a run, the JSON object that internal/render makes, and answers them as a JSON
+// object by name; nil where there are none. Nothing of user data is in it.
 func (m *Module) Locals(variables []byte) ([]byte, error) {
 	if len(m.locals) == 0 {
 		return nil, nil

@@ -278,6 +278,10 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 			changes: []change{{"Pulumi.yaml", "byteLength: 4", "byteLength: {'fn::acme:getSize': {}}"}},
 			want:    `Pulumi.yaml:35: acme:getSize uses the package "acme", which is not pinned; declare it in sdks/ with 'pulumi package add'`,
 		},
+		"a function, called at length, of a package that is not pinned": {
+			changes: []change{{"Pulumi.yaml", "function: example:getImage", "function: acme:getImage"}},
+			want:    `Pulumi.yaml:17: acme:getImage uses the package "acme", which is not pinned; declare it in sdks/ with 'pulumi package add'`,
+		},
 		"a package that is not used": {
 			changes: []change{{"sdks/tls.yaml", "", "packageDeclarationVersion: 1\nname: tls\nversion: 5.0.0\n"}},
 			want:    `sdks: package "tls" is pinned but not used; remove its declaration`,
@@ -300,6 +304,11 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 		},
 		"a bridge to a file of one machine": {
 			changes: []change{{"sdks/example/example-1.2.3.yaml", validParameter, parameter(`{"local":{"path":"/opt/example"}}`)}},
+			want: "sdks/example/example-1.2.3.yaml:7: parameterization.value names no provider by its address; a path of one machine would get into the checkpoint; " +
+				`write the base64 of {"remote": {"url": "host/namespace/type", "version": "1.19.0"}}, as 'pulumi package add' does`,
+		},
+		"a bridge to a file beside an address": {
+			changes: []change{{"sdks/example/example-1.2.3.yaml", validParameter, parameter(`{"local":{"path":"/opt/example"},"remote":{"url":"registry.opentofu.org/acme/example","version":"1.2.3"}}`)}},
 			want: "sdks/example/example-1.2.3.yaml:7: parameterization.value names no provider by its address; a path of one machine would get into the checkpoint; " +
 				`write the base64 of {"remote": {"url": "host/namespace/type", "version": "1.19.0"}}, as 'pulumi package add' does`,
 		},

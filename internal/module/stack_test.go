@@ -51,6 +51,13 @@ func TestLoadAnswersWhatAStackSays(t *testing.T) {
 	}
 }
 
+func TestWhatNoRunSeesOfAStackIsLetBe(t *testing.T) {
+	loaded := mustLoadStack(t, change{"examples/main.tf", "", "module \"x\" {}\n"}, change{"tests/stack.tftest.hcl", "", "run \"x\" {}\n"}, change{"tests/setup.tf", "", "\n"})
+	if loaded.Digest() != mustLoadStack(t).Digest() {
+		t.Error("examples and tests change the digest")
+	}
+}
+
 func TestTheProgramIsInTheDigest(t *testing.T) {
 	digest := mustLoadStack(t).Digest()
 	for _, c := range []change{
