@@ -1,7 +1,8 @@
 //go:build bench
 
 // Package bench measures, and writes the figures into docs/benchmarks.md: the operator beside a plain loop of the engine (TestBench),
-// the native controllers beside an API server (TestControllers), and what the webhooks add to a request (TestAdmission).
+// the engines beside each other (TestEngines), the native controllers beside an API server (TestControllers), and what the webhooks add to
+// a request (TestAdmission).
 package bench
 
 import (
@@ -66,8 +67,8 @@ func TestBench(t *testing.T) {
 		made = b.scale(t, *machines)
 		gone = b.scale(t, 0)
 		result.operator = result.operator.add(made).add(gone)
-		if name, mib := children.end(); mib > result.childMiB {
-			result.child, result.childMiB = name, mib
+		if most := children.end(); most.mib > result.childMiB {
+			result.child, result.childMiB = most.name, most.mib
 		}
 		t.Logf("round %d, operator: create %s, destroy %s", round+1, per(made, *machines), per(gone, *machines))
 	}
@@ -98,10 +99,20 @@ func openLab(t *testing.T) *lab.Lab {
 	return l
 }
 
+// open starts the manager on a cluster of its own, with a MachineSet that has no Machines yet.
 func open(t *testing.T) *bench {
 	t.Helper()
-	l := openLab(t)
-	manager, err := l.StartManager(contextOf(t), fmt.Sprintf("--max-concurrent-runs=%d", *parallel), "--drift-interval=24h")
+	b := startManager(t, openLab(t), fmt.Sprintf("--max-concurrent-runs=%d", *parallel), "--drift-interval=24h")
+	b.addSet(t, setName, "modules")
+	b.scale(t, 1) // the module is initialised once, which is no cost of a Machine
+	b.scale(t, 0)
+	return b
+}
+
+// startManager starts the manager until the test ends, and waits for its metrics.
+func startManager(t *testing.T, l *lab.Lab, flags ...string) *bench {
+	t.Helper()
+	manager, err := l.StartManager(contextOf(t), flags...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,17 +132,20 @@ func open(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest, err := os.ReadFile(l.Path("modules", "kubemark", "examples", "machineset.yaml"))
+	return b
+}
+
+// addSet makes a MachineSet of the example of kubemark in a folder of the repository, without Machines.
+func (b *bench) addSet(t *testing.T, name, folder string) {
+	t.Helper()
+	manifest, err := os.ReadFile(b.Path(folder, "kubemark", "examples", "machineset.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	replaced := strings.NewReplacer("name: hollow", "name: "+setName, "machineset: hollow", "machineset: "+setName, "replicas: 3", "replicas: 0")
-	if err := l.Apply(contextOf(t), replaced.Replace(string(manifest))); err != nil {
+	replaced := strings.NewReplacer("name: hollow", "name: "+name, "machineset: hollow", "machineset: "+name, "replicas: 3", "replicas: 0")
+	if err := b.Apply(contextOf(t), replaced.Replace(string(manifest))); err != nil {
 		t.Fatal(err)
 	}
-	b.scale(t, 1) // the module is initialised once, which is no cost of a Machine
-	b.scale(t, 0)
-	return b
 }
 
 // scale brings the MachineSet to so many Machines that run, and answers what that cost.
@@ -161,11 +175,16 @@ func (b *bench) scale(t *testing.T, replicas int) cost {
 
 func (b *bench) starts(t *testing.T) float64 {
 	t.Helper()
+	return lab.Sum(b.metrics(t), "machine_iac_engine_starts_total")
+}
+
+func (b *bench) metrics(t *testing.T) string {
+	t.Helper()
 	code, text, err := b.manager.Scrape(contextOf(t), b.token)
 	if err != nil || code != http.StatusOK {
 		t.Fatalf("reading metrics: status %d, %v", code, err)
 	}
-	return lab.Sum(text, "machine_iac_engine_starts_total")
+	return text
 }
 
 // watchIdle lets the manager settle, and measures while nothing happens.

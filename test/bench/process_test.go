@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -79,13 +78,16 @@ func cpuOf(root int) time.Duration {
 }
 
 // peakOf answers the most memory that a process has had, in MiB.
-func peakOf(pid int) float64 {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+func peakOf(pid int) float64 { return mibOf(fmt.Sprintf("/proc/%d/status", pid), "VmHWM:") }
+
+// mibOf answers a field in KiB of a file of /proc, in MiB.
+func mibOf(file, field string) float64 {
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(raw)) {
-		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmHWM:" {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == field {
 			kib, _ := strconv.ParseFloat(fields[1], 64)
 			return kib / 1024
 		}
@@ -93,11 +95,27 @@ func peakOf(pid int) float64 {
 	return 0
 }
 
-// watcher notes the largest child of a process.
-type watcher struct {
-	mu   sync.Mutex
+// programOf answers a process's program; /proc/PID/stat cuts its name off.
+func programOf(p process) string {
+	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.pid))
+	if err != nil {
+		return p.name
+	}
+	return filepath.Base(path)
+}
+
+// peak is what the children of a process have needed at most.
+type peak struct {
+	// name is the program of the largest child, mib its memory.
 	name string
 	mib  float64
+	// together is the memory of all children at one time, what they share counted once.
+	together float64
+}
+
+// watcher notes what the children of a process need.
+type watcher struct {
+	most peak // the watcher's own until done is closed
 	stop chan struct{}
 	done chan struct{}
 }
@@ -107,13 +125,7 @@ func watch(root int) *watcher {
 	go func() {
 		defer close(w.done)
 		for {
-			for _, p := range tree(root)[1:] {
-				if mib := peakOf(p.pid); mib > w.mib {
-					w.mu.Lock()
-					w.name, w.mib = p.name, mib
-					w.mu.Unlock()
-				}
-			}
+			w.look(root)
 			select {
 			case <-w.stop:
 				return
@@ -124,10 +136,23 @@ func watch(root int) *watcher {
 	return w
 }
 
-func (w *watcher) end() (name string, mib float64) {
+func (w *watcher) look(root int) {
+	processes := tree(root)
+	if len(processes) == 0 {
+		return
+	}
+	var together float64
+	for _, p := range processes[1:] {
+		if mib := peakOf(p.pid); mib > w.most.mib {
+			w.most.name, w.most.mib = programOf(p), mib
+		}
+		together += mibOf(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid), "Pss:")
+	}
+	w.most.together = max(w.most.together, together)
+}
+
+func (w *watcher) end() peak {
 	close(w.stop)
 	<-w.done
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.name, w.mib
+	return w.most
 }
