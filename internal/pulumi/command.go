@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -56,7 +58,7 @@ func (c *command) Run(
 		}
 	}
 	out, errs := &text{limit: maxText}, &text{limit: maxText}
-	process := exec.CommandContext(ctx, c.binary.Path, append([]string{"--non-interactive"}, args...)...)
+	process := exec.CommandContext(ctx, c.binary.Path, append([]string{"--non-interactive"}, withoutNames(args)...)...)
 	process.Dir, process.Stdin = dir, stdin
 	process.Env = append(append([]string{}, environment...), c.environment...)
 	process.Stdout, process.Stderr = io.MultiWriter(append(outputs, out)...), io.MultiWriter(append(errorOutputs, errs)...)
@@ -83,6 +85,16 @@ func (c *command) Run(
 	}
 	// The error of the process itself may repeat what it wrote, secrets and all.
 	return "", "", c.last.code, errors.New("pulumi failed")
+}
+
+// withoutNames answers arguments with an address in place of this machine's name. The CLI would ask a name server how to speak to what is
+// called so, which is not even tried here: nothing but providers uses the network.
+func withoutNames(args []string) []string {
+	changed := slices.Clone(args)
+	for n := range changed {
+		changed[n] = strings.Replace(changed[n], "tcp://localhost:", "tcp://127.0.0.1:", 1)
+	}
+	return changed
 }
 
 func endingOf(process *exec.Cmd, text string) ending {
