@@ -54,6 +54,8 @@ type Module struct {
 	Files fs.FS
 	// Environment is what its providers need to see to tell their schemas. No credentials: the providers are never configured.
 	Environment map[string]string
+	// Stack says that it is a program of Pulumi's, which a [StackPlanner] plans.
+	Stack bool
 	// Locals answers the values of a stack's locals for an input, as JSON decodes them, and true in place of each that is not known; nil
 	// where there are none, and for modules.
 	Locals func(in Input) (values, unknown any, err error)

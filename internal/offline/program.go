@@ -125,6 +125,8 @@ type inputs struct {
 	variables []byte
 	// secret are the names of the variables that must not show.
 	secret []string
+	// outputs are where the program's outputs belong, by name: the steps to each value.
+	outputs map[string][]any
 }
 
 // with answers the program for one input: what is known of it is configuration, and so data; references to what is not are to a resource
@@ -158,6 +160,7 @@ func (p *program) with(in Input, locals marked) (*inputs, error) {
 	} else {
 		config[configUserData], made.secret = given[configUserData], []string{configUserData}
 	}
+	made.outputs = flatten(at(top, "outputs"))
 	set(section(top, "resources"), unknownResource, mapping("type", scalar(unknownType)))
 	text, err := yamlnode.Marshal(copied)
 	if err == nil {

@@ -12,6 +12,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/pulumi"
 )
 
+// languageHost runs programs in YAML. It lies beside the CLI.
+const languageHost = "pulumi-language-yaml"
+
 // StackOptions describe a StackPlanner. Binary and ProviderMirror must be set.
 type StackOptions struct {
 	// Binary is the CLI; the host of the language of programs lies beside it.
@@ -56,6 +59,10 @@ func NewStacks(ctx context.Context, o StackOptions) (*StackPlanner, error) {
 			return nil, fmt.Errorf("finding the %s: %s is no folder; name one that is", dir.name, *dir.path)
 		}
 		*dir.path = absolute
+	}
+	host := filepath.Join(filepath.Dir(o.Binary.Path), languageHost)
+	if _, err := os.Stat(host); err != nil {
+		return nil, fmt.Errorf("finding what runs programs in YAML: there is no %s; install it beside pulumi, or name another pulumi with --pulumi", host)
 	}
 	scratch, err := newScratch()
 	if err != nil {
@@ -190,7 +197,8 @@ func (p *StackPlanner) standIn(ctx context.Context, provider bridged, environmen
 
 func (p *StackPlanner) plan(ctx context.Context, m Module, read *program, in Input) (plan *Plan, err error) {
 	if in.Existing != nil {
-		return nil, errors.New("planning a change of what a stack has made is not possible yet; see its drift instead")
+		return nil, errors.New("its engine is Pulumi, and what an edit does to a Machine that exists is told by a run only: see what a plan without --live says, " +
+			"and kubectl machine drift")
 	}
 	var locals marked
 	if m.Locals != nil {
@@ -222,5 +230,6 @@ func (p *StackPlanner) plan(ctx context.Context, m Module, read *program, in Inp
 	if err != nil {
 		return nil, err
 	}
+	seen.Outputs = gather(seen.Outputs, with.outputs)
 	return p.planOf(seen, report, read.reads), nil
 }

@@ -208,6 +208,8 @@ outputs:
   second: ${locals.list[0].address}
   odd: ${locals.odd}
   none: ${locals.none}
+  list: ${locals.list}
+  own: [{a: "${this.uid}"}, "${machine.name}", [], {b: {"fn::toBase64": "x"}}]
 `)
 	m.Locals = func(Input) (values, unknown any, err error) {
 		return map[string]any{
@@ -221,8 +223,20 @@ outputs:
 	want := map[string]any{
 		"known": map[string]any{"fn::toJSON": "${machine.name}"}, "id": "unknown", "first": "InternalIP", "second": "unknown", "odd": "unknown",
 	}
-	if diff := cmp.Diff(want, knownIn(plan.Outputs)); diff != "" {
+	got := knownIn(plan.Outputs)
+	delete(got, "list")
+	delete(got, "own")
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the outputs (-want +got):\n%s", diff)
+	}
+	wantList := map[string]any{"After": []any{map[string]any{"type": "InternalIP", "address": nil}}, "Unknown": []any{map[string]any{"type": nil, "address": true}}}
+	gotList := map[string]any{"After": member(plan.Outputs.After, "list"), "Unknown": member(plan.Outputs.Unknown, "list")}
+	if diff := cmp.Diff(wantList, gotList); diff != "" {
+		t.Errorf("the output of which a part is known (-want +got):\n%s", diff)
+	}
+	wantOwn := []any{map[string]any{"a": nil}, "n", []any{}, map[string]any{"b": "eA=="}}
+	if diff := cmp.Diff(wantOwn, member(plan.Outputs.After, "own")); diff != "" {
+		t.Errorf("the output that the program puts together (-want +got):\n%s", diff)
 	}
 }
 
@@ -252,7 +266,7 @@ func TestStacksThatHaveNoPlan(t *testing.T) {
 		"the variables are none":                                 {module: stackOf("resources: {}\n"), in: Input{Variables: []byte(`[]`)}, want: "they are no JSON object"},
 		"the provider refuses an argument":                       {module: stackOf("resources:\n  this: {type: \"kubectl:Manifest\", properties: {yamlBody: \"kind: Node\", wait: \"${provider_spec.wait}\"}}\n"), in: given, want: "Expected a Boolean"},
 		"the program does not use a provider as its schema says": {module: stackOf("resources:\n  this: {type: \"kubectl:Manifest\", properties: {colour: red}}\n"), in: given, want: "plan", wantWhy: "colour"},
-		"an instance that exists is changed by a run":            {module: stackOf("resources: {}\n"), in: Input{Variables: given.Variables, Existing: &Existing{}}, want: "is not possible yet"},
+		"an instance that exists is changed by a run":            {module: stackOf("resources: {}\n"), in: Input{Variables: given.Variables, Existing: &Existing{}}, want: "its engine is Pulumi"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

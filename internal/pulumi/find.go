@@ -18,6 +18,9 @@ var oldest = semver.MustParse("3.206.0")
 // findTimeout bounds the CLI's answer to what version it is.
 const findTimeout = 30 * time.Second
 
+// Name is what the CLI is called.
+const Name = "pulumi"
+
 // Binary is a Pulumi CLI.
 type Binary struct {
 	Path    string
