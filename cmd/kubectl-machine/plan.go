@@ -17,12 +17,12 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
-	"github.com/machine-iac/machine-iac-operator/internal/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/preview"
-	"github.com/machine-iac/machine-iac-operator/internal/tofu"
 	"github.com/machine-iac/machine-iac-operator/modules"
+	"github.com/machine-iac/machine-iac-operator/stacks"
 )
 
 // changesFound is the exit code that says, where it is asked for, that something would change.
@@ -36,10 +36,7 @@ type planOptions struct {
 	facts            map[string]string
 	moduleDirs       []string
 	moduleSources    []string
-	enginePath       string
-	providerMirror   string
-	cacheDir         string
-	parallel         int
+	engines          engineOptions
 	timeout          time.Duration
 	output           string
 	detailedExitCode bool
@@ -53,11 +50,11 @@ func newPlan() *cobra.Command {
 		Short: "Tell what MachineSets would create, and what an edit would do",
 		Long: `Tell what MachineSets and Machines would create, from their manifests alone: with no cluster, no credentials and no network.
 
-Manifests are checked and rendered as the operator does it, and one Machine of each MachineSet is planned by the engine, tofu or
-terraform. What only the infrastructure or the cluster knows is shown as (known after apply). Nothing is sent anywhere, and nothing made.
+Manifests are checked and rendered as the operator does it, and one Machine of each MachineSet is planned by its engine: tofu or
+terraform for provider modules, pulumi for stacks. What only the infrastructure or the cluster knows is shown as (known after apply). Nothing is sent anywhere, and nothing made.
 
-The engine and the folder with its providers (mirror) are looked for beside kubectl-machine first. Where there is no such folder, the
-engine gets providers as its own configuration says, once for each module.
+The engines and the folder with the providers (mirror) are looked for beside kubectl-machine first. Where there is no such folder, tofu
+gets providers as its own configuration says, once for each module. Stacks need one, and plugins of Pulumi's (pulumi-plugins).
 
 With --live, or with names instead of files, the cluster is asked as well: for each Machine that exists, what the edit would do to it, from
 its state in the cluster. It would stay as it is, change in place, or need a new Machine, and why. Names stand for what is in the cluster
@@ -93,11 +90,12 @@ The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where s
 	flags.StringArrayVar(&o.moduleDirs, "module-dir", nil, "Folder of a provider module, or of several, beside those that are built in; may be repeated.")
 	flags.StringArrayVar(&o.moduleSources, "module-source", nil,
 		"Provider module in an archive, as the manager takes it: oci://registry/repository@sha256:..., https://... or file:///...; may be repeated.")
-	flags.StringVar(&o.enginePath, "engine-path", "", "File of the engine. Default: tofu beside kubectl-machine, else tofu or terraform on PATH.")
-	flags.StringVar(&o.providerMirror, "provider-mirror", "",
+	flags.StringVar(&o.engines.enginePath, "engine-path", "", "File of the engine. Default: tofu beside kubectl-machine, else tofu or terraform on PATH.")
+	flags.StringVar(&o.engines.providerMirror, "provider-mirror", "",
 		"Folder with the providers, laid out as a filesystem mirror. Nothing is downloaded then. Default: schemas or mirror beside kubectl-machine.")
-	flags.StringVar(&o.cacheDir, "cache-dir", "", "Folder that keeps modules which are initialised. Default: one in the user's cache folder.")
-	flags.IntVar(&o.parallel, "parallel", runtime.NumCPU(), "How many engines may run at once.")
+	o.engines.registerPulumi(flags)
+	flags.StringVar(&o.engines.cacheDir, "cache-dir", "", "Folder that keeps modules which are initialised. Default: one in the user's cache folder.")
+	flags.IntVar(&o.engines.parallel, "parallel", runtime.NumCPU(), "How many engines may run at once.")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "How long it may take.")
 	flags.StringVarP(&o.output, "output", "o", "", "Format of the output: json, yaml, markdown, or nothing for people.")
 	flags.BoolVar(&o.detailedExitCode, "detailed-exitcode", false, "End with 2 where something would change.")
@@ -117,7 +115,7 @@ func completeFlags(command *cobra.Command) {
 	// Each fails for a flag that is not there only, which the tests would see.
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	_ = command.MarkFlagFilename("filename", "yaml", "yml", "json")
-	for _, name := range []string{"module-dir", "provider-mirror", "cache-dir"} {
+	for _, name := range []string{"module-dir", "provider-mirror", "pulumi-plugins", "cache-dir"} {
 		_ = command.MarkFlagDirname(name)
 	}
 	for _, name := range []string{"namespace", "cluster-id", "cluster-fact", "module-source", "parallel", "timeout"} {
@@ -145,8 +143,8 @@ func (o planOptions) validate(names []string) error {
 			return fmt.Errorf("--cluster-fact names %q, which is no fact of a cluster; name one of %s", name, strings.Join(factNames(), ", "))
 		}
 	}
-	if o.parallel < 1 {
-		return fmt.Errorf("--parallel is %d; it must be positive", o.parallel)
+	if o.engines.parallel < 1 {
+		return fmt.Errorf("--parallel is %d; it must be positive", o.engines.parallel)
 	}
 	return nil
 }
@@ -254,6 +252,10 @@ func (o planOptions) catalog(ctx context.Context) (*module.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
+	programs, err := module.LoadAll(stacks.FS)
+	if err != nil {
+		return nil, err
+	}
 	added, err := module.LoadFolders(o.moduleDirs...)
 	if err != nil {
 		return nil, err
@@ -262,48 +264,24 @@ func (o planOptions) catalog(ctx context.Context) (*module.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return module.NewCatalog(slices.Concat(builtin, added, fetched)...)
+	return module.NewCatalog(slices.Concat(builtin, programs, added, fetched)...)
 }
 
 // planning is how requests are planned, with a planner that is called engine.
 type planning func(ctx context.Context, requests []*preview.Request, planner preview.Planner, engine string) (*preview.Preview, error)
 
-// plan has the engine plan what is requested.
+// plan has the engines plan what is requested.
 func (o planOptions) plan(ctx context.Context, requests []*preview.Request, plan planning) (result *preview.Preview, err error) {
-	binary, err := tofu.Find(ctx, tofu.FindOptions{Path: orBeside(o.enginePath, tofu.OpenTofu)})
+	var needed []v1alpha1.Engine
+	for _, one := range requests {
+		needed = append(needed, one.Engine())
+	}
+	engines, err := o.engines.open(ctx, needed)
 	if err != nil {
 		return nil, err
 	}
-	cache, release, err := o.cache()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, release()) }()
-	options := offline.Options{
-		Binary: binary, CacheDir: cache, ProviderMirror: orBeside(o.providerMirror, "schemas", "mirror"), Parallel: o.parallel,
-	}
-	if options.ProviderMirror == "" {
-		options.InitEnvironment = ownEnvironment()
-	}
-	planner, err := offline.New(options)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, planner.Close()) }()
-	return plan(ctx, requests, planner, binary.Name+" "+binary.Version.String())
-}
-
-// cache answers the folder that keeps modules. Where the user has none, it is one for this call.
-func (o planOptions) cache() (dir string, release func() error, err error) {
-	keep := func() error { return nil }
-	if o.cacheDir != "" {
-		return o.cacheDir, keep, nil
-	}
-	if dir, err := os.UserCacheDir(); err == nil {
-		return filepath.Join(dir, "machine-iac", "modules"), keep, nil
-	}
-	dir, err = os.MkdirTemp("", "modules")
-	return dir, func() error { return os.RemoveAll(dir) }, err
+	defer func() { err = errors.Join(err, engines.close()) }()
+	return plan(ctx, requests, engines, engines.title())
 }
 
 // usersVariables are what an engine needs to get providers as its user has set it up. Credentials of infrastructure are not among them.

@@ -25,7 +25,10 @@ func installed(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
 	flags := realEngine(t)
-	for name, target := range map[string]string{"tofu": flags[1], "mirror": flags[3]} {
+	beside := map[string]string{
+		"tofu": flags[1], "mirror": flags[3], "pulumi": repository(t, "bin", "pulumi"), "pulumi-plugins": repository(t, "bin", "pulumi-plugins"),
+	}
+	for name, target := range beside {
 		if err := os.Symlink(target, filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -40,8 +43,18 @@ func installed(t *testing.T) string {
 // been if there were a way: the kernel counts that, so that nobody gets away with ignoring the error.
 func alone(t *testing.T, stdin string, arguments ...string) result {
 	t.Helper()
+	return namespaced(t, lonely, asked, stdin, arguments...)
+}
+
+// namespaced runs a command line in such a namespace by a script, and fails where something was asked.
+func namespaced(t *testing.T, script string, asked []string, stdin string, arguments ...string) result {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	// The shell shows the interfaces that there are, and what the kernel has counted; "$@" is what it is given.
-	command := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", lonely, "sh"}, arguments...)...)
+	command := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", script, self}, arguments...)...)
 	told, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +77,7 @@ func alone(t *testing.T, stdin string, arguments ...string) result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkLonely(t, string(listed))
+	checkLonely(t, string(listed), asked)
 	return result{code: command.ProcessState.ExitCode(), out: out.String(), err: errOut.String()}
 }
 
@@ -82,7 +95,7 @@ exit $code`
 var asked = []string{"Ip OutRequests", "Ip OutNoRoutes", "Tcp ActiveOpens", "Udp OutDatagrams", "Ip6OutRequests", "Ip6OutNoRoutes"}
 
 // checkLonely holds what the shell told to there being loopback only, and nothing asked of it.
-func checkLonely(t *testing.T, told string) {
+func checkLonely(t *testing.T, told string, asked []string) {
 	t.Helper()
 	devices, counted, found := strings.Cut(told, "\nIp: ")
 	if !found {
@@ -122,7 +135,7 @@ func countersIn(told string) map[string]string {
 
 func TestReachingForTheNetworkIsSeen(t *testing.T) {
 	before := "Inter-| Receive\nlo: 0 0\nIp: Forwarding OutRequests OutNoRoutes\nIp: 2 0 %s\nTcp: ActiveOpens\nTcp: 0\nUdp: OutDatagrams\nUdp: 0\nIp6OutRequests \t%s\n"
-	checkLonely(t, fmt.Sprintf(before, "0", "0"))
+	checkLonely(t, fmt.Sprintf(before, "0", "0"), asked)
 	for _, one := range []string{fmt.Sprintf(before, "1", "0"), fmt.Sprintf(before, "0", "7")} {
 		counters := countersIn(one)
 		if counters["Ip OutNoRoutes"] == "0" && counters["Ip6OutRequests"] == "0" {

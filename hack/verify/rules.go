@@ -28,7 +28,7 @@ type rule struct {
 // A new package gets a row there and a rule here.
 var rules = []rule{
 	{path: "cmd/machine-controllers", may: []string{"..."}},
-	{path: "cmd/kubectl-machine", may: []string{"api/...", "actuators/...", "internal/...", "modules"}},
+	{path: "cmd/kubectl-machine", may: []string{"api/...", "actuators/...", "internal/...", "modules", "stacks"}},
 	{path: "api/v1alpha1"},
 	{path: "controllers/conditions"},
 	{path: "controllers/authority", may: []string{"controllers/conditions"}},
@@ -52,7 +52,7 @@ var rules = []rule{
 	{path: "internal/modulestore", may: []string{"internal/module"}, tests: []string{"modules"}},
 	{path: "internal/notice"},
 	{path: "internal/offline", may: []string{"internal/engine", "internal/pulumi", "internal/tofu"}},
-	{path: "internal/preview", may: []string{"internal/module", "internal/offline", "internal/render", "internal/tofu"}, tests: []string{"modules"}},
+	{path: "internal/preview", may: []string{"api/...", "internal/module", "internal/offline", "internal/render", "internal/tofu"}, tests: []string{"internal/pulumi", "modules"}},
 	{path: "internal/pulumi", may: []string{"internal/engine"}, never: kubernetes},
 	{path: "internal/pulumikey", may: []string{"internal/pulumi", "internal/state"}},
 	{path: "internal/render", may: []string{"api/...", "internal/module"}},

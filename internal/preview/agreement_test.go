@@ -122,10 +122,10 @@ func machineFor(t *testing.T, providerSpec map[string]any) *machinev1beta1.Machi
 }
 
 // told answers each value that the preview of a manifest tells, by the address and the path.
-func told(t *testing.T, planner *offline.Planner, catalog *module.Catalog, manifest string) map[string]string {
+func told(t *testing.T, planner Planner, catalog *module.Catalog, manifest string) map[string]string {
 	t.Helper()
 	requests, _ := requestsOf(t, "manifest", manifest, catalog)
-	outcome := planner.Plan(t.Context(), offline.Module{Files: requests[0].module.Files(), Environment: environmentOf(requests[0].module)}, []offline.Input{requests[0].input})[0]
+	outcome := planner.Plan(t.Context(), ModuleOf(requests[0].module), []offline.Input{requests[0].input})[0]
 	if outcome.Err != nil {
 		t.Fatal(outcome.Err)
 	}

@@ -6,7 +6,6 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/offline"
 )
 
@@ -151,11 +150,6 @@ func (r *Request) Replicas() (replicas int32, given bool) {
 // SetReplicas sets how many Machines are requested, for a manifest that does not say.
 func (r *Request) SetReplicas(replicas int32) {
 	r.object.Replicas, r.set.Replicas = replicas, replicas
-}
-
-// ModuleOf answers a module as a planner takes it.
-func ModuleOf(from *module.Module) offline.Module {
-	return offline.Module{Files: from.Files(), Environment: environmentOf(from)}
 }
 
 // ResourcesOf answers the resources that a plan changes.
