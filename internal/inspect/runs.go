@@ -119,6 +119,9 @@ func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) Machin
 		}
 		run.Last = last
 	}
+	if told != nil && run.Last.was(told) {
+		told = nil // nobody has looked at the Machine since
+	}
 	switch {
 	case head != nil && head.Lock != nil:
 		since := metav1.NewTime(head.Lock.Since)
@@ -133,6 +136,11 @@ func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) Machin
 		run.Phase, run.Operation, run.Since = RunUnsettled, intent.Operation, &intent.Since
 	}
 	return run
+}
+
+// was tells whether the run that a status tells of is this one, which has ended.
+func (r *LastRun) was(told *v1alpha1.RunStatus) bool {
+	return r != nil && told.QueuedAt != nil && r.Operation == operationOf(told) && !r.Began.Before(told.QueuedAt)
 }
 
 // operationOf answers the word that states use too.

@@ -99,6 +99,19 @@ func TestRuns(t *testing.T) {
 			t.Errorf("it is %q", got)
 		}
 	})
+	t.Run("one that has ended, though the Machine does not say so yet", func(t *testing.T) {
+		machine, began := everything().Machines[0], ago(5*time.Second)
+		head := &state.Head{Meta: map[string]string{"last-run": `{"operation":"create","run":"r","began":"2026-03-01T11:59:56Z","ended":"2026-03-01T11:59:59Z","result":"Succeeded"}`}}
+		for queued, want := range map[time.Duration]RunPhase{5 * time.Second: RunNone, 2 * time.Second: RunRunning} {
+			asked := ago(queued)
+			withProviderStatus(func(s *v1alpha1.TerraformMachineProviderStatus) {
+				s.Run = &v1alpha1.RunStatus{Operation: v1alpha1.RunCreate, QueuedAt: &asked, StartedAt: &began}
+			})(&machine)
+			if run := runOf(&machine, head, true); run.Phase != want || run.Last == nil {
+				t.Errorf("asked for %s ago, it answers %+v", queued, run)
+			}
+		}
+	})
 	t.Run("a last run that somebody has edited", func(t *testing.T) {
 		run := runOf(&everything().Machines[0], &state.Head{Meta: map[string]string{"last-run": "{"}}, true)
 		if run.Last != nil || !strings.HasPrefix(run.Problem, "reading annotation machine-iac.io/last-run") {
