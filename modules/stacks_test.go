@@ -20,6 +20,16 @@ import (
 // counterparts are the stacks that take the providerSpec of a module of the same name, so far as a program can carry it out, with values of
 // fields, beside those of the module's own tests, that only the stack refuses: each by one validation.
 var counterparts = map[string]map[string]string{
+	"aws": {
+		"affinity to a host":                 `{ placement = { region = "r", tenancy = "host", host = { affinity = "DedicatedHost" } } }`,
+		"a host that is to be made":          `{ placement = { region = "r", tenancy = "host", host = { affinity = "AnyAvailable", dedicatedHost = { allocationStrategy = "Dynamic" } } } }`,
+		"a host without an id":               `{ placement = { region = "r", tenancy = "host", host = { affinity = "AnyAvailable", dedicatedHost = { id = "x" } } } }`,
+		"tags of a host that is not made":    `{ placement = { region = "r", tenancy = "host", host = { affinity = "AnyAvailable", dedicatedHost = { id = "h-01234567", dynamicHostAllocation = { tags = [{ name = "a" }] } } } } }`,
+		"an elastic fabric adapter":          `{ networkInterfaceType = "EFA" }`,
+		"an address of a carrier":            `{ publicIp = true, placement = { region = "r", availabilityZone = "us-east-1-wl1-bos-wlz-1" } }`,
+		"more searches than the program has": `{ securityGroups = [for name in ["a", "b", "c", "d"] : { filters = [{ name = "tag:Name", values = [name] }] }] }`,
+		"a load balancer":                    `{ loadBalancers = [{ name = "a", type = "network" }] }`,
+	},
 	"openstack": {
 		"two networks":                            `{ networks = [{ uuid = "n" }, { uuid = "m" }] }`,
 		"a network and a port":                    `{ ports = [{ networkID = "n" }] }`,

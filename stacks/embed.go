@@ -6,5 +6,5 @@ import "embed"
 
 // FS holds every stack in a folder of its name.
 //
-//go:embed all:kubemark all:openstack
+//go:embed all:aws all:kubemark all:openstack
 var FS embed.FS

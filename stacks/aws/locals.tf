@@ -1,0 +1,107 @@
+# What the program cannot compute is computed here, in the spelling that it hands on. A program has no conditions: it chooses with the
+# numbers here, and what it looks for in vain has an id that nothing has.
+locals {
+  # By how many are found, or how long a text is: whether there is any.
+  is_any = [for found in range(1000) : min(found, 1)]
+
+  # An instance is what it was made as, but for its security groups. What says nothing is left out, so that a field which a later stack adds
+  # changes no instance.
+  fixed = { for name, value in var.provider_spec : name => value
+    if !contains(["securityGroups", "credentialsSecret", "userDataSecret"], name) && !contains(["null", "\"\"", "0", "false", "[]", "{}"], jsonencode(value))
+  }
+}
+
+# Tags of the instance and its volumes. The first of two tags of one name counts.
+locals {
+  uid_tag     = "machine-iac.io/machine-uid"
+  cluster_tag = "kubernetes.io/cluster/${var.machine.cluster_id}"
+
+  user_tags = { for name, values in { for tag in var.provider_spec.tags : tag.name => tag.value... } :
+    name => values[0] if !contains(["Name", local.uid_tag], name) && !startswith(name, "kubernetes.io/cluster/")
+  }
+  tags = merge(local.user_tags, {
+    Name                = var.machine.name
+    (local.cluster_tag) = "owned"
+    (local.uid_tag)     = var.machine.uid
+  })
+}
+
+# The instance's arguments. What is left out is null to the provider.
+locals {
+  market     = coalesce(var.provider_spec.marketType, var.provider_spec.spotMarketOptions == null ? "OnDemand" : "Spot")
+  max_price  = try(var.provider_spec.spotMarketOptions.maxPrice, "")
+  has_subnet = var.provider_spec.subnet.id != "" || length(var.provider_spec.subnet.filters) > 0
+
+  instance = {
+    key_name            = var.provider_spec.keyName == "" ? null : var.provider_spec.keyName
+    profile             = one(compact(var.provider_spec.iamInstanceProfile[*].id))
+    availability_zone   = local.has_subnet || var.provider_spec.placement.availabilityZone == "" ? null : var.provider_spec.placement.availabilityZone
+    tenancy             = var.provider_spec.placement.tenancy == "" ? null : var.provider_spec.placement.tenancy
+    host                = try(var.provider_spec.placement.host.dedicatedHost.id, null)
+    placement_group     = var.provider_spec.placementGroupName == "" ? null : var.provider_spec.placementGroupName
+    placement_partition = var.provider_spec.placementGroupPartition
+    public_ip           = var.provider_spec.publicIp
+    market_options = local.market == "OnDemand" ? null : local.market == "CapacityBlock" ? { marketType = "capacity-block", spotOptions = null } : {
+      marketType = "spot"
+      spotOptions = {
+        spotInstanceType             = "one-time"
+        instanceInterruptionBehavior = "terminate"
+        maxPrice                     = local.max_price == "" ? null : local.max_price
+      }
+    }
+    reservation = var.provider_spec.capacityReservationId == "" ? null : {
+      capacityReservationTarget = { capacityReservationId = var.provider_spec.capacityReservationId }
+    }
+    cpu      = var.provider_spec.cpuOptions == null ? null : { amdSevSnp = try(var.provider_spec.cpuOptions.confidentialCompute, "") == "Disabled" ? "disabled" : "enabled" }
+    metadata = var.provider_spec.metadataServiceOptions.authentication == "" ? null : { httpEndpoint = "enabled", httpTokens = lower(var.provider_spec.metadataServiceOptions.authentication) }
+  }
+}
+
+# The volumes. One without a name is the image's root volume; so are those of the two names that EC2 keeps for root volumes.
+locals {
+  volumes = [for device in var.provider_spec.blockDevices : {
+    deviceName          = device.deviceName
+    deleteOnTermination = true
+    encrypted           = device.ebs.encrypted
+    iops                = device.ebs.iops > 0 ? device.ebs.iops : null
+    throughput          = device.ebs.throughputMib
+    volumeSize          = device.ebs.volumeSize
+    volumeType          = device.ebs.volumeType == "" ? null : device.ebs.volumeType
+    kmsKeyId            = one(compact([device.ebs.kmsKey.id, device.ebs.kmsKey.arn]))
+    tags                = local.tags
+  }]
+
+  root_names = ["", "/dev/xvda", "/dev/sda1"]
+  root_volume = merge(concat([{ deleteOnTermination = true, tags = local.tags }], [
+    for volume in local.volumes : { for name, value in volume : name => value if name != "deviceName" } if contains(local.root_names, volume.deviceName)
+  ])...)
+  data_volumes = [for volume in local.volumes : volume if !contains(local.root_names, volume.deviceName)]
+}
+
+# The subnet and the security groups: what is looked for, and what stands in place of an id where nothing is found. EC2's refusal repeats it.
+locals {
+  subnet = {
+    # 0 is none, 1 the one with the id, 2 what is found.
+    choice  = var.provider_spec.subnet.id != "" ? 1 : length(var.provider_spec.subnet.filters) > 0 ? 2 : 0
+    id      = var.provider_spec.subnet.id
+    missing = "no subnet matches subnet.filters in this region and placement.availabilityZone"
+    filters = var.provider_spec.subnet.id == "" && length(var.provider_spec.subnet.filters) > 0 ? concat(
+      [for filter in var.provider_spec.subnet.filters : { name = filter.name, values = filter.values }],
+      [for zone in compact([var.provider_spec.placement.availabilityZone]) : { name = "availability-zone", values = [zone] }],
+    ) : [{ name = "subnet-id", values = ["subnet-00000000"] }]
+  }
+
+  given_groups    = distinct(compact(var.provider_spec.securityGroups[*].id))
+  searched_groups = [for group in var.provider_spec.securityGroups : [for filter in group.filters : { name = filter.name, values = filter.values }] if group.id == ""]
+  groups = {
+    any   = length(var.provider_spec.securityGroups) > 0 ? 1 : 0
+    given = join(",", local.given_groups)
+    # Three searches: whether it is wanted, what stands before what it finds, and its filters.
+    searches = [for i in range(3) : {
+      wanted  = i < length(local.searched_groups) ? 1 : 0
+      comma   = i == 0 && length(local.given_groups) == 0 ? "" : ","
+      filters = i < length(local.searched_groups) ? local.searched_groups[i] : [{ name = "group-id", values = ["sg-00000000"] }]
+    }]
+    missing = "no security group matches the filters of one of securityGroups"
+  }
+}

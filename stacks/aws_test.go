@@ -1,0 +1,177 @@
+package stacks_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/offline"
+	"github.com/machine-iac/machine-iac-operator/internal/pulumi"
+)
+
+const ec2Address = "aws:index/instance:Instance.this"
+
+// ec2 is an instance as small as one can be.
+const ec2 = `{"ami":{"id":"ami-1"},"instanceType":"m6i.xlarge","placement":{"region":"us-east-1"}}`
+
+// planned plans what a Machine of the stack aws would be made of, against the provider's recorded schema, and answers what is known of the
+// instance, with "unknown" and "sensitive" in the place of the rest, and what would be read.
+func (i *instance) planned(p *offline.StackPlanner, changed string) (known map[string]any, reads []string) {
+	i.t.Helper()
+	with := i.given(changed)
+	var variables map[string]any
+	if err := json.Unmarshal(with.variables, &variables); err != nil {
+		i.t.Fatal(err)
+	}
+	outcome := p.Plan(i.t.Context(), offline.Module{
+		Files:  i.program,
+		Locals: func(offline.Input) (values, unknown any, err error) { return variables["locals"], nil, nil },
+	}, []offline.Input{{Variables: with.variables}})[0]
+	if outcome.Err != nil {
+		i.t.Fatal(outcome.Err)
+	}
+	for _, resource := range outcome.Plan.Resources {
+		if resource.Address == ec2Address {
+			return knownIn(resource.Values), outcome.Plan.Reads
+		}
+	}
+	i.t.Fatalf("the plan has no %s: %+v", ec2Address, outcome.Plan.Resources)
+	return nil, nil
+}
+
+// knownIn answers the values of a plan that somebody has said something of.
+func knownIn(values offline.Values) map[string]any {
+	known := map[string]any{}
+	after, _ := values.After.(map[string]any)
+	sensitive, _ := values.Sensitive.(map[string]any)
+	for name, value := range after {
+		switch {
+		case sensitive[name] == true:
+			known[name] = "sensitive"
+		case value != nil:
+			known[name] = told(value)
+		}
+	}
+	// What is searched for; of the rest it is the provider who says.
+	unknown, _ := values.Unknown.(map[string]any)
+	for _, name := range []string{"subnetId", "vpcSecurityGroupIds"} {
+		if unknown[name] == true {
+			known[name] = "unknown"
+		}
+	}
+	return known
+}
+
+// told leaves out what nobody has said anything of, at any depth.
+func told(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for name, inner := range value {
+			if inner != nil {
+				kept[name] = told(inner)
+			}
+		}
+		return kept
+	case []any:
+		kept := make([]any, 0, len(value))
+		for _, inner := range value {
+			kept = append(kept, told(inner))
+		}
+		return kept
+	case json.Number:
+		return value.String()
+	}
+	return value
+}
+
+func newStackPlanner(t *testing.T) *offline.StackPlanner {
+	t.Helper()
+	binary, err := pulumi.Find(t.Context(), tool(t, "pulumi"))
+	if err != nil {
+		t.Fatalf("%v; run 'make tools'", err)
+	}
+	p, err := offline.NewStacks(t.Context(), offline.StackOptions{Binary: binary, Plugins: tool(t, "pulumi-plugins"), ProviderMirror: tool(t, "schemas")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// TestAnInstanceOfEC2IsPlanned asks nothing of AWS, so what a search would find is not known.
+func TestAnInstanceOfEC2IsPlanned(t *testing.T) {
+	planner := newStackPlanner(t)
+	tags := map[string]any{"Name": "worker-0", "kubernetes.io/cluster/demo-x7k2p": "owned", "machine-iac.io/machine-uid": machineUID}
+	root := map[string]any{"deleteOnTermination": true, "tags": tags}
+	minimal := map[string]any{
+		"ami": "ami-1", "instanceType": "m6i.xlarge", "tags": tags, "rootBlockDevice": root, "userDataBase64": "sensitive", "userData": "sensitive",
+		"userDataReplaceOnChange": true, "subnetId": "unknown", "vpcSecurityGroupIds": "unknown",
+	}
+	cases := map[string]struct {
+		changed string
+		// want is what differs from the smallest one.
+		want map[string]any
+	}{
+		"the smallest": {changed: `{}`},
+		"as much as there can be": {
+			changed: `{"keyName":"k","iamInstanceProfile":{"id":"profile"},"tags":[{"name":"team","value":"red"},{"name":"team","value":"blue"}],"publicIp":true,
+				"subnet":{"id":"subnet-1"},"securityGroups":[{"id":"sg-1"}],"marketType":"Spot","spotMarketOptions":{"maxPrice":"0.05"},
+				"cpuOptions":{"confidentialCompute":"Disabled"},"metadataServiceOptions":{"authentication":"Required"},"placementGroupName":"g","placementGroupPartition":2,
+				"placement":{"region":"us-east-1","availabilityZone":"us-east-1a","tenancy":"dedicated"},
+				"blockDevices":[{"ebs":{"volumeSize":120,"volumeType":"gp3","encrypted":true,"iops":3000,"throughputMib":125}},{"deviceName":"/dev/xvdc","ebs":{"volumeSize":8,"kmsKey":{"id":"key"}}}]}`,
+			want: map[string]any{
+				"keyName": "k", "iamInstanceProfile": "profile", "tags": with(tags, "team", "red"), "associatePublicIpAddress": true,
+				"instanceMarketOptions": map[string]any{
+					"marketType": "spot", "spotOptions": map[string]any{"spotInstanceType": "one-time", "instanceInterruptionBehavior": "terminate", "maxPrice": "0.05"},
+				},
+				"cpuOptions": map[string]any{"amdSevSnp": "disabled"}, "metadataOptions": map[string]any{"httpEndpoint": "enabled", "httpTokens": "required"},
+				"placementGroup": "g", "placementPartitionNumber": "2", "tenancy": "dedicated",
+				"rootBlockDevice": map[string]any{
+					"deleteOnTermination": true, "encrypted": true, "iops": "3000", "throughput": "125", "volumeSize": "120", "volumeType": "gp3", "tags": with(tags, "team", "red"),
+				},
+				"ebsBlockDevices": []any{map[string]any{
+					"deviceName": "/dev/xvdc", "deleteOnTermination": true, "volumeSize": "8", "kmsKeyId": "key", "tags": with(tags, "team", "red"),
+				}},
+			},
+		},
+		"a reservation on a host, in a zone": {
+			changed: `{"capacityReservationId":"cr-0123456789abcdef0","placement":{"region":"us-east-1","availabilityZone":"us-east-1a","tenancy":"host",
+				"host":{"affinity":"AnyAvailable","dedicatedHost":{"id":"h-01234567"}}}}`,
+			want: map[string]any{
+				"availabilityZone": "us-east-1a", "tenancy": "host", "hostId": "h-01234567",
+				"capacityReservationSpecification": map[string]any{"capacityReservationTarget": map[string]any{"capacityReservationId": "cr-0123456789abcdef0"}},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			i := newInstance(t, "aws", "schemas", ec2)
+			i.credentials = map[string][]byte{"aws_access_key_id": []byte("AKIAEXAMPLE"), "aws_secret_access_key": []byte("hunter22hunter22")}
+			want := maps.Clone(minimal)
+			maps.Copy(want, tc.want)
+			got, reads := i.planned(planner, tc.changed)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the instance differs (-want +got):\n%s", diff)
+			}
+			wantReads := []string{"aws:getSecurityGroups.firstGroups", "aws:getSecurityGroups.secondGroups", "aws:getSecurityGroups.thirdGroups", "aws:getSubnets.subnets"}
+			if !slices.Equal(reads, wantReads) {
+				t.Errorf("read are %v, want %v", reads, wantReads)
+			}
+		})
+	}
+}
+
+func with(tags map[string]any, name, value string) map[string]any {
+	more := maps.Clone(tags)
+	more[name] = value
+	return more
+}
