@@ -88,6 +88,10 @@ test-modules: tools ## Check every provider module: contract, format, validation
 e2e: tools build ## The whole story against the built binaries on the development cluster.
 	go test -tags e2e -count 1 -timeout 40m -v ./test/e2e $(TESTFLAGS)
 
+.PHONY: e2e-pulumi
+e2e-pulumi: tools build ## The same story with Machines that run on Pulumi.
+	E2E_ENGINE=pulumi go test -tags e2e -count 1 -timeout 40m -v ./test/e2e $(TESTFLAGS)
+
 .PHONY: e2e-libvirt
 e2e-libvirt: tools build ## Real domains, by a libvirt of its own. Needs root; installs what is missing (Debian).
 	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 20m -v ./test/e2elibvirt $(TESTFLAGS)

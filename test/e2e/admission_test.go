@@ -197,11 +197,7 @@ spec:
 // emptySet is a MachineSet of no Machines, with changes to its providerSpec.
 func (w *world) emptySet(name string, changes ...func(map[string]any)) *machinev1beta1.MachineSet {
 	GinkgoHelper()
-	set := w.machineSet(0)
-	set.Name = name
-	for _, labels := range []map[string]string{set.Spec.Selector.MatchLabels, set.Spec.Template.Labels} {
-		labels["machine.openshift.io/cluster-api-machineset"] = name
-	}
+	set := renamed(w.machineSet(0), name)
 	changeSpec(&set.Spec.Template.Spec, changes...)
 	return set
 }

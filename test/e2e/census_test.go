@@ -3,13 +3,9 @@
 package e2e_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -111,54 +107,6 @@ func (c *census) nodeOf(machine *machinev1beta1.Machine) *corev1.Node {
 		}
 	}
 	return nil
-}
-
-// terraformState is what is looked at in a state.
-type terraformState struct {
-	Resources []struct {
-		Mode, Type, Name string
-		Instances        []struct {
-			Status     string
-			Attributes struct{ UID string }
-		}
-	}
-}
-
-// nodeUID answers the UID of the instance, empty without one that is whole.
-func (s *terraformState) nodeUID() string {
-	for _, resource := range s.Resources {
-		if resource.Type != "kubectl_manifest" || resource.Name != "this" {
-			continue
-		}
-		for _, instance := range resource.Instances {
-			if instance.Status != "tainted" {
-				return instance.Attributes.UID
-			}
-		}
-	}
-	return ""
-}
-
-// stateOf reads a Machine's state as docs/contracts/state.md says, an empty one before there is any.
-func (c *census) stateOf(machine *machinev1beta1.Machine) (*terraformState, error) {
-	known := &terraformState{}
-	mine := slices.DeleteFunc(slices.Clone(c.states), func(secret corev1.Secret) bool { return secret.Labels[uidLabel] != string(machine.UID) })
-	if len(mine) != 1 || mine[0].Labels[roleLabel] != "head" {
-		return nil, fmt.Errorf("%d state Secrets belong to Machine %s, expected the head alone", len(mine), machine.Name)
-	}
-	packed, ok := mine[0].Data["tfstate"]
-	if !ok {
-		return known, nil
-	}
-	unpacking, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, fmt.Errorf("reading state %s: %w", mine[0].Name, err)
-	}
-	raw, err := io.ReadAll(unpacking)
-	if err != nil {
-		return nil, fmt.Errorf("reading state %s: %w", mine[0].Name, err)
-	}
-	return known, json.Unmarshal(raw, known)
 }
 
 // intents answers the runs that have not settled, by their Machines.

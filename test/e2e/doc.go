@@ -3,8 +3,12 @@
 // worst moments and the API server goes away.
 //
 //	make e2e                                              # everything, ten to fifteen minutes on two cores
+//	make e2e-pulumi                                       # the same with Machines of stacks, which Pulumi runs
 //	make e2e TESTFLAGS='-ginkgo.focus="API server"'       # one chapter; each sets up what it stands on
 //	E2E_MANAGER_FLAGS=--warm-providers=8 make e2e         # with other flags for the manager
+//
+// E2E_ENGINE says what the Machines of the story run on: terraform, which is the default, or pulumi. What is told of one engine alone bears
+// that engine's name as its label, and is left out with the other.
 //
 // The cluster's data folder is a temporary one. It is removed when all has passed, and kept and named when something has failed:
 // the logs of manager and cluster lie in it, and `bin/devcluster up --dir FOLDER` brings the cluster back as it was.

@@ -23,7 +23,6 @@ import (
 )
 
 const (
-	example        = "modules/kubemark/examples/machineset.yaml"
 	setName        = "hollow"
 	credentials    = "kubemark-credentials"
 	gateSecret     = "gate-credentials"
@@ -63,16 +62,29 @@ func (w *world) copySecret(ctx context.Context, name string) {
 	w.create(ctx, newSecret(name, own.Data))
 }
 
-// machineSet is the module's example, with user data.
+// machineSet is the example of the engine's kubemark, with user data.
 func (w *world) machineSet(replicas int32) *machinev1beta1.MachineSet {
+	return w.machineSetOn(on, replicas)
+}
+
+func (w *world) machineSetOn(engine machinery, replicas int32) *machinev1beta1.MachineSet {
 	GinkgoHelper()
-	content, err := os.ReadFile(w.lab.Path(example))
+	content, err := os.ReadFile(w.lab.Path(engine.example))
 	Expect(err).NotTo(HaveOccurred())
 	set := &machinev1beta1.MachineSet{}
 	Expect(yaml.UnmarshalStrict(content, set)).To(Succeed())
 	Expect(set.Name).To(Equal(setName))
 	set.Spec.Replicas = &replicas
 	changeSpec(&set.Spec.Template.Spec, userDataFrom(userDataSecret))
+	return set
+}
+
+// renamed answers a MachineSet under another name, with a selector of its own.
+func renamed(set *machinev1beta1.MachineSet, name string) *machinev1beta1.MachineSet {
+	set.Name = name
+	for _, labels := range []map[string]string{set.Spec.Selector.MatchLabels, set.Spec.Template.Labels} {
+		labels["machine.openshift.io/cluster-api-machineset"] = name
+	}
 	return set
 }
 
@@ -102,9 +114,9 @@ func changeSpec(spec *machinev1beta1.MachineSpec, changes ...func(map[string]any
 	spec.ProviderSpec.Value = &runtime.RawExtension{Raw: raw}
 }
 
-// with sets a field of a providerSpec.
+// with sets a field of a providerSpec, where its kind has it.
 func with(field string, value any) func(map[string]any) {
-	return func(fields map[string]any) { fields[field] = value }
+	return func(spec map[string]any) { placed(spec, field)[field] = value }
 }
 
 func userDataFrom(secret string) func(map[string]any) {
@@ -125,8 +137,13 @@ func (w *world) create(ctx context.Context, objects ...client.Object) {
 // patchSpec changes a field of a Machine's providerSpec, as kubectl edit does.
 func (w *world) patchSpec(ctx context.Context, name, field string, value any) {
 	GinkgoHelper()
+	w.patchSpecOn(ctx, on, name, field, value)
+}
+
+func (w *world) patchSpecOn(ctx context.Context, engine machinery, name, field string, value any) {
+	GinkgoHelper()
 	patch, err := json.Marshal(map[string]any{
-		"spec": map[string]any{"providerSpec": map[string]any{"value": map[string]any{field: value}}},
+		"spec": map[string]any{"providerSpec": map[string]any{"value": engine.patch(map[string]any{field: value})}},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	w.kubectl(ctx, "patch", "machine", name, "--type=merge", "--patch", string(patch))

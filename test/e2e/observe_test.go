@@ -26,9 +26,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
 
-// engineName is the file of the engine that the lab runs.
-const engineName = "tofu"
-
 // nodeLog writes down every Node that there ever was.
 type nodeLog struct {
 	stop context.CancelFunc
@@ -151,7 +148,7 @@ func (w *world) engines() ([]engine, error) {
 			continue
 		}
 		name := filepath.Base(strings.TrimSuffix(exe, " (deleted)"))
-		known := name == engineName || strings.HasPrefix(name, "terraform-provider-")
+		known := on.runsIt(name) || beside.runsIt(name) || strings.HasPrefix(name, "terraform-provider-")
 		if strings.HasPrefix(cwd, w.pod.workDir()) || known && parentOf(entry.Name()) == manager {
 			found = append(found, engine{name: name, cwd: cwd, pid: pid})
 		}
@@ -187,12 +184,14 @@ func (w *world) atRest() error {
 	if len(running) > 0 {
 		return fmt.Errorf("%d processes are left, one is %s", len(running), running[0])
 	}
-	entries, err := os.ReadDir(filepath.Join(w.pod.workDir(), "runs"))
-	if err != nil {
-		return err
-	}
-	if len(entries) > 0 {
-		return fmt.Errorf("%d folders are left in work/runs, one is %s", len(entries), entries[0].Name())
+	for _, engine := range machineries {
+		entries, err := os.ReadDir(filepath.Join(w.pod.workDir(), engine.work))
+		if err != nil {
+			return err
+		}
+		if len(entries) > 0 {
+			return fmt.Errorf("%d folders are left in work/%s, one is %s", len(entries), engine.work, entries[0].Name())
+		}
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func aPersonWithKubectlMachine() {
 		Expect(err).NotTo(HaveOccurred())
 		stored, err := seen.stateOf(w.get(ctx, names[0]))
 		Expect(err).NotTo(HaveOccurred())
-		known := &terraformState{}
+		known := &knownState{}
 		Expect(json.Unmarshal([]byte(pulled.out), known)).To(Succeed())
 		Expect(known).To(Equal(stored))
 		Expect(known.nodeUID()).To(Equal(string(w.node(ctx, names[0]).UID)))

@@ -135,7 +135,7 @@ func (w *world) sized(ctx context.Context, cpus, megabytes string) {
 // patchTemplate changes fields of the providerSpec that new Machines of the MachineSet get.
 func (w *world) patchTemplate(ctx context.Context, fields map[string]any) {
 	GinkgoHelper()
-	var patch any = fields
+	var patch any = on.patch(fields)
 	for _, field := range []string{"value", "providerSpec", "spec", "template", "spec"} {
 		patch = map[string]any{field: patch}
 	}

@@ -22,6 +22,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
 
+// keysSecret has the keys that checkpoints of Pulumi are encrypted with.
+const keysSecret = "machine-iac-pulumi-keys"
+
 // asOperator runs kubectl with the rights of the operator.
 func (w *world) asOperator(ctx context.Context, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, w.lab.Path("bin", "kubectl"), append([]string{"--kubeconfig", w.lab.OperatorKubeconfig()}, arguments...)...)
@@ -115,6 +118,15 @@ func (w *world) secrets(ctx context.Context) (map[string][]byte, error) {
 	secrets := map[string][]byte{"the token of the credentials": own.Data["token"], "the user data": []byte(w.userData)}
 	for _, user := range operator.AuthInfos {
 		secrets["the operator's token"] = []byte(user.Token)
+	}
+	keys := &corev1.Secret{} // none before the first Machine of a stack
+	if err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: keysSecret}, keys); client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	for name, value := range keys.Data {
+		if strings.HasSuffix(name, ".passphrase") {
+			secrets["the key of checkpoints "+name] = value
+		}
 	}
 	for name, secret := range secrets {
 		if len(secret) < 16 {

@@ -55,7 +55,7 @@ func aMachineThatCannotBeMade() {
 		Entry("because of an unknown kind", misfit{
 			change: with("kind", "MarbleMachineProviderConfig"), wantPhase: machinev1beta1.PhaseFailed, wantWords: []string{"MarbleMachineProviderConfig"},
 			mend: func(ctx context.Context, name string) {
-				w.patchSpec(ctx, name, "kind", "KubemarkMachineProviderConfig")
+				w.patchSpec(ctx, name, "kind", on.kind)
 			},
 		}),
 		Entry("because of a Secret that is not there", misfit{
@@ -148,7 +148,7 @@ func aChangedProviderSpec() {
 		})
 		refused := w.get(ctx, name)
 		Expect(phaseOf(refused)).To(Equal(machinev1beta1.PhaseRunning))
-		Expect(condition(refused, upToDate).Message).To(ContainSubstring("kubectl_manifest.this"))
+		Expect(condition(refused, upToDate).Message).To(ContainSubstring(on.instance))
 		w.untouched(ctx, name, uid)
 
 		before := w.metric(ctx, "machine_iac_engine_starts_total")

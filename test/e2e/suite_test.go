@@ -22,10 +22,14 @@ import (
 const suiteTimeout = 35 * time.Minute
 
 func TestStory(t *testing.T) {
+	if !engineKnown() {
+		t.Fatalf("%s is %q: it is %s or %s", engineVariable, os.Getenv(engineVariable), onTerraform, onPulumi)
+	}
 	RegisterFailHandler(Fail)
 	log.SetLogger(logr.Discard()) // clients warn of what is part of the story
 	suite, reporter := GinkgoConfiguration()
 	suite.Timeout = suiteTimeout
+	suite.LabelFilter = on.only(suite.LabelFilter)
 	reporter.NoColor = true
 	RunSpecs(t, "The operator, end to end", suite, reporter)
 }
@@ -83,20 +87,20 @@ var _ = Describe(story, Ordered, func() {
 	})
 
 	Context("A MachineSet", aMachineSet)
-	Context("An object that is applied", anObjectThatIsApplied)
+	Context("An object that is applied", forTerraform, anObjectThatIsApplied)
 	Context("An instance that is removed behind the operator's back", anInstanceRemoved)
 	Context("A manager that is killed", aManagerKilled)
 	Context("A manager that is stopped", aManagerStopped)
 	Context("A Machine that cannot be made", aMachineThatCannotBeMade)
 	Context("A changed providerSpec", aChangedProviderSpec)
-	Context("A person with kubectl machine", aPersonWithKubectlMachine)
+	Context("A person with kubectl machine", forTerraform, aPersonWithKubectlMachine)
 	Context("A drain", aDrain)
 	Context("A MachineHealthCheck", aMachineHealthCheck)
 	Context("A MachineSet that is scaled", aMachineSetThatIsScaled)
 	Context("The Machine API's series", theMachineAPIsSeries)
 	Context("An API server that is away", anAPIServerAway)
-	Context("A MachineSet of the module vsphere", aMachineSetOnVSphere)
-	Context("A MachineSet of the module openstack", aMachineSetOnOpenStack)
+	Context("A MachineSet of the module vsphere", forTerraform, aMachineSetOnVSphere)
+	Context("A MachineSet of the module openstack", forTerraform, aMachineSetOnOpenStack)
 	Context("A manager that serves", aManagerThatServes)
 	Context("A deleted MachineSet", aDeletedMachineSet)
 })
