@@ -109,8 +109,15 @@ func (w *world) killAndReplace(ctx context.Context) {
 	GinkgoHelper()
 	Expect(w.enginesRun()).To(BeTrue(), "there is no engine run to interrupt")
 	Expect(w.atRest()).NotTo(Succeed())
+	w.replaceKilled(ctx, func() {})
+}
+
+// replaceKilled kills the manager, does something before the next one is there, and sees that this one has ended what was left.
+func (w *world) replaceKilled(ctx context.Context, meanwhile func()) {
+	GinkgoHelper()
 	killed := w.pod.current()
 	w.pod.kill()
+	meanwhile()
 	until(ctx, patience, "the manager has been started again", func(context.Context) error {
 		if w.pod.current() == killed {
 			return errors.New("the killed manager is the last one")

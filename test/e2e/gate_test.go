@@ -17,9 +17,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
-// gate stands before the API server, for those providers whose credentials name it. It lets everything through until a hold is
+// gate stands before the API server, for those whose credentials or kubeconfig name it. It lets everything through until a hold is
 // put on it: that stops requests, or the answers to them, until it is lifted.
 type gate struct {
 	server *httptest.Server
@@ -45,8 +46,12 @@ type hold struct {
 	// reached gets the path of each request that is held.
 	reached chan string
 	lifted  chan struct{}
-	lift    func()
+	// lift lets them go on, refuse ends them with an error.
+	lift, refuse func()
+	refused      atomic.Bool
 }
+
+var errRefused = errors.New("the gate has refused the request")
 
 func openGate(server string, authority []byte) (*gate, error) {
 	target, err := url.Parse(server)
@@ -97,6 +102,9 @@ func (g *gate) pass(request *http.Request, at moment) error {
 		}
 		select {
 		case <-h.lifted:
+			if h.refused.Load() {
+				return errRefused
+			}
 		case <-request.Context().Done():
 			return context.Cause(request.Context())
 		}
@@ -113,6 +121,10 @@ func (g *gate) hold(at moment, match func(*http.Request) bool) *hold {
 		g.mu.Unlock()
 		close(h.lifted)
 	})
+	h.refuse = func() {
+		h.refused.Store(true)
+		h.lift()
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.holds = append(g.holds, h)

@@ -90,6 +90,7 @@ var _ = Describe(story, Ordered, func() {
 	Context("An object that is applied", forTerraform, anObjectThatIsApplied)
 	Context("An instance that is removed behind the operator's back", anInstanceRemoved)
 	Context("A manager that is killed", aManagerKilled)
+	Context("A manager that is killed in an up", forPulumi, aManagerKilledInAnUp)
 	Context("A manager that is stopped", aManagerStopped)
 	Context("A Machine that cannot be made", aMachineThatCannotBeMade)
 	Context("A changed providerSpec", aChangedProviderSpec)

@@ -1,0 +1,198 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+)
+
+// aManagerKilledInAnUp kills the manager at five moments of one create with Pulumi. Each is held still: by a gate before the API server
+// that the provider asks, by one that the manager asks, or by stopping the process that reads the program.
+func aManagerKilledInAnUp() {
+	var own *gate // before the API server, for the manager
+	var name string
+
+	BeforeAll(func(ctx SpecContext) {
+		w.replicas(ctx, few)
+		own = w.throughAGate(ctx)
+	})
+	BeforeEach(func() { name = "held-" + randomText()[:6] }) // no Machine's name comes twice
+
+	// makes makes the Machine, with a provider that goes through the gate.
+	makes := func(ctx context.Context) { w.create(ctx, w.machine(name, credentialsFrom(gateSecret))) }
+	// recovers expects that the Machine gets to Running with one instance, and that nothing is left once it is deleted.
+	recovers := func(ctx context.Context, made ...types.UID) {
+		GinkgoHelper()
+		w.runs(ctx, name)
+		uids := w.nodes.uids(name)
+		Expect(uids).To(HaveLen(1))
+		if len(made) > 0 {
+			Expect(uids).To(Equal(made))
+		}
+		w.removed(ctx, name)
+		w.settles(ctx, few)
+	}
+
+	It("after the intent and before the CLI has started makes the instance once", func(ctx SpecContext) {
+		held := own.hold(beforeAnswer, func(request *http.Request) bool {
+			return writesSecret(request) && w.learned(ctx, name).intent
+		})
+		defer held.lift()
+		makes(ctx)
+		w.reaches(ctx, held)
+		Expect(w.enginesRun()).To(BeFalse(), "the CLI has started already")
+		w.replaceKilled(ctx, held.refuse)
+		Expect(w.nodes.uids(name)).To(BeEmpty())
+		recovers(ctx)
+	})
+
+	It("after the pending operation is in the Secret and before the instance exists makes it once", func(ctx SpecContext) {
+		held := w.gate.hold(beforeRequest, nodesMade)
+		defer held.lift()
+		makes(ctx)
+		w.reaches(ctx, held)
+		w.comesToKnow(ctx, name, learned{intent: true, making: true})
+		w.killAndReplace(ctx)
+		Expect(w.nodes.uids(name)).To(BeEmpty())
+		Expect(w.learned(ctx, name).making).To(BeTrue(), "the Secret has lost what Pulumi had begun")
+		held.lift()
+		recovers(ctx)
+	})
+
+	It("after the instance exists and before the checkpoint says so adopts that very instance", func(ctx SpecContext) {
+		held := w.gate.hold(beforeAnswer, nodesMade)
+		defer held.lift()
+		makes(ctx)
+		w.reaches(ctx, held)
+		w.comesToKnow(ctx, name, learned{intent: true, making: true})
+		made := w.node(ctx, name).UID
+		w.killAndReplace(ctx)
+		held.lift()
+		recovers(ctx, made)
+	})
+
+	It("after the checkpoint has the instance and before it has the outputs keeps that very instance", func(ctx SpecContext) {
+		held := w.gate.hold(beforeAnswer, nodesMade)
+		defer held.lift()
+		makes(ctx)
+		w.reaches(ctx, held)
+		made := w.node(ctx, name).UID
+		w.stopsProgram(syscall.SIGSTOP) // it tells the outputs
+		held.lift()
+		w.comesToKnow(ctx, name, learned{intent: true, uid: made})
+		w.killAndReplace(ctx)
+		recovers(ctx, made)
+	})
+
+	It("after the up has ended and before the run is settled keeps that very instance", func(ctx SpecContext) {
+		held := own.hold(beforeRequest, func(request *http.Request) bool {
+			return writesSecret(request) && w.learned(ctx, name).outputs && !w.enginesRun()
+		})
+		defer held.lift()
+		makes(ctx)
+		w.reaches(ctx, held)
+		made := w.node(ctx, name).UID
+		Expect(w.learned(ctx, name)).To(Equal(learned{intent: true, uid: made, outputs: true}))
+		Expect(w.enginesRun()).To(BeFalse(), "the up goes on")
+		w.replaceKilled(ctx, held.refuse)
+		recovers(ctx, made)
+	})
+}
+
+// throughAGate has the manager ask the API server through a gate, until the chapter ends.
+func (w *world) throughAGate(ctx context.Context) *gate {
+	GinkgoHelper()
+	vouching, err := w.lab.Cluster.CAData()
+	Expect(err).NotTo(HaveOccurred())
+	opened, err := openGate(w.lab.Cluster.Server(), vouching)
+	Expect(err).NotTo(HaveOccurred())
+	config, err := clientcmd.LoadFromFile(w.lab.OperatorKubeconfig())
+	Expect(err).NotTo(HaveOccurred())
+	for _, reached := range config.Clusters {
+		reached.Server, reached.CertificateAuthorityData, reached.CertificateAuthority = opened.address(), opened.authority(), ""
+	}
+	file := filepath.Join(w.dir, "gated.kubeconfig")
+	Expect(clientcmd.WriteToFile(*config, file)).To(Succeed())
+	w.pod.restart(ctx, "--kubeconfig="+file)
+	DeferCleanup(func(ctx SpecContext) {
+		w.pod.restart(ctx)
+		opened.close()
+	})
+	return opened
+}
+
+// learned is what the Secret of a Machine's state tells.
+type learned struct {
+	// intent says that a run has begun and is not settled, making that Pulumi has begun to make the instance.
+	intent, making bool
+	// uid is that of the instance, once it is whole.
+	uid types.UID
+	// outputs says that the outputs are there.
+	outputs bool
+}
+
+// learned reads a Machine's state; there is nothing to learn where there is none.
+func (w *world) learned(ctx context.Context, name string) learned {
+	machine := &machinev1beta1.Machine{}
+	if w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, machine) != nil {
+		return learned{}
+	}
+	seen, err := w.census(ctx)
+	if err != nil {
+		return learned{}
+	}
+	known, err := seen.stateOf(machine)
+	if err != nil {
+		return learned{}
+	}
+	return learned{
+		intent: seen.intents()[name] != "", making: known.making(), uid: types.UID(known.nodeUID()), outputs: known.told(),
+	}
+}
+
+// comesToKnow waits until the Secret of a Machine's state tells all this and no more.
+func (w *world) comesToKnow(ctx context.Context, name string, wanted learned) {
+	GinkgoHelper()
+	until(ctx, patience, fmt.Sprintf("the state of %s tells %+v", name, wanted), func(ctx context.Context) error {
+		if got := w.learned(ctx, name); got != wanted {
+			return fmt.Errorf("it tells %+v", got)
+		}
+		return nil
+	})
+}
+
+// writesSecret matches the requests that make or change Secrets.
+func writesSecret(request *http.Request) bool {
+	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/") // api/v1/namespaces/NAMESPACE/secrets[/NAME]
+	return len(parts) > 4 && parts[3] == lab.Namespace && parts[4] == "secrets" && request.Method != http.MethodGet
+}
+
+// stopsProgram sends a signal to the process that reads the program of the one run there is.
+func (w *world) stopsProgram(signal syscall.Signal) {
+	GinkgoHelper()
+	running, err := w.engines()
+	Expect(err).NotTo(HaveOccurred())
+	found := errors.New("no process reads a program")
+	for _, process := range running {
+		if process.name == "pulumi-language-yaml" {
+			found = syscall.Kill(process.pid, signal)
+		}
+	}
+	Expect(found).NotTo(HaveOccurred())
+}
