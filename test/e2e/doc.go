@@ -8,7 +8,7 @@
 //	E2E_MANAGER_FLAGS=--warm-providers=8 make e2e         # with other flags for the manager
 //
 // E2E_ENGINE says what the Machines of the story run on: terraform, which is the default, or pulumi. What is told of one engine alone bears
-// that engine's name as its label, and is left out with the other.
+// that engine's name as its label, and is left out with the other. Machines of both meet in a chapter that either story has.
 //
 // The cluster's data folder is a temporary one. It is removed when all has passed, and kept and named when something has failed:
 // the logs of manager and cluster lie in it, and `bin/devcluster up --dir FOLDER` brings the cluster back as it was.

@@ -99,6 +99,7 @@ var _ = Describe(story, Ordered, func() {
 	Context("A MachineHealthCheck", aMachineHealthCheck)
 	Context("A MachineSet that is scaled", aMachineSetThatIsScaled)
 	Context("The Machine API's series", theMachineAPIsSeries)
+	Context("Two engines under one manager", twoEngines)
 	Context("An API server that is away", anAPIServerAway)
 	Context("A MachineSet of the module vsphere", forTerraform, aMachineSetOnVSphere)
 	Context("A MachineSet of the module openstack", forTerraform, aMachineSetOnOpenStack)
