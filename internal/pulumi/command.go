@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -27,6 +25,9 @@ type command struct {
 	environment []string
 	waitDelay   time.Duration
 	starts      *atomic.Int64
+	// pipe is the path of the pipe for events, read reads them.
+	pipe string
+	read func(io.Reader)
 	// pid is that of the process that runs, zero while none does.
 	pid atomic.Int64
 	// last is how the last process ended.
@@ -38,6 +39,8 @@ type ending struct {
 	started, signaled bool
 	code              int
 	text              string
+	// failed is why it did not start.
+	failed error
 }
 
 var _ auto.PulumiCommand = &command{}
@@ -58,28 +61,22 @@ func (c *command) Run(
 		}
 	}
 	out, errs := &text{limit: maxText}, &text{limit: maxText}
-	process := exec.CommandContext(ctx, c.binary.Path, append([]string{"--non-interactive"}, withoutNames(args)...)...)
+	events, err := openPipe(c.pipe, c.read)
+	if err != nil {
+		c.last = ending{code: -1, failed: err}
+		return "", "", -1, err
+	}
+	process := exec.CommandContext(ctx, c.binary.Path, append([]string{"--non-interactive", "--event-log", c.pipe}, args...)...)
 	process.Dir, process.Stdin = dir, stdin
 	process.Env = append(append([]string{}, environment...), c.environment...)
 	process.Stdout, process.Stderr = io.MultiWriter(append(outputs, out)...), io.MultiWriter(append(errorOutputs, errs)...)
-	// The whole group can be ended, and a signal to the operator's group does not reach it.
-	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	process.Cancel = func() error { return process.Process.Signal(os.Interrupt) }
-	process.WaitDelay = c.waitDelay
-	c.starts.Add(1)
-	if err = process.Start(); err == nil {
-		c.pid.Store(int64(process.Process.Pid))
-		err = process.Wait()
-		c.pid.Store(0)
-	}
+	err = c.await(process)
+	events.close()
 	told := errs.String()
 	if err != nil {
 		told += out.String()
 	}
-	c.last = endingOf(process, told)
-	if process.Process != nil && err != nil {
-		_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // there may be nobody left
-	}
+	c.last = endingOf(process, told, err)
 	if err == nil {
 		return out.String(), errs.String(), 0, nil
 	}
@@ -87,19 +84,28 @@ func (c *command) Run(
 	return "", "", c.last.code, errors.New("pulumi failed")
 }
 
-// withoutNames answers arguments with an address in place of this machine's name. The CLI would ask a name server how to speak to what is
-// called so, which is not even tried here: nothing but providers uses the network.
-func withoutNames(args []string) []string {
-	changed := slices.Clone(args)
-	for n := range changed {
-		changed[n] = strings.Replace(changed[n], "tcp://localhost:", "tcp://127.0.0.1:", 1)
+// await runs a process to its end, in order where ctx ends first, and ends what it leaves behind where it failed.
+func (c *command) await(process *exec.Cmd) error {
+	// The whole group can be ended, and a signal to the operator's group does not reach it.
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	process.Cancel = func() error { return process.Process.Signal(os.Interrupt) }
+	process.WaitDelay = c.waitDelay
+	c.starts.Add(1)
+	if err := process.Start(); err != nil {
+		return err
 	}
-	return changed
+	c.pid.Store(int64(process.Process.Pid))
+	err := process.Wait()
+	c.pid.Store(0)
+	if err != nil {
+		_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // there may be nobody left
+	}
+	return err
 }
 
-func endingOf(process *exec.Cmd, text string) ending {
+func endingOf(process *exec.Cmd, text string, err error) ending {
 	if process.ProcessState == nil {
-		return ending{code: -1, text: text}
+		return ending{code: -1, text: text, failed: err}
 	}
 	status, _ := process.ProcessState.Sys().(syscall.WaitStatus)
 	return ending{started: true, signaled: status.Signaled(), code: process.ProcessState.ExitCode(), text: text}

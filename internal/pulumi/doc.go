@@ -9,11 +9,12 @@
 //   - program: what Pulumi runs, a folder with Pulumi.yaml.
 //   - run: one use of a program. [Engine.Open] waits for a slot and makes its [Folder], which has the program, the configuration, files and
 //     the checkpoint. [Folder.Close] removes it; [Folder.Keep] leaves it for the next engine, whose [Engine.Leftovers] it is among.
-//   - checkpoint: all that Pulumi knows of what a program has made, as Pulumi writes it. See [Adopt] for the one change that is made here.
+//   - checkpoint: all that Pulumi knows of what a program has made, as Pulumi writes it. See [Adopt] and [Rekey] for the changes that are made here.
 //   - [Key]: what secrets in a checkpoint are encrypted with.
 //
 // No CLI is started but for a preview, an update and a destroy: what the Automation API asks besides is answered from the folder. The
 // CLI is interrupted, not killed, when its context ends; it is killed only when it has not ended after [Options.WaitDelay].
 //
-// Nothing uses this package yet; docs/adr/0004-one-actuator-two-engines.md says what for.
+// What the CLI tells comes through a pipe, each checkpoint that it writes is saved when the kernel tells of it, and both end with the CLI.
+// docs/adr/0004-one-actuator-two-engines.md says why it is so.
 package pulumi

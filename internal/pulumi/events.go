@@ -1,13 +1,14 @@
 package pulumi
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/diag/colors"
 
@@ -30,11 +31,12 @@ var partOfReplace = []apitype.OpType{
 	apitype.OpCreateReplacement, apitype.OpDeleteReplaced, apitype.OpDiscardReplaced, apitype.OpRefresh, apitype.OpReadDiscard, apitype.OpRemovePendingReplace,
 }
 
-// reader makes a report of events. They come from a goroutine of the Automation API.
+// reader makes a report of events.
 type reader struct {
 	redact   *engine.Redactor
 	progress func(engine.Event)
 	output   func(text string) // as in Run; nil for nobody
+	also     func(apitype.EngineEvent)
 	preview  bool
 
 	mu     sync.Mutex
@@ -42,7 +44,7 @@ type reader struct {
 	// counted are the steps, by the engine's own words, as it counts them itself at the end.
 	counted map[apitype.OpType]int
 	summary *apitype.SummaryEvent
-	// strange says that there was a step that is not known here.
+	// strange says that there was a step that is not known here, or what is no event.
 	strange bool
 }
 
@@ -53,24 +55,39 @@ func newReader(redact *engine.Redactor, progress func(engine.Event), preview boo
 	}
 }
 
-// read takes events until the channel is closed, or done is.
-func (r *reader) read(from <-chan events.EngineEvent, done <-chan struct{}) {
-	for {
-		select {
-		case event, open := <-from:
-			if !open {
-				return
-			}
-			r.take(event.EngineEvent)
-		case <-done:
-			return
+// maxEvent bounds one event. It has all that a resource is, before and after.
+const maxEvent = 64 << 20
+
+// read takes events, one a line, to the end. What cannot be read spoils a plan.
+func (r *reader) read(from io.Reader) {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, maxEvent)
+	for lines.Scan() {
+		var event apitype.EngineEvent
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			r.spoil()
+			continue
 		}
+		r.take(event)
 	}
+	if lines.Err() != nil {
+		r.spoil()
+		_, _ = io.Copy(io.Discard, from) // who writes must not wait
+	}
+}
+
+func (r *reader) spoil() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.strange = true
 }
 
 func (r *reader) take(event apitype.EngineEvent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.also != nil {
+		r.also(event)
+	}
 	r.say(event)
 	switch {
 	case event.ResourcePreEvent != nil:

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
@@ -211,16 +210,6 @@ func TestDiagnosticsAreToldWithoutSecretsColoursAndEchoes(t *testing.T) {
 	if only := readAll(false, failure("update failed")); len(only.Diagnostics) != 1 {
 		t.Errorf("diagnostics are %v, want the echo where it is all that there is", only.Diagnostics)
 	}
-}
-
-func TestReadingEndsWithTheOperation(t *testing.T) {
-	read, done, ended := newReader(engine.NewRedactor(nil), nil, true), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		read.read(make(chan events.EngineEvent), done) // a CLI that never connected closes nothing
-	}()
-	close(done)
-	<-ended
 }
 
 func TestAnAddressReadsAsItIsWhateverALineOfASecretIsLike(t *testing.T) {

@@ -6,12 +6,17 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 )
 
 const (
-	// mirrorInterval is how often the checkpoint is looked at while the CLI works.
-	mirrorInterval = 50 * time.Millisecond
+	// pollInterval is how often the checkpoint is looked at where the kernel does not tell.
+	pollInterval = 50 * time.Millisecond
+	// retryInterval is when a checkpoint is saved again that could not be, where no newer one comes.
+	retryInterval = 5 * time.Second
 	// saveTimeout bounds the last save of an operation, which the end of its context must not stop.
 	saveTimeout = 30 * time.Second
 )
@@ -22,54 +27,110 @@ func (f *Folder) mirrored(ctx context.Context, preview bool, work func()) error 
 		work()
 		return nil
 	}
-	m := &mirror{file: f.stateFile(), save: f.run.Save}
-	m.last, _ = os.ReadFile(m.file) // what cannot be read is saved once it can be
+	m := &mirror{file: f.stateFile(), save: f.run.Save, failed: func(err error) {
+		f.engine.options.Logger.Error(err, "Saving a checkpoint while pulumi works; it is tried again", "folder", f.run.ID)
+	}}
+	// It is watched first, so that nothing is missed between the look and the work.
+	watch, err := watchFolder(filepath.Dir(m.file))
+	if err != nil {
+		f.engine.options.Logger.Info("The kernel does not tell of new checkpoints; they are looked for", "folder", f.run.ID, "cause", err.Error())
+	}
+	if f.unsaved == nil {
+		m.last, _ = os.ReadFile(m.file) // what cannot be read is saved once it can be
+	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		m.follow(context.WithoutCancel(ctx), stop, func(err error) {
-			f.engine.options.Logger.Error(err, "Saving a checkpoint while pulumi works; the next one is tried", "folder", f.run.ID)
-		})
+		m.follow(context.WithoutCancel(ctx), watch, stop)
 	}()
 	work()
 	close(stop)
 	<-stopped
-	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
-	defer cancel()
-	err := m.look(saving)
-	if err != nil {
-		f.unsaved = m.seen
-	}
-	return err
+	return f.saveLast(ctx, m)
 }
 
-// mirror saves a file's content as often as it changes.
+func (f *Folder) saveLast(ctx context.Context, m *mirror) error {
+	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
+	defer cancel()
+	if err := m.look(saving); err != nil {
+		f.unsaved = m.seen
+		return err
+	}
+	f.unsaved = nil
+	return nil
+}
+
+// mirror saves a file's content as often as it changes. Pulumi replaces it whole.
 type mirror struct {
 	file string
 	save func(ctx context.Context, checkpoint []byte) error
+	// failed is told of a save that is tried again.
+	failed func(error)
 	// last is the content that was saved, seen the one that was read last, info what was known of the file then.
 	last, seen []byte
 	info       fs.FileInfo
 }
 
-func (m *mirror) follow(ctx context.Context, stop <-chan struct{}, failed func(error)) {
-	ticker := time.NewTicker(mirrorInterval)
+// watchFolder answers who tells of new files in a folder.
+func watchFolder(dir string) (*fsnotify.Watcher, error) {
+	watch, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	if err := watch.Add(dir); err != nil {
+		return nil, errors.Join(err, watch.Close())
+	}
+	return watch, nil
+}
+
+// follow looks when it is told to, or from time to time where watch is nil. It closes watch.
+func (m *mirror) follow(ctx context.Context, watch *fsnotify.Watcher, stop <-chan struct{}) {
+	if watch == nil {
+		m.poll(ctx, stop)
+		return
+	}
+	defer watch.Close() //nolint:errcheck // nothing depends on it
+	var again <-chan time.Time
+	for {
+		select {
+		case <-stop:
+			return
+		case event := <-watch.Events:
+			if event.Name != m.file || event.Has(fsnotify.Remove) {
+				continue
+			}
+		case err := <-watch.Errors: // such as that there were too many events: the file is looked at
+			m.failed(err)
+		case <-again:
+		}
+		again = nil
+		if err := m.look(ctx); err != nil {
+			m.failed(err)
+			again = time.After(retryInterval)
+		}
+	}
+}
+
+func (m *mirror) poll(ctx context.Context, stop <-chan struct{}) {
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-stop:
 			return
 		case <-ticker.C:
-			if m.changed() {
-				if err := m.look(ctx); err != nil {
-					failed(err)
-				}
+			if !m.changed() {
+				continue
+			}
+			if err := m.look(ctx); err != nil {
+				m.failed(err)
+				m.info = nil // the same content is tried again
 			}
 		}
 	}
 }
 
-// changed reports whether the file is another than when it was last looked at. Pulumi replaces it whole.
+// changed reports whether the file is another than when it was last looked at.
 func (m *mirror) changed() bool {
 	info, err := os.Stat(m.file)
 	if err != nil {

@@ -6,8 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // replace writes as Pulumi does: whole, and under the same name.
@@ -21,27 +25,51 @@ func replace(t *testing.T, file, content string) {
 	}
 }
 
-func TestMirrorSavesEachVersionOnce(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "machine.json")
-	var saved []string
-	m := &mirror{file: file, save: func(_ context.Context, c []byte) error { saved = append(saved, string(c)); return nil }}
-	if m.changed() {
-		t.Error("a file that is not there has changed")
+// patience is how long a test waits for what must come.
+const patience = 30 * time.Second
+
+func receive(t *testing.T, from <-chan string) string {
+	t.Helper()
+	select {
+	case got := <-from:
+		return got
+	case <-time.After(patience):
+		t.Fatal("nothing is saved")
+		return ""
 	}
-	for _, content := range []string{"one", "two", "two", "three"} {
-		replace(t, file, content)
-		if !m.changed() {
-			t.Errorf("%s: not noticed", content)
-		}
-		if err := m.look(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if m.changed() {
-			t.Errorf("%s: noticed twice", content)
-		}
+}
+
+func TestMirrorSavesEachVersionAtOnce(t *testing.T) {
+	ways := map[string]func(dir string) (*fsnotify.Watcher, error){
+		"the kernel tells":            watchFolder,
+		"the kernel has no more room": func(string) (*fsnotify.Watcher, error) { return nil, nil },
 	}
-	if diff := cmp.Diff([]string{"one", "two", "three"}, saved); diff != "" {
-		t.Errorf("what was saved differs (-want +got):\n%s", diff)
+	for name, watched := range ways {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "machine.json")
+			saved := make(chan string)
+			m := &mirror{file: file, save: func(_ context.Context, c []byte) error { saved <- string(c); return nil }}
+			watch, err := watched(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop, stopped := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(stopped)
+				m.follow(t.Context(), watch, stop)
+			}()
+			for _, content := range []string{"one", "two", "three"} {
+				replace(t, filepath.Join(dir, "other.json"), "x")
+				replace(t, file, content)
+				if got := receive(t, saved); got != content {
+					t.Errorf("%q is saved, want %q", got, content)
+				}
+				replace(t, file, content)
+			}
+			close(stop)
+			<-stopped
+		})
 	}
 }
 
@@ -61,10 +89,81 @@ func TestMirrorTriesAgainWhatWasNotSaved(t *testing.T) {
 		t.Errorf("look() = %v, want the error of the save", err)
 	}
 	failing = nil
-	if err := m.look(t.Context()); err != nil {
-		t.Fatal(err)
+	for range 2 {
+		if err := m.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if diff := cmp.Diff([]string{"one"}, saved); diff != "" {
 		t.Errorf("what was saved differs (-want +got):\n%s", diff)
+	}
+}
+
+// TestMirrorTriesAgainWhileNothingNewComes: a step may take an hour, and the checkpoint from before it tells that it has begun.
+func TestMirrorTriesAgainWhileNothingNewComes(t *testing.T) {
+	for name, watched := range map[string]bool{"the kernel tells": true, "it does not": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file := filepath.Join(dir, "machine.json")
+			saved, tried := make(chan string), 0
+			m := &mirror{file: file, failed: func(error) {}, save: func(_ context.Context, c []byte) error {
+				if tried++; tried == 1 {
+					return errors.New("no API server")
+				}
+				saved <- string(c)
+				return nil
+			}}
+			var watch *fsnotify.Watcher
+			if watched {
+				var err error
+				if watch, err = watchFolder(dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stop, stopped := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(stopped)
+				m.follow(t.Context(), watch, stop)
+			}()
+			replace(t, file, "one")
+			if got := receive(t, saved); got != "one" {
+				t.Errorf("%q is saved, want what could not be saved before", got)
+			}
+			close(stop)
+			<-stopped
+		})
+	}
+}
+
+// written has a script write a checkpoint as Pulumi does.
+const written = `cat > ../new.json <<'END'
+{"version":3,"checkpoint":{"latest":{"resources":[]}}}
+END
+mv ../new.json ../backend/.pulumi/stacks/acme/machine.json
+`
+
+func TestWhatCouldNotBeSavedIsSavedByTheNextOperation(t *testing.T) {
+	e := newIdle(t, `[ -e ../done ] || { `+written+` touch ../done; }; exit 0`)
+	failing := true
+	var saved []byte
+	folder := openIdle(t, e, func(r *Run) {
+		r.Save = func(_ context.Context, c []byte) error {
+			if failing {
+				return errors.New("fenced off")
+			}
+			saved = c
+			return nil
+		}
+	})
+	if _, err := folder.Apply(t.Context()); engine.ClassOf(err) != engine.StateNotSaved || folder.Unsaved() == nil {
+		t.Fatalf("Apply() = %v, want a checkpoint that was not saved", err)
+	}
+	failing = false
+	if _, err := folder.Destroy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if saved == nil || folder.Unsaved() != nil {
+		t.Errorf("saved is %s, and %s is not, want it saved although nothing new was written", saved, folder.Unsaved())
 	}
 }

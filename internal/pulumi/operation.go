@@ -7,10 +7,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optdestroy"
-	"github.com/pulumi/pulumi/sdk/v3/go/auto/optpreview"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optup"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/constant"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
@@ -20,10 +20,17 @@ const planFile = "plan.json"
 
 // Plan asks the infrastructure, plans and changes nothing. The plan is kept for ApplyPlan.
 func (f *Folder) Plan(ctx context.Context) (*engine.Report, error) {
-	return f.operate(ctx, operationCall{op: engine.OpPlan, preview: true, call: func(ctx context.Context, out chan<- events.EngineEvent) error {
-		_, err := f.stack.Preview(ctx, optpreview.EventStreams(out), optpreview.Refresh(), optpreview.Plan(f.path(planFile)), optpreview.SuppressProgress(), optpreview.SuppressOutputs())
-		return err
+	return f.operate(ctx, operationCall{op: engine.OpPlan, preview: true, call: func(ctx context.Context) error {
+		return f.preview(ctx, "--refresh", "--save-plan="+f.path(planFile))
 	}})
+}
+
+// preview asks the CLI as the Automation API would. That serves events to itself, and waits for them for ever where the CLI dies before it
+// has told one.
+func (f *Folder) preview(ctx context.Context, options ...string) error {
+	args := append([]string{"preview", "--exec-kind=" + constant.ExecKindAutoLocal, "--suppress-outputs", "--suppress-progress", "--stack=" + StackName}, options...)
+	_, _, _, err := f.command.Run(ctx, f.path(programDir), nil, nil, nil, nil, args...)
+	return err
 }
 
 // Apply carries out what the program says unread, in one process. Use it where it can only create.
@@ -37,16 +44,16 @@ func (f *Folder) ApplyPlan(ctx context.Context) (*engine.Report, error) {
 }
 
 func (f *Folder) up(ctx context.Context, op engine.Op, options ...optup.Option) (*engine.Report, error) {
-	return f.operate(ctx, operationCall{op: op, call: func(ctx context.Context, out chan<- events.EngineEvent) error {
-		_, err := f.stack.Up(ctx, append(options, optup.EventStreams(out), optup.SuppressProgress(), optup.SuppressOutputs())...)
+	return f.operate(ctx, operationCall{op: op, call: func(ctx context.Context) error {
+		_, err := f.stack.Up(ctx, append(options, optup.SuppressProgress(), optup.SuppressOutputs())...)
 		return err
 	}})
 }
 
 // Destroy destroys everything that the checkpoint knows.
 func (f *Folder) Destroy(ctx context.Context) (*engine.Report, error) {
-	return f.operate(ctx, operationCall{op: engine.OpDestroy, call: func(ctx context.Context, out chan<- events.EngineEvent) error {
-		_, err := f.stack.Destroy(ctx, optdestroy.EventStreams(out), optdestroy.SuppressProgress(), optdestroy.SuppressOutputs())
+	return f.operate(ctx, operationCall{op: engine.OpDestroy, call: func(ctx context.Context) error {
+		_, err := f.stack.Destroy(ctx, optdestroy.SuppressProgress(), optdestroy.SuppressOutputs())
 		return err
 	}})
 }
@@ -64,7 +71,9 @@ func (f *Folder) Checkpoint() ([]byte, error) {
 type operationCall struct {
 	op      engine.Op
 	preview bool
-	call    func(ctx context.Context, out chan<- events.EngineEvent) error
+	call    func(ctx context.Context) error
+	// also, if set, is given each event as it is, secrets and all.
+	also func(apitype.EngineEvent)
 }
 
 // operate runs a process, hands on what it writes, and tells what became of it. The report is never nil.
@@ -80,16 +89,9 @@ func (f *Folder) operate(ctx context.Context, o operationCall) (*engine.Report, 
 	clock := f.engine.options.Clock
 	started := clock.Now()
 	read := newReader(f.redact, f.run.Progress, o.preview)
-	read.output = f.run.Output
-	out, done, ended := make(chan events.EngineEvent), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		read.read(out, done)
-	}()
-	f.command.last = ending{}
-	saved := f.mirrored(ctx, o.preview, func() { _ = o.call(ctx, out) }) // how it ended is in f.command.last
-	close(done)
-	<-ended
+	read.output, read.also = f.run.Output, o.also
+	f.command.read, f.command.last = read.read, ending{}
+	saved := f.mirrored(ctx, o.preview, func() { _ = o.call(ctx) }) // how it ended is in f.command.last
 	report := read.finish()
 	report.Text = f.redact.Clean(f.command.last.text)
 	report.Started, report.Duration = started, clock.Since(started)
@@ -119,7 +121,7 @@ func (f *Folder) conclude(ctx context.Context, o operationCall, report *engine.R
 	case saved != nil:
 		failed.Class, failed.Err = engine.StateNotSaved, saved
 	case !last.started:
-		failed.Class, failed.Err = engine.Unknown, errors.New("pulumi did not start")
+		failed.Class, failed.Err = engine.Unknown, fmt.Errorf("pulumi did not start: %w", last.failed)
 	case last.signaled:
 		failed.Class, failed.Err = engine.Killed, errors.New("pulumi was ended by a signal")
 	case last.code == 0 && o.preview && report.Planned.Operation != engine.OperationPlan:

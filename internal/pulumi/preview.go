@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
-	"github.com/pulumi/pulumi/sdk/v3/go/auto/optpreview"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/sig"
 
@@ -53,35 +51,11 @@ func IsSecret(value any) bool {
 // keeps no plan and changes nothing.
 func (f *Folder) Preview(ctx context.Context) (*Foreseen, *engine.Report, error) {
 	seen := &Foreseen{}
-	report, err := f.operate(ctx, operationCall{op: engine.OpPlan, preview: true, call: func(ctx context.Context, out chan<- events.EngineEvent) error {
-		in, stop, ended := make(chan events.EngineEvent), make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(ended)
-			seen.watch(in, out, stop)
-		}()
-		_, err := f.stack.Preview(ctx, optpreview.EventStreams(in), optpreview.SuppressProgress(), optpreview.SuppressOutputs())
-		close(stop) // whatever was sent was received by then
-		<-ended
-		return err
+	report, err := f.operate(ctx, operationCall{op: engine.OpPlan, preview: true, also: seen.take, call: func(ctx context.Context) error {
+		return f.preview(ctx)
 	}})
 	slices.SortFunc(seen.Resources, func(a, b ForeseenResource) int { return cmp.Compare(a.Address, b.Address) })
 	return seen, report, err
-}
-
-// watch notes events and hands them on.
-func (s *Foreseen) watch(in <-chan events.EngineEvent, out chan<- events.EngineEvent, stop <-chan struct{}) {
-	for {
-		select {
-		case event, open := <-in:
-			if !open {
-				return
-			}
-			s.take(event.EngineEvent)
-			out <- event
-		case <-stop:
-			return
-		}
-	}
 }
 
 func (s *Foreseen) take(event apitype.EngineEvent) {

@@ -345,7 +345,7 @@ func (b *bench) killDuringCreate() {
 	hook := func() {
 		// The mirror has the time that a cloud takes.
 		for !pendingIn(b.last()) && b.t.Context().Err() == nil {
-			time.Sleep(mirrorInterval)
+			time.Sleep(time.Millisecond)
 		}
 		if pid := folder.command.pid.Load(); pid != 0 {
 			_ = syscall.Kill(int(pid), syscall.SIGKILL)

@@ -55,6 +55,8 @@ type Run struct {
 
 const (
 	projectFile  = "Pulumi.yaml"
+	programDir   = "program"
+	eventsPipe   = "events"
 	lookupFolder = "lookup"
 )
 
@@ -163,14 +165,14 @@ func (f *Folder) fill(ctx context.Context) (err error) {
 	if f.files, err = engine.WriteFiles(f.dir, f.run.Files); err != nil {
 		return err
 	}
-	if err := writeProgram(f.run, f.path("program")); err != nil {
+	if err := writeProgram(f.run, f.path(programDir)); err != nil {
 		return fmt.Errorf("writing the program: %w", err)
 	}
 	settings, err := f.run.settings()
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(f.path("program", "Pulumi."+StackName+".yaml"), settings, 0o600); err != nil {
+	if err := os.WriteFile(f.path(programDir, "Pulumi."+StackName+".yaml"), settings, 0o600); err != nil {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
 	if err := f.writeBackend(); err != nil {
@@ -200,8 +202,9 @@ func (f *Folder) writeBackend() error {
 func (f *Folder) open(ctx context.Context) error {
 	f.command = &command{
 		binary: f.engine.options.Binary, environment: environmentOf(f.engine.environment(f)), waitDelay: f.engine.options.WaitDelay, starts: &f.engine.starts,
+		pipe: f.path(eventsPipe),
 	}
-	workspace, err := auto.NewLocalWorkspace(ctx, auto.WorkDir(f.path("program")), auto.PulumiHome(f.path("home")), auto.Pulumi(f.command))
+	workspace, err := auto.NewLocalWorkspace(ctx, auto.WorkDir(f.path(programDir)), auto.PulumiHome(f.path("home")), auto.Pulumi(f.command))
 	if err != nil {
 		return fmt.Errorf("opening the workspace: %w", err)
 	}
