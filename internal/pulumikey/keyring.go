@@ -50,8 +50,8 @@ type times struct {
 // keyring is the content of the Secret.
 type keyring []stored
 
-// idOf answers a short name for a key, which tells nothing of its passphrase.
-func idOf(salt string) string {
+// IDOf answers a short name for the key with a salt, which tells nothing of its passphrase.
+func IDOf(salt string) string {
 	sum := sha256.Sum256([]byte(salt))
 	return hex.EncodeToString(sum[:])[:idLength]
 }

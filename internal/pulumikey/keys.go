@@ -100,7 +100,7 @@ func (k *Keys) For(ctx context.Context, salt string) (*pulumi.Key, error) {
 	one, found := ring.find(salt)
 	if !found {
 		return nil, fmt.Errorf("finding the key %s of a checkpoint in Secret %s: %w; put it back from a backup",
-			idOf(salt), k.name(), ErrUnknown)
+			IDOf(salt), k.name(), ErrUnknown)
 	}
 	return k.derive(ctx, one)
 }
@@ -234,7 +234,7 @@ func (k *Keys) makeKey(ctx context.Context) (stored, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.derived[key.Salt()] = key
-	return stored{Entry: Entry{ID: idOf(key.Salt()), Salt: key.Salt()}, passphrase: key.Passphrase()}, nil
+	return stored{Entry: Entry{ID: IDOf(key.Salt()), Salt: key.Salt()}, passphrase: key.Passphrase()}, nil
 }
 
 // derive answers the key of what the Secret has. Of two that derive it at once one waits for the other.

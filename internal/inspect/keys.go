@@ -1,0 +1,51 @@
+package inspect
+
+import (
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// EncryptionKey is a key that checkpoints of Pulumi's are encrypted with, without the key.
+type EncryptionKey struct {
+	ID string `json:"id"`
+	// Current says that runs encrypt with it.
+	Current bool `json:"current"`
+	// Missing says that the Secret has it not, so that nobody opens what is encrypted with it.
+	Missing bool `json:"missing,omitempty"`
+	// Checkpoints are encrypted with it, and so many Versions that are kept from before.
+	Checkpoints int `json:"checkpoints"`
+	Versions    int `json:"versions"`
+	// Made is when it was made, Replaced when another took its place.
+	Made     *metav1.Time `json:"made,omitempty"`
+	Replaced *metav1.Time `json:"replaced,omitempty"`
+}
+
+// KeyList are the keys of a cluster.
+type KeyList struct {
+	Items []EncryptionKey `json:"items"`
+	// Now is when they were read.
+	Now time.Time `json:"-"`
+}
+
+func (l *KeyList) table(bool) [][]string {
+	rows := [][]string{{"KEY", "STATUS", "CHECKPOINTS", "VERSIONS", "MADE", "REPLACED"}}
+	when := func(at *metav1.Time) string {
+		if at == nil {
+			return "-"
+		}
+		return age(at.Time, l.Now)
+	}
+	for _, key := range l.Items {
+		status := "Replaced"
+		switch {
+		case key.Current:
+			status = "Current"
+		case key.Missing:
+			status = "Missing"
+		}
+		rows = append(rows, []string{key.ID, status, strconv.Itoa(key.Checkpoints), strconv.Itoa(key.Versions), when(key.Made), when(key.Replaced)})
+	}
+	return rows
+}
