@@ -84,7 +84,7 @@ func (c *command) Run(
 	return "", "", c.last.code, errors.New("pulumi failed")
 }
 
-// await runs a process to its end, in order where ctx ends first, and ends what it leaves behind where it failed.
+// await runs a process to its end, in order where ctx ends first, and ends what it leaves behind: a plugin may outlive a CLI that succeeds.
 func (c *command) await(process *exec.Cmd) error {
 	// The whole group can be ended, and a signal to the operator's group does not reach it.
 	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -97,9 +97,7 @@ func (c *command) await(process *exec.Cmd) error {
 	c.pid.Store(int64(process.Process.Pid))
 	err := process.Wait()
 	c.pid.Store(0)
-	if err != nil {
-		_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // there may be nobody left
-	}
+	_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // there may be nobody left
 	return err
 }
 

@@ -197,6 +197,34 @@ func TestEndings(t *testing.T) {
 	}
 }
 
+func TestWhatACLILeavesBehindIsEnded(t *testing.T) {
+	e := newIdle(t, `sleep 300 >/dev/null 2>&1 & echo $! >"$HOME/../../../left"; exit 0`)
+	folder, err := e.Open(t.Context(), idleRun(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := folder.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(e.dir, "left"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Where nobody reaps it, its entry stays; its command line does not.
+	name := filepath.Join("/proc", strings.TrimSpace(string(raw)), "cmdline")
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		line, err := os.ReadFile(name)
+		if err != nil || len(line) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%q is still running", line)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 func exists(name string) bool {
 	_, err := os.Stat(name)
 	return err == nil
