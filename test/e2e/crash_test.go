@@ -84,7 +84,7 @@ func aManagerKilled() {
 		}
 		w.killAndReplace(ctx)
 		Expect(w.nodes.uids("unmade")).To(BeEmpty())
-		held.lift()
+		held.refuse()
 		w.runs(ctx, "unmade")
 		Expect(w.nodes.uids("unmade")).To(HaveLen(1))
 		w.removed(ctx, "unmade")

@@ -46,7 +46,7 @@ type hold struct {
 	// reached gets the path of each request that is held.
 	reached chan string
 	lifted  chan struct{}
-	// lift lets them go on, refuse ends them with an error.
+	// lift lets them go on, those of clients that were killed as well; refuse ends them with an error.
 	lift, refuse func()
 	refused      atomic.Bool
 }

@@ -36,14 +36,21 @@ func aManagerKilledInAnUp() {
 
 	// makes makes the Machine, with a provider that goes through the gate.
 	makes := func(ctx context.Context) { w.create(ctx, w.machine(name, credentialsFrom(gateSecret))) }
-	// recovers expects that the Machine gets to Running with one instance, and that nothing is left once it is deleted.
+	// recovers expects that the Machine gets to Running with one instance, that Pulumi made it in the last run unless it was made already,
+	// and that nothing is left once the Machine is deleted.
 	recovers := func(ctx context.Context, made ...types.UID) {
 		GinkgoHelper()
 		w.runs(ctx, name)
 		uids := w.nodes.uids(name)
 		Expect(uids).To(HaveLen(1))
+		w.comesToKnow(ctx, name, learned{uid: uids[0], outputs: true})
+		words := w.asksHere(ctx, "logs", name).out
 		if len(made) > 0 {
 			Expect(uids).To(Equal(made))
+			// The API server has one Node of a name, so that a second create would not show in UIDs.
+			Expect(words).NotTo(ContainSubstring(on.instance + ": create"))
+		} else {
+			Expect(words).To(ContainSubstring(on.instance + ": create done"))
 		}
 		w.removed(ctx, name)
 		w.settles(ctx, few)
@@ -71,7 +78,7 @@ func aManagerKilledInAnUp() {
 		w.killAndReplace(ctx)
 		Expect(w.nodes.uids(name)).To(BeEmpty())
 		Expect(w.learned(ctx, name).making).To(BeTrue(), "the Secret has lost what Pulumi had begun")
-		held.lift()
+		held.refuse()
 		recovers(ctx)
 	})
 
