@@ -197,6 +197,31 @@ func TestEndings(t *testing.T) {
 	}
 }
 
+func TestWhatACLIWritesBesideItsEventsIsToldWhereItFailed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		script string
+		want   bool
+	}{
+		"it failed":    {`echo "no such thing" >&2; exit 255`, true},
+		"it succeeded": {`echo "no such thing" >&2; exit 0`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told []string
+			e := newIdle(t, tc.script)
+			folder, err := e.Open(t.Context(), idleRun(t, func(r *Run) { r.Output = func(text string) { told = append(told, text) } }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := folder.Apply(t.Context()); (err != nil) != tc.want {
+				t.Fatalf("Apply: %v", err)
+			}
+			if got := strings.Contains(strings.Join(told, "\n"), "no such thing"); got != tc.want {
+				t.Errorf("told %q; the CLI's words in it: %t, want %t", told, got, tc.want)
+			}
+		})
+	}
+}
+
 func TestWhatACLILeavesBehindIsEnded(t *testing.T) {
 	e := newIdle(t, `sleep 300 >/dev/null 2>&1 & echo $! >"$HOME/../../../left"; exit 0`)
 	folder, err := e.Open(t.Context(), idleRun(t))

@@ -95,13 +95,14 @@ func (f *Folder) operate(ctx context.Context, o operationCall) (*engine.Report, 
 	report := read.finish()
 	report.Text = f.redact.Clean(f.command.last.text)
 	report.Started, report.Duration = started, clock.Since(started)
-	if f.run.Output != nil && report.Text != "" && len(report.Errors()) == 0 {
-		f.run.Output(engine.Told(clock.Now(), report.Text))
-	}
 	if f.command.last.signaled {
 		f.endProcesses()
 	}
 	err := f.conclude(ctx, o, report, saved)
+	// What a CLI that succeeds writes beside its events is for whoever sits in front of it.
+	if err != nil && f.run.Output != nil && report.Text != "" && len(report.Errors()) == 0 {
+		f.run.Output(engine.Told(clock.Now(), report.Text))
+	}
 	f.engine.options.Logger.V(1).Info("pulumi ended", "operation", o.op, "folder", f.run.ID, "duration", report.Duration, "class", engine.ClassOf(err))
 	return report, err
 }
