@@ -176,12 +176,15 @@ var _ = Describe("MachineHealthCheck", func() {
 			}
 			Eventually(left).Should(ConsistOf(names))
 			Consistently(left).Should(ConsistOf(names))
-			for _, m := range members { // let go of what is being deleted
+			var deleting []*machinev1beta1.Machine // and not what will be as soon as these are let go
+			for _, m := range members {
 				machine := &machinev1beta1.Machine{}
 				err := plane.Client.Get(ctx, client.ObjectKeyFromObject(m.machine), machine)
-				if apierrors.IsNotFound(err) || machine.DeletionTimestamp.IsZero() {
-					continue
+				if !apierrors.IsNotFound(err) && !machine.DeletionTimestamp.IsZero() {
+					deleting = append(deleting, machine)
 				}
+			}
+			for _, machine := range deleting {
 				machine.Finalizers = nil
 				Expect(plane.Client.Update(ctx, machine)).To(Succeed())
 			}
