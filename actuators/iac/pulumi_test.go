@@ -215,8 +215,8 @@ func TestAnInstanceStaysWithItsEngine(t *testing.T) {
 
 func TestAMachineOfAnEngineThatIsNotThereSaysSo(t *testing.T) {
 	b := newBench(t)
-	b.uses = v1alpha1.EnginePulumi
-	delete(b.runners, v1alpha1.EnginePulumi)
+	b.uses, b.lacks = v1alpha1.EnginePulumi, v1alpha1.EnginePulumi
+	b.start(t.TempDir(), "owner-1")
 	err := b.drive(b.Create, b.machine())
 	if err == nil || !strings.Contains(err.Error(), "runs on Pulumi") || !strings.Contains(err.Error(), "--pulumi") || actuators.IsInvalidConfiguration(err) {
 		t.Errorf("Create: %v, want an error that is tried again and names the mend", err)

@@ -1,6 +1,7 @@
 package iac
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -54,8 +55,8 @@ type bench struct {
 	around Surroundings
 	// keys are what checkpoints are encrypted with.
 	keys *pulumikey.Keys
-	// uses is the engine that the bench's Machines are made with.
-	uses v1alpha1.Engine
+	// uses is the engine that the bench's Machines are made with, OpenTofu when empty; lacks is one that is not there.
+	uses, lacks v1alpha1.Engine
 	// loaded are the modules; those of this repository when nil.
 	loaded []*module.Module
 	// updates says what becomes of Machines whose module changes.
@@ -142,14 +143,14 @@ func (b *bench) start(workDir, owner string) {
 		b.t.Fatal(err)
 	}
 	pool := runs.New(runs.Options{MaxConcurrent: 4, RetryBase: 10 * time.Millisecond, RetryMax: 50 * time.Millisecond})
+	runners := map[v1alpha1.Engine]runner.Runner{
+		v1alpha1.EngineTerraform: terraform.New(engine, state.NewBackend(state.BackendOptions{})),
+		v1alpha1.EnginePulumi:    pulumirunner.New(b.pulumi(), b.keys),
+	}
+	delete(runners, b.lacks)
 	b.Actuator, err = New(Options{
 		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{}),
-		Pool: pool,
-		Runners: map[v1alpha1.Engine]runner.Runner{
-			v1alpha1.EngineTerraform: terraform.New(engine, state.NewBackend(state.BackendOptions{})),
-			v1alpha1.EnginePulumi:    pulumirunner.New(b.pulumi(), b.keys),
-		},
-		Owner:         owner,
+		Pool: pool, Runners: runners, Owner: owner,
 		Dead:          func(owner string) bool { proven := b.proven.Load(); return proven != nil && *proven == owner },
 		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Surroundings: b.around,
 	})
@@ -169,7 +170,7 @@ func (b *bench) start(workDir, owner string) {
 }
 
 // starts answers how often the engine was started.
-func (b *bench) starts() int64 { return b.runners[b.uses].Starts() }
+func (b *bench) starts() int64 { return b.runners[cmp.Or(b.uses, v1alpha1.EngineTerraform)].Starts() }
 
 // leftovers answers how many runs of a dead process are not dealt with.
 func (b *bench) leftovers() int {

@@ -48,7 +48,7 @@ func TestParseCheckpoint(t *testing.T) {
 	}
 	const provider = "urn:pulumi:machine::kubemark::pulumi:providers:kubectl::default"
 	want := &State{
-		Serial: 7, Lineage: "l1", EngineVersion: "v3.255.0",
+		Format: FormatPulumi, Serial: 7, Lineage: "l1", EngineVersion: "v3.255.0",
 		Outputs: map[string]Output{"provider_id": {Value: []byte(`"kubemark://a"`)}, "token": {Sensitive: true}},
 		Resources: []Resource{
 			{Mode: ModeManaged, Type: "kubectl:index/manifest:Manifest", Name: "this", Provider: provider, Instances: 2, Deposed: 1},
