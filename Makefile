@@ -81,8 +81,8 @@ test: tools ## Unit and integration tests, with the race detector, on a real API
 	go test -race -timeout 20m $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: test-modules
-test-modules: tools ## Check every provider module: contract, format, validation, and its own tests, offline.
-	go run ./cmd/kubectl-machine module check modules examples/modules --engine-path bin/tofu --provider-mirror bin/schemas
+test-modules: tools ## Check every provider module and stack: contract, format, validation, and its own tests, offline.
+	go run ./cmd/kubectl-machine module check modules examples/modules stacks examples/stacks --engine-path bin/tofu --provider-mirror bin/schemas
 
 .PHONY: e2e
 e2e: tools build ## The whole story against the built binaries on the development cluster.
