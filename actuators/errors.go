@@ -85,3 +85,23 @@ func AsRequeueAfter(err error) (*RequeueAfterError, bool) {
 	ok := errors.As(err, &requeue)
 	return requeue, ok
 }
+
+// UncertainError says that it cannot be told whether the instance exists: the state is lost, or nobody has shown that the instance is
+// this operator's. The Machine keeps its phase, and is looked at again.
+type UncertainError struct {
+	// Reason is one word for conditions, such as StateLost or NotAdopted. Message is for the person who reads the Machine.
+	Reason, Message string
+	// After is when to look again.
+	After time.Duration
+}
+
+// Error implements error.
+func (e *UncertainError) Error() string { return e.Message }
+
+// Uncertain returns an UncertainError.
+func Uncertain(after time.Duration, reason, format string, args ...any) *UncertainError {
+	return &UncertainError{Reason: reason, Message: fmt.Sprintf(format, args...), After: after}
+}
+
+// AsUncertain returns the UncertainError in err's chain.
+func AsUncertain(err error) (*UncertainError, bool) { return errors.AsType[*UncertainError](err) }
