@@ -41,7 +41,7 @@ type Leftover struct {
 	Checkpoint []byte
 }
 
-// Leftovers answers the runs that a predecessor left behind and nobody has discarded, in the order of their ids. Nothing of them is
+// Leftovers returns the runs that a predecessor left behind, or that were kept, and that nobody has discarded, in the order of their ids. Nothing of them is
 // running any more.
 func (e *Engine) Leftovers() ([]Leftover, error) {
 	e.leftoverMu.Lock()
@@ -69,6 +69,13 @@ func (e *Engine) Discard(id string) error {
 	}
 	delete(e.leftovers, id)
 	return nil
+}
+
+// leave lists a run among the leftovers.
+func (e *Engine) leave(id string) {
+	e.leftoverMu.Lock()
+	defer e.leftoverMu.Unlock()
+	e.leftovers[id] = struct{}{}
 }
 
 // stripRuns answers the ids of the runs whose folders are there, and leaves nothing secret in them.

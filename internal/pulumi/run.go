@@ -271,10 +271,13 @@ func (f *Folder) Unsaved() []byte {
 	return f.unsaved
 }
 
-// Keep gives the slot back and leaves the folder with the checkpoint that could not be saved, but without the run's secrets. The next Engine
-// in this work folder finds it among its Leftovers. Close does nothing afterwards.
+// Keep gives the slot back and leaves the folder with the checkpoint that could not be saved, but without the run's secrets. Leftovers
+// lists it from then on, also those of the next Engine in this work folder. Close does nothing afterwards.
 func (f *Folder) Keep() error {
-	return f.end(func() error { return strip(f.dir) })
+	return f.end(func() error {
+		f.engine.leave(f.run.ID)
+		return strip(f.dir)
+	})
 }
 
 // Close removes the folder with everything in it, and gives the slot back. It may be called again.

@@ -37,7 +37,7 @@ type runRecord struct {
 	Identity json.RawMessage `json:"identity,omitempty"`
 }
 
-// Leftover is a run whose folder a predecessor left behind when it died.
+// Leftover is a run whose folder was left behind: its process died, or it was kept because its state was not saved.
 type Leftover struct {
 	ID string
 	// Module is the digest of the run's module.
@@ -52,7 +52,8 @@ type Leftover struct {
 // ErroredState answers the state that the run's engine could save nowhere else, nil where there is none.
 func (l Leftover) ErroredState() ([]byte, error) { return readErroredState(l.dir) }
 
-// Leftovers answers the runs that a predecessor left behind, in the order of their ids. Nothing of them is running any more.
+// Leftovers returns the runs that a predecessor left behind, and those that were kept, in the order of their ids. Nothing of them is
+// running any more.
 func (e *Engine) Leftovers() []Leftover {
 	e.leftoverMu.Lock()
 	defer e.leftoverMu.Unlock()
@@ -92,14 +93,25 @@ func readLeftovers(runs string) (map[string]Leftover, error) {
 				return nil, fmt.Errorf("removing the secrets of the left-over run %s: %w", entry.Name(), err)
 			}
 		}
-		leftover := Leftover{ID: entry.Name(), dir: dir}
-		var record runRecord
-		if content, err := os.ReadFile(filepath.Join(dir, runFile)); err == nil && json.Unmarshal(content, &record) == nil {
-			leftover.Module, leftover.Started, leftover.Identity = record.Module, record.Started, record.Identity
-		}
-		found[leftover.ID] = leftover
+		found[entry.Name()] = readLeftover(dir)
 	}
 	return found, nil
+}
+
+func readLeftover(dir string) Leftover {
+	leftover := Leftover{ID: filepath.Base(dir), dir: dir}
+	var record runRecord
+	if content, err := os.ReadFile(filepath.Join(dir, runFile)); err == nil && json.Unmarshal(content, &record) == nil {
+		leftover.Module, leftover.Started, leftover.Identity = record.Module, record.Started, record.Identity
+	}
+	return leftover
+}
+
+// leave lists a run among the leftovers.
+func (e *Engine) leave(l Leftover) {
+	e.leftoverMu.Lock()
+	defer e.leftoverMu.Unlock()
+	e.leftovers[l.ID] = l
 }
 
 func readErroredState(dir string) ([]byte, error) {

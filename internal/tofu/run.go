@@ -308,8 +308,8 @@ func (f *Folder) ErroredState() ([]byte, error) {
 	return state, err
 }
 
-// Keep gives the slot back and leaves the folder with the state that could not be saved, but without the run's secrets. The next
-// Engine in this work folder finds it among its Leftovers. Close does nothing afterwards.
+// Keep gives the slot back and leaves the folder with the state that could not be saved, but without the run's secrets. Leftovers lists
+// it from then on, also those of the next Engine in this work folder. Close does nothing afterwards.
 func (f *Folder) Keep() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -323,7 +323,9 @@ func (f *Folder) Keep() error {
 	for _, secret := range secrets {
 		errs = append(errs, os.RemoveAll(filepath.Join(f.dir, secret)))
 	}
-	return errors.Join(append(errs, f.giveBack())...)
+	err := errors.Join(append(errs, f.giveBack())...)
+	f.engine.leave(readLeftover(f.dir))
+	return err
 }
 
 // giveBack returns what the run has borrowed. The caller holds the lock.

@@ -216,6 +216,9 @@ resource "terraform_data" "second" {
 	if _, err := os.Stat(filepath.Join(f.dir, variablesFile)); !os.IsNotExist(err) {
 		t.Errorf("the variables of a kept folder: %v, want that they are gone", err)
 	}
+	if own := e.Leftovers(); len(own) != 1 || own[0].ID != "r" || len(own[0].Identity) == 0 {
+		t.Errorf("the engine itself lists %+v, want the run that it kept", own)
+	}
 	if err := e.Close(t.Context()); err != nil {
 		t.Fatalf("closing the engine, whose slots are all back: %v", err)
 	}
