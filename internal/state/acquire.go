@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,7 +13,7 @@ import (
 
 // AcquireOptions say who takes a state and what the same write records.
 type AcquireOptions struct {
-	// Lock to take. Owner and Run are required.
+	// Lock to take. Owner and Run are required; Epoch is that of the manager's leadership.
 	Lock Lock
 	// Meta to change, such as the intent of the run.
 	Meta MetaPatch
@@ -24,14 +25,41 @@ type AcquireOptions struct {
 	Attachments Attachments
 	// Break is a lock whose holder is proven dead. It is taken over only when it is the very one that is held.
 	Break *Lock
+	// Decide is called with the state as it is about to be locked (no Raw and no ResourceVersion where there is no head)
+	// and returns what the write that takes the lock records besides Meta and Attachments. That write succeeds only on the
+	// state that Decide has seen; when another was faster, the state is read and Decide called again. An error ends Acquire
+	// without a write and is returned as it is. Its context ends with Acquire's.
+	Decide func(context.Context, *Snapshot) (Change, error)
+}
+
+// Change is what Decide wants the write that takes the lock to record.
+type Change struct {
+	// Operation becomes the lock's, unless it is empty.
+	Operation string
+	// Meta is merged over that of the options.
+	Meta MetaPatch
+	// Attachments are merged over those of the options.
+	Attachments Attachments
 }
 
 // errRaced says that the head changed between read and write.
 var errRaced = errors.New("the head changed meanwhile")
 
+// decideError carries an error of Decide through Acquire unchanged.
+type decideError struct{ err error }
+
+func (e *decideError) Error() string { return e.err.Error() }
+
+// attempt is one write of Acquire.
+type attempt struct {
+	wanted *corev1.Secret
+	change edit
+}
+
 // Acquire takes the lock of a state, records meta, and returns the session that may write it: one write in all, none
 // when the lock is held by this very run and nothing changes. The head is made when absent. It returns a *LockedError
-// when another holds the lock and a *CorruptError when the stored state cannot be read; both change nothing.
+// when another holds the lock, a *SupersededError when a later leader than the lock's has locked or written the state,
+// and a *CorruptError when the stored state cannot be read; all of them change nothing.
 func (s *Store) Acquire(ctx context.Context, key Key, options AcquireOptions) (*Session, error) {
 	if options.Lock.Owner == "" || options.Lock.Run == "" {
 		return nil, fmt.Errorf("acquiring state %s: the lock has no owner or no run; set both", key)
@@ -42,22 +70,29 @@ func (s *Store) Acquire(ctx context.Context, key Key, options AcquireOptions) (*
 	options.Lock.Since = options.Lock.Since.UTC().Round(0)
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	for attempt := 1; ; attempt++ {
-		session, err := s.tryAcquire(ctx, key, options)
+	var last *attempt
+	for count := 1; ; count++ {
+		session, tried, err := s.tryAcquire(ctx, key, options, last)
 		if err == nil {
 			session.tidyOrLater(ctx)
 			return session, nil
 		}
+		if undecided, ok := errors.AsType[*decideError](err); ok {
+			return nil, undecided.err
+		}
 		if !errors.Is(err, errRaced) {
 			return nil, fmt.Errorf("acquiring state %s: %w", key, err)
 		}
-		if !s.wait(ctx, attempt, err) {
+		last = tried
+		if !s.wait(ctx, count, err) {
 			return nil, &UnavailableError{Doing: "acquiring state " + key.String(), Err: err}
 		}
 	}
 }
 
-func (s *Store) tryAcquire(ctx context.Context, key Key, options AcquireOptions) (*Session, error) {
+// tryAcquire reads, decides and writes once. last is the attempt before, which may have been carried out after all: what
+// it decided then holds, and must not be decided again over its own record.
+func (s *Store) tryAcquire(ctx context.Context, key Key, options AcquireOptions, last *attempt) (*Session, *attempt, error) {
 	seen, err := s.read(ctx, key)
 	missing := errors.Is(err, ErrNotFound)
 	if missing {
@@ -66,38 +101,90 @@ func (s *Store) tryAcquire(ctx context.Context, key Key, options AcquireOptions)
 			Type:       corev1.SecretTypeOpaque,
 		}}
 	} else if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if last != nil && !missing && sameOwn(seen.head, last.wanted) {
+		return s.newSession(key, seen.head, last.change), nil, nil
 	}
 	if err := s.mayTake(key, seen.head, options); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := options.Attachments.fit(seen.head); err != nil {
-		return nil, err
+	change, err := decide(ctx, key, seen, options)
+	if err != nil {
+		return nil, nil, err
 	}
-	change := edit{
-		record: seen.record, lock: &options.Lock, meta: options.Meta,
-		labels: options.Labels, annotations: options.Annotations, attachments: options.Attachments, raw: seen.raw, packed: seen.packed,
+	if err := change.attachments.fit(seen.head); err != nil {
+		return nil, nil, err
 	}
 	wanted := seen.head.DeepCopy()
 	if err := change.apply(key, wanted); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	written := wanted
 	if missing || !sameOwn(wanted, seen.head) {
-		if wanted, err = s.take(ctx, wanted, missing); err != nil {
-			return nil, err
+		if written, err = s.take(ctx, wanted, missing); err != nil {
+			return nil, &attempt{wanted: wanted, change: change}, err
 		}
 	}
-	session := &Session{store: s, key: key, lock: options.Lock, turn: make(chan struct{}, 1)}
-	session.accept(wanted, change)
-	return session, nil
+	return s.newSession(key, written, change), nil, nil
+}
+
+// decide makes the edit that takes the lock.
+func decide(ctx context.Context, key Key, seen *view, options AcquireOptions) (edit, error) {
+	lock := options.Lock
+	change := edit{
+		record: seen.record, lock: &lock, epoch: lock.Epoch, meta: options.Meta,
+		labels: options.Labels, annotations: options.Annotations, attachments: options.Attachments, raw: seen.raw, packed: seen.packed,
+	}
+	if options.Decide == nil {
+		return change, nil
+	}
+	stored, err := seen.snapshot(key)
+	if err != nil {
+		return edit{}, err
+	}
+	decided, err := options.Decide(ctx, stored)
+	if err != nil {
+		return edit{}, &decideError{err: err}
+	}
+	if decided.Operation != "" {
+		lock.Operation = decided.Operation
+	}
+	change.meta = merged(options.Meta, decided.Meta)
+	change.attachments = merged(options.Attachments, decided.Attachments)
+	return change, nil
+}
+
+func merged[M ~map[string]V, V any](base, over M) M {
+	if len(over) == 0 {
+		return base
+	}
+	all := M{}
+	maps.Copy(all, base)
+	maps.Copy(all, over)
+	return all
+}
+
+func (s *Store) newSession(key Key, head *corev1.Secret, change edit) *Session {
+	session := &Session{store: s, key: key, lock: *change.lock, turn: make(chan struct{}, 1)}
+	session.accept(head, change)
+	return session
 }
 
 // mayTake decides whether the lock is free to be taken.
 func (s *Store) mayTake(key Key, head *corev1.Secret, options AcquireOptions) error {
 	held, err := decodeLock(head.Annotations)
-	switch {
-	case err != nil:
+	if err != nil {
 		return &CorruptError{Key: key, Detail: err.Error()}
+	}
+	written, err := decodeEpoch(head.Annotations)
+	if err != nil {
+		return &CorruptError{Key: key, Detail: err.Error()}
+	}
+	if err := superseded(key, options.Lock.Epoch, written, held); err != nil {
+		return err
+	}
+	switch {
 	case held == nil || held.Holds(options.Lock):
 		return nil
 	case options.Break != nil && held.Equal(*options.Break):

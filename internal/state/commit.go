@@ -19,7 +19,9 @@ type edit struct {
 	// data replaces the store's own keys; nil leaves them.
 	data map[string][]byte
 	// lock to hold, nil to let go.
-	lock        *Lock
+	lock *Lock
+	// epoch of the session that writes.
+	epoch       Epoch
 	meta        MetaPatch
 	labels      map[string]string
 	annotations map[string]string
@@ -49,6 +51,9 @@ func (e edit) apply(key Key, head *corev1.Secret) error {
 		set(head.Annotations, Prefix+name, value)
 	}
 	if err := e.applyOwn(head.Annotations); err != nil {
+		return err
+	}
+	if err := applyEpoch(head.Annotations, e.epoch); err != nil {
 		return err
 	}
 	e.attachments.apply(head)
@@ -158,6 +163,10 @@ func (s *Session) resync(ctx context.Context, attempted *pending) (done bool, er
 		return false, &UnavailableError{Doing: "writing state " + s.key.String(), Err: errors.New("an earlier write was carried out late")}
 	}
 	lock, err := decodeLock(fresh.Annotations)
+	written, _ := decodeEpoch(fresh.Annotations) // one that cannot be read is nobody's; the lock decides
+	if err := superseded(s.key, s.lock.Epoch, written, lock); err != nil {
+		return false, s.end(err, "a later leader has the state")
+	}
 	switch {
 	case err != nil || lock == nil || !lock.Holds(s.lock):
 		return false, s.fence("the lock is another's")
@@ -169,10 +178,13 @@ func (s *Session) resync(ctx context.Context, attempted *pending) (done bool, er
 }
 
 // fence ends the session.
-func (s *Session) fence(why string) error {
+func (s *Session) fence(why string) error { return s.end(ErrFenced, why) }
+
+// end ends the session with an error that is an ErrFenced.
+func (s *Session) end(fenced error, why string) error {
 	s.store.options.Logger.Info("Session is fenced off", "state", s.key.String(), "run", s.lock.Run, "reason", why)
-	s.over = ErrFenced
-	return fmt.Errorf("writing state %s: %s: %w", s.key, why, ErrFenced)
+	s.over = fenced
+	return fmt.Errorf("writing state %s: %s: %w", s.key, why, fenced)
 }
 
 // sameState tells whether both heads commit the same state.

@@ -26,6 +26,21 @@ type LockedError struct {
 
 func (e *LockedError) Error() string { return fmt.Sprintf("state %s is locked: %s", e.Key, e.Lock) }
 
+// SupersededError says that a later leader has locked or written the state: this process leads no more. It is an ErrFenced.
+type SupersededError struct {
+	// Key of the state.
+	Key Key
+	// Held is the epoch of the later leader.
+	Held Epoch
+}
+
+func (e *SupersededError) Error() string {
+	return fmt.Sprintf("state %s belongs to a later leader, %s", e.Key, e.Held)
+}
+
+// Unwrap returns ErrFenced.
+func (e *SupersededError) Unwrap() error { return ErrFenced }
+
 // Reason says why a state was refused.
 type Reason string
 

@@ -30,6 +30,7 @@ const (
 	annotationLock   = Prefix + "lock"
 	annotationRecord = Prefix + "record"
 	annotationSerial = Prefix + "serial"
+	annotationEpoch  = Prefix + "epoch"
 )
 
 // What Terraform's kubernetes backend writes and selects by.

@@ -16,6 +16,8 @@ type Lock struct {
 	Operation string `json:"operation,omitempty"`
 	// Since is when the lock was taken. Acquire fills it from its clock when zero.
 	Since time.Time `json:"since"`
+	// Epoch of the manager that took the lock, zero where it leads nothing.
+	Epoch Epoch `json:"epoch,omitzero"`
 }
 
 // Holds tells whether both locks are the same run of the same owner.
@@ -23,7 +25,7 @@ func (l Lock) Holds(other Lock) bool { return l.Owner == other.Owner && l.Run ==
 
 // Equal tells whether both locks are the same in every field.
 func (l Lock) Equal(other Lock) bool {
-	return l.Holds(other) && l.Operation == other.Operation && l.Since.Equal(other.Since)
+	return l.Holds(other) && l.Operation == other.Operation && l.Since.Equal(other.Since) && l.Epoch == other.Epoch
 }
 
 // String describes the lock for people.

@@ -225,12 +225,17 @@ func (v *view) snapshot(key Key) (*Snapshot, error) {
 	if err != nil {
 		return nil, &CorruptError{Key: key, Detail: err.Error()}
 	}
+	epoch, err := decodeEpoch(v.head.Annotations)
+	if err != nil {
+		return nil, &CorruptError{Key: key, Detail: err.Error()}
+	}
 	snapshot := &Snapshot{
 		Key:             key,
 		Raw:             v.raw,
 		Meta:            metaOf(v.head.Annotations),
 		Attachments:     attachmentsOf(v.head),
 		Lock:            lock,
+		Epoch:           epoch,
 		Labels:          v.head.Labels,
 		Created:         v.head.CreationTimestamp.Time,
 		ResourceVersion: v.head.ResourceVersion,
@@ -254,7 +259,7 @@ func metaOf(annotations map[string]string) map[string]string {
 // reserved tells whether a meta key is the store's own.
 func reserved(name string) bool {
 	switch Prefix + name {
-	case annotationLock, annotationRecord, annotationSerial:
+	case annotationLock, annotationRecord, annotationSerial, annotationEpoch:
 		return true
 	}
 	return false

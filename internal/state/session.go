@@ -34,7 +34,7 @@ type Session struct {
 	attached Attachments
 	// deleting says that a delete of the head was sent and its answer lost.
 	deleting bool
-	// over is ErrFenced or ErrClosed once the session has ended.
+	// over is ErrFenced, a *SupersededError or ErrClosed once the session has ended.
 	over error
 }
 
@@ -124,7 +124,7 @@ func (s *Session) put(ctx context.Context, next incoming) error {
 	}
 	lock := s.lock
 	err := s.commit(ctx, "writing state "+s.key.String(), edit{
-		record: planned.record, data: planned.data, lock: &lock, raw: next.raw, packed: next.packed,
+		record: planned.record, data: planned.data, lock: &lock, epoch: lock.Epoch, raw: next.raw, packed: next.packed,
 	})
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (s *Session) put(ctx context.Context, next incoming) error {
 // edit returns the edit that changes nothing but what was attached.
 func (s *Session) edit() edit {
 	lock := s.lock
-	return edit{record: s.record, lock: &lock, raw: s.raw, packed: s.packed, attachments: s.attached}
+	return edit{record: s.record, lock: &lock, epoch: lock.Epoch, raw: s.raw, packed: s.packed, attachments: s.attached}
 }
 
 // SetMeta changes the state's meta in one write, in none when nothing changes.

@@ -96,6 +96,8 @@ type Snapshot struct {
 	Attachments Attachments
 	// Lock that is held, nil when free.
 	Lock *Lock
+	// Epoch of the last leader that wrote the head, zero when none did.
+	Epoch Epoch
 	// Labels of the head.
 	Labels map[string]string
 	// Created is when the head was made.
@@ -130,11 +132,13 @@ type Head struct {
 	Meta map[string]string
 	// Lock that is held, nil when free.
 	Lock *Lock
+	// Epoch of the last leader that wrote the head, zero when none did.
+	Epoch Epoch
 	// Labels of the head.
 	Labels map[string]string
 	// Created is when the head was made.
 	Created time.Time
-	// Problem says why lock or record cannot be read; what depends on them is then missing.
+	// Problem says why lock, epoch or record cannot be read; what depends on them is then missing.
 	Problem error
 }
 
@@ -181,8 +185,9 @@ func newHead(object *metav1.ObjectMeta) Head {
 		Created: object.CreationTimestamp.Time,
 	}
 	lock, lockErr := decodeLock(object.Annotations)
+	epoch, epochErr := decodeEpoch(object.Annotations)
 	known, recordErr := decodeRecord(object.Annotations)
-	head.Lock, head.Problem = lock, errors.Join(lockErr, recordErr)
+	head.Lock, head.Epoch, head.Problem = lock, epoch, errors.Join(lockErr, epochErr, recordErr)
 	if known.Current != nil {
 		head.Stored, head.Serial, head.Managed = true, known.Current.Serial, known.Current.Managed
 		head.Size, head.Written = known.Current.Size, known.Current.Written
