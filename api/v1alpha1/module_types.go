@@ -18,6 +18,10 @@ const (
 	DefaultInstanceTypePath = "instanceType"
 	// DefaultArchitecture is the architecture of an instance where nothing else is said.
 	DefaultArchitecture = "amd64"
+	// DefaultSettleSeconds is the default of spec.lookup.settleSeconds.
+	DefaultSettleSeconds = 60
+	// MaxSettleSeconds is the most that spec.lookup.settleSeconds may be.
+	MaxSettleSeconds = 3600
 )
 
 // Engine names what carries out a module's plan.
@@ -67,6 +71,13 @@ type ModuleSpec struct {
 	// environment lists environment variables that every run of the module gets: with constant values, or from the cluster's
 	// configuration.
 	Environment []EnvironmentVariable `json:"environment,omitempty"`
+
+	// place says where an instance is: in which account, project, region, vCenter, at which endpoint. A run that would be in another place than
+	// the instance was made in is refused. When left out, nothing is known of places, and nothing that is not found is taken for gone.
+	Place []PlacePart `json:"place,omitempty"`
+
+	// errors says what errors of the engine mean. When left out, every error but those of the engine's own validation is retried.
+	Errors *ModuleErrors `json:"errors,omitempty"`
 
 	// lookup says how an instance that the state lost is found again. It goes with the folder lookup/: both or neither.
 	Lookup *ModuleLookup `json:"lookup,omitempty"`
@@ -180,6 +191,9 @@ type ModuleLookup struct {
 	// import does not exist. The engine's own message for that is known and needs no entry. May be empty, for example when
 	// the import block's for_each is empty when nothing is found.
 	Absent []string `json:"absent,omitempty"`
+	// settleSeconds is how long the infrastructure may take to show what a run asked of it before the run died: a lookup that finds nothing
+	// counts only when it was made that much later. 0 to 3600; defaults to 60.
+	SettleSeconds *int64 `json:"settleSeconds,omitempty"`
 }
 
 // ModuleCapacity says what an instance offers, from its providerSpec alone. A providerSpec either names an instance type, which
