@@ -113,6 +113,28 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			changes: []change{{"module.yaml", "'no such instance'", "'.*'"}},
 			want:    "module.yaml:22: spec.lookup.absent[0] matches every text, so every error would mean that there is no instance; match the words with which the provider says that the object does not exist",
 		},
+		"a lookup that settles in the past": {
+			changes: []change{{"module.yaml", "  lookup:\n", "  lookup:\n    settleSeconds: -1\n"}},
+			want:    "module.yaml:21: spec.lookup.settleSeconds is -1; write 0 to 3600; left out, it is 60",
+		},
+		"a lookup that settles too late": {
+			changes: []change{{"module.yaml", "  lookup:\n", "  lookup:\n    settleSeconds: 3601\n"}},
+			want:    "module.yaml:21: spec.lookup.settleSeconds is 3601; write 0 to 3600; left out, it is 60",
+		},
+		"a final error is no expression": {
+			changes: []change{{"module.yaml", "  capacity:\n", "  errors: {final: ['(']}\n  capacity:\n"}},
+			want:    "module.yaml:23: spec.errors.final[0] is not a regular expression: error parsing regexp: missing closing ): `(`; write it in RE2 syntax",
+		},
+		"a final error is empty": {
+			changes: []change{{"module.yaml", "  capacity:\n", "  errors: {final: [a, '']}\n  capacity:\n"}},
+			want: "module.yaml:23: spec.errors.final[1] matches every text, so every error would end the Machine; " +
+				"match the words with which the infrastructure refuses what it will never take",
+		},
+		"a final error matches no text at all": {
+			changes: []change{{"module.yaml", "  capacity:\n", "  errors:\n    final:\n      - 'a*'\n  capacity:\n"}},
+			want: "module.yaml:25: spec.errors.final[0] matches every text, so every error would end the Machine; " +
+				"match the words with which the infrastructure refuses what it will never take",
+		},
 		"a capacity without memory": {
 			changes: []change{{"module.yaml", "memory: 4Gi", `memory: "0"`}},
 			want:    `module.yaml:28: spec.capacity.instanceTypes[0].memory is not positive; write the memory, for example "16Gi"`,

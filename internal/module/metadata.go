@@ -27,6 +27,7 @@ var kindsForAny = []string{KindForAny(v1alpha1.EngineTerraform), KindForAny(v1al
 type metadata struct {
 	document
 	absent []*regexp.Regexp
+	final  []*regexp.Regexp
 	sizes  catalogue
 	v1alpha1.Module
 }
@@ -49,6 +50,7 @@ func readMetadata(files snapshot, found *report) *metadata {
 	parsed.checkCredentials()
 	parsed.checkEnvironment()
 	parsed.checkLookup()
+	parsed.checkErrors()
 	parsed.sizes = readCatalogue(parsed, files)
 	return parsed
 }
@@ -174,20 +176,40 @@ func (m *metadata) checkVariableName(path, name string) {
 }
 
 func (m *metadata) checkLookup() {
-	if m.Spec.Lookup == nil {
+	lookup := m.Spec.Lookup
+	if lookup == nil {
 		return
 	}
-	for i, pattern := range m.Spec.Lookup.Absent {
-		path := fmt.Sprintf("spec.lookup.absent[%d]", i)
+	m.absent = m.patterns("spec.lookup.absent", lookup.Absent, "so every error would mean that there is no instance",
+		"match the words with which the provider says that the object does not exist")
+	if seconds := lookup.SettleSeconds; seconds != nil && (*seconds < 0 || *seconds > v1alpha1.MaxSettleSeconds) {
+		m.breach("spec.lookup.settleSeconds", fmt.Sprintf("is %d", *seconds), fmt.Sprintf("write 0 to %d; left out, it is %d", v1alpha1.MaxSettleSeconds, v1alpha1.DefaultSettleSeconds))
+	}
+}
+
+func (m *metadata) checkErrors() {
+	if m.Spec.Errors == nil {
+		return
+	}
+	m.final = m.patterns("spec.errors.final", m.Spec.Errors.Final, "so every error would end the Machine",
+		"match the words with which the infrastructure refuses what it will never take")
+}
+
+// patterns compiles regular expressions over errors of the engine, and reports those that can't be meant: one that matches no text at all
+// matches any.
+func (m *metadata) patterns(path string, patterns []string, consequence, fix string) []*regexp.Regexp {
+	var usable []*regexp.Regexp
+	for i, pattern := range patterns {
+		at := fmt.Sprintf("%s[%d]", path, i)
 		compiled, err := regexp.Compile(pattern)
 		switch {
 		case err != nil:
-			m.breach(path, "is not a regular expression: "+oneLine(err.Error()), "write it in RE2 syntax")
+			m.breach(at, "is not a regular expression: "+oneLine(err.Error()), "write it in RE2 syntax")
 		case compiled.MatchString(""):
-			m.breach(path, "matches every text, so every error would mean that there is no instance",
-				"match the words with which the provider says that the object does not exist")
+			m.breach(at, "matches every text, "+consequence, fix)
 		default:
-			m.absent = append(m.absent, compiled)
+			usable = append(usable, compiled)
 		}
 	}
+	return usable
 }

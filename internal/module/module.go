@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -25,6 +26,7 @@ type Module struct {
 	providers []Provider
 	instance  string
 	absent    []*regexp.Regexp
+	final     []*regexp.Regexp
 	sizes     catalogue
 	defaults  []Default
 	checks    []Check
@@ -58,7 +60,7 @@ func Load(fsys fs.FS) (*Module, error) {
 	}
 	loaded.files = files.only(func(name string) bool { return influencesRun(name) && !meta.isCatalogue(name) })
 	loaded.digest = loaded.files.digest()
-	loaded.absent, loaded.sizes = meta.absent, meta.sizes
+	loaded.absent, loaded.final, loaded.sizes = meta.absent, meta.final, meta.sizes
 	return loaded, nil
 }
 
@@ -168,6 +170,21 @@ func (m *Module) LookupFiles() []string {
 // exist.
 func (m *Module) Absent(message string) bool {
 	return slices.ContainsFunc(m.absent, func(pattern *regexp.Regexp) bool { return pattern.MatchString(message) })
+}
+
+// Final reports whether an error of the engine, "Summary: Detail", says in the words that module.yaml lists that the configuration is wrong and
+// no retry can help.
+func (m *Module) Final(text string) bool {
+	return slices.ContainsFunc(m.final, func(pattern *regexp.Regexp) bool { return pattern.MatchString(text) })
+}
+
+// Settle returns how long after the end of a run that died a lookup that finds nothing counts.
+func (m *Module) Settle() time.Duration {
+	seconds := int64(v1alpha1.DefaultSettleSeconds)
+	if m.spec.Lookup != nil && m.spec.Lookup.SettleSeconds != nil {
+		seconds = *m.spec.Lookup.SettleSeconds
+	}
+	return time.Duration(seconds) * time.Second
 }
 
 // Variable answers one of the three variables.

@@ -30,7 +30,7 @@ func Restore(fsys fs.FS) (*Module, error) {
 		checkPaths(meta, restored.variables[VariableProviderSpec])
 		restored.defaults = readDefaults(meta, restored.variables[VariableProviderSpec])
 		restored.name, restored.spec = meta.Metadata.Name, meta.Spec
-		restored.absent, restored.sizes = meta.absent, meta.sizes
+		restored.absent, restored.final, restored.sizes = meta.absent, meta.final, meta.sizes
 	}
 	if missing := restored.unusable(); missing != "" {
 		found.add(Breach{What: missing, Problem: "cannot be read by this version of the operator", Mend: "run the version that the module was made for"})
