@@ -277,6 +277,7 @@ func checkPaths(meta *metadata, providerSpec Variable) {
 	if meta.Spec.Preview != nil {
 		checkPreview(meta, providerSpec)
 	}
+	checkPlace(meta, providerSpec)
 	if userData := meta.Spec.UserData; userData != nil {
 		userData.Path = checkSecretPath(meta, providerSpec, "spec.userData.path", userData.Path, v1alpha1.DefaultUserDataPath)
 		return
