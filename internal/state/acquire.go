@@ -74,7 +74,6 @@ func (s *Store) Acquire(ctx context.Context, key Key, options AcquireOptions) (*
 	for count := 1; ; count++ {
 		session, tried, err := s.tryAcquire(ctx, key, options, last)
 		if err == nil {
-			session.tidyOrLater(ctx)
 			return session, nil
 		}
 		if undecided, ok := errors.AsType[*decideError](err); ok {
@@ -104,7 +103,9 @@ func (s *Store) tryAcquire(ctx context.Context, key Key, options AcquireOptions,
 		return nil, nil, err
 	}
 	if last != nil && !missing && sameOwn(seen.head, last.wanted) {
-		return s.newSession(key, seen.head, last.change), nil, nil
+		session := s.newSession(key, seen.head, last.change)
+		session.tidyOrLater(ctx)
+		return session, nil, nil
 	}
 	if err := s.mayTake(key, seen.head, options); err != nil {
 		return nil, nil, err
@@ -120,13 +121,17 @@ func (s *Store) tryAcquire(ctx context.Context, key Key, options AcquireOptions,
 	if err := change.apply(key, wanted); err != nil {
 		return nil, nil, err
 	}
-	written := wanted
-	if missing || !sameOwn(wanted, seen.head) {
-		if written, err = s.take(ctx, wanted, missing); err != nil {
-			return nil, &attempt{wanted: wanted, change: change}, err
-		}
+	if !missing && sameOwn(wanted, seen.head) {
+		// Nothing is tidied: without a write, one of an earlier session of this run may yet be carried out.
+		return s.newSession(key, wanted, change), nil, nil
 	}
-	return s.newSession(key, written, change), nil, nil
+	written, err := s.take(ctx, wanted, missing)
+	if err != nil {
+		return nil, &attempt{wanted: wanted, change: change}, err
+	}
+	session := s.newSession(key, written, change)
+	session.tidyOrLater(ctx)
+	return session, nil, nil
 }
 
 // decide makes the edit that takes the lock.

@@ -96,7 +96,8 @@ func set(annotations map[string]string, name string, value *string) {
 	annotations[name] = *value
 }
 
-// pending is a write whose answer was lost.
+// pending is a write whose answer was lost. It was carried out, or it may yet be while the head is the one that it replaces. Until that
+// is known, nothing may be removed that it refers to.
 type pending struct {
 	edit   edit
 	wanted *corev1.Secret
@@ -114,16 +115,17 @@ func (s *Session) commit(ctx context.Context, doing string, change edit) error {
 			s.accept(written, change)
 			return nil
 		}
-		attempted := &pending{edit: change, wanted: wanted}
-		if _, ok := errors.AsType[*UnavailableError](err); ok {
+		_, unavailable := errors.AsType[*UnavailableError](err)
+		var attempted *pending
+		if uncertain || unavailable {
+			attempted = &pending{edit: change, wanted: wanted}
 			s.pending = attempted
+		}
+		if unavailable {
 			return err
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("%s: %w", doing, err)
-		}
-		if !uncertain {
-			attempted = nil
 		}
 		if done, err := s.resync(ctx, attempted); done || err != nil {
 			return err
@@ -174,6 +176,9 @@ func (s *Session) resync(ctx context.Context, attempted *pending) (done bool, er
 		return false, s.fence("the state was written by another")
 	}
 	s.head = fresh
+	if s.pending != nil && fresh.ResourceVersion != s.pending.wanted.ResourceVersion {
+		s.pending = nil // it was conditional on a head that is no more, so it can't be carried out any more
+	}
 	return false, nil
 }
 

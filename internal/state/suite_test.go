@@ -79,6 +79,8 @@ type faults struct {
 	before func()
 	// beforeCopy runs once, ahead of the next read of a version's copy.
 	beforeCopy func()
+	// instead decides on each write what becomes of it; do carries it out.
+	instead func(verb string, object client.Object, do func() error) error
 }
 
 func (f *faults) client() client.Client {
@@ -141,13 +143,16 @@ func (f *faults) write(verb string, object client.Object, do func() error) error
 	f.writes = append(f.writes, verb+" "+object.GetName())
 	number, before := len(f.writes), f.before
 	f.before = nil
-	dead, lose := f.dieAt > 0 && number >= f.dieAt, f.loseAt == number
+	dead, lose, instead := f.dieAt > 0 && number >= f.dieAt, f.loseAt == number, f.instead
 	f.mu.Unlock()
 	if dead {
 		return errDied
 	}
 	if before != nil {
 		before()
+	}
+	if instead != nil {
+		return instead(verb, object, do)
 	}
 	err := do()
 	if lose && err == nil {

@@ -65,6 +65,9 @@ func (s *Session) tidy(ctx context.Context) error {
 	if s.record.tidy() {
 		return nil
 	}
+	if s.pending != nil {
+		return errors.New("a write may yet be carried out that needs them")
+	}
 	if s.record.Untidy {
 		if err := s.tidyParts(ctx); err != nil {
 			return err
