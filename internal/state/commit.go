@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 // edit is one change of a head. The same edit can be applied to a newer head when only what is not the store's differs.
@@ -26,6 +27,8 @@ type edit struct {
 	labels      map[string]string
 	annotations map[string]string
 	attachments Attachments
+	// unprotect takes the finalizer off, so that the head can be deleted.
+	unprotect bool
 	// raw and packed are the state once the edit is committed.
 	raw    []byte
 	packed []byte
@@ -57,6 +60,7 @@ func (e edit) apply(key Key, head *corev1.Secret) error {
 		return err
 	}
 	e.attachments.apply(head)
+	e.protect(head)
 	if e.data == nil {
 		return nil
 	}
@@ -66,6 +70,16 @@ func (e edit) apply(key Key, head *corev1.Secret) error {
 	}
 	maps.Copy(head.Data, e.data)
 	return nil
+}
+
+// protect sets or removes the finalizer. The API server lets nobody add one to what is being deleted.
+func (e edit) protect(head *corev1.Secret) {
+	switch {
+	case e.unprotect:
+		controllerutil.RemoveFinalizer(head, Finalizer)
+	case head.DeletionTimestamp == nil:
+		controllerutil.AddFinalizer(head, Finalizer)
+	}
 }
 
 func (e edit) applyOwn(annotations map[string]string) error {
@@ -155,6 +169,10 @@ func (s *Session) resync(ctx context.Context, attempted *pending) (done bool, er
 		return false, err
 	}
 	switch {
+	case err != nil && attempted != nil && attempted.edit.unprotect: // the last finalizer was what kept it
+		s.accept(attempted.wanted, attempted.edit)
+		s.over = ErrClosed
+		return true, nil
 	case err != nil || fresh.UID != s.head.UID:
 		return false, s.fence("the head Secret is gone")
 	case attempted != nil && sameOwn(fresh, attempted.wanted):
@@ -200,7 +218,7 @@ func sameState(a, b *corev1.Secret) bool {
 
 // sameOwn tells whether both heads are the same in all that the store writes.
 func sameOwn(a, b *corev1.Secret) bool {
-	return sameState(a, b) && maps.Equal(ownAnnotations(a), ownAnnotations(b)) && maps.EqualFunc(attachmentsOf(a), attachmentsOf(b), bytes.Equal)
+	return sameState(a, b) && controllerutil.ContainsFinalizer(a, Finalizer) == controllerutil.ContainsFinalizer(b, Finalizer) && maps.Equal(ownAnnotations(a), ownAnnotations(b)) && maps.EqualFunc(attachmentsOf(a), attachmentsOf(b), bytes.Equal)
 }
 
 func ownAnnotations(head *corev1.Secret) map[string]string {

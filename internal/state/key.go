@@ -27,6 +27,10 @@ const (
 	// RoleVersion marks a copy of one version that has no room in the head.
 	RoleVersion = "version"
 
+	// Finalizer is on heads and on copies of versions. It keeps them, when they or their namespace are deleted, until the
+	// state is done with.
+	Finalizer = Prefix + "state"
+
 	annotationLock   = Prefix + "lock"
 	annotationRecord = Prefix + "record"
 	annotationSerial = Prefix + "serial"

@@ -13,6 +13,8 @@ type layout struct {
 	chunk int
 	// inline is the most bytes that a head may have with its earlier versions; past it they get Secrets of their own.
 	inline int
+	// noCopies says that no Secret can be made for a version: one without a place is given up.
+	noCopies bool
 }
 
 // incoming is a checked state to be stored.
@@ -64,7 +66,7 @@ func planPut(have record, data map[string][]byte, next incoming, limits layout, 
 			}
 			continue
 		}
-		room = result.keep(version, data, room, limits.chunk, newBlob)
+		room = result.keep(version, data, room, limits, newBlob)
 	}
 	return result
 }
@@ -83,7 +85,7 @@ func earlier(have record) []entry {
 }
 
 // keep places one earlier version: where it is when it has a copy, else in the head while there is room, else in a copy.
-func (p *plan) keep(version entry, data map[string][]byte, room, chunk int, newBlob func(entry, int) blob) int {
+func (p *plan) keep(version entry, data map[string][]byte, room int, limits layout, newBlob func(entry, int) blob) int {
 	if version.Blob != nil {
 		p.record.Versions = append(p.record.Versions, version)
 		return room
@@ -98,7 +100,10 @@ func (p *plan) keep(version entry, data map[string][]byte, room, chunk int, newB
 		p.record.Versions = append(p.record.Versions, version)
 		return room - len(payload)
 	}
-	copied := newBlob(version, len(split(payload, chunk)))
+	if limits.noCopies {
+		return room
+	}
+	copied := newBlob(version, len(split(payload, limits.chunk)))
 	version.Key, version.Blob = "", &copied
 	p.stage = append(p.stage, staged{blob: copied, payload: payload})
 	p.record.Versions = append(p.record.Versions, version)

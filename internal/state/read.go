@@ -239,6 +239,7 @@ func (v *view) snapshot(key Key) (*Snapshot, error) {
 		Labels:          v.head.Labels,
 		Created:         v.head.CreationTimestamp.Time,
 		ResourceVersion: v.head.ResourceVersion,
+		Deleting:        v.head.DeletionTimestamp != nil,
 	}
 	if v.raw != nil {
 		snapshot.Serial, snapshot.Lineage = v.record.Current.Serial, v.record.Current.Lineage

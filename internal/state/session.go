@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 // MetaPatch changes Snapshot.Meta: a value sets its key, nil removes it, keys that are not named stay.
@@ -32,7 +33,8 @@ type Session struct {
 	pending *pending
 	// attached are changes of attachments that go with the next write.
 	attached Attachments
-	// deleting says that a delete of the head was sent and its answer lost.
+	// deleting says that the finalizer was taken off, or that a delete of the head was sent and its answer lost: a head that
+	// is gone was deleted for this session.
 	deleting bool
 	// over is ErrFenced, a *SupersededError or ErrClosed once the session has ended.
 	over error
@@ -116,14 +118,12 @@ func (s *Session) Put(ctx context.Context, raw []byte) error {
 }
 
 func (s *Session) put(ctx context.Context, next incoming) error {
-	data := ownData(s.head)
-	data[dataState] = s.packed
-	planned := planPut(s.record, data, next, s.store.options.layout(), s.newBlob)
-	if err := s.stage(ctx, planned.stage); err != nil {
+	planned, err := s.plan(ctx, next)
+	if err != nil {
 		return err
 	}
 	lock := s.lock
-	err := s.commit(ctx, "writing state "+s.key.String(), edit{
+	err = s.commit(ctx, "writing state "+s.key.String(), edit{
 		record: planned.record, data: planned.data, lock: &lock, epoch: lock.Epoch, raw: next.raw, packed: next.packed,
 	})
 	if err != nil {
@@ -131,6 +131,22 @@ func (s *Session) put(ctx context.Context, next incoming) error {
 	}
 	s.tidyOrLater(ctx)
 	return nil
+}
+
+// plan decides where everything goes and makes the copies for it. A namespace that is being deleted lets nobody make any:
+// earlier versions that need one are then given up rather than the state.
+func (s *Session) plan(ctx context.Context, next incoming) (plan, error) {
+	data := ownData(s.head)
+	data[dataState] = s.packed
+	limits := s.store.options.layout()
+	planned := planPut(s.record, data, next, limits, s.newBlob)
+	err := s.stage(ctx, planned.stage)
+	if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || len(next.packed) > limits.chunk {
+		return planned, err
+	}
+	s.store.options.Logger.Info("Earlier versions of a state are given up, as its namespace is being deleted", "state", s.key.String())
+	limits.noCopies = true
+	return planPut(s.record, data, next, limits, s.newBlob), nil
 }
 
 // edit returns the edit that changes nothing but what was attached.
@@ -227,14 +243,29 @@ func (s *Session) mayDelete() error {
 	return remain
 }
 
+// deleteHead takes the finalizer off and deletes the head. A crash between the two leaves a head like any other, which the
+// next session protects again.
 func (s *Session) deleteHead(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
+		if controllerutil.ContainsFinalizer(s.head, Finalizer) {
+			change := s.edit()
+			change.unprotect = true
+			if err := s.commit(ctx, "deleting state "+s.key.String(), change); err != nil || s.over != nil {
+				return err
+			}
+			s.deleting = true
+			continue
+		}
+		if s.deleting && s.head.DeletionTimestamp != nil && len(s.head.Finalizers) == 0 {
+			s.over = ErrClosed // it was being deleted already, and is gone
+			return nil
+		}
 		condition := client.Preconditions{UID: &s.head.UID, ResourceVersion: &s.head.ResourceVersion}
 		uncertain, err := s.store.do(ctx, "deleting state "+s.key.String(), func(ctx context.Context) error {
 			return s.store.client.Delete(ctx, s.head.DeepCopy(), condition)
 		})
-		switch {
-		case err == nil, (uncertain || s.deleting) && apierrors.IsNotFound(err):
+		s.deleting = s.deleting || uncertain
+		if err == nil || s.deleting && apierrors.IsNotFound(err) {
 			s.over = ErrClosed
 			return nil
 		}

@@ -12,7 +12,9 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -25,9 +27,15 @@ func gzipped(raw []byte) []byte {
 	return buffer.Bytes()
 }
 
+// remove deletes Secrets by force: without regard for the finalizer.
 func remove(ctx context.Context, namespace string, names ...string) {
 	GinkgoHelper()
 	for _, name := range names {
+		secret := &corev1.Secret{}
+		Expect(live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, secret)).To(Succeed())
+		if controllerutil.RemoveFinalizer(secret, state.Finalizer) {
+			Expect(live.Update(ctx, secret)).To(Succeed())
+		}
 		Expect(live.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})).To(Succeed())
 	}
 }

@@ -104,6 +104,8 @@ type Snapshot struct {
 	Created time.Time
 	// ResourceVersion of the head.
 	ResourceVersion string
+	// Deleting says that somebody deleted the head, or its namespace. Its finalizer keeps it until Session.Delete.
+	Deleting bool
 }
 
 // State parses Raw. Before the first state was stored it returns an empty one.
@@ -138,6 +140,8 @@ type Head struct {
 	Labels map[string]string
 	// Created is when the head was made.
 	Created time.Time
+	// Deleting as in Snapshot.
+	Deleting bool
 	// Problem says why lock, epoch or record cannot be read; what depends on them is then missing.
 	Problem error
 }
@@ -179,10 +183,11 @@ func (s *Store) List(ctx context.Context, namespace string) ([]Head, error) {
 
 func newHead(object *metav1.ObjectMeta) Head {
 	head := Head{
-		Key:     Key{Namespace: object.Namespace, Name: object.Name},
-		Meta:    metaOf(object.Annotations),
-		Labels:  object.Labels,
-		Created: object.CreationTimestamp.Time,
+		Key:      Key{Namespace: object.Namespace, Name: object.Name},
+		Meta:     metaOf(object.Annotations),
+		Labels:   object.Labels,
+		Created:  object.CreationTimestamp.Time,
+		Deleting: object.DeletionTimestamp != nil,
 	}
 	lock, lockErr := decodeLock(object.Annotations)
 	epoch, epochErr := decodeEpoch(object.Annotations)

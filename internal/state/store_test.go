@@ -161,11 +161,11 @@ var _ = Describe("A state's life", func() {
 		Expect(secretsOf(ctx, key, "")).To(BeEmpty())
 	})
 
-	It("is deleted in one write when it is small", func(ctx SpecContext) {
+	It("is deleted in two writes when it is small", func(ctx SpecContext) {
 		api, key := &faults{}, newKey()
 		session := acquire(ctx, state.New(api.client(), state.Options{}), key, run("r1"))
 		Expect(session.Delete(ctx)).To(Succeed())
-		Expect(api.writes).To(Equal([]string{"create " + key.Name, "delete " + key.Name}))
+		Expect(api.writes).To(Equal([]string{"create " + key.Name, "update " + key.Name, "delete " + key.Name}))
 	})
 })
 

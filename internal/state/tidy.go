@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 // newBlob names a copy. The name is used once, so nobody else's clean-up can ever mean it.
@@ -45,7 +46,8 @@ func (s *Session) stage(ctx context.Context, copies []staged) error {
 		for i, chunk := range split(c.payload, s.store.options.ChunkBytes) {
 			secret := s.newSecret(c.blob.chunk(i), RoleVersion, chunk)
 			secret.Immutable = ptr.To(true)
-			if err := s.createOnce(ctx, secret); err != nil {
+			secret.Finalizers = []string{Finalizer} // the deletion of a namespace would take them before the head
+			if err := s.store.createOnce(ctx, secret); err != nil {
 				return fmt.Errorf("writing a copy of state %s: %w", s.key, err)
 			}
 		}
@@ -78,7 +80,7 @@ func (s *Session) tidy(ctx context.Context) error {
 			continue // not a name of this store's: whoever wrote it into the record must not have it deleted
 		}
 		for i := range b.Chunks {
-			if err := s.remove(ctx, b.chunk(i)); err != nil {
+			if err := s.store.removeProtected(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: b.chunk(i)}); err != nil {
 				return err
 			}
 		}
@@ -90,7 +92,7 @@ func (s *Session) tidy(ctx context.Context) error {
 func (s *Session) tidyParts(ctx context.Context) error {
 	chunks := s.record.Current.chunks()
 	for i := max(chunks, 1); i <= s.record.Parts; i++ {
-		if err := s.remove(ctx, s.key.part(i)); err != nil {
+		if err := s.store.remove(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: s.key.part(i)}); err != nil {
 			return err
 		}
 	}
@@ -115,7 +117,7 @@ func (s *Session) writePart(ctx context.Context, index int, chunk []byte) error 
 	wanted.Annotations[annotationSerial] = strconv.FormatUint(s.record.Current.Serial, 10)
 	have, err := s.store.secret(ctx, types.NamespacedName{Namespace: wanted.Namespace, Name: wanted.Name})
 	if errors.Is(err, ErrNotFound) {
-		return s.createOnce(ctx, wanted)
+		return s.store.createOnce(ctx, wanted)
 	}
 	if err != nil {
 		return err
@@ -132,18 +134,43 @@ func (s *Session) writePart(ctx context.Context, index int, chunk []byte) error 
 }
 
 // createOnce makes a Secret that may exist already only because an earlier answer was lost.
-func (s *Session) createOnce(ctx context.Context, secret *corev1.Secret) error {
-	_, uncertain, err := s.store.write(ctx, "creating Secret "+secret.Name, secret, s.store.create)
+func (s *Store) createOnce(ctx context.Context, secret *corev1.Secret) error {
+	_, uncertain, err := s.write(ctx, "creating Secret "+secret.Name, secret, s.create)
 	if uncertain && apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	return err
 }
 
-func (s *Session) remove(ctx context.Context, name string) error {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: name}}
-	_, err := s.store.do(ctx, "deleting Secret "+name, func(ctx context.Context) error {
-		return client.IgnoreNotFound(s.store.client.Delete(ctx, secret))
+func (s *Store) remove(ctx context.Context, name types.NamespacedName) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
+	_, err := s.do(ctx, "deleting Secret "+name.Name, func(ctx context.Context) error {
+		return client.IgnoreNotFound(s.client.Delete(ctx, secret))
 	})
 	return err
+}
+
+// removeProtected removes a Secret with the finalizer.
+func (s *Store) removeProtected(ctx context.Context, name types.NamespacedName) error {
+	for attempt := 1; ; attempt++ {
+		secret, err := s.secret(ctx, name)
+		if errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if controllerutil.RemoveFinalizer(secret, Finalizer) {
+			_, _, err = s.write(ctx, "releasing Secret "+name.Name, secret, s.update)
+		}
+		if err == nil || apierrors.IsNotFound(err) {
+			return s.remove(ctx, name)
+		}
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		if !s.wait(ctx, attempt, err) {
+			return &UnavailableError{Doing: "releasing Secret " + name.Name, Err: err}
+		}
+	}
 }
