@@ -78,6 +78,7 @@ type checkpoint struct {
 
 type checkpointResource struct {
 	URN      string                     `json:"urn"`
+	ID       string                     `json:"id"`
 	Type     string                     `json:"type"`
 	Custom   bool                       `json:"custom"`
 	External bool                       `json:"external"`
