@@ -6,25 +6,43 @@ import (
 	"strings"
 )
 
-// Classify tells the class of an operation that failed with these diagnostics. Warnings do not count. Where the errors differ,
-// the one that is retried wins over InvalidConfiguration: errors of configuration often follow from another error, and only they
-// are final.
-func Classify(diagnostics []Diagnostic) Class {
-	class := Unknown
-	for _, diagnostic := range errorsIn(diagnostics) {
-		if found := classifyText(diagnostic.text()); precedence(found) < precedence(class) {
-			class = found
+// Classify returns the class of an operation that failed with these diagnostics. Warnings do not count. InvalidConfiguration needs proof
+// for every error: the engine's own validation says so, or final reports that the provider's text is one of those that the module lists;
+// a nil final lists none. Where the errors differ, the one that is retried wins: errors of configuration often follow from another error,
+// and only they are final.
+func Classify(diagnostics []Diagnostic, final func(text string) bool) Class {
+	found := errorsIn(diagnostics)
+	if len(found) == 0 {
+		return Unknown
+	}
+	class := InvalidConfiguration
+	for _, diagnostic := range found {
+		if one := diagnostic.class(final); precedence(one) < precedence(class) {
+			class = one
 		}
 	}
 	return class
 }
 
+// precedence says which class of several errors wins; the lowest does.
 func precedence(class Class) int {
-	order := []Class{StateNotSaved, Locked, ImportMissing, Credentials, Quota, Throttled, Transient, InvalidConfiguration}
-	if i := slices.Index(order, class); i >= 0 {
-		return i
+	return slices.Index([]Class{StateNotSaved, Killed, Locked, ImportMissing, Credentials, Quota, Throttled, Transient, Unknown, InvalidConfiguration}, class)
+}
+
+func (d Diagnostic) class(final func(text string) bool) Class {
+	if d.invalidates() {
+		return InvalidConfiguration
 	}
-	return len(order)
+	text := d.text()
+	for _, rule := range rules {
+		if rule.pattern.MatchString(text) {
+			return rule.class
+		}
+	}
+	if final != nil && final(text) {
+		return InvalidConfiguration
+	}
+	return Unknown
 }
 
 // A rule holds the texts by which engines and providers tell one class. Texts are matched without regard to case; a space fits any
@@ -59,6 +77,15 @@ var rules = []rule{
 	newRule(ImportMissing,
 		"Cannot import non-existent remote object", "Import returned null resource", "Resource Import Not Found",
 		"Import returned no resources", "The provider returned no imported resources"),
+	// What happens to a process. Its words must not be taken for the infrastructure's.
+	newRule(Killed, "ApplyResourceChange call", "ApplyResourceChange: rpc error", "ApplyResourceChange request was cancelled"),
+	newRule(Transient,
+		"Unrecognized remote plugin message", "plugin exited before we could connect", "timeout while waiting for plugin to start",
+		"Plugin did not respond", "failed to instantiate provider", "failed to read schema for", "Failed provider schema lookup",
+		"Failed to load plugin schemas", "Could not load plugin", "Plugin error", "Request cancelled", "plugin crashed",
+		"error parsing core protocol version", "error parsing server cert", "incompatible API version with plugin",
+		"incompatible core API version with plugin", "unknown address type", "reattachment process not found", "checksums did not match",
+		"failed to load plugin *", "could not read plugin *", "exited prematurely", "fork/exec *", "error reading from server"),
 	newRule(Throttled,
 		"RequestLimitExceeded", "Throttling", "ThrottlingException", "Throttled*", "TooManyRequests", "Too Many Requests",
 		"TooManyRequestsException", "SlowDown", "EC2ThrottledException", "rateLimitExceeded", "userRateLimitExceeded",
@@ -106,42 +133,9 @@ var rules = []rule{
 		"AnotherOperationInProgress", "OperationPreempted", "RESOURCE_NOT_READY", "resourceNotReady", "ConcurrentModification",
 		"status code 500", "status code 502", "status code 503", "status code 504", "StatusCode: 500", "StatusCode: 502", "StatusCode: 503",
 		"StatusCode: 504", "StatusCode=500", "StatusCode=502", "StatusCode=503", "StatusCode=504", "Error 500", "Error 502", "Error 503",
-		"Error 504", "HTTP 500", "HTTP 502", "HTTP 503", "HTTP 504", "HTTP remote state endpoint", "plugin exited before we could connect",
-		"Plugin did not respond", "failed to instantiate provider", "rpc error: code = Unavailable", "transport is closing",
+		"Error 504", "HTTP 500", "HTTP 502", "HTTP 503", "HTTP 504", "HTTP remote state endpoint", "rpc error: code = Unavailable", "transport is closing",
 		"the server is currently unable to handle the request", "etcdserver: *", "object has been modified", "TaskInProgress",
+		"panic: *", "fatal error: *", "runtime error: *", "SIGSEGV", "signal: killed", "resource temporarily unavailable",
+		"cannot allocate memory", "too many open files", "text file busy", "connection error: desc",
 		"Error releasing the state lock", "Saved plan is stale", "Failed to get existing workspaces", "Error refreshing state", "Failed to load state"),
-	newRule(InvalidConfiguration,
-		// the engine's own
-		"Invalid value for variable", "Invalid value for input variable", "No value for required variable", "Unsupported argument",
-		"Unsupported attribute", "Unsupported block type", "Missing required argument", "Missing required provider*", "Invalid index",
-		"Invalid function argument", "Error in function call", "Incorrect attribute value type", "Inappropriate value for attribute",
-		"Invalid reference", "Reference to undeclared",
-		"Invalid template interpolation value", "Invalid for_each argument", "Invalid count argument", "Unsuitable value for *",
-		"Resource precondition failed", "Resource postcondition failed", "Module output value precondition failed", "Check block assertion failed",
-		"Invalid expression", "Invalid operand", "Invalid character", "Argument or block definition required", "Duplicate * configuration",
-		"Duplicate backend configuration", "Duplicate resource *", "Invalid resource type", "Invalid data source", "Unexpected attribute*",
-		"Attempt to get attribute from null value", "Iteration over null value", "Conflicting configuration arguments", "Invalid combination of arguments",
-		"Invalid Attribute *", "expected * to be one of", "Value not in configuration schema", "Instance cannot be destroyed",
-		"Invalid variables file", "Invalid provider configuration",
-		// providers' and infrastructures'
-		"InvalidParameterValue", "InvalidParameter", "InvalidParameterCombination", "MissingParameter", "ValidationError", "ValidationException",
-		"InvalidAMIID.*", "InvalidSubnet*", "InvalidGroup.NotFound",
-		"InvalidSecurityGroupID.NotFound", "InvalidKeyPair.NotFound", "InvalidBlockDeviceMapping", "InvalidInstanceType", "InvalidUserData.*",
-		"Unsupported: Your requested instance type", "Unsupported: The requested configuration is currently not supported", "InvalidIamInstanceProfile*",
-		"image not found", "ImageNotFound", "PlatformImageNotFound", "InvalidTemplateDeployment", "InvalidResourceReference", "InvalidRequestFormat",
-		"InvalidRequestContent", "BadRequest", "Bad Request", "status code 400", "StatusCode: 400", "StatusCode=400", "Error 400", "HTTP 400",
-		"code: 400", "Invalid value for field", "invalidParameter", "no image was found*", "no images found", "your query returned no results",
-		"could not find or access *", "Unable to find flavor *", "Unable to find network *", "Flavor * could not be found", "No Image found",
-		"datastore * not found", "network * not found", "virtual machine * not found", "folder * not found", "resource pool * not found",
-		"error fetching virtual machine: vm * not found", "datacenter * not found", "InvalidArgument", "is not a valid value", "is invalid: spec.*",
-		"no matches for kind", "NotFound: The requested image"),
-}
-
-func classifyText(text string) Class {
-	for _, rule := range rules {
-		if rule.pattern.MatchString(text) {
-			return rule.class
-		}
-	}
-	return Unknown
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -76,22 +77,20 @@ func TestClassifyTexts(t *testing.T) {
 			"502 Bad Gateway",
 			"timeout while waiting for state to become 'ACTIVE' (last state: 'BUILD', timeout: 30m0s)",
 			"Error refreshing state: HTTP remote state endpoint 500",
+			"Unrecognized remote plugin message: \nFailed to read any lines from plugin's stdout\nThis usually means\n  the plugin was not compiled for this architecture",
+			"Could not load plugin\nfork/exec .terraform/providers/x: permission denied",
+			"Failed to load plugin schemas\nError while loading schemas for plugin components: timeout while waiting for plugin to start.",
+			"Plugin did not respond\nThe plugin encountered an error, and failed to respond to the plugin6.(*GRPCProvider).PlanResourceChange call. The plugin logs may contain more details.",
+			"Request cancelled\nThe plugin.(*GRPCProvider).ReadResource request was cancelled.",
+			"panic: runtime error: invalid memory address or nil pointer dereference\n[signal SIGSEGV: segmentation violation]",
+			"error: could not read plugin [/home/plugins/resource-x/pulumi-resource-x]: EOF",
+			"Detected that /plugins/pulumi-resource-x exited prematurely.",
+			"starting the provider: signal: killed",
 		},
-		InvalidConfiguration: {
-			"Invalid value for variable\nThe given value is not suitable for var.provider_spec: attribute \"size\" is required.",
-			"Invalid value for input variable\nThe size must not be empty; set provider_spec.size.",
-			"No value for required variable\nThe root module input variable \"name\" is not set",
-			"Unsupported argument\nAn argument named \"colour\" is not expected here.",
-			"Invalid index\nThe given key does not identify an element in this collection value.",
-			"Resource precondition failed\nThe image must have a boot disk.",
-			"api error InvalidAMIID.NotFound: The image id '[ami-0]' does not exist",
-			"api error InvalidParameterValue: Invalid value 'm5.huge' for InstanceType.",
-			"api error InvalidSubnetID.NotFound: The subnet ID 'subnet-0' does not exist",
-			"unexpected status 404 with error: PlatformImageNotFound: The platform image 'a:b:c:d' is not available.",
-			"googleapi: Error 400: Invalid value for field 'resource.machineType': 'huge'., invalid",
-			"virtual machine 'template' not found",
-			"Your query returned no results. Please change your search criteria and try again.",
-			`expected vm.0.size to be one of ["small" "large"], got huge`,
+		Killed: {
+			"Plugin did not respond\nThe plugin encountered an error, and failed to respond to the plugin6.(*GRPCProvider).ApplyResourceChange call. The plugin logs may contain more details.",
+			"Request cancelled\nThe plugin.(*GRPCProvider).ApplyResourceChange request was cancelled.",
+			"Plugin error\nThe plugin returned an unexpected error from plugin.(*GRPCProvider).ApplyResourceChange: rpc error: code = Internal desc = grpc: received message larger than max",
 		},
 		Locked: {
 			"Error acquiring the state lock\nError message: HTTP remote state already locked: ID=1",
@@ -104,7 +103,14 @@ func TestClassifyTexts(t *testing.T) {
 			"Cannot import non-existent remote object\nWhile attempting to import an existing object to \"aws_instance.this\", the provider detected that no object exists with the given id or identity.",
 			"Import returned null resource\nWhile attempting to import with i-0, the provider returned an instance with no state.",
 		},
-		Unknown: {
+		Unknown: { // what only a provider says is for its module to list
+			"api error InvalidAMIID.NotFound: The image id '[ami-0]' does not exist",
+			"api error InvalidParameterValue: Invalid value 'm5.huge' for InstanceType.",
+			"unexpected status 404 with error: PlatformImageNotFound: The platform image 'a:b:c:d' is not available.",
+			"googleapi: Error 400: Invalid value for field 'resource.machineType': 'huge'., invalid",
+			"virtual machine 'template' not found",
+			"Your query returned no results. Please change your search criteria and try again.",
+			`expected vm.0.size to be one of ["small" "large"], got huge`,
 			"Something else went wrong",
 			"the geofence is broken",
 			"a theory about limits",
@@ -113,7 +119,7 @@ func TestClassifyTexts(t *testing.T) {
 	for want, texts := range cases {
 		for _, text := range texts {
 			t.Run(shorten(string(want)+" "+text, 80), func(t *testing.T) {
-				if got := Classify([]Diagnostic{{Severity: SeverityError, Summary: "Error", Detail: text}}); got != want {
+				if got := Classify([]Diagnostic{{Severity: SeverityError, Summary: "Error", Detail: text}}, nil); got != want {
 					t.Errorf("Classify(%q) = %s, want %s", text, got, want)
 				}
 			})
@@ -140,22 +146,92 @@ func TestClassifySeveral(t *testing.T) {
 			diagnostics: []Diagnostic{{Severity: SeverityWarning, Summary: "connection refused"}},
 			want:        Unknown,
 		},
+		"all errors are about variables": {
+			diagnostics: failed("Invalid value for variable", "No value for required variable"),
+			want:        InvalidConfiguration,
+		},
 		"an error of configuration that follows another is not final": {
-			diagnostics: failed("Invalid index", "connection refused"),
+			diagnostics: failed("Invalid value for variable", "connection refused"),
 			want:        Transient,
+		},
+		"an error of configuration beside one that nobody knows is not final": {
+			diagnostics: failed("Invalid value for variable", "Something else went wrong"),
+			want:        Unknown,
+		},
+		"a provider that dies while its schema is read leaves its resources without types": {
+			diagnostics: []Diagnostic{
+				{Severity: SeverityError, Summary: "Failed provider schema lookup", Detail: `Couldn't load schema for managed resource type "x_vm": failed to instantiate provider: Unrecognized remote plugin message:`},
+				{Severity: SeverityError, Summary: "Invalid resource type", Detail: `The managed resource type "x_vm" is not supported by provider "x".`},
+			},
+			want: Transient,
+		},
+		"a resource without a type is nobody's configuration": {
+			diagnostics: failed("Invalid resource type"),
+			want:        Unknown,
+		},
+		"two matches of a lookup": {
+			diagnostics: failed("Duplicate import configuration for \"x_vm.this\""),
+			want:        Unknown,
 		},
 		"quota before transient": {
 			diagnostics: failed("connection refused", "VcpuLimitExceeded"),
 			want:        Quota,
+		},
+		"what is listed as final, all of it": {
+			diagnostics: failed("InvalidImage: a", "InvalidImage: b"),
+			want:        InvalidConfiguration,
+		},
+		"what is listed as final beside an unknown error": {
+			diagnostics: failed("InvalidImage: a", "Something else went wrong"),
+			want:        Unknown,
+		},
+		"what is listed as final and known to be retried": {
+			diagnostics: failed("InvalidImage: connection refused"),
+			want:        Transient,
 		},
 		"a state that was not saved is what counts most": {
 			diagnostics: failed("VcpuLimitExceeded", "Failed to save state"),
 			want:        StateNotSaved,
 		},
 	}
+	listed := func(text string) bool { return strings.HasPrefix(text, "InvalidImage") }
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := Classify(tc.diagnostics); got != tc.want {
+			if got := Classify(tc.diagnostics, listed); got != tc.want {
+				t.Errorf("Classify = %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestOnlyTheEnginesOwnValidationIsProof(t *testing.T) {
+	inResource := Diagnostic{Context: `resource "x_vm" "this"`, File: "main.tf", Line: 7}
+	with := func(summary, snippet string, values ...string) Diagnostic {
+		d := inResource
+		d.Summary, d.Snippet, d.Values = summary, snippet, values
+		return d
+	}
+	cases := map[string]struct {
+		diagnostic Diagnostic
+		want       Class
+	}{
+		"a validation of a variable":           {Diagnostic{Summary: "Invalid value for variable", Detail: "The size must not be empty."}, InvalidConfiguration},
+		"a variable of the wrong type":         {Diagnostic{Summary: "Invalid value for input variable"}, InvalidConfiguration},
+		"its words in a provider's error":      {Diagnostic{Summary: "creating the server: Invalid value for variable"}, Unknown},
+		"a precondition of the instance":       {with("Resource precondition failed", "condition = false"), InvalidConfiguration},
+		"a precondition of a data source":      {Diagnostic{Summary: "Resource precondition failed", Context: `data "x_image" "found"`}, Unknown},
+		"a postcondition":                      {with("Resource postcondition failed", "condition = self.ready"), Unknown},
+		"an expression over variables":         {with("Invalid index", "zone = var.provider_spec.zones[0]", `var.provider_spec.zones is empty list of string`), InvalidConfiguration},
+		"an expression over a data source":     {with("Invalid index", "image = data.x_image.found.ids[0]"), Unknown},
+		"an expression over a resource":        {with("Invalid index", "address = x_vm.this.addresses[0]", "x_vm.this.addresses is empty list of string"), Unknown},
+		"an expression over a local":           {with("Unsupported attribute", "image = local.image.id"), Unknown},
+		"a function of a provider":             {with("Error in function call", "id = provider::x::parse(var.provider_spec.id)"), Unknown},
+		"an expression's words, without place": {Diagnostic{Summary: "Unsupported argument"}, Unknown},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.diagnostic.Severity = SeverityError
+			if got := Classify([]Diagnostic{tc.diagnostic}, nil); got != tc.want {
 				t.Errorf("Classify = %s, want %s", got, tc.want)
 			}
 		})

@@ -43,9 +43,15 @@ func (d Diagnostic) text() string {
 // BrokenCondition tells whether it says that a precondition or a postcondition of a managed resource does not hold. Detail is then
 // the module's own message.
 func (d Diagnostic) BrokenCondition() bool {
-	broken := d.Summary == "Resource precondition failed" || d.Summary == "Resource postcondition failed"
-	return broken && strings.HasPrefix(d.Context, "resource ")
+	broken := d.Summary == preconditionFailed || d.Summary == postconditionFailed
+	return broken && strings.HasPrefix(d.Context, managedBlock)
 }
+
+const (
+	preconditionFailed  = "Resource precondition failed"
+	postconditionFailed = "Resource postcondition failed"
+	managedBlock        = "resource " // begins the context of what arose in a managed resource
+)
 
 // maxMessage bounds a message for people, in bytes.
 const maxMessage = 1 << 10

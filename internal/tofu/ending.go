@@ -44,6 +44,7 @@ func exitOf(err error, begun bool) exit {
 
 // ending is what is known of an engine's end.
 type ending struct {
+	op   Op
 	exit exit
 	// cancelled: the caller's context ended first, and the engine was interrupted.
 	cancelled bool
@@ -52,23 +53,28 @@ type ending struct {
 	// stateLeft: it left a state that it could not save.
 	stateLeft   bool
 	diagnostics []Diagnostic
+	// final reports which texts of a provider the module lists as final.
+	final func(text string) bool
 }
 
-// class answers the class of the operation's error, "" for success.
+// class answers the class of the operation's error, "" for success. What happens to the process is never the configuration's fault.
 func (e ending) class() Class {
+	died := e.exit == exitSignal || e.exit == exitCrash
 	switch {
 	case e.stateLeft:
 		return StateNotSaved
 	case e.exit == exitSuccess:
 		return ""
-	case e.exit == exitSignal || e.exit == exitCrash:
-		if e.cancelled && !e.begun {
-			return Interrupted
-		}
+	case died && e.changes() && (e.begun || !e.cancelled):
 		return Killed
 	case e.cancelled:
 		return Interrupted
+	case died || e.exit == exitNever:
+		return Transient
 	default:
-		return engine.Classify(e.diagnostics)
+		return engine.Classify(e.diagnostics, e.final)
 	}
 }
+
+// changes reports whether the operation may have changed something outside of the engine's folder.
+func (e ending) changes() bool { return e.op != OpInit && e.op != OpPlan }

@@ -9,6 +9,8 @@ import (
 
 func TestEndingClass(t *testing.T) {
 	quota := []Diagnostic{{Severity: SeverityError, Summary: "VcpuLimitExceeded"}}
+	listed := []Diagnostic{{Severity: SeverityError, Summary: "creating the server", Detail: "no such flavor"}}
+	final := func(text string) bool { return text == "creating the server\nno such flavor" }
 	cases := map[string]struct {
 		ending ending
 		want   Class
@@ -46,8 +48,23 @@ func TestEndingClass(t *testing.T) {
 		"a crash": {
 			ending: ending{exit: exitCrash, begun: true, diagnostics: quota}, want: Killed,
 		},
+		"a signal while it plans, which leaves nothing behind": {
+			ending: ending{op: OpPlan, exit: exitSignal, begun: true}, want: Transient,
+		},
+		"a crash while a module is initialised": {
+			ending: ending{op: OpInit, exit: exitCrash, begun: true}, want: Transient,
+		},
+		"a kill after an interrupt while it plans": {
+			ending: ending{op: OpPlan, exit: exitSignal, begun: true, cancelled: true}, want: Interrupted,
+		},
 		"an engine that does not start": {
-			ending: ending{exit: exitNever}, want: Unknown,
+			ending: ending{exit: exitNever}, want: Transient,
+		},
+		"a failure that the module lists as final": {
+			ending: ending{exit: exitFailure, begun: true, diagnostics: listed, final: final}, want: InvalidConfiguration,
+		},
+		"a failure that it does not list": {
+			ending: ending{exit: exitFailure, begun: true, diagnostics: listed}, want: Unknown,
 		},
 		"an interrupt while it starts": {
 			ending: ending{exit: exitNever, cancelled: true}, want: Interrupted,

@@ -90,7 +90,7 @@ func (e *Engine) Prepare(ctx context.Context, m Module) error {
 		err = reserved.Check(m.Environment)
 	}
 	if err != nil {
-		return &Error{Op: OpInit, Class: InvalidConfiguration, Err: err}
+		return &Error{Op: OpInit, Class: Unknown, Err: err}
 	}
 	if _, done := e.prepared(key); done {
 		return nil
@@ -144,7 +144,7 @@ func asInitError(err error) error {
 func (e *Engine) initialiseIn(ctx context.Context, s *slot, staging string, m Module) error {
 	committed, err := writeModule(staging, m.Files)
 	if err != nil {
-		return &Error{Op: OpInit, Class: InvalidConfiguration, Err: err}
+		return &Error{Op: OpInit, Class: Unknown, Err: err}
 	}
 	dir := filepath.Join(staging, moduleDir)
 	lock := filepath.Join(dir, lockFile)
@@ -169,7 +169,7 @@ func (e *Engine) initialiseIn(ctx context.Context, s *slot, staging string, m Mo
 		return err
 	}
 	if err := checkSelected(committed, selected); err != nil {
-		return &Error{Op: OpInit, Class: InvalidConfiguration, Err: err}
+		return &Error{Op: OpInit, Class: Unknown, Err: err}
 	}
 	if e.options.VerifyEachRun {
 		return nil

@@ -249,8 +249,8 @@ func TestPrepareAgainWhenTheMirrorWasReplaced(t *testing.T) {
 func TestPrepareDoesNotRememberAFailure(t *testing.T) {
 	e := newEngine(t)
 	err := e.Prepare(t.Context(), moduleOf("m", `resource "terraform_data" "this" { colour = "red`))
-	if ClassOf(err) != InvalidConfiguration && ClassOf(err) != Unknown {
-		t.Errorf("class is %s", ClassOf(err))
+	if ClassOf(err) != Unknown {
+		t.Errorf("class is %s, want %s: no providerSpec is to blame", ClassOf(err), Unknown)
 	}
 	expectTexts(t, err, []string{string(OpInit)})
 	prepare(t, e, moduleOf("m", instance))
@@ -271,8 +271,8 @@ func TestPrepareRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := e.Prepare(t.Context(), tc.module)
 			expectTexts(t, err, []string{tc.want})
-			if ClassOf(err) != InvalidConfiguration {
-				t.Errorf("class is %s, want %s", ClassOf(err), InvalidConfiguration)
+			if ClassOf(err) != Unknown {
+				t.Errorf("class is %s, want %s: no providerSpec is to blame", ClassOf(err), Unknown)
 			}
 		})
 	}

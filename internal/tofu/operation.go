@@ -21,6 +21,8 @@ type operation struct {
 	call func(ctx context.Context, out *stream) error
 	// needsPlan is set where an engine that succeeds has told its plan.
 	needsPlan bool
+	// final is Run.Final.
+	final func(text string) bool
 	// dumped is given a state that the engine wrote into its stream because it could save it nowhere else.
 	dumped func(state []byte)
 }
@@ -122,11 +124,13 @@ func (s *slot) endProcesses(dir string) {
 func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *Report, err error) error {
 	begun := closed(out.begun)
 	end := ending{
+		op:          o.op,
 		exit:        exitOf(err, begun),
 		cancelled:   ctx.Err() != nil,
 		begun:       begun,
 		stateLeft:   exists(filepath.Join(o.dir, erroredFile)),
 		diagnostics: report.Errors(),
+		final:       o.final,
 	}
 	if state := out.dumpedState(); state != nil && o.dumped != nil {
 		o.dumped(state)
@@ -138,7 +142,7 @@ func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *R
 	class := end.class()
 	if class == "" && o.needsPlan && report.Planned.Operation != OperationPlan {
 		// a plan answers 2 when there are changes, and the Go runtime answers 2 when it gives up
-		class, end.exit = Unknown, exitCrash
+		class, end.exit = Transient, exitCrash
 	}
 	if class == "" {
 		return nil

@@ -41,6 +41,9 @@ type Run struct {
 	Providers tfexec.ReattachInfo
 	// Sensitive are strings that must not show in anything that is reported.
 	Sensitive []string
+	// Final, if set, reports which errors of providers only another configuration can mend, by their text: summary and detail, each on
+	// lines of its own. Where it is nil, none can.
+	Final func(text string) bool
 	// Progress, if set, is told what the engine does while it does it. It must not block.
 	Progress func(Event)
 	// Output, if set, is given what the engine tells people, message by message, free of sensitive strings. It must not block.
@@ -78,14 +81,14 @@ type Folder struct {
 }
 
 // Open waits for a free slot, makes the run's folder, and answers it. Close gives both back. An error is an *Error: a wait that
-// ctx or the engine's Close ended is Interrupted, and a run that can't be is InvalidConfiguration.
+// ctx or the engine's Close ended is Interrupted, and a run that can't be is Unknown: no providerSpec is to blame for it.
 func (e *Engine) Open(ctx context.Context, r Run) (*Folder, error) {
 	failed := func(class Class, err error) *Error {
 		return &Error{Op: OpOpen, Class: class, Err: fmt.Errorf("%s: %w", r.ID, err)}
 	}
 	module, err := e.check(r)
 	if err != nil {
-		return nil, failed(InvalidConfiguration, err)
+		return nil, failed(Unknown, err)
 	}
 	slot, err := e.acquire(ctx)
 	if err != nil {
@@ -256,6 +259,7 @@ func (f *Folder) operate(ctx context.Context, op Op, call func(context.Context, 
 		output:    f.run.Output,
 		call:      func(ctx context.Context, out *stream) error { return call(ctx, out, providers) },
 		needsPlan: op == OpPlan,
+		final:     f.run.Final,
 		dumped:    func(state []byte) { f.dumped = state },
 	})
 	if err != nil {

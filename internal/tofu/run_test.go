@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -274,6 +276,10 @@ resource "terraform_data" "this" {
 		"a value that the module refuses": {
 			variables: map[string]any{"size": "huge"}, wantClass: InvalidConfiguration, wantText: []string{"must not be huge; choose small"},
 		},
+		"what a provider says and the module lists as final": {
+			variables: map[string]any{"size": "small", "command": "echo no-such-flavor; exit 1"}, wantClass: InvalidConfiguration,
+			wantText: []string{"no-such-flavor"},
+		},
 		"what a provider says": {
 			variables: map[string]any{"size": "small", "command": "echo VcpuLimitExceeded: too many; exit 1"},
 			wantClass: Quota, wantText: []string{"VcpuLimitExceeded"},
@@ -288,12 +294,56 @@ resource "terraform_data" "this" {
 		t.Run(name, func(t *testing.T) {
 			state := fmt.Sprint("state-", id)
 			backend.set(func(b *stateBackend) { b.locks[state] = tc.locked })
-			f := open(t, e, Run{ID: "r", Module: "failing", Variables: variables(t, tc.variables), Backend: backend.at(state)})
+			f := open(t, e, Run{
+				ID: "r", Module: "failing", Variables: variables(t, tc.variables), Backend: backend.at(state),
+				Final: regexp.MustCompile(`no-such-flavor`).MatchString,
+			})
 			_, err := f.Apply(t.Context())
 			if ClassOf(err) != tc.wantClass {
 				t.Errorf("class is %s, want %s", ClassOf(err), tc.wantClass)
 			}
 			expectTexts(t, err, tc.wantText)
+			closeNow(t, f)
+		})
+	}
+}
+
+// TestAProviderThatDiesWhileItStarts has a provider that ends before it has said where it listens.
+func TestAProviderThatDiesWhileItStarts(t *testing.T) {
+	mirror := t.TempDir()
+	file := filepath.Join(mirror, "registry.opentofu.org", "acme", "dead", "1.0.0", runtime.GOOS+"_"+runtime.GOARCH, "terraform-provider-dead")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("#!/bin/sh\nexit 0\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	e, backend := newEngine(t, func(o *Options) { o.ProviderMirror = mirror }), newBackend(t)
+	prepare(t, e, Module{Digest: "dead", Files: files(map[string]string{
+		lockFile: "provider \"registry.opentofu.org/acme/dead\" {\n  version = \"1.0.0\"\n}\n",
+		"main.tf": `
+terraform {
+  required_providers {
+    dead = {
+      source  = "registry.opentofu.org/acme/dead"
+      version = "1.0.0"
+    }
+  }
+}
+resource "dead_vm" "this" {}
+output "id" { value = dead_vm.this.id }`,
+	})})
+	for op, run := range map[Op]func(*Folder) (*Report, error){
+		OpPlan:  func(f *Folder) (*Report, error) { return f.Plan(t.Context(), PlanOptions{}) },
+		OpApply: func(f *Folder) (*Report, error) { return f.Apply(t.Context()) },
+	} {
+		t.Run(string(op), func(t *testing.T) {
+			f := open(t, e, Run{ID: "r", Module: "dead", Backend: backend.at("m"), Variables: []byte("{}")})
+			_, err := run(f)
+			if ClassOf(err) != Transient {
+				t.Errorf("class is %s, want %s: %v", ClassOf(err), Transient, err)
+			}
+			expectTexts(t, err, []string{"Unrecognized remote plugin message"})
 			closeNow(t, f)
 		})
 	}
@@ -493,8 +543,8 @@ func TestOpenRefuses(t *testing.T) {
 				_ = f.Close()
 			}
 			expectTexts(t, err, []string{tc.want, string(OpOpen)})
-			if ClassOf(err) != InvalidConfiguration {
-				t.Errorf("class is %s, want %s", ClassOf(err), InvalidConfiguration)
+			if ClassOf(err) != Unknown {
+				t.Errorf("class is %s, want %s: no providerSpec is to blame", ClassOf(err), Unknown)
 			}
 		})
 	}
