@@ -204,7 +204,7 @@ func TestDiagnosticsAreToldWithoutSecretsColoursAndEchoes(t *testing.T) {
 	if diff := cmp.Diff(want, report.Diagnostics); diff != "" {
 		t.Errorf("diagnostics differ (-want +got):\n%s", diff)
 	}
-	if got := classify(report.Errors()); got != engine.Quota {
+	if got := classify(report.Errors(), nil); got != engine.Quota {
 		t.Errorf("the class is %s, want %s", got, engine.Quota)
 	}
 	if only := readAll(false, failure("update failed")); len(only.Diagnostics) != 1 {

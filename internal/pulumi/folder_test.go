@@ -164,6 +164,9 @@ func TestEndings(t *testing.T) {
 		wantText  string
 	}{
 		"it says why it failed":             {script: `echo "error: quota exceeded for t0ken" >&2; exit 255`, want: engine.Quota, wantText: "quota exceeded for (sensitive)"},
+		"it says what the module lists":     {script: `echo "error: no-such-flavor" >&2; exit 255`, want: engine.InvalidConfiguration, wantText: "no-such-flavor"},
+		"a provider dies in a call":         {script: `echo "error: error reading from server: EOF" >&2; exit 255`, want: engine.Killed},
+		"a provider does not start":         {script: `echo "error: could not read plugin [/p/x]: EOF" >&2; exit 255`, want: engine.Transient},
 		"it fails without a word":           {script: `exit 1`, want: engine.Unknown, wantText: "did not say why"},
 		"it is killed":                      {script: `kill -9 $$`, want: engine.Killed},
 		"it ends in order when interrupted": {script: `trap 'exit 1' INT; touch "$HOME/../../../begun"; while :; do sleep 0.01; done`, cancelled: true, want: engine.Interrupted},
@@ -172,7 +175,9 @@ func TestEndings(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := newIdle(t, tc.script)
-			folder, err := e.Open(t.Context(), idleRun(t, func(r *Run) { r.Sensitive = []string{"t0ken"} }))
+			folder, err := e.Open(t.Context(), idleRun(t, func(r *Run) {
+				r.Sensitive, r.Final = []string{"t0ken"}, func(text string) bool { return strings.Contains(text, "no-such-flavor") }
+			}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -222,15 +227,65 @@ func TestWhatACLIWritesBesideItsEventsIsToldWhereItFailed(t *testing.T) {
 	}
 }
 
+// TestAPreviewThatDiesHasChangedNothing: what it did is known.
+func TestAPreviewThatDiesHasChangedNothing(t *testing.T) {
+	folder, err := newIdle(t, `kill -9 $$`).Open(t.Context(), idleRun(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := folder.Plan(t.Context()); engine.ClassOf(err) != engine.Transient {
+		t.Errorf("Plan() = %v of class %s, want %s", err, engine.ClassOf(err), engine.Transient)
+	}
+}
+
+func TestAMapThatPulumiTakesForASecretIsRefused(t *testing.T) {
+	cases := map[string]struct{ variables, want string }{
+		"in a field":                {`{"provider_spec":{"labels":{"secure":"yes"}}}`, "provider_spec.labels: "},
+		"in a list":                 {`{"provider_spec":{"disks":[{"size":1},{"tags":{"secure":"yes"}}]}}`, "provider_spec.disks[1].tags: "},
+		"the whole value":           {`{"provider_spec":{"secure":"yes"}}`, "provider_spec: "},
+		"beside another key":        {`{"provider_spec":{"labels":{"secure":"yes","other":"no"}}}`, ""},
+		"with what is no text":      {`{"provider_spec":{"labels":{"secure":true}}}`, ""},
+		"a text that looks like it": {`{"provider_spec":{"label":"{\"secure\":\"yes\"}"}}`, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newIdle(t, "exit 0")
+			folder, err := e.Open(t.Context(), idleRun(t, func(r *Run) { r.Variables, r.Secret = []byte(tc.variables), nil }))
+			if tc.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := folder.Close(); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if engine.ClassOf(err) != engine.InvalidConfiguration || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("Open() = %v of class %s, want an %s with %q", err, engine.ClassOf(err), engine.InvalidConfiguration, tc.want)
+			}
+		})
+	}
+}
+
 func TestWhatACLILeavesBehindIsEnded(t *testing.T) {
-	e := newIdle(t, `sleep 300 >/dev/null 2>&1 & echo $! >"$HOME/../../../left"; exit 0`)
+	for name, tc := range map[string]struct{ script, end string }{
+		"in its group, though it succeeded": {"sleep 300", "exit 0"},
+		"in a group of its own":             {"setsid sleep 300", "exit 255"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expectNothingLeft(t, tc.script+` >/dev/null 2>&1 & echo $! >"$HOME/../../../left"; `+tc.end)
+		})
+	}
+}
+
+func expectNothingLeft(t *testing.T, script string) {
+	t.Helper()
+	e := newIdle(t, script)
 	folder, err := e.Open(t.Context(), idleRun(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := folder.Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, _ = folder.Apply(t.Context()) // how it ends is no matter here
 	raw, err := os.ReadFile(filepath.Join(e.dir, "left"))
 	if err != nil {
 		t.Fatal(err)

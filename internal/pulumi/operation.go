@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optdestroy"
@@ -95,7 +96,7 @@ func (f *Folder) operate(ctx context.Context, o operationCall) (*engine.Report, 
 	report := read.finish()
 	report.Text = f.redact.Clean(f.command.last.text)
 	report.Started, report.Duration = started, clock.Since(started)
-	if f.command.last.signaled {
+	if f.command.last.code != 0 { // its plugins would go on with what they do, unheard
 		f.endProcesses()
 	}
 	err := f.conclude(ctx, o, report, saved)
@@ -107,10 +108,10 @@ func (f *Folder) operate(ctx context.Context, o operationCall) (*engine.Report, 
 	return report, err
 }
 
-// endProcesses ends the plugins of a CLI that was killed: they would go on with what they do, unheard.
+// endProcesses ends the plugins of a CLI that failed. They have process groups of their own.
 func (f *Folder) endProcesses() {
 	if _, err := engine.EndProcesses(f.dir); err != nil {
-		f.engine.options.Logger.Error(err, "Ending the plugins of a killed pulumi", "folder", f.run.ID)
+		f.engine.options.Logger.Error(err, "Ending the plugins of a pulumi that failed", "folder", f.run.ID)
 	}
 }
 
@@ -122,9 +123,9 @@ func (f *Folder) conclude(ctx context.Context, o operationCall, report *engine.R
 	case saved != nil:
 		failed.Class, failed.Err = engine.StateNotSaved, saved
 	case !last.started:
-		failed.Class, failed.Err = engine.Unknown, fmt.Errorf("pulumi did not start: %w", last.failed)
+		failed.Class, failed.Err = engine.Transient, fmt.Errorf("pulumi did not start: %w", last.failed)
 	case last.signaled:
-		failed.Class, failed.Err = engine.Killed, errors.New("pulumi was ended by a signal")
+		failed.Class, failed.Err = died(ctx, o), errors.New("pulumi was ended by a signal")
 	case last.code == 0 && o.preview && report.Planned.Operation != engine.OperationPlan:
 		failed.Class, failed.Err = engine.Unknown, errors.New("the plan is not what pulumi counts")
 	case last.code == 0:
@@ -135,7 +136,10 @@ func (f *Folder) conclude(ctx context.Context, o operationCall, report *engine.R
 		if len(failed.Diagnostics) == 0 && report.Text != "" {
 			failed.Diagnostics = []engine.Diagnostic{{Severity: engine.SeverityError, Summary: engine.Brief(report.Text)}}
 		}
-		failed.Class = classify(failed.Diagnostics)
+		failed.Class = classify(failed.Diagnostics, f.run.Final)
+		if failed.Class == engine.Transient && !o.preview && lost(failed.Diagnostics) {
+			failed.Class = engine.Killed
+		}
 		if len(failed.Diagnostics) == 0 {
 			failed.Err = errors.New("pulumi failed and did not say why")
 		}
@@ -143,8 +147,28 @@ func (f *Folder) conclude(ctx context.Context, o operationCall, report *engine.R
 	return failed
 }
 
+// died returns the class of a CLI that died: a preview changes nothing, what anything else has done is not known.
+func died(ctx context.Context, o operationCall) engine.Class {
+	switch {
+	case !o.preview:
+		return engine.Killed
+	case ctx.Err() != nil:
+		return engine.Interrupted
+	default:
+		return engine.Transient
+	}
+}
+
+// lost reports whether a provider has gone away while it was asked to change something, so that nobody knows what it did: gRPC then ends
+// the call with these words.
+func lost(diagnostics []engine.Diagnostic) bool {
+	return slices.ContainsFunc(diagnostics, func(d engine.Diagnostic) bool {
+		return strings.Contains(d.Summary+"\n"+d.Detail, "error reading from server")
+	})
+}
+
 // classify knows what Pulumi itself says, and leaves the rest to the rules for providers.
-func classify(diagnostics []engine.Diagnostic) engine.Class {
+func classify(diagnostics []engine.Diagnostic, final func(text string) bool) engine.Class {
 	for _, diagnostic := range diagnostics {
 		text := diagnostic.Summary + "\n" + diagnostic.Detail
 		switch {
@@ -154,5 +178,5 @@ func classify(diagnostics []engine.Diagnostic) engine.Class {
 			return engine.Locked
 		}
 	}
-	return engine.Classify(diagnostics)
+	return engine.Classify(diagnostics, final)
 }

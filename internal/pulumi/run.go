@@ -47,6 +47,9 @@ type Run struct {
 	Lookup bool
 	// Sensitive are strings that must not show in anything that is reported.
 	Sensitive []string
+	// Final, if set, reports which errors of providers only another configuration can mend, by their text: summary and detail, each on
+	// lines of its own. Where it is nil, none can.
+	Final func(text string) bool
 	// Progress, if set, is told what the CLI does while it does it. It must not block.
 	Progress func(engine.Event)
 	// Output, if set, is given what the CLI tells people, message by message, free of sensitive strings. It must not block.
@@ -111,12 +114,16 @@ type Folder struct {
 }
 
 // Open waits for a free slot, makes the run's folder, and answers it. Close gives both back. An error is an *engine.Error: a wait that ctx
-// or the engine's Close ended is Interrupted, and a run that can't be is InvalidConfiguration.
+// or the engine's Close ended is Interrupted, one of values that Pulumi can't be given is InvalidConfiguration, and another that can't be is
+// Unknown: no providerSpec is to blame for it.
 func (e *Engine) Open(ctx context.Context, r Run) (*Folder, error) {
 	failed := func(class engine.Class, err error) *engine.Error {
 		return &engine.Error{Op: engine.OpOpen, Class: class, Err: fmt.Errorf("%s: %w", r.ID, err)}
 	}
 	if err := r.validate(); err != nil {
+		return nil, failed(engine.Unknown, err)
+	}
+	if err := checkReserved(r.Variables); err != nil {
 		return nil, failed(engine.InvalidConfiguration, err)
 	}
 	if err := r.checkKey(); err != nil {
