@@ -1,0 +1,31 @@
+package stacks_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// TestPlacesAreThoseOfTheModules compares each stack with the module of the same name, whose places modules/places_test.go tries: the same
+// credentials and fields are the same place for both engines.
+func TestPlacesAreThoseOfTheModules(t *testing.T) {
+	each(t, func(t *testing.T, stack *module.Module, _ string) {
+		if len(stack.Spec().Place) == 0 {
+			t.Error("the stack declares no place")
+		}
+		folder := filepath.Join("..", "modules", stack.Name())
+		if matches, _ := filepath.Glob(folder); len(matches) == 0 {
+			t.Skip("no module has the stack's name")
+		}
+		twin := load(t, folder)
+		if diff := cmp.Diff(twin.Spec().Place, stack.Spec().Place); diff != "" {
+			t.Errorf("the place (-module +stack):\n%s", diff)
+		}
+		if twin.Settle() != stack.Settle() {
+			t.Errorf("a lookup settles after %s, the module's after %s", stack.Settle(), twin.Settle())
+		}
+	})
+}
