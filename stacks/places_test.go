@@ -9,9 +9,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// TestPlacesAreThoseOfTheModules compares each stack with the module of the same name, whose places modules/places_test.go tries: the same
-// credentials and fields are the same place for both engines.
-func TestPlacesAreThoseOfTheModules(t *testing.T) {
+// TestPlacesAndErrorsAreThoseOfTheModules compares each stack with the module of the same name, whose places and final errors are tried in
+// modules: the same credentials and fields are the same place for both engines, and the infrastructure refuses in the same words.
+func TestPlacesAndErrorsAreThoseOfTheModules(t *testing.T) {
 	each(t, func(t *testing.T, stack *module.Module, _ string) {
 		if len(stack.Spec().Place) == 0 {
 			t.Error("the stack declares no place")
@@ -23,6 +23,9 @@ func TestPlacesAreThoseOfTheModules(t *testing.T) {
 		twin := load(t, folder)
 		if diff := cmp.Diff(twin.Spec().Place, stack.Spec().Place); diff != "" {
 			t.Errorf("the place (-module +stack):\n%s", diff)
+		}
+		if diff := cmp.Diff(twin.Spec().Errors, stack.Spec().Errors); diff != "" {
+			t.Errorf("final errors (-module +stack):\n%s", diff)
 		}
 		if twin.Settle() != stack.Settle() {
 			t.Errorf("a lookup settles after %s, the module's after %s", stack.Settle(), twin.Settle())

@@ -172,7 +172,7 @@ func (m *Module) Absent(message string) bool {
 	return slices.ContainsFunc(m.absent, func(pattern *regexp.Regexp) bool { return pattern.MatchString(message) })
 }
 
-// Final reports whether an error of the engine, "Summary: Detail", says in the words that module.yaml lists that the configuration is wrong and
+// Final reports whether an error of the engine, its summary and its detail on lines of their own, says in the words that module.yaml lists that the configuration is wrong and
 // no retry can help.
 func (m *Module) Final(text string) bool {
 	return slices.ContainsFunc(m.final, func(pattern *regexp.Regexp) bool { return pattern.MatchString(text) })

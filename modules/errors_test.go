@@ -1,0 +1,85 @@
+package modules_test
+
+import "testing"
+
+// TestFinalErrors has errors of each infrastructure, as its provider writes them, that end a Machine, and some that are retried.
+func TestFinalErrors(t *testing.T) {
+	const (
+		ec2    = "creating EC2 Instance: operation error EC2: RunInstances, https response error StatusCode: 400, RequestID: 59d8, api error "
+		arm    = "creating Linux Virtual Machine (Subscription: \"s\"): performing CreateOrUpdate: unexpected status 400 (400 Bad Request) with error: "
+		limits = "expected gib to be at least (1), got 0\nwith example.this"
+	)
+	cases := map[string]struct{ final, retried []string }{
+		"aws": {
+			final: []string{
+				ec2 + "InvalidParameterValue: Invalid availability zone: [us-east-1z]", ec2 + "InvalidAMIID.NotFound: The image id '[ami-1]' does not exist",
+				ec2 + "InvalidSubnetID.NotFound: The subnet ID 'subnet-1' does not exist", ec2 + "InvalidBlockDeviceMapping: Volume of size 1GB is smaller than snapshot",
+				ec2 + "Unsupported: Your requested instance type (m5.large) is not supported in your requested Availability Zone (us-east-1e)",
+				"Conflicting configuration arguments\n\"subnet_id\": conflicts with network_interface", "expected volume_type to be one of [\"gp2\" \"gp3\"], got gp9",
+			},
+			retried: []string{
+				ec2 + "InvalidAMIID.Unavailable: The image ID 'ami-1' is not yet available", ec2 + "InvalidKeyPair.NotFound: The key pair 'k' does not exist",
+				ec2 + "InsufficientInstanceCapacity: We currently do not have sufficient capacity", ec2 + "Unsupported: something else",
+				ec2 + "VcpuLimitExceeded: You have requested more vCPU capacity", "Your query returned no results. Please change your search criteria and try again.",
+			},
+		},
+		"azure": {
+			final:   []string{arm + "InvalidParameter: The value of parameter vmSize is invalid.", arm + "PlatformImageNotFound: The platform image 'a:b:c:d' is not available."},
+			retried: []string{arm + "SubnetIsFull: Subnet s does not have enough capacity for 1 IP addresses.", arm + "InvalidResourceReference: Resource r was not found.", arm + "OperationNotAllowed: exceeding approved Total Regional Cores quota."},
+		},
+		"gcp": {
+			final: []string{
+				"Error creating instance: googleapi: Error 400: Invalid value for field 'resource.machineType': 'zones/z/machineTypes/x'. Machine type does not exist., invalid",
+				"Error creating instance: googleapi: Error 400: Disk size is too small., invalidParameter\nwith google_compute_instance.this",
+			},
+			retried: []string{"Error creating instance: googleapi: Error 400: The resource 'r' is not ready, resourceNotReady", "googleapi: Error 403: Quota 'CPUS' exceeded., quotaExceeded"},
+		},
+		"openstack": {
+			final: []string{
+				`Error creating OpenStack server: Bad request with: [POST https://n/servers], error message: {"badRequest": {"code": 400, "message": "Invalid input for field/attribute metadata. Value: a/b"}}`,
+				`Error creating OpenStack server: Bad request with: [POST https://n/servers], error message: {"badRequest": {"code": 400, "message": "Flavor's disk is too small for requested image. Flavor disk is 1 bytes"}}`,
+				limits,
+			},
+			retried: []string{
+				`Error creating OpenStack server: Bad request with: [POST https://n/servers], error message: {"badRequest": {"code": 400, "message": "Port id p could not be found."}}`,
+				`Error creating OpenStack server: Bad request with: [POST https://n/servers], error message: {"badRequest": {"code": 400, "message": "Image i could not be found."}}`,
+				"Unable to find flavor with name m1.huge", "No Image found",
+			},
+		},
+		"vsphere": {
+			final:   []string{"error cloning virtual machine: A specified parameter was not correct: configSpec.guestId", limits},
+			retried: []string{"error fetching datastore: datastore 'd' not found", "error fetching virtual machine: vm 't' not found", "A specified parameter was not correct: spec.location.host"},
+		},
+		"libvirt": {
+			final:   []string{"Invalid Attribute Value\nAttribute memory value must be at least 1", limits},
+			retried: []string{"error retrieving base volume: Storage volume not found: no storage vol with matching key 'rhcos'", "could not find or access /images/base.qcow2"},
+		},
+		"kubemark": {
+			final: []string{
+				`worker-1 failed to create: Node "worker-1" is invalid: metadata.labels: Invalid value: "a b": a valid label must be`,
+				`worker-1 failed to create: Node "worker-1" is invalid: [metadata.name: Invalid value: "x_", spec.podCIDR: Invalid value: "y"]`,
+			},
+			retried: []string{`nodes "worker-1" is forbidden: exceeded quota`, `nodes "worker-1" not found`, "Unrecognized remote plugin message", `the request is invalid: spec.x`},
+		},
+		"kubevirt": {
+			final:   []string{`VirtualMachine.kubevirt.io "vm" is invalid: spec.running: Invalid value: "string"`},
+			retried: []string{`resource [kubevirt.io/v1/VirtualMachine] isn't valid for cluster, no matches for kind "VirtualMachine"`},
+		},
+	}
+	each(t, func(t *testing.T, m kept) {
+		tc, known := cases[m.Name()]
+		if !known {
+			t.Fatal("its final errors are not tested")
+		}
+		for _, text := range tc.final {
+			if !m.Final(text) {
+				t.Errorf("%q is retried", text)
+			}
+		}
+		for _, text := range append(tc.retried, "Unrecognized remote plugin message", "timeout while waiting for plugin to start", "Error: unexpected EOF") {
+			if m.Final(text) {
+				t.Errorf("%q ends the Machine", text)
+			}
+		}
+	})
+}
