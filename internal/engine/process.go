@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,12 +17,12 @@ const (
 	endPoll    = 10 * time.Millisecond
 )
 
-// EndProcesses kills the processes whose working folder is dir or lies in it, and waits until they are gone. It answers how many
-// it killed. Plugins outlive an engine that is killed, and inherit its working folder.
-func EndProcesses(dir string) (int, error) {
+// EndProcesses kills the processes whose working folder is dir or lies in it, and waits until they are gone. It returns how many
+// it killed. Plugins outlive an engine that is killed, and inherit its working folder. This process and those to spare are left alone.
+func EndProcesses(dir string, spare ...int) (int, error) {
 	killed := map[int]struct{}{}
 	for deadline := endTimeout; ; deadline -= endPoll {
-		found, err := killIn(dir)
+		found, err := signalIn(dir, os.Kill, spare)
 		if err != nil {
 			return len(killed), err
 		}
@@ -38,8 +39,17 @@ func EndProcesses(dir string) (int, error) {
 	}
 }
 
-// killIn kills once and answers whom.
-func killIn(dir string) ([]int, error) {
+// InterruptProcesses is EndProcesses with an interrupt, after which an engine saves what it has done. It sends one and does not wait. It
+// returns the ids of those that it interrupted; spare them the next time, because an engine takes a second interrupt for a kill.
+func InterruptProcesses(dir string, spare ...int) ([]int, error) {
+	return signalIn(dir, os.Interrupt, spare)
+}
+
+// Processes returns the ids of the processes whose working folder is dir or lies in it.
+func Processes(dir string, spare ...int) ([]int, error) { return signalIn(dir, nil, spare) }
+
+// signalIn sends a signal once, none where it is nil, and returns to whom.
+func signalIn(dir string, signal os.Signal, spare []int) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil // not Linux: there is no telling
@@ -47,21 +57,21 @@ func killIn(dir string) ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing processes: %w", err)
 	}
-	var killed []int
+	var found []int
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || pid == os.Getpid() {
+		if err != nil || pid == os.Getpid() || slices.Contains(spare, pid) {
 			continue
 		}
-		if killIfIn(pid, dir) {
-			killed = append(killed, pid)
+		if signalIfIn(pid, dir, signal) {
+			found = append(found, pid)
 		}
 	}
-	return killed, nil
+	return found, nil
 }
 
-// killIfIn holds the process before it looks at its folder, so that it can't kill another one with the same id.
-func killIfIn(pid int, dir string) bool {
+// signalIfIn holds the process before it looks at its folder, so that it can't signal another one with the same id.
+func signalIfIn(pid int, dir string, signal os.Signal) bool {
 	process, err := os.FindProcess(pid)
 	if err != nil {
 		return false
@@ -74,5 +84,5 @@ func killIfIn(pid int, dir string) bool {
 	if cwd = strings.TrimSuffix(cwd, " (deleted)"); cwd != dir && !strings.HasPrefix(cwd, dir+string(filepath.Separator)) {
 		return false
 	}
-	return process.Kill() == nil
+	return signal == nil || process.Signal(signal) == nil
 }

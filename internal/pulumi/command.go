@@ -7,12 +7,15 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/blang/semver"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // maxText bounds what is kept of what the CLI writes beside its events.
@@ -86,8 +89,9 @@ func (c *command) Run(
 
 // await runs a process to its end, in order where ctx ends first, and ends what it leaves behind: a plugin may outlive a CLI that succeeds.
 func (c *command) await(process *exec.Cmd) error {
-	// The whole group can be ended, and a signal to the operator's group does not reach it.
-	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	runtime.LockOSThread() // the CLI dies with the thread that starts it
+	defer runtime.UnlockOSThread()
+	process.SysProcAttr = engine.ChildAttributes()
 	process.Cancel = func() error { return process.Process.Signal(os.Interrupt) }
 	process.WaitDelay = c.waitDelay
 	c.starts.Add(1)

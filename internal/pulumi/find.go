@@ -6,10 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
 	"github.com/blang/semver"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // oldest is the first version whose events and flags are known here to be as this package reads them.
@@ -44,6 +47,9 @@ func Find(ctx context.Context, path string) (Binary, error) {
 	command.Dir = home
 	command.Env = []string{"HOME=" + home, "PULUMI_HOME=" + home, "PULUMI_SKIP_UPDATE_CHECK=true"}
 	command.WaitDelay = time.Second
+	runtime.LockOSThread() // it dies with the thread that starts it
+	defer runtime.UnlockOSThread()
+	command.SysProcAttr = engine.ChildAttributes()
 	output, err := command.Output()
 	if err != nil {
 		return Binary{}, fmt.Errorf("asking %s for its version: %w", path, err)

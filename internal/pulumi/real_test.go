@@ -35,6 +35,10 @@ var start = sync.OnceValues(func() (*controlplane.ControlPlane, error) { return 
 var started atomic.Pointer[controlplane.ControlPlane]
 
 func TestMain(m *testing.M) {
+	if os.Getenv(parentVariable) != "" {
+		beParent()
+		return
+	}
 	code := m.Run()
 	if plane := started.Load(); plane != nil {
 		if err := plane.Stop(); err != nil {

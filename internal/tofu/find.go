@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/hashicorp/hc-install/fs"
 	"github.com/hashicorp/hc-install/product"
 	"github.com/hashicorp/hc-install/releases"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // The names of the engines.
@@ -215,6 +218,9 @@ func probe(ctx context.Context, path string) (Binary, error) {
 	command.Dir = home
 	command.Env = []string{"HOME=" + home, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1"}
 	command.WaitDelay = time.Second
+	runtime.LockOSThread() // it dies with the thread that starts it
+	defer runtime.UnlockOSThread()
+	command.SysProcAttr = engine.ChildAttributes()
 	output, err := command.Output()
 	if err != nil {
 		return Binary{}, fmt.Errorf("asking %s for its version: %w", path, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
@@ -67,7 +68,9 @@ func (s *slot) guard(ctx context.Context, o operation, out *stream) error {
 		defer close(watched)
 		s.watch(ctx, o, watching{begun: out.begun, ended: ended, interrupt: interrupt})
 	}()
+	runtime.LockOSThread() // terraform-exec has the engine die with the thread that starts it
 	err := o.call(inner, out)
+	runtime.UnlockOSThread()
 	close(ended)
 	<-watched
 	return err

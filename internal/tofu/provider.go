@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -80,6 +81,8 @@ type provider struct {
 	dir    string
 	client *plugin.Client
 	config tfexec.ReattachConfig
+	ended  chan struct{} // closed once it is to end
+	once   sync.Once
 }
 
 // startProvider starts the plugin in a folder of its own, which has its socket.
@@ -89,7 +92,7 @@ func startProvider(dir, file string, environment map[string]string) (*provider, 
 	}
 	command := exec.Command(file)
 	command.Dir = dir
-	command.SysProcAttr = providerProcess()
+	command.SysProcAttr = engine.ChildAttributes()
 	command.Env = []string{"HOME=" + dir, "TMPDIR=" + dir}
 	for name, value := range environment {
 		command.Env = append(command.Env, name+"="+value)
@@ -103,8 +106,8 @@ func startProvider(dir, file string, environment map[string]string) (*provider, 
 		StartTimeout:     providerStartTimeout,
 		Logger:           hclog.NewNullLogger(),
 	})
-	p := &provider{dir: dir, client: client}
-	if _, err := client.Start(); err != nil {
+	p := &provider{dir: dir, client: client, ended: make(chan struct{})}
+	if err := p.start(); err != nil {
 		// its text may repeat what the plugin wrote
 		return nil, errors.Join(fmt.Errorf("starting the provider %s failed", filepath.Base(file)), p.end())
 	}
@@ -119,6 +122,19 @@ func startProvider(dir, file string, environment map[string]string) (*provider, 
 	return p, nil
 }
 
+// start starts the plugin on a thread that stays until the plugin's end: the plugin dies with the thread that starts it.
+func (p *provider) start() error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		_, err := p.client.Start()
+		started <- err
+		<-p.ended
+	}()
+	return <-started
+}
+
 // reattach is what an engine needs to use it.
 func (p *provider) reattach() tfexec.ReattachConfig { return p.config }
 
@@ -129,5 +145,6 @@ func (p *provider) exited() bool { return p.client.Exited() }
 func (p *provider) end() error {
 	_, err := engine.EndProcesses(p.dir)
 	p.client.Kill()
+	p.once.Do(func() { close(p.ended) })
 	return errors.Join(err, os.RemoveAll(p.dir))
 }

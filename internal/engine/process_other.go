@@ -1,0 +1,8 @@
+//go:build !linux
+
+package engine
+
+import "syscall"
+
+// ChildAttributes makes a child the head of a process group of its own. Only Linux can have it die with this process.
+func ChildAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
