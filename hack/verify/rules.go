@@ -43,6 +43,7 @@ var rules = []rule{
 	{path: "internal/clusterconfig", may: []string{"api/...", "internal/module"}},
 	{path: "internal/inspect", may: []string{"api/...", "internal/state"}},
 	{path: "internal/engine", never: kubernetes},
+	{path: "internal/leadership", may: []string{"internal/state"}},
 	{
 		path: "internal/live", may: []string{"actuators", "actuators/iac", "internal/module", "internal/offline", "internal/preview", "internal/render"},
 		tests: []string{"api/...", "actuators/runner", "actuators/terraform", "internal/runs", "internal/state", "internal/tofu", "modules"},
@@ -60,6 +61,7 @@ var rules = []rule{
 	{path: "internal/scaffold", may: []string{"internal/module"}},
 	{path: "internal/servingcert"},
 	{path: "internal/state"},
+	{path: "internal/supervisor", may: []string{"internal/engine"}, never: kubernetes},
 	{path: "internal/tofu", may: []string{"internal/engine"}, never: kubernetes},
 	{path: "modules", tests: []string{"internal/module", "internal/render"}},
 	{path: "examples/stacks/..."},
