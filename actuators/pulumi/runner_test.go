@@ -56,11 +56,11 @@ func TestAPlanTellsWhatALookupBringsIn(t *testing.T) {
 		Changes: []engine.Change{{Address: "a:B.this", Action: engine.ActionUpdate}, {Address: "a:C.disk", Action: engine.ActionCreate}},
 		Planned: engine.Summary{Operation: engine.OperationPlan, Add: 1, Change: 1},
 	}
-	imports(report, map[string]json.RawMessage{"a:B.this": nil, "a:D.address": nil})
+	imports(report, map[string]json.RawMessage{"a:B.this": nil, "a:d.io/v1:E.this": nil})
 	want := []engine.Change{
 		{Address: "a:B.this", Action: engine.ActionUpdate, Import: true},
 		{Address: "a:C.disk", Action: engine.ActionCreate},
-		{Address: "a:D.address", Action: engine.ActionNoOp, Import: true},
+		{Ref: engine.Ref{Name: "this"}, Address: "a:d.io/v1:E.this", Action: engine.ActionNoOp, Import: true},
 	}
 	if diff := cmp.Diff(want, report.Changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)

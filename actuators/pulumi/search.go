@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
@@ -86,9 +87,18 @@ func imports(report *engine.Report, found map[string]json.RawMessage) {
 		}
 	}
 	for _, address := range slices.Sorted(maps.Keys(left)) {
-		report.Changes = append(report.Changes, engine.Change{Address: address, Action: engine.ActionNoOp, Import: true})
+		report.Changes = append(report.Changes, engine.Change{
+			Ref: engine.Ref{Name: nameOf(address)}, Address: address, Action: engine.ActionNoOp, Import: true,
+		})
 	}
 	report.Planned.Import += len(found)
+}
+
+// nameOf returns the name in an address, type.name. A type has two colons; there may be dots before the second, and in the name.
+func nameOf(address string) string {
+	parts := strings.SplitN(address, ":", 3)
+	_, name, _ := strings.Cut(parts[len(parts)-1], ".")
+	return name
 }
 
 // Imported implements runner.Folder.

@@ -15,6 +15,7 @@ const (
 
 // Event tells that the engine works on a resource.
 type Event struct {
+	Ref
 	Kind    EventKind
 	Address string
 	Action  Action

@@ -26,6 +26,7 @@ const (
 
 // Change is what an engine plans for one resource, or what it found changed behind its back.
 type Change struct {
+	Ref
 	// Address is the resource's address in the module, for example aws_instance.this.
 	Address string
 	// Type is the resource type, for example aws_instance.
@@ -39,6 +40,7 @@ type Change struct {
 
 // Applied is a change that the engine carried out.
 type Applied struct {
+	Ref
 	Address string
 	Action  Action
 	// ID is the object's id where the engine told it.
@@ -223,7 +225,7 @@ func (r *Report) Within(call string) *Report {
 	for from, to := range map[*[]Change]*[]Change{&r.Changes: &part.Changes, &r.Drift: &part.Drift} {
 		for _, change := range *from {
 			if address, ok := inside(change.Address); ok {
-				change.Address = address
+				change.Address, change.Ref = address, change.within(call)
 				*to = append(*to, change)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/tofu"
 )
 
@@ -110,7 +111,7 @@ func TestChangesOfWhatExistsArePlannedTogether(t *testing.T) {
 	if before, after := changed.Resources[0].Values.Before, changed.Resources[0].Values.After; fmt.Sprint(before) == fmt.Sprint(after) {
 		t.Errorf("before and after are %v", before)
 	}
-	wantChanges := []tofu.Change{{Address: "terraform_data.this", Type: "terraform_data", Action: tofu.ActionUpdate}}
+	wantChanges := []tofu.Change{{Ref: engine.Ref{Name: "this"}, Address: "terraform_data.this", Type: "terraform_data", Action: tofu.ActionUpdate}}
 	if diff := cmp.Diff(wantChanges, changed.Report.Changes); diff != "" || !changed.Report.InPlaceOnly() {
 		t.Errorf("what the engine says of the second (-want +got):\n%s", diff)
 	}

@@ -146,7 +146,7 @@ func (r *reader) outputs(m apitype.StepEventMetadata) {
 	default:
 		r.tell(engine.EventCompleted, m)
 		if action, known := actions[m.Op]; known && !r.preview && action != engine.ActionNoOp && action != engine.ActionRead {
-			r.report.Applied = append(r.report.Applied, engine.Applied{Address: r.addressOf(m), Action: action})
+			r.report.Applied = append(r.report.Applied, engine.Applied{Ref: refOf(m), Address: r.addressOf(m), Action: action})
 		}
 	}
 }
@@ -177,13 +177,26 @@ func (r *reader) addressOf(m apitype.StepEventMetadata) string {
 	return m.Type + "." + r.redact.Clean(name)
 }
 
+// refOf reads urn:pulumi:stack::project::parent$type::name. What has a parent is no instance of its own.
+func refOf(m apitype.StepEventMetadata) engine.Ref {
+	parts := strings.SplitN(m.URN, "::", 4)
+	if len(parts) < 4 {
+		return engine.Ref{}
+	}
+	ref := engine.Ref{Name: parts[3], Data: m.Op == apitype.OpRead}
+	if parents, _, nested := strings.Cut(parts[2], "$"+m.Type); nested {
+		ref.Module = parents
+	}
+	return ref
+}
+
 func (r *reader) change(m apitype.StepEventMetadata, action engine.Action) engine.Change {
 	keys := m.Keys
 	if len(keys) == 0 {
 		keys = m.Diffs
 	}
 	return engine.Change{
-		Address: r.addressOf(m), Type: m.Type, Action: action, Import: m.Op == apitype.OpImport, Reason: r.redact.Clean(strings.Join(keys, ", ")),
+		Ref: refOf(m), Address: r.addressOf(m), Type: m.Type, Action: action, Import: m.Op == apitype.OpImport, Reason: r.redact.Clean(strings.Join(keys, ", ")),
 	}
 }
 
@@ -196,7 +209,7 @@ func (r *reader) tell(kind engine.EventKind, m apitype.StepEventMetadata) {
 		action, known = engine.ActionCreate, true
 	}
 	if known && action != engine.ActionNoOp {
-		r.progress(engine.Event{Kind: kind, Address: r.addressOf(m), Action: action})
+		r.progress(engine.Event{Ref: refOf(m), Kind: kind, Address: r.addressOf(m), Action: action})
 	}
 }
 

@@ -187,14 +187,45 @@ func TestProgressOfACreate(t *testing.T) {
 		read.take(event)
 	}
 	report := read.finish()
+	this := engine.Ref{Name: "this"}
 	want := []engine.Event{
-		{Kind: engine.EventStarted, Address: thisAddress, Action: engine.ActionCreate}, {Kind: engine.EventCompleted, Address: thisAddress, Action: engine.ActionCreate},
+		{Ref: this, Kind: engine.EventStarted, Address: thisAddress, Action: engine.ActionCreate},
+		{Ref: this, Kind: engine.EventCompleted, Address: thisAddress, Action: engine.ActionCreate},
 	}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("events differ (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]engine.Applied{{Address: thisAddress, Action: engine.ActionCreate}}, report.Applied); diff != "" {
+	if diff := cmp.Diff([]engine.Applied{{Ref: this, Address: thisAddress, Action: engine.ActionCreate}}, report.Applied); diff != "" {
 		t.Errorf("what was applied differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheInstanceIsToldWhateverItsTypeIsLike(t *testing.T) {
+	cases := map[string]struct {
+		urn, typ string
+		op       apitype.OpType
+		want     bool
+	}{
+		"a type with dots":         {"urn:pulumi:machine::acme::kubernetes:kubevirt.io/v1:VirtualMachine::this", "kubernetes:kubevirt.io/v1:VirtualMachine", apitype.OpRefresh, true},
+		"a part of something else": {"urn:pulumi:machine::acme::acme:index:Set$acme:index:Disk::this", "acme:index:Disk", apitype.OpCreate, false},
+		"another name":             {"urn:pulumi:machine::acme::acme:index:Server::not.this", "acme:index:Server", apitype.OpCreate, false},
+		"what is only read":        {"urn:pulumi:machine::acme::acme:index:Server::this", "acme:index:Server", apitype.OpRead, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			gone := step(tc.op, tc.urn, tc.typ)
+			gone.Old = &apitype.StepEventStateMetadata{ID: "s1"}
+			var report *engine.Report
+			if tc.op == apitype.OpRefresh {
+				report = readAll(true, apitype.EngineEvent{ResOutputsEvent: &apitype.ResOutputsEvent{Metadata: gone}})
+			} else {
+				report = readAll(true, apitype.EngineEvent{ResourcePreEvent: &apitype.ResourcePreEvent{Metadata: gone}})
+			}
+			found := append(report.Vanished(), report.Changes...)
+			if len(found) != 1 || found[0].Instance() != tc.want {
+				t.Errorf("found %+v, want one that is the instance: %t", found, tc.want)
+			}
+		})
 	}
 }
 

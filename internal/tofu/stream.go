@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -131,6 +132,7 @@ func (s *stream) change(m *changeMessage) Change {
 		return Change{}
 	}
 	return Change{
+		Ref:     m.Resource.ref(),
 		Address: s.redact.Clean(m.Resource.Address),
 		Type:    m.Resource.Type,
 		Action:  m.Action,
@@ -175,6 +177,7 @@ func (s *stream) hook(m message) {
 		return
 	}
 	event := Event{
+		Ref:     m.Hook.Resource.ref(),
 		Kind:    kind,
 		Address: s.redact.Clean(m.Hook.Resource.Address),
 		Action:  m.Hook.Action,
@@ -182,7 +185,7 @@ func (s *stream) hook(m message) {
 		Elapsed: time.Duration(m.Hook.Elapsed * float64(time.Second)),
 	}
 	if kind == EventCompleted {
-		s.report.Applied = append(s.report.Applied, Applied{Address: event.Address, Action: event.Action, ID: event.ID})
+		s.report.Applied = append(s.report.Applied, Applied{Ref: event.Ref, Address: event.Address, Action: event.Action, ID: event.ID})
 	}
 	if s.progress != nil {
 		s.progress(event)
@@ -212,7 +215,15 @@ type message struct {
 
 type resourceMessage struct {
 	Address string `json:"addr"`
-	Type    string `json:"resource_type"`
+	Module  string `json:"module"`
+	// Resource is the address in the module; that of a data source begins with its mode.
+	Resource string `json:"resource"`
+	Type     string `json:"resource_type"`
+	Name     string `json:"resource_name"`
+}
+
+func (m resourceMessage) ref() engine.Ref {
+	return engine.Ref{Module: m.Module, Name: m.Name, Data: strings.HasPrefix(m.Resource, "data.")}
 }
 
 type changeMessage struct {

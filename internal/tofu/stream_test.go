@@ -14,14 +14,14 @@ import (
 
 // applyStream is what an engine writes while it applies, as OpenTofu 1.12 does.
 const applyStream = `{"@level":"info","@message":"OpenTofu 1.12.6","type":"version","ui":"1.2"}
-{"@level":"info","type":"resource_drift","change":{"resource":{"addr":"x_vm.old","resource_type":"x_vm"},"action":"delete"}}
-{"@level":"info","type":"planned_change","change":{"resource":{"addr":"x_vm.this","resource_type":"x_vm"},"action":"replace","reason":"cannot_update"}}
-{"@level":"info","type":"planned_change","change":{"resource":{"addr":"x_disk.this","resource_type":"x_disk"},"action":"import","importing":{"id":"d-1"}}}
+{"@level":"info","type":"resource_drift","change":{"resource":{"addr":"x_vm.old","module":"","resource":"x_vm.old","resource_type":"x_vm","resource_name":"old"},"action":"delete"}}
+{"@level":"info","type":"planned_change","change":{"resource":{"addr":"x_vm.this","module":"","resource":"x_vm.this","resource_type":"x_vm","resource_name":"this"},"action":"replace","reason":"cannot_update"}}
+{"@level":"info","type":"planned_change","change":{"resource":{"addr":"module.disks.x_disk.this","module":"module.disks","resource":"x_disk.this","resource_type":"x_disk","resource_name":"this"},"action":"import","importing":{"id":"d-1"}}}
 {"@level":"info","type":"change_summary","changes":{"add":1,"change":0,"import":1,"remove":1,"forget":0,"operation":"plan"}}
 {"@level":"info","type":"outputs","outputs":{"id":{"sensitive":false,"action":"update"}}}
-{"@level":"info","type":"apply_start","hook":{"resource":{"addr":"x_vm.this"},"action":"create"}}
-{"@level":"info","type":"apply_progress","hook":{"resource":{"addr":"x_vm.this"},"action":"create","elapsed_seconds":10}}
-{"@level":"info","type":"apply_complete","hook":{"resource":{"addr":"x_vm.this"},"action":"create","id_key":"id","id_value":"i-1","elapsed_seconds":12}}
+{"@level":"info","type":"apply_start","hook":{"resource":{"addr":"x_vm.this","module":"","resource":"x_vm.this","resource_name":"this"},"action":"create"}}
+{"@level":"info","type":"apply_progress","hook":{"resource":{"addr":"x_vm.this","module":"","resource":"x_vm.this","resource_name":"this"},"action":"create","elapsed_seconds":10}}
+{"@level":"info","type":"apply_complete","hook":{"resource":{"addr":"x_vm.this","module":"","resource":"x_vm.this","resource_name":"this"},"action":"create","id_key":"id","id_value":"i-1","elapsed_seconds":12}}
 Warning: something that is not JSON
 {"@level":"error","type":"diagnostic","diagnostic":{"severity":"error","summary":"No tags","detail":"pass hunter22","address":"x_vm.this","range":{"filename":"main.tf","start":{"line":7}},"snippet":{"context":"resource \"x_vm\" \"this\"","code":"tags = var.tags","values":[{"traversal":"var.tags","statement":"is \"hunter22\""}]}}}
 {"@level":"info","type":"change_summary","changes":{"add":1,"change":0,"import":1,"remove":1,"forget":0,"operation":"apply"}}
@@ -29,16 +29,17 @@ Warning: something that is not JSON
 `
 
 func wantApplyReport() *Report {
+	this := engine.Ref{Name: "this"}
 	summary := Summary{Add: 1, Import: 1, Remove: 1}
 	planned, done := summary, summary
 	planned.Operation, done.Operation = OperationPlan, OperationApply
 	return &Report{
 		Changes: []Change{
-			{Address: "x_vm.this", Type: "x_vm", Action: ActionReplace, Reason: "cannot_update"},
-			{Address: "x_disk.this", Type: "x_disk", Action: ActionImport, Import: true},
+			{Ref: this, Address: "x_vm.this", Type: "x_vm", Action: ActionReplace, Reason: "cannot_update"},
+			{Ref: engine.Ref{Module: "module.disks", Name: "this"}, Address: "module.disks.x_disk.this", Type: "x_disk", Action: ActionImport, Import: true},
 		},
-		Drift:   []Change{{Address: "x_vm.old", Type: "x_vm", Action: ActionDelete}},
-		Applied: []Applied{{Address: "x_vm.this", Action: ActionCreate, ID: "i-1"}},
+		Drift:   []Change{{Ref: engine.Ref{Name: "old"}, Address: "x_vm.old", Type: "x_vm", Action: ActionDelete}},
+		Applied: []Applied{{Ref: this, Address: "x_vm.this", Action: ActionCreate, ID: "i-1"}},
 		Planned: planned,
 		Done:    done,
 		Outputs: map[string]Output{
@@ -76,10 +77,11 @@ func TestStreamTellsProgress(t *testing.T) {
 	var got []Event
 	s := newStream(engine.NewRedactor(nil), func(e Event) { got = append(got, e) })
 	write(t, s, applyStream)
+	this := engine.Ref{Name: "this"}
 	want := []Event{
-		{Kind: EventStarted, Address: "x_vm.this", Action: ActionCreate},
-		{Kind: EventProgress, Address: "x_vm.this", Action: ActionCreate, Elapsed: 10 * time.Second},
-		{Kind: EventCompleted, Address: "x_vm.this", Action: ActionCreate, ID: "i-1", Elapsed: 12 * time.Second},
+		{Ref: this, Kind: EventStarted, Address: "x_vm.this", Action: ActionCreate},
+		{Ref: this, Kind: EventProgress, Address: "x_vm.this", Action: ActionCreate, Elapsed: 10 * time.Second},
+		{Ref: this, Kind: EventCompleted, Address: "x_vm.this", Action: ActionCreate, ID: "i-1", Elapsed: 12 * time.Second},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
