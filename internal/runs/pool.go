@@ -8,57 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 )
-
-// Options configures a Pool. Zero values take the defaults named.
-type Options struct {
-	// MaxConcurrent is how many runs execute at once; default 4.
-	MaxConcurrent int
-	// MaxConcurrentDrift is how many of these may be drift checks; default a quarter, at least one.
-	MaxConcurrentDrift int
-	// MaxQueued bounds the runs that wait; default 10000.
-	MaxQueued int
-	// Deadline bounds a run's Execute where the request names none; default 30 minutes.
-	Deadline time.Duration
-	// BookkeepingTimeout bounds Intend and Settle, each; default 2 minutes.
-	BookkeepingTimeout time.Duration
-	// StopTimeout bounds how long Start waits for running tasks once it is told to stop; default 4 minutes.
-	StopTimeout time.Duration
-	// RetryBase is the pause after a first failure, doubled with every further one up to RetryMax; defaults 5 seconds, 10 minutes.
-	RetryBase, RetryMax time.Duration
-
-	Clock   clock.PassiveClock
-	Logger  logr.Logger
-	Metrics *Metrics
-}
-
-func (o *Options) setDefaults() {
-	setDefault(&o.MaxConcurrent, 4)
-	setDefault(&o.MaxConcurrentDrift, max(1, o.MaxConcurrent/4))
-	setDefault(&o.MaxQueued, 10000)
-	setDefault(&o.Deadline, 30*time.Minute)
-	setDefault(&o.BookkeepingTimeout, 2*time.Minute)
-	setDefault(&o.StopTimeout, 4*time.Minute)
-	setDefault(&o.RetryBase, 5*time.Second)
-	setDefault(&o.RetryMax, 10*time.Minute)
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-	if o.Metrics == nil {
-		o.Metrics = NewMetrics()
-	}
-}
-
-func setDefault[T int | time.Duration](field *T, value T) {
-	if *field <= 0 {
-		*field = value
-	}
-}
 
 // Pool runs what is submitted to it. It is a manager.Runnable that wants leadership.
 type Pool struct {
@@ -83,6 +36,11 @@ const retention = time.Hour
 type run struct {
 	Request
 	status Status
+
+	// Where it waits.
+	turn           uint64
+	line           *line
+	previous, next *run
 }
 
 // New makes a pool that accepts requests at once and executes them once it is started.

@@ -2,20 +2,20 @@ package runs
 
 // queue holds waiting runs: one line per group within each operation, groups served in turn. It is not safe for concurrent use.
 type queue struct {
-	lanes map[Operation]*lane
+	lanes map[Operation]*turnstile
 	size  int
 }
 
-// lane is the waiting runs of one operation.
-type lane struct {
+// turnstile is the waiting runs of one operation.
+type turnstile struct {
 	turns []string
 	lines map[string][]*run
 }
 
 func newQueue() *queue {
-	q := &queue{lanes: map[Operation]*lane{}}
+	q := &queue{lanes: map[Operation]*turnstile{}}
 	for _, operation := range precedence {
-		q.lanes[operation] = &lane{lines: map[string][]*run{}}
+		q.lanes[operation] = &turnstile{lines: map[string][]*run{}}
 	}
 	return q
 }
@@ -42,7 +42,7 @@ func (q *queue) pop(admits func(Operation) bool) *run {
 	return nil
 }
 
-func (l *lane) pop() *run {
+func (l *turnstile) pop() *run {
 	group := l.turns[0]
 	l.turns = l.turns[1:]
 	line := l.lines[group]
@@ -74,7 +74,7 @@ func (q *queue) remove(r *run) {
 	}
 }
 
-func (l *lane) dropTurn(group string) {
+func (l *turnstile) dropTurn(group string) {
 	for i, turn := range l.turns {
 		if turn == group {
 			l.turns = append(l.turns[:i:i], l.turns[i+1:]...)

@@ -62,8 +62,11 @@ type Request struct {
 	Machine types.NamespacedName
 	UID     types.UID
 	// Group is what runs are shared out fairly between, usually the MachineSet's UID.
-	Group     string
-	Operation Operation
+	Group string
+	// Credential names the account that the run uses, usually the UID of its Secret; runs with the same one are capped together.
+	// Empty for none.
+	Credential string
+	Operation  Operation
 	// Engine is what the run's series are named after, in lower case.
 	Engine string
 	// Fingerprint identifies what the run is asked to reach. A failed run is repeated at once when it differs, else after a
