@@ -12,6 +12,7 @@ type Metrics struct {
 	running  *prometheus.GaugeVec
 	waits    *prometheus.HistogramVec
 	duration *prometheus.HistogramVec
+	picks    *prometheus.CounterVec
 }
 
 // NewMetrics makes the series of a pool that serves engines ("terraform", "pulumi"). Those of an engine are there from the start.
@@ -27,6 +28,9 @@ func NewMetrics(engines ...string) *Metrics {
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "machine_iac_run_duration_seconds", Help: "Seconds that a run took, intent and settlement included.", Buckets: buckets,
 		}, append(labels, "result")),
+		picks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "machine_iac_run_picks_total", Help: "Runs that started, by how they came to their turn: turn, reserved, aged or lifted.",
+		}, []string{"engine", "operation", "pick"}),
 	}
 	for _, engine := range engines {
 		for _, operation := range precedence {
@@ -52,7 +56,7 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 }
 
 func (m *Metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.queued, m.running, m.waits, m.duration}
+	return []prometheus.Collector{m.queued, m.running, m.waits, m.duration, m.picks}
 }
 
 // waiting counts a run that begins or ends to wait.
@@ -60,7 +64,9 @@ func (m *Metrics) waiting(r *run, more float64) {
 	m.queued.WithLabelValues(r.Engine, string(r.Operation)).Add(more)
 }
 
-func (m *Metrics) started(r *run) {
+// started counts a run that got a worker, by how it came to its turn.
+func (m *Metrics) started(r *run, pick string) {
+	m.picks.WithLabelValues(r.Engine, string(r.Operation), pick).Inc()
 	m.waiting(r, -1)
 	m.running.WithLabelValues(r.Engine, string(r.Operation)).Inc()
 	m.waits.WithLabelValues(r.Engine, string(r.Operation)).Observe(r.status.StartedAt.Sub(r.status.QueuedAt).Seconds())

@@ -62,3 +62,29 @@ func TestRunsAreCountedWhereTheyAreUnderTheirEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestRunsAreCountedByHowTheyCameToTheirTurn(t *testing.T) {
+	metrics := NewMetrics()
+	pool := New(Options{MaxConcurrent: 4, MaxPerGroup: 1, Metrics: metrics})
+	for _, name := range []string{"a", "b"} {
+		submit(t, pool, request(name, "group", Create, &script{}))
+		pool.admit()
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(metrics)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, series := range family.GetMetric() {
+			if family.GetName() == "machine_iac_run_picks_total" {
+				got[series.GetLabel()[2].GetValue()] = series.GetCounter().GetValue()
+			}
+		}
+	}
+	if got[pickTurn] != 1 || got[pickLifted] != 1 {
+		t.Errorf("picks %v, want one in turn and one above the cap", got)
+	}
+}

@@ -25,6 +25,8 @@ type Options struct {
 	MaxQueued int
 	// Deadline bounds a run's Execute where the request names none; default 30 minutes.
 	Deadline time.Duration
+	// MinDeadline is what the deadline of a run is halved down to, which used up its last one; default 5 minutes.
+	MinDeadline time.Duration
 	// BookkeepingTimeout bounds Intend and Settle, each; default 2 minutes.
 	BookkeepingTimeout time.Duration
 	// StopTimeout bounds how long Start waits for running tasks once it is told to stop; default 4 minutes.
@@ -45,6 +47,7 @@ func (o *Options) setDefaults() {
 	setDefault(&o.Aging, time.Minute)
 	setDefault(&o.MaxQueued, 10000)
 	setDefault(&o.Deadline, 30*time.Minute)
+	setDefault(&o.MinDeadline, 5*time.Minute)
 	setDefault(&o.BookkeepingTimeout, 2*time.Minute)
 	setDefault(&o.StopTimeout, 4*time.Minute)
 	setDefault(&o.RetryBase, 5*time.Second)

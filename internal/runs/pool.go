@@ -2,9 +2,7 @@ package runs
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -18,15 +16,19 @@ type Pool struct {
 	options Options
 	events  chan event.GenericEvent
 
-	mu      sync.Mutex
-	queue   *queue
-	runs    map[types.UID]*run
-	running map[Operation]int
+	mu    sync.Mutex
+	queue *scheduler
+	runs  map[types.UID]*run
 	// base is the context of running tasks; nil before Start and after the pool was told to stop.
-	base     context.Context
-	stopping bool
-	pruned   time.Time
-	workers  sync.WaitGroup
+	base context.Context
+	// life is the context of settling, which outlives base.
+	life  context.Context
+	abort context.CancelCauseFunc
+	// stopped is why nothing is accepted any more.
+	stopped error
+	aborted chan struct{}
+	pruned  time.Time
+	workers sync.WaitGroup
 }
 
 // retention is how long an ended run is remembered. It is longer than any pause.
@@ -36,6 +38,8 @@ const retention = time.Hour
 type run struct {
 	Request
 	status Status
+	// timeouts is how often in a row a run like this one has used up its deadline.
+	timeouts int
 
 	// Where it waits.
 	turn           uint64
@@ -49,9 +53,9 @@ func New(options Options) *Pool {
 	return &Pool{
 		options: options,
 		events:  make(chan event.GenericEvent, 1024),
-		queue:   newQueue(),
+		queue:   newScheduler(options.limits()),
 		runs:    map[types.UID]*run{},
-		running: map[Operation]int{},
+		aborted: make(chan struct{}),
 	}
 }
 
@@ -67,8 +71,8 @@ func (p *Pool) NeedLeaderElection() bool { return true }
 func (p *Pool) Submit(request Request) (Status, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stopping {
-		return Status{}, ErrStopping
+	if p.stopped != nil {
+		return Status{}, p.stopped
 	}
 	previous := p.runs[request.UID]
 	if previous != nil && p.keeps(previous, request) {
@@ -78,7 +82,7 @@ func (p *Pool) Submit(request Request) (Status, error) {
 		p.queue.remove(previous)
 		p.options.Metrics.waiting(previous, -1)
 	}
-	if p.queue.size >= p.options.MaxQueued {
+	if p.queue.waiting >= p.options.MaxQueued {
 		return Status{}, ErrQueueFull
 	}
 	next := &run{Request: request, status: Status{
@@ -87,14 +91,38 @@ func (p *Pool) Submit(request Request) (Status, error) {
 		Fingerprint: request.Fingerprint,
 		QueuedAt:    p.options.Clock.Now(),
 	}}
-	if previous != nil && repeats(previous, request) {
+	if previous != nil && previous.status.Phase != Succeeded && repeats(previous, request) {
 		next.status.Failures, next.status.Err = previous.status.Failures, previous.status.Err
+		next.timeouts = previous.timeouts
 	}
+	next.status.Deadline = p.deadline(next)
 	p.runs[request.UID] = next
 	p.queue.push(next)
 	p.options.Metrics.waiting(next, 1)
 	p.dispatch()
 	return next.status, nil
+}
+
+// deadline is halved with each time that it was used up, so that runs that hang hold their workers for less and less. Every fourth
+// time it is the whole again: a run that just needs more than the half must not fail for ever.
+func (p *Pool) deadline(r *run) time.Duration {
+	whole := r.Request.Deadline
+	setDefault(&whole, p.options.Deadline)
+	return min(whole, max(p.options.MinDeadline, whole>>(r.timeouts%4)))
+}
+
+// Cancel takes a Machine's run back that waits, and returns what it was. It reports false when none waits; one that runs goes on.
+func (p *Pool) Cancel(uid types.UID) (Status, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r, ok := p.runs[uid]
+	if !ok || r.status.Phase != Queued {
+		return Status{}, false
+	}
+	p.queue.remove(r)
+	p.options.Metrics.waiting(r, -1)
+	delete(p.runs, uid)
+	return r.status, true
 }
 
 // keeps decides whether the run that is there stands against the request.
@@ -126,24 +154,26 @@ func (p *Pool) Status(uid types.UID) (Status, bool) {
 	return r.status, true
 }
 
-// Start executes runs until ctx ends. Then it admits no more, drops what waits, cancels what runs with ErrStopping, and answers
-// when all have settled or the stop timeout has passed.
+// Start executes runs until ctx ends. Then it admits no more, drops what waits, cancels what runs with ErrStopping, and returns
+// when all have settled or the stop timeout has passed. After Abort it returns ErrNotLeader at once.
 func (p *Pool) Start(ctx context.Context) error {
-	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	life, abort := context.WithCancelCause(context.WithoutCancel(ctx))
+	base, cancel := context.WithCancelCause(life)
 	defer cancel(nil)
 	p.mu.Lock()
-	p.base = base
-	p.dispatch()
+	p.abort = abort
+	if p.stopped == nil {
+		p.base, p.life = base, life
+		p.dispatch()
+	}
 	p.mu.Unlock()
 
-	<-ctx.Done()
-
-	p.mu.Lock()
-	p.stopping = true
-	p.base = nil
-	dropped := p.queue.size
-	p.mu.Unlock()
-	p.options.Logger.Info("Stopping engine runs", "dropped", dropped)
+	select {
+	case <-ctx.Done():
+	case <-p.aborted:
+		return ErrNotLeader
+	}
+	p.options.Logger.Info("Stopping engine runs", "dropped", p.stop(ErrStopping))
 	cancel(ErrStopping)
 
 	settled := make(chan struct{})
@@ -154,9 +184,37 @@ func (p *Pool) Start(ctx context.Context) error {
 	select {
 	case <-settled:
 		return nil
+	case <-p.aborted:
+		return ErrNotLeader
 	case <-time.After(p.options.StopTimeout):
 		return fmt.Errorf("engine runs did not settle within %s; their intents stay recorded and are resolved at the next start", p.options.StopTimeout)
 	}
+}
+
+// Abort ends everything at once, for a process that is about to exit because it does not lead any more: what waits is dropped, what runs
+// is cancelled with ErrNotLeader, its settlement as well, and nothing is waited for. It may be called at any time, and again.
+func (p *Pool) Abort() {
+	dropped := p.stop(ErrNotLeader)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.abort != nil {
+		p.abort(ErrNotLeader)
+	}
+	select {
+	case <-p.aborted:
+	default:
+		close(p.aborted)
+		p.options.Logger.Info("Aborting engine runs, as this process is not the leader", "dropped", dropped, "running", p.queue.running)
+	}
+}
+
+// stop lets nothing start any more, and returns how many runs wait for nothing.
+func (p *Pool) stop(cause error) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = cause
+	p.base = nil
+	return p.queue.waiting
 }
 
 // dispatch starts waiting runs while there is room. The caller holds the lock.
@@ -164,83 +222,45 @@ func (p *Pool) dispatch() {
 	if p.base == nil {
 		return
 	}
-	for p.total() < p.options.MaxConcurrent {
-		next := p.queue.pop(p.admits)
-		if next == nil {
-			return
-		}
-		next.status.Phase = Running
-		next.status.StartedAt = p.options.Clock.Now()
-		p.running[next.status.Operation]++
-		p.options.Metrics.started(next)
+	for next := p.admit(); next != nil; next = p.admit() {
 		p.workers.Add(1)
-		go p.work(p.base, next)
+		go p.work(p.life, p.base, next)
 	}
 }
 
-func (p *Pool) admits(operation Operation) bool {
-	return operation != Drift || p.running[Drift] < p.options.MaxConcurrentDrift
-}
-
-func (p *Pool) total() int {
-	total := 0
-	for _, count := range p.running {
-		total += count
+// admit notes the start of the run whose turn it is, nil when there is none. The caller holds the lock.
+func (p *Pool) admit() *run {
+	now := p.options.Clock.Now()
+	next, pick := p.queue.admit(now)
+	if next == nil {
+		return nil
 	}
-	return total
+	next.status.Phase = Running
+	next.status.StartedAt = now
+	p.options.Metrics.started(next, pick)
+	return next
 }
 
-func (p *Pool) work(base context.Context, r *run) {
-	defer p.workers.Done()
-	err := p.carryOut(base, r)
-	p.finish(r, err)
-	p.wake(base, r.Machine)
-}
-
-// carryOut is the life of a run: intent, execution, settlement.
-func (p *Pool) carryOut(base context.Context, r *run) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			p.options.Logger.Error(fmt.Errorf("%v", cause), "A run panicked", "Machine", r.Machine, "stack", string(debug.Stack()))
-			err = fmt.Errorf("running %s for Machine %s: internal error: %v", r.status.Operation, r.Machine, cause)
-		}
-	}()
-	intending, cancel := context.WithTimeout(base, p.options.BookkeepingTimeout)
-	err = r.Task.Intend(intending)
-	cancel()
-	if err != nil {
-		return fmt.Errorf("recording the intent to %s: %w", r.status.Operation, err)
-	}
-	deadline := r.Deadline
-	setDefault(&deadline, p.options.Deadline)
-	executing, cancel := context.WithTimeoutCause(base, deadline, ErrDeadline)
-	outcome := r.Task.Execute(executing)
-	if cause := context.Cause(executing); outcome != nil && cause != nil {
-		outcome = errors.Join(outcome, cause)
-	}
-	cancel()
-	settling, cancel := context.WithTimeout(context.WithoutCancel(base), p.options.BookkeepingTimeout)
-	defer cancel()
-	return r.Task.Settle(settling, outcome)
-}
-
-// finish records the outcome and gives the worker to the next run.
-func (p *Pool) finish(r *run, err error) {
+// finish records the outcome and gives the worker to the next run. timedOut reports that the deadline was used up.
+func (p *Pool) finish(r *run, err error, timedOut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.options.Clock.Now()
-	p.running[r.status.Operation]--
+	p.queue.release(r, now)
 	p.options.Metrics.ended(r, now, err)
 	r.Task = nil
 	r.status.EndedAt = now
 	switch {
 	case err != nil:
+		if timedOut {
+			r.timeouts++
+		}
 		r.status.Phase = Failed
 		r.status.Err = err
 		r.status.Failures++
 		r.status.RetryAt = now.Add(pause(r.status.Failures, p.options.RetryBase, p.options.RetryMax))
 	case r.status.Operation == Destroy:
-		r.status.Phase = Succeeded
+		r.status.Phase, r.status.Err, r.status.Failures = Succeeded, nil, 0
 	default:
 		delete(p.runs, r.UID)
 	}

@@ -1,0 +1,77 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+// work carries a run out and wakes its Machine. Its settlement ends with life only, everything else with base.
+func (p *Pool) work(life, base context.Context, r *run) {
+	defer p.workers.Done()
+	timedOut, err := p.carryOut(life, base, r)
+	p.finish(r, err, timedOut)
+	p.wake(base, r.Machine)
+}
+
+// carryOut is the life of a run: intent, execution, settlement. It reports whether the run has used up its deadline.
+func (p *Pool) carryOut(life, base context.Context, r *run) (timedOut bool, err error) {
+	intended := false
+	defer func() {
+		if cause := recover(); cause != nil {
+			p.options.Logger.Error(fmt.Errorf("%v", cause), "A run panicked", "Machine", r.Machine, "stack", string(debug.Stack()))
+			err = fmt.Errorf("running %s for Machine %s: internal error: %v", r.Operation, r.Machine, cause)
+			if intended {
+				err = NotSettled(err)
+			}
+		}
+	}()
+	err = p.intend(base, r)
+	if errors.Is(err, ErrNothingToDo) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("recording the intent to %s: %w", r.Operation, err)
+	}
+	intended = true
+	outcome, timedOut := p.execute(base, r)
+	return timedOut, p.settle(life, r, outcome)
+}
+
+// intend lets the task decide and record what it is about to do, and notes its reason.
+func (p *Pool) intend(base context.Context, r *run) error {
+	ctx, cancel := context.WithTimeout(base, p.options.BookkeepingTimeout)
+	defer cancel()
+	err := r.Task.Intend(ctx)
+	if reasoner, ok := r.Task.(Reasoner); ok {
+		reason := reasoner.Reason()
+		p.mu.Lock()
+		r.status.Reason = reason
+		p.mu.Unlock()
+	}
+	return err
+}
+
+// execute returns the outcome, joined with the cause when the task was cancelled, and whether that was its deadline.
+func (p *Pool) execute(base context.Context, r *run) (outcome error, timedOut bool) { //nolint:revive // the outcome is what the task returned, not a failure to execute it
+	ctx, cancel := context.WithTimeoutCause(base, r.status.Deadline, ErrDeadline)
+	defer cancel()
+	outcome = r.Task.Execute(ctx)
+	cause := context.Cause(ctx)
+	if outcome == nil || cause == nil {
+		return outcome, false
+	}
+	return errors.Join(outcome, cause), errors.Is(cause, ErrDeadline)
+}
+
+// settle returns what the task made of its outcome. Its error is one of recording when Execute had none, or when the time was up.
+func (p *Pool) settle(life context.Context, r *run, outcome error) error {
+	ctx, cancel := context.WithTimeout(life, p.options.BookkeepingTimeout)
+	defer cancel()
+	err := r.Task.Settle(ctx, outcome)
+	if err != nil && (outcome == nil || ctx.Err() != nil) {
+		return NotSettled(err)
+	}
+	return err
+}
