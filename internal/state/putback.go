@@ -1,0 +1,110 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// PutBack makes an earlier state of this lineage current again, under a serial above the current one: for a run that lost
+// what is still there, such as a destroy that looked in another place. raw is the state as it was before the run; the session
+// stores it whatever its serial is. A body that is no state, and another lineage, give a *RefusedError. It returns the serial
+// that is current then.
+func (s *Session) PutBack(ctx context.Context, raw []byte) (uint64, error) {
+	serial, err := s.putBack(ctx, func(context.Context) ([]byte, error) { return raw, nil })
+	if err != nil {
+		return 0, fmt.Errorf("putting an earlier state %s back: %w", s.key, err)
+	}
+	return serial, nil
+}
+
+// Restore puts a version back that is still kept, ErrNotFound when it is not. Each write of a run pushes the oldest kept
+// version out: a caller that may need the state from before its run keeps Snapshot.Raw and uses PutBack.
+func (s *Session) Restore(ctx context.Context, serial uint64) (uint64, error) {
+	restored, err := s.putBack(ctx, func(ctx context.Context) ([]byte, error) { return s.version(ctx, serial) })
+	if err != nil {
+		return 0, fmt.Errorf("restoring version %d of state %s: %w", serial, s.key, err)
+	}
+	return restored, nil
+}
+
+func (s *Session) putBack(ctx context.Context, read func(context.Context) ([]byte, error)) (uint64, error) {
+	ctx, cancel := s.store.bounded(ctx)
+	defer cancel()
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	raw, err := read(ctx)
+	if err != nil {
+		return 0, err
+	}
+	stored, err := s.snapshot()
+	if err != nil {
+		return 0, err
+	}
+	earlier, err := ParseState(raw)
+	if err != nil {
+		return 0, err
+	}
+	serial := stored.Serial
+	if stored.Raw == nil {
+		serial = earlier.Serial
+	} else if _, err := checkSuccessor(stored, &State{Serial: math.MaxUint64, Lineage: earlier.Lineage}, raw); err != nil {
+		return 0, err
+	}
+	next, err := withSerial(raw, serial+1)
+	if err != nil {
+		return 0, err
+	}
+	if stored.Raw != nil {
+		// It may be current already: an earlier call's answer was lost.
+		if current, err := withSerial(stored.Raw, serial+1); err != nil || bytes.Equal(current, next) {
+			return serial, err
+		}
+	}
+	packed, err := pack(next)
+	if err != nil {
+		return 0, err
+	}
+	earlier.Serial = serial + 1
+	return serial + 1, s.put(ctx, incoming{state: earlier, raw: next, packed: packed, at: s.store.options.Clock.Now()})
+}
+
+// version reads a version that the session's own record names.
+func (s *Session) version(ctx context.Context, serial uint64) ([]byte, error) {
+	if s.raw != nil && s.record.Current.Serial == serial {
+		return s.raw, nil
+	}
+	at := slices.IndexFunc(s.record.Versions, func(e entry) bool { return e.Serial == serial })
+	if at < 0 {
+		return nil, ErrNotFound
+	}
+	payload, err := s.store.payload(ctx, s.key, s.head, s.record.Versions[at], s.record.Versions[at].Key)
+	if err != nil {
+		return nil, err
+	}
+	return unpack(payload)
+}
+
+// withSerial changes the serial of a state, of either format, and nothing else. Names come out in another order.
+func withSerial(raw []byte, serial uint64) ([]byte, error) {
+	var file map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &file); err != nil {
+		return nil, corruptBody(describeJSON(err))
+	}
+	if file == nil {
+		return nil, errors.New("the state is no object")
+	}
+	file["serial"] = fmt.Append(nil, serial)
+	changed, err := json.Marshal(file)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the state: %w", err)
+	}
+	return changed, nil
+}

@@ -1,0 +1,106 @@
+package state_test
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+var _ = Describe("A state from before a run", func() {
+	It("is put back under a higher serial, whatever the run wrote since", func(ctx SpecContext) {
+		for name, store := range map[string]*state.Store{"small": state.New(live, state.Options{}), "big": small(live)} {
+			By(name)
+			key := newKey()
+			session := acquire(ctx, store, key, run("r1"))
+			before := body(3, 20000, "a", "b")
+			Expect(session.Put(ctx, before)).To(Succeed())
+			for serial := 4; serial <= 12; serial++ {
+				Expect(session.Put(ctx, body(serial, 100))).To(Succeed())
+			}
+			_, err := session.Restore(ctx, 3)
+			Expect(err).To(MatchError(state.ErrNotFound), "no longer kept")
+			Expect(session.PutBack(ctx, before)).To(Equal(uint64(13)))
+			Expect(session.PutBack(ctx, before)).To(Equal(uint64(13)), "it is current already")
+			seen, err := store.Get(ctx, key)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(seen.Serial).To(Equal(uint64(13)))
+			Expect(seen.Raw).To(MatchJSON(strings.Replace(string(before), `"serial":3`, `"serial":13`, 1)))
+			Expect(stockRead(ctx, key)).To(Equal(seen.Raw))
+			Expect(session.Delete(ctx)).To(as[*state.ResourcesRemainError](Not(BeNil())))
+			Expect(session.Put(ctx, body(14, 100))).To(Succeed(), "the next run goes on from it")
+			Expect(session.Release(ctx, nil)).To(Succeed())
+		}
+	})
+
+	It("that is still kept is restored by its serial", func(ctx SpecContext) {
+		for name, store := range map[string]*state.Store{"in the head": state.New(live, state.Options{}), "in Secrets": small(live)} {
+			By(name)
+			key := newKey()
+			session := acquire(ctx, store, key, run("r1"))
+			Expect(session.Put(ctx, body(1, 5000, "a"))).To(Succeed())
+			Expect(session.Put(ctx, body(2, 5000))).To(Succeed())
+			Expect(session.Restore(ctx, 1)).To(Equal(uint64(3)))
+			seen, err := session.Snapshot(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			parsed, err := seen.State()
+			Expect(err).NotTo(HaveOccurred())
+			Expect(parsed.Managed()).To(HaveLen(1))
+			Expect(session.Restore(ctx, 3)).To(Equal(uint64(3)), "the current one stays")
+		}
+	})
+
+	It("of Pulumi's is put back with its checkpoint unchanged", func(ctx SpecContext) {
+		store, key := state.New(live, state.Options{}), newKey()
+		session := acquire(ctx, store, key, run("r1"))
+		checkpoint := `{"version":3,"checkpoint":{"latest":{"manifest":{"version":"v3"},"resources":[{"urn":"urn:pulumi:s::p::t::n","custom":true,"type":"t","id":"1"}]}}}`
+		with := func(serial uint64, checkpoint string) []byte {
+			raw, err := state.Checkpoint{Serial: serial, Lineage: "l1", Raw: []byte(checkpoint)}.Encode()
+			Expect(err).NotTo(HaveOccurred())
+			return raw
+		}
+		Expect(session.Put(ctx, with(1, checkpoint))).To(Succeed())
+		Expect(session.Put(ctx, with(2, `{"version":3,"checkpoint":{}}`))).To(Succeed())
+		Expect(session.PutBack(ctx, with(1, checkpoint))).To(Equal(uint64(3)))
+		seen, err := store.Get(ctx, key)
+		Expect(err).NotTo(HaveOccurred())
+		read, err := state.ParseCheckpoint(seen.Raw)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(read.Serial).To(Equal(uint64(3)))
+		Expect(read.Raw).To(MatchJSON(checkpoint))
+	})
+
+	It("of another lineage, or none at all, is refused", func(ctx SpecContext) {
+		key := newKey()
+		session := acquire(ctx, state.New(live, state.Options{}), key, run("r1"))
+		Expect(session.Put(ctx, body(5, 100))).To(Succeed())
+		before := head(ctx, key).ResourceVersion
+		_, err := session.PutBack(ctx, []byte(`{"version":4,"serial":9,"lineage":"other"}`))
+		Expect(err).To(as[*state.RefusedError](HaveField("Reason", state.ReasonLineage)))
+		_, err = session.PutBack(ctx, []byte(`{`))
+		Expect(err).To(as[*state.RefusedError](HaveField("Reason", state.ReasonCorrupt)))
+		Expect(head(ctx, key).ResourceVersion).To(Equal(before))
+	})
+
+	It("is put back once though the answer was lost", func(ctx SpecContext) {
+		api, key := &faults{}, newKey()
+		session := acquire(ctx, state.New(api.client(), state.Options{}), key, run("r1"))
+		first := body(1, 100, "a")
+		Expect(session.Put(ctx, first)).To(Succeed())
+		Expect(session.Put(ctx, body(2, 100))).To(Succeed())
+		api.set(func(f *faults) {
+			f.loseAt = len(f.writes) + 1
+			f.before = func() { time.AfterFunc(20*time.Millisecond, func() { api.set(func(f *faults) { f.away = true }) }) }
+		})
+		short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+		defer cancel()
+		_, err := session.PutBack(short, first)
+		Expect(err).To(as[*state.UnavailableError](Not(BeNil())))
+		api.set(func(f *faults) { f.away = false })
+		Expect(session.PutBack(ctx, first)).To(Equal(uint64(3)))
+	})
+})
