@@ -18,7 +18,7 @@ const (
 	LabelMachineUID = Prefix + "machine-uid"
 	// AnnotationMachine is the annotation for the name of the Machine that a Secret belongs to.
 	AnnotationMachine = Prefix + "machine"
-	// LabelRole is the label that tells a state's Secrets apart: RoleHead, RolePart or RoleVersion.
+	// LabelRole is the label that tells a state's Secrets apart: RoleHead, RolePart, RoleVersion, RoleOrphan or RoleOrphanPart.
 	LabelRole = Prefix + "state"
 	// RoleHead marks the Secret that names a state: it has the lock, the record, and the state or its first part.
 	RoleHead = "head"
@@ -26,6 +26,10 @@ const (
 	RolePart = "part"
 	// RoleVersion marks a copy of one version that has no room in the head.
 	RoleVersion = "version"
+	// RoleOrphan marks a state that could not be saved as its Machine's, or its first part.
+	RoleOrphan = "orphan"
+	// RoleOrphanPart marks a further part of one.
+	RoleOrphanPart = "orphan-part"
 
 	// Finalizer is on heads and on copies of versions. It keeps them, when they or their namespace are deleted, until the
 	// state is done with.
@@ -35,6 +39,7 @@ const (
 	annotationRecord = Prefix + "record"
 	annotationSerial = Prefix + "serial"
 	annotationEpoch  = Prefix + "epoch"
+	annotationOrphan = Prefix + "orphan"
 )
 
 // What Terraform's kubernetes backend writes and selects by.

@@ -159,24 +159,35 @@ func (s *Store) Get(ctx context.Context, key Key) (*Snapshot, error) {
 
 // List reads the heads in a namespace, of all namespaces when it is empty. It reads metadata only.
 func (s *Store) List(ctx context.Context, namespace string) ([]Head, error) {
+	var heads []Head
+	err := s.list(ctx, namespace, client.MatchingLabels{labelState: "true", LabelRole: RoleHead}, func(object *metav1.ObjectMeta) {
+		heads = append(heads, newHead(object))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing states: %w", err)
+	}
+	return heads, nil
+}
+
+// list calls found for the metadata of each Secret with the labels.
+func (s *Store) list(ctx context.Context, namespace string, labels client.MatchingLabels, found func(*metav1.ObjectMeta)) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	var heads []Head
 	options := &client.ListOptions{Namespace: namespace, Limit: listPage}
-	client.MatchingLabels{labelState: "true", LabelRole: RoleHead}.ApplyToList(options)
+	labels.ApplyToList(options)
 	for {
 		page := &metav1.PartialObjectMetadataList{}
 		page.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 		if _, err := s.do(ctx, "listing states", func(ctx context.Context) error {
 			return s.client.List(ctx, page, options)
 		}); err != nil {
-			return nil, fmt.Errorf("listing states: %w", err)
+			return err
 		}
 		for i := range page.Items {
-			heads = append(heads, newHead(&page.Items[i].ObjectMeta))
+			found(&page.Items[i].ObjectMeta)
 		}
 		if options.Continue = page.Continue; options.Continue == "" {
-			return heads, nil
+			return nil
 		}
 	}
 }

@@ -1,0 +1,234 @@
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	orphanInfix = "-orphan-"
+	// Annotations have 256 KiB together; what an orphan tells for people stays far below.
+	maxOrphanWhy     = 4 << 10
+	maxOrphanLacking = 200
+	orphanDigestSize = 16
+)
+
+// OrphanOptions say what an orphaned state is.
+type OrphanOptions struct {
+	// Why it is kept, for people.
+	Why string
+	// Lacking are the resources that no other state knows, as Compare finds them. The first 200 are shown with the orphan.
+	Lacking []ResourceID
+	// Machine is the name of the Machine that the state was written for.
+	Machine string
+	// MachineUID is that Machine's UID.
+	MachineUID types.UID
+	// Attachments to keep with the state, such as the inputs to destroy it with.
+	Attachments Attachments
+}
+
+// Orphan is a state that could not be saved as its Machine's and that names resources that nothing else knows.
+type Orphan struct {
+	// Namespace and Name of the Secret.
+	Namespace, Name string
+	// Key of the state that it could not be saved as.
+	Key Key
+	// Machine, MachineUID, Why and Lacking as in OrphanOptions.
+	Machine    string
+	MachineUID types.UID
+	Why        string
+	Lacking    []ResourceID
+	// Serial and Lineage of the state, zero where it is none that can be read.
+	Serial  uint64
+	Lineage string
+	// Since is when it was first kept.
+	Since time.Time
+	// Deleting says that somebody deleted the Secret or its namespace; the finalizer keeps it.
+	Deleting bool
+	// Problem says why its annotation cannot be read; what depends on it is then missing.
+	Problem error
+}
+
+// orphanRecord is the annotation of an orphan.
+type orphanRecord struct {
+	State   string       `json:"state"`
+	Why     string       `json:"why"`
+	Since   time.Time    `json:"since"`
+	Lacking []ResourceID `json:"resources,omitempty"`
+	Serial  uint64       `json:"serial,omitempty"`
+	Lineage string       `json:"lineage,omitempty"`
+	SHA256  string       `json:"sha256"`
+	Chunks  int          `json:"chunks"`
+}
+
+// KeepOrphan keeps a state that could not be saved in Secrets of its own. They are named by the key and the content, so that
+// the same state is kept once. It needs no lock, and raw may be what ParseState refuses.
+func (s *Store) KeepOrphan(ctx context.Context, key Key, raw []byte, options OrphanOptions) (*Orphan, error) {
+	if err := key.validate(); err != nil {
+		return nil, fmt.Errorf("keeping an orphaned state: %w", err)
+	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	secrets, err := s.orphanSecrets(key, raw, options)
+	if err != nil {
+		return nil, fmt.Errorf("keeping an orphaned state of %s: %w", key, err)
+	}
+	for i := len(secrets) - 1; i >= 0; i-- { // the first one last: where it is, the others are
+		_, _, err := s.write(ctx, "creating Secret "+secrets[i].Name, secrets[i], s.create)
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return nil, fmt.Errorf("keeping an orphaned state of %s: %w", key, err)
+		}
+	}
+	kept, err := s.secret(ctx, client.ObjectKeyFromObject(secrets[0]))
+	if err != nil {
+		return nil, fmt.Errorf("keeping an orphaned state of %s: %w", key, err)
+	}
+	return newOrphan(&kept.ObjectMeta), nil
+}
+
+func (s *Store) orphanSecrets(key Key, raw []byte, options OrphanOptions) ([]*corev1.Secret, error) {
+	packed, err := pack(raw)
+	if err != nil {
+		return nil, err
+	}
+	chunks := split(packed, s.options.ChunkBytes)
+	record := orphanRecord{
+		State: key.Name, Why: options.Why[:min(len(options.Why), maxOrphanWhy)], Since: s.options.Clock.Now().UTC(),
+		Lacking: options.Lacking[:min(len(options.Lacking), maxOrphanLacking)], SHA256: checksum(raw), Chunks: len(chunks),
+	}
+	if parsed, err := ParseState(raw); err == nil {
+		record.Serial, record.Lineage = parsed.Serial, parsed.Lineage
+	}
+	text, err := json.Marshal(record)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the annotation: %w", err)
+	}
+	name := key.Name + orphanInfix + record.SHA256[:orphanDigestSize]
+	var secrets []*corev1.Secret
+	for i, chunk := range chunks {
+		secret := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: key.Namespace, Name: orphanChunk(name, i), Finalizers: []string{Finalizer},
+				Labels:      map[string]string{LabelRole: RoleOrphanPart, LabelMachineUID: string(options.MachineUID)},
+				Annotations: map[string]string{annotationEncoding: encodingGzip, AnnotationMachine: options.Machine},
+			},
+			Type: corev1.SecretTypeOpaque, Immutable: ptr.To(true), Data: map[string][]byte{dataState: chunk},
+		}
+		secrets = append(secrets, secret)
+	}
+	secrets[0].Labels[LabelRole] = RoleOrphan
+	secrets[0].Annotations[annotationOrphan] = string(text)
+	if err := options.Attachments.fit(secrets[0]); err != nil {
+		return nil, err
+	}
+	options.Attachments.apply(secrets[0])
+	return secrets, nil
+}
+
+func orphanChunk(name string, index int) string {
+	if index == 0 {
+		return name
+	}
+	return name + "-" + strconv.Itoa(index)
+}
+
+func decodeOrphan(annotations map[string]string) (orphanRecord, error) {
+	var record orphanRecord
+	if err := json.Unmarshal([]byte(annotations[annotationOrphan]), &record); err != nil {
+		return orphanRecord{}, fmt.Errorf("reading annotation %s: %w", annotationOrphan, err)
+	}
+	return record, nil
+}
+
+func newOrphan(object *metav1.ObjectMeta) *Orphan {
+	record, err := decodeOrphan(object.Annotations)
+	return &Orphan{
+		Namespace: object.Namespace, Name: object.Name, Key: Key{Namespace: object.Namespace, Name: record.State},
+		Machine: object.Annotations[AnnotationMachine], MachineUID: types.UID(object.Labels[LabelMachineUID]),
+		Why: record.Why, Lacking: record.Lacking, Serial: record.Serial, Lineage: record.Lineage, Since: record.Since,
+		Deleting: object.DeletionTimestamp != nil, Problem: err,
+	}
+}
+
+// Orphans lists the orphaned states of a namespace, of all namespaces when it is empty. It reads metadata only.
+func (s *Store) Orphans(ctx context.Context, namespace string) ([]Orphan, error) {
+	var orphans []Orphan
+	err := s.list(ctx, namespace, client.MatchingLabels{LabelRole: RoleOrphan}, func(object *metav1.ObjectMeta) {
+		orphans = append(orphans, *newOrphan(object))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing orphaned states: %w", err)
+	}
+	return orphans, nil
+}
+
+// ReadOrphan returns an orphaned state as it was kept, and its attachments.
+func (s *Store) ReadOrphan(ctx context.Context, name types.NamespacedName) ([]byte, Attachments, error) {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	first, record, err := s.orphan(ctx, name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading orphaned state %s: %w", name, err)
+	}
+	names := make([]string, 0, max(record.Chunks-1, 0))
+	for i := 1; i < record.Chunks; i++ {
+		names = append(names, orphanChunk(name.Name, i))
+	}
+	packed, err := s.join(ctx, Key{Namespace: name.Namespace, Name: name.Name}, first.Data[dataState], names)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading orphaned state %s: %w", name, err)
+	}
+	raw, err := unpack(packed)
+	if err == nil && checksum(raw) != record.SHA256 {
+		err = errors.New("its checksum is wrong")
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading orphaned state %s: %w", name, err)
+	}
+	return raw, attachmentsOf(first), nil
+}
+
+// DropOrphan removes an orphaned state: its resources are destroyed, or saved in another state. It succeeds when called again.
+func (s *Store) DropOrphan(ctx context.Context, name types.NamespacedName) error {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	_, record, err := s.orphan(ctx, name)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("dropping orphaned state %s: %w", name, err)
+	}
+	for i := record.Chunks - 1; i >= 0; i-- {
+		if err := s.removeProtected(ctx, types.NamespacedName{Namespace: name.Namespace, Name: orphanChunk(name.Name, i)}); err != nil {
+			return fmt.Errorf("dropping orphaned state %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) orphan(ctx context.Context, name types.NamespacedName) (*corev1.Secret, orphanRecord, error) {
+	first, err := s.secret(ctx, name)
+	if err != nil {
+		return nil, orphanRecord{}, err
+	}
+	if first.Labels[LabelRole] != RoleOrphan {
+		return nil, orphanRecord{}, fmt.Errorf("the Secret is no orphaned state: label %s is not %q", LabelRole, RoleOrphan)
+	}
+	record, err := decodeOrphan(first.Annotations)
+	if err == nil && record.Chunks > maxParts {
+		err = fmt.Errorf("%d Secrets are more than a state can have", record.Chunks)
+	}
+	return first, record, err
+}
