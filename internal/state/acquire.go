@@ -59,7 +59,7 @@ type attempt struct {
 // Acquire takes the lock of a state, records meta, and returns the session that may write it: one write in all, none
 // when the lock is held by this very run and nothing changes. The head is made when absent. It returns a *LockedError
 // when another holds the lock, a *SupersededError when a later leader than the lock's has locked or written the state,
-// and a *CorruptError when the stored state cannot be read; all of them change nothing.
+// a *FormatError when a newer operator wrote it, and a *CorruptError when the stored state cannot be read; all of them change nothing.
 func (s *Store) Acquire(ctx context.Context, key Key, options AcquireOptions) (*Session, error) {
 	if options.Lock.Owner == "" || options.Lock.Run == "" {
 		return nil, fmt.Errorf("acquiring state %s: the lock has no owner or no run; set both", key)

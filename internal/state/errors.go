@@ -75,6 +75,16 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("state %s cannot be read: %s; docs/contracts/state.md tells how to put an earlier version back", e.Key, e.Detail)
 }
 
+// FormatError says that a newer operator wrote the head, in a layout that this one does not know. Nothing was read or changed.
+type FormatError struct {
+	// Format that the head says.
+	Format int
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("a newer operator wrote it, in format %d, and this one knows formats up to %d: upgrade the operator", e.Format, recordFormat)
+}
+
 // ResourcesRemainError says that a state cannot be deleted because it still lists managed resources.
 type ResourcesRemainError struct {
 	// Key of the state.

@@ -50,6 +50,9 @@ func (s *Store) read(ctx context.Context, key Key) (*view, error) {
 // resolve finds the state that a head commits.
 func (s *Store) resolve(ctx context.Context, key Key, head *corev1.Secret) (*view, error) {
 	known, err := decodeRecord(head.Annotations)
+	if _, newer := errors.AsType[*FormatError](err); newer {
+		return nil, err
+	}
 	if err != nil {
 		return nil, &CorruptError{Key: key, Detail: err.Error()}
 	}

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// recordFormat is the layout that is written, and the newest that is read. A change that an older operator would misread or
+// destroy gets the next number; what it can ignore does not.
 const recordFormat = 1
 
 // record is what the layout of Terraform's backend cannot tell. It lists every Secret that may exist besides the head,
@@ -125,13 +127,19 @@ func decodeRecord(annotations map[string]string) (record, error) {
 	if !ok {
 		return record{}, nil
 	}
+	// The format comes first: the rest of a newer one may mean anything.
+	var layout struct {
+		Format int `json:"format"`
+	}
+	if json.Unmarshal([]byte(text), &layout) == nil && layout.Format > recordFormat {
+		return record{}, fmt.Errorf("reading annotation %s: %w", annotationRecord, &FormatError{Format: layout.Format})
+	}
 	var decoded record
 	if err := json.Unmarshal([]byte(text), &decoded); err != nil {
 		return record{}, fmt.Errorf("reading annotation %s: %w", annotationRecord, err)
 	}
 	if decoded.Format != recordFormat {
-		return record{}, fmt.Errorf("reading annotation %s: format %d is unknown here, a newer operator wrote it",
-			annotationRecord, decoded.Format)
+		return record{}, fmt.Errorf("reading annotation %s: there is no format %d", annotationRecord, decoded.Format)
 	}
 	return decoded, nil
 }

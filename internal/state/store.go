@@ -146,7 +146,8 @@ type Head struct {
 	Problem error
 }
 
-// Get reads a state. It returns ErrNotFound when there is no head, and a *CorruptError when what is there is no state.
+// Get reads a state. It returns ErrNotFound when there is no head, a *FormatError when a newer operator
+// wrote it, and a *CorruptError when what is there is no state.
 func (s *Store) Get(ctx context.Context, key Key) (*Snapshot, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()

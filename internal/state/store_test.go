@@ -268,6 +268,28 @@ var _ = Describe("Reading", func() {
 		Expect(err).To(MatchError(ContainSubstring("machine-iac.io/lock")))
 	})
 
+	It("refuses what a newer operator wrote, says so, and changes nothing", func(ctx SpecContext) {
+		store, key := state.New(live, state.Options{}), newKey()
+		session := acquire(ctx, store, key, run("r1"))
+		Expect(session.Put(ctx, body(1, 100))).To(Succeed())
+		Expect(session.Release(ctx, nil)).To(Succeed())
+		touch(ctx, key, func(s *corev1.Secret) { s.Annotations["machine-iac.io/record"] = `{"format":2,"current":"laid out anew"}` })
+		before := head(ctx, key).ResourceVersion
+		newer := And(as[*state.FormatError](HaveField("Format", 2)), MatchError(ContainSubstring("upgrade the operator")))
+		_, err := store.Get(ctx, key)
+		Expect(err).To(newer)
+		_, err = store.Acquire(ctx, key, state.AcquireOptions{Lock: run("r2")})
+		Expect(err).To(newer)
+		_, err = store.Version(ctx, key, 1)
+		Expect(err).To(newer)
+		_, err = store.Versions(ctx, key)
+		Expect(err).To(newer)
+		heads, err := store.List(ctx, namespace)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(heads[0].Problem).To(newer)
+		Expect(head(ctx, key).ResourceVersion).To(Equal(before))
+	})
+
 	It("never sees mixed versions while a big state is written", func(ctx SpecContext) {
 		store, key := small(live), newKey()
 		session := acquire(ctx, store, key, run("r1"))
