@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -212,7 +213,9 @@ func (p *Pool) Abort() {
 func (p *Pool) stop(cause error) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stopped = cause
+	if !errors.Is(p.stopped, ErrNotLeader) {
+		p.stopped = cause
+	}
 	p.base = nil
 	return p.queue.waiting
 }

@@ -9,8 +9,8 @@
 // A free worker takes, among the runs that the caps below allow, one of an operation that holds less than its reserved share (an
 // eighth of the workers, at least one, each for destroy, create and update; nothing below four workers); among these one of the
 // group with the fewest running runs; among these the one of the highest precedence: destroy before create before update before
-// drift check, where a run gains a rank for each Options.Aging (a minute) that it waits. Towards other groups a run ages from when its group's last
-// run started or ended, within its group from when it was submitted. Runs of one group, operation and credential start in their order.
+// drift check, where a run gains a rank for each Options.Aging (a minute) that it waits. Towards other groups a run ages from when its
+// group's last run started or ended, within its group from when it was submitted. Runs of one group, operation and credential start in their order.
 //
 // While others wait, a group may hold Options.MaxPerGroup workers (half) and a credential Options.MaxPerCredential (three quarters).
 // When nobody waits who is below these caps they are lifted, for a credential to all workers, for a group to all but an eighth, at
@@ -72,7 +72,7 @@ var ErrStopping = errors.New("the manager is stopping")
 // ErrDeadline is the cause with which a task is cancelled that has used up its time.
 var ErrDeadline = errors.New("the run's deadline has passed")
 
-// ErrNotLeader is answered by Submit and Start, and is the cause with which running tasks are cancelled, after Abort.
+// ErrNotLeader is returned by Submit and Start, and is the cause with which running tasks are cancelled, after Abort.
 var ErrNotLeader = errors.New("this process is not the leader any more")
 
 // ErrNothingToDo is returned by Task.Intend, wrapped or not, when the facts ask for no run. The run ends well, without Execute and Settle.

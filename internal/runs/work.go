@@ -35,7 +35,7 @@ func (p *Pool) carryOut(life, base context.Context, r *run) (timedOut bool, err 
 		return false, fmt.Errorf("recording the intent to %s: %w", r.Operation, err)
 	}
 	intended = true
-	outcome, timedOut := p.execute(base, r)
+	timedOut, outcome := p.execute(base, r)
 	return timedOut, p.settle(life, r, outcome)
 }
 
@@ -53,16 +53,16 @@ func (p *Pool) intend(base context.Context, r *run) error {
 	return err
 }
 
-// execute returns the outcome, joined with the cause when the task was cancelled, and whether that was its deadline.
-func (p *Pool) execute(base context.Context, r *run) (outcome error, timedOut bool) { //nolint:revive // the outcome is what the task returned, not a failure to execute it
+// execute returns whether the deadline has ended the task, and its outcome, joined with the cause when it was cancelled.
+func (p *Pool) execute(base context.Context, r *run) (timedOut bool, outcome error) {
 	ctx, cancel := context.WithTimeoutCause(base, r.status.Deadline, ErrDeadline)
 	defer cancel()
 	outcome = r.Task.Execute(ctx)
 	cause := context.Cause(ctx)
 	if outcome == nil || cause == nil {
-		return outcome, false
+		return false, outcome
 	}
-	return errors.Join(outcome, cause), errors.Is(cause, ErrDeadline)
+	return errors.Is(cause, ErrDeadline), errors.Join(outcome, cause)
 }
 
 // settle returns what the task made of its outcome. Its error is one of recording when Execute had none, or when the time was up.

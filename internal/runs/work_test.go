@@ -245,6 +245,10 @@ func TestAbortWhileStoppingAndBeforeTheStart(t *testing.T) {
 	}
 	close(release)
 	pool.workers.Wait()
+	pool.stop(ErrStopping)
+	if _, err := pool.Submit(request("late", "", Create, &script{})); !errors.Is(err, ErrNotLeader) {
+		t.Errorf("submitting to a pool that was aborted and then stopped: %v, want %v", err, ErrNotLeader)
+	}
 
 	early := New(Options{})
 	submit(t, early, request("m", "", Create, &script{}))
