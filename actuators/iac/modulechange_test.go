@@ -286,10 +286,7 @@ func TestWhatIsHalfMadeIsFinishedWithWhatBeganIt(t *testing.T) {
 // crash leaves a Machine as a manager does that is killed after its engine has made the instance, before the state was saved.
 func (b *bench) crash(machine *machinev1beta1.Machine, made *module.Module) {
 	b.t.Helper()
-	key := state.KeyFor(machine.Namespace, machine.UID)
-	if err := b.client.Delete(b.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}); err != nil {
-		b.t.Fatal(err)
-	}
+	b.forget(state.KeyFor(machine.Namespace, machine.UID))
 	wanted, err := b.desire(b.t.Context(), machine, made, runs.Create)
 	if err != nil {
 		b.t.Fatal(err)

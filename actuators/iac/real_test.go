@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/conformance"
@@ -370,14 +371,27 @@ func isReason(err error, reason machinev1beta1.MachineStatusError) bool {
 	return err != nil && typed(runs.Update, err).Reason == reason
 }
 
+// forget removes the head of a state by force, if there is one.
+func (b *bench) forget(key state.Key) {
+	b.t.Helper()
+	secret := &corev1.Secret{}
+	err := b.client.Get(b.t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: key.Name}, secret)
+	if err == nil && controllerutil.RemoveFinalizer(secret, state.Finalizer) {
+		err = b.client.Update(b.t.Context(), secret)
+	}
+	if err == nil {
+		err = b.client.Delete(b.t.Context(), secret)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // lose leaves a Machine as a manager does that was killed after its engine made the instance and before the state was saved.
 func (b *bench) lose(machine *machinev1beta1.Machine, owner string) {
 	b.t.Helper()
 	key := state.KeyFor(machine.Namespace, machine.UID)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	if err := b.client.Delete(b.t.Context(), secret); client.IgnoreNotFound(err) != nil {
-		b.t.Fatal(err)
-	}
+	b.forget(key)
 	_, err := b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
 		Lock: state.Lock{Owner: owner, Run: "lost", Operation: string(runs.Create)},
 		Meta: newPatch().intend(intent{Operation: runs.Create, Run: "lost"}).MetaPatch,

@@ -9,11 +9,31 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/machine-iac/machine-iac-operator/internal/pulumikey"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
+
+// forget removes all states by force.
+func (w *world) forget(t *testing.T) {
+	t.Helper()
+	states := &corev1.SecretList{}
+	if err := w.Client.List(t.Context(), states, client.InNamespace(w.namespace), client.HasLabels{state.LabelRole}); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range states.Items {
+		if controllerutil.RemoveFinalizer(&secret, state.Finalizer) {
+			if err := w.Client.Update(t.Context(), &secret); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Client.Delete(t.Context(), &secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 // encrypted stores a checkpoint for a new Machine, and one again that was there before; each is encrypted with a salt.
 func (w *world) encrypted(t *testing.T, salts ...string) {
@@ -98,9 +118,7 @@ func TestAKeyIsReplaced(t *testing.T) {
 	expect("pulumi-key prune", 1, oldID+" stays: 1 checkpoints and 0 versions from before")
 
 	// Its next run encrypts it with the new key, and keeps a version with the old one.
-	if err := w.Client.DeleteAllOf(t.Context(), &corev1.Secret{}, client.InNamespace(w.namespace), client.HasLabels{state.LabelRole}); err != nil {
-		t.Fatal(err)
-	}
+	w.forget(t)
 	w.encrypted(t, old.Salt(), fresh.Salt())
 	expect("pulumi-key prune", 1, oldID+" stays: 0 checkpoints and 1 versions from before")
 	expect("pulumi-key prune --forget-versions", 1, oldID+" stays: it was replaced at "+time.Now().UTC().Format("2006-"), "error: older keys stay")
