@@ -7,6 +7,8 @@
 //   - Session is the only way to write. Store.Acquire takes the persisted lock and returns one; each of its writes
 //     carries the Secret's resourceVersion and is refused once the lock is no longer its own.
 //   - Snapshot is a state as it was read; ParseState turns its bytes into outputs and resources.
+//   - Epoch is one term of the manager that leads. Locks and heads carry it; who meets a later one writes nothing.
+//   - Compare tells what a state that could not be saved knows that the stored one does not, and Orphan is such a state, kept.
 //   - Backend speaks the engines' http backend on loopback and answers for one Session per Endpoint.
 //
 // The head Secret and, past one Secret's size, its part Secrets have the layout of Terraform's own kubernetes backend.

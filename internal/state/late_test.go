@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -143,4 +144,53 @@ var _ = Describe("A commit of a big state whose answer was lost", func() {
 			Expect(store.Get(ctx, key)).To(HaveField("Raw", next))
 		})
 	}
+})
+
+var _ = Describe("A copy", func() {
+	It("that is made late, after its session was released, is removed by the next session", func(ctx SpecContext) {
+		api, key := &faults{}, newKey()
+		store := small(api.client())
+		session := acquire(ctx, store, key, run("r1"))
+		var held *corev1.Secret
+		api.set(func(f *faults) {
+			f.instead = func(verb string, object client.Object, do func() error) error {
+				if verb != "create" {
+					return do()
+				}
+				held = object.DeepCopyObject().(*corev1.Secret)
+				return errAway
+			}
+		})
+		short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+		defer cancel()
+		Expect(session.Put(short, body(1, 20000))).To(as[*state.UnavailableError](Not(BeNil())))
+		api.set(func(f *faults) { f.instead = nil })
+		Expect(session.Release(ctx, nil)).To(Succeed())
+		Expect(live.Create(ctx, held)).To(Succeed())
+		session = acquire(ctx, store, key, run("r2"))
+		Expect(secretsOf(ctx, key, state.RoleVersion)).To(BeEmpty())
+		Expect(session.Put(ctx, body(1, 20000))).To(Succeed())
+	})
+
+	It("that a session makes whose lock was broken meanwhile is removed by that session", func(ctx SpecContext) {
+		api, key := &faults{}, newKey()
+		stale := acquire(ctx, small(api.client()), key, term("r1", 1))
+		Expect(stale.Put(ctx, body(1, 20000, "a"))).To(Succeed())
+		var session *state.Session
+		api.set(func(f *faults) {
+			f.instead = func(verb string, _ client.Object, do func() error) error {
+				if verb == "create" && session == nil {
+					var err error
+					session, err = small(live).Acquire(ctx, key, state.AcquireOptions{Lock: term("r2", 2), Break: ptr.To(term("r1", 1))})
+					Expect(err).NotTo(HaveOccurred())
+				}
+				return do()
+			}
+		})
+		Expect(stale.Put(ctx, body(2, 30000, "a"))).To(MatchError(state.ErrFenced))
+		Expect(secretsOf(ctx, key, state.RoleVersion)).To(HaveEach(ContainSubstring("-v1-")))
+		Expect(session.Put(ctx, body(2, 100))).To(Succeed())
+		Expect(session.Delete(ctx)).To(Succeed())
+		Expect(secretsOf(ctx, key, "")).To(BeEmpty())
+	})
 })

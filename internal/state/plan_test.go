@@ -149,6 +149,10 @@ func TestRecordKnowsEverySecret(t *testing.T) {
 	if !full.elsewhere() || small.elsewhere() || !(record{Versions: full.Versions}).elsewhere() {
 		t.Error("elsewhere does not tell whether Secrets besides the head may exist")
 	}
+	named := record{Current: &entry{Blob: &blob{Name: "c"}}, Versions: []entry{{Key: "k"}, {Blob: &blob{Name: "v"}}}, Trash: []blob{{Name: "t"}}}
+	if !named.reads(blob{Name: "c"}) || !named.reads(blob{Name: "v"}) || named.reads(blob{Name: "t"}) || small.reads(blob{}) {
+		t.Error("reads does not tell whether a version is read from a copy")
+	}
 	if _, err := decodeRecord(map[string]string{annotationRecord: `{"format":2}`}); err == nil {
 		t.Error("a record of a newer format is read")
 	}

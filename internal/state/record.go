@@ -3,6 +3,7 @@ package state
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -92,6 +93,14 @@ func (r record) elsewhere() bool {
 		}
 	}
 	return false
+}
+
+// reads tells whether a version is read from the copy.
+func (r record) reads(copied blob) bool {
+	if r.Current != nil && r.Current.Blob != nil && *r.Current.Blob == copied {
+		return true
+	}
+	return slices.ContainsFunc(r.Versions, func(e entry) bool { return e.Blob != nil && *e.Blob == copied })
 }
 
 // discarded is the record of a state that is given up: nothing is current, every copy is trash.

@@ -31,6 +31,8 @@ type Session struct {
 	packed []byte
 	// pending is a write that may yet turn out to have been carried out.
 	pending *pending
+	// late says that a copy may yet be made, after it was removed. Its removal is left to the next session.
+	late bool
 	// attached are changes of attachments that go with the next write.
 	attached Attachments
 	// deleting says that the finalizer was taken off, or that a delete of the head was sent and its answer lost: a head that
@@ -126,6 +128,9 @@ func (s *Session) put(ctx context.Context, next incoming) error {
 	err = s.commit(ctx, "writing state "+s.key.String(), edit{
 		record: planned.record, data: planned.data, lock: &lock, epoch: lock.Epoch, raw: next.raw, packed: next.packed,
 	})
+	if errors.Is(err, ErrFenced) {
+		s.abandon(ctx, planned.stage)
+	}
 	if err != nil {
 		return err
 	}
@@ -216,6 +221,7 @@ func (s *Session) Delete(ctx context.Context) error {
 		if err := s.commit(ctx, "emptying state "+s.key.String(), change); err != nil {
 			return err
 		}
+		s.late = false // with the head goes what a next session would know it by
 		if err := s.tidy(ctx); err != nil {
 			return fmt.Errorf("deleting state %s: %w", s.key, err)
 		}

@@ -273,7 +273,9 @@ var _ = Describe("Reading", func() {
 		session := acquire(ctx, store, key, run("r1"))
 		Expect(session.Put(ctx, body(1, 100))).To(Succeed())
 		Expect(session.Release(ctx, nil)).To(Succeed())
-		touch(ctx, key, func(s *corev1.Secret) { s.Annotations["machine-iac.io/record"] = `{"format":2,"current":"laid out anew"}` })
+		touch(ctx, key, func(s *corev1.Secret) {
+			s.Annotations["machine-iac.io/record"] = `{"format":2,"current":"laid out anew"}`
+		})
 		before := head(ctx, key).ResourceVersion
 		newer := And(as[*state.FormatError](HaveField("Format", 2)), MatchError(ContainSubstring("upgrade the operator")))
 		_, err := store.Get(ctx, key)

@@ -48,11 +48,38 @@ func (s *Session) stage(ctx context.Context, copies []staged) error {
 			secret.Immutable = ptr.To(true)
 			secret.Finalizers = []string{Finalizer} // the deletion of a namespace would take them before the head
 			if err := s.store.createOnce(ctx, secret); err != nil {
+				if _, lost := errors.AsType[*UnavailableError](err); lost {
+					s.late = true
+				}
 				return fmt.Errorf("writing a copy of state %s: %w", s.key, err)
 			}
 		}
 	}
 	return nil
+}
+
+// abandon removes the copies of a commit for which the session was fenced off: whoever took the state over may have tidied
+// before they were made. Those that a version is read from stay, for the commit may have been carried out before.
+func (s *Session) abandon(ctx context.Context, copies []staged) {
+	var known record
+	fresh, err := s.store.head(ctx, s.key)
+	if err == nil {
+		known, err = decodeRecord(fresh.Annotations)
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return
+	}
+	for _, c := range copies {
+		if known.reads(c.blob) {
+			continue
+		}
+		for i := range c.blob.Chunks {
+			if err := s.store.removeProtected(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: c.blob.chunk(i)}); err != nil {
+				s.store.options.Logger.Info("A copy that nothing refers to is left", "secret", c.blob.chunk(i), "reason", err.Error())
+				return
+			}
+		}
+	}
 }
 
 // tidyOrLater tidies. A failure is no loss: the record says what is left to do, and the next session does it.
@@ -74,6 +101,9 @@ func (s *Session) tidy(ctx context.Context) error {
 		if err := s.tidyParts(ctx); err != nil {
 			return err
 		}
+	}
+	if s.late {
+		return errors.New("a copy may yet be made")
 	}
 	for _, b := range s.record.Trash {
 		if !strings.HasPrefix(b.Name, s.key.Name+blobInfix) {
