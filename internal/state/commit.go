@@ -169,12 +169,10 @@ func (s *Session) resync(ctx context.Context, attempted *pending) (done bool, er
 		return false, err
 	}
 	switch {
-	case err != nil && attempted != nil && attempted.edit.unprotect: // the last finalizer was what kept it
-		s.accept(attempted.wanted, attempted.edit)
-		s.over = ErrClosed
-		return true, nil
-	case err != nil || fresh.UID != s.head.UID:
-		return false, s.fence("the head Secret is gone")
+	case err != nil:
+		return s.gone(attempted)
+	case fresh.UID != s.head.UID:
+		return s.gone(nil)
 	case attempted != nil && sameOwn(fresh, attempted.wanted):
 		s.accept(fresh, attempted.edit)
 		return true, nil
@@ -182,22 +180,40 @@ func (s *Session) resync(ctx context.Context, attempted *pending) (done bool, er
 		s.accept(fresh, s.pending.edit)
 		return false, &UnavailableError{Doing: "writing state " + s.key.String(), Err: errors.New("an earlier write was carried out late")}
 	}
-	lock, err := decodeLock(fresh.Annotations)
-	written, _ := decodeEpoch(fresh.Annotations) // one that cannot be read is nobody's; the lock decides
-	if err := superseded(s.key, s.lock.Epoch, written, lock); err != nil {
-		return false, s.end(err, "a later leader has the state")
-	}
-	switch {
-	case err != nil || lock == nil || !lock.Holds(s.lock):
-		return false, s.fence("the lock is another's")
-	case !sameState(fresh, s.head):
-		return false, s.fence("the state was written by another")
+	if err := s.stillMine(fresh); err != nil {
+		return false, err
 	}
 	s.head = fresh
 	if s.pending != nil && fresh.ResourceVersion != s.pending.wanted.ResourceVersion {
 		s.pending = nil // it was conditional on a head that is no more, so it can't be carried out any more
 	}
 	return false, nil
+}
+
+// gone ends the session of a head that is no more: as intended, when the finalizer that was taken off was what kept it.
+func (s *Session) gone(attempted *pending) (done bool, err error) {
+	if attempted == nil || !attempted.edit.unprotect {
+		return false, s.fence("the head Secret is gone")
+	}
+	s.accept(attempted.wanted, attempted.edit)
+	s.over = ErrClosed
+	return true, nil
+}
+
+// stillMine fences the session unless lock and state are as it left them.
+func (s *Session) stillMine(fresh *corev1.Secret) error {
+	lock, err := decodeLock(fresh.Annotations)
+	written, _ := decodeEpoch(fresh.Annotations) // one that cannot be read is nobody's; the lock decides
+	if err := superseded(s.key, s.lock.Epoch, written, lock); err != nil {
+		return s.end(err, "a later leader has the state")
+	}
+	switch {
+	case err != nil || lock == nil || !lock.Holds(s.lock):
+		return s.fence("the lock is another's")
+	case !sameState(fresh, s.head):
+		return s.fence("the state was written by another")
+	}
+	return nil
 }
 
 // fence ends the session.

@@ -253,18 +253,8 @@ func (s *Session) mayDelete() error {
 // next session protects again.
 func (s *Session) deleteHead(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
-		if controllerutil.ContainsFinalizer(s.head, Finalizer) {
-			change := s.edit()
-			change.unprotect = true
-			if err := s.commit(ctx, "deleting state "+s.key.String(), change); err != nil || s.over != nil {
-				return err
-			}
-			s.deleting = true
-			continue
-		}
-		if s.deleting && s.head.DeletionTimestamp != nil && len(s.head.Finalizers) == 0 {
-			s.over = ErrClosed // it was being deleted already, and is gone
-			return nil
+		if err := s.unprotect(ctx); err != nil || s.over != nil {
+			return err
 		}
 		condition := client.Preconditions{UID: &s.head.UID, ResourceVersion: &s.head.ResourceVersion}
 		uncertain, err := s.store.do(ctx, "deleting state "+s.key.String(), func(ctx context.Context) error {
@@ -289,4 +279,20 @@ func (s *Session) deleteHead(ctx context.Context) error {
 			return &UnavailableError{Doing: "deleting state " + s.key.String(), Err: err}
 		}
 	}
+}
+
+// unprotect takes the finalizer off. A head that was being deleted is gone then, and the session over.
+func (s *Session) unprotect(ctx context.Context) error {
+	for controllerutil.ContainsFinalizer(s.head, Finalizer) {
+		change := s.edit()
+		change.unprotect = true
+		if err := s.commit(ctx, "deleting state "+s.key.String(), change); err != nil || s.over != nil {
+			return err
+		}
+		s.deleting = true
+	}
+	if s.deleting && s.head.DeletionTimestamp != nil && len(s.head.Finalizers) == 0 {
+		s.over = ErrClosed
+	}
+	return nil
 }
