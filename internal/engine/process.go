@@ -18,8 +18,9 @@ const (
 )
 
 // EndProcesses kills the processes whose working folder is dir or lies in it, and waits until they are gone. It returns how many
-// it killed. Plugins outlive an engine that is killed, and inherit its working folder. This process and those to spare are left alone.
-func EndProcesses(dir string, spare ...int) (int, error) {
+// it killed. Plugins outlive an engine that is killed, and inherit its working folder. This process is left alone, and so are those that
+// are to be spared.
+func EndProcesses(dir string, spare ...func(pid int) bool) (int, error) {
 	killed := map[int]struct{}{}
 	for deadline := endTimeout; ; deadline -= endPoll {
 		found, err := signalIn(dir, os.Kill, spare)
@@ -41,15 +42,17 @@ func EndProcesses(dir string, spare ...int) (int, error) {
 
 // InterruptProcesses is EndProcesses with an interrupt, after which an engine saves what it has done. It sends one and does not wait. It
 // returns the ids of those that it interrupted; spare them the next time, because an engine takes a second interrupt for a kill.
-func InterruptProcesses(dir string, spare ...int) ([]int, error) {
+func InterruptProcesses(dir string, spare ...func(pid int) bool) ([]int, error) {
 	return signalIn(dir, os.Interrupt, spare)
 }
 
 // Processes returns the ids of the processes whose working folder is dir or lies in it.
-func Processes(dir string, spare ...int) ([]int, error) { return signalIn(dir, nil, spare) }
+func Processes(dir string, spare ...func(pid int) bool) ([]int, error) {
+	return signalIn(dir, nil, spare)
+}
 
 // signalIn sends a signal once, none where it is nil, and returns to whom.
-func signalIn(dir string, signal os.Signal, spare []int) ([]int, error) {
+func signalIn(dir string, signal os.Signal, spare []func(pid int) bool) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil // not Linux: there is no telling
@@ -60,10 +63,7 @@ func signalIn(dir string, signal os.Signal, spare []int) ([]int, error) {
 	var found []int
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || pid == os.Getpid() || slices.Contains(spare, pid) {
-			continue
-		}
-		if signalIfIn(pid, dir, signal) {
+		if err == nil && pid != os.Getpid() && signalIfIn(pid, dir, signal, spare) {
 			found = append(found, pid)
 		}
 	}
@@ -71,7 +71,7 @@ func signalIn(dir string, signal os.Signal, spare []int) ([]int, error) {
 }
 
 // signalIfIn holds the process before it looks at its folder, so that it can't signal another one with the same id.
-func signalIfIn(pid int, dir string, signal os.Signal) bool {
+func signalIfIn(pid int, dir string, signal os.Signal, spare []func(pid int) bool) bool {
 	process, err := os.FindProcess(pid)
 	if err != nil {
 		return false
@@ -82,6 +82,9 @@ func signalIfIn(pid int, dir string, signal os.Signal) bool {
 		return false // gone, a zombie, or somebody else's
 	}
 	if cwd = strings.TrimSuffix(cwd, " (deleted)"); cwd != dir && !strings.HasPrefix(cwd, dir+string(filepath.Separator)) {
+		return false
+	}
+	if slices.ContainsFunc(spare, func(spared func(int) bool) bool { return spared(pid) }) {
 		return false
 	}
 	return signal == nil || process.Signal(signal) == nil

@@ -118,7 +118,7 @@ func TestProcessesAreFoundByTheirFolder(t *testing.T) {
 	first, second, other := start(t, inside, polite), start(t, inside, stubborn), start(t, beside, polite)
 	work := filepath.Join(dir, "work")
 
-	interrupted, err := engine.InterruptProcesses(work, second.Process.Pid)
+	interrupted, err := engine.InterruptProcesses(work, func(pid int) bool { return pid == second.Process.Pid })
 	if err != nil || !slices.Contains(interrupted, first.Process.Pid) || slices.Contains(interrupted, second.Process.Pid) {
 		t.Errorf("interrupted %v, %v; want %d and not %d, which is to be spared", interrupted, err, first.Process.Pid, second.Process.Pid)
 	}

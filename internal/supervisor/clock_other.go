@@ -1,0 +1,12 @@
+//go:build !linux
+
+package supervisor
+
+import (
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// now is a time that all processes of this machine share. Only Linux has one that nobody sets.
+func now() time.Duration { return time.Duration(clock.RealClock{}.Now().UnixNano()) }

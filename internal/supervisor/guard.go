@@ -1,0 +1,135 @@
+package supervisor
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+)
+
+const (
+	// endPoll is how often the supervisor looks whether interrupted engines have ended.
+	endPoll = 200 * time.Millisecond
+	// sweep is how often it looks for engines that a manager has started after a gap.
+	sweep = 500 * time.Millisecond
+)
+
+// engines are the processes that a supervisor may end.
+type engines interface {
+	// interrupt interrupts those that are not spared, and returns their ids.
+	interrupt(spare []int) ([]int, error)
+	// left returns the ids of all.
+	left() ([]int, error)
+	// kill kills all, and returns how many there were.
+	kill() (int, error)
+}
+
+// mode is what a supervisor does.
+type mode int
+
+const (
+	idle     mode = iota // no heartbeat has come yet: its manager does not lead, and has no engines
+	guarding             // engines live from heartbeat to heartbeat
+	sweeping             // engines were ended after a gap, and none may live until the manager resumes
+)
+
+// guard is a supervisor without its process.
+type guard struct {
+	timeout, grace time.Duration
+	now            func() time.Duration
+	after          func(time.Duration) <-chan time.Time
+	records        <-chan record // closed when the manager is gone
+	report         func(byte)
+	engines        engines
+	log            *slog.Logger
+
+	mode mode
+	last time.Duration
+}
+
+// run returns when the manager is gone and its engines are too, or the manager says that there is nothing left to guard.
+func (g *guard) run() {
+	for {
+		select {
+		case r, alive := <-g.records:
+			g.check() // first: a beat that comes after a gap does not undo it
+			switch {
+			case !alive:
+				g.end("the manager is gone")
+				return
+			case r.kind == quit:
+				return
+			}
+			g.take(r)
+		case <-g.after(g.patience()):
+			g.check()
+		}
+	}
+}
+
+// patience is how long nothing needs to be done.
+func (g *guard) patience() time.Duration {
+	switch g.mode {
+	case guarding:
+		return max(time.Millisecond, g.last+g.timeout-g.now())
+	case sweeping:
+		return sweep
+	default:
+		return time.Hour
+	}
+}
+
+// check does what is due.
+func (g *guard) check() {
+	switch g.mode {
+	case guarding:
+		if g.now()-g.last >= g.timeout {
+			g.end("no heartbeat has come in time")
+		}
+	case sweeping:
+		g.kill()
+	}
+}
+
+func (g *guard) take(r record) {
+	if r.kind == resume || r.kind == beat && g.mode != sweeping {
+		g.mode, g.last = guarding, max(g.last, r.at)
+	}
+	g.report(heard)
+}
+
+// end interrupts all engines, each once, and kills what is left after the grace.
+func (g *guard) end(why string) {
+	g.mode = sweeping
+	g.report(ending)
+	var interrupted []int
+	for until := g.now() + g.grace; ; <-g.after(endPoll) {
+		found, err := g.engines.interrupt(interrupted)
+		if err != nil {
+			g.log.Error("interrupting engines failed", "error", err)
+		}
+		if interrupted == nil && len(found) > 0 {
+			g.log.Warn("ending engines", "why", why, "processes", found)
+		}
+		interrupted = slices.Concat(interrupted, found)
+		left, err := g.engines.left()
+		if err == nil && len(left) == 0 {
+			break
+		}
+		if g.now() >= until && g.kill() {
+			break
+		}
+	}
+	g.report(ended)
+}
+
+// kill reports whether nothing is left.
+func (g *guard) kill() bool {
+	killed, err := g.engines.kill()
+	if err != nil {
+		g.log.Error("killing engines failed", "error", err)
+	}
+	if killed > 0 {
+		g.log.Warn("killed engines", "processes", killed)
+	}
+	return err == nil
+}

@@ -1,0 +1,145 @@
+package supervisor
+
+import (
+	"bufio"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+)
+
+const (
+	// name is the first argument of a supervisor's process, by which it knows that it is one.
+	name = "machine-iac-supervisor"
+	// lockName is the file by which the supervisors of a work folder wait for each other.
+	lockName = "supervisor.lock"
+	// lockSlack is what a predecessor may take to end engines beyond their grace.
+	lockSlack = 10 * time.Second
+	lockPoll  = 50 * time.Millisecond
+)
+
+// Main returns at once in a process that is no supervisor; in one that is, it never returns. Call it before anything else.
+func Main() {
+	if len(os.Args) == 0 || os.Args[0] != name {
+		return
+	}
+	// A terminal's or a service manager's signals are for the manager; when that has ended, so does this.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("logger", "supervisor")
+	if err := serve(os.Args[1:], log); err != nil {
+		log.Error("the supervisor ends", "error", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// arguments are those of a supervisor's process.
+type arguments struct {
+	dir                  string
+	timeout, grace, last time.Duration
+}
+
+func (a arguments) encode() []string {
+	return []string{a.dir, a.timeout.String(), a.grace.String(), a.last.String()}
+}
+
+func decode(texts []string) (arguments, error) {
+	if len(texts) != 4 {
+		return arguments{}, fmt.Errorf("want a folder and three durations, got %d arguments", len(texts))
+	}
+	a := arguments{dir: texts[0]}
+	for i, into := range []*time.Duration{&a.timeout, &a.grace, &a.last} {
+		var err error
+		if *into, err = time.ParseDuration(texts[i+1]); err != nil {
+			return arguments{}, err
+		}
+	}
+	return a, nil
+}
+
+func serve(texts []string, log *slog.Logger) error {
+	a, err := decode(texts)
+	if err != nil {
+		return err
+	}
+	lock, err := takeLock(a)
+	if err != nil {
+		return err
+	}
+	defer lock.Close() //nolint:errcheck // the process ends
+	records := make(chan record)
+	go func() {
+		defer close(records)
+		for in := bufio.NewReader(os.Stdin); ; {
+			r, err := readRecord(in)
+			if err != nil {
+				return
+			}
+			records <- r
+		}
+	}()
+	g := &guard{
+		timeout: a.timeout, grace: a.grace, now: now, after: time.After, records: records, log: log,
+		report:  func(status byte) { _, _ = os.Stdout.Write([]byte{status}) }, // nobody may be there to read it
+		engines: folder{dir: a.dir, manager: os.Getppid()},
+		last:    a.last,
+	}
+	if a.last > 0 {
+		g.mode = guarding // as its predecessor did
+	}
+	g.report(ready)
+	debug.FreeOSMemory()
+	g.run()
+	return nil
+}
+
+// takeLock waits until the supervisor of an earlier manager with this work folder has ended: it can't tell whose the engines are.
+func takeLock(a arguments) (*os.File, error) {
+	path := filepath.Join(a.dir, lockName)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the work folder: %w", err)
+	}
+	for until := now() + a.grace + lockSlack; ; time.Sleep(lockPoll) {
+		if err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+			return file, nil
+		}
+		if now() >= until {
+			return nil, fmt.Errorf("locking %s: %w; the work folder belongs to another manager that is alive, choose another with --work-dir", path, err)
+		}
+	}
+}
+
+// folder are the processes in a work folder, without managers.
+type folder struct {
+	dir     string
+	manager int
+}
+
+// manages reports whether a process is the manager, wherever its working folder is, or runs the manager's program: another manager may wait
+// here for the end of this one's engines.
+func (f folder) manages(pid int) bool {
+	if pid == f.manager && os.Getppid() == f.manager { // when it has ended, its id may be another's
+		return true
+	}
+	own, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return false
+	}
+	its, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
+	return err == nil && os.SameFile(own, its)
+}
+
+func (f folder) interrupt(spare []int) ([]int, error) {
+	return engine.InterruptProcesses(f.dir, f.manages, func(pid int) bool { return slices.Contains(spare, pid) })
+}
+func (f folder) left() ([]int, error) { return engine.Processes(f.dir, f.manages) }
+func (f folder) kill() (int, error)   { return engine.EndProcesses(f.dir, f.manages) }

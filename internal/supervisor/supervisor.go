@@ -1,0 +1,333 @@
+package supervisor
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+)
+
+const (
+	// startTimeout bounds a start, beside what an earlier supervisor of the same folder takes to end.
+	startTimeout = 30 * time.Second
+	// maxStarts bounds the attempts to replace a supervisor that has died.
+	maxStarts = 5
+	// startPause lies between attempts, and between the starts of supervisors that die young.
+	startPause = 200 * time.Millisecond
+	// stopTimeout bounds the wait for a supervisor that has nothing left to guard.
+	stopTimeout = 5 * time.Second
+	// writeTimeout bounds a write to a supervisor that does not read.
+	writeTimeout = 100 * time.Millisecond
+)
+
+// Options are what a Supervisor needs.
+type Options struct {
+	// Dir is the manager's work folder. Every process inside is ended, but the manager.
+	Dir string
+	// Timeout is how long the supervisor waits for a heartbeat, Grace how long interrupted engines have.
+	Timeout, Grace time.Duration
+	// Active reports whether the manager leads. It must not wait.
+	Active func() bool
+	// Logger logs what happens to the supervisor; the supervisor itself writes to this process's standard error.
+	Logger logr.Logger
+
+	// program is the program of the supervisor, this one's where it is empty.
+	program string
+}
+
+// Supervisor is the manager's side of its supervisor. It is safe for concurrent use.
+type Supervisor struct {
+	options Options
+	clock   clock.Clock
+	failed  chan error
+	stopped chan struct{} // closed by Stop
+	gone    chan struct{} // closed when the last process has ended and is not replaced
+	once    sync.Once
+
+	mu sync.Mutex
+	// process is the one that runs, last the time of the last beat for it and its predecessors.
+	process  *process
+	last     time.Duration
+	stopping bool
+}
+
+// process is one supervisor's process.
+type process struct {
+	command *exec.Cmd
+	beats   *os.File
+	states  *os.File
+	started time.Duration
+	// ended says that it has ended the engines and wants to be told to guard again; ending, that it is about it.
+	ending, ended bool
+	// unheard is when the first beat was sent that it has not confirmed, zero where there is none.
+	unheard time.Duration
+}
+
+// Start starts a supervisor. It returns when that guards. An earlier one of the same folder, whose manager is dead, ends first.
+func Start(ctx context.Context, o Options) (*Supervisor, error) {
+	dir, err := engine.MakeWorkDir(o.Dir, "")
+	if err != nil {
+		return nil, fmt.Errorf("starting the supervisor: %w", err)
+	}
+	o.Dir = dir
+	if o.program == "" {
+		if o.program, err = ownProgram(); err != nil {
+			return nil, fmt.Errorf("starting the supervisor: %w", err)
+		}
+	}
+	s := &Supervisor{options: o, clock: clock.RealClock{}, failed: make(chan error, 1), stopped: make(chan struct{}), gone: make(chan struct{})}
+	if err := s.start(ctx); err != nil {
+		return nil, fmt.Errorf("starting the supervisor: %w", err)
+	}
+	go s.keep(context.WithoutCancel(ctx))
+	go s.tick()
+	return s, nil
+}
+
+// ownProgram is this process's own file, even when another has taken its place.
+func ownProgram() (string, error) {
+	const self = "/proc/self/exe"
+	if _, err := os.Stat(self); err == nil {
+		return self, nil
+	}
+	return os.Executable()
+}
+
+// Beat sends a heartbeat if this process leads. The supervisor lets engines live from the first one on, and until one is missing; beats
+// are sent by themselves, and a leader that has just begun sends one before it starts an engine.
+func (s *Supervisor) Beat() {
+	at := now() // before it looks: what holds this process up in between counts
+	if !s.options.Active() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = max(s.last, at)
+	p := s.process
+	if p == nil || p.ending || s.stopping {
+		return
+	}
+	kind := beat
+	if p.ended {
+		kind, p.ended = resume, false
+	}
+	if err := p.send(record{kind: kind, at: at}, s.clock.Now()); err != nil {
+		p.kill() // keep starts another
+		return
+	}
+	if p.unheard == 0 {
+		p.unheard = at
+	}
+	if at-p.unheard > s.options.Timeout {
+		s.options.Logger.Info("The supervisor does not confirm heartbeats; starting another", "pid", p.command.Process.Pid)
+		p.kill()
+	}
+}
+
+// Failed returns why there is no supervisor and no other could be started. The engines have been killed by then; this process must end.
+func (s *Supervisor) Failed() <-chan error { return s.failed }
+
+// Left returns the ids of the processes that the supervisor would end.
+func (s *Supervisor) Left() ([]int, error) { return engine.Processes(s.options.Dir) }
+
+// Kill kills all engines at once, and waits until they are gone.
+func (s *Supervisor) Kill() error {
+	_, err := engine.EndProcesses(s.options.Dir)
+	return err
+}
+
+// Stop ends the supervisor if no engine is left. Otherwise it leaves it to end the engines, and itself after them.
+func (s *Supervisor) Stop() error {
+	left, err := s.Left()
+	s.once.Do(func() { close(s.stopped) })
+	s.mu.Lock()
+	p := s.process
+	s.stopping = true
+	if p != nil {
+		if err == nil && len(left) == 0 {
+			err = p.send(record{kind: quit}, s.clock.Now())
+		}
+		err = errors.Join(err, p.beats.Close())
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("stopping the supervisor: %w", err)
+	}
+	if p == nil || len(left) > 0 {
+		return nil
+	}
+	select {
+	case <-s.gone:
+		return nil
+	case <-s.clock.After(stopTimeout):
+		return fmt.Errorf("stopping the supervisor: process %d does not end", p.command.Process.Pid)
+	}
+}
+
+// tick sends beats until Stop.
+func (s *Supervisor) tick() {
+	for {
+		select {
+		case <-s.stopped:
+			return
+		case <-s.clock.After(s.options.Timeout / 3):
+			s.Beat()
+		}
+	}
+}
+
+// keep replaces a supervisor that dies, until Stop.
+func (s *Supervisor) keep(ctx context.Context) {
+	defer close(s.gone)
+	for {
+		p := s.process // only this function changes it from here on
+		err := p.command.Wait()
+		select {
+		case <-s.stopped:
+			return
+		default:
+		}
+		s.options.Logger.Info("The supervisor has died; starting another", "pid", p.command.Process.Pid, "how", fmt.Sprint(err))
+		s.mu.Lock()
+		err = errors.Join(p.beats.Close(), p.states.Close())
+		s.process = nil
+		s.mu.Unlock()
+		if err != nil {
+			s.options.Logger.Error(err, "closing the pipes of a supervisor")
+		}
+		if now()-p.started < time.Second && !s.pause() {
+			return
+		}
+		if !s.replace(ctx) {
+			return
+		}
+	}
+}
+
+// replace starts a supervisor after one that died. It ends the engines where it can't.
+func (s *Supervisor) replace(ctx context.Context) bool {
+	for try := 1; ; try++ {
+		err := s.start(ctx)
+		if err == nil {
+			s.Beat()
+			return true
+		}
+		if try == maxStarts {
+			s.failed <- errors.Join(fmt.Errorf("replacing the supervisor: %w", err), s.Kill())
+			return false
+		}
+		s.options.Logger.Error(err, "starting a supervisor; trying again")
+		if !s.pause() {
+			return false
+		}
+	}
+}
+
+// pause reports whether there still is something to do after a while.
+func (s *Supervisor) pause() bool {
+	select {
+	case <-s.stopped:
+		return false
+	case <-s.clock.After(startPause):
+		return true
+	}
+}
+
+// start starts a process, and waits until it guards.
+func (s *Supervisor) start(ctx context.Context) error {
+	s.mu.Lock()
+	arguments := arguments{dir: s.options.Dir, timeout: s.options.Timeout, grace: s.options.Grace, last: s.last}
+	s.mu.Unlock()
+	p, err := launch(s.options.program, arguments)
+	if err != nil {
+		return err
+	}
+	first, told := make(chan error, 1), bufio.NewReader(p.states)
+	go func() {
+		_, err := told.ReadByte() // ready, or the end
+		first <- err
+	}()
+	select {
+	case err = <-first:
+	case <-s.clock.After(startTimeout + arguments.grace + lockSlack):
+		err = errors.New("it does not become ready")
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		p.kill()
+		return errors.Join(fmt.Errorf("it ended at once, see its log: %w", err), p.command.Wait(), p.beats.Close(), p.states.Close())
+	}
+	s.mu.Lock()
+	s.process = p
+	s.mu.Unlock()
+	go s.listen(p, told)
+	return nil
+}
+
+// listen hears what a process says until it ends.
+func (s *Supervisor) listen(p *process, from *bufio.Reader) {
+	for {
+		state, err := from.ReadByte()
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		switch state {
+		case heard:
+			p.unheard = 0
+		case ending:
+			p.ending, p.unheard = true, 0
+			s.options.Logger.Info("The supervisor ends all engines: this process sent no heartbeat in time")
+		case ended:
+			p.ending, p.ended = false, true
+		}
+		s.mu.Unlock()
+	}
+}
+
+// launch starts the program as a supervisor, in a session of its own and outside of the work folder.
+func launch(program string, a arguments) (*process, error) {
+	beatsOut, beats, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	states, statesIn, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, beatsOut.Close(), beats.Close())
+	}
+	command := exec.Command(program)
+	command.Args = append([]string{name}, a.encode()...)
+	command.Dir, command.Env = "/", []string{"GOMAXPROCS=1"}
+	command.Stdin, command.Stdout, command.Stderr = beatsOut, statesIn, os.Stderr
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	p := &process{command: command, beats: beats, states: states, started: now()}
+	err = command.Start()
+	err = errors.Join(err, beatsOut.Close(), statesIn.Close())
+	if err != nil {
+		return nil, errors.Join(err, beats.Close(), states.Close())
+	}
+	return p, nil
+}
+
+// send never waits for long.
+func (p *process) send(r record, at time.Time) error {
+	if err := p.beats.SetWriteDeadline(at.Add(writeTimeout)); err != nil {
+		return err
+	}
+	_, err := p.beats.Write(r.encode())
+	return err
+}
+
+// kill kills the process. It may be dead.
+func (p *process) kill() { _ = p.command.Process.Kill() }
