@@ -10,12 +10,15 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/machine-iac/machine-iac-operator/internal/supervisor"
 )
 
 // version is set by the linker.
 var version = "development"
 
 func main() {
+	supervisor.Main() // first: most of what follows is of no use in a supervisor
 	if err := start(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "machine-controllers:", err)
 		os.Exit(1)

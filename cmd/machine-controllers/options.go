@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
@@ -36,6 +37,9 @@ type options struct {
 	leaderElect    bool
 	leaseNamespace string
 	leaseDuration  time.Duration
+	renewDeadline  time.Duration
+	retryPeriod    time.Duration
+	timing         leadership.Timing // of the three
 
 	metricsAddress string
 	metricsCertDir string
@@ -86,7 +90,9 @@ func (o *options) bind(flags *flag.FlagSet) {
 
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "Do nothing until this process is the leader. Without it, make sure that no second process serves the namespace.")
 	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "Namespace of the leader's Lease. Default: --namespace.")
-	flags.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 30*time.Second, "How long a leader that went silent keeps others waiting; it gives up itself after two thirds of that.")
+	flags.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", leadership.DefaultLease, "How long a leader that went silent keeps others waiting, in whole seconds. By then its engines are dead.")
+	flags.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", 0, "For how long after its last renewal of the Lease a leader acts. What is left of the lease duration is for its engines' end: a third of it without heartbeats has them interrupted, and half of it later they are killed. Default: 107/137 of the lease duration.")
+	flags.DurationVar(&o.retryPeriod, "leader-elect-retry-period", 0, "How often a leader renews the Lease, and others look at it. Default: 26/137 of the lease duration.")
 
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "Address of the metrics, served over TLS to those who may get /metrics. 0 turns them off.")
 	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "Folder with tls.crt and tls.key for the metrics. Default: a certificate that is made at start.")
@@ -149,8 +155,9 @@ func (o *options) complete() error {
 			return fmt.Errorf("--%s is zero or less; give it a value above zero", name)
 		}
 	}
-	if o.leaseDuration < 6*time.Second {
-		return fmt.Errorf("--leader-elect-lease-duration is %s; below 6s a short pause of the API server would end the leader", o.leaseDuration)
+	var err error
+	if o.timing, err = leadership.NewTiming(o.leaseDuration, o.renewDeadline, o.retryPeriod); err != nil {
+		return err
 	}
 	if len(o.controllers.chosen()) == 0 {
 		return fmt.Errorf("--controllers is %q, which leaves none; begin with '*' to take some away", o.controllers.String())

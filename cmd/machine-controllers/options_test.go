@@ -18,19 +18,20 @@ func TestOptionsRefuseWhatCannotWork(t *testing.T) {
 		flags string
 		want  string
 	}{
-		"what stands by itself works":                     {"", ""},
-		"webhooks that are off need no certificate":       {"--webhook-enabled=false", ""},
-		"a port that does not exist is refused":           {"--webhook-port=70000", "--webhook-port is 70000"},
-		"no port is no way to turn webhooks off":          {"--webhook-port=0", "--webhook-enabled=false"},
-		"a cluster that no label can name is refused":     {"--cluster-id=a/b", `--cluster-id is "a/b"`},
-		"facts that modules use are taken":                {"--cluster-fact=region=r --cluster-fact=architecture=arm64", ""},
-		"a fact that no module uses is refused":           {"--cluster-fact=zone=z", `--cluster-fact names "zone"`},
-		"a Machine's namespace is not for a flag to say":  {"--cluster-fact=namespace=n", `--cluster-fact names "namespace"`},
-		"the cluster's name has a flag of its own":        {"--cluster-fact=clusterID=c", `--cluster-fact names "clusterID"`},
-		"a lease that a pause would end is refused":       {"--leader-elect-lease-duration=5s", "below 6s"},
-		"an engine that nobody knows is refused":          {"--engine=marble", "choose tofu or terraform"},
-		"a bound of nothing is refused":                   {"--max-concurrent-runs=0", "--max-concurrent-runs is zero or less"},
-		"a manager without controllers has nothing to do": {"--controllers=-machine", "--controllers"},
+		"what stands by itself works":                         {"", ""},
+		"webhooks that are off need no certificate":           {"--webhook-enabled=false", ""},
+		"a port that does not exist is refused":               {"--webhook-port=70000", "--webhook-port is 70000"},
+		"no port is no way to turn webhooks off":              {"--webhook-port=0", "--webhook-enabled=false"},
+		"a cluster that no label can name is refused":         {"--cluster-id=a/b", `--cluster-id is "a/b"`},
+		"facts that modules use are taken":                    {"--cluster-fact=region=r --cluster-fact=architecture=arm64", ""},
+		"a fact that no module uses is refused":               {"--cluster-fact=zone=z", `--cluster-fact names "zone"`},
+		"a Machine's namespace is not for a flag to say":      {"--cluster-fact=namespace=n", `--cluster-fact names "namespace"`},
+		"the cluster's name has a flag of its own":            {"--cluster-fact=clusterID=c", `--cluster-fact names "clusterID"`},
+		"a lease that a pause would end is refused":           {"--leader-elect-lease-duration=5s", "--leader-elect-lease-duration is 5s"},
+		"engines that live longer than the lease are refused": {"--leader-elect-renew-deadline=2m16s", "--leader-elect-renew-deadline is 2m16s"},
+		"an engine that nobody knows is refused":              {"--engine=marble", "choose tofu or terraform"},
+		"a bound of nothing is refused":                       {"--max-concurrent-runs=0", "--max-concurrent-runs is zero or less"},
+		"a manager without controllers has nothing to do":     {"--controllers=-machine", "--controllers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var o options

@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -30,6 +28,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/clusterconfig"
+	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -38,9 +37,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/stacks"
 	"github.com/machine-iac/machine-iac-operator/webhooks"
 )
-
-// leaseName is the name of the leader's Lease.
-const leaseName = "machine-iac-controllers-leader"
 
 // run serves until ctx ends.
 func run(ctx context.Context, o options) error {
@@ -56,7 +52,11 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(config, hooks.server, o)
+	leader, err := newLeading(ctx, config, o)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(config, hooks.server, leader.Leadership, o)
 	if err != nil {
 		return err
 	}
@@ -76,13 +76,14 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	pool := newPool(o, runners)
-	actuator, err := newActuator(mgr, iac.Options{Client: live, Catalog: catalog, Runners: runners, Pool: pool, Surroundings: cluster}, o)
+	actuator, err := newActuator(mgr, iac.Options{Client: live, Catalog: catalog, Runners: runners, Pool: pool, Surroundings: cluster}, leader.Leadership, o)
 	if err != nil {
 		return err
 	}
 	orphans := iac.NewOrphans(actuator, o.namespace)
 	metrics.Registry.MustRegister(orphans)
-	for _, runnable := range []manager.Runnable{actuator, orphans} {
+	engines := &tended{Actuator: actuator}
+	for _, runnable := range []manager.Runnable{engines, orphans} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding the actuator: %w", err)
 		}
@@ -91,10 +92,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	ctrl.Log.Info("Starting", "version", version, "namespace", o.namespace)
-	if err := mgr.Start(ctx); err != nil {
-		return fmt.Errorf("running the manager: %w", err)
-	}
-	return nil
+	return leader.serve(ctx, mgr.Start, engines)
 }
 
 func restConfig(o options) (*rest.Config, error) {
@@ -120,12 +118,12 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func newManager(config *rest.Config, hooks webhook.Server, o options) (manager.Manager, error) {
+func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Leadership, o options) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
 	}
-	renew, retry, stop := o.leaseDuration*2/3, o.leaseDuration/6, o.stopTimeout()
+	stop := o.stopTimeout()
 	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme: scheme,
 		Cache: cache.Options{
@@ -137,16 +135,16 @@ func newManager(config *rest.Config, hooks webhook.Server, o options) (manager.M
 			BindAddress: o.metricsAddress, SecureServing: true, CertDir: o.metricsCertDir,
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
-		WebhookServer:                 hooks,
-		HealthProbeBindAddress:        o.healthAddress,
-		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              leaseName,
-		LeaderElectionNamespace:       o.leaseNamespace,
-		LeaderElectionReleaseOnCancel: true, // the process ends as soon as the manager has stopped
-		LeaseDuration:                 &o.leaseDuration,
-		RenewDeadline:                 &renew,
-		RetryPeriod:                   &retry,
-		GracefulShutdownTimeout:       &stop,
+		WebhookServer:          hooks,
+		HealthProbeBindAddress: o.healthAddress,
+		LeaderElection:         o.leaderElect,
+		LeaderElectionID:       leaseName,
+		// The Lease is given back when all engines have ended. The manager would do so when it has stopped, or has tried to for long enough.
+		LeaderElectionResourceLockInterface: leader.ResourceLock(),
+		LeaseDuration:                       &o.timing.Lease,
+		RenewDeadline:                       &o.timing.Renew,
+		RetryPeriod:                         &o.timing.Retry,
+		GracefulShutdownTimeout:             &stop,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
@@ -218,17 +216,13 @@ func (o *options) readCluster(ctx context.Context, live client.Reader) (*cluster
 }
 
 // newActuator makes the actuator with what is given, and with what it has for itself alone.
-func newActuator(mgr manager.Manager, given iac.Options, o options) (*iac.Actuator, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		return nil, fmt.Errorf("finding this machine's name: %w", err)
-	}
+func newActuator(mgr manager.Manager, given iac.Options, leader *leadership.Leadership, o options) (*iac.Actuator, error) {
 	series := iac.NewMetrics(slices.Sorted(maps.Keys(given.Runners))...)
 	metrics.Registry.MustRegister(series.Collectors()...)
 	given.Metrics = series
 	given.Recorder = mgr.GetEventRecorder("machine-iac-actuator")
 	given.Store = state.New(given.Client, state.Options{Logger: ctrl.Log.WithName("state")})
-	given.Owner = host + "_" + string(uuid.NewUUID())
+	given.Owner = leader.Epoch().Holder
 	// The actuator runs while this process leads. Another owner has led before, and ended before its lease could pass on.
 	given.Dead = func(other string) bool { return other != given.Owner }
 	given.Facts = o.facts()

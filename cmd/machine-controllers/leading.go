@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/leadership"
+	"github.com/machine-iac/machine-iac-operator/internal/supervisor"
+)
+
+const (
+	// leaseName is the name of the leader's Lease.
+	leaseName = "machine-iac-controllers-leader"
+	// releaseTimeout bounds giving the Lease back.
+	releaseTimeout = 10 * time.Second
+)
+
+// leading keeps this process's engines from acting beside another leader's.
+type leading struct {
+	*leadership.Leadership
+	guard *supervisor.Supervisor
+}
+
+// newLeading starts the supervisor, and makes what the leader election needs. An earlier manager's engines in the work folder have ended
+// when it returns.
+func newLeading(ctx context.Context, config *rest.Config, o options) (*leading, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("finding this machine's name: %w", err)
+	}
+	l := &leading{}
+	identity := host + "_" + string(uuid.NewUUID())
+	if !o.leaderElect {
+		l.Leadership = leadership.Alone(identity)
+	} else if l.Leadership, err = leadership.New(leadership.Options{
+		Config: config, Namespace: o.leaseNamespace, Name: leaseName, Identity: identity, Timing: o.timing,
+		Renewed: func() { l.guard.Beat() }, // before an engine starts
+		Logger:  ctrl.Log.WithName("leadership"),
+	}); err != nil {
+		return nil, err
+	}
+	l.guard, err = supervisor.Start(ctx, supervisor.Options{
+		Dir: o.workDir, Timeout: o.timing.Heartbeat, Grace: o.timing.Grace, Active: l.Active, Logger: ctrl.Log.WithName("supervisor"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.guard.Beat()
+	return l, nil
+}
+
+// serve runs the manager until ctx ends and everything has settled, or until this process must end at once: what it returns then waits
+// for nothing, and the caller exits.
+func (l *leading) serve(ctx context.Context, start func(context.Context) error, runs *tended) error {
+	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	go l.Watch(lasting)
+	ended := make(chan error, 1)
+	go func() { ended <- start(ctx) }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			return errors.Join(fmt.Errorf("running the manager: %w", err), l.guard.Stop())
+		}
+		l.release(lasting, runs)
+		return l.guard.Stop()
+	case <-l.Lost():
+		return errors.Join(leadership.ErrNotLeader, l.guard.Kill())
+	case err := <-l.guard.Failed():
+		return err
+	}
+}
+
+// release gives the Lease back if nothing of this process's runs is left. Otherwise the next leader waits until it expires.
+func (l *leading) release(ctx context.Context, runs *tended) {
+	log := ctrl.Log.WithName("leadership")
+	left, err := l.guard.Left()
+	if err != nil || len(left) > 0 || runs.open.Load() {
+		log.Info("Engine runs have not settled; the Lease is left to expire", "settled", !runs.open.Load(), "processes", left, "why", fmt.Sprint(err))
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
+	defer cancel()
+	if err := l.Release(ctx); err != nil {
+		log.Error(err, "Giving the Lease back")
+	}
+}
+
+// tended is an actuator of which is known whether its runs have settled. A manager that is told to stop does not tell.
+type tended struct {
+	*iac.Actuator
+	open atomic.Bool
+}
+
+var _ manager.LeaderElectionRunnable = &tended{}
+
+// Start implements manager.Runnable.
+func (t *tended) Start(ctx context.Context) error {
+	t.open.Store(true)
+	err := t.Actuator.Start(ctx)
+	t.open.Store(err != nil)
+	return err
+}
