@@ -108,7 +108,7 @@ func (g *guard) end(why string) {
 			g.log.Error("interrupting engines failed", "error", err)
 		}
 		if interrupted == nil && len(found) > 0 {
-			g.log.Warn("ending engines", "why", why, "processes", found)
+			g.log.Info("ending engines", "why", why, "processes", found)
 		}
 		interrupted = slices.Concat(interrupted, found)
 		left, err := g.engines.left()
@@ -129,7 +129,7 @@ func (g *guard) kill() bool {
 		g.log.Error("killing engines failed", "error", err)
 	}
 	if killed > 0 {
-		g.log.Warn("killed engines", "processes", killed)
+		g.log.Info("killed engines", "processes", killed)
 	}
 	return err == nil
 }

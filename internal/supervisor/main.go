@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -33,12 +34,24 @@ func Main() {
 	}
 	// A terminal's or a service manager's signals are for the manager; when that has ended, so does this.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("logger", "supervisor")
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: asTheManager})).With("logger", "supervisor")
 	if err := serve(os.Args[1:], log); err != nil {
 		log.Error("the supervisor ends", "error", err)
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+// asTheManager has the supervisor's lines look like the manager's, beside which they stand.
+func asTheManager(groups []string, a slog.Attr) slog.Attr {
+	switch {
+	case len(groups) > 0:
+	case a.Key == slog.TimeKey:
+		a.Key = "ts"
+	case a.Key == slog.LevelKey:
+		a.Value = slog.StringValue(strings.ToLower(a.Value.String()))
+	}
+	return a
 }
 
 // arguments are those of a supervisor's process.

@@ -30,7 +30,11 @@ const (
 // flagsVariable names the environment variable with more flags for every manager, to tell the story of another configuration.
 const flagsVariable = "E2E_MANAGER_FLAGS"
 
-var managerFlags = append([]string{"--leader-elect-lease-duration=" + lease.String(), "--max-concurrent-runs=8", "--cluster-id=" + clusterID},
+// A machine that is busy with tests may hold a heartbeat up for a second, so more of the lease is left for it than by default.
+var managerFlags = append([]string{
+	"--leader-elect-lease-duration=" + lease.String(), "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=2s",
+	"--max-concurrent-runs=8", "--cluster-id=" + clusterID,
+},
 	strings.Fields(os.Getenv(flagsVariable))...)
 
 // pod keeps a manager running, as a kubelet does: one that ends is started again.
