@@ -68,6 +68,8 @@ type scope struct {
 	original *machinev1beta1.Machine
 	// exists is what the actuator answered, set by existence.
 	exists bool
+	// uncertain is set by existence where the actuator cannot tell; exists is false then, and means nothing.
+	uncertain *actuators.UncertainError
 	// overtaken is set by a step that wrote the Machine itself: what the pass knows of it is the past then, and is not written.
 	overtaken bool
 	// requeueAfter is when to look again without an event; zero for never.

@@ -32,11 +32,19 @@ type destruction struct {
 // Reconcile implements step.
 func (d *destruction) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	deleteErr := d.actuator.Delete(ctx, s.machine)
+	if uncertain, ok := actuators.AsUncertain(deleteErr); ok {
+		s.doubt(uncertain, d.clock.Now())
+		return false, nil
+	}
 	if deleteErr != nil && !d.ignorable(s.machine, deleteErr) {
 		return false, d.failed(s, deleteErr)
 	}
 	exists, err := d.actuator.Exists(ctx, s.machine)
 	now := d.clock.Now()
+	if uncertain, ok := actuators.AsUncertain(err); ok {
+		s.doubt(uncertain, now)
+		return false, nil
+	}
 	if err != nil {
 		setCondition(s.machine, existenceUnknown(err), now)
 		return false, fmt.Errorf("checking whether the instance still exists: %w", err)
@@ -52,9 +60,10 @@ func (d *destruction) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return false, nil
 }
 
-// ignorable reports whether err stands in nobody's way: what cannot be understood and never had an instance may go.
+// ignorable reports whether err stands in nobody's way: what cannot be understood and never had an instance may go. A providerID or a Node
+// shows that it had one, whoever made it.
 func (d *destruction) ignorable(machine *machinev1beta1.Machine, err error) bool {
-	return actuators.IsInvalidConfiguration(err) && len(machine.Status.Addresses) == 0
+	return actuators.IsInvalidConfiguration(err) && !provisioned(machine) && machine.Status.NodeRef == nil
 }
 
 func (d *destruction) failed(s *scope, err error) error {

@@ -21,7 +21,10 @@ var (
 	errInvalid  = fmt.Errorf("rendering: %w", actuators.InvalidConfiguration("cpu: a number is required"))
 	errProgress = fmt.Errorf("wrapped: %w", actuators.InProgress(7*time.Second, "being worked on"))
 	errQuota    = actuators.InsufficientResources("no quota")
+	errDoubt    = fmt.Errorf("wrapped: %w", actuators.Uncertain(9*time.Second, "StateLost", "the state is lost"))
 )
+
+const doubt = "Unknown:StateLost:the state is lost"
 
 // outcome is what one pass answered, and what the Machine shows after it.
 type outcome struct {
@@ -76,6 +79,9 @@ var _ = DescribeTable("An actuator's error", func(ctx SpecContext, tc errorCase)
 	living(fake.Exists, "that bids to wait: not known, and its time is not honoured", errProgress, unknown(errProgress)),
 	living(fake.Exists, "of quota: not known", errQuota, unknown(errQuota)),
 	living(fake.Exists, "of any kind: not known", errPlain, unknown(errPlain)),
+	living(fake.Exists, "that is a doubt: shown, no error, and left to Update", errDoubt, outcome{Phase: "Running", After: 9 * time.Second, Exists: doubt}),
+	living(fake.Exists, "that is a doubt without a time: looked at again all the same", actuators.Uncertain(0, "StateLost", "the state is lost"),
+		outcome{Phase: "Running", After: 30 * time.Second, Exists: doubt}),
 
 	// Create: only what the user must change is the end.
 	making("of the providerSpec: the end", errInvalid, outcome{
@@ -107,6 +113,10 @@ var _ = DescribeTable("An actuator's error", func(ctx SpecContext, tc errorCase)
 		Exists: notMade("connection refused"), UpToDate: "False:CreateError:connection refused",
 	}),
 
+	making("that is a doubt: shown and looked at again, neither Failed nor an error", errDoubt, outcome{
+		Phase: "Provisioning", After: 9 * time.Second, Exists: doubt,
+	}),
+
 	// Update: the phase stays, another look in 30 s.
 	living(fake.Update, "of the providerSpec: 30 s", errInvalid, refreshed(30*time.Second, "False:InvalidConfiguration:"+errInvalid.Error())),
 	living(fake.Update, "that bids to wait: when it says, as the end of a run wakes the Machine anyhow", errProgress, refreshed(7*time.Second, "")),
@@ -114,6 +124,7 @@ var _ = DescribeTable("An actuator's error", func(ctx SpecContext, tc errorCase)
 	living(fake.Update, "of quota that says later: then", errQuota.In(5*time.Minute), refreshed(5*time.Minute, "False:InsufficientResources:no quota")),
 	living(fake.Update, "of a change that cannot be, which says sooner: 30 s", actuators.UnsupportedChange("disk").In(time.Second),
 		refreshed(30*time.Second, "False:UnsupportedChange:disk")),
+	living(fake.Update, "that is a doubt: when it says", errDoubt, refreshed(9*time.Second, doubt)),
 	living(fake.Update, "of any kind: 30 s", errPlain, refreshed(30*time.Second, "False:UpdateError:connection refused")),
 
 	// Delete: the Machine stays until it is known that the instance is gone.
@@ -121,7 +132,13 @@ var _ = DescribeTable("An actuator's error", func(ctx SpecContext, tc errorCase)
 	removing("of the providerSpec without addresses, with an instance: said, and looked at again", errInvalid, outcome{
 		Phase: "Deleting", After: 30 * time.Second, Exists: "True::", UpToDate: "False:InvalidConfiguration:" + errInvalid.Error(),
 	}, withInstance),
-	removing("of the providerSpec with a providerID alone: goes when nothing is there", errInvalid, outcome{Gone: true}, withProviderID),
+	removing("of the providerSpec with a providerID alone: it had an instance, whoever made it", errInvalid, outcome{
+		Phase: "Deleting", Error: "deleting the instance: " + errInvalid.Error(), UpToDate: "False:InvalidConfiguration:" + errInvalid.Error(),
+	}, withProviderID),
+	removing("of the providerSpec with a Node alone: it had an instance", errInvalid, outcome{
+		Phase: "Deleting", Error: "deleting the instance: " + errInvalid.Error(), UpToDate: "False:InvalidConfiguration:" + errInvalid.Error(),
+	}, withNode),
+	removing("that is a doubt: the Machine stays", errDoubt, outcome{Phase: "Deleting", After: 9 * time.Second, Exists: doubt}, withProviderID),
 	removing("of the providerSpec with addresses: there is something to remove", errInvalid, outcome{
 		Phase: "Deleting", Error: "deleting the instance: " + errInvalid.Error(), UpToDate: "False:InvalidConfiguration:" + errInvalid.Error(),
 	}, withAddresses),
@@ -141,6 +158,10 @@ var _ = DescribeTable("An actuator's error", func(ctx SpecContext, tc errorCase)
 	stillThere("that bids to wait: not known", errProgress),
 	stillThere("of quota: not known", errQuota),
 	stillThere("of any kind: not known", errPlain),
+	Entry("of Exists after Delete that is a doubt: the Machine stays", errorCase{
+		verb: fake.Exists, err: errDoubt, deleting: true, mods: []func(*machinev1beta1.Machine){builder.WithPhase("Deleting")},
+		want: outcome{Phase: "Deleting", After: 9 * time.Second, Exists: doubt},
+	}),
 )
 
 // living is an error about a Machine that is Running.
@@ -176,6 +197,7 @@ func stillThere(what string, err error) TableEntry {
 
 func withInstance(tc *errorCase)   { tc.instance = true }
 func withProviderID(tc *errorCase) { tc.mods = append(tc.mods, builder.WithProviderID("fake://1")) }
+func withNode(tc *errorCase)       { tc.mods = append(tc.mods, builder.WithNodeRef(builder.Node())) }
 func withAddresses(tc *errorCase)  { tc.mods = append(tc.mods, builder.WithInternalIPs("10.0.0.1")) }
 
 func unknown(err error) outcome {

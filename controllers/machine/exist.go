@@ -43,8 +43,14 @@ type existence struct {
 func (e *existence) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	exists, err := e.actuator.Exists(ctx, s.machine)
 	now := e.clock.Now()
+	if uncertain, ok := actuators.AsUncertain(err); ok {
+		s.doubt(uncertain, now)
+		s.uncertain = uncertain
+		return true, nil // Update may find out
+	}
 	if err != nil {
 		setCondition(s.machine, existenceUnknown(err), now)
+		takeBackUpToDate(s.machine, machinev1beta1.ErrorCheckingProviderReason, err.Error(), now)
 		failWhereAsked(s.machine, err)
 		return false, fmt.Errorf("checking whether the instance exists: %w", err)
 	}
@@ -59,7 +65,7 @@ func (e *existence) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		fail(s.machine, errMissing)
 		return false, nil
 	default:
-		if !saysNotCreated(s.machine) { // else provisioning has said, or will say, why
+		if !saysWhyNot(s.machine) { // else provisioning has said, or will say, why
 			setCondition(s.machine, notCreated(""), now)
 		}
 		if phaseOf(s.machine) == "" {
@@ -70,9 +76,17 @@ func (e *existence) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return true, nil
 }
 
-func saysNotCreated(machine *machinev1beta1.Machine) bool {
+// saysWhyNot reports whether the Machine tells why it has no instance, or why it cannot be known whether one was left by an earlier try.
+func saysWhyNot(machine *machinev1beta1.Machine) bool {
 	said := conditions.Find(machine.Status.Conditions, machinev1beta1.InstanceExistsCondition)
-	return said != nil && said.Status == corev1.ConditionFalse && said.Reason == machinev1beta1.InstanceNotCreatedReason
+	switch {
+	case said == nil:
+		return false
+	case said.Status == corev1.ConditionUnknown:
+		return said.Reason != machinev1beta1.ErrorCheckingProviderReason
+	default:
+		return said.Status == corev1.ConditionFalse && said.Reason == machinev1beta1.InstanceNotCreatedReason
+	}
 }
 
 // provisioned reports whether the Machine has once had an instance.

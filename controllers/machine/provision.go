@@ -35,6 +35,10 @@ func (p *provisioning) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		s.wait(requeue)
 		return false, nil
 	}
+	if uncertain, ok := actuators.AsUncertain(err); ok {
+		s.doubt(uncertain, now)
+		return false, nil
+	}
 	setCondition(s.machine, notCreated(err.Error()), now)
 	f := faultOf(err, machinev1beta1.CreateMachineError)
 	f.show(s.machine, now)

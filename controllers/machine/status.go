@@ -22,8 +22,12 @@ import (
 const (
 	// InstanceUpToDate tells whether the instance is as its providerSpec wants it. False carries an error reason of the Machine API:
 	// UnsupportedChange when only a new Machine can bring the change, InsufficientResources while quota or capacity is missing,
-	// CreateError, UpdateError or DeleteError when the engine failed, InvalidConfiguration when the providerSpec must change.
+	// CreateError, UpdateError or DeleteError when the engine failed, InvalidConfiguration when the providerSpec must change. Unknown
+	// carries InProgress while a change is being made, or the actuator's reason when nobody can tell.
 	InstanceUpToDate machinev1beta1.ConditionType = "InstanceUpToDate"
+
+	// inProgressReason surfaces on InstanceUpToDate while the actuator works on it.
+	inProgressReason = "InProgress"
 
 	instanceStateAnnotation = "machine.openshift.io/instance-state"
 	unknownState            = "Unknown"

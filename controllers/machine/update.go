@@ -19,12 +19,15 @@ type upkeep struct {
 
 // Reconcile implements step.
 func (u *upkeep) Reconcile(ctx context.Context, s *scope) (bool, error) {
-	if !s.exists {
+	if !s.exists && s.uncertain == nil {
 		return true, nil
 	}
 	if err := u.actuator.Update(ctx, s.machine); err != nil {
 		u.failed(ctx, s, err)
 		return false, nil
+	}
+	if s.uncertain != nil {
+		return false, nil // Exists is asked again what has become known
 	}
 	setCondition(s.machine, upToDate(corev1.ConditionTrue, "", ""), u.clock.Now())
 	switch {
@@ -44,13 +47,22 @@ func (u *upkeep) Reconcile(ctx context.Context, s *scope) (bool, error) {
 
 // failed leaves the phase as it is, unless the actuator asks for Failed, says why the instance is not as wanted, and looks again.
 func (u *upkeep) failed(ctx context.Context, s *scope, err error) {
+	now := u.clock.Now()
+	if uncertain, ok := actuators.AsUncertain(err); ok {
+		s.doubtUpToDate(uncertain, now)
+		return
+	}
+	if s.uncertain != nil {
+		s.neverFailed()
+	}
 	failWhereAsked(s.machine, err)
 	if requeue, ok := actuators.AsRequeueAfter(err); ok {
+		showProgress(s.machine, requeue.Reason, now)
 		s.wait(requeue)
 		return
 	}
 	f := faultOf(err, machinev1beta1.UpdateMachineError)
 	log.FromContext(ctx).Info("Updating the instance failed", "reason", f.reason, "error", err.Error())
-	f.show(s.machine, u.clock.Now())
+	f.show(s.machine, now)
 	s.lookAgain(max(lookAgainAfter, f.retryAfter))
 }
