@@ -3,11 +3,15 @@ package machinehealthcheck
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/authority"
+	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
 )
 
 // defaultStartupTimeout holds where the CRD's default has not been filled in.
@@ -57,7 +61,7 @@ func judge(spec *machinev1beta1.MachineHealthCheckSpec, machine *machinev1beta1.
 	}
 }
 
-// judgeStart judges a Machine without a Node. Its clock is when the status was last written.
+// judgeStart judges a Machine without a Node.
 func judgeStart(timeout time.Duration, machine *machinev1beta1.Machine, now time.Time) verdict {
 	if timeout == 0 {
 		return verdict{}
@@ -66,13 +70,32 @@ func judgeStart(timeout time.Duration, machine *machinev1beta1.Machine, now time
 	if machine.Status.LastUpdated == nil {
 		return waiting
 	}
-	since := machine.Status.LastUpdated.Time
+	since := startOf(machine)
 	due := since.Add(timeout)
 	if due.Before(now) {
 		return verdict{remediate: true, since: since, why: fmt.Sprintf("it has had no Node for more than %s", timeout)}
 	}
 	waiting.recheck = due.Sub(now) + time.Second
 	return waiting
+}
+
+// startOf returns when the wait for a Node began: with the instance, or with the Machine while there is none, so that one that cannot be made is
+// replaced. The time of the last status write would move with every try. Where nobody can tell whether there is an instance, or the Machine was
+// another API's, it begins when that was last said.
+func startOf(machine *machinev1beta1.Machine) time.Time {
+	start := machine.CreationTimestamp.Time
+	begin := func(kind machinev1beta1.ConditionType, statuses ...corev1.ConditionStatus) {
+		said := conditions.Find(machine.Status.Conditions, kind)
+		if said != nil && slices.Contains(statuses, said.Status) && said.LastTransitionTime.After(start) {
+			start = said.LastTransitionTime.Time
+		}
+	}
+	begin(machinev1beta1.InstanceExistsCondition, corev1.ConditionTrue, corev1.ConditionUnknown)
+	begin(authority.Paused, corev1.ConditionFalse)
+	if updated := machine.Status.LastUpdated; updated != nil && updated.Time.Before(start) { // of another clock
+		return updated.Time
+	}
+	return start
 }
 
 // judgeNode judges a Machine by the conditions of its Node: one that has lasted for longer than allowed is enough. A condition that

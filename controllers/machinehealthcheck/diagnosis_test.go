@@ -54,21 +54,41 @@ func TestJudge(t *testing.T) {
 			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(24 * time.Hour))},
 			want:    verdict{starting: true, recheck: 10 * time.Minute},
 		},
-		"without a Node the clock is the last update, not the creation": {
-			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(24 * time.Hour)), builder.LastUpdatedAt(ago(4 * time.Minute))},
+		"without an instance the clock is the creation, however often the status is written": {
+			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(11 * time.Minute)), builder.LastUpdatedAt(ago(10 * time.Second)), instanceSaid("False", 10*time.Second)},
+			want:    verdict{remediate: true, since: ago(11 * time.Minute)},
+		},
+		"with an instance the clock is when that was there": {
+			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(24 * time.Hour)), builder.LastUpdatedAt(ago(time.Second)), instanceSaid("True", 4*time.Minute)},
+			want:    verdict{starting: true, recheck: 6*time.Minute + time.Second},
+		},
+		"an instance without a Node past the timeout is remediated, however often the status is written": {
+			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(24 * time.Hour)), builder.LastUpdatedAt(ago(time.Second)), instanceSaid("True", 11*time.Minute)},
+			want:    verdict{remediate: true, since: ago(11 * time.Minute)},
+		},
+		"where nobody can tell whether there is an instance, since that was last said": {
+			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(24 * time.Hour)), builder.LastUpdatedAt(ago(time.Second)), instanceSaid("Unknown", 4*time.Minute)},
+			want:    verdict{starting: true, recheck: 6*time.Minute + time.Second},
+		},
+		"what was another API's begins with its return": {
+			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(24 * time.Hour)), builder.LastUpdatedAt(ago(time.Second)), said("Paused", "False", 4*time.Minute)},
+			want:    verdict{starting: true, recheck: 6*time.Minute + time.Second},
+		},
+		"a write from before the creation is another clock's": {
+			machine: []func(*machinev1beta1.Machine){builder.Stored(now.Add(time.Hour)), builder.LastUpdatedAt(ago(4 * time.Minute))},
 			want:    verdict{starting: true, recheck: 6*time.Minute + time.Second},
 		},
 		"without a Node, at the very end of the timeout, a second is left": {
-			machine: []func(*machinev1beta1.Machine){builder.LastUpdatedAt(ago(10 * time.Minute))},
+			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(10 * time.Minute)), builder.LastUpdatedAt(now)},
 			want:    verdict{starting: true, recheck: time.Second},
 		},
 		"without a Node past the timeout it is remediated": {
-			machine: []func(*machinev1beta1.Machine){builder.LastUpdatedAt(ago(10*time.Minute + time.Second))},
+			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(10*time.Minute + time.Second)), builder.LastUpdatedAt(now)},
 			want:    verdict{remediate: true, since: ago(10*time.Minute + time.Second)},
 		},
 		"the timeout is ten minutes where none is set": {
 			spec:    []func(*machinev1beta1.MachineHealthCheck){func(c *machinev1beta1.MachineHealthCheck) { c.Spec.NodeStartupTimeout = nil }},
-			machine: []func(*machinev1beta1.Machine){builder.LastUpdatedAt(now)},
+			machine: []func(*machinev1beta1.Machine){builder.Stored(now), builder.LastUpdatedAt(now)},
 			want:    verdict{starting: true, recheck: 10*time.Minute + time.Second},
 		},
 		"a Node that is gone is reason enough": {
@@ -145,6 +165,29 @@ func TestJudge(t *testing.T) {
 				t.Errorf("got the reason %q, want one: %t", got.why, wantWhy)
 			}
 		})
+	}
+}
+
+// instanceSaid has the Machine say since when there is an instance, or none.
+func instanceSaid(status corev1.ConditionStatus, lasting time.Duration) func(*machinev1beta1.Machine) {
+	return said(machinev1beta1.InstanceExistsCondition, status, lasting)
+}
+
+func said(kind machinev1beta1.ConditionType, status corev1.ConditionStatus, lasting time.Duration) func(*machinev1beta1.Machine) {
+	return func(m *machinev1beta1.Machine) {
+		m.Status.Conditions = append(m.Status.Conditions, machinev1beta1.Condition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(ago(lasting))})
+	}
+}
+
+// TestAMachineThatCannotBeMadeIsReplaced writes its status once a minute, as retries do.
+func TestAMachineThatCannotBeMadeIsReplaced(t *testing.T) {
+	check := builder.MachineHealthCheck()
+	for minute := range 20 {
+		at := now.Add(time.Duration(minute) * time.Minute)
+		machine := builder.Machine(builder.Stored(now), builder.LastUpdatedAt(at), instanceSaid("False", now.Sub(at)))
+		if got, want := judge(&check.Spec, machine, nil, at).remediate, minute > 10; got != want {
+			t.Fatalf("after %d minutes it is remediated: %t, want %t", minute, got, want)
+		}
 	}
 }
 

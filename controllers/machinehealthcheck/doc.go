@@ -24,6 +24,8 @@
 // # What differs from the Machine API Operator
 //
 //   - While short-circuited it waits for events and for the time when the next Machine is due; it does not spin.
+//   - The start-up time-out counts from the Machine's creation, or from when its instance was there, and not from the last write of its
+//     status, which every try to make the instance moves. A Machine whose status was never written has the whole time ahead.
 //   - The oldest trouble is remediated first.
 //   - That a Node is gone is asked of the API server before its Machine is remediated.
 //   - Events that tell of a state are sent when the state begins or its numbers change, and after a restart.

@@ -7,7 +7,6 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -131,7 +130,7 @@ func checkMatters(before, after *unstructured.Unstructured) bool {
 func machineMatters(before, after *machinev1beta1.Machine) bool {
 	x, y := factsOf(before), factsOf(after)
 	return x != y || !maps.Equal(before.Labels, after.Labels) ||
-		after.Status.NodeRef == nil && !equality.Semantic.DeepEqual(before.Status.LastUpdated, after.Status.LastUpdated)
+		after.Status.NodeRef == nil && (before.Status.LastUpdated.IsZero() != after.Status.LastUpdated.IsZero() || !startOf(before).Equal(startOf(after)))
 }
 
 // facts are what a Machine is judged by, besides its labels and the clock of its start.

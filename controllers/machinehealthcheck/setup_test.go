@@ -38,8 +38,10 @@ func TestMachineMatters(t *testing.T) {
 		"the end":                             {change: builder.DeletedAt(now), want: true},
 		"a Node":                              {change: withNode, want: true},
 		"another Node":                        {before: withNode, change: builder.WithNodeRef(builder.Node()), want: true},
-		"the clock of its start":              {change: builder.LastUpdatedAt(now), want: true},
-		"the same clock once there is a Node": {before: withNode, change: builder.LastUpdatedAt(now)},
+		"the clock of its start":              {change: instanceSaid("True", time.Minute), want: true},
+		"the same clock once there is a Node": {before: withNode, change: instanceSaid("True", time.Minute)},
+		"a status that is written anew":       {change: builder.LastUpdatedAt(now)},
+		"a status that is written at last":    {before: func(m *machinev1beta1.Machine) { m.Status.LastUpdated = nil }, change: builder.LastUpdatedAt(now), want: true},
 		"another Machine of the same name":    {change: func(m *machinev1beta1.Machine) { m.UID = "other" }, want: true},
 		"what nobody asks for": {change: func(m *machinev1beta1.Machine) {
 			m.Status.Conditions = []machinev1beta1.Condition{{Type: "InstanceExists"}}
