@@ -16,6 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/tofu"
 )
 
 const (
@@ -108,7 +109,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.workDir, "work-dir", "/var/lib/machine-iac", "Private folder for modules and runs. It holds secrets while runs execute: use memory or an encrypted disk.")
 	flags.StringVar(&o.engine, "engine", "", "tofu or terraform, looked for on PATH. Default: the first of the two that is there.")
 	flags.StringVar(&o.enginePath, "engine-path", "", "File of the engine, instead of looking for it on PATH.")
-	flags.StringVar(&o.engineVersion, "engine-version", ">= 1.8.0", "Versions of the engine that are accepted.")
+	flags.StringVar(&o.engineVersion, "engine-version", tofu.DefaultConstraint, "Versions of the engine that are accepted.")
 	flags.BoolVar(&o.engineInstall, "engine-install", false, "Download a released Terraform when no engine is found.")
 	flags.StringVar(&o.pulumi, "pulumi", "", "File of Pulumi's CLI, with the hosts of programs' languages beside it. Default: the one on PATH; where there is none, Machines of stacks wait.")
 	flags.StringVar(&o.pulumiPlugins, "pulumi-plugins", "", "Folder with Pulumi's plugins, as 'pulumi plugin install' lays them out. There are no others: none is downloaded.")

@@ -3,13 +3,17 @@ package main
 import (
 	"flag"
 	"io"
+	"io/fs"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	goversion "github.com/hashicorp/go-version"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
 func TestOptionsRefuseWhatCannotWork(t *testing.T) {
@@ -46,6 +50,35 @@ func TestOptionsRefuseWhatCannotWork(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestTheDefaultEngineIsEnough takes the oldest engine that is accepted: it must have `init -json` (1.9), and every built-in module must accept it.
+func TestTheDefaultEngineIsEnough(t *testing.T) {
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	(&options{}).bind(flags)
+	oldest := goversion.Must(goversion.NewVersion(strings.TrimPrefix(flags.Lookup("engine-version").DefValue, ">= ")))
+	if first := goversion.Must(goversion.NewVersion("1.9.0")); oldest.LessThan(first) {
+		t.Errorf("engines from %s on are accepted, but `init -json` is there from %s on", oldest, first)
+	}
+	files, err := fs.Glob(modules.FS, "*/terraform.tf")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d modules are built in, %v", len(files), err)
+	}
+	required := regexp.MustCompile(`required_version\s*=\s*"([^"]+)"`)
+	for _, file := range files {
+		content, err := fs.ReadFile(modules.FS, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := required.FindSubmatch(content)
+		if found == nil {
+			t.Errorf("%s has no required_version", file)
+			continue
+		}
+		if constraint := goversion.MustConstraints(goversion.NewConstraint(string(found[1]))); !constraint.Check(oldest) {
+			t.Errorf("engines from %s on are accepted, but %s requires %s", oldest, file, constraint)
+		}
 	}
 }
 

@@ -26,7 +26,8 @@ const (
 	Terraform = "terraform"
 )
 
-// DefaultConstraint is what versions are accepted where none is asked for: older ones lack `init -json`.
+// DefaultConstraint is what versions are accepted where none is asked for: older ones lack `init -json`, and validations of variables that
+// refer to other variables, which modules have.
 const DefaultConstraint = ">= 1.9.0"
 
 const (
