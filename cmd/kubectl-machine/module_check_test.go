@@ -240,11 +240,8 @@ func TestTheEngineFindsWhatTheContractCannot(t *testing.T) {
 			want:  "/acme/main.tf:16: fails: Unsupported argument; ",
 		},
 		"a lookup that refers to nothing": {
-			edits: [][3]string{
-				{"lookup/import.tf", "", "import {\n  to = terraform_data.this\n  id = local.title\n}\n"},
-				{"module.yaml", "  # lookup:", "  lookup: {}\n  # lookup:"},
-			},
-			want: "/acme/lookup/import.tf:3: fails: ",
+			edits: [][3]string{{"lookup/import.tf", "toset(local.found)", "toset(local.title)"}},
+			want:  "/acme/lookup/import.tf:20: fails: ",
 		},
 		"a test that fails": {
 			edits: [][3]string{{"main.tf", "    image         = var.provider_spec.image\n    rootVolumeGiB = var.provider_spec.rootVolumeGiB\n    region        = var.provider_spec.region\n    zone          = var.provider_spec.zone\n", ""}},

@@ -294,6 +294,10 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			changes: []change{{"lookup/import.tf", "example_instance.this", "example_instance.this[each.key]"}},
 			want:    "lookup/import.tf: imports nothing to example_instance.this; add import { to = example_instance.this, id = ... }",
 		},
+		"a lookup that searches nothing": {
+			changes: []change{{"lookup/import.tf", "import {", "locals {\n  found = local.none\n  none  = []\n}\nimport {\n  for_each = toset(local.found)"}},
+			want:    `lookup/import.tf:6: import searches nothing: no data source is asked; refer to the results of a data source in for_each`,
+		},
 		"a lookup imports to what is computed": {
 			changes: []change{{"lookup/import.tf", "import {", "import {\n  to = example_disk.more[var.machine.name]\n  id = \"x\"\n}\nimport {"}},
 			want:    "lookup/import.tf:2: import has a target that is not the address of one resource; write to = type.name, or type.name[each.key]",

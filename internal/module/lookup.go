@@ -100,7 +100,11 @@ func (c lookupCheck) checkImport(block *hclsyntax.Block) bool {
 		c.found.at(attribute.Range(), title(block), "has a target that is not the address of one resource", "write to = type.name, or type.name[each.key]")
 		return false
 	}
-	return address(target) == c.instance
+	if address(target) != c.instance {
+		return false
+	}
+	c.checkSearch(block)
+	return true
 }
 
 // isOneOfEach tells whether a target is one of several of a resource, type.name[each.key]. The instance is never that.

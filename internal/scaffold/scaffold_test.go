@@ -54,6 +54,9 @@ func TestANewModuleKeepsTheContract(t *testing.T) {
 			if !loaded.Serves(tc.wantVersion, tc.wantKind) {
 				t.Errorf("it serves %+v; want %s %s", loaded.Spec().ProviderSpecs, tc.wantVersion, tc.wantKind)
 			}
+			if loaded.Spec().Lookup == nil || len(loaded.LookupFiles()) == 0 {
+				t.Error("it has no lookup: a create that was cut off would need a person")
+			}
 			var providers []string
 			for _, provider := range loaded.Providers() {
 				providers = append(providers, provider.Source()+" "+provider.Version)
