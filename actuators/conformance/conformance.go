@@ -22,6 +22,9 @@ type Harness struct {
 	Instances func(t *testing.T, machine *machinev1beta1.Machine) int
 	// Vanish removes the instance without the actuator's help.
 	Vanish func(t *testing.T, machine *machinev1beta1.Machine)
+	// Lose takes away what the actuator knows of a Machine's instance, which stays, and returns what puts it back. Nil for an actuator that
+	// is not tried with that, nor with instances of somebody else.
+	Lose func(t *testing.T, machine *machinev1beta1.Machine) (restore func())
 	// WrongType is a providerSpec that no instance can be made of because a field has the wrong type; the error names Field.
 	WrongType *runtime.RawExtension
 	Field     string
@@ -43,6 +46,8 @@ func Run(t *testing.T, h Harness) {
 	t.Run("an instance that vanishes is noticed and its Machine can be deleted", h.testVanish)
 	t.Run("a providerSpec that cannot be understood keeps nobody from deleting what was never made", h.testUnreadable)
 	t.Run("an instance survives a providerSpec that cannot be understood", h.testUnreadableLater)
+	t.Run("an instance that somebody else made is neither missing nor let go", h.testForeign)
+	t.Run("an instance whose state is lost is not missing", h.testLost)
 	t.Run("how large an instance is is told without one", h.testCapacity)
 	t.Run("ten Machines at once have one instance each", h.testMany)
 }

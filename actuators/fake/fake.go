@@ -2,6 +2,7 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,6 +40,8 @@ type Call struct {
 type Actuator struct {
 	// Steps is how many calls of Create or Delete answer "in progress" before one is done.
 	Steps int
+	// Doubts has it tell what it cannot know: of Machines with a providerID that is not its own, and of those that are lost.
+	Doubts bool
 	// Types is what Capacity knows, by the field instanceType of the providerSpec; nil when it tells nothing.
 	Types map[string]actuators.Capacity
 
@@ -47,6 +50,7 @@ type Actuator struct {
 	progress  map[types.UID]int
 	failures  map[Verb][]error
 	calls     []Call
+	lost      map[types.UID]bool
 }
 
 var (
@@ -99,6 +103,34 @@ func (a *Actuator) Vanish(uid types.UID) {
 	delete(a.instances, uid)
 }
 
+// Lose has it forget a Machine's instance until the returned function is called. Only one that Doubts minds.
+func (a *Actuator) Lose(uid types.UID) (restore func()) {
+	set := func(lost bool) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.lost == nil {
+			a.lost = map[types.UID]bool{}
+		}
+		a.lost[uid] = lost
+	}
+	set(true)
+	return func() { set(false) }
+}
+
+// doubt returns an error where it cannot be told whether the Machine has an instance.
+func (a *Actuator) doubt(machine *machinev1beta1.Machine) error {
+	own := idOf(machine)
+	id := machine.Spec.ProviderID
+	switch {
+	case !a.Doubts:
+	case a.lost[machine.UID]:
+		return actuators.Uncertain(time.Millisecond, "StateLost", "the state of Machine %s is lost", machine.Name)
+	case id != nil && *id != "" && *id != own:
+		return actuators.Uncertain(time.Millisecond, "NotAdopted", "%s is not the fake's; remove it by hand", *id)
+	}
+	return nil
+}
+
 // Create implements actuators.Actuator.
 func (a *Actuator) Create(_ context.Context, machine *machinev1beta1.Machine) error {
 	a.mu.Lock()
@@ -138,7 +170,7 @@ func (a *Actuator) Update(_ context.Context, machine *machinev1beta1.Machine) er
 func (a *Actuator) Delete(_ context.Context, machine *machinev1beta1.Machine) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.record(Delete, machine); err != nil {
+	if err := cmp.Or(a.record(Delete, machine), a.doubt(machine)); err != nil {
 		return err
 	}
 	if _, made := a.instances[machine.UID]; made && !a.step(machine.UID) {
@@ -152,7 +184,7 @@ func (a *Actuator) Delete(_ context.Context, machine *machinev1beta1.Machine) er
 func (a *Actuator) Exists(_ context.Context, machine *machinev1beta1.Machine) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.record(Exists, machine); err != nil {
+	if err := cmp.Or(a.record(Exists, machine), a.doubt(machine)); err != nil {
 		return false, err
 	}
 	_, made := a.instances[machine.UID]
@@ -216,8 +248,10 @@ func decode(machine *machinev1beta1.Machine) (map[string]any, error) {
 	return fields, nil
 }
 
+func idOf(machine *machinev1beta1.Machine) string { return fmt.Sprintf("fake://%s", machine.UID) }
+
 func publish(machine *machinev1beta1.Machine) {
-	id := fmt.Sprintf("fake://%s", machine.UID)
+	id := idOf(machine)
 	machine.Spec.ProviderID = &id
 	metav1.SetMetaDataLabel(&machine.ObjectMeta, "machine.openshift.io/instance-type", "small")
 	metav1.SetMetaDataLabel(&machine.ObjectMeta, "machine.openshift.io/region", "region-1")

@@ -17,7 +17,7 @@ import (
 func TestTheFakeConforms(t *testing.T) {
 	for _, steps := range []int{0, 3} {
 		t.Run(fmt.Sprintf("with %d steps", steps), func(t *testing.T) {
-			actuator := &Actuator{Steps: steps, Types: map[string]actuators.Capacity{"small": {CPU: 2, MemoryMiB: 4096, Architecture: "amd64"}}}
+			actuator := &Actuator{Steps: steps, Doubts: true, Types: map[string]actuators.Capacity{"small": {CPU: 2, MemoryMiB: 4096, Architecture: "amd64"}}}
 			count := 0
 			conformance.Run(t, conformance.Harness{
 				Actuator: actuator,
@@ -40,6 +40,7 @@ func TestTheFakeConforms(t *testing.T) {
 					}
 					return count
 				},
+				Lose:      func(_ *testing.T, machine *machinev1beta1.Machine) func() { return actuator.Lose(machine.UID) },
 				Vanish:    func(_ *testing.T, machine *machinev1beta1.Machine) { actuator.Vanish(machine.UID) },
 				WrongType: &runtime.RawExtension{Raw: []byte(`{"cpu":"four"}`)},
 				Field:     "spec.providerSpec.value.cpu",
