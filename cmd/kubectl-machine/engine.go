@@ -174,7 +174,12 @@ type work struct {
 	terraform *tfexec.Terraform
 	dir       string
 	engine    string
+	// lookup are the files of the lookup that lie beside those of the module, as the module names them.
+	lookup []string
 }
+
+// lookupTests is where tests lie for which the files of lookup/ are laid beside those of the module.
+const lookupTests = "tests/lookup"
 
 func (w *work) format(ctx context.Context) error {
 	formatted, files, err := w.terraform.FormatCheck(ctx, tfexec.Recursive(true))
@@ -193,23 +198,38 @@ func (w *work) initialise(ctx context.Context) error {
 	return w.judge(ctx, &output, err)
 }
 
-// validate looks at the module together with its lookup, which lies beside it when it is used.
-func (w *work) validate(ctx context.Context) error {
-	var lookup []string
-	if w.module.loaded.Engine() != v1alpha1.EnginePulumi {
-		lookup = w.module.loaded.LookupFiles()
+// layLookup lays the files of the lookup beside those of the module, where they lie when it is used, until the returned function is called.
+func (w *work) layLookup() (remove func(), err error) {
+	if w.module.loaded.Engine() == v1alpha1.EnginePulumi {
+		return func() {}, nil
 	}
-	for _, name := range lookup {
+	w.lookup = w.module.loaded.LookupFiles()
+	remove = func() {
+		for _, name := range w.lookup {
+			_ = os.Remove(filepath.Join(w.dir, path.Base(name))) // the folder goes as a whole
+		}
+		w.lookup = nil
+	}
+	for _, name := range w.lookup {
 		content, err := os.ReadFile(filepath.Join(w.dir, filepath.FromSlash(name)))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(w.dir, path.Base(name)), content, 0o600)
+		}
 		if err != nil {
-			return err
+			remove()
+			return nil, err
 		}
-		beside := filepath.Join(w.dir, path.Base(name))
-		if err := os.WriteFile(beside, content, 0o600); err != nil {
-			return err
-		}
-		defer os.Remove(beside) //nolint:errcheck // the folder goes as a whole; tests then see the module alone
 	}
+	return remove, nil
+}
+
+// validate looks at the module together with its lookup.
+func (w *work) validate(ctx context.Context) error {
+	remove, err := w.layLookup()
+	if err != nil {
+		return err
+	}
+	defer remove()
 	result, err := w.terraform.Validate(ctx)
 	if err != nil {
 		return err
@@ -219,9 +239,6 @@ func (w *work) validate(ctx context.Context) error {
 		if found.Range != nil {
 			diagnostic.Range.Filename, diagnostic.Range.Start.Line = found.Range.Filename, found.Range.Start.Line
 		}
-		if i := slices.IndexFunc(lookup, func(name string) bool { return path.Base(name) == diagnostic.Range.Filename }); i >= 0 {
-			diagnostic.Range.Filename = lookup[i]
-		}
 		w.add(diagnostic)
 	}
 	return nil
@@ -230,6 +247,32 @@ func (w *work) validate(ctx context.Context) error {
 func (w *work) test(ctx context.Context) error {
 	var output bytes.Buffer
 	err := w.terraform.Test(ctx, &output)
+	if err := w.judge(ctx, &output, err); err != nil {
+		return err
+	}
+	return w.testLookup(ctx)
+}
+
+// testLookup runs the tests of the lookup, if there are any: what it does where a search finds nothing, and where it finds several.
+func (w *work) testLookup(ctx context.Context) error {
+	tests, err := fs.Glob(w.module.files, lookupTests+"/*.tftest.hcl")
+	if err != nil || len(tests) == 0 {
+		return err
+	}
+	remove, err := w.layLookup()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	// The engine takes the tests of one folder; tfexec knows no flag for another that engines take.
+	folder, aside := filepath.Join(w.dir, "tests"), filepath.Join(w.dir, ".tests")
+	for _, move := range [][2]string{{folder, aside}, {filepath.Join(aside, path.Base(lookupTests)), folder}} {
+		if err := os.Rename(move[0], move[1]); err != nil {
+			return err
+		}
+	}
+	var output bytes.Buffer
+	err = w.terraform.Test(ctx, &output)
 	return w.judge(ctx, &output, err)
 }
 
@@ -254,6 +297,9 @@ func (w *work) judge(ctx context.Context, output *bytes.Buffer, failure error) e
 		}
 		if message.Diagnostic.Range.Filename == "" {
 			message.Diagnostic.Range.Filename = message.File
+		}
+		if name, ok := strings.CutPrefix(message.Diagnostic.Range.Filename, "tests/"); ok && len(w.lookup) > 0 {
+			message.Diagnostic.Range.Filename = path.Join(lookupTests, name)
 		}
 		if message.Run != "" {
 			message.Diagnostic.what = fmt.Sprintf("run %q", message.Run)
@@ -284,6 +330,9 @@ type diagnostic struct {
 func (w *work) add(d diagnostic) {
 	if d.Severity != "error" {
 		return
+	}
+	if i := slices.IndexFunc(w.lookup, func(name string) bool { return path.Base(name) == d.Range.Filename }); i >= 0 {
+		d.Range.Filename = w.lookup[i]
 	}
 	w.module.add(module.Breach{
 		File: d.Range.Filename, Line: d.Range.Start.Line, What: d.what,

@@ -265,6 +265,26 @@ func TestTheEngineFindsWhatTheContractCannot(t *testing.T) {
 	}
 }
 
+func TestLookupsAreTestedBesideTheModule(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "openstack")
+	if err := os.CopyFS(dir, os.DirFS(repository(t, "modules", "openstack"))); err != nil {
+		t.Fatal(err)
+	}
+	if got := runCommand(t, append([]string{"module", "check", dir}, realEngine(t)...)...); got.code != 0 {
+		t.Fatalf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
+	}
+	replaceIn(t, filepath.Join(dir, "lookup", "import.tf"), "length(self.ids) <= 1", "length(self.ids) <= 2")
+	got := runCommand(t, append([]string{"module", "check", dir}, realEngine(t)...)...)
+	for _, want := range []string{
+		`lookup/import.tf:`, `run "two_servers_stop_it" fails: Duplicate import configuration`,
+		`tests/lookup/lookup.tftest.hcl:`, `run "two_servers_stop_it" fails: Missing expected failure`,
+	} {
+		if got.code != 1 || !strings.Contains(got.out, want) {
+			t.Errorf("it ends with %d, %q; want %q in\n%s", got.code, got.err, want, got.out)
+		}
+	}
+}
+
 func TestTheCheckLeavesTheFolderAsItWas(t *testing.T) {
 	dir := newFolder(t, acme)
 	before := contents(t, dir)

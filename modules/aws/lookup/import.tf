@@ -6,6 +6,13 @@ data "aws_instances" "lost" {
     name   = "tag:machine-iac.io/machine-uid"
     values = [var.machine.uid]
   }
+
+  lifecycle {
+    postcondition {
+      condition     = length(self.ids) <= 1
+      error_message = "Several instances bear the Machine's UID, ${join(", ", self.ids)}: terminate all but the one that is to be the Machine's."
+    }
+  }
 }
 
 import {

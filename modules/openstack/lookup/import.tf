@@ -1,5 +1,5 @@
 # Linked into a run's folder only when a create may have been lost. What is made for a server is made first, and is found as it is: two
-# ports of a name stop the run, and two servers do.
+# ports of a name stop the run, and two servers do: nobody guesses which is the Machine's.
 locals {
   lost_ports   = { for key, search in data.openstack_networking_ports_v2.lost : key => one(search.ids) if length(search.ids) > 0 }
   lost_trunks  = { for key, search in data.openstack_networking_trunks_v2.lost : key => one(search.ids) if length(search.ids) > 0 }
@@ -9,6 +9,13 @@ locals {
 data "openstack_compute_instances_v2" "lost" {
   name     = var.machine.name
   metadata = { "machine-iac.io_machine-uid" = var.machine.uid }
+
+  lifecycle {
+    postcondition {
+      condition     = length(self.ids) <= 1
+      error_message = "Several servers bear the Machine's UID, ${join(", ", self.ids)}: delete all but the one that is to be the Machine's."
+    }
+  }
 }
 
 data "openstack_networking_ports_v2" "lost" {
@@ -16,12 +23,26 @@ data "openstack_networking_ports_v2" "lost" {
 
   name                 = "${var.machine.name}-${each.key}"
   description_contains = var.machine.uid
+
+  lifecycle {
+    postcondition {
+      condition     = length(self.ids) <= 1
+      error_message = "Several ports of one name bear the Machine's UID, ${join(", ", self.ids)}: delete all but the one that is to be the Machine's."
+    }
+  }
 }
 
 data "openstack_networking_trunks_v2" "lost" {
   for_each = { for key, id in local.lost_ports : key => id if local.ports[key].trunk }
 
   port_id = each.value
+
+  lifecycle {
+    postcondition {
+      condition     = length(self.ids) <= 1
+      error_message = "Several trunks of one port are there, ${join(", ", self.ids)}: delete all but the one that is to be the Machine's."
+    }
+  }
 }
 
 data "openstack_blockstorage_volumes_v3" "lost" {
@@ -29,6 +50,13 @@ data "openstack_blockstorage_volumes_v3" "lost" {
 
   name     = "${var.machine.name}-${each.key}"
   metadata = { "machine-iac.io_machine-uid" = var.machine.uid }
+
+  lifecycle {
+    postcondition {
+      condition     = length(self.ids) <= 1
+      error_message = "Several volumes of one name bear the Machine's UID, ${join(", ", self.ids)}: delete all but the one that is to be the Machine's."
+    }
+  }
 }
 
 import {
