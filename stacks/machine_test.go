@@ -2,10 +2,9 @@ package stacks_test
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
-	"regexp"
-	"slices"
 	"testing"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
@@ -92,9 +92,21 @@ func (i *instance) render(changed string) (*render.Inputs, error) {
 	})
 }
 
-// absent reports whether an error of a lookup says that there is nothing, in the words of module.yaml.
+// absent reports whether an error of a lookup says that there is nothing: every error of the run does, in the words of module.yaml. One that
+// says anything else stops a create.
 func (i *instance) absent(err error) bool {
-	return slices.ContainsFunc(i.stack.Spec().Lookup.Absent, func(words string) bool {
-		return regexp.MustCompile(words).MatchString(err.Error())
-	})
+	failed, ok := errors.AsType[*engine.Error](err)
+	said := 0
+	if ok {
+		for _, diagnostic := range failed.Diagnostics {
+			if diagnostic.Severity != engine.SeverityError {
+				continue
+			}
+			if said++; !i.stack.Absent(diagnostic.Summary + ": " + diagnostic.Detail) {
+				i.t.Logf("this is another error: %q, %q", diagnostic.Summary, diagnostic.Detail)
+				return false
+			}
+		}
+	}
+	return said > 0
 }

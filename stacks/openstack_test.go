@@ -179,6 +179,23 @@ func TestALookupStopsWhereItCannotTell(t *testing.T) {
 	}
 }
 
+func TestALookupStopsWhereThereAreTwo(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, worker)
+	with := s.given(`{}`)
+	nothing := s.empty(with)
+	s.create(with)
+	s.set(nothing) // OpenStack takes a second server of the name
+	s.create(with)
+	if made := len(s.cloud.Servers()); made != 2 {
+		t.Fatalf("there are %d servers, want two", made)
+	}
+	_, err := s.engine.Look(t.Context(), s.run("look", with))
+	if err == nil || s.absent(err) || !strings.Contains(err.Error(), "singleOrNone") {
+		t.Errorf("Look() = %v, want that there are two", err)
+	}
+}
+
 func TestFieldsReachTheCloud(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

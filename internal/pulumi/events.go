@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -320,11 +321,15 @@ func (r *reader) agrees() bool {
 	return maps.Equal(changing(r.counted), changing(r.summary.ResourceChanges))
 }
 
+// unregistered matches what Pulumi's YAML says of a resource or an output that uses something which has failed before.
+var unregistered = regexp.MustCompile(`^Error registering (?:resource|output|variable) \[[^\]]*\]: no diagnostics$`)
+
 // withoutEcho leaves out errors that only say that there was one.
 func withoutEcho(diagnostics []engine.Diagnostic) []engine.Diagnostic {
 	echo := func(d engine.Diagnostic) bool {
 		return d.Severity == engine.SeverityError && d.Detail == "" &&
-			(d.Summary == "update failed" || d.Summary == "preview failed" || d.Summary == "refresh failed" || d.Summary == "destroy failed")
+			(d.Summary == "update failed" || d.Summary == "preview failed" || d.Summary == "refresh failed" || d.Summary == "destroy failed" ||
+				unregistered.MatchString(d.Summary))
 	}
 	kept := slices.DeleteFunc(slices.Clone(diagnostics), echo)
 	if !slices.ContainsFunc(kept, func(d engine.Diagnostic) bool { return d.Severity == engine.SeverityError }) {

@@ -230,7 +230,8 @@ func TestTheInstanceIsToldWhateverItsTypeIsLike(t *testing.T) {
 }
 
 func TestDiagnosticsAreToldWithoutSecretsColoursAndEchoes(t *testing.T) {
-	report := readAll(false, failure("<{%reset%}>quota exceeded for hunter22\ndetail hunter22<{%reset%}>\n"), failure("update failed"))
+	report := readAll(false, failure("<{%reset%}>quota exceeded for hunter22\ndetail hunter22<{%reset%}>\n"), failure("update failed"),
+		failure("Error registering resource [port]: no diagnostics"))
 	want := []engine.Diagnostic{{Severity: engine.SeverityError, Summary: "quota exceeded for (sensitive)", Detail: "detail (sensitive)", Address: "this"}}
 	if diff := cmp.Diff(want, report.Diagnostics); diff != "" {
 		t.Errorf("diagnostics differ (-want +got):\n%s", diff)
