@@ -51,7 +51,6 @@ func (g *guard) run() {
 	for {
 		select {
 		case r, alive := <-g.records:
-			g.check() // first: a beat that comes after a gap does not undo it
 			switch {
 			case !alive:
 				g.end("the manager is gone")
@@ -59,7 +58,7 @@ func (g *guard) run() {
 			case r.kind == quit:
 				return
 			}
-			g.take(r)
+			g.hear(r)
 		case <-g.after(g.patience()):
 			g.check()
 		}
@@ -90,7 +89,8 @@ func (g *guard) check() {
 	}
 }
 
-func (g *guard) take(r record) {
+func (g *guard) hear(r record) {
+	g.check() // first: a beat that comes after a gap does not undo it
 	if r.kind == resume || r.kind == beat && g.mode != sweeping {
 		g.mode, g.last = guarding, max(g.last, r.at)
 	}

@@ -71,12 +71,6 @@ func (w *world) kill() (int, error) {
 	return count, nil
 }
 
-// hear has a message come now.
-func (w *world) hear(r record) {
-	w.check()
-	w.take(r)
-}
-
 func TestEnginesLiveFromBeatToBeat(t *testing.T) {
 	w := newWorld(map[int]bool{1: true})
 	w.at += time.Hour

@@ -266,6 +266,20 @@ func TestASupervisorThatDiesIsReplaced(t *testing.T) {
 	eventually(t, "the engine ends with its manager", engine.ended)
 }
 
+func TestASupervisorThatStandsStillIsReplaced(t *testing.T) {
+	m := startManager(t)
+	engine := m.engine(t, "exit 0")
+	first := m.supervisor(t)
+	if err := syscall.Kill(first, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "there is another", func() bool { return !slices.Contains(supervisors(m.dir), first) && len(supervisors(m.dir)) == 1 })
+	time.Sleep(processTimeout)
+	if engine.ended() {
+		t.Fatal("the engine of a manager that is well was ended")
+	}
+}
+
 func TestASupervisorIgnoresWhatATerminalSends(t *testing.T) {
 	m := startManager(t)
 	supervisor := m.supervisor(t)

@@ -55,7 +55,7 @@ type Supervisor struct {
 	once    sync.Once
 
 	mu sync.Mutex
-	// process is the one that runs, last the time of the last beat for it and its predecessors.
+	// process is the one that runs. last is the time of the last beat that it or a predecessor was sent before a gap.
 	process  *process
 	last     time.Duration
 	stopping bool
@@ -112,7 +112,6 @@ func (s *Supervisor) Beat() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = max(s.last, at)
 	p := s.process
 	if p == nil || p.ending || s.stopping {
 		return
@@ -125,10 +124,15 @@ func (s *Supervisor) Beat() {
 		p.kill() // keep starts another
 		return
 	}
-	if p.unheard == 0 {
+	// This process itself may have stood still. Then engines end: by this supervisor, or by another, which begins where this one left off.
+	gap := s.last > 0 && at-s.last >= s.options.Timeout
+	if !gap || kind == resume {
+		s.last = max(s.last, at)
+	}
+	if p.unheard == 0 || gap {
 		p.unheard = at
 	}
-	if at-p.unheard > s.options.Timeout {
+	if at-p.unheard >= s.options.Timeout {
 		s.options.Logger.Info("The supervisor does not confirm heartbeats; starting another", "pid", p.command.Process.Pid)
 		p.kill()
 	}
