@@ -146,6 +146,11 @@ func TestAfterAGapNothingLivesUntilTheManagerResumes(t *testing.T) {
 	if _, killed := w.killed[7]; !killed {
 		t.Error("an engine lives although the manager has not resumed")
 	}
+	w.alive[9] = true // nor by beats
+	w.check()
+	if _, killed := w.killed[9]; !killed {
+		t.Error("an engine lives by a beat after a gap, although the manager has not resumed")
+	}
 	w.hear(record{resume, w.at})
 	w.alive[8] = true
 	w.at += testTimeout - 1
