@@ -116,6 +116,7 @@ func described(run runner.Run, checkpoint []byte, key *pulumi.Key) (pulumi.Run, 
 		ID: run.ID, Identity: identity{Lineage: run.Lineage, Of: run.Identity}, Project: run.Module.Name(), Program: run.Module.Files(),
 		Variables: variables, Secret: []string{module.VariableUserData}, Environment: run.Environment, Files: run.Files, Key: key,
 		Checkpoint: checkpoint, Sensitive: run.Sensitive, Progress: run.Progress, Output: run.Output,
+		Final: run.Module.Final,
 	}, nil
 }
 

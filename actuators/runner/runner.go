@@ -94,19 +94,24 @@ type Leftover interface {
 	Unsaved(stored []byte, holds bool) ([]byte, error)
 }
 
-// Absent reports whether an error of a lookup says that there is no such object.
+// Absent reports whether an error of a lookup says that there is no such object. Every error in it must say so: where one says anything else,
+// nothing is known.
 func Absent(err error, used *module.Module) bool {
-	if engine.ClassOf(err) == engine.ImportMissing {
-		return true
-	}
-	failed, ok := errors.AsType[*engine.Error](err)
-	if !ok || used.Spec().Lookup == nil {
+	if used.Spec().Lookup == nil {
 		return false
 	}
+	failed, ok := errors.AsType[*engine.Error](err)
+	if !ok {
+		return false
+	}
+	if len(failed.Diagnostics) == 0 {
+		return failed.Class == engine.ImportMissing
+	}
 	for _, diagnostic := range failed.Diagnostics {
-		if used.Absent(diagnostic.Summary + ": " + diagnostic.Detail) {
-			return true
+		absent := engine.Classify([]engine.Diagnostic{diagnostic}, nil) == engine.ImportMissing || used.Absent(diagnostic.Summary+": "+diagnostic.Detail)
+		if !absent {
+			return false
 		}
 	}
-	return false
+	return true
 }

@@ -77,7 +77,7 @@ func described(run runner.Run, endpoint state.Endpoint) tofu.Run {
 	}
 	return tofu.Run{
 		ID: id, Identity: run.Identity, Module: run.Module.Digest(), Variables: run.Variables, Environment: run.Environment, Files: run.Files,
-		Sensitive: run.Sensitive, Lookup: run.Lookup, Progress: run.Progress, Output: run.Output,
+		Sensitive: run.Sensitive, Lookup: run.Lookup, Progress: run.Progress, Output: run.Output, Final: run.Module.Final,
 		Backend: tofu.Backend{
 			Address: endpoint.Address, LockAddress: endpoint.LockAddress, UnlockAddress: endpoint.UnlockAddress,
 			Username: endpoint.Username, Password: endpoint.Password,

@@ -26,6 +26,9 @@ type TerraformMachineProviderStatus struct {
 	// lastDriftCheckTime is when the instance was last compared with the infrastructure.
 	LastDriftCheckTime *metav1.Time `json:"lastDriftCheckTime,omitempty"`
 
+	// secondLookTime is when a second instance is looked for, after a create that followed a lookup which found nothing. Not set otherwise.
+	SecondLookTime *metav1.Time `json:"secondLookTime,omitempty"`
+
 	// run is the run that is queued or under way. Not set when there is none.
 	Run *RunStatus `json:"run,omitempty"`
 }
