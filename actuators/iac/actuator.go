@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -23,6 +24,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
+
+// shortest is the shortest time after which a Machine is looked at again.
+const shortest = time.Second
 
 // inProgress is how soon a Machine is looked at again whose run is under way. The run's end wakes it earlier.
 const inProgress = time.Minute
@@ -42,10 +46,10 @@ type Options struct {
 	Pool    *runs.Pool
 	// Owner identifies this process among those that have held, hold or will hold state locks.
 	Owner string
+	// Leader says in which epoch this process leads, and whether the engines of another can still act.
+	Leader Leader
 	// Facts are what is known of the cluster, for the defaults of fields that a providerSpec lacks.
 	Facts module.Facts
-	// Dead answers whether the process with that identity is proven not to run any more.
-	Dead func(owner string) bool
 	// DriftInterval is the time between drift checks of an instance, a tenth more or less; an hour when zero.
 	DriftInterval time.Duration
 	// ModuleUpdates says what becomes of Machines whose module has changed; they are held when empty.
@@ -65,16 +69,29 @@ type Options struct {
 // Actuator implements the Machine API's verbs with an engine run per Machine.
 type Actuator struct {
 	reader
+	writer   client.Client
 	recorder events.EventRecorder
-	around   Surroundings
 	runners  map[v1alpha1.Engine]runner.Runner
 	pool     *runs.Pool
 	owner    string
-	dead     func(owner string) bool
+	leader   Leader
 	interval time.Duration
 	clock    clock.PassiveClock
 	logger   logr.Logger
 	metrics  *Metrics
+	// left are runs whose folders were left behind; recovering is held while one is dealt with.
+	left       leftRuns
+	recovering sync.Mutex
+}
+
+// Leader is what the actuator needs to know of leadership: see package leadership.
+type Leader interface {
+	// Epoch is the epoch that this process leads in.
+	Epoch() state.Epoch
+	// Confirm returns nil while this process leads.
+	Confirm(ctx context.Context) error
+	// DeadIn returns in how long the engines of an epoch can act no more; zero for now.
+	DeadIn(ctx context.Context, held state.Epoch) (time.Duration, error)
 }
 
 var (
@@ -86,7 +103,7 @@ var (
 // New makes an Actuator. It fails when an option that must be set is missing.
 func New(options Options) (*Actuator, error) {
 	if options.Client == nil || options.Recorder == nil || options.Catalog == nil || options.Store == nil ||
-		len(options.Runners) == 0 || options.Pool == nil || options.Owner == "" || options.Dead == nil {
+		len(options.Runners) == 0 || options.Pool == nil || options.Owner == "" || options.Leader == nil {
 		return nil, errors.New("making the actuator: an option that must be set is missing")
 	}
 	options.setDefaults()
@@ -96,9 +113,9 @@ func New(options Options) (*Actuator, error) {
 	return &Actuator{
 		reader: reader{
 			client: options.Client, catalog: options.Catalog, store: options.Store, modules: options.Modules, updates: options.ModuleUpdates,
-			facts: options.Facts,
+			facts: options.Facts, around: options.Surroundings,
 		},
-		recorder: options.Recorder, runners: options.Runners, pool: options.Pool, owner: options.Owner, around: options.Surroundings, dead: options.Dead,
+		writer: options.Client, recorder: options.Recorder, runners: options.Runners, pool: options.Pool, owner: options.Owner, leader: options.Leader,
 		interval: options.DriftInterval, clock: options.Clock, logger: options.Logger, metrics: options.Metrics,
 	}, nil
 }
@@ -121,75 +138,131 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Exists implements actuators.Actuator. It answers from the state and the last drift check, and tells what that found missing.
+// Exists implements actuators.Actuator. It is decided from the state and what was last seen of the instance, and is an UncertainError where
+// neither says anything.
 func (a *Actuator) Exists(ctx context.Context, machine *machinev1beta1.Machine) (bool, error) {
 	f, err := a.gather(ctx, machine)
-	if err != nil {
+	switch {
+	case err != nil:
 		return false, err
+	case f.exists():
+		return true, nil
+	case f.missing():
+		r := newReport(machine)
+		a.publishCheck(&r.status, f)
+		r.write()
+		return false, nil
+	case f.destroyed() || !f.provisioned || f.lost() && f.confirmedAbsent():
+		return false, nil
+	case f.foreign():
+		return false, a.notOurs(f)
 	}
-	if !f.exists() && f.record.Check != nil {
-		setProviderStatus(machine, func(s *v1alpha1.TerraformMachineProviderStatus) { a.publishCheck(s, f) })
-	}
-	return f.exists(), nil
+	return false, a.stateLost(f)
 }
 
 // Create implements actuators.Actuator.
 func (a *Actuator) Create(ctx context.Context, machine *machinev1beta1.Machine) error {
-	err := a.create(ctx, machine)
+	r := newReport(machine)
+	defer r.write()
+	err := a.create(ctx, r)
 	if failed, ok := errors.AsType[*actuators.MachineError](err); ok {
-		publishFailedCreation(machine, failed.Message, a.clock.Now())
+		r.failedCreation(failed.Message, a.clock.Now())
 	}
 	return err
 }
 
-func (a *Actuator) create(ctx context.Context, machine *machinev1beta1.Machine) error {
-	f, err := a.gather(ctx, machine)
+func (a *Actuator) create(ctx context.Context, r *report) error {
+	f, err := a.gather(ctx, r.machine)
 	if err != nil {
 		return err
 	}
-	wanted, err := a.desireOwn(ctx, machine, f, runs.Create)
+	wanted, _, err := a.want(ctx, r.machine, f, runs.Create)
 	if err != nil {
-		a.failed(runs.Create, machine, err)
+		a.failed(runs.Create, r.machine, err)
 		return err
 	}
-	return a.carryOut(machine, wanted, f, decideCreate(f, canLookUp(wanted)))
+	return a.carryOut(r, wanted, f, decide(runs.Create, f, a.means(r.machine, f, wanted)))
 }
 
 // Delete implements actuators.Actuator.
 func (a *Actuator) Delete(ctx context.Context, machine *machinev1beta1.Machine) error {
+	if waiting, known := a.pool.Status(machine.UID); known && waiting.Phase == runs.Queued && waiting.Operation != runs.Destroy {
+		a.pool.Cancel(machine.UID)
+	}
 	f, err := a.gather(ctx, machine)
 	if err != nil {
 		return err
 	}
-	wanted, err := a.desireLast(ctx, machine, f)
-	d := decideDelete(f, canLookUp(wanted))
+	r := newReport(machine)
+	defer r.write()
+	wanted, _, err := a.want(ctx, machine, f, runs.Destroy)
+	d := decide(runs.Destroy, f, a.means(machine, f, wanted))
 	switch {
 	case d.action == done:
 		a.metrics.forget(machine)
-	case d.action != await && err != nil && (f.resources() || f.lost()):
+	case d.action != await && d.action != foreign && err != nil && (f.resources() || f.lost()):
 		err = undeletable(f, err)
 		a.failed(runs.Destroy, machine, err)
 		return err
 	}
-	return a.carryOut(machine, wanted, f, d)
+	return a.carryOut(r, wanted, f, d)
 }
 
-// RecheckAfter implements actuators.Rechecker: the next check.
-func (a *Actuator) RecheckAfter(machine *machinev1beta1.Machine) time.Duration {
-	last := readProviderStatus(machine).LastDriftCheckTime
-	if last == nil {
-		return 0
+// want returns what a Machine asks for with an operation, and why that is not the module that it may get.
+func (r *reader) want(ctx context.Context, machine *machinev1beta1.Machine, f *facts, operation runs.Operation) (*desired, *actuators.MachineError, error) {
+	switch {
+	case f.foreign():
+		return nil, nil, nil
+	case operation == runs.Destroy:
+		wanted, err := r.desireLast(ctx, machine, f)
+		return wanted, nil, err
+	case f.lost():
+		wanted, err := r.desireLost(ctx, machine, f, operation)
+		return wanted, nil, err
+	case operation == runs.Create:
+		wanted, err := r.desireOwn(ctx, machine, f, operation)
+		return wanted, nil, err
 	}
-	after, wanted := a.checkAfter(machine, last.Time)
-	if !wanted {
-		return 0
+	c, err := r.choices(ctx, machine, f)
+	if err != nil {
+		return nil, nil, err
 	}
-	return max(time.Second, last.Add(after).Sub(a.clock.Now()))
+	p := r.prospects(ctx, machine, c)
+	wanted, withheld := p.choose(f)
+	if wanted == nil && withheld == nil {
+		return nil, nil, p.ownErr
+	}
+	return wanted, withheld, nil
 }
 
-func (a *Actuator) upkeepDue(machine *machinev1beta1.Machine, f *facts) upkeep {
+// means returns what can be done about a Machine now.
+func (a *Actuator) means(machine *machinev1beta1.Machine, f *facts, wanted *desired) means {
 	now := a.clock.Now()
-	return upkeep{check: a.checkDue(machine, f, now), repair: repairDue(f, a.interval, now)}
+	m := means{now: now, fingerprint: wanted.of(), due: upkeep{
+		check: a.checkDue(machine, f, now), repair: repairDue(f, a.interval, now), second: f.record.Second != nil && !now.Before(*f.record.Second),
+	}}
+	if wanted != nil {
+		m.lookup, m.settle = len(wanted.module.LookupFiles()) > 0, wanted.module.Settle()
+	}
+	return m
+}
+
+// RecheckAfter implements actuators.Rechecker: the next check, or the next look for a second instance.
+func (a *Actuator) RecheckAfter(machine *machinev1beta1.Machine) time.Duration {
+	status := readProviderStatus(machine)
+	var next time.Time
+	if last := status.LastDriftCheckTime; last != nil {
+		if after, wanted := a.checkAfter(machine, last.Time); wanted {
+			next = last.Add(after)
+		}
+	}
+	if second := status.SecondLookTime; second != nil && (next.IsZero() || second.Time.Before(next)) {
+		next = second.Time
+	}
+	if next.IsZero() {
+		return 0
+	}
+	return max(shortest, next.Sub(a.clock.Now()))
 }
 
 func (a *Actuator) checkDue(machine *machinev1beta1.Machine, f *facts, now time.Time) bool {
@@ -211,34 +284,79 @@ func (a *Actuator) checkAfter(machine *machinev1beta1.Machine, last time.Time) (
 	return interval, driftOf(machine).policy != v1alpha1.DriftIgnore
 }
 
-// carryOut does what was decided and answers the verb's error.
-func (a *Actuator) carryOut(machine *machinev1beta1.Machine, wanted *desired, f *facts, d decision) error {
+// carryOut does what a verb has decided and returns the verb's error.
+func (a *Actuator) carryOut(r *report, wanted *desired, f *facts, d decision) error {
 	switch d.action {
 	case await:
-		return a.underWay(machine, *f.run)
+		return a.underWay(r, *f.run)
 	case start:
-		return a.start(machine, wanted, f, d)
+		return a.start(r, wanted, d)
+	}
+	if err := a.undone(f, d); !errors.Is(err, runs.ErrNothingToDo) {
+		r.status.Run = nil
+		return err
+	}
+	return nil
+}
+
+// undone returns why a decision that starts no run does not: runs.ErrNothingToDo where there is nothing to do.
+func (a *Actuator) undone(f *facts, d decision) error {
+	switch d.action {
+	case later:
+		return actuators.InProgress(max(shortest, d.until.Sub(a.clock.Now())), "%s; it is looked for again after %s", d.reason, d.until.UTC().Format(time.RFC3339))
 	case refuse:
 		return actuators.UnsupportedChange("%s", f.record.Refusal.Message).In(inProgress)
-	case unreachable:
-		return actuators.DeleteFailed("the Secret with the Machine's state is gone, and its module has no lookup to find the instance without it; "+
-			"restore Secret %s, or remove the instance by hand and then the Machine's finalizer", state.KeyFor(machine.Namespace, machine.UID)).In(inProgress)
+	case unresolved:
+		return a.unresolved(f, d.operation)
+	case foreign:
+		return a.notOurs(f)
 	default:
-		return nil
+		return runs.ErrNothingToDo
 	}
 }
 
-// start submits a run and answers that it is under way.
-func (a *Actuator) start(machine *machinev1beta1.Machine, wanted *desired, f *facts, d decision) error {
-	status, err := a.pool.Submit(runs.Request{
-		Machine:     client.ObjectKeyFromObject(machine),
-		UID:         machine.UID,
-		Group:       groupOf(machine),
+// unresolved says what a person must do about a run that may have made an instance which nothing can find.
+func (a *Actuator) unresolved(f *facts, operation runs.Operation) error {
+	what := "create a second one"
+	if operation == runs.Destroy {
+		what = "leave it behind"
+	}
+	return actuators.Uncertain(inProgress, "InstanceUncertain", "run %s may have made an instance that the state does not know, and the Machine's module has no lookup "+
+		"to find it: going on could %s; look for an instance of this Machine, remove it if there is one, and then set the annotation %s: %s on the Machine",
+		f.lostRun(), what, NoInstanceAnnotation, f.lostRun())
+}
+
+// notOurs says why a Machine is left alone.
+func (a *Actuator) notOurs(f *facts) error {
+	if f.restored != "" {
+		return actuators.Uncertain(inProgress, "NotAdopted", "the Machine was made anew from one with UID %s, whose instance it names: its state is kept under that UID; "+
+			"nothing is made, changed or removed for it; to let go of the Machine and leave the instance, remove its finalizer", f.restored)
+	}
+	return actuators.Uncertain(inProgress, "NotAdopted", "the Machine has an instance that this operator did not make: it has no state of it; nothing is made, changed "+
+		"or removed for it; to let go of the Machine and leave the instance, remove its finalizer")
+}
+
+// stateLost says that the instance is not known any more.
+func (a *Actuator) stateLost(f *facts) error {
+	return actuators.Uncertain(inProgress, "StateLost", "the Machine has had an instance since %s, and its state does not have it: the Secret was removed or changed; "+
+		"it is looked up where the module can, else put the Secret back", f.since())
+}
+
+// start submits a run and returns that it is under way.
+func (a *Actuator) start(r *report, wanted *desired, d decision) error {
+	request := runs.Request{
+		Machine:     client.ObjectKeyFromObject(r.machine),
+		UID:         r.machine.UID,
+		Group:       groupOf(r.machine),
 		Operation:   d.operation,
 		Engine:      wanted.engine(),
 		Fingerprint: wanted.of(),
-		Task:        newTask(a, machine, wanted, f, d),
-	})
+		Task:        newTask(a, r.machine, d.operation),
+	}
+	if wanted != nil && wanted.credentialsSecret != "" {
+		request.Credential = r.machine.Namespace + "/" + wanted.credentialsSecret
+	}
+	status, err := a.pool.Submit(request)
 	if err != nil {
 		return actuators.InProgress(inProgress, "%s", err.Error())
 	}
@@ -246,10 +364,10 @@ func (a *Actuator) start(machine *machinev1beta1.Machine, wanted *desired, f *fa
 	case d.operation == runs.Drift:
 		return nil
 	case status.Phase == runs.Failed:
-		return a.reported(machine, &status)
+		return a.reported(r, &status)
 	}
-	a.warn(machine, wanted, d.operation)
-	return a.underWay(machine, status)
+	a.warn(r.machine, wanted, d.operation)
+	return a.underWay(r, status)
 }
 
 // warn tells, when a run begins, what it lacks of what it should have, and what is doubtful in the providerSpec.
@@ -271,8 +389,8 @@ func (a *Actuator) warn(machine *machinev1beta1.Machine, wanted *desired, operat
 	}
 }
 
-// underWay answers that a run waits or runs, and notes it in the provider status.
-func (a *Actuator) underWay(machine *machinev1beta1.Machine, status runs.Status) error {
+// underWay returns that a run waits or runs, and notes it in the provider status.
+func (a *Actuator) underWay(r *report, status runs.Status) error {
 	operation := map[runs.Operation]v1alpha1.RunOperation{
 		runs.Create: v1alpha1.RunCreate, runs.Update: v1alpha1.RunUpdate,
 		runs.Drift: v1alpha1.RunDriftCheck, runs.Destroy: v1alpha1.RunDestroy,
@@ -281,7 +399,7 @@ func (a *Actuator) underWay(machine *machinev1beta1.Machine, status runs.Status)
 	if status.Phase == runs.Running {
 		told.StartedAt = seconds(status.StartedAt)
 	}
-	setProviderStatus(machine, func(s *v1alpha1.TerraformMachineProviderStatus) { s.Run = told })
+	r.status.Run = told
 	if status.Err != nil {
 		return actuators.InProgress(inProgress, "an engine run is under way to %s it, after %d that failed: %s", status.Operation, status.Failures, status.Err)
 	}
@@ -294,20 +412,33 @@ func seconds(at time.Time) *metav1.Time {
 	return &stored
 }
 
-// reported answers the error of a failed run, with the time until it is repeated.
-func (a *Actuator) reported(machine *machinev1beta1.Machine, status *runs.Status) error {
-	setProviderStatus(machine, func(s *v1alpha1.TerraformMachineProviderStatus) { s.Run = nil })
-	after := max(time.Second, status.RetryAt.Sub(a.clock.Now()))
-	var machineError *actuators.MachineError
-	if !errors.As(status.Err, &machineError) {
-		machineError = typed(status.Operation, status.Err)
+// reported returns the error of a failed run, with the time until it is repeated.
+func (a *Actuator) reported(r *report, status *runs.Status) error {
+	r.status.Run = nil
+	after := max(shortest, status.RetryAt.Sub(a.clock.Now()))
+	switch err := asMachineError(status.Operation, status.Err).(type) {
+	case *actuators.MachineError:
+		return err.In(after)
+	case *actuators.UncertainError:
+		return err
+	default:
+		return actuators.InProgress(after, "%s", reasonFor(err))
 	}
-	return machineError.In(after)
+}
+
+// reasonFor returns why something waits.
+func reasonFor(err error) string {
+	if waiting, ok := actuators.AsRequeueAfter(err); ok {
+		return waiting.Reason
+	}
+	return err.Error()
 }
 
 // failed tells that an operation failed. Waiting is no failure.
 func (a *Actuator) failed(operation runs.Operation, machine *machinev1beta1.Machine, cause error) {
-	if _, waiting := actuators.AsRequeueAfter(cause); waiting {
+	_, waiting := actuators.AsRequeueAfter(cause)
+	_, uncertain := actuators.AsUncertain(cause)
+	if waiting || uncertain {
 		return
 	}
 	failedTo(operation, machine, typed(operation, cause)).Send(a.recorder)
@@ -321,8 +452,6 @@ func groupOf(machine *machinev1beta1.Machine) string {
 	}
 	return machine.Namespace
 }
-
-func canLookUp(wanted *desired) bool { return wanted != nil && len(wanted.module.LookupFiles()) > 0 }
 
 // of answers the fingerprint, empty for a Machine that cannot be rendered.
 func (d *desired) of() string {

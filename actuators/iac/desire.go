@@ -33,6 +33,9 @@ type desired struct {
 	// credentialsSecret is the name of the Secret with the credentials, and keys are what is read of it.
 	credentialsSecret string
 	keys              []v1alpha1.CredentialKey
+	// place is where the instance is to be, as the module declares it; placeErr says why that is not known.
+	place    module.Place
+	placeErr error
 	// notices are to be sent when a run begins.
 	notices []notice.Notice
 }
@@ -94,9 +97,22 @@ func (r *reader) desire(ctx context.Context, machine *machinev1beta1.Machine, se
 	if err != nil {
 		return nil, invalid(err)
 	}
-	return &desired{
+	wanted := &desired{
 		module: served, inputs: inputs, fingerprint: fingerprintOf(inputs.Hash, served.Digest()), credentialsSecret: credentialsRef.Name, keys: keys,
-	}, nil
+	}
+	r.locate(ctx, wanted, data(credentials))
+	return wanted, nil
+}
+
+// locate finds out where the instance is to be, with these credentials. What stands in the way stands in the way of a run alone.
+func (r *reader) locate(ctx context.Context, d *desired, credentials map[string][]byte) {
+	around, err := r.look(ctx, d.module)
+	if err != nil {
+		d.placeErr = err
+		return
+	}
+	environment, _ := around.with(d.inputs.Environment, nil)
+	d.place, d.placeErr = d.module.Place(d.inputs.Variables, credentials, environment)
 }
 
 // served answers the module that serves the Machine's providerSpec.

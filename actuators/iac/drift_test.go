@@ -141,7 +141,7 @@ func TestWhatARepairRecords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &facts{record: record{Repair: tc.repaired, Module: changedModule(t, "").Reference()}}
-			run := newTask(&Actuator{clock: testClock()}, builder.Machine(), &desired{module: changedModule(t, "")}, f, tc.decision)
+			run := decided(&Actuator{clock: testClock()}, builder.Machine(), &desired{module: changedModule(t, "")}, f, tc.decision)
 			run.found = tc.found
 			meta := run.outcome(tc.outcome).MetaPatch
 			value, set := meta[metaRepair]
@@ -286,7 +286,7 @@ func TestOnlyDriftThatIsNotIgnoredIsTold(t *testing.T) {
 				m.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: string(tc.policy)}
 			})
 			machine.Spec.ProviderSpec.Value = builder.ProviderSpec(map[string]any{"apiVersion": "example.io/v1", "kind": "Example"})
-			run := &task{actuator: &Actuator{recorder: recorder, metrics: NewMetrics()}, machine: machine, found: &check{Verdict: tc.found}}
+			run := &task{actuator: &Actuator{recorder: recorder, metrics: NewMetrics()}, machine: machine, found: &check{Verdict: tc.found}, wanted: &desired{module: changedModule(t, "")}}
 			run.toldDrift(nil)
 			if got := len(recorder.Events); got != tc.want {
 				t.Errorf("%d events, want %d", got, tc.want)

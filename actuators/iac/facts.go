@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
@@ -14,17 +14,24 @@ import (
 
 // facts are what a decision is made from.
 type facts struct {
-	// stored says that there is a state Secret. Without one, everything below but run is zero.
+	// gone says that there is no Machine of this UID any more, deleting that it is being deleted.
+	gone, deleting bool
+	// stored says that there is a state Secret. Without one, record, state, raw, lock and inputs are zero.
 	stored bool
 	record record
 	state  *state.State
 	// raw is the state as it is stored, lock its lock; nil for none.
 	raw  []byte
 	lock *state.Lock
-	// run is what the pool holds for the Machine; nil for nothing.
+	// run is what the pool holds for the Machine; nil for nothing, and for a run that decides for itself.
 	run *runs.Status
 	// provisioned says that the Machine has once carried an instance's outputs.
 	provisioned bool
+	// witness is what the Machine itself says of an instance; nil for nothing. restored is the UID of the Machine that it was copied from.
+	witness  *witness
+	restored string
+	// confirmed is the lost run of which a person has said that it left nothing.
+	confirmed string
 	// inputs are those remembered with the state, packed; nil when there are none.
 	inputs []byte
 	// drift is what the Machine says of drift.
@@ -47,15 +54,28 @@ func (a *Actuator) gather(ctx context.Context, machine *machinev1beta1.Machine) 
 
 // read reads the facts of a Machine but for its run.
 func (r *reader) read(ctx context.Context, machine *machinev1beta1.Machine) (*facts, error) {
-	f := &facts{drift: driftOf(machine), provisioned: machine.Spec.ProviderID != nil && *machine.Spec.ProviderID != "" || len(machine.Status.Addresses) > 0}
 	snapshot, err := r.store.Get(ctx, state.KeyFor(machine.Namespace, machine.UID))
 	if errors.Is(err, state.ErrNotFound) {
-		return f, nil
+		return factsOf(machine, nil)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the Machine's state: %w", err)
 	}
+	return factsOf(machine, snapshot)
+}
+
+// factsOf returns the facts that a Machine and its state are; snapshot is nil where there is no state.
+func factsOf(machine *machinev1beta1.Machine, snapshot *state.Snapshot) (*facts, error) {
+	f := &facts{
+		deleting: !machine.DeletionTimestamp.IsZero(), drift: driftOf(machine), witness: witnessOf(machine), restored: restored(machine),
+		confirmed:   machine.Annotations[NoInstanceAnnotation],
+		provisioned: machine.Spec.ProviderID != nil && *machine.Spec.ProviderID != "" || len(machine.Status.Addresses) > 0,
+	}
+	if snapshot == nil {
+		return f, nil
+	}
 	f.stored, f.inputs, f.raw, f.lock = true, snapshot.Attachments[attachedInputs], snapshot.Raw, snapshot.Lock
+	var err error
 	if f.record, err = readRecord(snapshot.Meta); err != nil {
 		return nil, fmt.Errorf("reading the Machine's state %s: %w", snapshot.Key, err)
 	}
@@ -86,24 +106,58 @@ func isInstance(resource state.Resource) bool {
 	return resource.Module == "" && resource.Name == "this"
 }
 
-// isInstanceAddress does the same for an address.
-func isInstanceAddress(address string) bool {
-	return strings.HasSuffix(address, ".this") && strings.Count(address, ".") == 1
-}
-
-// exists is the answer to Exists.
+// exists reports whether the state has the instance, and no check has seen it to be gone.
 func (f *facts) exists() bool {
-	return f.instance() && (f.record.Check == nil || f.record.Check.Verdict != verdictMissing)
+	return f.instance() && !f.missing()
 }
 
 // lost reports whether an instance may exist that the state lacks: a run began that may have made it and has not settled, or the
-// Machine has had an instance and its state is gone.
+// Machine says that there was one and its state is gone.
 func (f *facts) lost() bool {
-	if f.instance() {
+	switch {
+	case f.instance() || f.destroyed():
 		return false
+	case f.record.Intent != nil:
+		return f.record.Intent.lostRun() != ""
 	}
-	return f.record.Intent != nil || f.provisioned && !f.stored
+	return !f.stored && f.witness != nil
 }
+
+// lostRun names the run that may have made an instance which the state lacks.
+func (f *facts) lostRun() string {
+	switch {
+	case f.record.Intent != nil:
+		return f.record.Intent.lostRun()
+	case f.witness != nil:
+		return f.witness.Run
+	}
+	return ""
+}
+
+// confirmedAbsent reports whether a person has said that the lost run left nothing.
+func (f *facts) confirmedAbsent() bool { return f.confirmed != "" && f.confirmed == f.lostRun() }
+
+// destroyed reports whether the instance was proven to be gone by a destroy.
+func (f *facts) destroyed() bool {
+	return f.witness != nil && f.witness.Destroyed != nil ||
+		!f.stored && f.run != nil && f.run.Operation == runs.Destroy && f.run.Phase == runs.Succeeded
+}
+
+// foreign reports whether the Machine has an instance that this operator has never had a part in.
+func (f *facts) foreign() bool {
+	return f.provisioned && !f.stored && f.witness == nil && !f.destroyed()
+}
+
+// since says for people since when there is an instance.
+func (f *facts) since() string {
+	if f.witness == nil {
+		return "some time"
+	}
+	return f.witness.Since.UTC().Format(time.RFC3339)
+}
+
+// missing reports whether the instance was seen to be gone.
+func (f *facts) missing() bool { return f.record.Check != nil && f.record.Check.Verdict == verdictMissing }
 
 // settled reports whether the state was brought to a fingerprint and nothing has begun since.
 func (f *facts) settled(fingerprint string) bool {

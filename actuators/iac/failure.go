@@ -9,6 +9,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/notice"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -53,6 +54,35 @@ func typed(operation runs.Operation, err error) *actuators.MachineError {
 	}
 }
 
+// asMachineError makes an error that the machine controller understands of one of a run. Waiting, and that nothing can be said, are none of the
+// Machine API's errors; nor is it that another manager leads.
+func asMachineError(operation runs.Operation, err error) error {
+	if waiting, ok := actuators.AsRequeueAfter(err); ok {
+		return waiting
+	}
+	if uncertain, ok := actuators.AsUncertain(err); ok {
+		return uncertain
+	}
+	if errors.Is(err, leadership.ErrNotLeader) {
+		return err
+	}
+	return typed(operation, err)
+}
+
+// elsewhere says that an instance is in another place than the one that a run would be in.
+func elsewhere(operation runs.Operation, differs string) *actuators.MachineError {
+	const fix = "the instance was made in another place than the providerSpec and the credentials name now: %s; put them back, or make a new Machine"
+	switch operation {
+	case runs.Create:
+		return actuators.CreateFailed(fix, differs).In(inProgress)
+	case runs.Destroy:
+		return actuators.DeleteFailed("the instance is not destroyed, since the credentials lead to another place than it was made in: %s; put them back",
+			differs).In(inProgress)
+	default:
+		return actuators.UnsupportedChange(fix, differs).In(inProgress)
+	}
+}
+
 // undeletable says why something that is there, or may be, cannot be removed with the Machine as it is. Only where Exists vouches
 // for the instance is it an InvalidConfiguration: callers let a Machine go on one, provided that Exists answers false.
 func undeletable(f *facts, err error) error {
@@ -69,6 +99,13 @@ func undeletable(f *facts, err error) error {
 // the instance, nor what goes with it.
 func refusalOf(operation runs.Operation, report *engine.Report, provisioned bool) string {
 	var refused []string
+	if operation == runs.Update {
+		for _, change := range report.Creates() {
+			if change.Instance() && !change.Import {
+				return "the state does not know the instance, and an update makes none: " + describe(change)
+			}
+		}
+	}
 	for _, change := range report.Destroys() {
 		halfMade := operation == runs.Create && !provisioned && change.Action == engine.ActionReplace && change.Reason == "tainted"
 		if !halfMade {
@@ -140,11 +177,6 @@ func driftRepaired(machine *machinev1beta1.Machine) notice.Notice {
 // moduleLost tells that a run is made with another module than the instance.
 func moduleLost(machine *machinev1beta1.Machine, note string) notice.Notice {
 	return notice.Warning(machine, "ModuleLost", "ChooseModule", note)
-}
-
-// inputsRemembered tells that an instance is removed with what it was made with, since what the Machine asks for cannot be used.
-func inputsRemembered(machine *machinev1beta1.Machine, cause error) notice.Notice {
-	return notice.Warning(machine, "InputsRemembered", "Render", "The instance is removed with the inputs that it was made with, since the providerSpec cannot be used: "+cause.Error())
 }
 
 // doubtful tells of something in the providerSpec that may not be what was meant.

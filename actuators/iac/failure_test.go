@@ -67,7 +67,7 @@ func TestUndeletable(t *testing.T) {
 
 func TestRefusalOf(t *testing.T) {
 	plan := func(action engine.Action, reason string) *engine.Report {
-		return &engine.Report{Changes: []engine.Change{{Address: "thing.this", Action: action, Reason: reason}}}
+		return &engine.Report{Changes: []engine.Change{{Address: "thing.this", Ref: engine.Ref{Name: "this"}, Action: action, Reason: reason}}}
 	}
 	for name, tc := range map[string]struct {
 		operation   runs.Operation
@@ -84,6 +84,7 @@ func TestRefusalOf(t *testing.T) {
 		"a create that would replace for other reasons is refuse": {runs.Create, plan(engine.ActionReplace, "cannot_update"), false, true},
 		"a create passes":                                         {runs.Create, plan(engine.ActionCreate, ""), false, false},
 		"a tainted instance is not replaced by an update":         {runs.Update, plan(engine.ActionReplace, "tainted"), false, true},
+		"an update makes no instance":                             {runs.Update, plan(engine.ActionCreate, ""), true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := refusalOf(tc.operation, tc.report, tc.provisioned)
@@ -105,7 +106,7 @@ func TestJudge(t *testing.T) {
 		"no difference is none": {&engine.Report{}, verdictNone},
 		"a vanished instance is missing": {
 			&engine.Report{
-				Drift:   []engine.Change{{Address: "thing.this", Action: engine.ActionDelete}},
+				Drift:   []engine.Change{{Address: "thing.this", Ref: engine.Ref{Name: "this"}, Action: engine.ActionDelete}},
 				Changes: []engine.Change{{Address: "thing.this", Action: engine.ActionCreate}},
 			}, verdictMissing,
 		},

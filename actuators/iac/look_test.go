@@ -54,11 +54,11 @@ func TestWhenAnInstanceIsCheckedAgain(t *testing.T) {
 			if tc.policy != "" {
 				machine.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: string(tc.policy)}
 			}
-			setProviderStatus(machine, func(s *v1alpha1.TerraformMachineProviderStatus) {
-				meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-					Type: string(machinev1beta1.MachineCreation), Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(made),
-				})
+			r := newReport(machine)
+			meta.SetStatusCondition(&r.status.Conditions, metav1.Condition{
+				Type: string(machinev1beta1.MachineCreation), Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(made),
 			})
+			r.write()
 			after, wanted := a.checkAfter(machine, made.Add(tc.age))
 			if after != tc.wantAfter || wanted != tc.wantWanted {
 				t.Errorf("after %s, %t; want %s, %t", after, wanted, tc.wantAfter, tc.wantWanted)

@@ -18,6 +18,10 @@ type Metrics struct {
 	failures    map[runs.Operation]*prometheus.CounterVec
 	driftChecks *prometheus.CounterVec
 	repairs     *prometheus.CounterVec
+	// takeovers count locks that were taken over from a dead manager, found the instances that a lookup found again, unsaved the states that
+	// an engine could not save by what became of them.
+	takeovers, found prometheus.Counter
+	unsaved          *prometheus.CounterVec
 }
 
 // NewMetrics makes the series of an actuator with runners for engines; Collectors registers them.
@@ -37,6 +41,18 @@ func NewMetrics(engines ...v1alpha1.Engine) *Metrics {
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "machine_iac_drift_repairs_total", Help: "Times that an instance was to be brought back in place.",
 		}, []string{"engine", "result"}),
+		takeovers: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "machine_iac_lock_takeovers_total", Help: "Locks on states that were taken over from a manager which is proven dead.",
+		}),
+		found: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "machine_iac_instances_found_total", Help: "Instances of lost runs that a lookup found and that were taken into the state.",
+		}),
+		unsaved: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "machine_iac_unsaved_states_total", Help: "States that an engine could not save, by what became of them.",
+		}, []string{"result"}),
+	}
+	for _, result := range []string{unsavedSaved, unsavedDropped, unsavedOrphaned} {
+		m.unsaved.WithLabelValues(result)
 	}
 	for _, name := range engines {
 		for _, result := range []string{resultRepaired, resultUnchanged, resultRefused, resultFailed} {
@@ -51,7 +67,9 @@ func NewMetrics(engines ...v1alpha1.Engine) *Metrics {
 
 // Collectors answers what to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.failures[runs.Create], m.failures[runs.Update], m.failures[runs.Destroy], m.driftChecks, m.repairs}
+	return []prometheus.Collector{
+		m.failures[runs.Create], m.failures[runs.Update], m.failures[runs.Destroy], m.driftChecks, m.repairs, m.takeovers, m.found, m.unsaved,
+	}
 }
 
 func (m *Metrics) failed(operation runs.Operation, machine *machinev1beta1.Machine, reason string) {
@@ -84,6 +102,13 @@ func (m *Metrics) checked(engine string, found *check) {
 	}
 	m.driftChecks.WithLabelValues(engine, result).Inc()
 }
+
+// What becomes of a state that an engine could not save.
+const (
+	unsavedSaved    = "saved"
+	unsavedDropped  = "dropped"
+	unsavedOrphaned = "orphaned"
+)
 
 // The results of a repair, beside resultUnchanged and resultFailed.
 const (

@@ -286,12 +286,18 @@ func TestWhatIsHalfMadeIsFinishedWithWhatBeganIt(t *testing.T) {
 // crash leaves a Machine as a manager does that is killed after its engine has made the instance, before the state was saved.
 func (b *bench) crash(machine *machinev1beta1.Machine, made *module.Module) {
 	b.t.Helper()
-	b.forget(state.KeyFor(machine.Namespace, machine.UID))
+	key := state.KeyFor(machine.Namespace, machine.UID)
+	b.loseState(machine)
 	wanted, err := b.desire(b.t.Context(), machine, made, runs.Create)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if err := newTask(b.Actuator, machine, wanted, &facts{}, decision{operation: runs.Create}).Intend(b.t.Context()); err != nil {
+	lost := decided(b.Actuator, machine, wanted, &facts{}, decision{action: start, operation: runs.Create})
+	_, err = b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
+		Lock:   state.Lock{Owner: b.owner, Run: lost.id, Epoch: b.leads.Epoch()},
+		Decide: func(_ context.Context, seen *state.Snapshot) (state.Change, error) { return lost.intends(seen) },
+	})
+	if err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -180,7 +180,7 @@ func TestWhatARunRecordsOfItsModule(t *testing.T) {
 		"a destroy records nothing":                    {record{Module: "m@sha256:1"}, runs.Destroy, errors.New("no"), recorded{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run := newTask(&Actuator{clock: testClock()}, &machinev1beta1.Machine{}, wanted, &facts{record: tc.record}, decision{operation: tc.operation})
+			run := decided(&Actuator{clock: testClock()}, &machinev1beta1.Machine{}, wanted, &facts{record: tc.record}, decision{operation: tc.operation})
 			meta := run.outcome(tc.outcome).MetaPatch
 			text := func(key string) string {
 				value, set := meta[key]

@@ -13,7 +13,6 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -32,6 +31,7 @@ type cloud struct {
 
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
+	parallel(t)
 	namespace, err := plane.Namespace(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -70,9 +70,8 @@ func (c *cloud) machine(mods ...func(map[string]any)) *machinev1beta1.Machine {
 		mod(spec)
 	}
 	machine := builder.In(c.namespace, builder.Machine(builder.WithLabels(map[string]string{builder.ClusterLabel: openstack.Cluster})))
-	machine.UID = uuid.NewUUID()
 	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(spec)
-	return machine
+	return c.apply(machine)
 }
 
 // withVolumes has a Machine boot from a volume and have another, and a floating address.
@@ -239,7 +238,7 @@ func TestAServerThatWasDeletedIsMissed(t *testing.T) {
 	c := newCloud(t)
 	machine := c.machine()
 	c.bring(machine)
-	if !c.Delete(machine.Name) {
+	if !c.Cloud.Delete(machine.Name) {
 		t.Fatal("there is no server to delete")
 	}
 	if found := c.check(machine); found.Verdict != verdictMissing {

@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/modulestore"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -27,6 +30,7 @@ type Orphans struct {
 	namespace string
 	count     prometheus.Gauge
 	held      prometheus.Gauge
+	intents   prometheus.Gauge
 }
 
 // NewOrphans makes a report about the states in a namespace.
@@ -35,6 +39,8 @@ func NewOrphans(a *Actuator, namespace string) *Orphans {
 		Name: "machine_iac_orphaned_states", Help: "States in Secrets whose Machine does not exist; each may stand for an instance that is paid for.",
 	}), held: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "machine_iac_machines_module_held", Help: "Machines whose instance was made with another content of a module than the one that is loaded.",
+	}), intents: prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "machine_iac_oldest_intent_seconds", Help: "Age of the intent of a run that has not settled for the longest time; zero when there is none.",
 	})}
 }
 
@@ -45,12 +51,14 @@ func (o *Orphans) NeedLeaderElection() bool { return true }
 func (o *Orphans) Describe(descriptions chan<- *prometheus.Desc) {
 	o.count.Describe(descriptions)
 	o.held.Describe(descriptions)
+	o.intents.Describe(descriptions)
 }
 
 // Collect implements prometheus.Collector.
 func (o *Orphans) Collect(metrics chan<- prometheus.Metric) {
 	o.count.Collect(metrics)
 	o.held.Collect(metrics)
+	o.intents.Collect(metrics)
 }
 
 // Start reports until ctx ends.
@@ -76,12 +84,54 @@ func (o *Orphans) report(ctx context.Context, heads []state.Head) error {
 	if err != nil {
 		return err
 	}
-	o.count.Set(float64(len(orphans)))
+	kept, err := o.actuator.store.Orphans(ctx, o.namespace)
+	if err != nil {
+		return err
+	}
+	o.count.Set(float64(len(orphans) + len(kept)))
+	o.intents.Set(o.oldestIntent(heads))
+	for _, one := range kept {
+		o.actuator.logger.Info("A state that an engine could not save names resources that no other state knows; see docs/troubleshooting.md",
+			"secret", one.Name, "machine", one.Machine, "resources", resourceNames(one.Lacking), "reason", one.Why)
+	}
 	for _, head := range orphans {
+		if o.actuator.finishDestroy(head) {
+			continue
+		}
 		o.actuator.logger.Info("A state has no Machine; see docs/troubleshooting.md before you delete it",
 			"state", head.Key.String(), "resources", head.Managed)
 	}
 	return nil
+}
+
+// finishDestroy has a destroy finished that was begun before its Machine's finalizer was taken away.
+func (a *Actuator) finishDestroy(head state.Head) bool {
+	read, err := readRecord(head.Meta)
+	uid := types.UID(head.Labels[state.LabelMachineUID])
+	if err != nil || uid == "" || read.Intent == nil || read.Intent.Operation != runs.Destroy {
+		return false
+	}
+	machine := &machinev1beta1.Machine{}
+	machine.Namespace, machine.Name, machine.UID = head.Key.Namespace, head.Meta[strings.TrimPrefix(state.AnnotationMachine, state.Prefix)], uid
+	_, err = a.pool.Submit(runs.Request{
+		Machine: client.ObjectKeyFromObject(machine), UID: uid, Group: head.Key.Namespace, Operation: runs.Destroy, Engine: noEngine,
+		Task: newTask(a, machine, runs.Destroy),
+	})
+	if err != nil {
+		a.logger.Error(err, "Finishing the destroy of an instance whose Machine is gone", "state", head.Key.String())
+	}
+	return true
+}
+
+// oldestIntent returns the age in seconds of the intent that has not settled for the longest, zero when there is none.
+func (o *Orphans) oldestIntent(heads []state.Head) float64 {
+	var age time.Duration
+	for _, head := range heads {
+		if read, err := readRecord(head.Meta); err == nil && read.Intent != nil {
+			age = max(age, o.actuator.clock.Since(read.Intent.Since))
+		}
+	}
+	return age.Seconds()
 }
 
 // tidyModules stores the modules that the states need, those of states from before modules were stored too, and removes others.

@@ -24,8 +24,9 @@ type reader struct {
 	modules *modulestore.Store
 	updates ModuleUpdates
 	store   *state.Store
-	// facts are what is known of the cluster.
-	facts module.Facts
+	// facts are what is known of the cluster, around is how its infrastructure is reached; nil for as usual.
+	facts  module.Facts
+	around Surroundings
 	// blind says that credentials are not read.
 	blind bool
 }

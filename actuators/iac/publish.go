@@ -62,8 +62,30 @@ func readOutputs(s *state.State) (outputs, error) {
 	return o, nil
 }
 
-// publish writes what the state tells of the instance into the Machine, in memory.
-func (a *Actuator) publish(machine *machinev1beta1.Machine, f *facts) error {
+// report is what a verb says on a Machine: its provider status is read once and written once.
+type report struct {
+	machine *machinev1beta1.Machine
+	status  v1alpha1.TerraformMachineProviderStatus
+	before  string
+}
+
+// newReport reads the provider status. One that cannot be read is replaced: it is output.
+func newReport(machine *machinev1beta1.Machine) *report {
+	status := readProviderStatus(machine)
+	return &report{machine: machine, status: status, before: encode(status)}
+}
+
+// write puts the provider status into the Machine, in memory, where it has changed.
+func (r *report) write() {
+	r.status.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.TerraformMachineProviderStatusKind}
+	if raw := encode(r.status); raw != r.before {
+		r.machine.Status.ProviderStatus, r.before = &runtime.RawExtension{Raw: []byte(raw)}, raw
+	}
+}
+
+// publish writes what the state says of the instance into the Machine, in memory.
+func (a *Actuator) publish(r *report, f *facts) error {
+	machine := r.machine
 	o, err := readOutputs(f.state)
 	if err != nil {
 		return err
@@ -82,18 +104,17 @@ func (a *Actuator) publish(machine *machinev1beta1.Machine, f *facts) error {
 	if o.InstanceState != "" {
 		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, annotationInstanceState, o.InstanceState)
 	}
-	setProviderStatus(machine, func(status *v1alpha1.TerraformMachineProviderStatus) {
-		status.InstanceID = o.InstanceID
-		status.InstanceState = o.InstanceState
-		status.Module = f.record.Module
-		status.Run = nil
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: string(machinev1beta1.MachineCreation), Status: metav1.ConditionTrue,
-			Reason: machinev1beta1.MachineCreationSucceededConditionReason, Message: "Machine successfully created",
-			LastTransitionTime: metav1.NewTime(a.clock.Now()),
-		})
-		a.publishCheck(status, f)
+	r.status.InstanceID, r.status.InstanceState = o.InstanceID, o.InstanceState
+	r.status.Module, r.status.Run, r.status.SecondLookTime = f.record.Module, nil, nil
+	if f.record.Second != nil {
+		r.status.SecondLookTime = seconds(*f.record.Second)
+	}
+	meta.SetStatusCondition(&r.status.Conditions, metav1.Condition{
+		Type: string(machinev1beta1.MachineCreation), Status: metav1.ConditionTrue,
+		Reason: machinev1beta1.MachineCreationSucceededConditionReason, Message: "Machine successfully created",
+		LastTransitionTime: metav1.NewTime(a.clock.Now()),
 	})
+	a.publishCheck(&r.status, f)
 	return nil
 }
 
@@ -113,14 +134,12 @@ func hasIP(addresses []corev1.NodeAddress) bool {
 	})
 }
 
-// publishFailedCreation writes why there is no instance into the Machine, in memory.
-func publishFailedCreation(machine *machinev1beta1.Machine, why string, now time.Time) {
-	setProviderStatus(machine, func(status *v1alpha1.TerraformMachineProviderStatus) {
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: string(machinev1beta1.MachineCreation), Status: metav1.ConditionFalse,
-			Reason: machinev1beta1.MachineCreationFailedConditionReason, Message: why,
-			LastTransitionTime: metav1.NewTime(now),
-		})
+// failedCreation says why there is no instance.
+func (r *report) failedCreation(why string, now time.Time) {
+	meta.SetStatusCondition(&r.status.Conditions, metav1.Condition{
+		Type: string(machinev1beta1.MachineCreation), Status: metav1.ConditionFalse,
+		Reason: machinev1beta1.MachineCreationFailedConditionReason, Message: why,
+		LastTransitionTime: metav1.NewTime(now),
 	})
 }
 
@@ -178,27 +197,13 @@ func moduleCondition(c *choices, withheld *actuators.MachineError) *metav1.Condi
 	return told
 }
 
-// publishModule writes the condition into the Machine, in memory.
-func publishModule(machine *machinev1beta1.Machine, told *metav1.Condition, now time.Time) {
-	if told == nil {
+// module says how the Machine's module stands to the current one.
+func (r *report) module(condition *metav1.Condition, now time.Time) {
+	if condition == nil {
 		return
 	}
-	told.LastTransitionTime = metav1.NewTime(now)
-	setProviderStatus(machine, func(status *v1alpha1.TerraformMachineProviderStatus) {
-		meta.SetStatusCondition(&status.Conditions, *told)
-	})
-}
-
-// setProviderStatus changes the provider status and keeps what is there. A status that cannot be read is replaced: it is output.
-func setProviderStatus(machine *machinev1beta1.Machine, change func(*v1alpha1.TerraformMachineProviderStatus)) {
-	status := readProviderStatus(machine)
-	before := encode(status)
-	change(&status)
-	status.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.TerraformMachineProviderStatusKind}
-	raw := encode(status)
-	if raw != before {
-		machine.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(raw)}
-	}
+	condition.LastTransitionTime = metav1.NewTime(now)
+	meta.SetStatusCondition(&r.status.Conditions, *condition)
 }
 
 func readProviderStatus(machine *machinev1beta1.Machine) v1alpha1.TerraformMachineProviderStatus {

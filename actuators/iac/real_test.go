@@ -3,11 +3,13 @@ package iac
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,11 +22,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/retry"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/conformance"
@@ -32,6 +33,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/pulumikey"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -62,8 +64,30 @@ type bench struct {
 	loaded []*module.Module
 	// updates says what becomes of Machines whose module changes.
 	updates ModuleUpdates
-	// proven is the owner that is proven dead.
+	// leads is what the actuator knows of leadership.
+	leads leads
+}
+
+// leads is a leader that takes nobody for dead but those that are proven to be.
+type leads struct {
 	proven atomic.Pointer[string]
+	lost   atomic.Bool
+}
+
+func (l *leads) Epoch() state.Epoch { return state.Epoch{Lease: "lease", Transitions: 1, Holder: "owner"} }
+
+func (l *leads) Confirm(context.Context) error {
+	if l.lost.Load() {
+		return leadership.ErrNotLeader
+	}
+	return nil
+}
+
+func (l *leads) DeadIn(_ context.Context, held state.Epoch) (time.Duration, error) {
+	if proven := l.proven.Load(); proven != nil && *proven == held.Holder {
+		return 0, nil
+	}
+	return time.Second, nil
 }
 
 // plane is shared by the tests of this package: starting an API server is dear.
@@ -98,6 +122,7 @@ func newBench(t *testing.T) *bench {
 
 func newBenchAround(t *testing.T, around Surroundings) *bench {
 	t.Helper()
+	parallel(t)
 	namespace, err := plane.Namespace(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -106,6 +131,16 @@ func newBenchAround(t *testing.T, around Surroundings) *bench {
 	b.credentials()
 	b.start(t.TempDir(), "owner-1")
 	return b
+}
+
+// paralleled are the tests that run beside others.
+var paralleled sync.Map
+
+// parallel has a test run beside others: most of it is waiting for engines.
+func parallel(t *testing.T) {
+	if _, known := paralleled.LoadOrStore(t, true); !known {
+		t.Parallel()
+	}
 }
 
 // start makes the actuator and runs it; the test's end stops it.
@@ -151,8 +186,7 @@ func (b *bench) start(workDir, owner string) {
 	delete(runners, b.lacks)
 	b.Actuator, err = New(Options{
 		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{}),
-		Pool: pool, Runners: runners, Owner: owner,
-		Dead:          func(owner string) bool { proven := b.proven.Load(); return proven != nil && *proven == owner },
+		Pool: pool, Runners: runners, Owner: owner, Leader: &b.leads,
 		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Surroundings: b.around,
 	})
 	if err != nil {
@@ -227,9 +261,86 @@ func (b *bench) machine(mods ...func(map[string]any)) *machinev1beta1.Machine {
 		spec = onPulumi(spec)
 	}
 	machine := builder.In(b.namespace, builder.Machine())
-	machine.UID = uuid.NewUUID()
 	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(spec)
+	return b.apply(machine)
+}
+
+// apply makes a Machine at the API server.
+func (b *bench) apply(machine *machinev1beta1.Machine) *machinev1beta1.Machine {
+	b.t.Helper()
+	machine.Finalizers = []string{machinev1beta1.MachineFinalizer}
+	if err := plane.Create(b.t.Context(), machine); err != nil {
+		b.t.Fatal(err)
+	}
 	return machine
+}
+
+// sync brings the API server's Machine to one in memory, as the Machine controller does, but for annotations that runs have written. One that
+// is not there any more stays so.
+func (b *bench) sync(ctx context.Context, machine *machinev1beta1.Machine) error {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		live := &machinev1beta1.Machine{}
+		if err := plane.Client.Get(ctx, client.ObjectKeyFromObject(machine), live); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		if live.UID != machine.UID {
+			return nil
+		}
+		if written, ok := live.Annotations[WitnessAnnotation]; ok {
+			metav1.SetMetaDataAnnotation(&machine.ObjectMeta, WitnessAnnotation, written)
+		}
+		live.Spec, live.Labels, live.Annotations = *machine.Spec.DeepCopy(), machine.Labels, machine.Annotations
+		err := plane.Client.Update(ctx, live)
+		if _, unreadable := errors.AsType[*json.MarshalerError](err); unreadable || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+			return nil // the API server takes no such Machine; what is said of it is said by the verb alone
+		}
+		if err != nil {
+			return err
+		}
+		machine.Status.DeepCopyInto(&live.Status)
+		return plane.Client.Status().Update(ctx, live)
+	})
+}
+
+// Exists, Create, Update and Delete call the actuator about a Machine that the API server has as well.
+func (b *bench) Exists(ctx context.Context, machine *machinev1beta1.Machine) (bool, error) {
+	if err := b.sync(ctx, machine); err != nil {
+		return false, err
+	}
+	return b.Actuator.Exists(ctx, machine)
+}
+
+func (b *bench) Create(ctx context.Context, machine *machinev1beta1.Machine) error {
+	if err := b.sync(ctx, machine); err != nil {
+		return err
+	}
+	return b.passing(b.Actuator.Create(ctx, machine))
+}
+
+func (b *bench) Update(ctx context.Context, machine *machinev1beta1.Machine) error {
+	if err := b.sync(ctx, machine); err != nil {
+		return err
+	}
+	return b.passing(b.Actuator.Update(ctx, machine))
+}
+
+func (b *bench) Delete(ctx context.Context, machine *machinev1beta1.Machine) error {
+	if err := b.sync(ctx, machine); err != nil {
+		return err
+	}
+	live := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.Name}}
+	if err := plane.Client.Delete(ctx, live, client.Preconditions{UID: &machine.UID}); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	return b.passing(b.Actuator.Delete(ctx, machine))
+}
+
+// passing lets the time pass that a verb waits with until what was not found counts.
+func (b *bench) passing(err error) error {
+	if waiting, busy := actuators.AsRequeueAfter(err); busy && strings.Contains(waiting.Reason, "looked for again") {
+		b.later(waiting.After)
+	}
+	return err
 }
 
 func set(machine *machinev1beta1.Machine, b *bench, name string, value any) {
@@ -286,7 +397,7 @@ func theActuatorConforms(t *testing.T, b *bench) {
 		field = "spec.providerSpec.value.values.cpu"
 	}
 	conformance.Run(t, conformance.Harness{
-		Actuator:   b.Actuator,
+		Actuator:   b,
 		NewMachine: func(*testing.T) *machinev1beta1.Machine { return b.machine() },
 		Instances: func(_ *testing.T, machine *machinev1beta1.Machine) int {
 			if b.node(machine) == nil {
@@ -300,6 +411,7 @@ func theActuatorConforms(t *testing.T, b *bench) {
 			}
 			b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
 		},
+		Lose:      b.misplace,
 		WrongType: wrong,
 		Field:     field,
 		Patience:  2 * time.Minute,
@@ -371,30 +483,60 @@ func isReason(err error, reason machinev1beta1.MachineStatusError) bool {
 	return err != nil && typed(runs.Update, err).Reason == reason
 }
 
-// forget removes the head of a state by force, if there is one.
-func (b *bench) forget(key state.Key) {
+// loseState removes the Secret with a Machine's state, finalizer and all.
+func (b *bench) loseState(machine *machinev1beta1.Machine) {
 	b.t.Helper()
-	secret := &corev1.Secret{}
-	err := b.client.Get(b.t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: key.Name}, secret)
-	if err == nil && controllerutil.RemoveFinalizer(secret, state.Finalizer) {
-		err = b.client.Update(b.t.Context(), secret)
-	}
+	key := state.KeyFor(machine.Namespace, machine.UID)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	err := plane.Client.Patch(b.t.Context(), secret, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 	if err == nil {
-		err = b.client.Delete(b.t.Context(), secret)
+		err = plane.Client.Delete(b.t.Context(), secret)
 	}
 	if client.IgnoreNotFound(err) != nil {
 		b.t.Fatal(err)
 	}
 }
 
+// misplace removes the Secret with a Machine's state, and returns what puts it back.
+func (b *bench) misplace(t *testing.T, machine *machinev1beta1.Machine) (restore func()) {
+	key := state.KeyFor(machine.Namespace, machine.UID)
+	kept := &corev1.Secret{}
+	if err := b.client.Get(t.Context(), types.NamespacedName{Namespace: key.Namespace, Name: key.Name}, kept); err != nil {
+		t.Fatal(err)
+	}
+	b.loseState(machine)
+	return func() {
+		kept.ResourceVersion, kept.UID = "", ""
+		if err := plane.Create(t.Context(), kept); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// vanish removes a Machine from the API server by force.
+func (b *bench) vanish(machine *machinev1beta1.Machine) {
+	b.t.Helper()
+	live := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.Name}}
+	err := plane.Client.Patch(b.t.Context(), live, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+	if err == nil {
+		err = plane.Client.Delete(b.t.Context(), live)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// later lets time pass, so that a lookup that finds nothing counts, and a drift check is due.
+func (b *bench) later(after time.Duration) { b.clock.SetTime(b.clock.Now().Add(after)) }
+
 // lose leaves a Machine as a manager does that was killed after its engine made the instance and before the state was saved.
 func (b *bench) lose(machine *machinev1beta1.Machine, owner string) {
 	b.t.Helper()
 	key := state.KeyFor(machine.Namespace, machine.UID)
-	b.forget(key)
+	b.loseState(machine)
+	lock := state.Lock{Owner: owner, Run: "lost", Operation: string(runs.Create), Epoch: state.Epoch{Lease: "lease", Holder: owner}}
 	_, err := b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
-		Lock: state.Lock{Owner: owner, Run: "lost", Operation: string(runs.Create)},
-		Meta: newPatch().intend(intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
+		Lock: lock, Meta: newPatch().intend(intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -436,9 +578,14 @@ func anIntentWithoutAnInstanceIsJustCreated(t *testing.T, b *bench) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.bring(machine)
+	if err := b.drive(b.Create, machine); err != nil {
+		t.Fatal(err)
+	}
 	if b.node(machine) == nil {
 		t.Error("nothing was made")
+	}
+	if got := b.output(machine); !strings.HasPrefix(got, "(A lookup: ") || !strings.Contains(got, "\n(After the lookup: the create itself.)\n") {
+		t.Errorf("what the engine said does not tell the lookup from the create:\n%s", got)
 	}
 }
 
@@ -447,10 +594,11 @@ func TestAnInstanceOfSomebodyElseIsNeverTakenOver(t *testing.T) {
 }
 
 func anInstanceOfSomebodyElseIsNeverTakenOver(t *testing.T, b *bench) {
-	foreign := b.machine()
-	b.bring(foreign)
 	machine := b.machine()
-	machine.Name = foreign.Name
+	foreign := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: machine.Name}}
+	if err := plane.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
 	b.lose(machine, b.owner)
 	err := b.drive(b.Create, machine)
 	if err == nil || !strings.Contains(err.Error(), "does not belong to this Machine") {
@@ -459,7 +607,7 @@ func anInstanceOfSomebodyElseIsNeverTakenOver(t *testing.T, b *bench) {
 	if err := b.drive(b.Delete, machine); err != nil {
 		t.Errorf("Delete: %v", err)
 	}
-	if b.node(foreign) == nil {
+	if b.node(machine) == nil {
 		t.Error("deleting the Machine removed the instance of another")
 	}
 }
@@ -468,12 +616,18 @@ func TestALockIsTakenOverOnlyFromTheDead(t *testing.T) {
 	b := newBench(t)
 	machine := b.machine()
 	b.lose(machine, "owner-0")
-	err := b.drive(b.Create, machine)
-	if err == nil || !strings.Contains(err.Error(), "owner-0") || b.node(machine) != nil {
-		t.Fatalf("Create under a foreign lock: %v, want an error that names its owner, and no instance", err)
+	var err error
+	for deadline := time.Now().Add(time.Minute); err == nil || !strings.Contains(err.Error(), "owner-0"); err = b.Create(t.Context(), machine) {
+		if time.Now().After(deadline) {
+			t.Fatalf("Create under a foreign lock: %v, want that it waits for its owner", err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if _, waiting := actuators.AsRequeueAfter(err); !waiting || b.node(machine) != nil {
+		t.Fatalf("Create under a foreign lock: %v, want that it waits and makes nothing", err)
 	}
 	proof := "owner-0"
-	b.proven.Store(&proof)
+	b.leads.proven.Store(&proof)
 	deadline := time.Now().Add(time.Minute)
 	for b.drive(b.Create, machine) != nil && time.Now().Before(deadline) {
 		time.Sleep(20 * time.Millisecond)
@@ -483,13 +637,10 @@ func TestALockIsTakenOverOnlyFromTheDead(t *testing.T) {
 
 func TestAStateWithoutAMachineIsReportedAndKept(t *testing.T) {
 	b := newBench(t)
-	kept := b.machine()
-	if err := plane.Create(t.Context(), kept); err != nil {
-		t.Fatal(err)
-	}
-	gone := b.machine()
+	kept, gone := b.machine(), b.machine()
 	b.lose(kept, b.owner)
 	b.lose(gone, b.owner)
+	b.vanish(gone)
 	heads, err := b.store.List(t.Context(), b.namespace)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -19,6 +20,8 @@ const (
 	metaRenewal     = "module-refusal"
 	metaRepair      = "drift-repair"
 	metaLast        = "last-run"
+	metaPlace       = "place"
+	metaSecond      = "second-look"
 )
 
 // record is what is known of a state beyond the state itself. It is written with the state's lock, in the same write.
@@ -35,6 +38,10 @@ type record struct {
 	Refusal *refusal
 	// Renewal is a change to another module that was planned and not let through.
 	Renewal *refusal
+	// Place is where the instance is, as the module that made it declares; empty where it does not, or for a state from before places were kept.
+	Place module.Place
+	// Second is when to look for a second instance, after a create that followed a lookup which found nothing; nil for never.
+	Second *time.Time
 	// Repair is the last try to bring back an instance that somebody else had changed, unless a check has found it as it should be since.
 	Repair *repair
 }
@@ -44,6 +51,21 @@ type intent struct {
 	Operation runs.Operation `json:"operation"`
 	Run       string         `json:"run"`
 	Since     time.Time      `json:"since"`
+	// Reason says for people why the run did what it did.
+	Reason string `json:"reason,omitempty"`
+	// Lost is an earlier run that may have made an instance which the state lacks. This one was to find it.
+	Lost string `json:"lost,omitempty"`
+	// Died is when the lost run could act no more, zero while that is not known. Looked says that a lookup has found nothing since.
+	Died   time.Time `json:"died,omitzero"`
+	Looked bool      `json:"looked,omitempty"`
+}
+
+// lostRun names the run that may have made an instance which the state lacks, empty for none: only a create makes one.
+func (i *intent) lostRun() string {
+	if i.Lost == "" && i.Operation == runs.Create {
+		return i.Run
+	}
+	return i.Lost
 }
 
 // Results of a run.
@@ -51,6 +73,8 @@ const (
 	endedWell  = "Succeeded"
 	endedBadly = "Failed"
 	endedEarly = "Interrupted"
+	// endedOpen is the result of a run that found nothing where an instance may be: it is looked for again.
+	endedOpen = "Undecided"
 )
 
 // maxMessage bounds what is recorded of a failure.
@@ -63,8 +87,9 @@ type ended struct {
 	Began     time.Time      `json:"began"`
 	Ended     time.Time      `json:"ended"`
 	Result    string         `json:"result"`
-	// Message says why it failed.
+	// Message says why it failed, Reason why it was begun.
 	Message string `json:"message,omitempty"`
+	Reason  string `json:"reason,omitempty"`
 }
 
 // verdict is what a drift check found.
@@ -111,7 +136,14 @@ func readRecord(meta map[string]string) (record, error) {
 	if r.Repair, err = decode[repair](meta, metaRepair); err != nil {
 		return record{}, err
 	}
-	return r, nil
+	if r.Second, err = decode[time.Time](meta, metaSecond); err != nil {
+		return record{}, err
+	}
+	place, err := decode[module.Place](meta, metaPlace)
+	if place != nil {
+		r.Place = *place
+	}
+	return r, err
 }
 
 // decode answers nil for a key that is not there.
@@ -157,6 +189,23 @@ func (p patch) repaired(r repair) { p.set(metaRepair, encode(r)) }
 
 // unrepaired forgets repairs.
 func (p patch) unrepaired() { p.MetaPatch[metaRepair] = nil }
+
+// at records where the instance is, or is about to be made.
+func (p patch) at(place module.Place) patch {
+	if len(place) == 0 {
+		return p
+	}
+	return p.set(metaPlace, encode(place))
+}
+
+// second has a second instance looked for at a time, or never where that is nil.
+func (p patch) second(at *time.Time) {
+	if at == nil {
+		p.MetaPatch[metaSecond] = nil
+		return
+	}
+	p.set(metaSecond, encode(at.UTC()))
+}
 
 func (p patch) ended(e ended) { p.set(metaLast, encode(e)) }
 

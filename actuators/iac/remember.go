@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -88,48 +89,105 @@ func readRemembered(packed []byte) (*remembered, error) {
 	return kept, nil
 }
 
-// desireLast renders a Machine for its destroy, from what is remembered where its providerSpec cannot be used.
-func (a *Actuator) desireLast(ctx context.Context, machine *machinev1beta1.Machine, f *facts) (*desired, error) {
-	wanted, err := a.desireOwn(ctx, machine, f, runs.Destroy)
-	if !actuators.IsInvalidConfiguration(err) || f.inputs == nil {
-		return wanted, err
+// desireLast returns what a Machine is destroyed with: the inputs that its instance was made with and the credentials of now. Without
+// remembered inputs, or where they cannot be used any more, it is what the Machine asks for.
+func (r *reader) desireLast(ctx context.Context, machine *machinev1beta1.Machine, f *facts) (*desired, error) {
+	if f.inputs == nil {
+		return r.desireOwn(ctx, machine, f, runs.Destroy)
 	}
-	kept, keptErr := a.desireRemembered(ctx, machine, f, err)
-	if _, told := errors.AsType[*actuators.MachineError](keptErr); keptErr == nil || told {
+	kept, keptErr := r.desireRemembered(ctx, machine, f, runs.Destroy)
+	if keptErr == nil || f.gone {
 		return kept, keptErr
 	}
-	return nil, fmt.Errorf("%w; nor can what the instance was made with be used: %w", err, keptErr)
+	wanted, err := r.desireOwn(ctx, machine, f, runs.Destroy)
+	if actuators.IsInvalidConfiguration(err) {
+		return nil, keptErr
+	}
+	return wanted, err
 }
 
-// desireRemembered answers what removes an instance whose providerSpec cannot be used any more, for the reason in cause: the inputs that it
-// was made with, and the credentials of now.
-func (a *Actuator) desireRemembered(ctx context.Context, machine *machinev1beta1.Machine, f *facts, cause error) (*desired, error) {
+// desireLost returns what a lost run is recovered with: the inputs that it had, with the user data and the credentials of now. Where they are
+// what the Machine asks for still, or are not known, it is what it asks for.
+func (r *reader) desireLost(ctx context.Context, machine *machinev1beta1.Machine, f *facts, operation runs.Operation) (*desired, error) {
+	own, err := r.desireOwn(ctx, machine, f, operation)
+	if f.inputs == nil {
+		return own, err
+	}
+	if own == nil {
+		return r.desireRemembered(ctx, machine, f, operation)
+	}
+	kept, err := r.desireRemembered(ctx, machine, f, operation)
+	if err != nil {
+		return nil, err
+	}
+	if err := kept.withSecrets(own); err != nil {
+		return nil, err
+	}
+	if sameJSON(kept.inputs.Variables, own.inputs.Variables) {
+		return own, nil
+	}
+	secret, err := r.secret(ctx, machine, own.credentialsSecret, "credentials")
+	if err != nil {
+		return nil, late(operation, err)
+	}
+	r.locate(ctx, kept, data(secret))
+	return kept, nil
+}
+
+// desireRemembered returns what is asked for by the inputs that are kept with a state, with the credentials of now.
+func (r *reader) desireRemembered(ctx context.Context, machine *machinev1beta1.Machine, f *facts, operation runs.Operation) (*desired, error) {
 	kept, err := readRemembered(f.inputs)
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.choices(ctx, machine, f)
+	c, err := r.choices(ctx, machine, f)
 	if err != nil {
 		return nil, err
 	}
 	used := cmp.Or(c.own, c.current)
-	credentials, err := a.secret(ctx, machine, kept.CredentialsSecret, "credentials")
+	credentials, err := r.secret(ctx, machine, kept.CredentialsSecret, "credentials")
 	if err != nil {
-		return nil, late(runs.Destroy, err)
+		return nil, late(operation, err)
 	}
 	environment, files, err := kept.environment(used, data(credentials))
 	if err != nil {
-		return nil, late(runs.Destroy, err)
+		return nil, late(operation, err)
 	}
 	variables, err := json.Marshal(kept.Variables)
 	if err != nil {
 		return nil, fmt.Errorf("writing the inputs that are kept with the state: %w", err)
 	}
-	return &desired{
+	wanted := &desired{
 		module: used, fingerprint: fingerprintOf("remembered", string(f.inputs), used.Digest()),
+		credentialsSecret: kept.CredentialsSecret, keys: kept.Keys,
 		inputs:  &render.Inputs{Variables: variables, Environment: environment, Files: files, Sensitive: kept.sensitive(data(credentials))},
-		notices: append(c.notices(machine), inputsRemembered(machine, cause)),
-	}, nil
+		notices: c.notices(machine),
+	}
+	r.locate(ctx, wanted, data(credentials))
+	return wanted, nil
+}
+
+// withSecrets takes the user data and the credentials of another: those that a lost run had may be what it was lost of.
+func (d *desired) withSecrets(other *desired) error {
+	var mine, theirs map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(d.inputs.Variables, &mine), json.Unmarshal(other.inputs.Variables, &theirs)); err != nil {
+		return errors.New("reading the inputs that are kept with the state: they are no JSON object") // the decoder's words may show a value
+	}
+	mine[module.VariableUserData] = theirs[module.VariableUserData]
+	variables, err := json.Marshal(mine)
+	if err != nil {
+		return fmt.Errorf("writing the inputs that are kept with the state: %w", err)
+	}
+	d.inputs.Variables, d.inputs.Environment, d.inputs.Files = variables, other.inputs.Environment, other.inputs.Files
+	d.inputs.Sensitive = append(d.inputs.Sensitive, other.inputs.Sensitive...)
+	d.credentialsSecret, d.keys = other.credentialsSecret, other.keys
+	return nil
+}
+
+// sameJSON reports whether two texts are the same value.
+func sameJSON(a, b []byte) bool {
+	var left, right any
+	return json.Unmarshal(a, &left) == nil && json.Unmarshal(b, &right) == nil && reflect.DeepEqual(left, right)
 }
 
 // environment answers what the module's providers read, from variables and files.

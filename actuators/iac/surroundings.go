@@ -23,12 +23,12 @@ type surroundings struct {
 	sensitive   []string
 }
 
-// look answers what a run of a module sees of the cluster now.
-func (a *Actuator) look(ctx context.Context, used *module.Module) (surroundings, error) {
-	if a.around == nil {
+// look returns what a run of a module sees of the cluster now.
+func (r *reader) look(ctx context.Context, used *module.Module) (surroundings, error) {
+	if r.around == nil {
 		return surroundings{}, nil
 	}
-	environment, sensitive, err := a.around.Environment(ctx, used.Spec().Environment)
+	environment, sensitive, err := r.around.Environment(ctx, used.Spec().Environment)
 	if err != nil {
 		return surroundings{}, fmt.Errorf("finding out how the infrastructure is reached: %w", err)
 	}

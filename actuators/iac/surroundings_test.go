@@ -108,7 +108,7 @@ func TestARunSeesWhatTheClusterSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			wanted := &desired{module: named(t, tc.module), inputs: &render.Inputs{Environment: tc.environment, Sensitive: []string{"t"}}}
-			task := &task{actuator: &Actuator{around: tc.around}, machine: &machinev1beta1.Machine{}, wanted: wanted}
+			task := &task{actuator: &Actuator{reader: reader{around: tc.around}}, machine: &machinev1beta1.Machine{}, wanted: wanted}
 			found, err := task.actuator.look(t.Context(), wanted.module)
 			if err != nil {
 				t.Fatal(err)

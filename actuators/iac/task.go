@@ -1,13 +1,14 @@
 package iac
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
@@ -26,88 +27,230 @@ type identity struct {
 	Run       string `json:"run"`
 }
 
-// task is one engine run for one Machine.
+// task is one engine run for one Machine. In the queue it is a key and an operation; the rest is decided once it holds the lock.
 type task struct {
 	actuator *Actuator
-	machine  *machinev1beta1.Machine
+	asked    runs.Operation
+	key      types.NamespacedName
+	uid      types.UID
+	id       string
+
+	// machine is the Machine as it was read when the lock was taken; only its name for one that is gone.
+	machine *machinev1beta1.Machine
+	// facts, wanted and decision are what was found and decided then; wanted is nil where only an empty state is to be removed.
+	facts    *facts
 	wanted   *desired
 	decision decision
-	id       string
-	// empty says that the state knew of no resource, provisioned that the Machine has had an instance, when the run was decided.
-	empty, provisioned bool
-	// remembers says that the state has no inputs with it.
-	remembers bool
-	// repaired is the last repair of the instance, nil for none.
-	repaired *repair
+	// intent is what was recorded; nil for a drift check.
+	intent *intent
 	// renews says that an update is to bring the instance to another module than its own, records that none is recorded yet.
 	renews, records bool
 
 	session *state.Session
-	// transcript is what the engine tells.
+	// transcript is what the engine says.
 	transcript transcript
 	// found is what the run learned of the instance, nil for nothing.
 	found *check
 	// changed says that the run has changed infrastructure.
 	changed bool
-	// making says that the engine has begun to make the instance and has not said that it is made.
-	making bool
-	// lookedUp says that a lookup has told whether there is an instance.
-	lookedUp bool
+	// making are the resources that the engine has begun to make and has not said to be made.
+	making map[string]bool
+	// lookedUp says that a lookup has shown whether there is an instance, imported that it has found one.
+	lookedUp, imported bool
+	// touched says that an engine was started that could change something.
+	touched bool
 	// kept is the folder with a state that the engine could not save, until it is saved.
 	kept runner.Folder
 }
 
-var _ runs.Task = &task{}
+var (
+	_ runs.Task     = &task{}
+	_ runs.Reasoner = &task{}
+)
 
-func newTask(a *Actuator, machine *machinev1beta1.Machine, wanted *desired, f *facts, d decision) *task {
-	update := d.operation == runs.Update
+func newTask(a *Actuator, machine *machinev1beta1.Machine, asked runs.Operation) *task {
 	return &task{
-		actuator: a, machine: machine.DeepCopy(), wanted: wanted, decision: d, id: string(uuid.NewUUID()),
-		empty: !f.resources(), provisioned: f.provisioned, repaired: f.record.Repair, remembers: f.inputs == nil,
-		renews:  update && f.record.Module != "" && f.record.Module != wanted.module.Reference(),
-		records: d.operation == runs.Create || update && f.record.Module == "",
+		actuator: a, asked: asked, id: string(uuid.NewUUID()), uid: machine.UID,
+		key: types.NamespacedName{Namespace: machine.Namespace, Name: machine.Name}, machine: machine.DeepCopy(),
 	}
 }
 
-// Intend implements runs.Task: one write takes the lock and records the intent. A drift check has none: it changes nothing. The module
-// is kept before anything can be made with it.
+// Reason implements runs.Reasoner.
+func (t *task) Reason() string { return t.decision.reason }
+
+// Intend implements runs.Task: it takes the lock, decides, and records what is intended, in one write on the very state that was decided
+// upon. What an earlier run of the Machine could not save is saved first.
 func (t *task) Intend(ctx context.Context) error {
 	a := t.actuator
-	if t.records || t.renews {
-		if err := a.modules.Keep(ctx, t.machine.Namespace, t.wanted.module); err != nil {
-			return typed(t.decision.operation, err)
-		}
+	if err := a.leader.Confirm(ctx); err != nil {
+		return err
 	}
-	options := state.AcquireOptions{
-		Lock:        state.Lock{Owner: a.owner, Run: t.id, Operation: string(t.decision.operation)},
-		Labels:      map[string]string{state.LabelMachineUID: string(t.machine.UID)},
-		Annotations: map[string]string{state.AnnotationMachine: t.machine.Name},
+	if err := a.recoverOf(ctx, t.uid); err != nil {
+		return typed(t.asked, err)
 	}
-	if t.decision.operation != runs.Drift {
-		intended := newPatch().intend(intent{Operation: t.decision.operation, Run: t.id, Since: a.clock.Now().UTC()})
-		if t.records {
-			intended.made(t.wanted.module.Reference())
-		}
-		if t.decision.operation == runs.Create {
-			options.Attachments = t.attachments()
-		}
-		options.Meta = intended.MetaPatch
+	session, err := a.acquire(ctx, state.KeyFor(t.key.Namespace, t.uid), state.AcquireOptions{
+		Lock:        state.Lock{Owner: a.owner, Run: t.id, Operation: string(t.asked)},
+		Labels:      map[string]string{state.LabelMachineUID: string(t.uid)},
+		Annotations: map[string]string{state.AnnotationMachine: t.key.Name},
+		Decide:      t.decide,
+	})
+	if errors.Is(err, runs.ErrNothingToDo) {
+		return runs.ErrNothingToDo
 	}
-	session, err := a.acquire(ctx, state.KeyFor(t.machine.Namespace, t.machine.UID), options)
 	if err != nil {
-		return typed(t.decision.operation, err)
+		return asMachineError(t.asked, err)
 	}
 	t.session = session
+	a.logger.V(1).Info("Decided", "Machine", t.key.String(), "operation", t.decision.operation, "lookup", t.decision.lookup, "reason", t.decision.reason)
 	return nil
 }
 
-// acquire takes a state's lock, and takes it over from a process that is proven dead. A lock of this very process is dead as well:
-// the pool holds one run per Machine, and that is the caller's.
+// decide is called with the state that is about to be locked, and returns what the write that locks it records. The module and the
+// Machine's witness are written before anything can be made.
+func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) (state.Change, error) {
+	if err := t.judge(ctx, snapshot); err != nil {
+		return state.Change{}, err
+	}
+	if t.decision.action != start {
+		return state.Change{}, t.actuator.undone(t.facts, t.decision)
+	}
+	if err := t.placed(); err != nil {
+		return state.Change{}, err
+	}
+	if t.records || t.renews {
+		if err := t.actuator.modules.Keep(ctx, t.key.Namespace, t.wanted.module); err != nil {
+			return state.Change{}, err
+		}
+	}
+	if t.decision.operation == runs.Create && t.facts.witness == nil {
+		w := witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.place}
+		if err := t.actuator.testify(ctx, t.machine, w); err != nil {
+			return state.Change{}, err
+		}
+	}
+	return t.intends(snapshot)
+}
+
+// judge finds out what is to be done now. It may be called again where another was faster.
+func (t *task) judge(ctx context.Context, snapshot *state.Snapshot) error {
+	a := t.actuator
+	machine, err := a.fresh(ctx, t.key, t.uid)
+	if err != nil {
+		return err
+	}
+	gone := machine == nil
+	if gone {
+		machine = &machinev1beta1.Machine{}
+		machine.Namespace, machine.Name, machine.UID = t.key.Namespace, t.key.Name, t.uid
+	}
+	t.machine = machine
+	if snapshot.ResourceVersion == "" {
+		snapshot = nil
+	}
+	if t.facts, err = factsOf(machine, snapshot); err != nil {
+		return err
+	}
+	t.facts.gone = gone
+	t.wanted = nil
+	if t.decision = overtaken(t.asked, t.facts); t.decision.action == done {
+		return nil
+	}
+	wanted, withheld, err := a.want(ctx, machine, t.facts, t.asked)
+	switch {
+	case err != nil && t.asked != runs.Destroy:
+		return err
+	case err != nil && (t.facts.resources() || t.facts.lost()):
+		return undeletable(t.facts, err)
+	case wanted == nil && withheld != nil:
+		return withheld
+	}
+	t.wanted = wanted
+	t.decision = decide(t.asked, t.facts, a.means(machine, t.facts, wanted))
+	if t.decision.action == start && t.decision.operation != t.asked {
+		t.decision = decision{action: done, reason: "something else is to be done now: " + t.decision.reason}
+	}
+	if t.decision.action != start || wanted == nil {
+		return nil
+	}
+	t.bind()
+	return nil
+}
+
+// bind says what the run records of its module.
+func (t *task) bind() {
+	update, recorded := t.decision.operation == runs.Update, t.facts.record.Module
+	t.renews = update && recorded != "" && recorded != t.wanted.module.Reference()
+	t.records = t.decision.operation == runs.Create || update && (recorded == "" || t.facts.lost())
+}
+
+// intends returns what is recorded with the lock.
+func (t *task) intends(snapshot *state.Snapshot) (state.Change, error) {
+	change := state.Change{Operation: string(t.decision.operation)}
+	if t.decision.operation == runs.Drift {
+		return change, nil
+	}
+	t.intent = t.nextIntent(snapshot.Lock != nil)
+	p := newPatch().intend(*t.intent)
+	if t.records {
+		p.made(t.wanted.module.Reference()).at(t.wanted.place)
+	}
+	if t.records && (!t.facts.lost() || t.facts.inputs == nil) { // else they are those of the run that was lost
+		change.Attachments = t.attachments()
+	}
+	change.Meta = p.MetaPatch
+	return change, nil
+}
+
+// nextIntent returns the intent of this run, with what is known of an earlier one that was lost. takenOver says that the lock is that of a
+// run whose process is dead.
+func (t *task) nextIntent(takenOver bool) *intent {
+	now := t.actuator.clock.Now().UTC()
+	next := &intent{Operation: t.decision.operation, Run: t.id, Since: now, Reason: t.decision.reason}
+	if !t.facts.lost() || t.facts.confirmedAbsent() {
+		return next
+	}
+	next.Lost = t.facts.lostRun()
+	if earlier := t.facts.record.Intent; earlier != nil {
+		next.Died, next.Looked = earlier.Died, earlier.Looked
+	}
+	if next.Died.IsZero() || takenOver {
+		next.Died, next.Looked = now, false
+	}
+	return next
+}
+
+// fresh reads a Machine from the API server; nil when there is none of that UID.
+func (a *Actuator) fresh(ctx context.Context, key types.NamespacedName, uid types.UID) (*machinev1beta1.Machine, error) {
+	machine := &machinev1beta1.Machine{}
+	err := a.client.Get(ctx, key, machine)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && machine.UID != uid:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the Machine: %w", err)
+	}
+	return machine, nil
+}
+
+// acquire takes a state's lock, and takes it over from a process whose engines can act no more. A lock of this very process is over as
+// well: the pool holds one run per Machine, and that is the caller's.
 func (a *Actuator) acquire(ctx context.Context, key state.Key, options state.AcquireOptions) (*state.Session, error) {
+	options.Lock.Epoch = a.leader.Epoch()
 	session, err := a.store.Acquire(ctx, key, options)
 	locked, ok := errors.AsType[*state.LockedError](err)
-	if !ok || locked.Lock.Owner != a.owner && !a.dead(locked.Lock.Owner) {
+	if !ok {
 		return session, err
+	}
+	if locked.Lock.Owner != a.owner {
+		wait, err := a.leader.DeadIn(ctx, locked.Lock.Epoch)
+		if err != nil {
+			return nil, err
+		}
+		if wait > 0 {
+			return nil, actuators.InProgress(wait, "the Machine's state is locked by another manager whose engines may still run (%s); "+
+				"the lock is taken over when they cannot", locked.Lock)
+		}
+		a.metrics.takeovers.Inc()
 	}
 	a.logger.Info("Taking over the lock of a run that is dead", "state", key.String(), "lock", locked.Lock.String())
 	options.Break = &locked.Lock
@@ -116,9 +259,6 @@ func (a *Actuator) acquire(ctx context.Context, key state.Key, options state.Acq
 
 // Execute implements runs.Task.
 func (t *task) Execute(ctx context.Context) error {
-	if t.decision.operation == runs.Destroy && t.empty && !t.decision.lookup {
-		return nil
-	}
 	switch t.decision.operation {
 	case runs.Create:
 		return t.create(ctx)
@@ -134,38 +274,37 @@ func (t *task) Execute(ctx context.Context) error {
 // create makes the instance. From an empty state the engine can do nothing else, so that is one process; else the plan is read.
 func (t *task) create(ctx context.Context) error {
 	if t.decision.lookup {
-		if adopted, err := t.adopt(ctx); adopted || err != nil {
+		if found, err := t.find(ctx); found || err != nil {
 			return err
 		}
 	}
 	return t.within(ctx, false, func(folder runner.Folder) error {
-		if !t.empty {
+		if t.facts.resources() {
 			return t.planned(ctx, folder)
 		}
+		t.touched = true
 		report, err := folder.Apply(ctx)
 		t.note(report)
 		return err
 	})
 }
 
-// adopt brings an instance into the state that a lost run may have made. It answers false when there is none. One of somebody else
-// stands in the way of a create; a destroy leaves it alone.
-func (t *task) adopt(ctx context.Context) (adopted bool, err error) {
-	err = t.within(ctx, true, func(folder runner.Folder) error {
-		err := t.planned(ctx, folder)
-		if _, foreign := errors.AsType[*foreignError](err); foreign && t.decision.operation == runs.Destroy || runner.Absent(err, t.wanted.module) {
-			return nil
+// update brings an instance to its providerSpec, in place or not at all. One that the state has lost is found first, or else missed.
+func (t *task) update(ctx context.Context) error {
+	if t.decision.lookup {
+		found, err := t.find(ctx)
+		if err == nil && !found {
+			return t.missed("the instance is gone: its state was lost, and the lookup finds none")
 		}
-		adopted = err == nil
 		return err
-	})
-	t.lookedUp = err == nil
-	return adopted, err
+	}
+	return t.within(ctx, false, func(folder runner.Folder) error { return t.planned(ctx, folder) })
 }
 
-// update brings an instance to its providerSpec, in place or not at all.
-func (t *task) update(ctx context.Context) error {
-	return t.within(ctx, false, func(folder runner.Folder) error { return t.planned(ctx, folder) })
+// missed notes that the instance is gone.
+func (t *task) missed(summary string) error {
+	t.found = t.dated(check{Verdict: verdictMissing, Summary: summary})
+	return actuators.UpdateFailed("%s", summary)
 }
 
 // planned plans, reads the plan, and applies it when it does no more than it may.
@@ -177,17 +316,15 @@ func (t *task) planned(ctx context.Context, folder runner.Folder) error {
 	if err != nil {
 		return err
 	}
-	if report.Planned.Import > 0 {
-		if err := t.ours(ctx, folder); err != nil {
-			return err
-		}
-	}
-	ruling := rule(t.decision.operation, report, t.provisioned)
+	return t.apply(ctx, folder, report)
+}
+
+// apply carries a plan out that was read, when it does no more than it may.
+func (t *task) apply(ctx context.Context, folder runner.Folder, report *engine.Report) error {
+	ruling := rule(t.decision.operation, report, t.facts.provisioned)
 	switch {
 	case ruling.Missing != "":
-		// Other differences are what the change asks for, and no drift.
-		t.found = t.dated(check{Verdict: verdictMissing, Summary: ruling.Missing})
-		return actuators.UpdateFailed("%s", ruling.Missing)
+		return t.missed(ruling.Missing) // other differences are what the change asks for, and no drift
 	case ruling.Refused != "":
 		return actuators.UnsupportedChange("%s", ruling.Refused)
 	case !ruling.Changes:
@@ -202,6 +339,7 @@ func (t *task) planned(ctx context.Context, folder runner.Folder) error {
 			return err
 		}
 	}
+	t.touched = true
 	applied, err := folder.ApplyPlan(ctx)
 	t.note(applied)
 	if err == nil {
@@ -210,83 +348,10 @@ func (t *task) planned(ctx context.Context, folder runner.Folder) error {
 	return err
 }
 
-// foreignError says that a lookup found an instance of somebody else.
-type foreignError struct{ address, uid string }
-
-// Error implements error.
-func (e *foreignError) Error() string {
-	return fmt.Sprintf("an instance is there already that does not belong to this Machine: what the lookup found for %s nowhere has the Machine's UID %s; "+
-		"remove it, or rename the Machine", e.address, e.uid)
-}
-
-// ours refuses a plan that would take over an object that bears no sign of the Machine: a lookup by name finds another's as well, and
-// a destroy would then remove it.
-func (t *task) ours(ctx context.Context, folder runner.Folder) error {
-	imported, err := folder.Imported(ctx)
-	if err != nil {
-		return err
-	}
-	for address, object := range imported {
-		if !bytes.Contains(object, []byte(t.machine.UID)) {
-			return &foreignError{address: address, uid: string(t.machine.UID)}
-		}
-	}
-	return nil
-}
-
-// checkDrift compares the instance with its state. Outputs that changed by themselves are taken over: no resource is touched.
-func (t *task) checkDrift(ctx context.Context) error {
-	return t.within(ctx, false, func(folder runner.Folder) error {
-		report, err := folder.Plan(ctx)
-		if err != nil {
-			return err
-		}
-		t.found = t.dated(judge(report))
-		if !report.OutputsOnly() {
-			return nil
-		}
-		_, err = folder.ApplyPlan(ctx)
-		return err
-	})
-}
-
-// dated answers a check that was made now.
+// dated returns a check that was made now.
 func (t *task) dated(found check) *check {
 	found.At = t.actuator.clock.Now().UTC()
 	return &found
-}
-
-// judge answers what a plan over a settled state tells of the instance.
-func judge(report *engine.Report) check {
-	for _, gone := range report.Vanished() {
-		if isInstanceAddress(gone.Address) {
-			return check{Verdict: verdictMissing, Summary: fmt.Sprintf("the instance %s is gone: it was removed outside of this operator", gone.Address)}
-		}
-	}
-	var differences []string
-	for _, change := range report.Changes {
-		if change.Action != engine.ActionNoOp && change.Action != engine.ActionRead {
-			differences = append(differences, describe(change))
-		}
-	}
-	if len(differences) == 0 {
-		return check{Verdict: verdictNone}
-	}
-	return check{Verdict: verdictChanged, Summary: "the instance is not as it was made: to bring it back, " + strings.Join(differences, ", ")}
-}
-
-// destroy removes the instance and all that was made with it. A destroy can do nothing else, so its plan is not read.
-func (t *task) destroy(ctx context.Context) error {
-	if t.decision.lookup {
-		if adopted, err := t.adopt(ctx); err != nil || !adopted && t.empty {
-			return err
-		}
-	}
-	return t.within(ctx, false, func(folder runner.Folder) error {
-		report, err := folder.Destroy(ctx)
-		t.note(report)
-		return err
-	})
 }
 
 func (t *task) note(report *engine.Report) {
@@ -295,11 +360,19 @@ func (t *task) note(report *engine.Report) {
 	}
 }
 
-// follow keeps what the engine tells of the instance while it works.
+// follow keeps what the engine says of what it makes while it works.
 func (t *task) follow(event engine.Event) {
-	if event.Action == engine.ActionCreate && isInstanceAddress(event.Address) {
-		t.making = event.Kind != engine.EventCompleted
+	if event.Action != engine.ActionCreate {
+		return
 	}
+	if event.Kind == engine.EventCompleted {
+		delete(t.making, event.Address)
+		return
+	}
+	if t.making == nil {
+		t.making = map[string]bool{}
+	}
+	t.making[event.Address] = true
 }
 
 // within opens a folder for the engine, and closes it.
@@ -333,19 +406,30 @@ func (t *task) run(around surroundings, lookup bool) runner.Run {
 	return runner.Run{
 		ID: t.id,
 		Identity: identity{
-			Namespace: t.machine.Namespace, Name: t.machine.Name, UID: string(t.machine.UID), Owner: t.actuator.owner, Run: t.id,
+			Namespace: t.key.Namespace, Name: t.key.Name, UID: string(t.uid), Owner: t.actuator.owner, Run: t.id,
 		},
 		Module:      t.wanted.module,
 		Session:     t.session,
-		Lineage:     string(t.machine.UID),
+		Lineage:     string(t.uid),
 		Variables:   t.wanted.inputs.Variables,
 		Environment: environment,
 		Reach:       around.environment,
 		Files:       t.wanted.inputs.Files,
 		Sensitive:   sensitive,
 		Lookup:      lookup,
-		NotFound:    !lookup && t.decision.lookup && t.lookedUp,
+		NotFound:    !lookup && t.decision.lookup && t.lookedUp && !t.imported,
 		Progress:    t.follow,
 		Output:      t.transcript.add,
 	}
+}
+
+// undecidedError says that a run found nothing where an instance may be, and that it is too early to believe it.
+type undecidedError struct {
+	until time.Time
+	text  string
+}
+
+// Error implements error.
+func (e *undecidedError) Error() string {
+	return fmt.Sprintf("%s; it is looked for again after %s", e.text, e.until.UTC().Format(time.RFC3339))
 }

@@ -34,9 +34,11 @@ func TestARunThatIsUnderWayTellsSinceWhen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			machine := &machinev1beta1.Machine{}
-			if _, busy := actuators.AsRequeueAfter((&Actuator{}).underWay(machine, tc.status)); !busy {
+			r := newReport(machine)
+			if _, busy := actuators.AsRequeueAfter((&Actuator{}).underWay(r, tc.status)); !busy {
 				t.Error("it is not in progress")
 			}
+			r.write()
 			if diff := cmp.Diff(&tc.want, readProviderStatus(machine).Run); diff != "" {
 				t.Errorf("the run (-want +got):\n%s", diff)
 			}

@@ -16,8 +16,15 @@ func (a *Actuator) Update(ctx context.Context, machine *machinev1beta1.Machine) 
 	if err != nil {
 		return err
 	}
-	if f.state != nil {
-		if err := a.publish(machine, f); err != nil {
+	r := newReport(machine)
+	defer r.write()
+	switch {
+	case f.foreign():
+		return a.notOurs(f)
+	case f.lost():
+		return a.recover(ctx, r, f)
+	case f.state != nil:
+		if err := a.publish(r, f); err != nil {
 			return actuators.UpdateFailed("%s", err.Error())
 		}
 	}
@@ -28,20 +35,31 @@ func (a *Actuator) Update(ctx context.Context, machine *machinev1beta1.Machine) 
 	}
 	p := a.prospects(ctx, machine, c)
 	wanted, withheld := p.choose(f)
-	publishModule(machine, moduleCondition(c, withheld), a.clock.Now())
+	r.module(moduleCondition(c, withheld), a.clock.Now())
 	if wanted == nil && withheld == nil {
 		a.failed(runs.Update, machine, p.ownErr)
 		return p.ownErr
 	}
 	if wanted != nil {
-		if err := a.carryOut(machine, wanted, f, decideUpdate(f, wanted.fingerprint, a.upkeepDue(machine, f))); err != nil {
+		if err := a.carryOut(r, wanted, f, decide(runs.Update, f, a.means(machine, f, wanted))); err != nil {
 			return err
 		}
 	}
 	if withheld != nil && (wanted == nil || running(machine)) {
+		r.write()
 		return withheld.In(max(inProgress, a.RecheckAfter(machine)))
 	}
 	return nil
+}
+
+// recover has the instance found that the state has lost.
+func (a *Actuator) recover(ctx context.Context, r *report, f *facts) error {
+	wanted, _, err := a.want(ctx, r.machine, f, runs.Update)
+	if err != nil {
+		a.failed(runs.Update, r.machine, err)
+		return err
+	}
+	return a.carryOut(r, wanted, f, decide(runs.Update, f, a.means(r.machine, f, wanted)))
 }
 
 // running reports whether a Machine has come as far as it goes. Before, an error would hold it up, though its instance is as it should be

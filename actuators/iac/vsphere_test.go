@@ -23,7 +23,6 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -220,9 +219,8 @@ func (v *vcenter) spec(mods ...func(map[string]any)) map[string]any {
 
 func (v *vcenter) machine() *machinev1beta1.Machine {
 	machine := builder.In(v.namespace, builder.Machine())
-	machine.UID = uuid.NewUUID()
 	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(v.spec())
-	return machine
+	return v.apply(machine)
 }
 
 // check waits for a drift check and answers it.

@@ -223,8 +223,7 @@ func newActuator(mgr manager.Manager, given iac.Options, leader *leadership.Lead
 	given.Recorder = mgr.GetEventRecorder("machine-iac-actuator")
 	given.Store = state.New(given.Client, state.Options{Logger: ctrl.Log.WithName("state")})
 	given.Owner = leader.Epoch().Holder
-	// The actuator runs while this process leads. Another owner has led before, and ended before its lease could pass on.
-	given.Dead = func(other string) bool { return other != given.Owner }
+	given.Leader = leader
 	given.Facts = o.facts()
 	given.DriftInterval = o.driftInterval
 	given.ModuleUpdates = o.moduleUpdates

@@ -25,6 +25,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/preview"
@@ -155,7 +156,7 @@ func (b *bench) start() {
 		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: b.catalog, Store: state.New(b.client, state.Options{}),
 		Runners: map[v1alpha1.Engine]runner.Runner{v1alpha1.EngineTerraform: terraform.New(engine, state.NewBackend(state.BackendOptions{}))},
 		Pool:    runs.New(runs.Options{MaxConcurrent: 2, RetryBase: 10 * time.Millisecond, RetryMax: 50 * time.Millisecond}),
-		Owner:   "owner-1", Dead: func(string) bool { return false },
+		Owner:   "owner-1", Leader: leadership.Alone("owner-1"),
 	})
 	if err != nil {
 		b.t.Fatal(err)

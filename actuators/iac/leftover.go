@@ -1,0 +1,225 @@
+package iac
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/machine-iac/machine-iac-operator/actuators/runner"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+const (
+	// recoveryTimeout bounds the recovery of one left-over run.
+	recoveryTimeout = time.Minute
+	// recoveryInterval is how often the recovery of left-over runs is tried again.
+	recoveryInterval = 30 * time.Second
+)
+
+// leftRun is a run whose folder was left behind, by a process that died or because its state could not be saved.
+type leftRun struct {
+	with runner.Runner
+	of   runner.Leftover
+	who  identity
+}
+
+// leftRuns are the left-over runs that are not dealt with yet, by the UID of their Machine.
+type leftRuns struct {
+	mu   sync.Mutex
+	runs map[types.UID][]leftRun
+}
+
+func (l *leftRuns) of(uid types.UID) []leftRun {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.runs[uid]
+}
+
+func (l *leftRuns) machines() []types.UID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	uids := make([]types.UID, 0, len(l.runs))
+	for uid := range l.runs {
+		uids = append(uids, uid)
+	}
+	return uids
+}
+
+func (l *leftRuns) set(uid types.UID, left []leftRun) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(left) == 0 {
+		delete(l.runs, uid)
+		return
+	}
+	if l.runs == nil {
+		l.runs = map[types.UID][]leftRun{}
+	}
+	l.runs[uid] = left
+}
+
+// keep has the Machine's next run begin with the state that this one could not save.
+func (a *Actuator) keep(t *task) error {
+	with, known := a.runners[t.wanted.module.Engine()]
+	if !known {
+		return nil
+	}
+	left, err := leftOf(with)
+	if err != nil {
+		return err
+	}
+	var own []leftRun
+	for _, one := range left {
+		if one.who.UID == string(t.uid) {
+			own = append(own, one)
+		}
+	}
+	a.left.set(t.uid, own)
+	return nil
+}
+
+// leftOf lists the left-over runs of one engine.
+func leftOf(with runner.Runner) ([]leftRun, error) {
+	left, err := with.Leftovers()
+	if err != nil {
+		return nil, err
+	}
+	found := make([]leftRun, 0, len(left))
+	for _, one := range left {
+		run := leftRun{with: with, of: one}
+		if raw := one.Identity(); len(raw) > 0 {
+			if err := json.Unmarshal(raw, &run.who); err != nil {
+				return nil, fmt.Errorf("reading whose the left-over run %s is: %w", one.ID(), err)
+			}
+		}
+		found = append(found, run)
+	}
+	return found, nil
+}
+
+// findLeftovers lists what a predecessor has left in the work folder. Folders in which nothing was run are removed.
+func (a *Actuator) findLeftovers() {
+	for _, name := range a.engines() {
+		left, err := leftOf(a.runners[name])
+		if err != nil {
+			a.logger.Error(err, "Listing left-over runs; they stay until the next start", "engine", name)
+		}
+		for _, one := range left {
+			if one.who.UID != "" {
+				uid := types.UID(one.who.UID)
+				a.left.set(uid, append(a.left.of(uid), one))
+			} else if err := one.with.Discard(one.of.ID()); err != nil {
+				a.logger.Error(err, "Removing a left-over run in which nothing was done", "run", one.of.ID())
+			}
+		}
+	}
+}
+
+// recoverLeftovers deals with left-over runs until ctx ends: those of Machines that have no run coming are nobody else's matter.
+func (a *Actuator) recoverLeftovers(ctx context.Context) {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		for _, uid := range a.left.machines() {
+			if status, known := a.pool.Status(uid); known && status.Active() {
+				continue // the run itself deals with it
+			}
+			if err := a.recoverOf(ctx, uid); err != nil && ctx.Err() == nil {
+				a.logger.Error(err, "Recovering a left-over run; it is tried again", "machine-uid", uid)
+			}
+		}
+	}, recoveryInterval)
+}
+
+// recoverOf deals with the left-over runs of a Machine. One that cannot be recovered yet stands in the way of the Machine's next run.
+func (a *Actuator) recoverOf(ctx context.Context, uid types.UID) error {
+	if len(a.left.of(uid)) == 0 {
+		return nil
+	}
+	a.recovering.Lock()
+	defer a.recovering.Unlock()
+	for left := a.left.of(uid); len(left) > 0; left = a.left.of(uid) {
+		one := left[0]
+		ctx, cancel := context.WithTimeout(ctx, recoveryTimeout)
+		err := a.recoverOne(ctx, one)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("saving the state that run %s could not save: %w", one.who.Run, err)
+		}
+		if err := one.with.Discard(one.of.ID()); err != nil {
+			return err
+		}
+		a.left.set(uid, left[1:])
+	}
+	return nil
+}
+
+// recoverOne saves the state that an engine could not save. Where nobody has written since, it takes the place of the stored one. Else it is
+// dropped when the stored one knows every resource in it, and kept as an orphan when it does not: it may be all that is known of one.
+func (a *Actuator) recoverOne(ctx context.Context, left leftRun) error {
+	key := state.KeyFor(left.who.Namespace, types.UID(left.who.UID))
+	stored, err := a.store.Get(ctx, key)
+	if errors.Is(err, state.ErrNotFound) {
+		stored, err = &state.Snapshot{Key: key}, nil
+	}
+	if err != nil {
+		return err
+	}
+	holds := stored.Lock != nil && stored.Lock.Run == left.who.Run
+	unsaved, err := left.of.Unsaved(stored.Raw, holds)
+	if err != nil || unsaved == nil {
+		return err
+	}
+	compared, err := state.Compare(stored.Raw, unsaved)
+	if err != nil {
+		return err
+	}
+	switch {
+	case holds && (stored.Raw == nil || compared.Relation == state.RelationNewer):
+		a.metrics.unsaved.WithLabelValues(unsavedSaved).Inc()
+		return a.putUnsaved(ctx, key, left.who, unsaved)
+	case len(compared.Lacking) == 0:
+		a.metrics.unsaved.WithLabelValues(unsavedDropped).Inc()
+		a.logger.Info("A state that an engine could not save has nothing that the stored one lacks; it is dropped", "state", key.String(), "relation", compared.Relation)
+		return nil
+	}
+	a.metrics.unsaved.WithLabelValues(unsavedOrphaned).Inc()
+	a.logger.Info("A state that an engine could not save has resources that the stored one lacks; it is kept as an orphan",
+		"state", key.String(), "relation", compared.Relation, "resources", resourceNames(compared.Lacking))
+	_, err = a.store.KeepOrphan(ctx, key, unsaved, state.OrphanOptions{
+		Machine: left.who.Name, MachineUID: types.UID(left.who.UID), Lacking: compared.Lacking, Attachments: stored.Attachments,
+		Why: fmt.Sprintf("run %s of manager %s could not save it, and the state was written by another since", left.who.Run, left.who.Owner),
+	})
+	return err
+}
+
+func resourceNames(ids []state.ResourceID) string {
+	names := make([]string, 0, len(ids))
+	for _, id := range ids {
+		names = append(names, id.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// putUnsaved stores a state in place of the one that its run began with, and leaves the intent as it is.
+func (a *Actuator) putUnsaved(ctx context.Context, key state.Key, who identity, unsaved []byte) error {
+	session, err := a.acquire(ctx, key, state.AcquireOptions{
+		Lock: state.Lock{Owner: a.owner, Run: who.Run + "-recovery", Operation: "recovery"},
+		Decide: func(_ context.Context, now *state.Snapshot) (state.Change, error) {
+			if now.Lock == nil || now.Lock.Run != who.Run {
+				return state.Change{}, runs.ErrNothingToDo // another was faster; what it left is compared the next time
+			}
+			return state.Change{}, nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(session.Put(ctx, unsaved), session.Release(ctx, nil))
+}

@@ -1,0 +1,112 @@
+package iac
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/machine-iac/machine-iac-operator/actuators/runner"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+)
+
+// foreignError says that a lookup found an instance of somebody else.
+type foreignError struct{ address, uid string }
+
+// Error implements error.
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("an instance is there already that does not belong to this Machine: what the lookup found for %s nowhere has the Machine's UID %s; "+
+		"remove it, or rename the Machine", e.address, e.uid)
+}
+
+// find brings what a lost run may have made into the state. It returns false when there is nothing, and an *undecidedError while it is too
+// early to say so. An instance of somebody else stands in the way of a create; a destroy leaves it alone.
+func (t *task) find(ctx context.Context) (found bool, err error) {
+	err = t.within(ctx, true, func(folder runner.Folder) error {
+		report, err := folder.Plan(ctx)
+		if err != nil {
+			if !runner.Absent(err, t.wanted.module) {
+				return err
+			}
+			return t.believed()
+		}
+		if report.Planned.Import > 0 {
+			err := t.ours(ctx, folder)
+			if _, other := errors.AsType[*foreignError](err); other && t.decision.operation == runs.Destroy {
+				return t.believed()
+			}
+			if err != nil {
+				return err
+			}
+		}
+		found, err = t.bring(ctx, folder, report)
+		return err
+	})
+	return found, err
+}
+
+// bring applies the plan of a lookup. Where that finds no instance, the plan makes one: a create may do that once the lookup counts, and a
+// destroy where something that belongs to an instance was found, since nothing else brings that into the state.
+func (t *task) bring(ctx context.Context, folder runner.Folder, report *engine.Report) (found bool, err error) {
+	instance := slices.ContainsFunc(report.Changes, func(c engine.Change) bool { return c.Import && c.Instance() })
+	if !instance {
+		if err := t.believed(); err != nil {
+			return false, err
+		}
+		operation := t.decision.operation
+		if operation == runs.Update || operation == runs.Destroy && report.Planned.Import == 0 {
+			return false, nil
+		}
+	}
+	err = t.apply(ctx, folder, report)
+	if err == nil && instance {
+		t.lookedUp, t.imported = true, true
+		t.actuator.metrics.found.Inc()
+	}
+	return err == nil, err
+}
+
+// believed returns nil when a lookup that found no instance counts: what the lost run asked for has had the time to appear.
+func (t *task) believed() error {
+	until := t.intent.Died.Add(t.wanted.module.Settle())
+	if t.intent.Lost == "" || !t.actuator.clock.Now().Before(until) {
+		t.lookedUp = true
+		return nil
+	}
+	return &undecidedError{until: until, text: fmt.Sprintf("the lookup finds nothing of run %s, whose requests may still be carried out", t.intent.Lost)}
+}
+
+// ours refuses a plan that would take over an object that bears no sign of the Machine: a lookup by name finds another's as well, and
+// a destroy would then remove it.
+func (t *task) ours(ctx context.Context, folder runner.Folder) error {
+	imported, err := folder.Imported(ctx)
+	if err != nil {
+		return err
+	}
+	for address, object := range imported {
+		if !bytes.Contains(object, []byte(t.uid)) {
+			return &foreignError{address: address, uid: string(t.uid)}
+		}
+	}
+	return nil
+}
+
+// placed refuses a run in another place than the instance was made in: what it finds there, or does not find, says nothing of the instance.
+func (t *task) placed() error {
+	made := t.facts.record.Place
+	if !t.facts.stored && t.facts.witness != nil {
+		made = t.facts.witness.Place
+	}
+	if t.wanted == nil || len(made) == 0 {
+		return nil
+	}
+	if t.wanted.placeErr != nil {
+		return typed(t.asked, t.wanted.placeErr)
+	}
+	if !made.Contradicts(t.wanted.place) {
+		return nil
+	}
+	return elsewhere(t.asked, made.Diff(t.wanted.place))
+}
