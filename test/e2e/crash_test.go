@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
+	"github.com/machine-iac/machine-iac-operator/test/gate"
 )
 
 const (
@@ -59,21 +60,21 @@ func aManagerKilled() {
 	})
 
 	It("after the Node was made and before the engine knew adopts that very Node", func(ctx SpecContext) {
-		held := w.gate.hold(beforeAnswer, nodesMade)
-		defer held.lift()
+		held := w.gate.Hold(gate.BeforeAnswer, gate.NodesMade)
+		defer held.Lift()
 		w.create(ctx, w.machine("adopted", credentialsFrom(gateSecret)))
 		w.reaches(ctx, held)
 		made := w.node(ctx, "adopted").UID
 		w.killAndReplace(ctx)
-		held.lift()
+		held.Lift()
 		w.runs(ctx, "adopted")
 		Expect(w.nodes.uids("adopted")).To(Equal([]types.UID{made}))
 		w.removed(ctx, "adopted")
 	})
 
 	It("before the Node was made makes it when it has run again", func(ctx SpecContext) {
-		held := w.gate.hold(beforeRequest, nodesMade)
-		defer held.lift()
+		held := w.gate.Hold(gate.BeforeRequest, gate.NodesMade)
+		defer held.Lift()
 		w.create(ctx, w.machine("unmade", credentialsFrom(gateSecret)))
 		w.reaches(ctx, held)
 		if on.plainUserData {
@@ -84,7 +85,7 @@ func aManagerKilled() {
 		}
 		w.killAndReplace(ctx)
 		Expect(w.nodes.uids("unmade")).To(BeEmpty())
-		held.refuse()
+		held.Refuse()
 		w.runs(ctx, "unmade")
 		Expect(w.nodes.uids("unmade")).To(HaveLen(1))
 		w.removed(ctx, "unmade")
@@ -130,11 +131,11 @@ func (w *world) replaceKilled(ctx context.Context, meanwhile func()) {
 }
 
 // reaches waits until a request is held.
-func (w *world) reaches(ctx context.Context, held *hold) {
+func (w *world) reaches(ctx context.Context, held *gate.Hold) {
 	GinkgoHelper()
 	var path string
-	Eventually(ctx, held.reached).WithTimeout(patience).Should(Receive(&path), "waiting for a request to reach the gate")
-	say("    held %s: %s", held.at, path)
+	Eventually(ctx, held.Reached).WithTimeout(patience).Should(Receive(&path), "waiting for a request to reach the gate")
+	say("    held %s: %s", held.At, path)
 }
 
 func aManagerStopped() {
@@ -143,8 +144,8 @@ func aManagerStopped() {
 	BeforeAll(func(ctx SpecContext) { w.replicas(ctx, few) })
 
 	It("in the middle of two creates ends in time and in order, with what it knows saved and no lock held", func(ctx SpecContext) {
-		held := w.gate.hold(beforeRequest, nodesMade)
-		defer held.lift()
+		held := w.gate.Hold(gate.BeforeRequest, gate.NodesMade)
+		defer held.Lift()
 		w.create(ctx, w.machine(goesOn, credentialsFrom(gateSecret)), w.machine(goesAway, credentialsFrom(gateSecret)))
 		w.reaches(ctx, held)
 		w.reaches(ctx, held)
@@ -152,7 +153,7 @@ func aManagerStopped() {
 		asked, ended := time.Now(), make(chan error, 1)
 		go func() { ended <- w.pod.end() }()
 		Consistently(ctx, ended).WithTimeout(2*time.Second).ShouldNot(Receive(), "the manager did not wait for its engines")
-		held.lift()
+		held.Lift()
 		Eventually(ctx, ended).WithTimeout(30 * time.Second).Should(Receive(BeNil()))
 		say("    the manager took %.1f s to stop", time.Since(asked).Seconds())
 		Expect(w.pod.current().State().ExitCode()).To(BeZero())

@@ -40,7 +40,7 @@ func (w *world) makeSecrets(ctx context.Context) error {
 	for _, secret := range []*corev1.Secret{
 		newSecret(userDataSecret, map[string][]byte{"userData": []byte(w.userData)}),
 		newSecret(gateSecret, map[string][]byte{
-			"server": []byte(w.gate.address()), "ca.crt": w.gate.authority(), "token": own.Data["token"],
+			"server": []byte(w.gate.Address()), "ca.crt": w.gate.Authority(), "token": own.Data["token"],
 		}),
 	} {
 		if err := w.client.Create(ctx, secret); err != nil {

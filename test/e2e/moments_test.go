@@ -20,12 +20,13 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/gate"
 )
 
 // aManagerKilledInAnUp kills the manager at five moments of one create with Pulumi. Each is held still: by a gate before the API server
 // that the provider asks, by one that the manager asks, or by stopping the process that reads the program.
 func aManagerKilledInAnUp() {
-	var own *gate // before the API server, for the manager
+	var own *gate.Gate // before the API server, for the manager
 	var name string
 
 	BeforeAll(func(ctx SpecContext) {
@@ -57,89 +58,89 @@ func aManagerKilledInAnUp() {
 	}
 
 	It("after the intent and before the CLI has started makes the instance once", func(ctx SpecContext) {
-		held := own.hold(beforeAnswer, func(request *http.Request) bool {
+		held := own.Hold(gate.BeforeAnswer, func(request *http.Request) bool {
 			return writesSecret(request) && w.learned(ctx, name).intent
 		})
-		defer held.lift()
+		defer held.Lift()
 		makes(ctx)
 		w.reaches(ctx, held)
 		Expect(w.enginesRun()).To(BeFalse(), "the CLI has started already")
-		w.replaceKilled(ctx, held.refuse)
+		w.replaceKilled(ctx, held.Refuse)
 		Expect(w.nodes.uids(name)).To(BeEmpty())
 		recovers(ctx)
 	})
 
 	It("after the pending operation is in the Secret and before the instance exists makes it once", func(ctx SpecContext) {
-		held := w.gate.hold(beforeRequest, nodesMade)
-		defer held.lift()
+		held := w.gate.Hold(gate.BeforeRequest, gate.NodesMade)
+		defer held.Lift()
 		makes(ctx)
 		w.reaches(ctx, held)
 		w.comesToKnow(ctx, name, learned{intent: true, making: true})
 		w.killAndReplace(ctx)
 		Expect(w.nodes.uids(name)).To(BeEmpty())
 		Expect(w.learned(ctx, name).making).To(BeTrue(), "the Secret has lost what Pulumi had begun")
-		held.refuse()
+		held.Refuse()
 		recovers(ctx)
 	})
 
 	It("after the instance exists and before the checkpoint says so adopts that very instance", func(ctx SpecContext) {
-		held := w.gate.hold(beforeAnswer, nodesMade)
-		defer held.lift()
+		held := w.gate.Hold(gate.BeforeAnswer, gate.NodesMade)
+		defer held.Lift()
 		makes(ctx)
 		w.reaches(ctx, held)
 		w.comesToKnow(ctx, name, learned{intent: true, making: true})
 		made := w.node(ctx, name).UID
 		w.killAndReplace(ctx)
-		held.lift()
+		held.Lift()
 		recovers(ctx, made)
 	})
 
 	It("after the checkpoint has the instance and before it has the outputs keeps that very instance", func(ctx SpecContext) {
-		held := w.gate.hold(beforeAnswer, nodesMade)
-		defer held.lift()
+		held := w.gate.Hold(gate.BeforeAnswer, gate.NodesMade)
+		defer held.Lift()
 		makes(ctx)
 		w.reaches(ctx, held)
 		made := w.node(ctx, name).UID
 		w.stopsProgram(syscall.SIGSTOP) // it tells the outputs
-		held.lift()
+		held.Lift()
 		w.comesToKnow(ctx, name, learned{intent: true, uid: made})
 		w.killAndReplace(ctx)
 		recovers(ctx, made)
 	})
 
 	It("after the up has ended and before the run is settled keeps that very instance", func(ctx SpecContext) {
-		held := own.hold(beforeRequest, func(request *http.Request) bool {
+		held := own.Hold(gate.BeforeRequest, func(request *http.Request) bool {
 			return writesSecret(request) && w.learned(ctx, name).outputs && !w.enginesRun()
 		})
-		defer held.lift()
+		defer held.Lift()
 		makes(ctx)
 		w.reaches(ctx, held)
 		made := w.node(ctx, name).UID
 		Expect(w.learned(ctx, name)).To(Equal(learned{intent: true, uid: made, outputs: true}))
 		Expect(w.enginesRun()).To(BeFalse(), "the up goes on")
-		w.replaceKilled(ctx, held.refuse)
+		w.replaceKilled(ctx, held.Refuse)
 		recovers(ctx, made)
 	})
 }
 
 // throughAGate has the manager ask the API server through a gate, until the chapter ends.
-func (w *world) throughAGate(ctx context.Context) *gate {
+func (w *world) throughAGate(ctx context.Context) *gate.Gate {
 	GinkgoHelper()
 	vouching, err := w.lab.Cluster.CAData()
 	Expect(err).NotTo(HaveOccurred())
-	opened, err := openGate(w.lab.Cluster.Server(), vouching)
+	opened, err := gate.Open(w.lab.Cluster.Server(), vouching)
 	Expect(err).NotTo(HaveOccurred())
 	config, err := clientcmd.LoadFromFile(w.lab.OperatorKubeconfig())
 	Expect(err).NotTo(HaveOccurred())
 	for _, reached := range config.Clusters {
-		reached.Server, reached.CertificateAuthorityData, reached.CertificateAuthority = opened.address(), opened.authority(), ""
+		reached.Server, reached.CertificateAuthorityData, reached.CertificateAuthority = opened.Address(), opened.Authority(), ""
 	}
 	file := filepath.Join(w.dir, "gated.kubeconfig")
 	Expect(clientcmd.WriteToFile(*config, file)).To(Succeed())
 	w.pod.restart(ctx, "--kubeconfig="+file)
 	DeferCleanup(func(ctx SpecContext) {
 		w.pod.restart(ctx)
-		opened.close()
+		opened.Close()
 	})
 	return opened
 }

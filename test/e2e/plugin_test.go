@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/gate"
 )
 
 // answer is what the plugin printed.
@@ -70,16 +71,16 @@ func aPersonWithKubectlMachine() {
 
 	It("sees a run that goes on, and reads what the engine said once it has ended", func(ctx SpecContext) {
 		const name = "awaited"
-		held := w.gate.hold(beforeRequest, nodesMade)
-		DeferCleanup(held.lift)
+		held := w.gate.Hold(gate.BeforeRequest, gate.NodesMade)
+		DeferCleanup(held.Lift)
 		w.create(ctx, w.machine(name, credentialsFrom(gateSecret)))
 		DeferCleanup(func(ctx SpecContext) { w.removed(ctx, name) })
-		Eventually(ctx, held.reached).WithTimeout(patience).Should(Receive())
+		Eventually(ctx, held.Reached).WithTimeout(patience).Should(Receive())
 
 		Expect(w.asksHere(ctx, "runs", "--active").out).To(MatchRegexp(row(name, "create", "Running", `\d+m?s`)))
 		Eventually(ctx, func() string { return w.asksHere(ctx, "tree", name).out }).WithTimeout(patience).Should(
 			MatchRegexp(`Instance\S*\s+NotMade .*Create running for \d+m?s`))
-		held.lift()
+		held.Lift()
 		w.runs(ctx, name)
 
 		Expect(w.asksHere(ctx, "runs", name).out).To(MatchRegexp(row(name, "-", "-", "-", "create", "Succeeded")))

@@ -18,6 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/gate"
 )
 
 const (
@@ -44,7 +45,7 @@ type world struct {
 	clients kubernetes.Interface
 	pod     *pod
 	nodes   *nodeLog
-	gate    *gate
+	gate    *gate.Gate
 	// userData is what no log may show.
 	userData string
 	// away are the parts of the manager's log that were written while the API server was away.
@@ -85,7 +86,7 @@ func openWorld(ctx context.Context, dir string) (*world, error) {
 	if err != nil {
 		return w, err
 	}
-	if w.gate, err = openGate(opened.Cluster.Server(), authority); err != nil {
+	if w.gate, err = gate.Open(opened.Cluster.Server(), authority); err != nil {
 		return w, err
 	}
 	return w, w.makeSecrets(ctx)
@@ -98,7 +99,7 @@ func (w *world) close(ctx context.Context) error {
 	}
 	var failed []error
 	if w.gate != nil {
-		w.gate.close()
+		w.gate.Close()
 	}
 	if w.pod != nil {
 		failed = append(failed, w.pod.end())
@@ -178,7 +179,7 @@ func (w *world) dump(ctx context.Context) {
 		fmt.Printf("\n$ kubectl %s\n%s", strings.Join(arguments, " "), lastLines(out, 60))
 	}
 	engines, err := w.engines()
-	fmt.Printf("\nengines: %v (%v)\nholds on the gate: %v\n", engines, err, w.gate.waiting())
+	fmt.Printf("\nengines: %v (%v)\nholds on the gate: %v\n", engines, err, w.gate.Waiting())
 	log, err := os.ReadFile(w.pod.log())
 	fmt.Printf("\nthe end of %s (%v):\n%s\n", w.pod.log(), err, lastLines(string(log), 60))
 }
