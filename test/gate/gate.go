@@ -24,8 +24,9 @@ import (
 type Gate struct {
 	server *httptest.Server
 
-	mu    sync.Mutex
-	holds []*Hold
+	mu     sync.Mutex
+	holds  []*Hold
+	faults []*fault
 }
 
 // Moment is when a request is held.
@@ -68,12 +69,16 @@ func Open(server string, authority []byte) (*Gate, error) {
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:      &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}},
 		ModifyResponse: func(r *http.Response) error { return g.pass(r.Request, BeforeAnswer) },
+		ErrorHandler:   fail,
 		ErrorLog:       log.New(io.Discard, "", 0), // clients that were killed
 	}
 	g.server = httptest.NewUnstartedServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
-		if g.pass(request, BeforeRequest) == nil {
-			proxy.ServeHTTP(answer, request)
+		request = keepBody(request)
+		if err := g.pass(request, BeforeRequest); err != nil {
+			fail(answer, request, err)
+			return
 		}
+		proxy.ServeHTTP(answer, request)
 	}))
 	g.server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	g.server.StartTLS()
@@ -88,8 +93,11 @@ func (g *Gate) Authority() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.server.Certificate().Raw})
 }
 
-// pass waits at the holds for a request, and fails when the one who asked has gone.
+// pass waits at the holds for a request, and fails when the one who asked has gone, or when a fault is on.
 func (g *Gate) pass(request *http.Request, at Moment) error {
+	if err := g.meet(request, at); err != nil {
+		return err
+	}
 	g.mu.Lock()
 	holds := slices.Clone(g.holds)
 	g.mu.Unlock()

@@ -1,0 +1,149 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Fault is what becomes of requests instead of what the API server would answer.
+type Fault struct {
+	// At says whether the API server carries the requests out.
+	At Moment
+	// Match chooses the requests.
+	Match func(*http.Request) bool
+	// Status is answered; with zero the connection is closed and nothing is.
+	Status int
+	// Delay comes first. With Slow it is all that happens.
+	Delay time.Duration
+	Slow  bool
+	// Times is how many requests are met; zero for all until the fault is lifted.
+	Times int
+}
+
+type fault struct {
+	Fault
+	met int
+}
+
+// failure is an answer that a fault gives.
+type failure struct{ status int }
+
+func (f *failure) Error() string { return fmt.Sprintf("the gate answers %d", f.status) }
+
+// Inject puts a fault on the gate, and returns what takes it off and tells how many requests it has met.
+func (g *Gate) Inject(f Fault) (lift func() int) {
+	on := &fault{Fault: f}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.faults = append(g.faults, on)
+	return func() int {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.faults = slices.DeleteFunc(g.faults, func(other *fault) bool { return other == on })
+		return on.met
+	}
+}
+
+// meet lets a request meet the faults that are on.
+func (g *Gate) meet(request *http.Request, at Moment) error {
+	for _, f := range g.matching(request, at) {
+		select {
+		case <-time.After(f.Delay):
+		case <-request.Context().Done():
+			return request.Context().Err()
+		}
+		if !f.Slow {
+			return &failure{status: f.Status}
+		}
+	}
+	return nil
+}
+
+func (g *Gate) matching(request *http.Request, at Moment) []Fault {
+	g.mu.Lock()
+	on := slices.Clone(g.faults)
+	g.mu.Unlock()
+	var matching []Fault
+	for _, f := range on {
+		if f.At != at || !f.Match(request) {
+			continue
+		}
+		g.mu.Lock()
+		due := f.Times == 0 || f.met < f.Times
+		if due {
+			f.met++
+		}
+		g.mu.Unlock()
+		if due {
+			matching = append(matching, f.Fault)
+		}
+	}
+	return matching
+}
+
+// fail answers a request that has failed on its way. One that reached nobody learns nothing, as with an API server that is away.
+func fail(answer http.ResponseWriter, _ *http.Request, err error) {
+	if errors.Is(err, errRefused) {
+		answer.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	refused, ok := errors.AsType[*failure](err)
+	if !ok || refused.status == 0 {
+		panic(http.ErrAbortHandler)
+	}
+	reasons := map[int]metav1.StatusReason{
+		http.StatusConflict: metav1.StatusReasonConflict, http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
+		http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests, http.StatusInternalServerError: metav1.StatusReasonInternalError,
+	}
+	answer.Header().Set("Content-Type", "application/json")
+	if refused.status == http.StatusTooManyRequests {
+		answer.Header().Set("Retry-After", "1")
+	}
+	answer.WriteHeader(refused.status)
+	_ = json.NewEncoder(answer).Encode(metav1.Status{ // whoever asked has gone
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
+		Code: int32(refused.status), Reason: reasons[refused.status], Message: refused.Error(),
+	})
+}
+
+// statePrefix is what the names of state Secrets begin with.
+const statePrefix = "tfstate-default-"
+
+// WritesState matches the requests that make, change or delete Secrets with states.
+func WritesState(request *http.Request) bool {
+	if request.Method == http.MethodGet || !strings.HasPrefix(request.URL.Path, "/api/v1/namespaces/") {
+		return false
+	}
+	_, name, ok := strings.Cut(request.URL.Path, "/secrets")
+	if ok && request.Method == http.MethodPost && name == "" {
+		body, _ := request.Context().Value(bodyKey{}).([]byte)
+		return bytes.Contains(body, []byte(statePrefix))
+	}
+	return ok && strings.HasPrefix(name, "/"+statePrefix)
+}
+
+type bodyKey struct{}
+
+// keepBody keeps what a request that makes something says, for those who match it by that: once it was passed on it is gone.
+func keepBody(request *http.Request) *http.Request {
+	if request.Method != http.MethodPost || request.Body == nil {
+		return request
+	}
+	body, err := io.ReadAll(request.Body)
+	if err != nil { // the client has gone
+		panic(http.ErrAbortHandler)
+	}
+	request = request.WithContext(context.WithValue(request.Context(), bodyKey{}, body))
+	request.Body = io.NopCloser(bytes.NewReader(body))
+	return request
+}
