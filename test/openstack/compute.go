@@ -17,8 +17,8 @@ var metadataKey = regexp.MustCompile(`^[-a-zA-Z0-9_:. ]{1,255}$`)
 // serveCompute serves Nova's API.
 func (s *services) serveCompute() {
 	s.flavors = &collection{one: "flavor", many: "flavors"}
-	s.serverGroups = &collection{one: "server_group", many: "server_groups", made: func(_ *http.Request, group object) error {
-		group["members"] = []any{}
+	s.serverGroups = &collection{one: "server_group", many: "server_groups", made: func(r *http.Request, group object) error {
+		group["members"], group["project_id"] = []any{}, projectOf(r)
 		return nil
 	}}
 	s.servers = &collection{one: "server", many: "servers", made: s.makeServer, removed: s.removeServer, shown: s.showServer}
@@ -27,7 +27,7 @@ func (s *services) serveCompute() {
 	})
 	s.handle("GET /compute/v2.1/servers/detail", s.listServers)
 	s.handle("GET /compute/v2.1/servers/{id}/{part}", func(r *http.Request) (int, any, error) {
-		server := s.servers.get(r.PathValue("id"))
+		server := s.servers.seen(r)
 		if server == nil {
 			return 0, nil, notFound("Instance", r.PathValue("id"))
 		}
@@ -46,7 +46,7 @@ func (s *services) listServers(r *http.Request) (int, any, error) {
 	}
 	found := []object{}
 	for _, server := range s.servers.objects {
-		if name.MatchString(server.text("name")) {
+		if maySee(r, server) && name.MatchString(server.text("name")) {
 			found = append(found, s.showServer(server))
 		}
 	}
@@ -71,7 +71,7 @@ func (s *services) makeServer(r *http.Request, server object) error {
 	hints, _ := server["os:scheduler_hints"].(map[string]any)
 	server["group"] = hints["group"]
 	for field, value := range map[string]any{
-		"status": "BUILD", "created": time.Now().UTC().Format(time.RFC3339), "updated": time.Now().UTC().Format(time.RFC3339), "tenant_id": project,
+		"status": "BUILD", "created": time.Now().UTC().Format(time.RFC3339), "updated": time.Now().UTC().Format(time.RFC3339), "tenant_id": projectOf(r),
 		"user_id": "worker", "tags": []any{}, "metadata": map[string]any{}, "availability_zone": "nova",
 	} {
 		if server[field] == nil || server[field] == "" {

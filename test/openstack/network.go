@@ -21,7 +21,7 @@ func (s *services) serveNetwork() {
 	s.serve("/network/v2.0/security-groups", s.groups)
 }
 
-func (s *services) makePort(_ *http.Request, port object) error {
+func (s *services) makePort(r *http.Request, port object) error {
 	network := s.networks.get(port.text("network_id"))
 	if network == nil {
 		return badRequest(fmt.Sprintf("Invalid input for network_id. Reason: '%s' is not a known network.", port.text("network_id")))
@@ -45,8 +45,8 @@ func (s *services) makePort(_ *http.Request, port object) error {
 		return err
 	}
 	for field, value := range map[string]any{
-		"id": string(uuid.NewUUID()), "status": "DOWN", "admin_state_up": true, "device_id": "", "device_owner": "", "project_id": project,
-		"tenant_id": project, "tags": []any{}, "binding:vnic_type": "normal", "binding:profile": map[string]any{}, "allowed_address_pairs": []any{},
+		"id": string(uuid.NewUUID()), "status": "DOWN", "admin_state_up": true, "device_id": "", "device_owner": "", "project_id": projectOf(r),
+		"tenant_id": projectOf(r), "tags": []any{}, "binding:vnic_type": "normal", "binding:profile": map[string]any{}, "allowed_address_pairs": []any{},
 		"mac_address": fmt.Sprintf("fa:16:3e:00:00:%02x", s.next()),
 	} {
 		if port[field] == nil {
@@ -96,7 +96,7 @@ func (s *services) removePort(port object) error {
 	return nil
 }
 
-func (s *services) makeTrunk(_ *http.Request, trunk object) error {
+func (s *services) makeTrunk(r *http.Request, trunk object) error {
 	parent := s.ports.get(trunk.text("port_id"))
 	switch {
 	case parent == nil:
@@ -104,7 +104,7 @@ func (s *services) makeTrunk(_ *http.Request, trunk object) error {
 	case parent.text("device_id") != "":
 		return conflict(fmt.Sprintf("Port %s is currently in use and is not eligible for use as a parent port.", parent["id"]))
 	}
-	trunk["status"], trunk["tags"], trunk["sub_ports"], trunk["project_id"], trunk["tenant_id"] = "ACTIVE", []any{}, []any{}, project, project
+	trunk["status"], trunk["tags"], trunk["sub_ports"], trunk["project_id"], trunk["tenant_id"] = "ACTIVE", []any{}, []any{}, projectOf(r), projectOf(r)
 	return nil
 }
 

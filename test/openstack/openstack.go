@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 )
@@ -36,20 +37,23 @@ type Cloud struct {
 // Start starts a cloud.
 func Start() *Cloud {
 	s := newServices()
-	c := &Cloud{services: s, server: httptest.NewTLSServer(s.mux)}
+	c := &Cloud{services: s, server: httptest.NewTLSServer(http.HandlerFunc(s.receive))}
 	s.address = c.server.URL
 	s.furnish()
 	return c
 }
 
 // Close ends the cloud.
-func (c *Cloud) Close() { c.server.Close() }
+func (c *Cloud) Close() {
+	c.services.clear()
+	c.server.Close()
+}
 
 // furnish makes what is there before any Machine.
 func (s *services) furnish() {
 	tags := []any{"openshiftClusterID=" + Cluster}
-	network := s.networks.add(object{"name": Cluster + "-openshift", "status": "ACTIVE", "admin_state_up": true, "tags": tags, "project_id": project})
-	other := s.networks.add(object{"name": "other", "status": "ACTIVE", "admin_state_up": true, "project_id": project})
+	network := s.networks.add(object{"name": Cluster + "-openshift", "status": "ACTIVE", "admin_state_up": true, "tags": tags, "project_id": project, "shared": true})
+	other := s.networks.add(object{"name": "other", "status": "ACTIVE", "admin_state_up": true, "project_id": project, "shared": true})
 	subnet := s.subnets.add(object{"name": Cluster + "-nodes", "network_id": network["id"], "prefix": "10.0.0.", "cidr": "10.0.0.0/16", "tags": tags})
 	s.subnets.add(object{"name": Cluster + "-nodes", "network_id": other["id"], "prefix": "10.9.0.", "cidr": "10.9.0.0/16"})
 	s.groups.add(object{"name": "default"})
@@ -65,18 +69,26 @@ func (s *services) furnish() {
 
 // CloudsYAML is what the cloud credential operator writes of the cloud.
 func (c *Cloud) CloudsYAML() string {
-	return fmt.Sprintf(`clouds:
-  %s:
+	return c.CloudsYAMLOf(Login{Cloud: CloudName, Username: Username, Password: Password, Project: "openshift"})
+}
+
+// CloudsYAMLOf is a clouds.yaml with these logins, under the names that they have for the cloud.
+func (c *Cloud) CloudsYAMLOf(logins ...Login) string {
+	text := "clouds:\n"
+	for _, by := range logins {
+		text += fmt.Sprintf(`  %s:
     auth:
       auth_url: %s/identity/v3
       username: %s
       password: %s
-      project_name: openshift
+      project_name: %s
       user_domain_name: Default
       project_domain_name: Default
     region_name: %s
     identity_api_version: "3"
-`, CloudName, c.server.URL, Username, Password, region)
+`, by.Cloud, c.server.URL, by.Username, by.Password, by.Project, region)
+	}
+	return text
 }
 
 // CACert is the authority of the cloud's certificate.
@@ -186,6 +198,7 @@ func (c *Cloud) Delete(name string) bool {
 	for _, server := range c.services.servers.objects {
 		if server["name"] == name {
 			_ = c.services.removeServer(server) // it refuses nothing
+			c.services.servers.noteOutside(server)
 			c.services.servers.drop(server.text("id"))
 			return true
 		}

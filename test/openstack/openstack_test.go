@@ -2,6 +2,7 @@ package openstack_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -48,17 +49,7 @@ func newAsker(t *testing.T, c *openstack.Cloud) *asker {
 // ask answers the status, and what was told.
 func (a *asker) ask(method, address string, body any) (int, map[string]any) {
 	a.t.Helper()
-	content, err := json.Marshal(body)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	request, err := http.NewRequestWithContext(a.t.Context(), method, address, bytes.NewReader(content))
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	request.Header.Set("X-Auth-Token", a.token)
-	request.Header.Set("X-OpenStack-Nova-API-Version", "2.52")
-	response, err := a.client.Do(request)
+	response, err := a.client.Do(a.request(a.t.Context(), method, address, body))
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -73,10 +64,30 @@ func (a *asker) ask(method, address string, body any) (int, map[string]any) {
 	return response.StatusCode, told
 }
 
+func (a *asker) request(ctx context.Context, method, address string, body any) *http.Request {
+	a.t.Helper()
+	content, err := json.Marshal(body)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(content))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	request.Header.Set("X-Auth-Token", a.token)
+	request.Header.Set("X-OpenStack-Nova-API-Version", "2.52")
+	return request
+}
+
 func (a *asker) login(password string) int {
 	a.t.Helper()
+	return a.loginAs(openstack.Username, password)
+}
+
+func (a *asker) loginAs(user, password string) int {
+	a.t.Helper()
 	status, told := a.ask(http.MethodPost, a.address+"/auth/tokens", map[string]any{"auth": map[string]any{"identity": map[string]any{
-		"password": map[string]any{"user": map[string]any{"name": openstack.Username, "password": password}},
+		"password": map[string]any{"user": map[string]any{"name": user, "password": password}},
 	}}})
 	token, _ := told["token"].(map[string]any)
 	catalog, _ := token["catalog"].([]any)

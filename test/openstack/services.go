@@ -1,6 +1,7 @@
 package openstack
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -11,7 +12,6 @@ import (
 const (
 	project = "b2f4d1d7a3a94f6aa1d3b0c5e7f90812"
 	region  = "RegionOne"
-	token   = "gAAAAABk"
 )
 
 // services are the APIs of a cloud, behind one address.
@@ -20,6 +20,9 @@ type services struct {
 	mux     *http.ServeMux
 
 	mu sync.Mutex
+	// logins are who may log in, obstacles what stands in the way of requests.
+	logins    []*login
+	obstacles []*obstacle
 	// removedPorts counts the ports that were removed, so that no address comes twice.
 	removedPorts int
 
@@ -29,6 +32,7 @@ type services struct {
 
 func newServices() *services {
 	s := &services{mux: http.NewServeMux()}
+	s.addLogin(Login{Cloud: CloudName, Username: Username, Password: Password, Project: "openshift"}, project)
 	s.mux.HandleFunc("POST /identity/v3/auth/tokens", s.authenticate)
 	s.serveNetwork()
 	s.serveCompute()
@@ -41,11 +45,12 @@ func (s *services) handle(pattern string, answer func(*http.Request) (int, any, 
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if r.Header.Get("X-Auth-Token") != token {
+		by := s.loginOf(r.Header.Get("X-Auth-Token"))
+		if by == nil {
 			write(w, http.StatusUnauthorized, fault(http.StatusUnauthorized, "The request you have made requires authentication."))
 			return
 		}
-		status, content, err := answer(r)
+		status, content, err := answer(r.WithContext(context.WithValue(r.Context(), loginKey{}, by)))
 		if refused, ok := errors.AsType[*refusal](err); ok {
 			write(w, refused.status, fault(refused.status, refused.message))
 			return
@@ -78,22 +83,26 @@ func (s *services) authenticate(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	err := json.NewDecoder(r.Body).Decode(&asked)
-	if user := asked.Auth.Identity.Password.User; err != nil || user.Name != Username || user.Password != Password {
+	user := asked.Auth.Identity.Password.User
+	s.mu.Lock()
+	by := s.enter(user.Name, user.Password)
+	s.mu.Unlock()
+	if err != nil || by == nil {
 		write(w, http.StatusUnauthorized, fault(http.StatusUnauthorized, "The request you have made requires authentication."))
 		return
 	}
 	catalog := []any{}
 	for kind, path := range map[string]string{
-		"compute": "/compute/v2.1", "network": "/network", "image": "/image", "volumev3": "/volume/v3/" + project, "identity": "/identity",
+		"compute": "/compute/v2.1", "network": "/network", "image": "/image", "volumev3": "/volume/v3/" + by.id, "identity": "/identity",
 	} {
 		catalog = append(catalog, map[string]any{"id": kind, "type": kind, "name": kind, "endpoints": []any{
 			map[string]any{"id": kind, "interface": "public", "region": region, "region_id": region, "url": s.address + path},
 		}})
 	}
-	w.Header().Set("X-Subject-Token", token)
+	w.Header().Set("X-Subject-Token", by.token)
 	write(w, http.StatusCreated, map[string]any{"token": map[string]any{
 		"methods": []string{"password"}, "expires_at": time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000000Z"), "catalog": catalog,
-		"project": map[string]any{"id": project, "name": "openshift", "domain": map[string]any{"id": "default", "name": "Default"}},
-		"user":    map[string]any{"id": "worker", "name": Username, "domain": map[string]any{"id": "default", "name": "Default"}},
+		"project": map[string]any{"id": by.id, "name": by.Project, "domain": map[string]any{"id": "default", "name": "Default"}},
+		"user":    map[string]any{"id": "worker", "name": by.Username, "domain": map[string]any{"id": "default", "name": "Default"}},
 	}})
 }

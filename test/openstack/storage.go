@@ -12,7 +12,7 @@ func (s *services) serveStorage() {
 		return nil
 	}}
 	s.serve("/image/v2/images", s.images)
-	volumes := "/volume/v3/" + project + "/volumes"
+	volumes := "/volume/v3/{project}/volumes"
 	s.handle("GET "+volumes+"/detail", func(r *http.Request) (int, any, error) {
 		return http.StatusOK, map[string]any{"volumes": s.volumes.search(r)}, nil
 	})

@@ -65,6 +65,7 @@ type collection struct {
 	// made completes and checks what is to be made, and removed says what else goes, or refuses.
 	made    func(request *http.Request, made object) error
 	removed func(gone object) error
+	history []*Made
 	// shown is what is told of an object; nil for all of it.
 	shown func(object) object
 }
@@ -86,6 +87,7 @@ func (c *collection) add(fields object) object {
 }
 
 func (c *collection) drop(id string) {
+	c.noteRemoved(id)
 	c.objects = slices.DeleteFunc(c.objects, func(o object) bool { return o["id"] == id })
 }
 
@@ -102,7 +104,7 @@ func (s *services) serve(path string, c *collection) {
 		return http.StatusOK, map[string]any{c.many: c.search(r)}, nil
 	})
 	s.handle("GET "+path+"/{id}", func(r *http.Request) (int, any, error) {
-		found := c.get(r.PathValue("id"))
+		found := c.seen(r)
 		if found == nil {
 			return 0, nil, notFound(c.one, r.PathValue("id"))
 		}
@@ -115,7 +117,7 @@ func (s *services) serve(path string, c *collection) {
 		s.handle("POST "+path, c.create)
 	}
 	s.handle("PUT "+path+"/{id}", func(r *http.Request) (int, any, error) {
-		found, change := c.get(r.PathValue("id")), map[string]object{}
+		found, change := c.seen(r), map[string]object{}
 		if found == nil {
 			return 0, nil, notFound(c.one, r.PathValue("id"))
 		}
@@ -126,7 +128,7 @@ func (s *services) serve(path string, c *collection) {
 		return http.StatusOK, map[string]any{c.one: c.show(found)}, nil
 	})
 	s.handle("DELETE "+path+"/{id}", func(r *http.Request) (int, any, error) {
-		found := c.get(r.PathValue("id"))
+		found := c.seen(r)
 		if found == nil {
 			return 0, nil, notFound(c.one, r.PathValue("id"))
 		}
@@ -139,7 +141,7 @@ func (s *services) serve(path string, c *collection) {
 		return http.StatusNoContent, nil, nil
 	})
 	s.handle("PUT "+path+"/{id}/tags", func(r *http.Request) (int, any, error) {
-		found, tags := c.get(r.PathValue("id")), object{}
+		found, tags := c.seen(r), object{}
 		if found == nil {
 			return 0, nil, notFound(c.one, r.PathValue("id"))
 		}
@@ -176,14 +178,16 @@ func (c *collection) create(r *http.Request) (int, any, error) {
 	if c.one == "server_group" {
 		status = http.StatusOK
 	}
-	return status, map[string]any{c.one: c.show(c.add(made))}, nil
+	c.add(made)
+	c.noteMade(made)
+	return status, map[string]any{c.one: c.show(made)}, nil
 }
 
 // search answers what fits the request's query.
 func (c *collection) search(r *http.Request) []object {
 	found := []object{}
 	for _, one := range c.objects {
-		fits := true
+		fits := maySee(r, one)
 		for field, values := range r.URL.Query() {
 			fits = fits && matches(one, field, values[0])
 		}

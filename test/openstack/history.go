@@ -1,0 +1,107 @@
+package openstack
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+const uidKey = "machine-iac.io_machine-uid"
+
+// Made is an object that somebody had made, whether it is there still or not.
+type Made struct {
+	Kind, ID, Name string
+	// Machine is the UID of the Machine that it was made for, as far as the object says.
+	Machine string
+	Made    time.Time
+	// Removed is zero while it is there. Outside says that no request of the API removed it.
+	Removed time.Time
+	Outside bool
+
+	object object
+}
+
+// Together reports whether both were there at one time.
+func (m Made) Together(other Made) bool {
+	before := func(a, b Made) bool { return !a.Removed.IsZero() && !a.Removed.After(b.Made) }
+	return !before(m, other) && !before(other, m)
+}
+
+func (c *collection) noteMade(made object) {
+	c.history = append(c.history, &Made{Kind: c.many, ID: made.text("id"), Made: time.Now(), object: made})
+}
+
+func (c *collection) noteRemoved(id string) {
+	for _, one := range c.history {
+		if one.ID == id && one.Removed.IsZero() {
+			one.Removed = time.Now()
+		}
+	}
+}
+
+func (c *collection) noteOutside(gone object) {
+	for _, one := range c.history {
+		if one.ID == gone.text("id") {
+			one.Outside = true
+		}
+	}
+}
+
+// History returns all servers, ports and trunks that were ever made, in the order of their kinds and times.
+func (c *Cloud) History() []Made {
+	c.services.mu.Lock()
+	defer c.services.mu.Unlock()
+	var all []Made
+	for _, kind := range []*collection{c.services.servers, c.services.ports, c.services.trunks} {
+		for _, one := range kind.history {
+			seen := *one
+			seen.Name, seen.Machine = one.object.text("name"), c.services.machineOf(one.object)
+			all = append(all, seen)
+		}
+	}
+	return all
+}
+
+// machineOf returns the UID of the Machine that an object says it is of: servers by their metadata, ports by their description, trunks by
+// their port.
+func (s *services) machineOf(made object) string {
+	if metadata, ok := made["metadata"].(map[string]any); ok {
+		return object(metadata).text(uidKey)
+	}
+	if words := strings.Fields(made.text("description")); len(words) > 0 {
+		return words[len(words)-1]
+	}
+	for _, port := range s.ports.history {
+		if made["port_id"] != nil && port.ID == made["port_id"] {
+			return s.machineOf(port.object)
+		}
+	}
+	return ""
+}
+
+// Set changes a server's metadata behind everybody's back, and tells whether it was there.
+func (c *Cloud) Set(name, key, value string) bool {
+	c.services.mu.Lock()
+	defer c.services.mu.Unlock()
+	at := slices.IndexFunc(c.services.servers.objects, func(o object) bool { return o["name"] == name })
+	if at < 0 {
+		return false
+	}
+	metadata, _ := c.services.servers.objects[at]["metadata"].(map[string]any)
+	metadata[key] = value
+	return true
+}
+
+// Reset forgets all servers, ports and trunks that were made, as if they had never been.
+func (c *Cloud) Reset() {
+	c.services.clear()
+	c.services.mu.Lock()
+	defer c.services.mu.Unlock()
+	for _, kind := range []*collection{c.services.servers, c.services.ports, c.services.trunks} {
+		made := func(o object) bool {
+			return slices.ContainsFunc(kind.history, func(m *Made) bool { return m.ID == o["id"] })
+		}
+		kind.objects = slices.DeleteFunc(kind.objects, made)
+		kind.history = nil
+	}
+}
