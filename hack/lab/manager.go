@@ -25,10 +25,19 @@ type Manager struct {
 	WorkDir string
 
 	lab     *Lab
+	as      Instance
 	flags   []string
 	process *os.Process
 	ended   chan struct{}
 	state   *os.ProcessState
+}
+
+// Instance tells managers that run side by side apart. The zero value is the one manager that there is.
+type Instance struct {
+	// Name is part of the names of its log and its work folder.
+	Name string
+	// Kubeconfig is the file that it reaches the API server by; the operator's own when empty.
+	Kubeconfig string
 }
 
 // OperatorKubeconfig answers the file with the operator's own kubeconfig. It is there once a manager was started.
@@ -37,10 +46,23 @@ func (l *Lab) OperatorKubeconfig() string { return filepath.Join(l.dir, "operato
 // StartManager starts bin/machine-controllers with the kubeconfig of the operator's service account and waits until it is ready,
 // which is before it leads. Flags are added to those that the lab needs.
 func (l *Lab) StartManager(ctx context.Context, flags ...string) (*Manager, error) {
-	if err := l.Cluster.ServiceAccountKubeconfig(ctx, Namespace, serviceAccount, l.OperatorKubeconfig()); err != nil {
-		return nil, err
+	return l.StartInstance(ctx, Instance{}, flags...)
+}
+
+// StartInstance is StartManager for one of several. Only one of them can serve webhooks.
+func (l *Lab) StartInstance(ctx context.Context, as Instance, flags ...string) (*Manager, error) {
+	if as.Kubeconfig == "" {
+		if err := l.WriteOperatorKubeconfig(ctx); err != nil {
+			return nil, err
+		}
+		as.Kubeconfig = l.OperatorKubeconfig()
 	}
-	return l.launch(ctx, flags)
+	return l.launch(ctx, as, flags)
+}
+
+// WriteOperatorKubeconfig writes the operator's own kubeconfig, with a token that is good for a day.
+func (l *Lab) WriteOperatorKubeconfig(ctx context.Context) error {
+	return l.Cluster.ServiceAccountKubeconfig(ctx, Namespace, serviceAccount, l.OperatorKubeconfig())
 }
 
 // Restart starts an ended manager again, with its flags and the token that it had, as a kubelet restarts a container. It needs no
@@ -49,10 +71,10 @@ func (m *Manager) Restart(ctx context.Context) (*Manager, error) {
 	if m.Running() {
 		return nil, errors.New("restarting the manager: it runs")
 	}
-	return m.lab.launch(ctx, m.flags)
+	return m.lab.launch(ctx, m.as, m.flags)
 }
 
-func (l *Lab) launch(ctx context.Context, flags []string) (*Manager, error) {
+func (l *Lab) launch(ctx context.Context, as Instance, flags []string) (*Manager, error) {
 	health, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -62,11 +84,11 @@ func (l *Lab) launch(ctx context.Context, flags []string) (*Manager, error) {
 		return nil, err
 	}
 	m := &Manager{
-		Metrics: metrics, Log: filepath.Join(l.dir, "logs", "manager.log"), WorkDir: filepath.Join(l.dir, "work"),
-		lab: l, flags: flags, ended: make(chan struct{}),
+		Metrics: metrics, Log: filepath.Join(l.dir, "logs", as.file("manager")+".log"), WorkDir: filepath.Join(l.dir, as.file("work")),
+		lab: l, as: as, flags: flags, ended: make(chan struct{}),
 	}
 	arguments := append([]string{
-		"--kubeconfig", l.OperatorKubeconfig(), "--namespace", Namespace, "--work-dir", m.WorkDir,
+		"--kubeconfig", as.Kubeconfig, "--namespace", Namespace, "--work-dir", m.WorkDir,
 		"--engine-path", l.Path("bin", "tofu"), "--provider-mirror", l.Path("bin", "mirror"),
 		"--pulumi", l.Path("bin", "pulumi"), "--pulumi-plugins", l.Path("bin", "pulumi-plugins"),
 		"--health-addr", health, "--metrics-bind-address", metrics, "--webhook-port", l.webhookPort,
@@ -87,6 +109,14 @@ func (l *Lab) launch(ctx context.Context, flags []string) (*Manager, error) {
 		return nil, errors.Join(err, m.Kill())
 	}
 	return m, nil
+}
+
+// file names what is this instance's.
+func (i Instance) file(what string) string {
+	if i.Name == "" {
+		return what
+	}
+	return what + "-" + i.Name
 }
 
 func (m *Manager) start(binary string, arguments []string) error {
