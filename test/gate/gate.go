@@ -27,6 +27,7 @@ type Gate struct {
 	mu     sync.Mutex
 	holds  []*Hold
 	faults []*fault
+	audits []func(request *http.Request, status int)
 }
 
 // Moment is when a request is held.
@@ -68,7 +69,7 @@ func Open(server string, authority []byte) (*Gate, error) {
 	proxy := &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:      &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}},
-		ModifyResponse: func(r *http.Response) error { return g.pass(r.Request, BeforeAnswer) },
+		ModifyResponse: g.answered,
 		ErrorHandler:   fail,
 		ErrorLog:       log.New(io.Discard, "", 0), // clients that were killed
 	}
@@ -83,6 +84,23 @@ func Open(server string, authority []byte) (*Gate, error) {
 	g.server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	g.server.StartTLS()
 	return g, nil
+}
+
+// Audit has a function called with each request that was carried out and its status, before who asked knows.
+func (g *Gate) Audit(audit func(request *http.Request, status int)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.audits = append(g.audits, audit)
+}
+
+func (g *Gate) answered(r *http.Response) error {
+	g.mu.Lock()
+	audits := slices.Clone(g.audits)
+	g.mu.Unlock()
+	for _, audit := range audits {
+		audit(r.Request, r.StatusCode)
+	}
+	return g.pass(r.Request, BeforeAnswer)
 }
 
 // Address is what credentials name as their server.

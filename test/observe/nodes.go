@@ -73,3 +73,10 @@ func (n *NodeLog) Made() map[string][]types.UID {
 	}
 	return made
 }
+
+// Forget begins anew. Nodes that are there are written down at their next change.
+func (n *NodeLog) Forget() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.made = map[string][]types.UID{}
+}

@@ -1,0 +1,131 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+)
+
+// asking is how long somebody goes on asking an API server that does not answer.
+const asking = 45 * time.Second
+
+// do carries a deed out. A person tries again while the API server is away.
+func (r *round) do(ctx context.Context, step Step) error {
+	set := r.plan.Sets[step.Set]
+	switch step.Deed {
+	case ScaleUp:
+		return r.resize(ctx, set, 1)
+	case ScaleDown:
+		return r.resize(ctx, set, -1)
+	case DeleteSet:
+		r.expect(func(e *Expected) { delete(e.Replicas, set.Name) })
+		return until(ctx, asking, func(ctx context.Context) error {
+			return client.IgnoreNotFound(r.client.Delete(ctx, &machinev1beta1.MachineSet{ObjectMeta: inNamespace(set.Name)}))
+		})
+	case DeleteMachine:
+		return r.onMachine(ctx, step, func(m *machinev1beta1.Machine) error { return r.client.Delete(ctx, m) })
+	case EditInPlace:
+		return r.onMachine(ctx, step, func(m *machinev1beta1.Machine) error {
+			return r.editInPlace(ctx, set.On, m.Name, step.Draw)
+		})
+	case EditRefused:
+		return r.onMachine(ctx, step, func(m *machinev1beta1.Machine) error {
+			return r.edit(ctx, set.On, m.Name, maps.Clone(workloads[set.On].refused))
+		})
+	}
+	return fmt.Errorf("nobody knows how to %q", step.Deed)
+}
+
+func inNamespace(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}
+}
+
+// resize changes a MachineSet's size, unless it was deleted.
+func (r *round) resize(ctx context.Context, set Set, by int) error {
+	size, wanted := 0, false
+	r.expect(func(e *Expected) {
+		if size, wanted = e.Replicas[set.Name]; wanted {
+			size = max(size+by, 0)
+			e.Replicas[set.Name] = size
+		}
+	})
+	if !wanted {
+		return missed("MachineSet %s was deleted", set.Name)
+	}
+	return until(ctx, asking, func(ctx context.Context) error { return client.IgnoreNotFound(r.scale(ctx, set.Name, size)) })
+}
+
+func (r *round) editInPlace(ctx context.Context, on Workload, machine string, draw int) error {
+	if on != OpenStack {
+		return r.edit(ctx, on, machine, map[string]any{"zone": fmt.Sprintf("zone-%d", draw)})
+	}
+	// What a server was made with stays; where its credentials are may change.
+	copied := openstackCredentials + "-copy"
+	if err := r.putSecret(ctx, copied, r.clouds(r.mine, r.theirs)); err != nil {
+		return err
+	}
+	return r.edit(ctx, on, machine, map[string]any{"cloudsSecret": map[string]any{"name": copied}})
+}
+
+// onMachine does something to a Machine of a step's MachineSet that no fault has chosen.
+func (r *round) onMachine(ctx context.Context, step Step, act func(*machinev1beta1.Machine) error) error {
+	return until(ctx, asking, func(ctx context.Context) error {
+		machine, err := r.choose(ctx, step, nil)
+		if err != nil {
+			if _, miss := errors.AsType[*missedError](err); miss {
+				return nil
+			}
+			return err
+		}
+		return client.IgnoreNotFound(act(machine))
+	})
+}
+
+// choose draws a Machine of a step's MachineSet that no fault has chosen, and for which it is time.
+func (r *round) choose(ctx context.Context, step Step, timely func(*machinev1beta1.Machine) bool) (*machinev1beta1.Machine, error) {
+	machines, err := r.machines(ctx, r.plan.Sets[step.Set].Name)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var free []machinev1beta1.Machine
+	for _, machine := range machines {
+		if !r.victims[string(machine.UID)] && (timely == nil || timely(&machine)) {
+			free = append(free, machine)
+		}
+	}
+	if len(free) == 0 {
+		return nil, missed("MachineSet %s has no Machine for it", r.plan.Sets[step.Set].Name)
+	}
+	return &free[step.Draw%len(free)], nil
+}
+
+// victim waits for a Machine for which it is time, and takes it for one fault alone.
+func (r *round) victim(ctx context.Context, step Step, limit time.Duration, timely func(*machinev1beta1.Machine) bool) (*machinev1beta1.Machine, error) {
+	var chosen *machinev1beta1.Machine
+	err := until(ctx, limit, func(ctx context.Context) error {
+		var err error
+		chosen, err = r.choose(ctx, step, timely)
+		return err
+	})
+	if err != nil {
+		return nil, missed("there was no Machine within %s: %v", limit, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.victims[string(chosen.UID)] = true
+	return chosen, nil
+}
+
+func isRunning(machine *machinev1beta1.Machine) bool {
+	return machine.Status.Phase != nil && *machine.Status.Phase == machinev1beta1.PhaseRunning
+}

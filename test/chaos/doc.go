@@ -1,0 +1,12 @@
+// Package chaos plays rounds of faults against the built manager on a development cluster. A round is drawn from a seed: MachineSets on hollow
+// Nodes by OpenTofu and by Pulumi and on a played OpenStack, what people do to them, and the faults that come meanwhile. When all is healed and
+// at rest, what is there is compared with what should be; then everything is deleted, and nothing may be left.
+//
+//	make chaos                             # the rounds that CI plays
+//	make chaos ROUNDS=500 WRITE=1          # the published run: its table is written to docs/reliability.md
+//	make chaos ROUNDS=1 SEED=17            # one round again
+//	make chaos ROUNDS=1 FAULTS=engine      # one fault, or several joined by commas, in every round; "none" for no fault
+//	make chaos ROUNDS=1 VERBOSE=1          # each step, and what the round waits for
+//
+// Steps come at the same times when a seed is played again; what they meet depends on how fast the machine is.
+package chaos

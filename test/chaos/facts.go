@@ -1,0 +1,132 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/observe"
+)
+
+const (
+	roleLabel        = "machine-iac.io/state"
+	uidLabel         = "machine-iac.io/machine-uid"
+	lockAnnotation   = "machine-iac.io/lock"
+	intentAnnotation = "machine-iac.io/intent"
+	ownerAnnotation  = "machine-iac.io/machine"
+	setLabel         = "machine.openshift.io/cluster-api-machineset"
+)
+
+// runFolders are where runs are in a manager's work folder.
+var runFolders = []string{"runs", "pulumi/runs"}
+
+// facts looks at everything.
+func (w *world) facts(ctx context.Context) (*Facts, error) {
+	var machines machinev1beta1.MachineList
+	var nodes corev1.NodeList
+	var states corev1.SecretList
+	err := errors.Join(
+		w.client.List(ctx, &states, client.InNamespace(lab.Namespace), client.HasLabels{roleLabel}),
+		w.client.List(ctx, &nodes),
+		w.client.List(ctx, &machines, client.InNamespace(lab.Namespace)),
+	)
+	if err != nil {
+		return nil, err
+	}
+	f := &Facts{Kubelets: w.kubelets.all()}
+	for i := range machines.Items {
+		f.Machines = append(f.Machines, machineOf(&machines.Items[i]))
+	}
+	for _, node := range nodes.Items {
+		if uid := node.Labels[uidLabel]; uid != "" {
+			f.Items = append(f.Items, Item{Kind: "Node", ID: string(node.UID), Name: node.Name, Machine: uid})
+		}
+	}
+	for _, made := range w.cloud.History() {
+		if made.Removed.IsZero() {
+			f.Items = append(f.Items, Item{Kind: made.Kind, ID: made.ID, Name: made.Name, Machine: made.Machine})
+		}
+	}
+	for _, secret := range states.Items {
+		f.States = append(f.States, State{
+			Name: secret.Name, Machine: secret.Labels[uidLabel], Owner: secret.Annotations[ownerAnnotation], Role: secret.Labels[roleLabel],
+			Lock: secret.Annotations[lockAnnotation], Intent: secret.Annotations[intentAnnotation],
+		})
+	}
+	return f, w.processes(f)
+}
+
+func machineOf(m *machinev1beta1.Machine) Machine {
+	machine := Machine{
+		Name: m.Name, UID: string(m.UID), Set: m.Labels[setLabel], Deleting: m.DeletionTimestamp != nil, Linked: m.Status.NodeRef != nil,
+	}
+	if m.Status.Phase != nil {
+		machine.Phase = *m.Status.Phase
+	}
+	var problems []string
+	if m.Status.ErrorMessage != nil {
+		problems = append(problems, *m.Status.ErrorMessage)
+	}
+	for _, c := range m.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			problems = append(problems, string(c.Type)+"="+string(c.Status)+" "+c.Reason+": "+c.Message)
+		}
+	}
+	machine.Problem = strings.Join(problems, "; ")
+	return machine
+}
+
+// processes looks at what runs, and at what runs have left. Providers that a manager keeps for the next run are nothing of the kind.
+func (w *world) processes(f *Facts) error {
+	running, err := w.running()
+	if err != nil {
+		return err
+	}
+	for _, process := range running {
+		if !strings.Contains(process.Dir, "/providers") && !strings.HasPrefix(process.Name, "machine-controllers") {
+			f.Running = append(f.Running, process.String())
+		}
+	}
+	for _, r := range w.replicas {
+		for _, folder := range runFolders {
+			entries, err := os.ReadDir(filepath.Join(r.workDir(), folder))
+			if err != nil {
+				continue // no run was ever there
+			}
+			for _, entry := range entries {
+				f.Folders = append(f.Folders, filepath.Join(r.workDir(), folder, entry.Name()))
+			}
+		}
+	}
+	return nil
+}
+
+// running returns the processes of the managers' runs.
+func (w *world) running() ([]observe.Process, error) {
+	all, err := observe.Processes()
+	if err != nil {
+		return nil, err
+	}
+	var folders []string
+	var parents []int
+	for _, r := range w.replicas {
+		folders = append(folders, r.workDir())
+		if manager := r.current(); manager != nil {
+			parents = append(parents, manager.PID())
+		}
+	}
+	var found []observe.Process
+	for _, process := range all {
+		if process.State != 'Z' && process.PID != os.Getpid() && process.Within(folders, parents) {
+			found = append(found, process)
+		}
+	}
+	return found, nil
+}

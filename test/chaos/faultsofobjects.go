@@ -1,0 +1,223 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/test/gate"
+	"github.com/machine-iac/machine-iac-operator/test/openstack"
+)
+
+// stateWrites has writes of states answered with a status, or not answered; every other time the write is carried out all the same where that
+// is possible.
+func stateWrites(status int) injector {
+	return func(_ context.Context, r *round, step Step) error {
+		f := gate.Fault{At: gate.BeforeRequest, Match: gate.WritesState, Status: status, Times: 1 + step.Draw/2%6}
+		if (status == 0 || status == 500) && step.Draw%2 == 0 {
+			f.At = gate.BeforeAnswer
+		}
+		var lifts []func() int
+		for _, replica := range r.replicas {
+			lifts = append(lifts, replica.gate.Inject(f))
+		}
+		time.Sleep(step.For)
+		met := 0
+		for _, lift := range lifts {
+			met += lift()
+		}
+		if met == 0 {
+			return missed("no state was written in %s", step.For)
+		}
+		return nil
+	}
+}
+
+func rotateCredentials(ctx context.Context, r *round, step Step) error {
+	return until(ctx, asking, func(ctx context.Context) error {
+		if r.plan.Sets[step.Set].On != OpenStack {
+			return r.rotateKubemark(ctx)
+		}
+		return r.rotateOpenStack(ctx)
+	})
+}
+
+func (w *world) credentialsOf(on Workload) string {
+	if on == OpenStack {
+		return openstackCredentials
+	}
+	return kubemarkCredentials
+}
+
+// deleteCredentials deletes the Secret for a while.
+func deleteCredentials(ctx context.Context, r *round, step Step) error {
+	name := r.credentialsOf(r.plan.Sets[step.Set].On)
+	secret := &corev1.Secret{}
+	err := until(ctx, asking, func(ctx context.Context) error {
+		return r.client.Get(ctx, client.ObjectKey{Namespace: inNamespace(name).Namespace, Name: name}, secret)
+	})
+	if err != nil {
+		return err
+	}
+	back := r.healLater(func(ctx context.Context) error {
+		return until(ctx, asking, func(ctx context.Context) error { return r.putSecret(ctx, name, secret.Data) })
+	})
+	err = until(ctx, asking, func(ctx context.Context) error {
+		return client.IgnoreNotFound(r.client.Delete(ctx, &corev1.Secret{ObjectMeta: inNamespace(name)}))
+	})
+	time.Sleep(step.For)
+	return errors.Join(err, back(ctx))
+}
+
+// othersCredentials puts those of another account in their place for a while.
+func othersCredentials(ctx context.Context, r *round, step Step) error {
+	back := r.healLater(func(ctx context.Context) error {
+		return until(ctx, asking, func(ctx context.Context) error {
+			return r.putSecret(ctx, openstackCredentials, r.clouds(r.mine, r.theirs))
+		})
+	})
+	others := r.theirs
+	others.Cloud = openstack.CloudName
+	err := until(ctx, asking, func(ctx context.Context) error { return r.putSecret(ctx, openstackCredentials, r.clouds(others)) })
+	time.Sleep(step.For)
+	if step.Draw%2 == 0 { // somebody deletes a Machine meanwhile
+		if machine, missing := r.victim(ctx, step, time.Second, nil); missing == nil {
+			err = errors.Join(err, client.IgnoreNotFound(r.client.Delete(ctx, machine)))
+			time.Sleep(step.For)
+		}
+	}
+	return errors.Join(err, back(ctx))
+}
+
+// editPlace has a Machine that runs say that it is in another cloud. Every other time it is left so until the Machine is deleted.
+func editPlace(ctx context.Context, r *round, step Step) error {
+	machine, err := r.victim(ctx, step, r.options.Patience/2, isRunning)
+	if err != nil {
+		return err
+	}
+	edit := func(ctx context.Context, cloud string) error {
+		return until(ctx, asking, func(ctx context.Context) error {
+			return client.IgnoreNotFound(r.edit(ctx, OpenStack, machine.Name, map[string]any{"cloudName": cloud}))
+		})
+	}
+	if err := edit(ctx, otherCloud); err != nil || step.Draw%2 == 0 {
+		return err
+	}
+	back := r.healLater(func(ctx context.Context) error { return edit(ctx, openstack.CloudName) })
+	time.Sleep(step.For)
+	return back(ctx)
+}
+
+// removeInstance removes the instance of a Machine that runs, which may fail by that.
+func removeInstance(ctx context.Context, r *round, step Step) error {
+	machine, err := r.victim(ctx, step, r.options.Patience/2, isRunning)
+	if err != nil {
+		return err
+	}
+	r.expect(func(e *Expected) { e.MayFail[string(machine.UID)] = true })
+	if r.plan.Sets[step.Set].On == OpenStack {
+		if !r.cloud.Delete(machine.Name) {
+			return missed("Machine %s has no server", machine.Name)
+		}
+		return nil
+	}
+	return until(ctx, asking, func(ctx context.Context) error {
+		node := &corev1.Node{}
+		node.Name = machine.Name
+		return client.IgnoreNotFound(r.client.Delete(ctx, node))
+	})
+}
+
+func editInstance(ctx context.Context, r *round, step Step) error {
+	machine, err := r.victim(ctx, step, r.options.Patience/2, isRunning)
+	if err != nil {
+		return err
+	}
+	if r.plan.Sets[step.Set].On == OpenStack {
+		if !r.cloud.Set(machine.Name, "Name", "edited") {
+			return missed("Machine %s has no server", machine.Name)
+		}
+		return nil
+	}
+	return until(ctx, asking, func(ctx context.Context) error {
+		node := &corev1.Node{}
+		node.Name = machine.Name
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"topology.kubernetes.io/zone":"edited"}}}`))
+		return client.IgnoreNotFound(r.client.Patch(ctx, node, patch))
+	})
+}
+
+// removeFinalizer deletes a Machine, and takes away what holds it.
+func removeFinalizer(ctx context.Context, r *round, step Step) error {
+	machine, err := r.victim(ctx, step, hunt, nil)
+	if err != nil {
+		return err
+	}
+	r.expect(func(e *Expected) { e.Forced[string(machine.UID)] = true })
+	if err := until(ctx, asking, func(ctx context.Context) error { return client.IgnoreNotFound(r.client.Delete(ctx, machine)) }); err != nil {
+		return err
+	}
+	time.Sleep(time.Duration(step.Draw%1500) * time.Millisecond)
+	return until(ctx, asking, func(ctx context.Context) error {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		return client.IgnoreNotFound(r.client.Patch(ctx, &machinev1beta1.Machine{ObjectMeta: inNamespace(machine.Name)}, patch))
+	})
+}
+
+// loseState deletes the Secrets with a Machine's state, and returns what was in them.
+func (r *round) loseState(ctx context.Context, step Step) ([]corev1.Secret, error) {
+	machine, err := r.victim(ctx, step, hunt, func(m *machinev1beta1.Machine) bool {
+		secrets, err := r.stateSecrets(ctx, string(m.UID))
+		return err == nil && len(secrets) > 0
+	})
+	if err != nil {
+		return nil, err
+	}
+	time.Sleep(time.Duration(step.Draw%2000) * time.Millisecond)
+	var lost []corev1.Secret
+	err = until(ctx, asking, func(ctx context.Context) error {
+		secrets, err := r.stateSecrets(ctx, string(machine.UID))
+		if err != nil {
+			return err
+		}
+		if lost == nil {
+			lost = secrets
+		}
+		var failed []error
+		for i := range secrets {
+			failed = append(failed, r.removeByForce(ctx, secrets[i].DeepCopy()))
+		}
+		return errors.Join(failed...)
+	})
+	return lost, err
+}
+
+func deleteState(ctx context.Context, r *round, step Step) error {
+	_, err := r.loseState(ctx, step)
+	return err
+}
+
+// restoreState puts the Secrets back, as a backup would, unless others are there by then.
+func restoreState(ctx context.Context, r *round, step Step) error {
+	lost, err := r.loseState(ctx, step)
+	if err != nil {
+		return err
+	}
+	time.Sleep(step.For)
+	for _, secret := range slices.Backward(lost) {
+		secret.ResourceVersion, secret.UID = "", ""
+		err := until(ctx, asking, func(ctx context.Context) error {
+			return client.IgnoreAlreadyExists(r.client.Create(ctx, secret.DeepCopy()))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/observe"
+)
+
+// injector makes a fault happen, and returns once it is over or is bound to end with the round.
+type injector func(ctx context.Context, r *round, step Step) error
+
+var injectors map[Kind]injector
+
+func init() {
+	injectors = map[Kind]injector{
+		KillEngine:         killing("engine", observe.Process.Engine),
+		KillProvider:       killing("provider", observe.Process.Provider),
+		KillHost:           killing("language host", observe.Process.Host),
+		KillSupervisor:     killing("supervisor", isSupervisor),
+		KillManager:        killManager,
+		PauseManager:       pauseManager,
+		DeleteLease:        deleteLease,
+		StopManager:        stopManager,
+		APIServerAway:      away(cluster.APIServer),
+		EtcdAway:           away(cluster.Etcd),
+		StateConflict:      stateWrites(409),
+		StateTooLarge:      stateWrites(413),
+		StateThrottled:     stateWrites(429),
+		StateError:         stateWrites(500),
+		StateSilence:       stateWrites(0),
+		FullDisk:           fillDisk,
+		CredentialsRotated: rotateCredentials,
+		CredentialsDeleted: deleteCredentials,
+		CredentialsOthers:  othersCredentials,
+		PlaceEdited:        editPlace,
+		InstanceRemoved:    removeInstance,
+		InstanceEdited:     editInstance,
+		ProviderHangs:      hangProvider,
+		ProviderFails:      failProvider,
+		ProviderSlow:       slowProvider,
+		FinalizerRemoved:   removeFinalizer,
+		StateDeleted:       deleteState,
+		StateRestored:      restoreState,
+	}
+}
+
+const (
+	// sight is how often processes are looked for that live for a second.
+	sight = 15 * time.Millisecond
+	// hunt is how long they are looked for.
+	hunt = 12 * time.Second
+)
+
+// isSupervisor reports whether a process is the manager's own binary run for another purpose.
+func isSupervisor(p observe.Process) bool { return p.Name == "machine-controllers" }
+
+// killing kills a process of a kind, some time after it was first seen.
+func killing(what string, is func(observe.Process) bool) injector {
+	return func(ctx context.Context, r *round, step Step) error {
+		for end := time.Now().Add(hunt); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(sight) {
+			running, err := r.running()
+			if err != nil {
+				return err
+			}
+			var found []observe.Process
+			for _, process := range running {
+				if is(process) && !r.isManager(process.PID) {
+					found = append(found, process)
+				}
+			}
+			if len(found) == 0 {
+				continue
+			}
+			chosen := found[step.Draw%len(found)]
+			time.Sleep(time.Duration(step.Draw%900) * time.Millisecond)
+			if syscall.Kill(chosen.PID, syscall.SIGKILL) == nil {
+				r.say("killed %s", chosen)
+				return nil
+			}
+		}
+		return missed("no %s was met", what)
+	}
+}
+
+func (w *world) isManager(pid int) bool {
+	for _, r := range w.replicas {
+		if manager := r.current(); manager != nil && manager.PID() == pid {
+			return true
+		}
+	}
+	return false
+}
+
+func killManager(_ context.Context, r *round, _ Step) error {
+	leads, _ := r.leader()
+	return leads.signal(syscall.SIGKILL)
+}
+
+// pauseManager stops the leader until another leads, and for a while longer.
+func pauseManager(ctx context.Context, r *round, step Step) error {
+	leads, waits := r.leader()
+	if err := leads.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	began := time.Now()
+	resume := r.healLater(func(context.Context) error {
+		if err := leads.signal(syscall.SIGCONT); !errors.Is(err, syscall.ESRCH) {
+			return err
+		}
+		return nil
+	})
+	taken := until(ctx, 3*r.options.Lease, func(context.Context) error {
+		if waits.lastRenewed().Before(began) {
+			return missed("nobody took the Lease of the paused manager within %s", 3*r.options.Lease)
+		}
+		return nil
+	})
+	time.Sleep(step.For / 3) // the successor begins to work
+	r.say("manager %s was paused for %.1fs", leads.name, time.Since(began).Seconds())
+	return errors.Join(resume(ctx), taken)
+}
+
+func deleteLease(ctx context.Context, r *round, _ Step) error {
+	return until(ctx, asking, func(ctx context.Context) error {
+		return r.client.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(lab.Namespace))
+	})
+}
+
+// stopManager asks the leader to end, and kills it before its engines can have ended.
+func stopManager(_ context.Context, r *round, step Step) error {
+	leads, _ := r.leader()
+	manager := leads.current()
+	if err := leads.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-manager.Ended():
+	case <-time.After(step.For / 4):
+		return manager.Kill()
+	}
+	return nil
+}
+
+// away stops a part of the control plane for a while.
+func away(component cluster.Component) injector {
+	return func(ctx context.Context, r *round, step Step) error {
+		back := r.healLater(func(ctx context.Context) error { return r.lab.Cluster.Start(ctx, component) })
+		if err := r.lab.Cluster.Stop(ctx, component); err != nil {
+			return err
+		}
+		time.Sleep(step.For)
+		return back(ctx)
+	}
+}
+
+// fillDisk leaves no room in the work folders of the managers.
+func fillDisk(ctx context.Context, r *round, step Step) error {
+	var free []func(context.Context) error
+	for _, replica := range r.replicas {
+		if !replica.disk {
+			return missed("the work folder is no file system of its own: run the rounds as root")
+		}
+		filler := filepath.Join(replica.workDir(), ".filler")
+		free = append(free, r.healLater(func(context.Context) error { return os.RemoveAll(filler) }))
+		if err := fill(filler); err != nil {
+			return err
+		}
+	}
+	time.Sleep(step.For)
+	var failed []error
+	for _, one := range free {
+		failed = append(failed, one(ctx))
+	}
+	return errors.Join(failed...)
+}
+
+// fill writes until there is no room.
+func fill(path string) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("filling the disk: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // it is full
+	block := make([]byte, 1<<20)
+	for size := len(block); size > 0; {
+		if _, err := file.Write(block[:size]); errors.Is(err, syscall.ENOSPC) {
+			size /= 2
+		} else if err != nil {
+			return fmt.Errorf("filling the disk: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package chaos
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/machine-iac/machine-iac-operator/test/gate"
+	"github.com/machine-iac/machine-iac-operator/test/openstack"
+)
+
+// making draws which requests of OpenStack are met: those that make servers, ports or trunks.
+func making(draw int) func(*http.Request) bool {
+	return openstack.Makes([]string{"servers", "ports", "servers", "trunks"}[draw%4])
+}
+
+// hangProvider has the infrastructure keep requests that make something. Those of OpenStack are carried out when it lets them go, whoever
+// has been killed meanwhile.
+func hangProvider(_ context.Context, r *round, step Step) error {
+	if r.plan.Sets[step.Set].On == OpenStack {
+		return r.obstruct(step, openstack.Obstacle{Match: making(step.Draw), Hold: true, Times: 1 + step.Draw/4%2})
+	}
+	held := r.infra.Hold(gate.BeforeRequest, gate.NodesMade)
+	defer held.Lift()
+	time.Sleep(step.For)
+	if len(held.Reached) == 0 {
+		return missed("no Node was made in %s", step.For)
+	}
+	return nil
+}
+
+// failProvider carries requests out, and says that it failed, or nothing.
+func failProvider(_ context.Context, r *round, step Step) error {
+	silent := step.Draw%2 == 0
+	if r.plan.Sets[step.Set].On == OpenStack {
+		return r.obstruct(step, openstack.Obstacle{Match: making(step.Draw / 2), Status: http.StatusInternalServerError, Silent: silent, Times: 1 + step.Draw/8%2})
+	}
+	f := gate.Fault{At: gate.BeforeAnswer, Match: gate.NodesMade, Status: http.StatusInternalServerError, Times: 1 + step.Draw/8%2}
+	if silent {
+		f.Status = 0
+	}
+	return r.meet(step, f)
+}
+
+// slowProvider carries requests out late, or answers late.
+func slowProvider(_ context.Context, r *round, step Step) error {
+	late := step.Draw%2 == 0
+	if r.plan.Sets[step.Set].On == OpenStack {
+		slow := openstack.Obstacle{Match: making(step.Draw / 2), AnswerDelay: step.For}
+		if late {
+			slow.Delay, slow.AnswerDelay = step.For, 0
+		}
+		return r.obstruct(step, slow)
+	}
+	f := gate.Fault{At: gate.BeforeAnswer, Match: gate.NodesMade, Slow: true, Delay: step.For}
+	if late {
+		f.At = gate.BeforeRequest
+	}
+	return r.meet(step, f)
+}
+
+func (r *round) obstruct(step Step, o openstack.Obstacle) error {
+	clearAway := r.cloud.Obstruct(o)
+	time.Sleep(step.For)
+	if clearAway() == 0 {
+		return missed("nothing of the kind was made in %s", step.For)
+	}
+	return nil
+}
+
+func (r *round) meet(step Step, f gate.Fault) error {
+	lift := r.infra.Inject(f)
+	time.Sleep(step.For)
+	if lift() == 0 {
+		return missed("no Node was made in %s", step.For)
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package chaos
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/machine-iac/machine-iac-operator/test/openstack"
+)
+
+// Harm is a kind of what must not happen.
+type Harm string
+
+// The harms.
+const (
+	Lost     Harm = "lost"
+	Doubled  Harm = "doubled"
+	LeftOver Harm = "left over"
+	Stuck    Harm = "stuck"
+	Failed   Harm = "failed"
+	Leaked   Harm = "leaked"
+)
+
+// Violation is one thing that must not be.
+type Violation struct {
+	Harm Harm
+	Text string
+}
+
+func (v Violation) String() string { return string(v.Harm) + ": " + v.Text }
+
+// Machine is what is looked at of a Machine.
+type Machine struct {
+	Name, UID, Set, Phase, Problem string
+	Deleting, Linked               bool
+}
+
+// Item is something that was made for a Machine: an instance, or a part of one.
+type Item struct {
+	// Kind is Node, servers, ports or trunks.
+	Kind, ID, Name, Machine string
+}
+
+// Instance reports whether it is the instance itself.
+func (i Item) Instance() bool { return i.Kind == "Node" || i.Kind == "servers" }
+
+// State is a Secret with a state.
+type State struct {
+	Name, Machine, Owner, Role, Lock, Intent string
+}
+
+// Facts are all there is at one time.
+type Facts struct {
+	Machines []Machine
+	Items    []Item
+	States   []State
+	// Kubelets are Nodes that joined by themselves, by the ID of their instance.
+	Kubelets map[string]string
+	// Running are the processes of runs, Folders what runs have left.
+	Running, Folders []string
+}
+
+// Expected is what a round has come to want.
+type Expected struct {
+	// Replicas are the sizes of the MachineSets that there are.
+	Replicas map[string]int
+	// MayFail are Machines, by UID, that the round itself makes fail: their instance was removed.
+	MayFail map[string]bool
+	// Forced are Machines whose finalizer was removed: a state that still knows their instance stays, for a person to see.
+	Forced map[string]bool
+}
+
+// Fleet compares what there is with what should be.
+func Fleet(f *Facts, e *Expected) []Violation {
+	v := &verdict{}
+	counts := map[string]int{}
+	for _, machine := range f.Machines {
+		if _, wanted := e.Replicas[machine.Set]; !wanted || machine.Deleting {
+			v.add(Stuck, "Machine %s (%s) is not gone: %s", machine.Name, machine.Phase, machine.Problem)
+			continue
+		}
+		counts[machine.Set]++
+		v.machine(f, e, machine)
+	}
+	for set, want := range e.Replicas {
+		if got := counts[set]; got != want {
+			v.add(Lost, "MachineSet %s has %d Machines, wanted are %d", set, got, want)
+		}
+	}
+	v.strays(f, e)
+	v.rest(f)
+	return v.found
+}
+
+// Nothing is Fleet once all MachineSets are deleted.
+func Nothing(f *Facts, e *Expected) []Violation {
+	none := *e
+	none.Replicas = nil
+	found := Fleet(f, &none)
+	for id, node := range f.Kubelets {
+		if !slices.ContainsFunc(f.Items, func(i Item) bool { return i.ID == id }) {
+			found = append(found, Violation{LeftOver, fmt.Sprintf("Node %s of instance %s, which is gone", node, id)})
+		}
+	}
+	return found
+}
+
+type verdict struct{ found []Violation }
+
+func (v *verdict) add(harm Harm, format string, values ...any) {
+	v.found = append(v.found, Violation{harm, fmt.Sprintf(format, values...)})
+}
+
+// machine judges a Machine that should be there.
+func (v *verdict) machine(f *Facts, e *Expected, m Machine) {
+	mayFail := e.MayFail[m.UID]
+	instances := f.instancesOf(m.UID)
+	switch {
+	case m.Phase == "Failed" && !mayFail:
+		v.add(Failed, "Machine %s: %s", m.Name, m.Problem)
+	case m.Phase != "Failed" && (m.Phase != "Running" || !m.Linked):
+		v.add(Stuck, "Machine %s is %s, linked %t: %s", m.Name, m.Phase, m.Linked, m.Problem)
+	}
+	switch {
+	case len(instances) == 0 && !mayFail:
+		v.add(Lost, "Machine %s (%s) has no instance", m.Name, m.Phase)
+	case len(instances) > 1:
+		v.add(Doubled, "Machine %s has %d instances: %v", m.Name, len(instances), instances)
+	}
+	heads := 0
+	for _, state := range f.States {
+		if state.Machine == m.UID && state.Role == "head" {
+			heads++
+		}
+	}
+	if heads != 1 {
+		v.add(Lost, "Machine %s (%s) has %d states: %s", m.Name, m.Phase, heads, m.Problem)
+	}
+}
+
+// strays judges what belongs to no Machine.
+func (v *verdict) strays(f *Facts, e *Expected) {
+	owned := map[string]bool{}
+	for _, machine := range f.Machines {
+		owned[machine.UID] = true
+	}
+	known := map[string]bool{}
+	for _, state := range f.States {
+		known[state.Machine] = true
+		if state.Lock != "" || state.Intent != "" {
+			v.add(Stuck, "state %s of Machine %s is not settled: lock %s, intent %s", state.Name, state.Owner, state.Lock, state.Intent)
+		}
+		if !owned[state.Machine] && (!e.Forced[state.Machine] || len(f.itemsOf(state.Machine)) == 0) {
+			v.add(LeftOver, "state %s of Machine %s, which is gone", state.Name, state.Owner)
+		}
+	}
+	for _, item := range f.Items {
+		if !owned[item.Machine] && (!e.Forced[item.Machine] || !known[item.Machine]) {
+			v.add(LeftOver, "%s %s (%s) of Machine %s, which is gone; a state knows of it: %t", item.Kind, item.Name, item.ID, item.Machine, known[item.Machine])
+		}
+	}
+}
+
+// rest judges what runs leave.
+func (v *verdict) rest(f *Facts) {
+	for _, process := range f.Running {
+		v.add(LeftOver, "process %s", process)
+	}
+	for _, folder := range f.Folders {
+		v.add(LeftOver, "folder %s", folder)
+	}
+}
+
+func (f *Facts) itemsOf(machine string) []Item {
+	return slices.DeleteFunc(slices.Clone(f.Items), func(i Item) bool { return i.Machine != machine })
+}
+
+func (f *Facts) instancesOf(machine string) []Item {
+	return slices.DeleteFunc(f.itemsOf(machine), func(i Item) bool { return !i.Instance() })
+}
+
+// halfMade is how long something may have been there that was made anew: longer, and somebody has counted on it.
+const halfMade = 20 * time.Second
+
+// Twice judges what the cloud has written down: two instances, or two of its parts, at one time; or another one in place of one that counted.
+func Twice(history []openstack.Made) []Violation {
+	v := &verdict{}
+	for i, first := range history {
+		for _, second := range history[i+1:] {
+			if first.Machine == "" || first.Machine != second.Machine || first.Kind != second.Kind || first.Name != second.Name {
+				continue
+			}
+			switch {
+			case first.Together(second):
+				v.add(Doubled, "%s %s of Machine %s: %s and %s at one time", first.Kind, first.Name, first.Machine, first.ID, second.ID)
+			case first.Kind == "servers" && (first.Outside || first.Removed.Sub(first.Made) > halfMade):
+				v.add(Doubled, "server %s of Machine %s was made again, %s in place of %s", first.Name, first.Machine, second.ID, first.ID)
+			}
+		}
+	}
+	return v.found
+}
+
+// NodesTwice judges the Nodes that each Machine ever had. Names are unique there, so that a second one comes after the first has gone.
+func NodesTwice[UID ~string](made map[string][]UID) []Violation {
+	v := &verdict{}
+	for machine, nodes := range made {
+		if len(nodes) > 1 {
+			v.add(Doubled, "Machine %s has had Nodes %v", machine, nodes)
+		}
+	}
+	return v.found
+}

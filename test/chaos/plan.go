@@ -1,0 +1,248 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Workload is what Machines of a MachineSet run on.
+type Workload string
+
+const (
+	// Kubemark is hollow Nodes by OpenTofu, KubemarkPulumi the same by Pulumi.
+	Kubemark       Workload = "kubemark"
+	KubemarkPulumi Workload = "kubemark-pulumi"
+	// OpenStack is servers of a played cloud, where names are not unique.
+	OpenStack Workload = "openstack"
+)
+
+// Kind is a kind of fault.
+type Kind string
+
+// The faults. docs/reliability.md tells what each does.
+const (
+	KillEngine         Kind = "engine killed"
+	KillProvider       Kind = "provider killed"
+	KillHost           Kind = "language host killed"
+	KillSupervisor     Kind = "supervisor killed"
+	KillManager        Kind = "manager killed"
+	PauseManager       Kind = "manager paused past its lease"
+	DeleteLease        Kind = "Lease deleted"
+	StopManager        Kind = "manager stopped with a short grace"
+	APIServerAway      Kind = "API server away"
+	EtcdAway           Kind = "etcd away"
+	StateConflict      Kind = "state write answered 409"
+	StateTooLarge      Kind = "state write answered 413"
+	StateThrottled     Kind = "state write answered 429"
+	StateError         Kind = "state write answered 500"
+	StateSilence       Kind = "state write not answered"
+	FullDisk           Kind = "disk of the runs full"
+	CredentialsRotated Kind = "credentials rotated"
+	CredentialsDeleted Kind = "credentials deleted"
+	CredentialsOthers  Kind = "credentials of another account"
+	PlaceEdited        Kind = "place edited"
+	InstanceRemoved    Kind = "instance removed from outside"
+	InstanceEdited     Kind = "instance edited from outside"
+	ProviderHangs      Kind = "provider hangs"
+	ProviderFails      Kind = "provider fails after it created"
+	ProviderSlow       Kind = "provider slow, or carried out late"
+	FinalizerRemoved   Kind = "finalizer removed by force"
+	StateDeleted       Kind = "state Secrets deleted"
+	StateRestored      Kind = "state Secrets deleted and put back"
+)
+
+// kinds are all of them, in the order in which seeds go through them.
+var kinds = []Kind{
+	KillEngine, PauseManager, StateSilence, CredentialsDeleted, KillManager, ProviderFails, StateDeleted, APIServerAway, KillProvider, InstanceRemoved,
+	DeleteLease, StateConflict, PlaceEdited, FinalizerRemoved, KillSupervisor, ProviderHangs, StopManager, CredentialsRotated, FullDisk, StateRestored,
+	StateError, KillHost, CredentialsOthers, EtcdAway, ProviderSlow, StateThrottled, InstanceEdited, StateTooLarge,
+}
+
+// Not injected: the clock of one process cannot be moved without the machine's (time namespaces shift monotonic clocks only), and the
+// machine's is not this test's to move.
+
+// needs says what a fault can happen to, where that is not everything.
+var needs = map[Kind]Workload{KillHost: KubemarkPulumi, CredentialsOthers: OpenStack, PlaceEdited: OpenStack}
+
+// Set is a MachineSet of a round.
+type Set struct {
+	Name     string
+	On       Workload
+	Replicas int32
+}
+
+// Deed is what somebody does to Machines.
+type Deed string
+
+// The deeds.
+const (
+	ScaleUp       Deed = "scale up"
+	ScaleDown     Deed = "scale down"
+	EditInPlace   Deed = "edit in place"
+	EditRefused   Deed = "edit that is refused"
+	DeleteMachine Deed = "delete a Machine"
+	DeleteSet     Deed = "delete a MachineSet"
+)
+
+// Step is a deed or a fault at a time of the round.
+type Step struct {
+	At time.Duration
+	// Deed or Fault says what; the other is empty.
+	Deed  Deed
+	Fault Kind
+	// Set is the index of the MachineSet that it is about, For how long it lasts, Draw a number to choose by.
+	Set  int
+	For  time.Duration
+	Draw int
+}
+
+func (s Step) String() string {
+	return fmt.Sprintf("%.1fs %s%s set %d for %.1fs", s.At.Seconds(), s.Deed, s.Fault, s.Set, s.For.Seconds())
+}
+
+// Plan is a round, as its seed has it.
+type Plan struct {
+	Seed  uint64
+	Sets  []Set
+	Steps []Step
+}
+
+// Faults returns the faults of the plan.
+func (p *Plan) Faults() []Kind {
+	var found []Kind
+	for _, step := range p.Steps {
+		if step.Fault != "" {
+			found = append(found, step.Fault)
+		}
+	}
+	return found
+}
+
+// Limits are what a machine can take.
+type Limits struct {
+	// On are the workloads that there are.
+	On []Workload
+	// Away is the longest time that something is away, hangs or is late.
+	Away time.Duration
+	// Only, where it is not empty, are the faults of every round.
+	Only []Kind
+}
+
+// NewPlan draws a round.
+func NewPlan(seed uint64, limits Limits) Plan {
+	draw := rand.New(rand.NewPCG(seed, 12))
+	p := Plan{Seed: seed}
+	faults := drawFaults(draw, seed, limits)
+	p.drawSets(draw, faults, limits)
+	for _, kind := range faults {
+		p.Steps = append(p.Steps, p.drawFault(draw, kind, limits))
+	}
+	for range 1 + draw.IntN(3) {
+		p.Steps = append(p.Steps, p.drawDeed(draw))
+	}
+	slices.SortStableFunc(p.Steps, func(a, b Step) int { return int(a.At - b.At) })
+	return p
+}
+
+// drawFaults has seeds one after another go through all kinds, each beside others as the numbers grow.
+func drawFaults(draw *rand.Rand, seed uint64, limits Limits) []Kind {
+	if len(limits.Only) > 0 {
+		return slices.DeleteFunc(slices.Clone(limits.Only), func(k Kind) bool { return k == "none" })
+	}
+	count := uint64(len(kinds))
+	faults := []Kind{kinds[seed%count], kinds[(seed+20+seed/count)%count]}
+	if draw.IntN(3) == 0 {
+		faults = append(faults, kinds[draw.IntN(len(kinds))])
+	}
+	var chosen []Kind
+	for _, kind := range faults {
+		needed, bound := needs[kind]
+		if (!bound || slices.Contains(limits.On, needed)) && !slices.ContainsFunc(chosen, func(other Kind) bool { return clash(kind, other) }) {
+			chosen = append(chosen, kind)
+		}
+	}
+	return chosen
+}
+
+// apart are faults that are not injected together: what docs/reliability.md does not promise, and what undoes each other.
+var apart = [][]Kind{
+	{KillSupervisor, KillManager, StopManager, PauseManager},
+	{StateDeleted, StateRestored, FinalizerRemoved},
+	{CredentialsRotated, CredentialsDeleted, CredentialsOthers},
+	{APIServerAway, EtcdAway},
+	{ProviderHangs, ProviderFails, ProviderSlow},
+}
+
+// whileMaking are faults that meet what happens when instances are made: they are on from the beginning, for long enough.
+var whileMaking = []Kind{
+	StateConflict, StateTooLarge, StateThrottled, StateError, StateSilence, ProviderHangs, ProviderFails, ProviderSlow, FullDisk,
+}
+
+func clash(a, b Kind) bool {
+	return a == b || slices.ContainsFunc(apart, func(group []Kind) bool { return slices.Contains(group, a) && slices.Contains(group, b) })
+}
+
+func (p *Plan) drawSets(draw *rand.Rand, faults []Kind, limits Limits) {
+	var on []Workload
+	for _, kind := range faults {
+		if needed, bound := needs[kind]; bound && !slices.Contains(on, needed) {
+			on = append(on, needed)
+		}
+	}
+	for want := 1 + draw.IntN(2); len(on) < want; {
+		on = append(on, limits.On[draw.IntN(len(limits.On))])
+	}
+	for i, workload := range on {
+		p.Sets = append(p.Sets, Set{Name: fmt.Sprintf("c%d-%c", p.Seed, 'a'+i), On: workload, Replicas: int32(1 + draw.IntN(2) + 2/len(on))})
+	}
+}
+
+func (p *Plan) drawFault(draw *rand.Rand, kind Kind, limits Limits) Step {
+	step := Step{Fault: kind, At: between(draw, 200*time.Millisecond, 5*time.Second), For: between(draw, time.Second, limits.Away), Draw: draw.IntN(1 << 16)}
+	if slices.Contains(whileMaking, kind) {
+		step.At, step.For = between(draw, 0, 1500*time.Millisecond), between(draw, 4*time.Second, max(limits.Away, 6*time.Second))
+	}
+	var fit []int
+	for i, set := range p.Sets {
+		if needed, bound := needs[kind]; !bound || set.On == needed {
+			fit = append(fit, i)
+		}
+	}
+	step.Set = fit[draw.IntN(len(fit))]
+	return step
+}
+
+func (p *Plan) drawDeed(draw *rand.Rand) Step {
+	deeds := []Deed{ScaleUp, ScaleDown, ScaleUp, EditInPlace, EditInPlace, EditRefused, DeleteMachine, DeleteMachine, DeleteSet}
+	return Step{
+		Deed: deeds[draw.IntN(len(deeds))], At: between(draw, time.Second, 8*time.Second), Set: draw.IntN(len(p.Sets)), Draw: draw.IntN(1 << 16),
+	}
+}
+
+func between(draw *rand.Rand, low, high time.Duration) time.Duration {
+	return low + time.Duration(draw.Int64N(int64(max(high-low, 1))))
+}
+
+// ParseKinds reads a list of faults, by parts of their names; "none" is a round without one.
+func ParseKinds(text string) ([]Kind, error) {
+	var found []Kind
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		at := slices.IndexFunc(kinds, func(k Kind) bool { return strings.Contains(string(k), part) })
+		switch {
+		case part == "none":
+			found = append(found, "none")
+		case at < 0:
+			return nil, fmt.Errorf("no fault has %q in its name; they are %q", part, kinds)
+		default:
+			found = append(found, kinds[at])
+		}
+	}
+	return found, nil
+}

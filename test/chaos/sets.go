@@ -1,0 +1,93 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+)
+
+// workloads say how MachineSets are made from the examples, and how their Machines are edited.
+var workloads = map[Workload]struct {
+	example string
+	// inValues says that the fields are those of a stack.
+	inValues bool
+	// refused is a change that an instance cannot take.
+	refused map[string]any
+}{
+	Kubemark:       {example: "modules/kubemark/examples/machineset.yaml", refused: map[string]any{"memory": "32Gi"}},
+	KubemarkPulumi: {example: "stacks/kubemark/examples/machineset.yaml", inValues: true, refused: map[string]any{"memory": "32Gi"}},
+	OpenStack:      {example: "modules/openstack/examples/machineset.yaml", refused: map[string]any{"configDrive": true}},
+}
+
+// newSet makes the object of a MachineSet.
+func (w *world) newSet(set Set) (*machinev1beta1.MachineSet, error) {
+	content, err := os.ReadFile(w.lab.Path(workloads[set.On].example))
+	if err != nil {
+		return nil, err
+	}
+	made := &machinev1beta1.MachineSet{}
+	if err := yaml.UnmarshalStrict(content, made); err != nil {
+		return nil, err
+	}
+	made.Name, made.Spec.Replicas = set.Name, &set.Replicas
+	for _, labels := range []map[string]string{made.Spec.Selector.MatchLabels, made.Spec.Template.Labels} {
+		labels[setLabel] = set.Name
+	}
+	spec := map[string]any{}
+	if err := json.Unmarshal(made.Spec.Template.Spec.ProviderSpec.Value.Raw, &spec); err != nil {
+		return nil, err
+	}
+	spec["userDataSecret"] = map[string]any{"name": userDataSecret}
+	if set.On == OpenStack {
+		spec["cloudsSecret"] = map[string]any{"name": openstackCredentials}
+	} else {
+		spec["credentialsSecret"] = map[string]any{"name": kubemarkCredentials}
+	}
+	raw, err := json.Marshal(spec)
+	made.Spec.Template.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: raw}
+	return made, err
+}
+
+// edit changes fields of a Machine's providerSpec.
+func (w *world) edit(ctx context.Context, on Workload, machine string, fields map[string]any) error {
+	value := fields
+	if workloads[on].inValues {
+		value = map[string]any{"values": fields}
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"providerSpec": map[string]any{"value": value}}})
+	if err != nil {
+		return err
+	}
+	object := &machinev1beta1.Machine{}
+	object.Namespace, object.Name = lab.Namespace, machine
+	return w.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
+}
+
+func (w *world) scale(ctx context.Context, set string, replicas int) error {
+	object := &machinev1beta1.MachineSet{}
+	object.Namespace, object.Name = lab.Namespace, set
+	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
+	return w.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)))
+}
+
+// machines returns the Machines of a MachineSet that are not being deleted, by name.
+func (w *world) machines(ctx context.Context, set string) ([]machinev1beta1.Machine, error) {
+	var list machinev1beta1.MachineList
+	if err := w.client.List(ctx, &list, client.InNamespace(lab.Namespace), client.MatchingLabels{setLabel: set}); err != nil {
+		return nil, err
+	}
+	alive := slices.DeleteFunc(list.Items, func(m machinev1beta1.Machine) bool { return m.DeletionTimestamp != nil })
+	slices.SortFunc(alive, func(a, b machinev1beta1.Machine) int { return strings.Compare(a.Name, b.Name) })
+	return alive, nil
+}
