@@ -96,6 +96,14 @@ e2e-pulumi: tools build ## The same story with Machines that run on Pulumi.
 e2e-libvirt: tools build ## Real domains, by a libvirt of its own. Needs root; installs what is missing (Debian).
 	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 20m -v ./test/e2elibvirt $(TESTFLAGS)
 
+# How many rounds are played, from which seed on. Set as well where it is wanted: FAULTS, WRITE, VERBOSE, LANES, LEASE, AWAY, PATIENCE (test/chaos/doc.go).
+ROUNDS ?= 20
+SEED ?= 1
+
+.PHONY: chaos
+chaos: tools build ## Seeded rounds of faults against the built manager: make chaos ROUNDS=20 SEED=1.
+	ROUNDS=$(ROUNDS) SEED=$(SEED) go test -tags chaos -count 1 -timeout 24h -v -run TestRounds ./test/chaos $(TESTFLAGS)
+
 .PHONY: bench
 bench: tools build ## Measure, and write docs/benchmarks.md.
 	go test -tags bench -count 1 -timeout 60m -v ./test/bench $(TESTFLAGS)

@@ -111,7 +111,7 @@ type Plan struct {
 }
 
 // Faults returns the faults of the plan.
-func (p *Plan) Faults() []Kind {
+func (p Plan) Faults() []Kind {
 	var found []Kind
 	for _, step := range p.Steps {
 		if step.Fault != "" {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,10 +52,44 @@ func options(t *testing.T) Options {
 	return o
 }
 
+// TestRounds plays rounds on several clusters at a time: much of a round is waiting.
 func TestRounds(t *testing.T) {
 	log.SetLogger(logr.Discard()) // clients warn of what is part of the rounds
 	klog.SetLogger(logr.Discard())
 	o := options(t)
+	first, rounds := setting(t, "SEED", 1), setting(t, "ROUNDS", 20)
+	seeds := make(chan uint64, rounds)
+	for seed := range rounds {
+		seeds <- uint64(first + seed)
+	}
+	close(seeds)
+	began, tally := time.Now(), &Tally{}
+	var told sync.Mutex
+	var lanes sync.WaitGroup
+	for range min(setting(t, "LANES", 2), rounds) {
+		w := open(t, o)
+		lanes.Go(func() {
+			for seed := range seeds {
+				outcome := w.play(t.Context(), NewPlan(seed, o.Limits))
+				told.Lock()
+				tally.Add(outcome)
+				tell(t, w, outcome)
+				told.Unlock()
+			}
+		})
+	}
+	lanes.Wait()
+	fmt.Printf("\n%s\nall took %.0f s\n", tally.Table(), time.Since(began).Seconds())
+	if os.Getenv("WRITE") != "" {
+		if err := WriteTable(filepath.Join(root, "docs", "reliability.md"), tally.Table()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// open opens a world that is closed when the test ends. Its logs stay when the test has failed.
+func open(t *testing.T, o Options) *world {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "machine-iac-chaos-")
 	if err != nil {
 		t.Fatal(err)
@@ -76,44 +111,31 @@ func TestRounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("the cluster and two managers run after %.1fs, in %s\n", time.Since(w.begun).Seconds(), dir)
-	tally := playAll(t, w)
-	fmt.Printf("\n%s\n", tally.Table())
-	if os.Getenv("WRITE") != "" {
-		if err := WriteTable(filepath.Join(root, "docs", "reliability.md"), tally.Table()); err != nil {
-			t.Error(err)
-		}
-	}
+	fmt.Printf("a cluster and two managers run after %.1fs, in %s\n", time.Since(w.begun).Seconds(), dir)
+	return w
 }
 
-func playAll(t *testing.T, w *world) *Tally {
-	tally := &Tally{}
-	first := setting(t, "SEED", 1)
-	for seed := first; seed < first+setting(t, "ROUNDS", 20); seed++ {
-		plan := NewPlan(uint64(seed), w.options.Limits)
-		outcome := w.play(t.Context(), plan)
-		tally.Add(outcome)
-		fmt.Println(Line(outcome))
-		if len(outcome.Violations) == 0 {
-			continue
-		}
-		t.Errorf("seed %d failed; play it again with: make chaos ROUNDS=1 SEED=%[1]d", seed)
-		for _, v := range outcome.Violations {
-			fmt.Printf("    %.600s\n", v)
-		}
-		for _, step := range plan.Steps {
-			fmt.Printf("      %s\n", step)
-		}
-		for _, note := range outcome.Notes {
-			fmt.Printf("      %.300s\n", note)
-		}
-		keepLogs(w, seed)
+// tell tells how a round went.
+func tell(t *testing.T, w *world, outcome Outcome) {
+	fmt.Println(Line(outcome))
+	if len(outcome.Violations) == 0 {
+		return
 	}
-	return tally
+	t.Errorf("seed %d failed; play it again with: make chaos ROUNDS=1 SEED=%[1]d", outcome.Plan.Seed)
+	for _, v := range outcome.Violations {
+		fmt.Printf("    %.600s\n", v)
+	}
+	for _, step := range outcome.Plan.Steps {
+		fmt.Printf("      %s\n", step)
+	}
+	for _, note := range outcome.Notes {
+		fmt.Printf("      %.300s\n", note)
+	}
+	keepLogs(w, outcome.Plan.Seed)
 }
 
 // keepLogs keeps the managers' logs as they were when a round had failed.
-func keepLogs(w *world, seed int) {
+func keepLogs(w *world, seed uint64) {
 	for _, r := range w.replicas {
 		_ = exec.Command("cp", r.log(), fmt.Sprintf("%s.seed-%d", r.log(), seed)).Run() // the whole log is there too
 	}
