@@ -196,7 +196,11 @@ func (p *Plan) drawSets(draw *rand.Rand, faults []Kind, limits Limits) {
 		on = append(on, limits.On[draw.IntN(len(limits.On))])
 	}
 	for i, workload := range on {
-		p.Sets = append(p.Sets, Set{Name: fmt.Sprintf("c%d-%c", p.Seed, 'a'+i), On: workload, Replicas: int32(1 + draw.IntN(2) + 2/len(on))})
+		replicas := 1 + draw.IntN(2) + 2/len(on)
+		if workload == KubemarkPulumi { // a run of it costs several times the CPU
+			replicas = 1 + draw.IntN(2)
+		}
+		p.Sets = append(p.Sets, Set{Name: fmt.Sprintf("c%d-%c", p.Seed, 'a'+i), On: workload, Replicas: int32(replicas)})
 	}
 }
 

@@ -42,7 +42,7 @@ func options(t *testing.T) Options {
 	}
 	o := Options{
 		Lease: time.Duration(setting(t, "LEASE", 12)) * time.Second, Patience: time.Duration(setting(t, "PATIENCE", 90)) * time.Second,
-		Limits: Limits{On: []Workload{Kubemark, OpenStack}, Away: time.Duration(setting(t, "AWAY", 8)) * time.Second, Only: only}, Verbose: os.Getenv("VERBOSE") != "",
+		Limits: Limits{On: []Workload{Kubemark, OpenStack}, Away: time.Duration(setting(t, "AWAY", 6)) * time.Second, Only: only}, Verbose: os.Getenv("VERBOSE") != "",
 	}
 	if _, err := os.Stat(filepath.Join(root, "bin", "pulumi")); err == nil {
 		o.Limits.On = append(o.Limits.On, KubemarkPulumi)

@@ -177,6 +177,9 @@ func (w *world) startManagers(ctx context.Context) error {
 			w.flags = append(w.flags, flag)
 		}
 	}
+	if err := w.quickModules(); err != nil {
+		return err
+	}
 	for i, name := range []string{"a", "b"} {
 		var err error
 		if w.replicas[i], err = newReplica(w, name); err != nil {
