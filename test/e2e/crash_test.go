@@ -16,6 +16,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 	"github.com/machine-iac/machine-iac-operator/test/gate"
+	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
 const (
@@ -35,8 +36,8 @@ func aManagerKilled() {
 		moment func() bool
 	}{
 		{"as soon as an engine runs", func() bool { return w.enginesRun() }},
-		{"when three of ten Nodes are made", func() bool { return w.nodes.count() >= few+3 }},
-		{"when seven of ten Nodes are made", func() bool { return w.nodes.count() >= few+7 }},
+		{"when three of ten Nodes are made", func() bool { return w.nodes.Count() >= few+3 }},
+		{"when seven of ten Nodes are made", func() bool { return w.nodes.Count() >= few+7 }},
 	} {
 		It(tc.when+" has made each of ten Machines once when it has run again", func(ctx SpecContext) {
 			w.replicas(ctx, few)
@@ -52,7 +53,7 @@ func aManagerKilled() {
 	It("while ten Machines are deleted has removed all ten when it has run again", func(ctx SpecContext) {
 		w.replicas(ctx, many)
 		w.scale(ctx, few)
-		w.killAt(ctx, func() bool { return w.nodes.count() <= many-4 })
+		w.killAt(ctx, func() bool { return w.nodes.Count() <= many-4 })
 		seen, err := w.census(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(seen.settled(few)).NotTo(Succeed(), "the kill came too late")
@@ -68,7 +69,7 @@ func aManagerKilled() {
 		w.killAndReplace(ctx)
 		held.Lift()
 		w.runs(ctx, "adopted")
-		Expect(w.nodes.uids("adopted")).To(Equal([]types.UID{made}))
+		Expect(w.nodes.UIDs("adopted")).To(Equal([]types.UID{made}))
 		w.removed(ctx, "adopted")
 	})
 
@@ -84,17 +85,17 @@ func aManagerKilled() {
 			Expect(w.secretsShown(ctx)).To(BeEmpty())
 		}
 		w.killAndReplace(ctx)
-		Expect(w.nodes.uids("unmade")).To(BeEmpty())
+		Expect(w.nodes.UIDs("unmade")).To(BeEmpty())
 		held.Refuse()
 		w.runs(ctx, "unmade")
-		Expect(w.nodes.uids("unmade")).To(HaveLen(1))
+		Expect(w.nodes.UIDs("unmade")).To(HaveLen(1))
 		w.removed(ctx, "unmade")
 	})
 }
 
 func (w *world) enginesRun() bool {
 	running, err := w.engines()
-	return err == nil && slices.ContainsFunc(running, func(e engine) bool { return e.name == on.binary })
+	return err == nil && slices.ContainsFunc(running, func(p observe.Process) bool { return p.Name == on.binary })
 }
 
 // killAt kills the manager at a moment that passes quickly.
@@ -165,7 +166,7 @@ func aManagerStopped() {
 		for _, name := range []string{goesOn, goesAway} {
 			known, err := seen.stateOf(w.get(ctx, name))
 			Expect(err).NotTo(HaveOccurred())
-			if uids := w.nodes.uids(name); known.nodeUID() == "" && len(uids) > 0 {
+			if uids := w.nodes.UIDs(name); known.nodeUID() == "" && len(uids) > 0 {
 				Expect(seen.intents()).To(HaveKey(name), "Node %s was made, and neither the state nor an intent knows of it", name)
 			}
 		}
@@ -175,7 +176,7 @@ func aManagerStopped() {
 		w.kubectl(ctx, "delete", "machine", goesAway, "--wait=false")
 		w.pod.start(ctx)
 		w.runs(ctx, goesOn)
-		Expect(w.nodes.uids(goesOn)).To(HaveLen(1))
+		Expect(w.nodes.UIDs(goesOn)).To(HaveLen(1))
 		w.removed(ctx, goesAway, goesOn)
 		w.settles(ctx, few)
 	})
@@ -186,7 +187,7 @@ func anAPIServerAway() {
 		w.replicas(ctx, few)
 		from := w.pod.logged()
 		w.scale(ctx, many)
-		Eventually(ctx, w.nodes.count).WithTimeout(patience).WithPolling(fast).Should(BeNumerically(">=", few+3))
+		Eventually(ctx, w.nodes.Count).WithTimeout(patience).WithPolling(fast).Should(BeNumerically(">=", few+3))
 
 		Expect(w.lab.Cluster.Stop(ctx, cluster.APIServer)).To(Succeed())
 		say("    the API server is away")

@@ -5,7 +5,6 @@ package e2e_test
 import (
 	"os"
 	"slices"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 )
@@ -70,11 +69,6 @@ func (m machinery) only(filter string) string {
 		return mine
 	}
 	return "(" + filter + ") && " + mine
-}
-
-// runsIt reports whether a process is of the engine, by the name of its file.
-func (m machinery) runsIt(process string) bool {
-	return process == m.binary || strings.HasPrefix(process, m.binary+"-")
 }
 
 // frame are the fields of a PulumiMachineProviderSpec that are the same for all stacks; a stack's own are under values.

@@ -42,7 +42,7 @@ func aManagerKilledInAnUp() {
 	recovers := func(ctx context.Context, made ...types.UID) {
 		GinkgoHelper()
 		w.runs(ctx, name)
-		uids := w.nodes.uids(name)
+		uids := w.nodes.UIDs(name)
 		Expect(uids).To(HaveLen(1))
 		w.comesToKnow(ctx, name, learned{uid: uids[0], outputs: true})
 		words := w.asksHere(ctx, "logs", name).out
@@ -66,7 +66,7 @@ func aManagerKilledInAnUp() {
 		w.reaches(ctx, held)
 		Expect(w.enginesRun()).To(BeFalse(), "the CLI has started already")
 		w.replaceKilled(ctx, held.Refuse)
-		Expect(w.nodes.uids(name)).To(BeEmpty())
+		Expect(w.nodes.UIDs(name)).To(BeEmpty())
 		recovers(ctx)
 	})
 
@@ -77,7 +77,7 @@ func aManagerKilledInAnUp() {
 		w.reaches(ctx, held)
 		w.comesToKnow(ctx, name, learned{intent: true, making: true})
 		w.killAndReplace(ctx)
-		Expect(w.nodes.uids(name)).To(BeEmpty())
+		Expect(w.nodes.UIDs(name)).To(BeEmpty())
 		Expect(w.learned(ctx, name).making).To(BeTrue(), "the Secret has lost what Pulumi had begun")
 		held.Refuse()
 		recovers(ctx)
@@ -198,8 +198,8 @@ func (w *world) stopsProgram(signal syscall.Signal) {
 	Expect(err).NotTo(HaveOccurred())
 	found := errors.New("no process reads a program")
 	for _, process := range running {
-		if process.name == "pulumi-language-yaml" {
-			found = syscall.Kill(process.pid, signal)
+		if process.Name == "pulumi-language-yaml" {
+			found = syscall.Kill(process.PID, signal)
 		}
 	}
 	Expect(found).NotTo(HaveOccurred())

@@ -32,7 +32,7 @@ func twoEngines() {
 	}
 	uids := func(names []string) (all []types.UID) {
 		for _, name := range names {
-			all = append(all, w.nodes.uids(name)...)
+			all = append(all, w.nodes.UIDs(name)...)
 		}
 		return all
 	}
@@ -94,7 +94,7 @@ func twoEngines() {
 
 	It("make Machines at once, each of them once though the manager is killed meanwhile, and remove them", func(ctx SpecContext) {
 		w.kubectl(ctx, "scale", "machineset", setName, otherSet, fmt.Sprintf("--replicas=%d", few+2))
-		w.killAt(ctx, func() bool { return w.nodes.count() > all })
+		w.killAt(ctx, func() bool { return w.nodes.Count() > all })
 		w.settles(ctx, all+4)
 		w.kubectl(ctx, "scale", "machineset", setName, otherSet, fmt.Sprintf("--replicas=%d", few))
 		w.settles(ctx, all)

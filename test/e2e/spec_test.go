@@ -36,13 +36,13 @@ func aMachineThatCannotBeMade() {
 		func(ctx SpecContext, tc misfit) {
 			w.create(ctx, w.machine(name, tc.change))
 			w.says(ctx, name, tc)
-			Expect(w.nodes.uids(name)).To(BeEmpty())
+			Expect(w.nodes.UIDs(name)).To(BeEmpty())
 			tc.mend(ctx, name)
 			w.runs(ctx, name)
 			healed := w.get(ctx, name)
 			Expect(healed.Status.ErrorMessage).To(BeNil())
 			Expect(healed.Status.ErrorReason).To(BeNil())
-			Expect(w.nodes.uids(name)).To(HaveLen(1))
+			Expect(w.nodes.UIDs(name)).To(HaveLen(1))
 		},
 		Entry("because of a value of the wrong type", misfit{
 			change: with("cpu", "four"), wantPhase: machinev1beta1.PhaseFailed, wantWords: []string{"cpu", "four", "number"},

@@ -83,7 +83,7 @@ var _ = Describe(story, Ordered, func() {
 
 	AfterEach(func() {
 		Expect(w.pod.unexpected()).To(BeEmpty(), "the manager has ended by itself")
-		Expect(w.nodes.madeTwice()).To(BeEmpty(), "a Machine has had two instances")
+		Expect(w.madeTwice()).To(BeEmpty(), "a Machine has had two instances")
 	})
 
 	Context("A MachineSet", aMachineSet)

@@ -19,6 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 	"github.com/machine-iac/machine-iac-operator/test/gate"
+	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
 const (
@@ -44,7 +45,7 @@ type world struct {
 	client  client.Client
 	clients kubernetes.Interface
 	pod     *pod
-	nodes   *nodeLog
+	nodes   *observe.NodeLog
 	gate    *gate.Gate
 	// userData is what no log may show.
 	userData string
@@ -79,7 +80,7 @@ func openWorld(ctx context.Context, dir string) (*world, error) {
 		return w, err
 	}
 	w.pod = newPod(opened)
-	if w.nodes, err = watchNodes(ctx, w.clients); err != nil {
+	if w.nodes, err = observe.WatchNodes(ctx, w.clients); err != nil {
 		return w, err
 	}
 	authority, err := opened.Cluster.CAData()
@@ -105,7 +106,7 @@ func (w *world) close(ctx context.Context) error {
 		failed = append(failed, w.pod.end())
 	}
 	if w.nodes != nil {
-		w.nodes.close()
+		w.nodes.Close()
 	}
 	if w.cluster != nil {
 		failed = append(failed, w.cluster.Down(ctx))

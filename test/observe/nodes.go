@@ -3,7 +3,6 @@ package observe
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -18,24 +17,32 @@ import (
 // uidLabel is what a Node of the kubemark modules says of its Machine.
 const uidLabel = "machine-iac.io/machine-uid"
 
-// NodeLog writes down every Node of a Machine that there ever was.
+// NodeLog writes down every Node that there ever was.
 type NodeLog struct {
 	stop context.CancelFunc
 
-	mu   sync.Mutex
-	made map[string][]types.UID
+	mu      sync.Mutex
+	made    []nodeMade
+	present map[types.UID]bool
+}
+
+type nodeMade struct {
+	name string
+	uid  types.UID
+	// machine is the UID of the Machine that it says it is of.
+	machine string
 }
 
 // WatchNodes begins a log, which ends with Close.
 func WatchNodes(ctx context.Context, clients kubernetes.Interface) (*NodeLog, error) {
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	n := &NodeLog{stop: stop, made: map[string][]types.UID{}}
+	n := &NodeLog{stop: stop, present: map[types.UID]bool{}}
 	informer := informers.NewSharedInformerFactory(clients, 0).Core().V1().Nodes().Informer()
 	// An API server that is away is no reason to write about it.
 	if err := informer.SetWatchErrorHandler(func(*cache.Reflector, error) {}); err != nil {
 		return n, err
 	}
-	handler := cache.ResourceEventHandlerFuncs{AddFunc: n.see, UpdateFunc: func(_, now any) { n.see(now) }}
+	handler := cache.ResourceEventHandlerFuncs{AddFunc: n.see, UpdateFunc: func(_, now any) { n.see(now) }, DeleteFunc: n.miss}
 	if _, err := informer.AddEventHandler(handler); err != nil {
 		return n, err
 	}
@@ -53,30 +60,65 @@ func (n *NodeLog) Close() { n.stop() }
 
 func (n *NodeLog) see(object any) {
 	node, ok := object.(*corev1.Node)
-	if !ok || node.Labels[uidLabel] == "" {
+	if !ok {
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if machine := node.Labels[uidLabel]; !slices.Contains(n.made[machine], node.UID) {
-		n.made[machine] = append(n.made[machine], node.UID)
+	n.present[node.UID] = true
+	if !slices.ContainsFunc(n.made, func(one nodeMade) bool { return one.uid == node.UID }) {
+		n.made = append(n.made, nodeMade{name: node.Name, uid: node.UID, machine: node.Labels[uidLabel]})
 	}
 }
 
-// Made returns the UIDs of the Nodes that each Machine, by its UID, ever had.
-func (n *NodeLog) Made() map[string][]types.UID {
+func (n *NodeLog) miss(object any) {
+	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
+	}
+	if node, ok := object.(*corev1.Node); ok {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.present, node.UID)
+	}
+}
+
+// Count returns how many Nodes there are.
+func (n *NodeLog) Count() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	made := maps.Clone(n.made)
-	for machine, uids := range made {
-		made[machine] = slices.Clone(uids)
-	}
+	return len(n.present)
+}
+
+// UIDs returns those of all Nodes that ever had a name.
+func (n *NodeLog) UIDs(name string) []types.UID {
+	return n.by(func(one nodeMade) string { return one.name })[name]
+}
+
+// ByName returns the UIDs of all Nodes, by their names.
+func (n *NodeLog) ByName() map[string][]types.UID {
+	return n.by(func(one nodeMade) string { return one.name })
+}
+
+// ByMachine returns the UIDs of the Nodes that say of which Machine they are, by the UIDs of those.
+func (n *NodeLog) ByMachine() map[string][]types.UID {
+	made := n.by(func(one nodeMade) string { return one.machine })
+	delete(made, "")
 	return made
+}
+
+func (n *NodeLog) by(key func(nodeMade) string) map[string][]types.UID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	grouped := map[string][]types.UID{}
+	for _, one := range n.made {
+		grouped[key(one)] = append(grouped[key(one)], one.uid)
+	}
+	return grouped
 }
 
 // Forget begins anew. Nodes that are there are written down at their next change.
 func (n *NodeLog) Forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.made = map[string][]types.UID{}
+	n.made = nil
 }
