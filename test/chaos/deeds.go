@@ -48,19 +48,28 @@ func inNamespace(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}
 }
 
-// resize changes a MachineSet's size, unless it was deleted.
+// resize changes a MachineSet's size, unless it was deleted. Of several sizes the last one holds, however long the API server was away.
 func (r *round) resize(ctx context.Context, set Set, by int) error {
-	size, wanted := 0, false
+	var wanted bool
 	r.expect(func(e *Expected) {
+		var size int
 		if size, wanted = e.Replicas[set.Name]; wanted {
-			size = max(size+by, 0)
-			e.Replicas[set.Name] = size
+			e.Replicas[set.Name] = max(size+by, 0)
 		}
 	})
 	if !wanted {
 		return missed("MachineSet %s was deleted", set.Name)
 	}
-	return until(ctx, asking, func(ctx context.Context) error { return client.IgnoreNotFound(r.scale(ctx, set.Name, size)) })
+	return until(ctx, asking, func(ctx context.Context) error {
+		r.scaling.Lock()
+		defer r.scaling.Unlock()
+		var size int
+		r.expect(func(e *Expected) { size, wanted = e.Replicas[set.Name] })
+		if !wanted {
+			return nil
+		}
+		return client.IgnoreNotFound(r.scale(ctx, set.Name, size))
+	})
 }
 
 func (r *round) editInPlace(ctx context.Context, on Workload, machine string, draw int) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -83,14 +84,16 @@ func machineOf(m *machinev1beta1.Machine) Machine {
 	return machine
 }
 
-// processes looks at what runs, and at what runs have left. Providers that a manager keeps for the next run are nothing of the kind.
+// processes looks at what runs, and at what runs have left. Providers that a manager keeps for the next run, and the supervisor of a manager that
+// lives, are nothing of the kind.
 func (w *world) processes(f *Facts) error {
 	running, err := w.running()
 	if err != nil {
 		return err
 	}
 	for _, process := range running {
-		if !strings.Contains(process.Dir, "/providers") && !strings.HasPrefix(process.Name, "machine-controllers") {
+		kept := strings.Contains(process.Dir, "/providers") || process.Supervises() != "" && w.isManager(process.Parent)
+		if !kept && !w.isManager(process.PID) {
 			f.Running = append(f.Running, process.String())
 		}
 	}
@@ -124,7 +127,7 @@ func (w *world) running() ([]observe.Process, error) {
 	}
 	var found []observe.Process
 	for _, process := range all {
-		if process.State != 'Z' && process.PID != os.Getpid() && process.Within(folders, parents) {
+		if process.State != 'Z' && process.PID != os.Getpid() && (process.Within(folders, parents) || slices.Contains(folders, process.Supervises())) {
 			found = append(found, process)
 		}
 	}

@@ -62,8 +62,7 @@ const (
 	hunt = 12 * time.Second
 )
 
-// isSupervisor reports whether a process is the manager's own binary run for another purpose.
-func isSupervisor(p observe.Process) bool { return p.Name == "machine-controllers" }
+func isSupervisor(p observe.Process) bool { return p.Supervises() != "" }
 
 // killing kills a process of a kind, some time after it was first seen.
 func killing(what string, is func(observe.Process) bool) injector {
@@ -83,8 +82,12 @@ func killing(what string, is func(observe.Process) bool) injector {
 				continue
 			}
 			chosen := found[step.Draw%len(found)]
+			handle, err := os.FindProcess(chosen.PID) // a number may be another process's by and by
+			if err != nil {
+				continue
+			}
 			time.Sleep(time.Duration(step.Draw%900) * time.Millisecond)
-			if syscall.Kill(chosen.PID, syscall.SIGKILL) == nil {
+			if handle.Kill() == nil {
 				r.say("killed %s", chosen)
 				return nil
 			}

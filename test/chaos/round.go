@@ -49,6 +49,7 @@ type round struct {
 	// victims are Machines that a fault has chosen already.
 	victims map[string]bool
 	heals   []func(context.Context) error
+	scaling sync.Mutex
 }
 
 // play plays a round, and leaves nothing behind for the next one.

@@ -18,7 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-const root = "../.."
+const (
+	root = "../.."
+	// most is how many violations of a round are told.
+	most = 12
+)
 
 // setting returns the value of an environment variable, or what stands for it.
 func setting(t *testing.T, name string, otherwise int) int {
@@ -122,7 +126,11 @@ func tell(t *testing.T, w *world, outcome Outcome) {
 		return
 	}
 	t.Errorf("seed %d failed; play it again with: make chaos ROUNDS=1 SEED=%[1]d", outcome.Plan.Seed)
-	for _, v := range outcome.Violations {
+	for i, v := range outcome.Violations {
+		if i == most {
+			fmt.Printf("    and %d more\n", len(outcome.Violations)-most)
+			break
+		}
 		fmt.Printf("    %.600s\n", v)
 	}
 	for _, step := range outcome.Plan.Steps {

@@ -36,6 +36,14 @@ func (p Process) Provider() bool {
 	return strings.HasPrefix(p.Name, "terraform-provider-") || strings.HasPrefix(p.Name, "pulumi-resource-")
 }
 
+// Supervises returns the work folder whose processes it ends when their manager has died, "" when it is no supervisor.
+func (p Process) Supervises() string {
+	if len(p.Arguments) < 2 || p.Arguments[0] != "machine-iac-supervisor" {
+		return ""
+	}
+	return p.Arguments[1]
+}
+
 // Within reports whether a process works in one of these folders or below, or is an engine, host or provider whose parent is one of these.
 func (p Process) Within(folders []string, parents []int) bool {
 	below := func(folder string) bool { return p.Dir == folder || strings.HasPrefix(p.Dir, folder+"/") }
