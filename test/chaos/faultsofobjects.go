@@ -23,19 +23,13 @@ func stateWrites(status int) injector {
 		if (status == 0 || status == 500) && step.Draw%2 == 0 {
 			f.At = gate.BeforeAnswer
 		}
-		var lifts []func() int
+		var on []*gate.Injection
 		for _, replica := range r.replicas {
-			lifts = append(lifts, replica.gate.Inject(f))
+			injected := replica.gate.Inject(f)
+			defer injected.Lift()
+			on = append(on, injected)
 		}
-		time.Sleep(step.For)
-		met := 0
-		for _, lift := range lifts {
-			met += lift()
-		}
-		if met == 0 {
-			return missed("no state was written in %s", step.For)
-		}
-		return nil
+		return lasts(step, "write of a state", func() int { return on[0].Met() + on[1].Met() })
 	}
 }
 

@@ -22,11 +22,7 @@ func hangProvider(_ context.Context, r *round, step Step) error {
 	}
 	held := r.infra.Hold(gate.BeforeRequest, gate.NodesMade)
 	defer held.Lift()
-	time.Sleep(step.For)
-	if len(held.Reached) == 0 {
-		return missed("no Node was made in %s", step.For)
-	}
-	return nil
+	return lasts(step, "Node", func() int { return len(held.Reached) })
 }
 
 // failProvider carries requests out, and says that it failed, or nothing.
@@ -59,20 +55,28 @@ func slowProvider(_ context.Context, r *round, step Step) error {
 	return r.meet(step, f)
 }
 
-func (r *round) obstruct(step Step, o openstack.Obstacle) error {
-	clearAway := r.cloud.Obstruct(o)
-	time.Sleep(step.For)
-	if clearAway() == 0 {
-		return missed("nothing of the kind was made in %s", step.For)
+// patient is how long a fault waits to be met: a server comes long after its port.
+const patient = 30 * time.Second
+
+// lasts waits until a fault is met, and then as long as it lasts.
+func lasts(step Step, what string, met func() int) error {
+	for end := time.Now().Add(patient); met() == 0; time.Sleep(sight) {
+		if time.Now().After(end) {
+			return missed("no %s was made in %s", what, patient)
+		}
 	}
+	time.Sleep(step.For)
 	return nil
 }
 
+func (r *round) obstruct(step Step, o openstack.Obstacle) error {
+	put := r.cloud.Obstruct(o)
+	defer put.Clear()
+	return lasts(step, "thing of the kind", put.Met)
+}
+
 func (r *round) meet(step Step, f gate.Fault) error {
-	lift := r.infra.Inject(f)
-	time.Sleep(step.For)
-	if lift() == 0 {
-		return missed("no Node was made in %s", step.For)
-	}
-	return nil
+	on := r.infra.Inject(f)
+	defer on.Lift()
+	return lasts(step, "Node", on.Met)
 }

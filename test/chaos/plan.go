@@ -207,7 +207,7 @@ func (p *Plan) drawSets(draw *rand.Rand, faults []Kind, limits Limits) {
 func (p *Plan) drawFault(draw *rand.Rand, kind Kind, limits Limits) Step {
 	step := Step{Fault: kind, At: between(draw, 200*time.Millisecond, 5*time.Second), For: between(draw, time.Second, limits.Away), Draw: draw.IntN(1 << 16)}
 	if slices.Contains(whileMaking, kind) {
-		step.At, step.For = between(draw, 0, 1500*time.Millisecond), between(draw, 4*time.Second, max(limits.Away, 6*time.Second))
+		step.At, step.For = between(draw, 0, 1500*time.Millisecond), between(draw, limits.Away/2, limits.Away)
 	}
 	var fit []int
 	for i, set := range p.Sets {

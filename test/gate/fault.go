@@ -30,9 +30,26 @@ type Fault struct {
 	Times int
 }
 
-type fault struct {
+// Injection is a fault that is on.
+type Injection struct {
 	Fault
-	met int
+	gate *Gate
+	met  int
+}
+
+// Met returns how many requests have met the fault.
+func (i *Injection) Met() int {
+	i.gate.mu.Lock()
+	defer i.gate.mu.Unlock()
+	return i.met
+}
+
+// Lift takes the fault off, and returns how many requests have met it.
+func (i *Injection) Lift() int {
+	i.gate.mu.Lock()
+	defer i.gate.mu.Unlock()
+	i.gate.faults = slices.DeleteFunc(i.gate.faults, func(other *Injection) bool { return other == i })
+	return i.met
 }
 
 // failure is an answer that a fault gives.
@@ -40,18 +57,13 @@ type failure struct{ status int }
 
 func (f *failure) Error() string { return fmt.Sprintf("the gate answers %d", f.status) }
 
-// Inject puts a fault on the gate, and returns what takes it off and tells how many requests it has met.
-func (g *Gate) Inject(f Fault) (lift func() int) {
-	on := &fault{Fault: f}
+// Inject puts a fault on the gate.
+func (g *Gate) Inject(f Fault) *Injection {
+	on := &Injection{Fault: f, gate: g}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.faults = append(g.faults, on)
-	return func() int {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.faults = slices.DeleteFunc(g.faults, func(other *fault) bool { return other == on })
-		return on.met
-	}
+	return on
 }
 
 // meet lets a request meet the faults that are on.

@@ -26,7 +26,7 @@ type Gate struct {
 
 	mu     sync.Mutex
 	holds  []*Hold
-	faults []*fault
+	faults []*Injection
 	audits []func(request *http.Request, status int)
 }
 

@@ -74,7 +74,7 @@ func TestAFaultIsAnsweredAsAnAPIServerWould(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opened, clients, carriedOut := served(t)
 			tc.fault.Match = gate.WritesState
-			lift := opened.Inject(tc.fault)
+			on := opened.Inject(tc.fault)
 			secrets := clients.CoreV1().Secrets("n")
 			_, err := secrets.Create(t.Context(), stateSecret("tfstate-default-m1"), metav1.CreateOptions{})
 			if !tc.want(err) || carriedOut.Load() != tc.reached {
@@ -86,7 +86,7 @@ func TestAFaultIsAnsweredAsAnAPIServerWould(t *testing.T) {
 			if _, err := secrets.Get(t.Context(), "tfstate-default-m1", metav1.GetOptions{}); err != nil {
 				t.Errorf("reading a state: %v", err)
 			}
-			if met := lift(); met != 1 {
+			if met := on.Lift(); met != 1 {
 				t.Errorf("the fault was met %d times", met)
 			}
 			if _, err := secrets.Update(t.Context(), stateSecret("tfstate-default-m1"), metav1.UpdateOptions{}); err != nil {

@@ -46,9 +46,9 @@ func TestAnObstacleIsMet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, a, address := entered(t)
-			clearAway := c.Obstruct(tc.obstacle)
+			put := c.Obstruct(tc.obstacle)
 			status := a.asks(t.Context(), address, a.aPort("p", "uid"))
-			if met := clearAway(); status != tc.wantStatus || c.Count()["ports"] != tc.wantMade || (met == 1) != (name != "in the way of others") {
+			if met := put.Clear(); status != tc.wantStatus || c.Count()["ports"] != tc.wantMade || (met == 1) != (name != "in the way of others") {
 				t.Errorf("answered %d, %v, met %d times; want %d and %d ports", status, c.Count(), met, tc.wantStatus, tc.wantMade)
 			}
 		})
@@ -72,14 +72,14 @@ func (a *asker) asks(ctx context.Context, address string, body any) int {
 
 func TestAHeldRequestIsCarriedOutAlthoughItsAskerHasGone(t *testing.T) {
 	c, a, address := entered(t)
-	clearAway := c.Obstruct(openstack.Obstacle{Match: openstack.Makes("ports"), Hold: true})
+	put := c.Obstruct(openstack.Obstacle{Match: openstack.Makes("ports"), Hold: true})
 	body := a.aPort("p", "uid")
 	impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if status := a.asks(impatient, address, body); status != 0 || c.Count()["ports"] != 0 {
 		t.Fatalf("answered %d, %v", status, c.Count())
 	}
-	clearAway()
+	put.Clear()
 	for end := time.Now().Add(10 * time.Second); c.Count()["ports"] == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it is not carried out")

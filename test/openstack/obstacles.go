@@ -31,28 +31,39 @@ type Obstacle struct {
 	Times int
 }
 
-type obstacle struct {
+// Obstruction is an obstacle that is up.
+type Obstruction struct {
 	Obstacle
-	met     int
-	cleared chan struct{}
+	services *services
+	met      int
+	cleared  chan struct{}
 }
 
-// Obstruct puts an obstacle up, and returns what clears it and tells how many requests it has met.
-func (c *Cloud) Obstruct(o Obstacle) (clearAway func() int) {
-	s := c.services
-	put := &obstacle{Obstacle: o, cleared: make(chan struct{})}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.obstacles = append(s.obstacles, put)
-	return func() int {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.clearOne(put)
-		return put.met
-	}
+// Obstruct puts an obstacle up.
+func (c *Cloud) Obstruct(o Obstacle) *Obstruction {
+	put := &Obstruction{Obstacle: o, services: c.services, cleared: make(chan struct{})}
+	c.services.mu.Lock()
+	defer c.services.mu.Unlock()
+	c.services.obstacles = append(c.services.obstacles, put)
+	return put
 }
 
-func (s *services) clearOne(gone *obstacle) {
+// Met returns how many requests have met the obstacle.
+func (o *Obstruction) Met() int {
+	o.services.mu.Lock()
+	defer o.services.mu.Unlock()
+	return o.met
+}
+
+// Clear takes the obstacle away, and returns how many requests have met it.
+func (o *Obstruction) Clear() int {
+	o.services.mu.Lock()
+	defer o.services.mu.Unlock()
+	o.services.clearOne(o)
+	return o.met
+}
+
+func (s *services) clearOne(gone *Obstruction) {
 	at := slices.Index(s.obstacles, gone)
 	if at < 0 {
 		return
@@ -71,7 +82,7 @@ func (s *services) clear() {
 }
 
 // inTheWay returns the obstacle that a request meets, nil for none.
-func (s *services) inTheWay(r *http.Request) *obstacle {
+func (s *services) inTheWay(r *http.Request) *Obstruction {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.obstacles {

@@ -22,7 +22,7 @@ type services struct {
 	mu sync.Mutex
 	// logins are who may log in, obstacles what stands in the way of requests.
 	logins    []*login
-	obstacles []*obstacle
+	obstacles []*Obstruction
 	// removedPorts counts the ports that were removed, so that no address comes twice.
 	removedPorts int
 
