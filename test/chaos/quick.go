@@ -1,8 +1,10 @@
 package chaos
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -22,20 +24,48 @@ func quickName(name string) string { return name + "-chaos" }
 // real cloud may need, most of a round would be waiting.
 func (w *world) quickModules() error {
 	settle := int((w.options.Limits.Away + 2*time.Second) / time.Second)
-	for _, source := range []string{"modules/kubemark", "modules/openstack", "stacks/kubemark"} {
-		name := quickName(filepath.Base(source))
-		folder := filepath.Join(w.dir, "quick", filepath.Dir(source))
-		if err := os.CopyFS(filepath.Join(folder, name), os.DirFS(w.lab.Path(source))); err != nil {
-			return fmt.Errorf("copying %s: %w", source, err)
-		}
-		if err := quicken(filepath.Join(folder, name, "module.yaml"), name, settle); err != nil {
+	made := filepath.Join(w.dir, "quick")
+	for _, source := range quickSources {
+		if err := quickCopy(filepath.Join(w.root, source), filepath.Join(made, filepath.Dir(source)), settle); err != nil {
 			return err
 		}
-		if _, err := module.LoadAll(os.DirFS(folder)); err != nil {
-			return fmt.Errorf("loading the copy of %s: %w", source, err)
+	}
+	w.flags = append(w.flags, "--module-dir="+filepath.Join(made, "modules"), "--module-dir="+filepath.Join(made, "stacks"))
+	return nil
+}
+
+var quickSources = []string{"modules/kubemark", "modules/openstack", "stacks/kubemark"}
+
+// quickCopy makes one copy in a folder of modules.
+func quickCopy(source, folder string, settle int) error {
+	name := quickName(filepath.Base(source))
+	copied := filepath.Join(folder, name)
+	if err := os.CopyFS(copied, os.DirFS(source)); err != nil {
+		return fmt.Errorf("copying %s: %w", source, err)
+	}
+	if err := quicken(filepath.Join(copied, "module.yaml"), name, settle); err != nil {
+		return err
+	}
+	programs, err := filepath.Glob(filepath.Join(copied, "*", "Pulumi.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, program := range append(programs, filepath.Join(copied, "Pulumi.yaml")) {
+		content, err := os.ReadFile(program)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // no stack
+		}
+		if err != nil {
+			return fmt.Errorf("reading a program: %w", err)
+		}
+		named := bytes.Replace(content, []byte("name: "+filepath.Base(source)+"\n"), []byte("name: "+name+"\n"), 1)
+		if err := os.WriteFile(program, named, 0o600); err != nil {
+			return fmt.Errorf("writing a program: %w", err)
 		}
 	}
-	w.flags = append(w.flags, "--module-dir="+filepath.Join(w.dir, "quick", "modules"), "--module-dir="+filepath.Join(w.dir, "quick", "stacks"))
+	if _, err := module.LoadAll(os.DirFS(folder)); err != nil {
+		return fmt.Errorf("loading the copy of %s: %w", source, err)
+	}
 	return nil
 }
 
