@@ -54,7 +54,7 @@ func (r *round) resize(ctx context.Context, set Set, by int) error {
 	r.expect(func(e *Expected) {
 		var size int
 		if size, wanted = e.Replicas[set.Name]; wanted {
-			e.Replicas[set.Name] = max(size+by, 0)
+			e.Replicas[set.Name] = max(size+by, 1)
 		}
 	})
 	if !wanted {

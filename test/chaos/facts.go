@@ -16,14 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
-const (
-	roleLabel        = "machine-iac.io/state"
-	uidLabel         = "machine-iac.io/machine-uid"
-	lockAnnotation   = "machine-iac.io/lock"
-	intentAnnotation = "machine-iac.io/intent"
-	ownerAnnotation  = "machine-iac.io/machine"
-	setLabel         = "machine.openshift.io/cluster-api-machineset"
-)
+const setLabel = "machine.openshift.io/cluster-api-machineset"
 
 // runFolders are where runs are in a manager's work folder.
 var runFolders = []string{"runs", "pulumi/runs"}
@@ -34,7 +27,7 @@ func (w *world) facts(ctx context.Context) (*Facts, error) {
 	var nodes corev1.NodeList
 	var states corev1.SecretList
 	err := errors.Join(
-		w.client.List(ctx, &states, client.InNamespace(lab.Namespace), client.HasLabels{roleLabel}),
+		w.client.List(ctx, &states, client.InNamespace(lab.Namespace), client.HasLabels{observe.RoleLabel}),
 		w.client.List(ctx, &nodes),
 		w.client.List(ctx, &machines, client.InNamespace(lab.Namespace)),
 	)
@@ -46,7 +39,7 @@ func (w *world) facts(ctx context.Context) (*Facts, error) {
 		f.Machines = append(f.Machines, machineOf(&machines.Items[i]))
 	}
 	for _, node := range nodes.Items {
-		if uid := node.Labels[uidLabel]; uid != "" {
+		if uid := node.Labels[observe.UIDLabel]; uid != "" {
 			f.Items = append(f.Items, Item{Kind: "Node", ID: string(node.UID), Name: node.Name, Machine: uid})
 		}
 	}
@@ -57,8 +50,8 @@ func (w *world) facts(ctx context.Context) (*Facts, error) {
 	}
 	for _, secret := range states.Items {
 		f.States = append(f.States, State{
-			Name: secret.Name, Machine: secret.Labels[uidLabel], Owner: secret.Annotations[ownerAnnotation], Role: secret.Labels[roleLabel],
-			Lock: secret.Annotations[lockAnnotation], Intent: secret.Annotations[intentAnnotation],
+			Name: secret.Name, Machine: secret.Labels[observe.UIDLabel], Owner: secret.Annotations[observe.OwnerAnnotation], Role: secret.Labels[observe.RoleLabel],
+			Lock: secret.Annotations[observe.LockAnnotation], Intent: secret.Annotations[observe.IntentAnnotation],
 		})
 	}
 	return f, w.processes(f)

@@ -198,7 +198,7 @@ func (p *Plan) drawSets(draw *rand.Rand, faults []Kind, limits Limits) {
 	for i, workload := range on {
 		replicas := 1 + draw.IntN(2) + 2/len(on)
 		if workload == KubemarkPulumi { // a run of it costs several times the CPU
-			replicas = 1 + draw.IntN(2)
+			replicas = min(replicas, 2)
 		}
 		p.Sets = append(p.Sets, Set{Name: fmt.Sprintf("c%d-%c", p.Seed, 'a'+i), On: workload, Replicas: int32(replicas)})
 	}
@@ -220,7 +220,10 @@ func (p *Plan) drawFault(draw *rand.Rand, kind Kind, limits Limits) Step {
 }
 
 func (p *Plan) drawDeed(draw *rand.Rand) Step {
-	deeds := []Deed{ScaleUp, ScaleDown, ScaleUp, EditInPlace, EditInPlace, EditRefused, DeleteMachine, DeleteMachine, DeleteSet}
+	deeds := []Deed{ScaleUp, ScaleDown, ScaleUp, EditInPlace, EditInPlace, EditRefused, DeleteMachine, DeleteMachine}
+	if len(p.Sets) > 1 { // else little would be left of the round
+		deeds = append(deeds, DeleteSet)
+	}
 	return Step{
 		Deed: deeds[draw.IntN(len(deeds))], At: between(draw, time.Second, 8*time.Second), Set: draw.IntN(len(p.Sets)), Draw: draw.IntN(1 << 16),
 	}

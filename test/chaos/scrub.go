@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
 // endRuns ends the processes of runs that managers have left.
@@ -35,7 +36,7 @@ func (r *round) removeObjects(ctx context.Context) error {
 	inNamespace := client.InNamespace(lab.Namespace)
 	err := errors.Join(
 		r.client.List(ctx, &sets, inNamespace), r.client.List(ctx, &machines, inNamespace),
-		r.client.List(ctx, &states, inNamespace, client.HasLabels{roleLabel}), r.client.List(ctx, &nodes),
+		r.client.List(ctx, &states, inNamespace, client.HasLabels{observe.RoleLabel}), r.client.List(ctx, &nodes),
 	)
 	if err != nil {
 		return err
@@ -78,10 +79,10 @@ func (w *world) removeByForce(ctx context.Context, object client.Object) error {
 // stateSecrets returns the Secrets with a Machine's state, the head last.
 func (w *world) stateSecrets(ctx context.Context, machine string) ([]corev1.Secret, error) {
 	var states corev1.SecretList
-	err := w.client.List(ctx, &states, client.InNamespace(lab.Namespace), client.HasLabels{roleLabel}, client.MatchingLabels{uidLabel: machine})
+	err := w.client.List(ctx, &states, client.InNamespace(lab.Namespace), client.HasLabels{observe.RoleLabel}, client.MatchingLabels{observe.UIDLabel: machine})
 	slices.SortStableFunc(states.Items, func(a, b corev1.Secret) int {
 		rank := func(s corev1.Secret) int {
-			if s.Labels[roleLabel] == "head" {
+			if s.Labels[observe.RoleLabel] == "head" {
 				return 1
 			}
 			return 0

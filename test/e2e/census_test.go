@@ -17,15 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
 const (
-	roleLabel        = "machine-iac.io/state"
-	uidLabel         = "machine-iac.io/machine-uid"
-	lockAnnotation   = "machine-iac.io/lock"
-	intentAnnotation = "machine-iac.io/intent"
-	ownerAnnotation  = "machine-iac.io/machine"
-	linkAnnotation   = "machine.openshift.io/machine"
+	linkAnnotation = "machine.openshift.io/machine"
 )
 
 // census is all there is of ours at one time.
@@ -43,7 +39,7 @@ func (w *world) census(ctx context.Context) (*census, error) {
 	err := errors.Join(
 		w.client.List(ctx, &machines, client.InNamespace(lab.Namespace)),
 		w.client.List(ctx, &nodes),
-		w.client.List(ctx, &states, client.InNamespace(lab.Namespace), client.HasLabels{roleLabel}),
+		w.client.List(ctx, &states, client.InNamespace(lab.Namespace), client.HasLabels{observe.RoleLabel}),
 	)
 	return &census{machines: machines.Items, nodes: nodes.Items, states: states.Items}, err
 }
@@ -66,8 +62,8 @@ func (c *census) settled(count int) error {
 		return fmt.Errorf("all Running, but %d/%d have a nodeRef", linked, count)
 	}
 	for _, secret := range c.states {
-		if lock := secret.Annotations[lockAnnotation] + secret.Annotations[intentAnnotation]; lock != "" {
-			return fmt.Errorf("all Running, but state %s of Machine %s is not settled: %s", secret.Name, secret.Annotations[ownerAnnotation], lock)
+		if lock := secret.Annotations[observe.LockAnnotation] + secret.Annotations[observe.IntentAnnotation]; lock != "" {
+			return fmt.Errorf("all Running, but state %s of Machine %s is not settled: %s", secret.Name, secret.Annotations[observe.OwnerAnnotation], lock)
 		}
 	}
 	return c.joined()
@@ -113,8 +109,8 @@ func (c *census) nodeOf(machine *machinev1beta1.Machine) *corev1.Node {
 func (c *census) intents() map[string]string {
 	unsettled := map[string]string{}
 	for _, secret := range c.states {
-		if intent, ok := secret.Annotations[intentAnnotation]; ok {
-			unsettled[secret.Annotations[ownerAnnotation]] = intent
+		if intent, ok := secret.Annotations[observe.IntentAnnotation]; ok {
+			unsettled[secret.Annotations[observe.OwnerAnnotation]] = intent
 		}
 	}
 	return unsettled
@@ -124,7 +120,7 @@ func (c *census) intents() map[string]string {
 func (c *census) locks() []string {
 	var held []string
 	for _, secret := range c.states {
-		if lock, ok := secret.Annotations[lockAnnotation]; ok {
+		if lock, ok := secret.Annotations[observe.LockAnnotation]; ok {
 			held = append(held, secret.Name+": "+lock)
 		}
 	}
@@ -180,7 +176,7 @@ func (w *world) removed(ctx context.Context, names ...string) {
 				}
 			}
 			for _, secret := range seen.states {
-				if secret.Annotations[ownerAnnotation] == name {
+				if secret.Annotations[observe.OwnerAnnotation] == name {
 					return fmt.Errorf("state %s of Machine %s is there still", secret.Name, name)
 				}
 			}

@@ -19,6 +19,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
 // chronicle writes down when something happened first. Its clock are resource versions: one etcd counts all writes, so that
@@ -81,8 +83,8 @@ func (c *chronicle) see(object any) {
 			c.note(leaves(o.Name), o)
 		}
 	case *corev1.Secret:
-		if strings.Contains(o.Annotations[intentAnnotation], `"operation":"destroy"`) {
-			c.note(destroyed(o.Annotations[ownerAnnotation]), o)
+		if strings.Contains(o.Annotations[observe.IntentAnnotation], `"operation":"destroy"`) {
+			c.note(destroyed(o.Annotations[observe.OwnerAnnotation]), o)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
 // fleet is a MachineSet whose Machines have Nodes only once somebody plays their kubelets.
@@ -75,7 +76,7 @@ func (f *fleet) leaves(ctx context.Context, gone []machinev1beta1.Machine, insta
 			if slices.ContainsFunc(seen.nodes, func(n corev1.Node) bool { return n.Name == nodeNameOf(&machine) }) {
 				return fmt.Errorf("the Node of %s is there still", machine.Name)
 			}
-			if slices.ContainsFunc(seen.states, func(s corev1.Secret) bool { return s.Labels[uidLabel] == string(machine.UID) }) {
+			if slices.ContainsFunc(seen.states, func(s corev1.Secret) bool { return s.Labels[observe.UIDLabel] == string(machine.UID) }) {
 				return fmt.Errorf("the state of %s is there still", machine.Name)
 			}
 			if err := instanceIsGone(&machine); err != nil {

@@ -13,6 +13,8 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
 // knownState is what is looked at in a Machine's state, of either engine.
@@ -98,8 +100,8 @@ func (s *knownState) told() bool {
 // stateOf reads a Machine's state as docs/contracts/state.md says, an empty one before there is any.
 func (c *census) stateOf(machine *machinev1beta1.Machine) (*knownState, error) {
 	known := &knownState{}
-	mine := slices.DeleteFunc(slices.Clone(c.states), func(secret corev1.Secret) bool { return secret.Labels[uidLabel] != string(machine.UID) })
-	if len(mine) != 1 || mine[0].Labels[roleLabel] != "head" {
+	mine := slices.DeleteFunc(slices.Clone(c.states), func(secret corev1.Secret) bool { return secret.Labels[observe.UIDLabel] != string(machine.UID) })
+	if len(mine) != 1 || mine[0].Labels[observe.RoleLabel] != "head" {
 		return nil, fmt.Errorf("%d state Secrets belong to Machine %s, expected the head alone", len(mine), machine.Name)
 	}
 	packed, ok := mine[0].Data["tfstate"]

@@ -14,9 +14,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// uidLabel is what a Node of the kubemark modules says of its Machine.
-const uidLabel = "machine-iac.io/machine-uid"
-
 // NodeLog writes down every Node that there ever was.
 type NodeLog struct {
 	stop context.CancelFunc
@@ -67,7 +64,7 @@ func (n *NodeLog) see(object any) {
 	defer n.mu.Unlock()
 	n.present[node.UID] = true
 	if !slices.ContainsFunc(n.made, func(one nodeMade) bool { return one.uid == node.UID }) {
-		n.made = append(n.made, nodeMade{name: node.Name, uid: node.UID, machine: node.Labels[uidLabel]})
+		n.made = append(n.made, nodeMade{name: node.Name, uid: node.UID, machine: node.Labels[UIDLabel]})
 	}
 }
 
