@@ -90,15 +90,14 @@ func (w *world) processes(f *Facts) error {
 			f.Running = append(f.Running, process.String())
 		}
 	}
-	for _, r := range w.replicas {
-		for _, folder := range runFolders {
-			entries, err := os.ReadDir(filepath.Join(r.workDir(), folder))
-			if err != nil {
-				continue // no run was ever there
-			}
-			for _, entry := range entries {
-				f.Folders = append(f.Folders, filepath.Join(r.workDir(), folder, entry.Name()))
-			}
+	leads, _ := w.leader() // what another has left goes when it leads again; it is looked through for secrets all the same
+	for _, folder := range runFolders {
+		entries, err := os.ReadDir(filepath.Join(leads.workDir(), folder))
+		if err != nil {
+			continue // no run was ever there
+		}
+		for _, entry := range entries {
+			f.Folders = append(f.Folders, filepath.Join(leads.workDir(), folder, entry.Name()))
 		}
 	}
 	return nil

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -60,6 +62,8 @@ func options(t *testing.T) Options {
 func TestRounds(t *testing.T) {
 	log.SetLogger(logr.Discard()) // clients warn of what is part of the rounds
 	klog.SetLogger(logr.Discard())
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM) // what runs is to be stopped
+	defer stop()
 	o := options(t)
 	first, rounds := setting(t, "SEED", 1), setting(t, "ROUNDS", 20)
 	seeds := make(chan uint64, rounds)
@@ -74,7 +78,10 @@ func TestRounds(t *testing.T) {
 		w := open(t, o)
 		lanes.Go(func() {
 			for seed := range seeds {
-				outcome := w.play(t.Context(), NewPlan(seed, o.Limits))
+				if ctx.Err() != nil {
+					return
+				}
+				outcome := w.play(ctx, NewPlan(seed, o.Limits))
 				told.Lock()
 				tally.Add(outcome)
 				tell(t, w, outcome)
@@ -83,6 +90,9 @@ func TestRounds(t *testing.T) {
 		})
 	}
 	lanes.Wait()
+	if ctx.Err() != nil {
+		t.Fatal("interrupted")
+	}
 	fmt.Printf("\n%s\nall took %.0f s\n", tally.Table(), time.Since(began).Seconds())
 	if os.Getenv("WRITE") != "" {
 		if err := WriteTable(filepath.Join(root, "docs", "reliability.md"), tally.Table()); err != nil {
