@@ -3,6 +3,7 @@ package openstack
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
@@ -102,6 +103,9 @@ func (s *services) makeTrunk(r *http.Request, trunk object) error {
 	case parent == nil:
 		return notFound("Port", trunk.text("port_id"))
 	case parent.text("device_id") != "":
+		return conflict(fmt.Sprintf("Port %s is currently in use and is not eligible for use as a parent port.", parent["id"]))
+	}
+	if slices.ContainsFunc(s.trunks.objects, func(other object) bool { return other["port_id"] == parent["id"] }) {
 		return conflict(fmt.Sprintf("Port %s is currently in use and is not eligible for use as a parent port.", parent["id"]))
 	}
 	trunk["status"], trunk["tags"], trunk["sub_ports"], trunk["project_id"], trunk["tenant_id"] = "ACTIVE", []any{}, []any{}, projectOf(r), projectOf(r)

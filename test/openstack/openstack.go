@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -37,7 +39,9 @@ type Cloud struct {
 // Start starts a cloud.
 func Start() *Cloud {
 	s := newServices()
-	c := &Cloud{services: s, server: httptest.NewTLSServer(http.HandlerFunc(s.receive))}
+	c := &Cloud{services: s, server: httptest.NewUnstartedServer(http.HandlerFunc(s.receive))}
+	c.server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that were killed
+	c.server.StartTLS()
 	s.address = c.server.URL
 	s.furnish()
 	return c

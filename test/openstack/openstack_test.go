@@ -136,6 +136,9 @@ func TestTheCloudRefusesWhatARealOneDoes(t *testing.T) {
 	}
 	_, told = a.ask(http.MethodPost, trunks, map[string]any{"trunk": map[string]any{"port_id": port}})
 	trunk, _ := told["trunk"].(map[string]any)["id"].(string)
+	if status, told := a.ask(http.MethodPost, trunks, map[string]any{"trunk": map[string]any{"port_id": port}}); status != http.StatusConflict {
+		t.Errorf("a second trunk of a port: %d, %v", status, told)
+	}
 	status, told := a.ask(http.MethodPost, servers, wanted(nil))
 	if status != http.StatusAccepted {
 		t.Fatalf("a server: %d, %v", status, told)
