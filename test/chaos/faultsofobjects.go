@@ -8,6 +8,7 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -204,12 +205,15 @@ func restoreState(ctx context.Context, r *round, step Step) error {
 		return err
 	}
 	time.Sleep(step.For)
-	for _, secret := range slices.Backward(lost) {
+	for _, secret := range slices.Backward(lost) { // the head comes first
 		secret.ResourceVersion, secret.UID = "", ""
+		other := false
 		err := until(ctx, asking, func(ctx context.Context) error {
-			return client.IgnoreAlreadyExists(r.client.Create(ctx, secret.DeepCopy()))
+			err := r.client.Create(ctx, secret.DeepCopy())
+			other = apierrors.IsAlreadyExists(err)
+			return client.IgnoreAlreadyExists(err)
 		})
-		if err != nil {
+		if err != nil || other {
 			return err
 		}
 	}
