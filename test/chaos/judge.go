@@ -66,7 +66,7 @@ type Expected struct {
 	Replicas map[string]int
 	// MayFail are Machines, by UID, that the round itself makes fail: their instance was removed.
 	MayFail map[string]bool
-	// Forced are Machines whose finalizer was removed: a state that still knows their instance stays, for a person to see.
+	// Forced are Machines whose finalizer was removed: a state that knows of their instance, or that there may be one, stays for a person to see.
 	Forced map[string]bool
 }
 
@@ -147,7 +147,9 @@ func (v *verdict) strays(f *Facts, e *Expected) {
 	known := map[string]bool{}
 	for _, state := range f.States {
 		known[state.Machine] = true
-		if state.Lock != "" || state.Intent != "" {
+		// Of a create that was interrupted, and whose Machine was then removed by force, nobody can say more than that it was.
+		unresolved := e.Forced[state.Machine] && !owned[state.Machine]
+		if state.Lock != "" || state.Intent != "" && !unresolved {
 			v.add(Stuck, "state %s of Machine %s is not settled: lock %s, intent %s", state.Name, state.Owner, state.Lock, state.Intent)
 		}
 		if !owned[state.Machine] && (!e.Forced[state.Machine] || len(f.itemsOf(state.Machine)) == 0) {

@@ -57,6 +57,8 @@ func TestFleetFindsWhatIsWrong(t *testing.T) {
 		"a process":                      {func(f *Facts, _ *Expected) { f.Running = []string{"tofu"} }, []Harm{LeftOver}},
 		"a folder":                       {func(f *Facts, _ *Expected) { f.Folders = []string{"runs/x"} }, []Harm{LeftOver}},
 		"forced, and both are kept":      {func(f *Facts, e *Expected) { forced(f, e, true, true) }, nil},
+		"forced, and not resolved":       {func(f *Facts, e *Expected) { forced(f, e, true, true); f.States[2].Intent = "{}" }, nil},
+		"forced, and locked":             {func(f *Facts, e *Expected) { forced(f, e, true, true); f.States[2].Lock = "{}" }, []Harm{Stuck}},
 		"forced, and both are gone":      {func(f *Facts, e *Expected) { forced(f, e, false, false) }, nil},
 		"forced, and the state is lost":  {func(f *Facts, e *Expected) { forced(f, e, true, false) }, []Harm{LeftOver}},
 		"forced, and the state is a lie": {func(f *Facts, e *Expected) { forced(f, e, false, true) }, []Harm{LeftOver}},
