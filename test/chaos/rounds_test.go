@@ -74,7 +74,7 @@ func TestRounds(t *testing.T) {
 	began, tally := time.Now(), &Tally{}
 	var told sync.Mutex
 	var lanes sync.WaitGroup
-	for range min(setting(t, "LANES", 2), rounds) {
+	for range min(setting(t, "LANES", 3), rounds) {
 		w := open(t, o)
 		lanes.Go(func() {
 			for seed := range seeds {

@@ -167,8 +167,11 @@ func (w *world) putSecret(ctx context.Context, name string, data map[string][]by
 }
 
 func (w *world) startManagers(ctx context.Context) error {
+	lease := w.options.Lease
 	wanted := []string{
-		"--webhook-enabled=false", "--leader-elect-lease-duration=" + w.options.Lease.String(), "--cluster-id=demo", "--max-concurrent-runs=4",
+		// Half of the lease is for the end of engines: on a machine that many things run on, a supervisor that waits for less would end them at random.
+		"--leader-elect-lease-duration=" + lease.String(), "--leader-elect-renew-deadline=" + (lease / 2).String(), "--leader-elect-retry-period=" + (lease / 8).String(),
+		"--webhook-enabled=false", "--cluster-id=demo", "--max-concurrent-runs=4",
 		"--drift-interval=40s", "--run-timeout=90s", "--interrupt-grace=8s", "--zap-log-level=debug",
 	}
 	help, _ := exec.CommandContext(ctx, filepath.Join(w.root, "bin", "machine-controllers"), "--help").CombinedOutput() // it ends non-zero
