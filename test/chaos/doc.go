@@ -8,5 +8,9 @@
 //	make chaos ROUNDS=1 FAULTS=engine      # one fault, or several joined by commas, in every round; "none" for no fault
 //	make chaos ROUNDS=1 VERBOSE=1          # each step, and what the round waits for
 //
+//	make chaos AWAY=60 PATIENCE=300 LEASE=20
+//
+// LANES is how many clusters are played on at a time. An interrupt ends the rounds and cleans up.
+//
 // Steps come at the same times when a seed is played again; what they meet depends on how fast the machine is.
 package chaos
