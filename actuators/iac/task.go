@@ -377,6 +377,10 @@ func (t *task) follow(event engine.Event) {
 
 // within opens a folder for the engine, and closes it.
 func (t *task) within(ctx context.Context, lookup bool, use func(runner.Folder) error) (err error) {
+	// A process that was stopped since it took the lock may lead no more.
+	if err := t.actuator.leader.Confirm(ctx); err != nil {
+		return err
+	}
 	with, err := t.runner(ctx)
 	if err != nil {
 		return err

@@ -30,6 +30,15 @@ func (u *upkeep) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		return false, nil // Exists is asked again what has become known
 	}
 	setCondition(s.machine, upToDate(corev1.ConditionTrue, "", ""), u.clock.Now())
+	s.arrive()
+	if rechecker, ok := u.actuator.(actuators.Rechecker); ok {
+		s.lookAgain(rechecker.RecheckAfter(s.machine))
+	}
+	return false, nil
+}
+
+// arrive sets the phase by how far the instance has come.
+func (s *scope) arrive() {
 	switch {
 	case !provisioned(s.machine):
 		s.lookAgain(lookAgainAfter)
@@ -39,13 +48,10 @@ func (u *upkeep) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	default:
 		setPhase(s.machine, machinev1beta1.PhaseRunning)
 	}
-	if rechecker, ok := u.actuator.(actuators.Rechecker); ok {
-		s.lookAgain(rechecker.RecheckAfter(s.machine))
-	}
-	return false, nil
 }
 
-// failed leaves the phase as it is, unless the actuator asks for Failed, says why the instance is not as wanted, and looks again.
+// failed leaves the phase as it is, unless the actuator asks for Failed, says why the instance is not as wanted, and looks again. A change that
+// cannot be made in place takes nothing from an instance that has come further than its phase.
 func (u *upkeep) failed(ctx context.Context, s *scope, err error) {
 	now := u.clock.Now()
 	if uncertain, ok := actuators.AsUncertain(err); ok {
@@ -62,6 +68,9 @@ func (u *upkeep) failed(ctx context.Context, s *scope, err error) {
 		return
 	}
 	f := faultOf(err, machinev1beta1.UpdateMachineError)
+	if f.reason == machinev1beta1.UnsupportedChangeMachineError && s.uncertain == nil && phaseOf(s.machine) != machinev1beta1.PhaseFailed {
+		s.arrive()
+	}
 	log.FromContext(ctx).Info("Updating the instance failed", "reason", f.reason, "error", err.Error())
 	f.show(s.machine, now)
 	s.lookAgain(max(lookAgainAfter, f.retryAfter))
