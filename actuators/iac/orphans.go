@@ -10,17 +10,19 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/modulestore"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// orphanInterval is how often states are compared with Machines.
-const orphanInterval = 10 * time.Minute
+// orphanInterval is how often states are compared with Machines. A destroy whose Machine is gone waits for that at most.
+const orphanInterval = 2 * time.Minute
 
 // Orphans reports states whose Machine is gone, for example because its finalizer was removed by hand. It never deletes one: there
 // may be an instance behind it that nobody else knows of. As it looks at every state, it also sees to it that the modules that states
@@ -98,6 +100,9 @@ func (o *Orphans) report(ctx context.Context, heads []state.Head) error {
 		if o.actuator.finishDestroy(head) {
 			continue
 		}
+		if err := o.actuator.unlock(ctx, head); err != nil {
+			o.actuator.logger.Error(err, "Giving back the lock of a run that is dead", "state", head.Key.String())
+		}
 		o.actuator.logger.Info("A state has no Machine; see docs/troubleshooting.md before you delete it",
 			"state", head.Key.String(), "resources", head.Managed)
 	}
@@ -121,6 +126,22 @@ func (a *Actuator) finishDestroy(head state.Head) bool {
 		a.logger.Error(err, "Finishing the destroy of an instance whose Machine is gone", "state", head.Key.String())
 	}
 	return true
+}
+
+// unlock gives back the lock that a dead manager has left on a state whose Machine is gone: no run comes that would take it over. What was
+// intended stays recorded.
+func (a *Actuator) unlock(ctx context.Context, head state.Head) error {
+	if head.Lock == nil || head.Lock.Owner == a.owner {
+		return nil
+	}
+	session, err := a.acquire(ctx, head.Key, state.AcquireOptions{Lock: state.Lock{Owner: a.owner, Run: string(uuid.NewUUID()), Operation: "unlock"}})
+	if _, waiting := actuators.AsRequeueAfter(err); waiting {
+		return nil // its engines may still run
+	}
+	if err != nil {
+		return err
+	}
+	return session.Release(ctx, nil)
 }
 
 // oldestIntent returns the age in seconds of the intent that has not settled for the longest, zero when there is none.

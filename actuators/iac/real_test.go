@@ -657,6 +657,67 @@ func TestAStateWithoutAMachineIsReportedAndKept(t *testing.T) {
 	}
 }
 
+func TestTheLockOfADeadRunIsGivenBackWhereTheMachineIsGone(t *testing.T) {
+	b := newBench(t)
+	dead, alive := b.machine(), b.machine()
+	b.lose(dead, "owner-0")
+	b.lose(alive, "owner-2")
+	b.vanish(dead)
+	b.vanish(alive)
+	proof := "owner-0"
+	b.leads.proven.Store(&proof)
+	if err := NewOrphans(b.Actuator, b.namespace).look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		machine *machinev1beta1.Machine
+		locked  bool
+	}{"of the dead": {dead, false}, "of one whose engines may run": {alive, true}} {
+		left, err := b.store.Get(t.Context(), state.KeyFor(b.namespace, tc.machine.UID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if locked := left.Lock != nil; locked != tc.locked || left.Meta[metaIntent] == "" {
+			t.Errorf("%s: locked %t with intent %q, want locked %t and the intent kept", name, locked, left.Meta[metaIntent], tc.locked)
+		}
+	}
+}
+
+// A destroy that was begun before the Machine's finalizer was taken away is finished from what is recorded with the state.
+func TestADestroyIsFinishedWithoutItsMachine(t *testing.T) {
+	eachEngine(t, aDestroyIsFinishedWithoutItsMachine)
+}
+
+func aDestroyIsFinishedWithoutItsMachine(t *testing.T, b *bench) {
+	machine := b.machine()
+	b.bring(machine)
+	key := state.KeyFor(machine.Namespace, machine.UID)
+	_, err := b.store.Acquire(t.Context(), key, state.AcquireOptions{
+		Lock: state.Lock{Owner: b.owner, Run: "cut", Operation: string(runs.Destroy), Epoch: b.leads.Epoch()},
+		Meta: newPatch().intend(intent{Operation: runs.Destroy, Run: "cut"}).MetaPatch,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.vanish(machine)
+	orphans := NewOrphans(b.Actuator, b.namespace)
+	deadline := time.Now().Add(time.Minute)
+	for b.node(machine) != nil || !b.stateIsGone(key) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after a minute the instance is %v and the state gone: %t", b.node(machine) != nil, b.stateIsGone(key))
+		}
+		if err := orphans.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (b *bench) stateIsGone(key state.Key) bool {
+	_, err := b.store.Get(b.t.Context(), key)
+	return errors.Is(err, state.ErrNotFound)
+}
+
 func TestAStateThatCouldNotBeSavedIsSavedAtTheNextStart(t *testing.T) {
 	b := newBench(t)
 	kept, gone := b.machine(), b.machine()

@@ -54,7 +54,8 @@ func (f *Folder) up(ctx context.Context, op engine.Op, options ...optup.Option) 
 // Destroy destroys everything that the checkpoint knows.
 func (f *Folder) Destroy(ctx context.Context) (*engine.Report, error) {
 	return f.operate(ctx, operationCall{op: engine.OpDestroy, call: func(ctx context.Context) error {
-		_, err := f.stack.Destroy(ctx, optdestroy.SuppressProgress(), optdestroy.SuppressOutputs())
+		// Providers call an object that is not there deleted. Only a refresh tells the two apart, which the report must.
+		_, err := f.stack.Destroy(ctx, optdestroy.Refresh(), optdestroy.SuppressProgress(), optdestroy.SuppressOutputs())
 		return err
 	}})
 }

@@ -1,0 +1,316 @@
+package iac
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/modules"
+)
+
+// poll calls a verb, without letting time pass, until it returns an error with a text.
+func (b *bench) poll(verb func() error, want string) error {
+	b.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		err := verb()
+		if err != nil && strings.Contains(err.Error(), want) {
+			return err
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("after two minutes: %v, want an error with %q", err, want)
+		}
+	}
+}
+
+// moves has the credentials lead elsewhere, and returns what leads back.
+func (b *bench) moves() (back func()) {
+	b.t.Helper()
+	secret := &corev1.Secret{}
+	key := types.NamespacedName{Namespace: b.namespace, Name: "kubemark-credentials"}
+	write := func(server string) string {
+		if err := plane.Client.Get(b.t.Context(), key, secret); err != nil {
+			b.t.Fatal(err)
+		}
+		was := string(secret.Data["server"])
+		secret.Data["server"] = []byte(server)
+		if err := plane.Client.Update(b.t.Context(), secret); err != nil {
+			b.t.Fatal(err)
+		}
+		return was
+	}
+	was := write("https://elsewhere.example.com:6443")
+	return func() { write(was) }
+}
+
+func TestAnotherPlaceIsRefused(t *testing.T) {
+	eachEngine(t, anotherPlaceIsRefused)
+}
+
+func anotherPlaceIsRefused(t *testing.T, b *bench) {
+	machine := b.machine()
+	b.bring(machine)
+	before := b.node(machine)
+	back := b.moves()
+	err := b.drive(b.Update, machine)
+	if !isReason(err, machinev1beta1.UnsupportedChangeMachineError) || !strings.Contains(err.Error(), "elsewhere.example.com") || !strings.Contains(err.Error(), strings.TrimSuffix(plane.Config.Host, "/")) {
+		t.Errorf("Update with the credentials of another place: %#v, want UnsupportedChange that names both and %s", err, plane.Config.Host)
+	}
+	if there, err := b.Exists(t.Context(), machine); !there || err != nil {
+		t.Errorf("Exists: %t, %v; want true: nobody has seen it gone", there, err)
+	}
+	err = b.drive(b.Delete, machine)
+	if !isReason(err, machinev1beta1.DeleteMachineError) || !strings.Contains(err.Error(), "elsewhere.example.com") || b.node(machine) == nil {
+		t.Errorf("Delete with the credentials of another place: %v, want a DeleteError, and the instance kept", err)
+	}
+	back()
+	if after := b.node(machine); after == nil || after.UID != before.UID {
+		t.Fatal("the instance was touched")
+	}
+	if err := b.drive(b.Delete, machine); err != nil || b.node(machine) != nil {
+		t.Errorf("Delete in its own place: %v, want the instance gone", err)
+	}
+}
+
+// What the infrastructure accepted before the engine was killed may be carried out after the first lookup.
+func TestALateRequestMakesNoSecondInstance(t *testing.T) {
+	eachEngine(t, aLateRequestMakesNoSecondInstance)
+}
+
+func aLateRequestMakesNoSecondInstance(t *testing.T, b *bench) {
+	machine := b.machine()
+	b.bring(machine)
+	late := b.node(machine)
+	if err := plane.Client.Delete(t.Context(), late); err != nil {
+		t.Fatal(err)
+	}
+	machine.Spec.ProviderID, machine.Status.Addresses = nil, nil // as it was while the instance was made
+	b.lose(machine, b.owner)
+	create := func() error {
+		if err := b.sync(t.Context(), machine); err != nil {
+			return err
+		}
+		return b.Actuator.Create(t.Context(), machine)
+	}
+	b.poll(create, "looked for again")
+	if b.node(machine) != nil {
+		t.Fatal("one lookup that found nothing was believed at once")
+	}
+	late.ResourceVersion, late.UID = "", ""
+	if err := plane.Create(t.Context(), late); err != nil {
+		t.Fatal(err)
+	}
+	b.later(time.Hour)
+	b.bring(machine)
+	if after := b.node(machine); after == nil || after.UID != late.UID {
+		t.Errorf("the Node is %v, want the one that came late", after)
+	}
+}
+
+func TestADestroyLooksTwice(t *testing.T) {
+	eachEngine(t, aDestroyLooksTwice)
+}
+
+func aDestroyLooksTwice(t *testing.T, b *bench) {
+	machine := b.machine()
+	b.bring(machine)
+	if err := plane.Client.Delete(t.Context(), b.node(machine)); err != nil {
+		t.Fatal(err)
+	}
+	live := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.Name}}
+	if err := plane.Client.Delete(t.Context(), live); err != nil {
+		t.Fatal(err)
+	}
+	b.poll(func() error { return b.Actuator.Delete(t.Context(), machine) }, "looked for")
+	left, err := b.store.Get(t.Context(), state.KeyFor(machine.Namespace, machine.UID))
+	if err != nil {
+		t.Fatalf("the state of an instance that was not found once: %v, want it kept", err)
+	}
+	f, err := factsOf(machine, left)
+	if err != nil || !f.instance() || !f.missing() {
+		t.Errorf("the state has the instance: %t, and says that it was not found: %t, %v; want both", f.instance(), f.missing(), err)
+	}
+	if err := b.drive(b.Delete, machine); err != nil {
+		t.Fatal(err)
+	}
+	if !b.stateIsGone(state.KeyFor(machine.Namespace, machine.UID)) {
+		t.Error("the state outlives an instance that two destroys have not found")
+	}
+}
+
+// withoutLookup is the kubemark module as it would be without a lookup.
+func withoutLookup(t *testing.T) *module.Module {
+	t.Helper()
+	shipped, err := fs.Sub(modules.FS, "kubemark")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{}
+	err = fs.WalkDir(shipped, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.HasPrefix(name, "lookup/") || strings.HasPrefix(name, "tests/lookup/") {
+			return err
+		}
+		raw, err := fs.ReadFile(shipped, name)
+		if name == "module.yaml" {
+			before, after, _ := strings.Cut(string(raw), "  lookup:\n")
+			_, after, _ = strings.Cut(after, "  capacity:\n")
+			raw = []byte(before + "  capacity:\n" + after)
+		}
+		files[name] = &fstest.MapFile{Data: raw}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := module.Load(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+func TestALostCreateWithoutALookupNeedsAPerson(t *testing.T) {
+	b := newBench(t)
+	b.loaded = []*module.Module{withoutLookup(t)}
+	b.start(t.TempDir(), "owner-1")
+	machine := b.machine()
+	b.lose(machine, b.owner)
+	_, uncertain := actuators.AsUncertain(b.drive(b.Create, machine))
+	if !uncertain || b.node(machine) != nil {
+		t.Errorf("Create: uncertain %t, made %t; want that it waits for a person", uncertain, b.node(machine) != nil)
+	}
+	err := b.drive(b.Delete, machine)
+	if doubt, uncertain := actuators.AsUncertain(err); !uncertain || !strings.Contains(doubt.Message, NoInstanceAnnotation+": lost") {
+		t.Fatalf("Delete: %v, want what a person must do", err)
+	}
+	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, NoInstanceAnnotation, "lost")
+	if err := b.drive(b.Delete, machine); err != nil || !b.stateIsGone(state.KeyFor(machine.Namespace, machine.UID)) {
+		t.Errorf("Delete once a person has said that there is nothing: %v", err)
+	}
+}
+
+// What is decided is decided when the run's turn comes, and not when it was asked for.
+func TestARunDecidesWhenItsTurnComes(t *testing.T) {
+	b := newBench(t)
+	edited, deleted, gone := b.machine(), b.machine(), b.machine()
+	waiting := map[*machinev1beta1.Machine]*task{}
+	for _, machine := range []*machinev1beta1.Machine{edited, deleted, gone} {
+		waiting[machine] = newTask(b.Actuator, machine, runs.Create)
+	}
+	set(edited, b, "zone", "zone-b")
+	if err := b.sync(t.Context(), edited); err != nil {
+		t.Fatal(err)
+	}
+	if err := plane.Client.Delete(t.Context(), deleted.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	b.vanish(gone)
+
+	if err := waiting[edited].Intend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(waiting[edited].wanted.inputs.Variables); !strings.Contains(got, "zone-b") {
+		t.Errorf("a run of a Machine that was edited while it waited is given %s", got)
+	}
+	for name, machine := range map[string]*machinev1beta1.Machine{"deleted": deleted, "gone": gone} {
+		if err := waiting[machine].Intend(t.Context()); !errors.Is(err, runs.ErrNothingToDo) {
+			t.Errorf("a create of a Machine that is %s by then: %v, want nothing to do", name, err)
+		}
+		if waiting[machine].Reason() == "" {
+			t.Errorf("a create of a Machine that is %s by then has no reason", name)
+		}
+		if !b.stateIsGone(state.KeyFor(machine.Namespace, machine.UID)) {
+			t.Errorf("a create of a Machine that is %s by then leaves a state", name)
+		}
+	}
+}
+
+func TestAProcessThatLeadsNoMoreTakesNoLock(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.leads.lost.Store(true)
+	if err := newTask(b.Actuator, machine, runs.Create).Intend(t.Context()); err == nil || !b.stateIsGone(state.KeyFor(machine.Namespace, machine.UID)) {
+		t.Errorf("Intend: %v, want an error and no state", err)
+	}
+}
+
+// A state that an engine could not save may be all that is known of what it names.
+func TestAnUnsavedStateThatNamesWhatNobodyElseKnowsIsKept(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.bring(machine)
+	work := t.TempDir()
+	folder := filepath.Join(work, "runs", "dead")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	who := encode(identity{Namespace: b.namespace, Name: machine.Name, UID: string(machine.UID), Owner: "owner-0", Run: "dead"})
+	for name, content := range map[string]string{
+		"run.json": `{"id":"dead","identity":` + who + `}`,
+		"errored.tfstate": `{"version":4,"serial":9,"lineage":"another","outputs":{},"resources":[{"mode":"managed","type":"thing","name":"this",
+			"provider":"p","instances":[{"attributes":{"id":"second"}}]}]}`,
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := b.store.Get(t.Context(), state.KeyFor(machine.Namespace, machine.UID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.start(work, "owner-1")
+	for deadline := time.Now().Add(time.Minute); b.leftovers() > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the left-over run is not dealt with within a minute")
+		}
+	}
+	kept, err := b.store.Orphans(t.Context(), b.namespace)
+	if err != nil || len(kept) != 1 || kept[0].MachineUID != machine.UID || len(kept[0].Lacking) != 1 || kept[0].Lacking[0].ID != "second" {
+		t.Errorf("orphans %+v, %v; want one that names the second instance", kept, err)
+	}
+	if after, err := b.store.Get(t.Context(), state.KeyFor(machine.Namespace, machine.UID)); err != nil || after.Serial != before.Serial {
+		t.Errorf("the stored state has serial %d, %v; want %d as before", after.Serial, err, before.Serial)
+	}
+}
+
+// A Machine that is made anew from a backup names an instance whose state is kept under another UID.
+func TestAMachineFromABackupIsLeftAlone(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.bring(machine)
+	if err := b.sync(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+	b.vanish(machine)
+	anew := machine.DeepCopy()
+	anew.ResourceVersion, anew.UID = "", ""
+	b.apply(anew)
+	if err := plane.Client.Get(t.Context(), client.ObjectKeyFromObject(anew), anew); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.Exists(t.Context(), anew)
+	if doubt, uncertain := actuators.AsUncertain(err); !uncertain || doubt.Reason != "NotAdopted" || !strings.Contains(doubt.Message, string(machine.UID)) {
+		t.Errorf("Exists: %v, want that it is not adopted, with the UID that it was copied from", err)
+	}
+	if _, uncertain := actuators.AsUncertain(b.Delete(t.Context(), anew)); !uncertain || b.node(machine) == nil {
+		t.Error("deleting it is not refused, or its instance is gone")
+	}
+	if b.uses != v1alpha1.EngineTerraform {
+		t.Error("the bench is not what this test is written for")
+	}
+}
