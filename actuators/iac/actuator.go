@@ -416,22 +416,17 @@ func seconds(at time.Time) *metav1.Time {
 func (a *Actuator) reported(r *report, status *runs.Status) error {
 	r.status.Run = nil
 	after := max(shortest, status.RetryAt.Sub(a.clock.Now()))
-	switch err := asMachineError(status.Operation, status.Err).(type) {
-	case *actuators.MachineError:
-		return err.In(after)
-	case *actuators.UncertainError:
-		return err
-	default:
-		return actuators.InProgress(after, "%s", reasonFor(err))
+	err := asMachineError(status.Operation, status.Err)
+	if failed, ok := errors.AsType[*actuators.MachineError](err); ok {
+		return failed.In(after)
 	}
-}
-
-// reasonFor returns why something waits.
-func reasonFor(err error) string {
 	if waiting, ok := actuators.AsRequeueAfter(err); ok {
-		return waiting.Reason
+		return actuators.InProgress(after, "%s", waiting.Reason)
 	}
-	return err.Error()
+	if _, uncertain := actuators.AsUncertain(err); uncertain {
+		return err
+	}
+	return actuators.InProgress(after, "%s", err.Error())
 }
 
 // failed tells that an operation failed. Waiting is no failure.

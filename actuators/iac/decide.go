@@ -118,26 +118,33 @@ func decideUpdate(f *facts, m means) decision {
 	switch {
 	case f.active() && settled:
 		return decision{action: done, reason: "as it is asked for"}
-	case f.active() && !(f.run.Operation == runs.Drift && f.run.Phase == runs.Queued):
+	case f.active() && (f.run.Operation != runs.Drift || f.run.Phase != runs.Queued):
 		return decision{action: await, reason: "a run is under way"}
 	case f.foreign():
 		return decision{action: foreign}
 	case f.lost():
 		return decideLost(runs.Update, f, m)
-	case settled && m.due.repair:
-		return decision{action: start, operation: runs.Update, repair: true, reason: "the last drift check found the instance changed"}
-	case settled && m.due.second:
-		return decision{action: start, operation: runs.Drift, lookup: true, reason: "it was made after a lookup that found nothing: a second instance is looked for"}
-	case settled && m.due.check:
-		return decision{action: start, operation: runs.Drift, reason: "a drift check is due"}
 	case settled:
-		return decision{action: done, reason: "as it is asked for"}
+		return m.due.decide()
 	case f.record.Intent == nil && f.record.Refusal.of(m.fingerprint):
 		return decision{action: refuse, reason: "the change was refused before"}
 	case f.record.Intent != nil:
 		return decision{action: start, operation: runs.Update, reason: "run " + f.record.Intent.Run + " has not settled"}
 	}
 	return decision{action: start, operation: runs.Update, reason: "other inputs, module or credentials than the instance has"}
+}
+
+// decide returns what is done about a Machine that is as it is asked for.
+func (u upkeep) decide() decision {
+	switch {
+	case u.repair:
+		return decision{action: start, operation: runs.Update, repair: true, reason: "the last drift check found the instance changed"}
+	case u.second:
+		return decision{action: start, operation: runs.Drift, lookup: true, reason: "it was made after a lookup that found nothing: a second instance is looked for"}
+	case u.check:
+		return decision{action: start, operation: runs.Drift, reason: "a drift check is due"}
+	}
+	return decision{action: done, reason: "as it is asked for"}
 }
 
 func decideDelete(f *facts, m means) decision {

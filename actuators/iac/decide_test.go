@@ -96,7 +96,9 @@ func decides(t *testing.T, asked runs.Operation, cases map[string]decisionCase) 
 	}
 }
 
-func starting(operation runs.Operation) decision { return decision{action: start, operation: operation} }
+func starting(operation runs.Operation) decision {
+	return decision{action: start, operation: operation}
+}
 
 func lookingUp(operation runs.Operation) decision {
 	return decision{action: start, operation: operation, lookup: true}
@@ -160,26 +162,26 @@ func TestDecideDelete(t *testing.T) {
 	gone := func(at time.Time) record { return record{Check: &check{At: at, Verdict: verdictMissing}} }
 	cut := &intent{Operation: runs.Destroy, Run: "cut"}
 	decides(t, runs.Destroy, map[string]decisionCase{
-		"a Machine that nothing was made for may go":                {&facts{}, able(), decision{action: done}},
-		"an instance is destroyed":                                  {&facts{stored: true, state: stateWith(1, 0), provisioned: true}, able(), starting(runs.Destroy)},
-		"an empty state is removed":                                 {&facts{stored: true, state: stateWith(0, 0)}, able(), starting(runs.Destroy)},
-		"an instance that may have been made is looked up":          {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: begun()}}, able(), lookingUp(runs.Destroy)},
-		"and needs a person where that cannot be":                   {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: begun()}}, able(blind), decision{action: unresolved, operation: runs.Destroy}},
-		"who may say that there is none":                            {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: begun()}, confirmed: "lost"}, able(blind), starting(runs.Destroy)},
-		"a lookup that found nothing too soon is waited with":       {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: lookedFor(noon)}}, able(), decision{action: later, operation: runs.Destroy, until: noon.Add(time.Minute)}},
-		"a running create is waited for":                            {&facts{run: run(runs.Create, runs.Running)}, able(), decision{action: await}},
-		"a destroy that waits is waited for":                        {&facts{stored: true, run: run(runs.Destroy, runs.Queued)}, able(), decision{action: await}},
-		"a destroy that succeeded is the end":                       {&facts{provisioned: true, run: run(runs.Destroy, runs.Succeeded)}, able(), decision{action: done}},
-		"so is a witness of one":                                    {&facts{provisioned: true, witness: &witness{Destroyed: &noon}}, able(blind), decision{action: done}},
-		"a witness of one does not cover what the state has":        {&facts{stored: true, state: stateWith(1, 0), witness: &witness{Destroyed: &noon}}, able(), starting(runs.Destroy)},
-		"a state that is gone is looked up":                         {&facts{provisioned: true, witness: seen()}, able(), lookingUp(runs.Destroy)},
-		"a state that is gone and cannot be looked up is an error":  {&facts{provisioned: true, witness: seen()}, able(blind), decision{action: unresolved, operation: runs.Destroy}},
-		"an instance that others made is left alone":                {&facts{provisioned: true}, able(), decision{action: foreign}},
-		"a failed create does not stop the destroy":                 {&facts{stored: true, state: stateWith(1, 0), run: run(runs.Create, runs.Failed)}, able(), starting(runs.Destroy)},
-		"an instance that was not found is looked for later":        {&facts{stored: true, state: stateWith(1, 0), record: gone(settled.Add(time.Second))}, able(), decision{action: later, operation: runs.Destroy, until: noon.Add(time.Second)}},
-		"and then destroyed by its state":                           {&facts{stored: true, state: stateWith(1, 0), record: gone(settled)}, able(), starting(runs.Destroy)},
-		"a destroy that was cut short looks for what it dropped":    {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: cut}}, able(), lookingUp(runs.Destroy)},
-		"but needs nobody to say so: it can have made nothing":      {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: cut}}, able(blind), starting(runs.Destroy)},
+		"a Machine that nothing was made for may go":                 {&facts{}, able(), decision{action: done}},
+		"an instance is destroyed":                                   {&facts{stored: true, state: stateWith(1, 0), provisioned: true}, able(), starting(runs.Destroy)},
+		"an empty state is removed":                                  {&facts{stored: true, state: stateWith(0, 0)}, able(), starting(runs.Destroy)},
+		"an instance that may have been made is looked up":           {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: begun()}}, able(), lookingUp(runs.Destroy)},
+		"and needs a person where that cannot be":                    {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: begun()}}, able(blind), decision{action: unresolved, operation: runs.Destroy}},
+		"who may say that there is none":                             {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: begun()}, confirmed: "lost"}, able(blind), starting(runs.Destroy)},
+		"a lookup that found nothing too soon is waited with":        {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: lookedFor(noon)}}, able(), decision{action: later, operation: runs.Destroy, until: noon.Add(time.Minute)}},
+		"a running create is waited for":                             {&facts{run: run(runs.Create, runs.Running)}, able(), decision{action: await}},
+		"a destroy that waits is waited for":                         {&facts{stored: true, run: run(runs.Destroy, runs.Queued)}, able(), decision{action: await}},
+		"a destroy that succeeded is the end":                        {&facts{provisioned: true, run: run(runs.Destroy, runs.Succeeded)}, able(), decision{action: done}},
+		"so is a witness of one":                                     {&facts{provisioned: true, witness: &witness{Destroyed: &noon}}, able(blind), decision{action: done}},
+		"a witness of one does not cover what the state has":         {&facts{stored: true, state: stateWith(1, 0), witness: &witness{Destroyed: &noon}}, able(), starting(runs.Destroy)},
+		"a state that is gone is looked up":                          {&facts{provisioned: true, witness: seen()}, able(), lookingUp(runs.Destroy)},
+		"a state that is gone and cannot be looked up is an error":   {&facts{provisioned: true, witness: seen()}, able(blind), decision{action: unresolved, operation: runs.Destroy}},
+		"an instance that others made is left alone":                 {&facts{provisioned: true}, able(), decision{action: foreign}},
+		"a failed create does not stop the destroy":                  {&facts{stored: true, state: stateWith(1, 0), run: run(runs.Create, runs.Failed)}, able(), starting(runs.Destroy)},
+		"an instance that was not found is looked for later":         {&facts{stored: true, state: stateWith(1, 0), record: gone(settled.Add(time.Second))}, able(), decision{action: later, operation: runs.Destroy, until: noon.Add(time.Second)}},
+		"and then destroyed by its state":                            {&facts{stored: true, state: stateWith(1, 0), record: gone(settled)}, able(), starting(runs.Destroy)},
+		"a destroy that was cut short looks for what it dropped":     {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: cut}}, able(), lookingUp(runs.Destroy)},
+		"but needs nobody to say so: it can have made nothing":       {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: cut}}, able(blind), starting(runs.Destroy)},
 		"a destroy that was cut short with the instance in place is": {&facts{stored: true, state: stateWith(1, 0), record: record{Intent: cut}}, able(), starting(runs.Destroy)},
 	})
 }

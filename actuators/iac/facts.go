@@ -157,7 +157,9 @@ func (f *facts) since() string {
 }
 
 // missing reports whether the instance was seen to be gone.
-func (f *facts) missing() bool { return f.record.Check != nil && f.record.Check.Verdict == verdictMissing }
+func (f *facts) missing() bool {
+	return f.record.Check != nil && f.record.Check.Verdict == verdictMissing
+}
 
 // settled reports whether the state was brought to a fingerprint and nothing has begun since.
 func (f *facts) settled(fingerprint string) bool {

@@ -74,7 +74,9 @@ type leads struct {
 	lost   atomic.Bool
 }
 
-func (l *leads) Epoch() state.Epoch { return state.Epoch{Lease: "lease", Transitions: 1, Holder: "owner"} }
+func (l *leads) Epoch() state.Epoch {
+	return state.Epoch{Lease: "lease", Transitions: 1, Holder: "owner"}
+}
 
 func (l *leads) Confirm(context.Context) error {
 	if l.lost.Load() {

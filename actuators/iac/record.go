@@ -191,11 +191,10 @@ func (p patch) repaired(r repair) { p.set(metaRepair, encode(r)) }
 func (p patch) unrepaired() { p.MetaPatch[metaRepair] = nil }
 
 // at records where the instance is, or is about to be made.
-func (p patch) at(place module.Place) patch {
-	if len(place) == 0 {
-		return p
+func (p patch) at(place module.Place) {
+	if len(place) > 0 {
+		p.set(metaPlace, encode(place))
 	}
-	return p.set(metaPlace, encode(place))
 }
 
 // second has a second instance looked for at a time, or never where that is nil.

@@ -120,7 +120,8 @@ func (t *task) outcome(outcome error) patch {
 	}
 	t.settleIntent(p, outcome)
 	if outcome == nil {
-		p.reached(t.wanted.fingerprint, t.wanted.module.Reference()).at(t.wanted.place)
+		p.reached(t.wanted.fingerprint, t.wanted.module.Reference())
+		p.at(t.wanted.place)
 	}
 	if outcome == nil && t.renews {
 		p.renewed()

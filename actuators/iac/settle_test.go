@@ -40,7 +40,7 @@ func TestDoubtful(t *testing.T) {
 		outcome  error
 		want     bool
 	}{
-		"a success is not":                                          {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance)}},
+		"a success is not": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance)}},
 		"an engine that was killed while it applied is":             {touched: true, outcome: &engine.Error{Class: engine.Killed}, want: true},
 		"an engine that was killed while it planned is not":         {outcome: &engine.Error{Class: engine.Killed}},
 		"an interrupt before anything is made is not":               {touched: true, outcome: interrupted},

@@ -133,29 +133,13 @@ func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) (state.Chan
 
 // judge finds out what is to be done now. It may be called again where another was faster.
 func (t *task) judge(ctx context.Context, snapshot *state.Snapshot) error {
-	a := t.actuator
-	machine, err := a.fresh(ctx, t.key, t.uid)
-	if err != nil {
+	if err := t.look(ctx, snapshot); err != nil {
 		return err
 	}
-	gone := machine == nil
-	if gone {
-		machine = &machinev1beta1.Machine{}
-		machine.Namespace, machine.Name, machine.UID = t.key.Namespace, t.key.Name, t.uid
-	}
-	t.machine = machine
-	if snapshot.ResourceVersion == "" {
-		snapshot = nil
-	}
-	if t.facts, err = factsOf(machine, snapshot); err != nil {
-		return err
-	}
-	t.facts.gone = gone
-	t.wanted = nil
 	if t.decision = overtaken(t.asked, t.facts); t.decision.action == done {
 		return nil
 	}
-	wanted, withheld, err := a.want(ctx, machine, t.facts, t.asked)
+	wanted, withheld, err := t.actuator.want(ctx, t.machine, t.facts, t.asked)
 	switch {
 	case err != nil && t.asked != runs.Destroy:
 		return err
@@ -165,7 +149,7 @@ func (t *task) judge(ctx context.Context, snapshot *state.Snapshot) error {
 		return withheld
 	}
 	t.wanted = wanted
-	t.decision = decide(t.asked, t.facts, a.means(machine, t.facts, wanted))
+	t.decision = decide(t.asked, t.facts, t.actuator.means(t.machine, t.facts, wanted))
 	if t.decision.action == start && t.decision.operation != t.asked {
 		t.decision = decision{action: done, reason: "something else is to be done now: " + t.decision.reason}
 	}
@@ -174,6 +158,27 @@ func (t *task) judge(ctx context.Context, snapshot *state.Snapshot) error {
 	}
 	t.bind()
 	return nil
+}
+
+// look reads the Machine anew, and what it and its state are.
+func (t *task) look(ctx context.Context, snapshot *state.Snapshot) error {
+	machine, err := t.actuator.fresh(ctx, t.key, t.uid)
+	if err != nil {
+		return err
+	}
+	gone := machine == nil
+	if gone {
+		machine = &machinev1beta1.Machine{}
+		machine.Namespace, machine.Name, machine.UID = t.key.Namespace, t.key.Name, t.uid
+	}
+	if snapshot.ResourceVersion == "" {
+		snapshot = nil
+	}
+	t.machine, t.wanted = machine, nil
+	if t.facts, err = factsOf(machine, snapshot); err == nil {
+		t.facts.gone = gone
+	}
+	return err
 }
 
 // bind says what the run records of its module.
@@ -192,7 +197,8 @@ func (t *task) intends(snapshot *state.Snapshot) (state.Change, error) {
 	t.intent = t.nextIntent(snapshot.Lock != nil)
 	p := newPatch().intend(*t.intent)
 	if t.records {
-		p.made(t.wanted.module.Reference()).at(t.wanted.place)
+		p.made(t.wanted.module.Reference())
+		p.at(t.wanted.place)
 	}
 	if t.records && (!t.facts.lost() || t.facts.inputs == nil) { // else they are those of the run that was lost
 		change.Attachments = t.attachments()

@@ -33,10 +33,10 @@ func beParent() {
 	child := exec.Command("sleep", "300")
 	child.SysProcAttr = engine.ChildAttributes()
 	if err := child.Start(); err != nil {
-		os.Stdout.WriteString(err.Error() + "\n")
+		_, _ = os.Stdout.WriteString(err.Error() + "\n")
 		return
 	}
-	os.Stdout.WriteString(strconv.Itoa(child.Process.Pid) + "\n")
+	_, _ = os.Stdout.WriteString(strconv.Itoa(child.Process.Pid) + "\n")
 	child.Wait() //nolint:errcheck // it is killed
 }
 

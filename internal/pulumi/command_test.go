@@ -24,7 +24,7 @@ func beParent() {
 		for c.pid.Load() == 0 {
 			time.Sleep(time.Millisecond)
 		}
-		os.Stdout.WriteString(strconv.FormatInt(c.pid.Load(), 10) + "\n")
+		_, _ = os.Stdout.WriteString(strconv.FormatInt(c.pid.Load(), 10) + "\n")
 	}()
 	_ = c.await(exec.CommandContext(context.Background(), "sleep", "300"))
 }

@@ -107,7 +107,7 @@ func (p *Pool) Submit(request Request) (Status, error) {
 // deadline is halved with each time that it was used up, so that runs that hang hold their workers for less and less. Every fourth
 // time it is the whole again: a run that just needs more than the half must not fail for ever.
 func (p *Pool) deadline(r *run) time.Duration {
-	whole := r.Request.Deadline
+	whole := r.Deadline
 	setDefault(&whole, p.options.Deadline)
 	return min(whole, max(p.options.MinDeadline, whole>>(r.timeouts%4)))
 }

@@ -91,10 +91,10 @@ var _ = Describe("A decision under the lock", func() {
 				}
 			})
 			var seen []string
-			count := decide(func(_ context.Context, s *state.Snapshot) (state.Change, error) {
+			count := func(_ context.Context, s *state.Snapshot) (state.Change, error) {
 				seen = append(seen, s.Meta["n"])
 				return state.Change{Meta: state.MetaPatch{"n": ptr.To(s.Meta["n"] + "+")}}, nil
-			})
+			}
 			_, err := small(api.client()).Acquire(ctx, key, state.AcquireOptions{Lock: run("r2"), Decide: count})
 			Expect(err).NotTo(HaveOccurred())
 			Expect(seen).To(Equal([]string{"", "1"}))
