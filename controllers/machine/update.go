@@ -68,7 +68,9 @@ func (u *upkeep) failed(ctx context.Context, s *scope, err error) {
 		return
 	}
 	f := faultOf(err, machinev1beta1.UpdateMachineError)
-	if f.reason == machinev1beta1.UnsupportedChangeMachineError && s.uncertain == nil && phaseOf(s.machine) != machinev1beta1.PhaseFailed {
+	phase := phaseOf(s.machine)
+	onItsWay := phase == machinev1beta1.PhaseProvisioning || phase == machinev1beta1.PhaseProvisioned
+	if f.reason == machinev1beta1.UnsupportedChangeMachineError && s.uncertain == nil && onItsWay {
 		s.arrive()
 	}
 	log.FromContext(ctx).Info("Updating the instance failed", "reason", f.reason, "error", err.Error())

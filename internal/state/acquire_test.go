@@ -20,8 +20,6 @@ func term(name string, transitions int64) state.Lock {
 }
 
 var _ = Describe("A decision under the lock", func() {
-	type decide = func(context.Context, *state.Snapshot) (state.Change, error)
-
 	It("is recorded by the write that takes the lock", func(ctx SpecContext) {
 		api, key := &faults{}, newKey()
 		store := state.New(api.client(), state.Options{})
