@@ -46,7 +46,7 @@ var rules = []rule{
 	{path: "internal/leadership", may: []string{"internal/state"}},
 	{
 		path: "internal/live", may: []string{"actuators", "actuators/iac", "internal/module", "internal/offline", "internal/preview", "internal/render"},
-		tests: []string{"api/...", "actuators/runner", "actuators/terraform", "internal/runs", "internal/state", "internal/tofu", "modules"},
+		tests: []string{"api/...", "actuators/runner", "actuators/terraform", "internal/leadership", "internal/runs", "internal/state", "internal/tofu", "modules"},
 	},
 	{path: "internal/module", may: []string{"api/..."}, tests: []string{"modules", "stacks"}},
 	{path: "internal/modulesource", may: []string{"internal/module"}, tests: []string{"modules"}},

@@ -49,6 +49,8 @@ type MachineRun struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// Owner is the manager process that the run is of.
 	Owner string `json:"owner,omitempty"`
+	// Reason says why a run that has begun does what it does.
+	Reason string `json:"reason,omitempty"`
 	// Last is the last run that ended; not known without the state.
 	Last *LastRun `json:"last,omitempty"`
 	// Problem says what cannot be read.
@@ -61,10 +63,11 @@ type LastRun struct {
 	Run       string      `json:"run"`
 	Began     metav1.Time `json:"began"`
 	Ended     metav1.Time `json:"ended"`
-	// Result is Succeeded, Failed or Interrupted.
+	// Result is Succeeded, Failed, Interrupted, or Undecided where nothing was found and something may be.
 	Result string `json:"result"`
-	// Message says why it failed.
+	// Message says why it failed, Reason why it was begun.
 	Message string `json:"message,omitempty"`
+	Reason  string `json:"reason,omitempty"`
 }
 
 // RunList is what Runs answers.
@@ -113,6 +116,9 @@ func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) Machin
 	if head != nil {
 		stored := newStored(head)
 		intent, run.Problem = stored.Intent, stored.Problem
+		if intent != nil {
+			run.Reason = intent.Reason
+		}
 		last, err := decode[LastRun](head.Meta, metaLast)
 		if err != nil {
 			run.Problem = strings.TrimPrefix(run.Problem+"; "+err.Error(), "; ")
@@ -162,10 +168,21 @@ func (l *RunList) table(wide bool) [][]string {
 			row[4], row[5], row[6], row[7] = last.Operation, last.Result, age(last.Ended.Time, l.now), took(last)
 			row[8] = strings.TrimPrefix(r.Problem+"; "+last.Message, "; ")
 		}
+		if strings.Trim(row[8], "; ") == "" {
+			row[8] = r.why()
+		}
 		row[8] = cut(strings.TrimSuffix(row[8], "; "), wide)
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// why says for what reason the run was begun that runs, or else that ended last.
+func (r *MachineRun) why() string {
+	if r.Reason == "" && r.Last != nil {
+		return r.Last.Reason
+	}
+	return r.Reason
 }
 
 func took(last *LastRun) string {

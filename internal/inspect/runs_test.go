@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -86,6 +87,22 @@ func TestRuns(t *testing.T) {
 		facts.Namespace = ""
 		list, err := Runs(facts, []string{"alone"}, false)
 		if got := printed(t, "", list); err != nil || !strings.Contains(got, "\nopenshift-machine-api/alone ") {
+			t.Errorf("%v; it prints\n%s", err, got)
+		}
+	})
+	t.Run("with the reason of what is unsettled, and of what ended well", func(t *testing.T) {
+		facts := withRuns()
+		for i := range facts.States {
+			facts.States[i].Meta = maps.Clone(facts.States[i].Meta)
+			if facts.States[i].Meta[metaIntent] != "" {
+				facts.States[i].Meta[metaIntent] = `{"operation":"create","run":"r","since":"2026-01-02T03:04:05Z","reason":"nothing was made yet"}`
+			}
+			if facts.States[i].Meta[metaLast] != "" {
+				facts.States[i].Meta[metaLast] = `{"operation":"update","run":"r","began":"2026-01-02T03:04:05Z","ended":"2026-01-02T03:04:06Z","result":"Succeeded","reason":"other inputs"}`
+			}
+		}
+		list, err := Runs(facts, nil, false)
+		if got := printed(t, "", list); err != nil || !strings.Contains(got, "nothing was made yet") || !strings.Contains(got, "other inputs") {
 			t.Errorf("%v; it prints\n%s", err, got)
 		}
 	})

@@ -57,6 +57,8 @@ type Intent struct {
 	Operation string      `json:"operation"`
 	Run       string      `json:"run"`
 	Since     metav1.Time `json:"since"`
+	// Reason says why the run does what it does.
+	Reason string `json:"reason,omitempty"`
 }
 
 // gone is the phase of a Machine that is not there.
