@@ -97,7 +97,7 @@ func (o *Outlook) Of(ctx context.Context, machine, edited *machinev1beta1.Machin
 	if err != nil {
 		return nil, err
 	}
-	p := &Prospect{Raw: f.raw, Instance: f.instance(), Provisioned: f.provisioned, Lost: f.lost(), Lock: f.lock}
+	p := &Prospect{Raw: f.raw, Instance: f.instance(), Provisioned: f.provisioned, Lost: f.lost() || f.foreign(), Lock: f.lock}
 	if f.record.Check != nil && f.record.Check.Verdict == verdictMissing {
 		p.Missing = f.record.Check.Summary
 	}

@@ -3,7 +3,6 @@ package iac
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -23,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/retry"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -277,31 +275,9 @@ func (b *bench) apply(machine *machinev1beta1.Machine) *machinev1beta1.Machine {
 	return machine
 }
 
-// sync brings the API server's Machine to one in memory, as the Machine controller does, but for annotations that runs have written. One that
-// is not there any more stays so.
+// sync brings the API server's Machine to one in memory, but for what runs have written.
 func (b *bench) sync(ctx context.Context, machine *machinev1beta1.Machine) error {
-	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		live := &machinev1beta1.Machine{}
-		if err := plane.Client.Get(ctx, client.ObjectKeyFromObject(machine), live); err != nil {
-			return client.IgnoreNotFound(err)
-		}
-		if live.UID != machine.UID {
-			return nil
-		}
-		if written, ok := live.Annotations[WitnessAnnotation]; ok {
-			metav1.SetMetaDataAnnotation(&machine.ObjectMeta, WitnessAnnotation, written)
-		}
-		live.Spec, live.Labels, live.Annotations = *machine.Spec.DeepCopy(), machine.Labels, machine.Annotations
-		err := plane.Client.Update(ctx, live)
-		if _, unreadable := errors.AsType[*json.MarshalerError](err); unreadable || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-			return nil // the API server takes no such Machine; what is said of it is said by the verb alone
-		}
-		if err != nil {
-			return err
-		}
-		machine.Status.DeepCopyInto(&live.Status)
-		return plane.Client.Status().Update(ctx, live)
-	})
+	return plane.Sync(ctx, machine, WitnessAnnotation)
 }
 
 // Exists, Create, Update and Delete call the actuator about a Machine that the API server has as well.

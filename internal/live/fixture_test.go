@@ -295,6 +295,9 @@ func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error,
 	b.t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
+		if err := plane.Sync(b.t.Context(), machine, iac.WitnessAnnotation); err != nil {
+			b.t.Fatal(err)
+		}
 		err := verb(b.t.Context(), machine)
 		if _, busy := actuators.AsRequeueAfter(err); !busy {
 			return err

@@ -1,0 +1,44 @@
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Sync brings the API server's Machine to one in memory, as the Machine controller does. The annotations that are named are taken from the API
+// server instead. A Machine that is not there any more stays so, and one that the API server refuses stays as it is there.
+func (c *ControlPlane) Sync(ctx context.Context, machine *machinev1beta1.Machine, annotations ...string) error {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		live := &machinev1beta1.Machine{}
+		err := c.Client.Get(ctx, client.ObjectKeyFromObject(machine), live)
+		if err != nil || live.UID != machine.UID {
+			return client.IgnoreNotFound(err)
+		}
+		for _, name := range annotations {
+			if value, ok := live.Annotations[name]; ok {
+				metav1.SetMetaDataAnnotation(&machine.ObjectMeta, name, value)
+			}
+		}
+		live.Spec, live.Labels, live.Annotations = *machine.Spec.DeepCopy(), machine.Labels, machine.Annotations
+		if err = c.Client.Update(ctx, live); err != nil {
+			return acceptable(err)
+		}
+		machine.Status.DeepCopyInto(&live.Status)
+		return c.Client.Status().Update(ctx, live)
+	})
+}
+
+// acceptable returns an error that is not the API server's refusal of the object itself.
+func acceptable(err error) error {
+	if _, unreadable := errors.AsType[*json.MarshalerError](err); unreadable || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		return nil
+	}
+	return err
+}
