@@ -19,7 +19,7 @@ import (
 // the outcome. The intent stays where nobody knows what the engine did.
 func (t *task) Settle(ctx context.Context, outcome error) error {
 	if err := t.save(ctx); err != nil {
-		return fmt.Errorf("saving the state that the engine could not save: %w", errors.Join(err, outcome))
+		return runs.NotSettled(fmt.Errorf("saving the state that the engine could not save: %w", errors.Join(err, outcome)))
 	}
 	if outcome == nil && t.decision.operation == runs.Destroy {
 		t.keepOutput(ctx)
@@ -27,14 +27,14 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 	}
 	if outcome == nil && (t.decision.operation == runs.Update && !t.decision.lookup || t.facts.inputs == nil && t.decision.operation != runs.Create) {
 		if err := t.session.Attach(ctx, t.attachments()); err != nil {
-			return fmt.Errorf("recording the inputs: %w", err)
+			return runs.NotSettled(fmt.Errorf("recording the inputs: %w", err))
 		}
 	}
 	t.keepOutput(ctx)
 	settled := t.outcome(outcome)
 	settled.ended(t.ended(outcome))
 	if err := t.session.Release(ctx, settled.MetaPatch); err != nil {
-		return fmt.Errorf("recording the outcome: %w", errors.Join(err, outcome))
+		return runs.NotSettled(fmt.Errorf("recording the outcome: %w", errors.Join(err, outcome)))
 	}
 	return t.told(outcome)
 }
