@@ -315,33 +315,6 @@ func (a *Actuator) undone(f *facts, d decision) error {
 	}
 }
 
-// unresolved says what a person must do about a run that may have made an instance which nothing can find.
-func (a *Actuator) unresolved(f *facts, operation runs.Operation) error {
-	what := "create a second one"
-	if operation == runs.Destroy {
-		what = "leave it behind"
-	}
-	return actuators.Uncertain(inProgress, "InstanceUncertain", "run %s may have made an instance that the state does not know, and the Machine's module has no lookup "+
-		"to find it: going on could %s; look for an instance of this Machine, remove it if there is one, and then set the annotation %s: %s on the Machine",
-		f.lostRun(), what, NoInstanceAnnotation, f.lostRun())
-}
-
-// notOurs says why a Machine is left alone.
-func (a *Actuator) notOurs(f *facts) error {
-	if f.restored != "" {
-		return actuators.Uncertain(inProgress, "NotAdopted", "the Machine was made anew from one with UID %s, whose instance it names: its state is kept under that UID; "+
-			"nothing is made, changed or removed for it; to let go of the Machine and leave the instance, remove its finalizer", f.restored)
-	}
-	return actuators.Uncertain(inProgress, "NotAdopted", "the Machine has an instance that this operator did not make: it has no state of it; nothing is made, changed "+
-		"or removed for it; to let go of the Machine and leave the instance, remove its finalizer")
-}
-
-// stateLost says that the instance is not known any more.
-func (a *Actuator) stateLost(f *facts) error {
-	return actuators.Uncertain(inProgress, "StateLost", "the Machine has had an instance since %s, and its state does not have it: the Secret was removed or changed; "+
-		"it is looked up where the module can, else put the Secret back", f.since())
-}
-
 // start submits a run and returns that it is under way.
 func (a *Actuator) start(r *report, wanted *desired, d decision) error {
 	request := runs.Request{

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
@@ -223,44 +222,6 @@ func (t *task) nextIntent(takenOver bool) *intent {
 		next.Died, next.Looked = now, false
 	}
 	return next
-}
-
-// fresh reads a Machine from the API server; nil when there is none of that UID.
-func (a *Actuator) fresh(ctx context.Context, key types.NamespacedName, uid types.UID) (*machinev1beta1.Machine, error) {
-	machine := &machinev1beta1.Machine{}
-	err := a.client.Get(ctx, key, machine)
-	switch {
-	case apierrors.IsNotFound(err), err == nil && machine.UID != uid:
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading the Machine: %w", err)
-	}
-	return machine, nil
-}
-
-// acquire takes a state's lock, and takes it over from a process whose engines can act no more. A lock of this very process is over as
-// well: the pool holds one run per Machine, and that is the caller's.
-func (a *Actuator) acquire(ctx context.Context, key state.Key, options state.AcquireOptions) (*state.Session, error) {
-	options.Lock.Epoch = a.leader.Epoch()
-	session, err := a.store.Acquire(ctx, key, options)
-	locked, ok := errors.AsType[*state.LockedError](err)
-	if !ok {
-		return session, err
-	}
-	if locked.Lock.Owner != a.owner {
-		wait, err := a.leader.DeadIn(ctx, locked.Lock.Epoch)
-		if err != nil {
-			return nil, err
-		}
-		if wait > 0 {
-			return nil, actuators.InProgress(wait, "the Machine's state is locked by another manager whose engines may still run (%s); "+
-				"the lock is taken over when they cannot", locked.Lock)
-		}
-		a.metrics.takeovers.Inc()
-	}
-	a.logger.Info("Taking over the lock of a run that is dead", "state", key.String(), "lock", locked.Lock.String())
-	options.Break = &locked.Lock
-	return a.store.Acquire(ctx, key, options)
 }
 
 // Execute implements runs.Task.

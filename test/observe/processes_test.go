@@ -33,21 +33,21 @@ func TestWhatAProcessIs(t *testing.T) {
 		process observe.Process
 		within  bool
 	}{
-		"in the folder":             {observe.Process{Name: "x", Dir: "/work"}, true},
-		"below the folder":          {observe.Process{Name: "x", Dir: "/work/runs/1"}, true},
-		"in a folder beside":        {observe.Process{Name: "x", Dir: "/work-b"}, false},
+		"in the folder":             {observe.Process{Name: "x", Dir: "/w"}, true},
+		"below the folder":          {observe.Process{Name: "x", Dir: "/w/runs/1"}, true},
+		"in a folder beside":        {observe.Process{Name: "x", Dir: "/w-b"}, false},
 		"an engine of the manager":  {observe.Process{Name: "tofu", Dir: "/", Parent: 7}, true},
 		"a plugin of the manager":   {observe.Process{Name: "pulumi-resource-x", Dir: "/", Parent: 7}, true},
 		"another's engine":          {observe.Process{Name: "tofu", Dir: "/", Parent: 8}, false},
 		"another of the manager's":  {observe.Process{Name: "cat", Dir: "/", Parent: 7}, false},
 		"a program's language host": {observe.Process{Name: "pulumi-language-yaml", Dir: "/", Parent: 7}, true},
 	} {
-		if got := tc.process.Within([]string{"/work"}, []int{7}); got != tc.within {
+		if got := tc.process.Within([]string{"/w"}, []int{7}); got != tc.within {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
-	supervisor := observe.Process{Arguments: []string{"machine-iac-supervisor", "/work", "2s"}}
-	if supervisor.Supervises() != "/work" || (observe.Process{Arguments: []string{"machine-controllers", "/work"}}).Supervises() != "" {
+	supervisor := observe.Process{Arguments: []string{"machine-iac-supervisor", "/w", "2s"}}
+	if supervisor.Supervises() != "/w" || (observe.Process{Arguments: []string{"machine-controllers", "/w"}}).Supervises() != "" {
 		t.Error("supervisors are not told apart")
 	}
 }
