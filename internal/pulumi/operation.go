@@ -126,10 +126,7 @@ func (f *Folder) conclude(ctx context.Context, o operationCall, report *engine.R
 	case !last.started:
 		failed.Class, failed.Err = engine.Transient, fmt.Errorf("pulumi did not start: %w", last.failed)
 	case last.signaled:
-		failed.Class, failed.Err = died(ctx, o), errors.New("pulumi was ended by a signal")
-		if failed.Class == engine.Interrupted {
-			failed.Err = fmt.Errorf("%w: %w", failed.Err, context.Cause(ctx))
-		}
+		failed.Class, failed.Err = died(ctx, o), errors.Join(errors.New("pulumi was ended by a signal"), context.Cause(ctx))
 	case last.code == 0 && o.preview && report.Planned.Operation != engine.OperationPlan:
 		failed.Class, failed.Err = engine.Unknown, errors.New("the plan is not what pulumi counts")
 	case last.code == 0:
