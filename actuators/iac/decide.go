@@ -159,9 +159,9 @@ func decideDelete(f *facts, m means) decision {
 		return decision{action: done, reason: "nothing was made"}
 	case f.lost():
 		return decideLost(runs.Destroy, f, m)
-	case f.instance() && f.missing() && m.now.Before(f.record.Check.At.Add(m.settle)):
+	case f.instance() && f.missing() && m.now.Before(f.record.Check.At.Add(secondAfter(m.settle))):
 		return decision{
-			action: later, operation: runs.Destroy, until: f.record.Check.At.Add(m.settle),
+			action: later, operation: runs.Destroy, until: f.record.Check.At.Add(secondAfter(m.settle)),
 			reason: "the instance was not found; it is looked for once more before its state is given up",
 		}
 	}
@@ -169,6 +169,13 @@ func decideDelete(f *facts, m means) decision {
 	cutShort := f.record.Intent != nil && !f.instance()
 	return decision{action: start, operation: runs.Destroy, lookup: cutShort && m.lookup, reason: "the Machine is deleted"}
 }
+
+// longestSecond bounds how long an instance that was not found waits for the second look: nothing is to appear any more, as it is after a
+// lost create; it only must not have been a moment's answer.
+const longestSecond = time.Minute
+
+// secondAfter returns how long after an instance was not found it is looked for once more, by the settling time of its module.
+func secondAfter(settle time.Duration) time.Duration { return min(settle, longestSecond) }
 
 // overtaken returns what a run finds that waited while its Machine changed: there is nothing to do where the decision is done.
 func overtaken(asked runs.Operation, f *facts) decision {

@@ -179,6 +179,7 @@ func TestDecideDelete(t *testing.T) {
 		"an instance that others made is left alone":                 {&facts{provisioned: true}, able(), decision{action: foreign}},
 		"a failed create does not stop the destroy":                  {&facts{stored: true, state: stateWith(1, 0), run: run(runs.Create, runs.Failed)}, able(), starting(runs.Destroy)},
 		"an instance that was not found is looked for later":         {&facts{stored: true, state: stateWith(1, 0), record: gone(settled.Add(time.Second))}, able(), decision{action: later, operation: runs.Destroy, until: noon.Add(time.Second)}},
+		"however long late requests may take in that place":          {&facts{stored: true, state: stateWith(1, 0), record: gone(settled)}, able(func(m *means) { m.settle = time.Hour }), starting(runs.Destroy)},
 		"and then destroyed by its state":                            {&facts{stored: true, state: stateWith(1, 0), record: gone(settled)}, able(), starting(runs.Destroy)},
 		"a destroy that was cut short looks for what it dropped":     {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: cut}}, able(), lookingUp(runs.Destroy)},
 		"but needs nobody to say so: it can have made nothing":       {&facts{stored: true, state: stateWith(0, 0), record: record{Intent: cut}}, able(blind), starting(runs.Destroy)},

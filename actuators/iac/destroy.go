@@ -51,9 +51,9 @@ func destroyedInstance(report *engine.Report) bool {
 // vanished deals with an instance that a destroy did not find. The engine has dropped it from the state by now; the state from before is
 // put back until a second look, after the time that the module says, has seen the same.
 func (t *task) vanished(ctx context.Context, before []byte) error {
-	now, settle := t.actuator.clock.Now(), t.wanted.module.Settle()
+	now, again := t.actuator.clock.Now(), secondAfter(t.wanted.module.Settle())
 	first, unproven := t.facts.record.Check, t.unproven()
-	if t.facts.missing() && !now.Before(first.At.Add(settle)) && unproven == "" {
+	if t.facts.missing() && !now.Before(first.At.Add(again)) && unproven == "" {
 		return nil
 	}
 	if _, err := t.session.PutBack(ctx, before); err != nil {
@@ -68,7 +68,7 @@ func (t *task) vanished(ctx context.Context, before []byte) error {
 		return actuators.Uncertain(inProgress, "PlaceUnproven", "%s, but it is not proven that it was looked for in the place that it was made in (%s); look for the "+
 			"instance, remove it if it is there, and then set the annotation %s: %s on the Machine", summary, unproven, NoInstanceAnnotation, t.uid)
 	}
-	return &undecidedError{until: now.Add(settle), text: summary}
+	return &undecidedError{until: now.Add(again), text: summary}
 }
 
 // unproven says what of the place is not known to be where the instance was made; empty where it all is, or a person has looked.
