@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
@@ -109,4 +110,15 @@ func (t *task) placed() error {
 		return nil
 	}
 	return elsewhere(t.asked, made.Diff(t.wanted.place))
+}
+
+// undecidedError says that a run found nothing where an instance may be, and that it is too early to believe it.
+type undecidedError struct {
+	until time.Time
+	text  string
+}
+
+// Error implements error.
+func (e *undecidedError) Error() string {
+	return fmt.Sprintf("%s; it is looked for again after %s", e.text, e.until.UTC().Format(time.RFC3339))
 }

@@ -3,8 +3,6 @@ package iac
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
@@ -392,15 +390,4 @@ func (t *task) run(around surroundings, lookup bool) runner.Run {
 		Progress:    t.follow,
 		Output:      t.transcript.add,
 	}
-}
-
-// undecidedError says that a run found nothing where an instance may be, and that it is too early to believe it.
-type undecidedError struct {
-	until time.Time
-	text  string
-}
-
-// Error implements error.
-func (e *undecidedError) Error() string {
-	return fmt.Sprintf("%s; it is looked for again after %s", e.text, e.until.UTC().Format(time.RFC3339))
 }
