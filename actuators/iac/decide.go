@@ -116,7 +116,7 @@ func (f *facts) lookAgain(m means) (until time.Time, looked bool) {
 func decideUpdate(f *facts, m means) decision {
 	settled := f.settled(m.fingerprint)
 	switch {
-	case f.active() && settled:
+	case f.active() && settled && f.run.Operation == runs.Drift:
 		return decision{action: done, reason: "as it is asked for"}
 	case f.active() && (f.run.Operation != runs.Drift || f.run.Phase != runs.Queued):
 		return decision{action: await, reason: "a run is under way"}

@@ -147,6 +147,8 @@ func TestDecideUpdate(t *testing.T) {
 		"an edit takes the place of a drift check that waits":        {under(changed, run(runs.Drift, runs.Queued)), able(), starting(runs.Update)},
 		"other inputs are brought about":                             {with(changed), able(), starting(runs.Update)},
 		"an intent is settled even when the inputs are the same":     {with(record{Fingerprint: now, Intent: begun()}), able(), starting(runs.Update)},
+		"a repair that waits is not done yet":                        {under(asIs, run(runs.Update, runs.Queued)), due(upkeep{repair: true}), decision{action: await}},
+		"a repair under way is not done yet":                         {under(asIs, run(runs.Update, runs.Running)), due(upkeep{repair: true}), decision{action: await}},
 		"an update under way is waited for":                          {under(changed, run(runs.Update, runs.Running)), able(), decision{action: await}},
 		"a create that has not settled is waited for":                {under(record{Intent: begun()}, run(runs.Create, runs.Running)), able(), decision{action: await}},
 		"a refused change is not planned again":                      {with(record{Fingerprint: other, Refusal: &refusal{Fingerprint: now}}), able(), decision{action: refuse}},

@@ -228,7 +228,9 @@ func driftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T, b *bench) {
 	}
 	b.clock.SetTime(b.clock.Now().Add(51 * time.Minute))
 	if err := b.drive(b.Update, machine); err != nil || zone() != "zone-a" {
-		t.Errorf("Update: %v; zone %s, want it repaired after the pause", err, zone())
+		kept := b.record(machine)
+		t.Errorf("Update: %v; zone %s, want it repaired after the pause; check %+v, repair %+v, condition %+v, events %q",
+			err, zone(), kept.Check, kept.Repair, conditionOf(machine, drifted), b.events())
 	}
 }
 
