@@ -14,8 +14,8 @@ import (
 	"github.com/go-logr/logr/testr"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/pulumi"
 )
 
 // tool answers the path of what `make tools` has built.

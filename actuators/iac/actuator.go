@@ -20,7 +20,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/modulestore"
+	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -57,7 +57,7 @@ type Options struct {
 	// Surroundings tell what runs see of the cluster; nothing when nil.
 	Surroundings Surroundings
 	// Modules keeps the content of modules that Machines were made with; one with the Client when nil.
-	Modules *modulestore.Store
+	Modules *store.Store
 	// Clock is the system's when nil.
 	Clock clock.PassiveClock
 	// Logger gets what no Machine shows; nothing when unset.
@@ -131,7 +131,7 @@ func (o *Options) setDefaults() {
 		o.Metrics = NewMetrics(slices.Sorted(maps.Keys(o.Runners))...)
 	}
 	if o.Modules == nil {
-		o.Modules = modulestore.New(o.Client, modulestore.Options{Clock: o.Clock})
+		o.Modules = store.New(o.Client, store.Options{Clock: o.Clock})
 	}
 	if o.ModuleUpdates == "" {
 		o.ModuleUpdates = ModuleUpdatesHold

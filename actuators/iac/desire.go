@@ -15,8 +15,8 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/notice"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
@@ -37,7 +37,7 @@ type desired struct {
 	place    module.Place
 	placeErr error
 	// notices are to be sent when a run begins.
-	notices []notice.Notice
+	notices []events.Event
 }
 
 // desireOwn renders a Machine for an operation with the module that is its own.

@@ -8,9 +8,9 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
-	"github.com/machine-iac/machine-iac-operator/internal/notice"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -153,38 +153,38 @@ func describe(change engine.Change) string {
 var eventReasons = map[runs.Operation]string{runs.Create: "Create", runs.Update: "Update", runs.Destroy: "Delete", runs.Drift: "Update"}
 
 // succeeded tells that an operation has changed the instance.
-func succeeded(operation runs.Operation, machine *machinev1beta1.Machine, note string) notice.Notice {
+func succeeded(operation runs.Operation, machine *machinev1beta1.Machine, note string) events.Event {
 	reason := eventReasons[operation]
-	return notice.Normal(machine, reason, reason, note)
+	return events.Normal(machine, reason, reason, note)
 }
 
 // failedTo tells that an operation failed.
-func failedTo(operation runs.Operation, machine *machinev1beta1.Machine, err error) notice.Notice {
+func failedTo(operation runs.Operation, machine *machinev1beta1.Machine, err error) events.Event {
 	reason := eventReasons[operation]
-	return notice.Warning(machine, "Failed"+reason, reason, err.Error())
+	return events.Warning(machine, "Failed"+reason, reason, err.Error())
 }
 
 // driftFound tells that the instance is not as it was applied.
-func driftFound(machine *machinev1beta1.Machine, found check) notice.Notice {
-	return notice.Warning(machine, "Drift"+string(found.Verdict), "CheckDrift", found.Summary)
+func driftFound(machine *machinev1beta1.Machine, found check) events.Event {
+	return events.Warning(machine, "Drift"+string(found.Verdict), "CheckDrift", found.Summary)
 }
 
 // driftRepaired tells that the instance was brought back to what it was applied as.
-func driftRepaired(machine *machinev1beta1.Machine) notice.Notice {
-	return notice.Normal(machine, "DriftRepaired", "RepairDrift", "Brought the instance back in place")
+func driftRepaired(machine *machinev1beta1.Machine) events.Event {
+	return events.Normal(machine, "DriftRepaired", "RepairDrift", "Brought the instance back in place")
 }
 
 // moduleLost tells that a run is made with another module than the instance.
-func moduleLost(machine *machinev1beta1.Machine, note string) notice.Notice {
-	return notice.Warning(machine, "ModuleLost", "ChooseModule", note)
+func moduleLost(machine *machinev1beta1.Machine, note string) events.Event {
+	return events.Warning(machine, "ModuleLost", "ChooseModule", note)
 }
 
 // doubtful tells of something in the providerSpec that may not be what was meant.
-func doubtful(machine *machinev1beta1.Machine, note string) notice.Notice {
-	return notice.Warning(machine, "DoubtfulField", "Render", note)
+func doubtful(machine *machinev1beta1.Machine, note string) events.Event {
+	return events.Warning(machine, "DoubtfulField", "Render", note)
 }
 
 // ignoredField tells that a field of the providerSpec has no effect.
-func ignoredField(machine *machinev1beta1.Machine, note string) notice.Notice {
-	return notice.Warning(machine, "IgnoredField", "Render", note)
+func ignoredField(machine *machinev1beta1.Machine, note string) events.Event {
+	return events.Warning(machine, "IgnoredField", "Render", note)
 }

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/modulestore"
+	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/modules"
@@ -368,7 +368,7 @@ func TestModulesAreStoredForStatesFromBefore(t *testing.T) {
 	b := newBench(t)
 	machine := b.machine()
 	b.bring(machine)
-	digest := modulestore.DigestOf(b.record(machine).Module)
+	digest := store.DigestOf(b.record(machine).Module)
 	stored := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "machine-iac-module-" + digest}}
 	if err := b.client.Delete(t.Context(), stored); err != nil {
 		t.Fatalf("the module was not stored before the create: %v", err)
@@ -401,7 +401,7 @@ func TestModulesAreStoredForStatesFromBefore(t *testing.T) {
 		b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
 	}
 	b.start(t.TempDir(), "owner-4") // which remembers nothing
-	if _, err := b.modules.Load(t.Context(), b.namespace, digest); !modulestore.IsLost(err) {
+	if _, err := b.modules.Load(t.Context(), b.namespace, digest); !store.IsLost(err) {
 		t.Errorf("the module that nothing needs any more: %v, want it gone", err)
 	}
 }

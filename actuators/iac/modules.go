@@ -7,9 +7,9 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/modulestore"
-	"github.com/machine-iac/machine-iac-operator/internal/notice"
+	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -76,7 +76,7 @@ func (r *reader) choices(ctx context.Context, machine *machinev1beta1.Machine, f
 	switch {
 	case err == nil:
 		c.own = own
-	case !modulestore.IsLost(err):
+	case !store.IsLost(err):
 		return nil, fmt.Errorf("finding the module that the instance was made with: %w", err)
 	case unserved != nil:
 		return nil, invalid(fmt.Errorf("%w; nor can the module %s be had, which the instance was made with: %w", unserved, c.bound, err))
@@ -88,9 +88,9 @@ func (r *reader) choices(ctx context.Context, machine *machinev1beta1.Machine, f
 
 // recorded answers the module of a reference.
 func (r *reader) recorded(ctx context.Context, namespace, reference string) (*module.Module, error) {
-	digest := modulestore.DigestOf(reference)
+	digest := store.DigestOf(reference)
 	if digest == "" {
-		return nil, fmt.Errorf("%q names no content: %w", reference, modulestore.ErrNotFound)
+		return nil, fmt.Errorf("%q names no content: %w", reference, store.ErrNotFound)
 	}
 	for _, loaded := range r.catalog.Modules() {
 		if loaded.Digest() == digest {
@@ -138,17 +138,17 @@ func (c *choices) lostMessage() string {
 }
 
 // notices are to be sent when a run begins with a module that is not the Machine's own.
-func (c *choices) notices(machine *machinev1beta1.Machine) []notice.Notice {
+func (c *choices) notices(machine *machinev1beta1.Machine) []events.Event {
 	if c.own != nil {
 		return nil
 	}
-	return []notice.Notice{moduleLost(machine, c.lostMessage())}
+	return []events.Event{moduleLost(machine, c.lostMessage())}
 }
 
 // short answers a reference with as much of its digest as people compare.
 func short(reference string) string {
 	const digits = 12
-	if digest := modulestore.DigestOf(reference); digest != "" {
+	if digest := store.DigestOf(reference); digest != "" {
 		return strings.TrimSuffix(reference, digest[digits:])
 	}
 	return reference

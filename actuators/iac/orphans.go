@@ -16,7 +16,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/modulestore"
+	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -163,7 +163,7 @@ func (o *Orphans) tidyModules(ctx context.Context, heads []state.Head) error {
 		current[loaded.Digest()] = loaded
 	}
 	for _, head := range heads {
-		digest := modulestore.DigestOf(head.Meta[metaModule])
+		digest := store.DigestOf(head.Meta[metaModule])
 		needed[digest] = true
 		if digest != "" && current[digest] == nil && head.Managed > 0 {
 			held++

@@ -11,7 +11,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/modulestore"
+	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -21,7 +21,7 @@ import (
 type reader struct {
 	client  client.Reader
 	catalog *module.Catalog
-	modules *modulestore.Store
+	modules *store.Store
 	updates ModuleUpdates
 	store   *state.Store
 	// facts are what is known of the cluster, around is how its infrastructure is reached; nil for as usual.
@@ -57,7 +57,7 @@ func NewOutlook(options OutlookOptions) (*Outlook, error) {
 	}
 	return &Outlook{reader{
 		client: options.Client, catalog: options.Catalog, facts: options.Facts, updates: options.ModuleUpdates, blind: !options.Credentials,
-		modules: modulestore.New(options.Client, modulestore.Options{}), store: state.New(options.Client, state.Options{}),
+		modules: store.New(options.Client, store.Options{}), store: state.New(options.Client, state.Options{}),
 	}}, nil
 }
 

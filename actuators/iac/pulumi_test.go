@@ -16,10 +16,10 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/pulumi"
-	"github.com/machine-iac/machine-iac-operator/internal/pulumikey"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 )
 
 // eachEngine runs a test with each engine. What is told, recorded and refused is the same with all.
@@ -257,9 +257,9 @@ func TestAKeyThatIsReplacedIsDoneWithAfterADriftCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.bring(machine)
-	uses := func() map[string]pulumikey.Use {
+	uses := func() map[string]pulumikeys.Use {
 		t.Helper()
-		found, err := pulumikey.Uses(t.Context(), b.store, b.namespace)
+		found, err := pulumikeys.Uses(t.Context(), b.store, b.namespace)
 		if err != nil {
 			t.Fatal(err)
 		}

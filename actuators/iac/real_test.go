@@ -31,12 +31,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/pulumikey"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
-	"github.com/machine-iac/machine-iac-operator/internal/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/stacks"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
@@ -55,7 +55,7 @@ type bench struct {
 	// around is what runs see of the cluster; nothing when nil.
 	around Surroundings
 	// keys are what checkpoints are encrypted with.
-	keys *pulumikey.Keys
+	keys *pulumikeys.Keys
 	// uses is the engine that the bench's Machines are made with, OpenTofu when empty; lacks is one that is not there.
 	uses, lacks v1alpha1.Engine
 	// loaded are the modules; those of this repository when nil.
@@ -171,7 +171,7 @@ func (b *bench) start(workDir, owner string) {
 			loaded = append(loaded, more...)
 		}
 	}
-	if b.keys, err = pulumikey.New(b.client, pulumikey.Options{Namespace: b.namespace}); err != nil {
+	if b.keys, err = pulumikeys.New(b.client, pulumikeys.Options{Namespace: b.namespace}); err != nil {
 		b.t.Fatal(err)
 	}
 	catalog, err := module.NewCatalog(loaded...)

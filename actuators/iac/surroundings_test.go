@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/clusterconfig"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/modules"
@@ -27,7 +27,7 @@ import (
 
 // around is a cluster that says something.
 type around struct {
-	settings clusterconfig.Settings
+	settings config.Settings
 	bundle   string
 
 	mu  sync.Mutex
@@ -60,7 +60,7 @@ func named(t *testing.T, name string) *module.Module {
 }
 
 func TestARunSeesWhatTheClusterSays(t *testing.T) {
-	cluster := &around{bundle: "/ca.pem", settings: clusterconfig.Settings{
+	cluster := &around{bundle: "/ca.pem", settings: config.Settings{
 		HTTPSProxy: "http://user:secret@proxy:3128", NoProxy: ".svc", Authorities: "some",
 	}}
 	proxied := map[string]string{"HTTPS_PROXY": "http://user:secret@proxy:3128", "NO_PROXY": ".svc", "SSL_CERT_FILE": "/ca.pem"}
@@ -125,10 +125,10 @@ func TestARunSeesWhatTheClusterSays(t *testing.T) {
 }
 
 // known answers a cluster on a platform.
-func known(t *testing.T, platform configv1.PlatformStatus) *clusterconfig.Reader {
+func known(t *testing.T, platform configv1.PlatformStatus) *config.Reader {
 	t.Helper()
 	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Status: configv1.InfrastructureStatus{PlatformStatus: &platform}}
-	reader, err := clusterconfig.New(clusterconfig.Options{
+	reader, err := config.New(config.Options{
 		Client: fake.NewClientBuilder().WithScheme(plane.Scheme).WithObjects(infrastructure).Build(), Dir: t.TempDir(),
 	})
 	if err != nil {
@@ -190,7 +190,7 @@ func TestAnInstanceIsReachedAsTheClusterSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b.around, err = clusterconfig.New(clusterconfig.Options{Client: b.client, Dir: t.TempDir(), Clock: b.clock}); err != nil {
+		if b.around, err = config.New(config.Options{Client: b.client, Dir: t.TempDir(), Clock: b.clock}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
+	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 )
 
 // moduleFolders answers the folders of the modules that the arguments name, each once.
@@ -58,15 +58,15 @@ func findModules(ctx context.Context, arguments []string) ([]*checkedModule, err
 	var dirs []string
 	var fetched []*checkedModule
 	for _, argument := range arguments {
-		if !modulesource.IsReference(argument) {
+		if !source.IsReference(argument) {
 			dirs = append(dirs, argument)
 			continue
 		}
-		files, err := modulesource.Files(ctx, argument, modulesource.Options{})
+		files, err := source.Files(ctx, argument, source.Options{})
 		if err != nil {
 			return nil, err
 		}
-		reference, err := modulesource.ParseReference(argument)
+		reference, err := source.ParseReference(argument)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func checkContracts(found []*checkedModule) *checkedModules {
 
 func (m *checkedModule) checkContract() {
 	loaded, err := module.Load(m.files)
-	if err == nil && !modulesource.IsReference(m.Dir) {
+	if err == nil && !source.IsReference(m.Dir) {
 		err = checkName(m.Dir, loaded)
 	}
 	var broken *module.ContractError
@@ -141,7 +141,7 @@ func checkName(folder string, loaded *module.Module) error {
 func (m *checkedModule) add(breaches ...module.Breach) {
 	for _, found := range breaches {
 		switch {
-		case !modulesource.IsReference(m.Dir):
+		case !source.IsReference(m.Dir):
 			found.File = filepath.Join(m.Dir, found.File)
 		case found.File == "":
 			found.File = m.Dir

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/machine-iac/machine-iac-operator/internal/scaffold"
+	"github.com/machine-iac/machine-iac-operator/internal/module/scaffold"
 )
 
 // newFolder lays modules down in a folder of their own and answers it. Each edit is a file, what is in it, and what takes its place.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/machine-iac/machine-iac-operator/internal/scaffold"
+	"github.com/machine-iac/machine-iac-operator/internal/module/scaffold"
 )
 
 func newModuleNew() *cobra.Command {

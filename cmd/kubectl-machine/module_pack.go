@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
+	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 )
 
 func newModulePack() *cobra.Command {
@@ -53,13 +53,13 @@ Put the archive where managers find it, on a web server for example, and write t
 }
 
 // packFolder packs the module in a folder that is called as the module is.
-func packFolder(dir string) (modulesource.Packed, error) {
-	packed, err := modulesource.Pack(os.DirFS(dir))
+func packFolder(dir string) (source.Packed, error) {
+	packed, err := source.Pack(os.DirFS(dir))
 	if err == nil {
 		err = checkName(dir, packed.Module)
 	}
 	if err != nil {
-		return modulesource.Packed{}, fmt.Errorf("packing %s: %w", dir, err)
+		return source.Packed{}, fmt.Errorf("packing %s: %w", dir, err)
 	}
 	return packed, nil
 }

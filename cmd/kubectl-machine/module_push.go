@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
+	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 )
 
 func newModulePush() *cobra.Command {
@@ -27,7 +27,7 @@ write it.`,
 			if err != nil {
 				return err
 			}
-			pushed, err := packed.Push(command.Context(), arguments[1], modulesource.Options{Timeout: timeout})
+			pushed, err := packed.Push(command.Context(), arguments[1], source.Options{Timeout: timeout})
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/registry"
 
-	"github.com/machine-iac/machine-iac-operator/internal/scaffold"
+	"github.com/machine-iac/machine-iac-operator/internal/module/scaffold"
 )
 
 // newRegistry starts a registry and answers its host.

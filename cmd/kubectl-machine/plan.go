@@ -19,8 +19,8 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
-	"github.com/machine-iac/machine-iac-operator/internal/preview"
+	"github.com/machine-iac/machine-iac-operator/internal/module/source"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/stacks"
 )
@@ -260,7 +260,7 @@ func (o planOptions) catalog(ctx context.Context) (*module.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	fetched, err := modulesource.FetchAll(ctx, o.moduleSources, modulesource.Options{})
+	fetched, err := source.FetchAll(ctx, o.moduleSources, source.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
-	"github.com/machine-iac/machine-iac-operator/internal/live"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/preview"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/live"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
 
 // liveOptions are the flags of plan that are about a cluster.

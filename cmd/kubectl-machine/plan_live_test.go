@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
-	"github.com/machine-iac/machine-iac-operator/internal/preview"
+	"github.com/machine-iac/machine-iac-operator/internal/module/source"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
@@ -91,7 +91,7 @@ func TestPlanAgainstACluster(t *testing.T) {
 }
 
 func TestPlanWithAModuleFromAnArchive(t *testing.T) {
-	packed, err := modulesource.Pack(os.DirFS(repository(t, "internal", "preview", "testdata", "modules", "example")))
+	packed, err := source.Pack(os.DirFS(repository(t, "internal", "preview", "testdata", "modules", "example")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/machine-iac/machine-iac-operator/internal/preview"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
 
 // raiseLoopback is the argument with which the tests' own program does nothing but bring up the loopback interface.

@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/offline"
-	"github.com/machine-iac/machine-iac-operator/internal/preview"
-	"github.com/machine-iac/machine-iac-operator/internal/pulumi"
-	"github.com/machine-iac/machine-iac-operator/internal/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
 
 // engineOptions are the flags that say where the engines are, and what they may use.

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
-	"github.com/machine-iac/machine-iac-operator/internal/pulumikey"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 )
 
 func newPulumiKey() *cobra.Command {
@@ -52,7 +52,7 @@ func (f *keyFlags) registerMachines(command *cobra.Command) {
 }
 
 // with calls use with the keys and, where they are wanted, what uses them, for as long as it may take.
-func (f *keyFlags) with(command *cobra.Command, use func(context.Context, *pulumikey.Keys, *state.Store) error) error {
+func (f *keyFlags) with(command *cobra.Command, use func(context.Context, *pulumikeys.Keys, *state.Store) error) error {
 	if err := inspect.KnownFormat(f.output); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (f *keyFlags) with(command *cobra.Command, use func(context.Context, *pulum
 	if err != nil {
 		return err
 	}
-	keys, err := pulumikey.New(live, pulumikey.Options{Namespace: namespace})
+	keys, err := pulumikeys.New(live, pulumikeys.Options{Namespace: namespace})
 	if err != nil {
 		return err
 	}
@@ -84,8 +84,8 @@ themselves are not shown.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return f.with(command, func(ctx context.Context, keys *pulumikey.Keys, store *state.Store) error {
-				uses, err := pulumikey.Uses(ctx, store, f.machines)
+			return f.with(command, func(ctx context.Context, keys *pulumikeys.Keys, store *state.Store) error {
+				uses, err := pulumikeys.Uses(ctx, store, f.machines)
 				if err != nil {
 					return err
 				}
@@ -117,7 +117,7 @@ func (f *keyFlags) namespaceOrContext() string {
 }
 
 // listOf puts keys beside their uses. What uses a key that is not there comes last.
-func listOf(entries []pulumikey.Entry, uses map[string]pulumikey.Use) *inspect.KeyList {
+func listOf(entries []pulumikeys.Entry, uses map[string]pulumikeys.Use) *inspect.KeyList {
 	list := &inspect.KeyList{Items: []inspect.EncryptionKey{}, Now: time.Now()}
 	left := maps.Clone(uses)
 	for _, entry := range entries {
@@ -129,7 +129,7 @@ func listOf(entries []pulumikey.Entry, uses map[string]pulumikey.Use) *inspect.K
 	}
 	for _, salt := range slices.Sorted(maps.Keys(left)) {
 		list.Items = append(list.Items, inspect.EncryptionKey{
-			ID: pulumikey.IDOf(salt), Missing: true, Checkpoints: left[salt].Checkpoints, Versions: left[salt].Versions,
+			ID: pulumikeys.IDOf(salt), Missing: true, Checkpoints: left[salt].Checkpoints, Versions: left[salt].Versions,
 		})
 	}
 	return list
@@ -155,7 +155,7 @@ checks; nothing has to be restarted. The older keys stay for what is encrypted w
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return f.with(command, func(ctx context.Context, keys *pulumikey.Keys, _ *state.Store) error {
+			return f.with(command, func(ctx context.Context, keys *pulumikeys.Keys, _ *state.Store) error {
 				entry, err := keys.Rotate(ctx)
 				if err != nil {
 					return err
@@ -185,8 +185,8 @@ was replaced less than a day ago, since a run that began before may still write 
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return f.with(command, func(ctx context.Context, keys *pulumikey.Keys, store *state.Store) error {
-				uses, err := pulumikey.Uses(ctx, store, f.machines)
+			return f.with(command, func(ctx context.Context, keys *pulumikeys.Keys, store *state.Store) error {
+				uses, err := pulumikeys.Uses(ctx, store, f.machines)
 				if err != nil {
 					return err
 				}
@@ -201,8 +201,8 @@ was replaced less than a day ago, since a run that began before may still write 
 }
 
 type pruning struct {
-	keys *pulumikey.Keys
-	uses map[string]pulumikey.Use
+	keys *pulumikeys.Keys
+	uses map[string]pulumikeys.Use
 	// forget says that versions from before do not count.
 	forget bool
 }

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/machine-iac/machine-iac-operator/internal/pulumikey"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -65,7 +65,7 @@ func (w *world) encrypted(t *testing.T, salts ...string) {
 func (w *world) long(t *testing.T) {
 	t.Helper()
 	secret := &corev1.Secret{}
-	if err := w.Client.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: pulumikey.SecretName}, secret); err != nil {
+	if err := w.Client.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: pulumikeys.SecretName}, secret); err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range secret.Data {
@@ -96,7 +96,7 @@ func TestAKeyIsReplaced(t *testing.T) {
 	}
 	expect("pulumi-key list", 0, "There are no keys in namespace "+w.namespace)
 	expect("pulumi-key prune", 0)
-	keys, err := pulumikey.New(w.Client, pulumikey.Options{Namespace: w.namespace})
+	keys, err := pulumikeys.New(w.Client, pulumikeys.Options{Namespace: w.namespace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,10 +104,10 @@ func TestAKeyIsReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	oldID := pulumikey.IDOf(old.Salt())
+	oldID := pulumikeys.IDOf(old.Salt())
 	w.encrypted(t, old.Salt())
 	w.encrypted(t, "v1:lost:x")
-	expect("pulumi-key list", 0, oldID+"   Current   1             0", pulumikey.IDOf("v1:lost:x")+"   Missing   1 ")
+	expect("pulumi-key list", 0, oldID+"   Current   1             0", pulumikeys.IDOf("v1:lost:x")+"   Missing   1 ")
 	expect("pulumi-key list -o json --machines-namespace default", 0, `"checkpoints": 0`, `"current": true`)
 
 	expect("pulumi-key rotate", 0, " is the current key now")
@@ -124,7 +124,7 @@ func TestAKeyIsReplaced(t *testing.T) {
 	expect("pulumi-key prune --forget-versions", 1, oldID+" stays: it was replaced at "+time.Now().UTC().Format("2006-"), "error: older keys stay")
 	w.long(t)
 	expect("pulumi-key prune --forget-versions", 0, oldID+" is removed")
-	expect("pulumi-key list", 0, pulumikey.IDOf(fresh.Salt())+"   Current   1 ")
+	expect("pulumi-key list", 0, pulumikeys.IDOf(fresh.Salt())+"   Current   1 ")
 
 	expect("pulumi-key rotate --as eve", 1, `User "eve" cannot get resource "secrets"`)
 	expect("pulumi-key list -o xml", 1, `the output format "xml" is not known`)

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/clusterconfig"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
@@ -25,7 +25,7 @@ const blindNote = "you may not read how the cluster reaches its infrastructure, 
 // The user's own proxies and authorities stand in for what neither names.
 type surroundings struct {
 	// cluster is nil where the user may not read what it says.
-	cluster *clusterconfig.Reader
+	cluster *config.Reader
 	// facts are what the cluster tells for defaults of providerSpecs.
 	facts      module.Facts
 	given, own map[string]string
@@ -44,7 +44,7 @@ func newSurroundings(ctx context.Context, cluster client.Reader, given map[strin
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	reader, err := clusterconfig.New(clusterconfig.Options{Client: cluster, Dir: s.dir, Given: slices.Collect(maps.Keys(given))})
+	reader, err := config.New(config.Options{Client: cluster, Dir: s.dir, Given: slices.Collect(maps.Keys(given))})
 	if err != nil {
 		return nil, err
 	}

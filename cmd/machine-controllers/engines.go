@@ -19,10 +19,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/pulumi"
-	"github.com/machine-iac/machine-iac-operator/internal/pulumikey"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
-	"github.com/machine-iac/machine-iac-operator/internal/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 )
 
 // newRunners makes a runner for each engine that there is. OpenTofu or Terraform must be, Pulumi may.
@@ -38,7 +38,7 @@ func newRunners(ctx context.Context, o options, live client.Client) (map[v1alpha
 		return nil, err
 	}
 	if withPulumi != nil {
-		keys, err := pulumikey.New(live, pulumikey.Options{Namespace: o.leaseNamespace})
+		keys, err := pulumikeys.New(live, pulumikeys.Options{Namespace: o.leaseNamespace})
 		if err != nil {
 			return nil, err
 		}

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/supervisor"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
-	"github.com/machine-iac/machine-iac-operator/internal/supervisor"
 )
 
 const (

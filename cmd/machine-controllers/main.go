@@ -11,7 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	"github.com/machine-iac/machine-iac-operator/internal/supervisor"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/supervisor"
 )
 
 // version is set by the linker.

@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/registry"
 
-	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
+	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 )
 
 func TestModulesOfArchivesAreLoadedBesideTheOthers(t *testing.T) {
-	packed, err := modulesource.Pack(os.DirFS("../../examples/modules/kubevirt"))
+	packed, err := source.Pack(os.DirFS("../../examples/modules/kubevirt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestModulesOfArchivesAreLoadedBesideTheOthers(t *testing.T) {
 	}
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
-	pushed, err := packed.Push(t.Context(), "oci://"+strings.TrimPrefix(server.URL, "http://")+"/kubevirt:v1", modulesource.Options{})
+	pushed, err := packed.Push(t.Context(), "oci://"+strings.TrimPrefix(server.URL, "http://")+"/kubevirt:v1", source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,10 +27,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/clusterconfig"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/modulesource"
+	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/modules"
@@ -186,7 +186,7 @@ func loadModules(ctx context.Context, o options) (*module.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	fetched, err := modulesource.FetchAll(ctx, o.moduleSources, modulesource.Options{
+	fetched, err := source.FetchAll(ctx, o.moduleSources, source.Options{
 		CacheDir: filepath.Join(o.workDir, "module-sources"),
 		Logger:   ctrl.Log.WithName("module-source"),
 	})
@@ -197,8 +197,8 @@ func loadModules(ctx context.Context, o options) (*module.Catalog, error) {
 }
 
 // readCluster takes what the cluster says of itself for what no flag says, and answers who tells the rest when it is asked.
-func (o *options) readCluster(ctx context.Context, live client.Reader) (*clusterconfig.Reader, error) {
-	cluster, err := clusterconfig.New(clusterconfig.Options{
+func (o *options) readCluster(ctx context.Context, live client.Reader) (*config.Reader, error) {
+	cluster, err := config.New(config.Options{
 		Client: live,
 		Dir:    filepath.Join(o.workDir, "authorities"),
 		Given:  slices.Collect(maps.Keys(o.engineEnvironment)),

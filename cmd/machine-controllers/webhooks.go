@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/machine-iac/machine-iac-operator/internal/servingcert"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/servingcert"
 	"github.com/machine-iac/machine-iac-operator/webhooks"
 )
 

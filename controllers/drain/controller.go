@@ -9,12 +9,11 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/machine-iac/machine-iac-operator/internal/notice"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
 // Name is the controller's name in logs, metrics and events.
@@ -37,7 +36,7 @@ type Options struct {
 	// its own it slows nobody down.
 	Clientset kubernetes.Interface
 	// Recorder sends events.
-	Recorder events.EventRecorder
+	Recorder events.Recorder
 	// Clock tells the time; the real one when nil.
 	Clock clock.PassiveClock
 	// Metrics are observed; new ones when nil.
@@ -80,7 +79,7 @@ func setDefault[T int | time.Duration](field *T, value T) {
 // Controller reconciles Machines that are being deleted.
 type Controller struct {
 	client   client.Client
-	recorder events.EventRecorder
+	recorder events.Recorder
 	clock    clock.PassiveClock
 	memory   *memory
 	pool     *pool
@@ -109,7 +108,7 @@ type scope struct {
 	// requeueAfter is when to look again without an event; zero for never.
 	requeueAfter time.Duration
 	// notices are sent once the status is written, and not when it is not.
-	notices []notice.Notice
+	notices []events.Event
 	// settled is done after that.
 	settled []func()
 }

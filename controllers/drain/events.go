@@ -6,52 +6,52 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
-	"github.com/machine-iac/machine-iac-operator/internal/notice"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
 // action is what every event of this controller is about.
 const action = "Drain"
 
 // drainBlocked says that hooks hold the drain.
-func drainBlocked(machine *machinev1beta1.Machine, hooks []machinev1beta1.LifecycleHook) notice.Notice {
+func drainBlocked(machine *machinev1beta1.Machine, hooks []machinev1beta1.LifecycleHook) events.Event {
 	names := make([]string, 0, len(hooks))
 	for _, hook := range hooks {
 		names = append(names, fmt.Sprintf("%s (owner %s)", hook.Name, hook.Owner))
 	}
-	return notice.Normal(machine, "DrainBlocked", action, "Drain blocked by preDrain hooks: "+strings.Join(names, ", "))
+	return events.Normal(machine, "DrainBlocked", action, "Drain blocked by preDrain hooks: "+strings.Join(names, ", "))
 }
 
 // drainSkipped says that the Machine's Node is not drained.
-func drainSkipped(machine *machinev1beta1.Machine, why string) notice.Notice {
-	return notice.Normal(machine, "DrainSkipped", action, "Node drain skipped: "+why)
+func drainSkipped(machine *machinev1beta1.Machine, why string) events.Event {
+	return events.Normal(machine, "DrainSkipped", action, "Node drain skipped: "+why)
 }
 
 // drainProceeds says that nothing holds the drain any more.
-func drainProceeds(machine *machinev1beta1.Machine) notice.Notice {
-	return notice.Normal(machine, "DrainProceeds", action, "Node drain proceeds")
+func drainProceeds(machine *machinev1beta1.Machine) events.Event {
+	return events.Normal(machine, "DrainProceeds", action, "Node drain proceeds")
 }
 
 // drainRequeued says what the drain waits for.
-func drainRequeued(machine *machinev1beta1.Machine, message string) notice.Notice {
-	return notice.Normal(machine, "DrainRequeued", action, "Node drain requeued: "+message)
+func drainRequeued(machine *machinev1beta1.Machine, message string) events.Event {
+	return events.Normal(machine, "DrainRequeued", action, "Node drain requeued: "+message)
 }
 
 // nodeDrained says that the Node is empty.
-func nodeDrained(machine *machinev1beta1.Machine) notice.Notice {
-	return notice.Normal(machine, "Deleted", action, fmt.Sprintf("Node %q drained", machine.Status.NodeRef.Name))
+func nodeDrained(machine *machinev1beta1.Machine) events.Event {
+	return events.Normal(machine, "Deleted", action, fmt.Sprintf("Node %q drained", machine.Status.NodeRef.Name))
 }
 
 // drainSucceeded says that the drain has ended as it should.
-func drainSucceeded(machine *machinev1beta1.Machine) notice.Notice {
-	return notice.Normal(machine, "DrainSucceeded", action, "Node drain succeeded")
+func drainSucceeded(machine *machinev1beta1.Machine) events.Event {
+	return events.Normal(machine, "DrainSucceeded", action, "Node drain succeeded")
 }
 
 // drainTimedOut says that the deletion goes on although pods are left.
-func drainTimedOut(machine *machinev1beta1.Machine, message string) notice.Notice {
-	return notice.Warning(machine, "DrainTimedOut", action, message)
+func drainTimedOut(machine *machinev1beta1.Machine, message string) events.Event {
+	return events.Warning(machine, "DrainTimedOut", action, message)
 }
 
 // invalidDrainTimeout says that the deadline cannot be understood.
-func invalidDrainTimeout(machine *machinev1beta1.Machine, err error) notice.Notice {
-	return notice.Warning(machine, "InvalidDrainTimeout", action, err.Error())
+func invalidDrainTimeout(machine *machinev1beta1.Machine, err error) events.Event {
+	return events.Warning(machine, "InvalidDrainTimeout", action, err.Error())
 }

@@ -3,10 +3,10 @@ package machine
 import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
-	"github.com/machine-iac/machine-iac-operator/internal/notice"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
 // failedValidate says that the Machine cannot be served as it is.
-func failedValidate(machine *machinev1beta1.Machine, err error) notice.Notice {
-	return notice.Warning(machine, "FailedValidate", "Validate", err.Error())
+func failedValidate(machine *machinev1beta1.Machine, err error) events.Event {
+	return events.Warning(machine, "FailedValidate", "Validate", err.Error())
 }

@@ -8,13 +8,12 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
-	"github.com/machine-iac/machine-iac-operator/internal/notice"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
 // Name is the controller's name in logs, metrics and events.
@@ -36,7 +35,7 @@ type Options struct {
 	// Checks reads MachineHealthChecks as they were written; Client when nil.
 	Checks client.Reader
 	// Recorder sends events.
-	Recorder events.EventRecorder
+	Recorder events.Recorder
 	// Clock tells the time; the real one when nil.
 	Clock clock.PassiveClock
 	// Metrics are set; new ones when nil.
@@ -49,7 +48,7 @@ type Options struct {
 type Controller struct {
 	client   client.Client
 	checks   client.Reader
-	recorder events.EventRecorder
+	recorder events.Recorder
 	clock    clock.PassiveClock
 	metrics  *Metrics
 	memory   *memory
@@ -94,7 +93,7 @@ func (s *scope) lookAgain(after time.Duration) {
 }
 
 // say has an event sent unless the pass before said the same about the same topic.
-func (s *scope) say(topic, content string, n notice.Notice) {
+func (s *scope) say(topic, content string, n events.Event) {
 	s.sayings = append(s.sayings, saying{topic: topic, content: content, notice: n})
 }
 

@@ -5,23 +5,23 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
-	"github.com/machine-iac/machine-iac-operator/internal/notice"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
 // detectedUnhealthy says that a Machine will be remediated unless it gets well.
-func detectedUnhealthy(t *target) notice.Notice {
-	return notice.Normal(t.machine, "DetectedUnhealthy", "Check",
+func detectedUnhealthy(t *target) events.Event {
+	return events.Normal(t.machine, "DetectedUnhealthy", "Check",
 		fmt.Sprintf("Machine %s is not healthy: %s. It is due for remediation after that.", t.machine.Name, t.verdict.why))
 }
 
 // remediationRestricted says that no Machine is remediated.
-func remediationRestricted(check *machinev1beta1.MachineHealthCheck, why string) notice.Notice {
-	return notice.Warning(check, "RemediationRestricted", "Check", "Remediation is restricted: "+why)
+func remediationRestricted(check *machinev1beta1.MachineHealthCheck, why string) events.Event {
+	return events.Warning(check, "RemediationRestricted", "Check", "Remediation is restricted: "+why)
 }
 
 // remediationDeferred says that Machines wait for the remediation of others.
-func remediationDeferred(check *machinev1beta1.MachineHealthCheck, waiting, limit int) notice.Notice {
-	return notice.Normal(check, "RemediationDeferred", "Remediate", deferral(waiting, limit))
+func remediationDeferred(check *machinev1beta1.MachineHealthCheck, waiting, limit int) events.Event {
+	return events.Normal(check, "RemediationDeferred", "Remediate", deferral(waiting, limit))
 }
 
 // deferral puts into words that Machines wait for the remediation of others.
@@ -30,38 +30,38 @@ func deferral(waiting, limit int) string {
 }
 
 // invalidAnnotation says that an annotation cannot be read, and what to do.
-func invalidAnnotation(check *machinev1beta1.MachineHealthCheck, key, value, mend string) notice.Notice {
-	return notice.Warning(check, "InvalidAnnotation", "Check", fmt.Sprintf("The annotation %s has the value %q: %s", key, value, mend))
+func invalidAnnotation(check *machinev1beta1.MachineHealthCheck, key, value, mend string) events.Event {
+	return events.Warning(check, "InvalidAnnotation", "Check", fmt.Sprintf("The annotation %s has the value %q: %s", key, value, mend))
 }
 
 // skippedNoController says that a Machine is left alone because nobody would make another in its place.
-func skippedNoController(t *target) notice.Notice {
-	return notice.Normal(t.machine, "SkippedNoController", "Remediate",
+func skippedNoController(t *target) events.Event {
+	return events.Normal(t.machine, "SkippedNoController", "Remediate",
 		fmt.Sprintf("Machine %s is unhealthy (%s) and is not deleted: no controller owns it that would replace it",
 			t.machine.Name, t.verdict.why))
 }
 
 // machineDeleted says that a Machine's deletion was requested.
-func machineDeleted(t *target) notice.Notice {
-	return notice.Normal(t.machine, "MachineDeleted", "Remediate",
+func machineDeleted(t *target) events.Event {
+	return events.Normal(t.machine, "MachineDeleted", "Remediate",
 		fmt.Sprintf("Machine %s is deleted because it is unhealthy: %s", t.machine.Name, t.verdict.why))
 }
 
 // machineDeletionFailed says that a Machine's deletion was refused.
-func machineDeletionFailed(t *target, err error) notice.Notice {
-	return notice.Warning(t.machine, "MachineDeletionFailed", "Remediate",
+func machineDeletionFailed(t *target, err error) events.Event {
+	return events.Warning(t.machine, "MachineDeletionFailed", "Remediate",
 		fmt.Sprintf("Machine %s is unhealthy (%s) and could not be deleted: %v", t.machine.Name, t.verdict.why, err))
 }
 
 // externalAnnotationAdded says that an external remediation was asked for.
-func externalAnnotationAdded(t *target) notice.Notice {
-	return notice.Normal(t.machine, "ExternalAnnotationAdded", "Remediate",
+func externalAnnotationAdded(t *target) events.Event {
+	return events.Normal(t.machine, "ExternalAnnotationAdded", "Remediate",
 		fmt.Sprintf("Machine %s got the annotation %s because it is unhealthy: %s", t.machine.Name, externalAnnotation, t.verdict.why))
 }
 
 // externalAnnotationFailed says that an external remediation could not be asked for.
-func externalAnnotationFailed(t *target, err error) notice.Notice {
-	return notice.Warning(t.machine, "ExternalAnnotationFailed", "Remediate",
+func externalAnnotationFailed(t *target, err error) events.Event {
+	return events.Warning(t.machine, "ExternalAnnotationFailed", "Remediate",
 		fmt.Sprintf("Machine %s is unhealthy (%s) and could not get the annotation %s: %v",
 			t.machine.Name, t.verdict.why, externalAnnotation, err))
 }

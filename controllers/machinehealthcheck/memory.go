@@ -6,17 +6,16 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/internal/notice"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
 // saying is something that is the case and worth an event.
 type saying struct {
 	// topic is what it is about; content is what is said. Together they tell whether it is news.
 	topic, content string
-	notice         notice.Notice
+	notice         events.Event
 }
 
 // memory keeps a recollection for each MachineHealthCheck. It is lost with the process: then everything is news again, and the cache
@@ -92,7 +91,7 @@ func (r *recollection) prune(targets []*target) {
 }
 
 // tell sends the sayings that are news. What a finished pass does not say any more is over, and will be news again.
-func (r *recollection) tell(recorder events.EventRecorder, sayings []saying, finished bool) {
+func (r *recollection) tell(recorder events.Recorder, sayings []saying, finished bool) {
 	before := r.told
 	if finished {
 		r.told = make(map[string]string, len(sayings))

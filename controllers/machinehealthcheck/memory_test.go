@@ -6,16 +6,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/events"
+	kubeevents "k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/internal/notice"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
 func TestTell(t *testing.T) {
 	about := func(topic, content string) saying {
-		return saying{topic: topic, content: content, notice: notice.Normal(&corev1.Pod{}, "Said", "Say", topic+" "+content)}
+		return saying{topic: topic, content: content, notice: events.Normal(&corev1.Pod{}, "Said", "Say", topic+" "+content)}
 	}
 	type pass struct {
 		sayings    []saying
@@ -48,7 +48,7 @@ func TestTell(t *testing.T) {
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			recorder := events.NewFakeRecorder(10)
+			recorder := kubeevents.NewFakeRecorder(10)
 			past := newRecollection("uid")
 			for _, pass := range tc.passes {
 				past.tell(recorder, pass.sayings, !pass.unfinished)

@@ -9,11 +9,10 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/machine-iac/machine-iac-operator/internal/notice"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
 // externalAnnotation on a Machine asks for external remediation.
@@ -22,7 +21,7 @@ const externalAnnotation = "host.metal3.io/external-remediation"
 // remediation acts on the targets that need it.
 type remediation struct {
 	client   client.Client
-	recorder events.EventRecorder
+	recorder events.Recorder
 	metrics  *Metrics
 }
 
@@ -131,7 +130,7 @@ func (r *remediation) destroy(ctx context.Context, s *scope, t *target) error {
 }
 
 // complain sends a warning, unless the manager stops: that is no fault of the Machine.
-func (r *remediation) complain(ctx context.Context, n notice.Notice) {
+func (r *remediation) complain(ctx context.Context, n events.Event) {
 	if ctx.Err() == nil {
 		n.Send(r.recorder)
 	}

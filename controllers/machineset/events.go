@@ -3,10 +3,10 @@ package machineset
 import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
-	"github.com/machine-iac/machine-iac-operator/internal/notice"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
 // reconcileError says that a pass over the MachineSet failed.
-func reconcileError(set *machinev1beta1.MachineSet, err error) notice.Notice {
-	return notice.Warning(set, "ReconcileError", "Reconcile", err.Error())
+func reconcileError(set *machinev1beta1.MachineSet, err error) events.Event {
+	return events.Warning(set, "ReconcileError", "Reconcile", err.Error())
 }

@@ -1,0 +1,188 @@
+package config
+
+import (
+	"cmp"
+	"crypto/x509"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// Keys of the ConfigMaps with certificate authorities.
+const (
+	trustedCAKey = "ca-bundle.crt"
+	cloudCAKey   = "ca-bundle.pem"
+)
+
+// Settings are what a cluster says of how its infrastructure is reached. The zero value is a cluster that says nothing.
+type Settings struct {
+	// Facts are what defaults of providerSpecs are made of, as far as the cluster tells.
+	Facts module.Facts
+	// HTTPProxy, HTTPSProxy and NoProxy are the proxies in force.
+	HTTPProxy, HTTPSProxy, NoProxy string
+	// Authorities are certificates in PEM that are to be trusted beside the system's.
+	Authorities string
+
+	// values has what a variable of a module may be from, but for the file with the authorities.
+	values map[v1alpha1.EnvironmentSource]string
+	// unusable says what of the objects cannot be used.
+	unusable []string
+}
+
+// objects are what settings are made of, each nil where the cluster has none.
+type objects struct {
+	infrastructure *configv1.Infrastructure
+	proxy          *configv1.Proxy
+	trustedCA      *corev1.ConfigMap
+	cloudConfig    *corev1.ConfigMap
+}
+
+func settingsOf(found objects) Settings {
+	s := Settings{Facts: module.Facts{}, values: map[v1alpha1.EnvironmentSource]string{}}
+	if found.infrastructure != nil {
+		s.fact(module.FactClusterID, found.infrastructure.Status.InfrastructureName)
+		if platform := found.infrastructure.Status.PlatformStatus; platform != nil {
+			s.takePlatform(platform)
+		}
+	}
+	if found.proxy != nil {
+		// What spec asks for may be refused; status is what the cluster uses, and its noProxy has the cluster's own networks.
+		status := found.proxy.Status
+		s.HTTPProxy, s.HTTPSProxy, s.NoProxy = status.HTTPProxy, status.HTTPSProxy, status.NoProxy
+		if name := found.proxy.Spec.TrustedCA.Name; name != "" && found.trustedCA == nil {
+			s.unusable = append(s.unusable, fmt.Sprintf("the Proxy trusts ConfigMap %s, but there is no ConfigMap %s with its authorities", name, trustedCA))
+		}
+	}
+	s.trust(found.trustedCA, trustedCAKey)
+	s.trust(found.cloudConfig, cloudCAKey)
+	return s
+}
+
+// trust adds the certificates of a ConfigMap, which may be nil or without the key.
+func (s *Settings) trust(configMap *corev1.ConfigMap, key string) {
+	if configMap == nil || strings.TrimSpace(configMap.Data[key]) == "" {
+		return
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM([]byte(configMap.Data[key])) {
+		s.unusable = append(s.unusable, fmt.Sprintf("the key %s of ConfigMap %s/%s has no certificate in PEM", key, configMap.Namespace, configMap.Name))
+		return
+	}
+	s.Authorities += strings.TrimSpace(configMap.Data[key]) + "\n"
+}
+
+func (s *Settings) takePlatform(platform *configv1.PlatformStatus) {
+	if aws := platform.AWS; aws != nil {
+		s.fact(module.FactRegion, aws.Region)
+		for _, endpoint := range aws.ServiceEndpoints {
+			s.endpoint("aws", endpoint.Name, endpoint.URL)
+		}
+	}
+	if ibm := platform.IBMCloud; ibm != nil {
+		s.fact(module.FactRegion, ibm.Location)
+		for _, endpoint := range ibm.ServiceEndpoints {
+			s.endpoint("ibmcloud", string(endpoint.Name), endpoint.URL)
+		}
+	}
+	if power := platform.PowerVS; power != nil {
+		s.fact(module.FactRegion, power.Region)
+		for _, endpoint := range power.ServiceEndpoints {
+			s.endpoint("powervs", endpoint.Name, endpoint.URL)
+		}
+	}
+	if gcp := platform.GCP; gcp != nil {
+		s.fact(module.FactRegion, gcp.Region)
+		s.fact(module.FactProject, gcp.ProjectID)
+	}
+	if azure := platform.Azure; azure != nil {
+		s.takeAzure(azure)
+	}
+}
+
+func (s *Settings) fact(name, value string) {
+	if value != "" {
+		s.Facts[name] = value
+	}
+}
+
+func (s *Settings) endpoint(platform, service, address string) {
+	s.set(v1alpha1.FromServiceEndpoint+v1alpha1.EnvironmentSource(platform+"."+service), address)
+}
+
+func (s *Settings) set(source v1alpha1.EnvironmentSource, value string) {
+	if value != "" {
+		s.values[source] = value
+	}
+}
+
+// azureClouds are the names by which tools know the clouds of Azure. An empty one is the public cloud's.
+var azureClouds = map[configv1.AzureCloudEnvironment]string{
+	"":                              "public",
+	configv1.AzurePublicCloud:       "public",
+	configv1.AzureUSGovernmentCloud: "usgovernment",
+	configv1.AzureChinaCloud:        "china",
+	configv1.AzureGermanCloud:       "german",
+}
+
+func (s *Settings) takeAzure(azure *configv1.AzurePlatformStatus) {
+	s.fact(module.FactResourceGroup, azure.ResourceGroupName)
+	s.fact(module.FactNetworkResourceGroup, cmp.Or(azure.NetworkResourceGroupName, azure.ResourceGroupName))
+	s.set(v1alpha1.FromAzureCloud, azureClouds[azure.CloudName])
+	if endpoint, err := url.Parse(azure.ARMEndpoint); err == nil {
+		s.set(v1alpha1.FromAzureResourceManagerHost, endpoint.Host)
+	}
+}
+
+// Environment answers what a run sees of the settings: the proxies and authorities that every program heeds, and the module's variables
+// that are from the cluster. bundle is the file with the authorities, empty for none; given are names that are set elsewhere.
+func (s Settings) Environment(variables []v1alpha1.EnvironmentVariable, bundle string, given []string) map[string]string {
+	environment := map[string]string{}
+	set := func(name, value string) {
+		if value != "" && !strings.ContainsRune(value, 0) && !slices.ContainsFunc(given, func(other string) bool { return strings.EqualFold(other, name) }) {
+			environment[name] = value
+		}
+	}
+	for name, value := range map[string]string{
+		"HTTP_PROXY": s.HTTPProxy, "HTTPS_PROXY": s.HTTPSProxy, "NO_PROXY": s.NoProxy, "SSL_CERT_FILE": bundle,
+	} {
+		set(name, value)
+	}
+	for _, variable := range variables {
+		if variable.From == v1alpha1.FromCABundleFile {
+			set(variable.Name, bundle)
+		} else {
+			set(variable.Name, s.values[variable.From])
+		}
+	}
+	return environment
+}
+
+// Sensitive answers what must not be shown: the addresses of proxies that ask for a password, and the passwords.
+func (s Settings) Sensitive() []string {
+	var values []string
+	for _, address := range []string{s.HTTPProxy, s.HTTPSProxy} {
+		_, behind, found := strings.Cut(address, "://")
+		if !found {
+			behind = address
+		}
+		at := strings.LastIndex(behind, "@")
+		if at < 0 {
+			continue
+		}
+		values = append(values, address, behind[:at])
+		if _, password, ok := strings.Cut(behind[:at], ":"); ok && password != "" {
+			values = append(values, password)
+			if plain, err := url.PathUnescape(password); err == nil && plain != password {
+				values = append(values, plain)
+			}
+		}
+	}
+	slices.Sort(values)
+	return slices.Compact(values)
+}

@@ -1,0 +1,203 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+const (
+	// defaultTimeout is less than a Pod may take to start before it is taken for dead.
+	defaultTimeout = 40 * time.Second
+	// maxParallel is how many modules are fetched at a time.
+	maxParallel = 8
+)
+
+// Options say how modules are fetched and pushed. The zero value works.
+type Options struct {
+	// CacheDir keeps what was downloaded, by its digest, so that it is downloaded once. Nothing is ever removed from it; it may be
+	// removed as a whole. Empty means that nothing is kept.
+	CacheDir string
+	// Keychain has the credentials of registries. Default: Docker's configuration, in the folder DOCKER_CONFIG or ~/.docker.
+	Keychain authn.Keychain
+	// Transport makes the requests. Default: one with the proxy and the CAs that the process's environment names.
+	Transport http.RoundTripper
+	// Timeout bounds a call, however many modules it fetches and however often it tries. Default: 40 s.
+	Timeout time.Duration
+	// Backoff is how often a download is tried, and the time between. Default: five times within about 15 s.
+	Backoff wait.Backoff
+	// Logger hears of tries that failed, and of a cache that cannot be used. Default: nobody does.
+	Logger logr.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Keychain == nil {
+		o.Keychain = authn.DefaultKeychain
+	}
+	if o.Transport == nil {
+		o.Transport = defaultTransport
+	}
+	o.Transport = &boundedTransport{inner: o.Transport}
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Backoff.Steps == 0 {
+		o.Backoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 5}
+	}
+	return o
+}
+
+// Fetch loads the module that a reference names. What comes from there is refused unless it has the reference's digest.
+func Fetch(ctx context.Context, reference string, options Options) (*module.Module, error) {
+	files, err := Files(ctx, reference, options)
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := module.Load(files)
+	if err != nil {
+		place, _ := ParseReference(reference) // Files has read it
+		return nil, fmt.Errorf("loading the module of %s: %w", place, err)
+	}
+	return loaded, nil
+}
+
+// FetchAll loads the modules that the references name, in their order. The error joins those of all references.
+func FetchAll(ctx context.Context, references []string, options Options) ([]*module.Module, error) {
+	options.Timeout = options.withDefaults().Timeout
+	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
+	defer cancel()
+	loaded, failed := make([]*module.Module, len(references)), make([]error, len(references))
+	var group errgroup.Group
+	group.SetLimit(maxParallel)
+	for i, reference := range references {
+		group.Go(func() error {
+			loaded[i], failed[i] = Fetch(ctx, reference, options)
+			return nil
+		})
+	}
+	_ = group.Wait() // failed has every error
+	if err := errors.Join(failed...); err != nil {
+		return nil, err
+	}
+	return loaded, nil
+}
+
+// Files answers the files of the module that a reference names, in memory. They are not held to the contract yet.
+func Files(ctx context.Context, reference string, options Options) (fs.FS, error) {
+	parsed, err := ParseReference(reference)
+	if err != nil {
+		return nil, fmt.Errorf("reading the module's reference: %w", err)
+	}
+	options = options.withDefaults()
+	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
+	defer cancel()
+	fetcher := &fetcher{Options: options, cache: cache{dir: options.CacheDir, logger: options.Logger}}
+	archive, err := fetcher.archive(ctx, parsed)
+	if err != nil {
+		return nil, fmt.Errorf("fetching the module from %s: %w", parsed, err)
+	}
+	files, err := module.ReadArchive(bytes.NewReader(archive))
+	if err != nil {
+		return nil, fmt.Errorf("fetching the module from %s: %w", parsed, err)
+	}
+	return files, nil
+}
+
+// fetcher fetches one module.
+type fetcher struct {
+	Options
+	cache cache
+}
+
+// archive answers the tar.gz that a reference names.
+func (f *fetcher) archive(ctx context.Context, reference Reference) ([]byte, error) {
+	switch reference.place.Scheme {
+	case schemeFile:
+		content, err := readFile(reference.place.Path)
+		if err != nil {
+			return nil, err
+		}
+		return content, checkDigest(content, reference.digest)
+	case schemeHTTPS:
+		return f.content(ctx, reference.digest, func(ctx context.Context) ([]byte, error) {
+			return f.download(ctx, reference.place)
+		})
+	default:
+		return f.artifact(ctx, reference)
+	}
+}
+
+// content answers what has the digest: from the cache, or else by get, which is tried again when that may help.
+func (f *fetcher) content(ctx context.Context, digest string, get func(context.Context) ([]byte, error)) ([]byte, error) {
+	if content, cached := f.cache.get(digest); cached {
+		return content, nil
+	}
+	var content []byte
+	err := f.retry(ctx, func(ctx context.Context) (err error) {
+		content, err = get(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDigest(content, digest); err != nil {
+		return nil, err
+	}
+	f.cache.put(digest, content)
+	return content, nil
+}
+
+func checkDigest(content []byte, want string) error {
+	if got := digestOf(content); got != want {
+		return fmt.Errorf("what is there has the digest %s, and not the one that is allowed; find out who changed it before you allow it", got)
+	}
+	return nil
+}
+
+func digestOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// readFile reads an archive from the disk.
+func readFile(path string) (content []byte, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // to open a pipe would wait
+		return nil, fmt.Errorf("%s is not a regular file; name the file that 'kubectl machine module pack' wrote, or give a folder to --module-dir", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return readBounded(file)
+}
+
+// readBounded reads what may be an archive.
+func readBounded(r io.Reader) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(r, module.MaxArchiveBytes+1))
+	if err == nil && len(content) > module.MaxArchiveBytes {
+		err = errTooLarge
+	}
+	return content, err
+}
+
+var errTooLarge = fmt.Errorf("there are more than %d bytes; is it the archive of one module?", module.MaxArchiveBytes)

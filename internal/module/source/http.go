@@ -1,0 +1,103 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+const (
+	dialTimeout = 10 * time.Second
+	// answerTimeout is how long a server may take to begin its answer.
+	answerTimeout = 15 * time.Second
+	maxRedirects  = 10
+)
+
+// defaultTransport trusts the CAs of the machine, or those of SSL_CERT_FILE and SSL_CERT_DIR.
+var defaultTransport http.RoundTripper = &http.Transport{
+	Proxy:                 http.ProxyFromEnvironment,
+	DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
+	TLSHandshakeTimeout:   dialTimeout,
+	ResponseHeaderTimeout: answerTimeout,
+	IdleConnTimeout:       answerTimeout,
+	ForceAttemptHTTP2:     true,
+}
+
+// statusError says that a web server did not answer with the file.
+type statusError struct{ code int }
+
+// Error implements error.
+func (e *statusError) Error() string {
+	text := fmt.Sprintf("the server answers %d %s", e.code, http.StatusText(e.code))
+	switch e.code {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return text + "; archives are fetched without credentials, so put a private module into an OCI registry"
+	case http.StatusNotFound, http.StatusGone:
+		return text + "; is the URL right, and the file still there?"
+	}
+	return text
+}
+
+// download gets an archive from a web server. No credentials are sent.
+func (f *fetcher) download(ctx context.Context, place *url.URL) (content []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, place.String(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: f.Transport, CheckRedirect: func(request *http.Request, via []*http.Request) error {
+		switch {
+		case request.URL.Scheme != schemeHTTPS:
+			return errors.New("the server redirects to a place without TLS; name the place itself, or another server")
+		case len(via) >= maxRedirects:
+			return fmt.Errorf("the server redirects more than %d times", maxRedirects)
+		}
+		return nil
+	}}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	if response.StatusCode != http.StatusOK {
+		return nil, &statusError{code: response.StatusCode}
+	}
+	return io.ReadAll(response.Body)
+}
+
+// boundedTransport bounds the answers.
+type boundedTransport struct{ inner http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.inner.RoundTrip(request)
+	if err == nil {
+		response.Body = &boundedBody{ReadCloser: response.Body, left: module.MaxArchiveBytes}
+	}
+	return response, err
+}
+
+// boundedBody fails when there is more than it may read.
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read implements io.Reader.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	// One byte more than may be read tells an end from too much.
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left+1)])
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errTooLarge
+	}
+	return n, err
+}

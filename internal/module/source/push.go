@@ -1,0 +1,113 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+const (
+	emptyMediaType  = "application/vnd.oci.empty.v1+json"
+	titleAnnotation = "org.opencontainers.image.title"
+)
+
+// Push puts the archive into a registry, at oci://registry/repository:tag, and answers the reference that allows it. The same module
+// gives the same artifact.
+func (p Packed) Push(ctx context.Context, target string, options Options) (Reference, error) {
+	place, tag, err := parseTarget(target)
+	if err != nil {
+		return Reference{}, fmt.Errorf("reading where to push the module: %w", err)
+	}
+	manifest, blobs, err := p.artifact()
+	if err != nil {
+		return Reference{}, fmt.Errorf("making the module's artifact: %w", err)
+	}
+	options = options.withDefaults()
+	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
+	defer cancel()
+	err = options.retry(ctx, func(ctx context.Context) error {
+		for _, blob := range blobs {
+			if err := remote.WriteLayer(tag.Repository, blob, options.registryOptions(ctx)...); err != nil {
+				return registryError(tag.RegistryStr(), err)
+			}
+		}
+		return registryError(tag.RegistryStr(), remote.Put(tag, manifest, options.registryOptions(ctx)...))
+	})
+	if err != nil {
+		return Reference{}, fmt.Errorf("pushing the module to %s: %w", show(place), err)
+	}
+	return Reference{place: place, digest: digestOf(manifest)}, nil
+}
+
+// parseTarget reads a place in a registry with a tag.
+func parseTarget(text string) (*url.URL, name.Tag, error) {
+	if _, digest := cut(text); digest != "" {
+		return nil, name.Tag{}, fmt.Errorf("the digest %q comes of what is pushed; leave it out", digest)
+	}
+	place, err := parsePlace(text)
+	if err != nil {
+		return nil, name.Tag{}, err
+	}
+	if place.Scheme != schemeOCI {
+		return nil, name.Tag{}, fmt.Errorf("%s is no place in a registry; write it as oci://registry/repository:tag", show(place))
+	}
+	if !strings.Contains(place.Path, ":") {
+		return nil, name.Tag{}, fmt.Errorf("%s has no tag; write it as oci://registry/repository:tag, for example with the module's version", show(place))
+	}
+	tag, err := name.NewTag(place.Host + place.Path)
+	return place, tag, err
+}
+
+// artifact answers the manifest, and what it names.
+func (p Packed) artifact() (rawManifest, []v1.Layer, error) {
+	config, archive := static.NewLayer([]byte("{}"), emptyMediaType), static.NewLayer(p.Archive, LayerMediaType)
+	blobs := []v1.Layer{config, archive}
+	described := make([]v1.Descriptor, 0, len(blobs))
+	for _, blob := range blobs {
+		one, err := describe(blob)
+		if err != nil {
+			return nil, nil, err
+		}
+		described = append(described, one)
+	}
+	described[1].Annotations = map[string]string{titleAnnotation: p.Module.Name() + ".tar.gz"}
+	manifest, err := json.Marshal(v1.Manifest{
+		SchemaVersion: 2,
+		MediaType:     types.OCIManifestSchema1,
+		ArtifactType:  ArtifactType,
+		Config:        described[0],
+		Layers:        described[1:],
+		Annotations:   map[string]string{titleAnnotation: p.Module.Name()},
+	})
+	return manifest, blobs, err
+}
+
+func describe(blob v1.Layer) (v1.Descriptor, error) {
+	digest, err := blob.Digest()
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	size, err := blob.Size()
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	mediaType, err := blob.MediaType()
+	return v1.Descriptor{MediaType: mediaType, Size: size, Digest: digest}, err
+}
+
+// rawManifest is a manifest as remote.Put takes one.
+type rawManifest []byte
+
+// RawManifest implements remote.Taggable.
+func (m rawManifest) RawManifest() ([]byte, error) { return m, nil }
+
+// MediaType tells the registry what it is.
+func (m rawManifest) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }

@@ -1,0 +1,31 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrNotFound says that the store does not have a module.
+var ErrNotFound = errors.New("the module is not in the store")
+
+// DamagedError says that what is stored of a module is not what was stored, or that this version of the operator cannot read it.
+type DamagedError struct {
+	// Secret is where it is stored, as namespace/name.
+	Secret string
+	// Err says what is wrong.
+	Err error
+}
+
+// Error implements error.
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("the module in Secret %s cannot be used: %s; put the Secret back from a backup", e.Secret, e.Err)
+}
+
+// Unwrap answers what is wrong.
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// IsLost tells whether err says that a module cannot be had, however often it is asked for.
+func IsLost(err error) bool {
+	_, damaged := errors.AsType[*DamagedError](err)
+	return damaged || errors.Is(err, ErrNotFound)
+}

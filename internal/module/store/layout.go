@@ -1,0 +1,136 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// What marks the Secrets of a module.
+const (
+	// SecretType is the type of the Secrets.
+	SecretType corev1.SecretType = "machine-iac.io/module"
+	// LabelRole is the label that tells a module's Secrets apart: RoleHead or RolePart.
+	LabelRole = "machine-iac.io/module-content"
+	// RoleHead marks the Secret that names a module. It is written last: where it is, the parts are.
+	RoleHead = "head"
+	// RolePart marks a further part of a content that is too big for one Secret.
+	RolePart = "part"
+	// LabelName is the label for the module's name.
+	LabelName = "machine-iac.io/module-name"
+	// AnnotationReference is the annotation for the module's reference, name@sha256:digest.
+	AnnotationReference = "machine-iac.io/module"
+
+	annotationArchive = "machine-iac.io/archive-sha256"
+	annotationParts   = "machine-iac.io/parts"
+
+	dataArchive  = "module.tar.gz"
+	namePrefix   = "machine-iac-module-"
+	digestMarker = "@sha256:"
+	maxParts     = 64
+)
+
+// DigestOf answers the digest of a reference, name@sha256:digest; "" when it is none.
+func DigestOf(reference string) string {
+	_, digest, _ := strings.Cut(reference, digestMarker)
+	if raw, err := hex.DecodeString(digest); err != nil || len(raw) != sha256.Size {
+		return ""
+	}
+	return digest
+}
+
+// headName names the Secret of a module.
+func headName(digest string) string { return namePrefix + digest }
+
+// partName names the Secret of a part. The archive's checksum is in it: another compressor makes other parts of the same content.
+func partName(digest, archive string, index int) string {
+	return fmt.Sprintf("%s%s-%s-%d", namePrefix, digest, archive[:12], index)
+}
+
+// secretsFor answers the Secrets that hold a module, in the order in which they are to be written: the head last.
+func secretsFor(namespace string, m *module.Module, chunk int) ([]*corev1.Secret, error) {
+	var packed bytes.Buffer
+	if err := module.WriteArchive(&packed, m.Files()); err != nil {
+		return nil, err
+	}
+	raw := packed.Bytes()
+	sum := checksum(raw)
+	chunks := split(raw, chunk)
+	if len(chunks) > maxParts {
+		return nil, fmt.Errorf("it takes %d Secrets and may take %d", len(chunks), maxParts)
+	}
+	newSecret := func(name, role string, content []byte) *corev1.Secret {
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: name,
+				Labels:      map[string]string{LabelRole: role, LabelName: m.Name()},
+				Annotations: map[string]string{AnnotationReference: m.Reference()},
+			},
+			Type: SecretType, Immutable: ptr.To(true), Data: map[string][]byte{dataArchive: content},
+		}
+	}
+	var secrets []*corev1.Secret
+	for i, content := range chunks[1:] {
+		secrets = append(secrets, newSecret(partName(m.Digest(), sum, i+1), RolePart, content))
+	}
+	head := newSecret(headName(m.Digest()), RoleHead, chunks[0])
+	head.Annotations[annotationArchive] = sum
+	head.Annotations[annotationParts] = strconv.Itoa(len(chunks))
+	return append(secrets, head), nil
+}
+
+// partsOf answers the names of a module's parts, as its head tells.
+func partsOf(digest string, head *corev1.Secret) (names []string, archive string, err error) {
+	archive = head.Annotations[annotationArchive]
+	count, err := strconv.Atoi(head.Annotations[annotationParts])
+	if err != nil || count < 1 || count > maxParts || len(archive) != hex.EncodedLen(sha256.Size) {
+		return nil, "", fmt.Errorf("its annotations %s and %s do not tell its parts", annotationParts, annotationArchive)
+	}
+	for i := 1; i < count; i++ {
+		names = append(names, partName(digest, archive, i))
+	}
+	return names, archive, nil
+}
+
+// unpack answers the module in an archive with the checksum.
+func unpack(raw []byte, archive, digest string) (*module.Module, error) {
+	if checksum(raw) != archive {
+		return nil, fmt.Errorf("the checksum of its %s is wrong", dataArchive)
+	}
+	files, err := module.ReadArchive(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	restored, err := module.Restore(files)
+	if err != nil {
+		return nil, err
+	}
+	if restored.Digest() != digest {
+		return nil, fmt.Errorf("its content has the digest %s", restored.Digest())
+	}
+	return restored, nil
+}
+
+// split cuts raw into chunks of at most size bytes; there is always one.
+func split(raw []byte, size int) [][]byte {
+	var chunks [][]byte
+	for len(raw) > size {
+		chunks = append(chunks, raw[:size:size])
+		raw = raw[size:]
+	}
+	return append(chunks, raw)
+}
+
+func checksum(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,182 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+const (
+	// defaultChunkBytes stays below the API server's limit for a Secret.
+	defaultChunkBytes = 960 << 10
+	// defaultGrace is longer than any run may take to write down which module it uses.
+	defaultGrace = time.Hour
+)
+
+// Options of a Store; the zero value is a good one.
+type Options struct {
+	// Clock tells how long a module has been unused; the system's when nil.
+	Clock clock.PassiveClock
+	// ChunkBytes is the most bytes of an archive in one Secret; 960 KiB when zero.
+	ChunkBytes int
+	// Grace is how long a module must have been unused before it is removed; an hour when zero.
+	Grace time.Duration
+}
+
+// Store keeps modules in Secrets. It remembers what it has written and read: asked again, it asks nobody. It is safe for concurrent use.
+type Store struct {
+	client  client.Client
+	options Options
+
+	mu sync.Mutex
+	// kept are the modules that are known to be stored, with their content.
+	kept map[place]*module.Module
+	// unused says since when nothing has needed a module that is stored.
+	unused map[place]time.Time
+}
+
+// place is where a module is stored.
+type place struct{ namespace, digest string }
+
+func (p place) object() types.NamespacedName {
+	return types.NamespacedName{Namespace: p.namespace, Name: headName(p.digest)}
+}
+
+// New returns a Store. The client must read the API server itself.
+func New(live client.Client, options Options) *Store {
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	if options.ChunkBytes <= 0 {
+		options.ChunkBytes = defaultChunkBytes
+	}
+	if options.Grace <= 0 {
+		options.Grace = defaultGrace
+	}
+	return &Store{client: live, options: options, kept: map[place]*module.Module{}, unused: map[place]time.Time{}}
+}
+
+// Keep stores a module in a namespace unless it is there. What is there and is damaged is written anew.
+func (s *Store) Keep(ctx context.Context, namespace string, m *module.Module) error {
+	at := place{namespace: namespace, digest: m.Digest()}
+	if s.recall(at) != nil {
+		return nil
+	}
+	_, err := s.read(ctx, at)
+	if IsLost(err) {
+		err = s.write(ctx, at, m, !errors.Is(err, ErrNotFound))
+	}
+	if err != nil {
+		return fmt.Errorf("keeping module %s: %w", m.Reference(), err)
+	}
+	s.remember(at, m)
+	return nil
+}
+
+// Load answers a stored module. It returns ErrNotFound when there is none, and a *DamagedError when what there is cannot be used.
+func (s *Store) Load(ctx context.Context, namespace, digest string) (*module.Module, error) {
+	at := place{namespace: namespace, digest: digest}
+	if known := s.recall(at); known != nil {
+		return known, nil
+	}
+	loaded, err := s.read(ctx, at)
+	if err != nil {
+		return nil, fmt.Errorf("loading module sha256:%s: %w", digest, err)
+	}
+	s.remember(at, loaded)
+	return loaded, nil
+}
+
+// recall answers what is known to be stored. It is needed then.
+func (s *Store) recall(at place) *module.Module {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.kept[at]
+	if known != nil {
+		delete(s.unused, at)
+	}
+	return known
+}
+
+func (s *Store) remember(at place, m *module.Module) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept[at] = m
+	delete(s.unused, at)
+}
+
+func (s *Store) read(ctx context.Context, at place) (*module.Module, error) {
+	head := &corev1.Secret{}
+	if err := s.client.Get(ctx, at.object(), head); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, ErrNotFound
+		}
+		return nil, fmt.Errorf("reading Secret %s: %w", at.object(), err)
+	}
+	names, archive, err := partsOf(at.digest, head)
+	if err != nil {
+		return nil, &DamagedError{Secret: at.object().String(), Err: err}
+	}
+	raw := bytes.Clone(head.Data[dataArchive])
+	for _, name := range names {
+		part := &corev1.Secret{}
+		err := s.client.Get(ctx, types.NamespacedName{Namespace: at.namespace, Name: name}, part)
+		if apierrors.IsNotFound(err) {
+			return nil, &DamagedError{Secret: at.object().String(), Err: fmt.Errorf("its part %s is gone", name)}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading Secret %s/%s: %w", at.namespace, name, err)
+		}
+		raw = append(raw, part.Data[dataArchive]...)
+	}
+	stored, err := unpack(raw, archive, at.digest)
+	if err != nil {
+		return nil, &DamagedError{Secret: at.object().String(), Err: err}
+	}
+	return stored, nil
+}
+
+// write writes the Secrets of a module. A part that is there already is of an earlier try; its name tells its content, unless something
+// is damaged: then all are written anew.
+func (s *Store) write(ctx context.Context, at place, m *module.Module, anew bool) error {
+	secrets, err := secretsFor(at.namespace, m, s.options.ChunkBytes)
+	if err != nil {
+		return err
+	}
+	for _, secret := range slices.Backward(secrets) {
+		if !anew {
+			break
+		}
+		if err := s.delete(ctx, client.ObjectKeyFromObject(secret)); err != nil {
+			return err
+		}
+	}
+	for _, secret := range secrets {
+		if err := s.client.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("writing Secret %s/%s: %w", secret.Namespace, secret.Name, err)
+		}
+	}
+	_, err = s.read(ctx, at) // another may have been faster; what can be read is what counts
+	return err
+}
+
+func (s *Store) delete(ctx context.Context, name types.NamespacedName) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
+	if err := s.client.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting Secret %s: %w", name, err)
+	}
+	return nil
+}

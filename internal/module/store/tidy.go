@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// listPage bounds how much of a list is read at a time.
+const listPage = 500
+
+// Tidy removes from a namespace the modules that nothing needs and that nothing has needed for the grace period, and answers their
+// digests. What is needed and known, but no longer stored, is stored again.
+func (s *Store) Tidy(ctx context.Context, namespace string, needed func(digest string) bool) (removed []string, err error) {
+	stored, err := s.list(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	var failed []error
+	for _, m := range s.forget(namespace, stored) {
+		if needed(m.Digest()) {
+			failed = append(failed, s.Keep(ctx, namespace, m))
+		}
+	}
+	for at, found := range stored {
+		if needed(at.digest) || !s.expire(at) {
+			continue
+		}
+		if err := s.remove(ctx, namespace, found); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		removed = append(removed, at.digest)
+	}
+	return removed, errors.Join(failed...)
+}
+
+// secrets are those of one module.
+type secrets struct {
+	head  string
+	parts []string
+}
+
+// remove deletes the head first: without it, a module is not there.
+func (s *Store) remove(ctx context.Context, namespace string, found *secrets) error {
+	names := found.parts
+	if found.head != "" {
+		names = append([]string{found.head}, names...)
+	}
+	for _, name := range names {
+		if err := s.delete(ctx, types.NamespacedName{Namespace: namespace, Name: name}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list answers what is stored in a namespace. It reads metadata only.
+func (s *Store) list(ctx context.Context, namespace string) (map[place]*secrets, error) {
+	stored := map[place]*secrets{}
+	options := &client.ListOptions{Namespace: namespace, Limit: listPage}
+	client.HasLabels{LabelRole}.ApplyToList(options)
+	for {
+		page := &metav1.PartialObjectMetadataList{}
+		page.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+		if err := s.client.List(ctx, page, options); err != nil {
+			return nil, fmt.Errorf("listing stored modules: %w", err)
+		}
+		for i := range page.Items {
+			object := &page.Items[i]
+			digest := DigestOf(object.Annotations[AnnotationReference])
+			if digest == "" {
+				continue // not this store's, or no longer; nobody may lose what cannot be told
+			}
+			at := place{namespace: namespace, digest: digest}
+			if stored[at] == nil {
+				stored[at] = &secrets{}
+			}
+			if object.Labels[LabelRole] == RoleHead {
+				stored[at].head = object.Name
+			} else {
+				stored[at].parts = append(stored[at].parts, object.Name)
+			}
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return stored, nil
+		}
+	}
+}
+
+// forget answers the modules that were known to be stored and are not, and knows it no more.
+func (s *Store) forget(namespace string, stored map[place]*secrets) []*module.Module {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var gone []*module.Module
+	for at, m := range s.kept {
+		if found := stored[at]; at.namespace == namespace && (found == nil || found.head == "") {
+			gone = append(gone, m)
+			delete(s.kept, at)
+		}
+	}
+	for at := range s.unused {
+		if at.namespace == namespace && stored[at] == nil {
+			delete(s.unused, at)
+		}
+	}
+	return gone
+}
+
+// expire notes that nothing needs a module, and tells whether that has been so for the grace period. It is not known any more then.
+func (s *Store) expire(at place) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.options.Clock.Now()
+	since, noted := s.unused[at]
+	if !noted {
+		s.unused[at] = now
+		return false
+	}
+	if now.Sub(since) < s.options.Grace {
+		return false
+	}
+	delete(s.unused, at)
+	delete(s.kept, at)
+	return true
+}

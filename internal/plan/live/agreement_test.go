@@ -1,0 +1,116 @@
+package live
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
+)
+
+// edits are changes of a providerSpec, and what they do to a Machine.
+type edits map[string]struct {
+	fields map[string]any
+	want   preview.Verdict
+	// wantForces are the fields that need a new Machine.
+	wantForces []string
+}
+
+// agree tells what each edit would do to a Machine, lets the actuator do it, and compares.
+func agree(t *testing.T, b *bench, spec map[string]any, cases edits) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := *b
+			b.t = t
+			set := b.set(1, spec)
+			machine := b.machine(set, "a")
+			b.bring(machine)
+			wanted := with(spec, tc.fields)
+			for _, refresh := range []bool{false, true} {
+				told := b.plan(edited(set, wanted), func(o *Options) { o.Refresh = refresh })
+				live := told.Sets[0].Live
+				if !live.Exists || live.Create != 0 || live.Delete != 0 || len(live.Machines) != 1 {
+					t.Fatalf("the cluster is told to have %+v; want the one Machine, and none made or deleted", live)
+				}
+				found := live.Machines[0]
+				if found.Verdict != tc.want || found.Drift != "" {
+					t.Errorf("refresh %t: the verdict is %s (%s), with the drift %q and %+v; want %s", refresh, found.Verdict, found.Why, found.Drift, found.Resources, tc.want)
+				}
+				var forces []string
+				for _, field := range found.Fields {
+					if field.Forces {
+						forces = append(forces, field.Path)
+					}
+				}
+				if diff := cmp.Diff(tc.wantForces, forces); diff != "" {
+					t.Errorf("refresh %t: what forces a new Machine (-want +got):\n%s", refresh, diff)
+				}
+				if changes := tc.want != preview.Unchanged; told.Summary.Changes() != changes {
+					t.Errorf("it tells of changes: %t", told.Summary.Changes())
+				}
+				var out strings.Builder
+				if err := told.Print(&out, "", false); err != nil || strings.Contains(out.String(), "t0p-secret") {
+					t.Errorf("it shows a secret, or %v:\n%s", err, out.String())
+				}
+			}
+			machine.Spec.ProviderSpec.Value = builder.ProviderSpec(wanted)
+			before := b.stateOf(machine)
+			err := b.drive(b.actuator.Update, machine)
+			switch after := b.stateOf(machine); {
+			case tc.want == preview.Unchanged && (err != nil || before != after):
+				t.Errorf("nothing was to change, but the update ends with %v, and the state is\n%s\nafter\n%s", err, after, before)
+			case tc.want == preview.InPlace && (err != nil || before == after):
+				t.Errorf("a change in place was told, but the update ends with %v; the state has changed: %t", err, before != after)
+			case tc.want == preview.NewMachine && !refuses(err):
+				t.Errorf("a new Machine was told to be needed, but the update ends with %v", err)
+			case tc.want == preview.Refused && !actuators.IsInvalidConfiguration(err):
+				t.Errorf("it was told to be refused, but the update ends with %v", err)
+			}
+		})
+	}
+}
+
+func TestALivePlanAgreesWithTheUpdate(t *testing.T) {
+	t.Run("kubemark", func(t *testing.T) {
+		b, spec := newKubemark(t)
+		agree(t, b, spec, edits{
+			"nothing":                              {want: preview.Unchanged},
+			"what a Node takes":                    {fields: map[string]any{"zone": "zone-b", "labels": map[string]any{"team": "a"}}, want: preview.InPlace},
+			"what a Node has for good":             {fields: map[string]any{"cpu": 8}, want: preview.NewMachine, wantForces: []string{"cpu"}},
+			"some of both, of which one forces it": {fields: map[string]any{"cpu": 8, "zone": "zone-b"}, want: preview.NewMachine, wantForces: []string{"cpu"}},
+			"two that force it":                    {fields: map[string]any{"memory": "16Gi", "cpu": 8, "zone": "zone-b"}, want: preview.NewMachine, wantForces: []string{"cpu", "memory"}},
+		})
+	})
+	t.Run("vsphere", func(t *testing.T) {
+		b, spec, _ := newVSphere(t)
+		agree(t, b, spec, edits{
+			"nothing": {want: preview.Unchanged},
+			"a template, which nobody has looked up yet": {
+				fields: map[string]any{"template": "DC0_C0_RP0_VM1"}, want: preview.NewMachine, wantForces: []string{"template"},
+			},
+			"memory, which needs a reboot": {fields: map[string]any{"memoryMiB": 4096}, want: preview.NewMachine, wantForces: []string{"memoryMiB"}},
+		})
+	})
+	t.Run("openstack", func(t *testing.T) {
+		b, spec := newOpenStack(t)
+		agree(t, b, spec, edits{
+			"nothing":        {want: preview.Unchanged},
+			"a config drive": {fields: map[string]any{"configDrive": true}, want: preview.NewMachine, wantForces: []string{"configDrive"}},
+		})
+	})
+}
+
+// stateOf answers the Machine's state as it is stored.
+func (b *bench) stateOf(machine *machinev1beta1.Machine) string {
+	b.t.Helper()
+	snapshot, err := b.store().Get(b.t.Context(), keyOf(machine))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(snapshot.Raw)
+}

@@ -1,0 +1,138 @@
+package live
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+)
+
+// suspects are the Machines that need new ones for the same changes of the providerSpec, and what of these is found to be why.
+type suspects struct {
+	machines []*machine
+	// changed are the names of the fields that are changed.
+	changed []string
+	forcing map[string]bool
+}
+
+// whatForces plans each change of a field by itself, for one Machine of those with the same changes, where a new Machine is needed for
+// several. The changes that alone need one are why.
+func whatForces(o Options, all []*machine) []question {
+	var order []string
+	of := map[string]*suspects{}
+	for _, one := range all {
+		if one.told.Verdict != preview.NewMachine || len(one.told.Fields) == 0 {
+			continue
+		}
+		key, err := json.Marshal(one.told.Fields)
+		if err != nil {
+			continue
+		}
+		name := one.prospect.Module.Reference() + "\n" + string(key)
+		if of[name] == nil {
+			of[name] = &suspects{changed: changedNames(one.told.Fields), forcing: map[string]bool{}}
+			order = append(order, name)
+		}
+		of[name].machines = append(of[name].machines, one)
+	}
+	var questions []question
+	for _, name := range order {
+		questions = append(questions, of[name].questions(o)...)
+	}
+	return questions
+}
+
+// changedNames answers the names of the fields of the providerSpec that attributes are of.
+func changedNames(attributes []preview.Attribute) []string {
+	var names []string
+	for _, one := range attributes {
+		if name := outermost(one.Path); name != "metadata" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// outermost answers the field that a path begins with.
+func outermost(path string) string {
+	if end := strings.IndexAny(path, ".["); end > 0 {
+		return path[:end]
+	}
+	return path
+}
+
+func (s *suspects) questions(o Options) []question {
+	if len(s.changed) == 1 {
+		s.mark(s.changed)
+		return nil
+	}
+	var questions []question
+	first := s.machines[0].prospect
+	asked := 0
+	for _, name := range s.changed {
+		variables, err := onlyChanging(first, name, s.changed)
+		if err != nil {
+			continue
+		}
+		asked++
+		questions = append(questions, o.newQuestion(first, variables, func(outcome offline.Outcome) {
+			asked--
+			if outcome.Err == nil && iac.RuleUpdate(outcome.Plan.Report, outcome.Plan.Broken, first.Provisioned).Refused != "" {
+				s.forcing[name] = true
+			}
+			if asked == 0 {
+				s.settle()
+			}
+		}))
+	}
+	return questions
+}
+
+// settle marks what was found; all changes where none needs a new Machine by itself.
+func (s *suspects) settle() {
+	names := slices.Collect(maps.Keys(s.forcing))
+	if len(names) == 0 {
+		names = s.changed
+	}
+	s.mark(names)
+}
+
+func (s *suspects) mark(names []string) {
+	for _, one := range s.machines {
+		for n := range one.told.Fields {
+			one.told.Fields[n].Forces = slices.Contains(names, outermost(one.told.Fields[n].Path))
+		}
+	}
+}
+
+// onlyChanging answers the variables with one field of the providerSpec changed, and the others as they were.
+func onlyChanging(of *iac.Prospect, name string, changed []string) ([]byte, error) {
+	variables := variablesIn(of.Variables)
+	var was, is map[string]json.RawMessage
+	if err := json.Unmarshal(of.Was["provider_spec"], &was); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(variables["provider_spec"], &is); err != nil {
+		return nil, err
+	}
+	for _, other := range changed {
+		if other == name {
+			continue
+		}
+		if old, had := was[other]; had {
+			is[other] = old
+		} else {
+			delete(is, other)
+		}
+	}
+	raw, err := json.Marshal(is)
+	if err != nil {
+		return nil, err
+	}
+	variables["provider_spec"] = raw
+	return json.Marshal(variables)
+}

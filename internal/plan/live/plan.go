@@ -1,0 +1,178 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+)
+
+// Options are what a plan is made with. All must be set but those that say what they are otherwise.
+type Options struct {
+	// Client reads the API server itself.
+	Client  client.Client
+	Catalog *module.Catalog
+	// Facts are what is known of the cluster, for the defaults of fields that a providerSpec lacks.
+	Facts module.Facts
+	// ModuleUpdates is the operator's; held when empty.
+	ModuleUpdates iac.ModuleUpdates
+	// Planner plans, and is called Engine.
+	Planner preview.Planner
+	Engine  string
+	// Refresh has providers compare the instances with their states, and plan themselves: with the credentials that the cluster has, and with
+	// what Surroundings tell beside these; nothing when nil.
+	Refresh      bool
+	Surroundings iac.Surroundings
+}
+
+// maxReads is how much is read at once.
+const maxReads = 10
+
+// Plan answers what the requested objects would do to the cluster.
+func Plan(ctx context.Context, requests []*preview.Request, o Options) (*preview.Preview, error) {
+	o.Client = readOnly{o.Client}
+	outlook, err := iac.NewOutlook(iac.OutlookOptions{
+		Client: o.Client, Catalog: o.Catalog, Facts: o.Facts, ModuleUpdates: o.ModuleUpdates, Credentials: o.Refresh,
+	})
+	if err != nil {
+		return nil, err
+	}
+	subjects := make([]*subject, len(requests))
+	var all []*machine
+	for n, request := range requests {
+		if subjects[n], err = find(ctx, o.Client, request); err != nil {
+			return nil, err
+		}
+		all = append(all, subjects[n].machines...)
+	}
+	told, err := preview.Plan(ctx, requests, o.Planner, o.Engine)
+	if err != nil {
+		return nil, err
+	}
+	o.foresee(ctx, outlook, all)
+	if err := context.Cause(ctx); err != nil {
+		return nil, fmt.Errorf("reading the cluster: %w", err)
+	}
+	judge(ctx, o, all)
+	lives := make([]*preview.Live, len(subjects))
+	for n, one := range subjects {
+		lives[n] = one.told()
+	}
+	told.Attach(lives)
+	return told, nil
+}
+
+// foresee asks what the actuator would do about each Machine.
+func (o Options) foresee(ctx context.Context, outlook *iac.Outlook, all []*machine) {
+	var group sync.WaitGroup
+	slots := make(chan struct{}, maxReads)
+	for _, one := range all {
+		group.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			one.foresee(ctx, outlook, o)
+		})
+	}
+	group.Wait()
+}
+
+// question is a plan to be made of a Machine.
+type question struct {
+	of     *iac.Prospect
+	input  offline.Input
+	answer func(offline.Outcome)
+}
+
+// newQuestion asks what variables would do to what a prospect says that there is.
+func (o Options) newQuestion(of *iac.Prospect, variables []byte, answer func(offline.Outcome)) question {
+	existing := &offline.Existing{State: of.Raw, Sensitive: of.Sensitive, Refresh: o.Refresh}
+	if o.Refresh {
+		existing.Environment, existing.Files = of.Environment, of.Files
+	}
+	return question{of: of, input: offline.Input{Variables: variables, Existing: existing}, answer: answer}
+}
+
+// ask has all questions about one module planned together.
+func (o Options) ask(ctx context.Context, questions []question) {
+	var order []string
+	of := map[string][]question{}
+	for _, one := range questions {
+		reference := one.of.Module.Reference()
+		if of[reference] == nil {
+			order = append(order, reference)
+		}
+		of[reference] = append(of[reference], one)
+	}
+	var group sync.WaitGroup
+	for _, reference := range order {
+		batch := of[reference]
+		group.Go(func() {
+			inputs := make([]offline.Input, len(batch))
+			for n, one := range batch {
+				inputs[n] = one.input
+			}
+			for n, outcome := range o.Planner.Plan(ctx, preview.ModuleOf(batch[0].of.Module), inputs) {
+				batch[n].answer(outcome)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// judge plans what the edits would do, and what forces new Machines.
+func judge(ctx context.Context, o Options, all []*machine) {
+	var questions []question
+	for _, one := range all {
+		questions = append(questions, one.questions(o)...)
+	}
+	o.ask(ctx, questions)
+	questions = nil
+	for _, one := range all {
+		questions = append(questions, one.again(o)...)
+	}
+	o.ask(ctx, questions)
+	o.ask(ctx, whatForces(o, all))
+}
+
+// Title names an object that is not read from a manifest.
+func Title(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
+
+// errNotFound says what to do about an object that is not there.
+func notFound(kind, namespace, name string) error {
+	return fmt.Errorf("%s is not in the cluster; name another, or another namespace with -n", Title(kind, namespace, name))
+}
+
+// Get answers an object of the cluster as a manifest, so that what it asks for now is planned.
+func Get(ctx context.Context, reader client.Reader, kind, namespace, name string) (client.Object, error) {
+	var object client.Object
+	switch kind {
+	case setKind:
+		object = &machinev1beta1.MachineSet{}
+	case machineKind:
+		object = &machinev1beta1.Machine{}
+	default:
+		return nil, errors.New("only MachineSets and Machines can be planned")
+	}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading %s: %w", Title(kind, namespace, name), err)
+	}
+	if err != nil {
+		return nil, notFound(kind, namespace, name)
+	}
+	return object, nil
+}
+
+// The kinds that there are plans for.
+const (
+	setKind     = "MachineSet"
+	machineKind = "Machine"
+)

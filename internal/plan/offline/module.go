@@ -1,0 +1,312 @@
+package offline
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/terraform-exec/tfexec"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+)
+
+// stampFile is written last into a module's folder: what its providers are.
+const stampFile = "providers.json"
+
+// providerFile is one provider of an initialised module.
+type providerFile struct {
+	// Address is host/namespace/type.
+	Address string `json:"address"`
+	// File is the provider's executable, from the module's folder.
+	File string `json:"file"`
+	// Protocol is 5 or 6.
+	Protocol int `json:"protocol"`
+	// Schemas is the file with what a stand-in answers for its schemas, from the module's folder.
+	Schemas string `json:"schemas"`
+}
+
+// module is a module that plans are made of.
+type module struct {
+	planner     *Planner
+	key         string
+	source      *source
+	environment map[string]string
+
+	mu        sync.Mutex
+	ready     bool
+	idle      []*workspace
+	installed []providerFile
+	standIns  []*standIn
+	reattach  tfexec.ReattachInfo
+	plugins   map[string]*plugin
+	closed    bool
+
+	// guesses has what providers are asked to tell without being configured, one at a time.
+	guesses guesses
+}
+
+// plugin is a provider that runs.
+type plugin struct {
+	process    *tofu.Plugin
+	connection *connection
+}
+
+func (m *module) dir() string { return filepath.Join(m.planner.options.CacheDir, m.key) }
+
+// prepare initialises the module unless that was done before, by whichever process, and starts its stand-ins.
+func (m *module) prepare(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ready {
+		return nil
+	}
+	providers, err := m.providers()
+	if err != nil {
+		if providers, err = m.initialise(ctx); err != nil {
+			return err
+		}
+	}
+	m.installed, m.reattach = providers, tfexec.ReattachInfo{}
+	for _, one := range providers {
+		started, err := m.standIn(one, nil)
+		if err != nil {
+			return err
+		}
+		m.standIns = append(m.standIns, started)
+		m.reattach[one.Address] = started.reattach(one.Protocol)
+	}
+	m.ready = true
+	return nil
+}
+
+// providers answers what the cache says. An error means that it has to be initialised.
+func (m *module) providers() ([]providerFile, error) {
+	raw, err := os.ReadFile(filepath.Join(m.dir(), stampFile))
+	if err != nil {
+		return nil, err
+	}
+	var providers []providerFile
+	if err := json.Unmarshal(raw, &providers); err != nil {
+		return nil, err
+	}
+	for _, one := range providers {
+		if _, err := os.Stat(filepath.Join(m.dir(), one.File)); err != nil {
+			return nil, err // its mirror is gone, or has another version
+		}
+	}
+	return providers, nil
+}
+
+// initialise fills the module's folder. It is made aside and moved to its place when it is complete.
+func (m *module) initialise(ctx context.Context) (providers []providerFile, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, m.planner.options.InitTimeout, errors.New("initialising the module took too long"))
+	defer cancel()
+	release, err := lock(ctx, m.dir()+".lock")
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if providers, err := m.providers(); err == nil { // another process was faster
+		return providers, nil
+	}
+	staging := filepath.Join(m.planner.options.CacheDir, ".new-"+m.key)
+	if err := os.RemoveAll(staging); err != nil { // of a process that was killed
+		return nil, fmt.Errorf("making the module's folder: %w", err)
+	}
+	if err := os.Mkdir(staging, 0o700); err != nil {
+		return nil, fmt.Errorf("making the module's folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
+	if err := m.source.write(staging); err != nil {
+		return nil, fmt.Errorf("writing the module: %w", err)
+	}
+	if err := m.runInit(ctx, staging); err != nil {
+		return nil, err
+	}
+	if providers, err = m.readProviders(ctx, staging); err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(providers)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(staging, stampFile), raw, 0o600)
+	}
+	if err == nil {
+		err = os.RemoveAll(m.dir())
+	}
+	if err == nil {
+		err = os.Rename(staging, m.dir())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keeping the initialised module: %w", err)
+	}
+	return providers, nil
+}
+
+func (m *module) runInit(ctx context.Context, dir string) error {
+	engine, err := m.planner.engine(dir, m.planner.options.InitEnvironment)
+	if err != nil {
+		return fmt.Errorf("initialising the module: %w", err)
+	}
+	var output bytes.Buffer
+	if err := engine.InitJSON(ctx, &output, tfexec.Backend(false)); err != nil {
+		return engineError(ctx, tofu.OpInit, tofu.ReadStream(output.Bytes(), nil), err)
+	}
+	return nil
+}
+
+// readProviders asks each provider that was installed in dir for its schemas, and keeps of them what the module uses.
+func (m *module) readProviders(ctx context.Context, dir string) ([]providerFile, error) {
+	installed := filepath.Join(".terraform", "providers")
+	// host, namespace, type, version, platform
+	files, err := filepath.Glob(filepath.Join(dir, installed, "*", "*", "*", "*", "*", "terraform-provider-*"))
+	if err != nil {
+		return nil, fmt.Errorf("finding the module's providers: %w", err)
+	}
+	providers := []providerFile{}
+	for n, file := range files {
+		relative, err := filepath.Rel(dir, file)
+		if err != nil {
+			return nil, fmt.Errorf("finding the module's providers: %w", err)
+		}
+		parts := strings.Split(filepath.ToSlash(relative), "/")
+		one := providerFile{Address: strings.Join(parts[2:5], "/"), File: relative, Schemas: "schemas-" + strconv.Itoa(n)}
+		started, err := m.start(file, "")
+		if err != nil {
+			return nil, err
+		}
+		one.Protocol = started.process.ProtocolVersion()
+		schemas, err := started.connection.schemas(ctx)
+		if err == nil {
+			schemas, err = narrow(schemas, one.Protocol == 5, func(kind string) bool { return m.source.kinds[kind] })
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, one.Schemas), schemas, 0o600)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the schemas of %s: %w", one.Address, err)
+		}
+		providers = append(providers, one)
+	}
+	return providers, nil
+}
+
+// start starts a provider for a purpose, unless it runs for that. The caller holds the lock. The file in the cache and the one beside it
+// are the same.
+func (m *module) start(file, purpose string) (*plugin, error) {
+	if m.closed {
+		return nil, errors.New("the planner is closed")
+	}
+	file, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return nil, fmt.Errorf("finding a provider: %w", err)
+	}
+	name := filepath.Base(file)
+	key := name + purpose
+	if running, ok := m.plugins[key]; ok {
+		return running, nil
+	}
+	dir, err := m.planner.folder()
+	if err != nil {
+		return nil, fmt.Errorf("starting the provider %s: %w", name, err)
+	}
+	running, err := startPlugin(dir, file, m.environment)
+	if err != nil {
+		return nil, err
+	}
+	if m.plugins == nil {
+		m.plugins = map[string]*plugin{}
+	}
+	m.plugins[key] = running
+	return running, nil
+}
+
+// startPlugin starts a provider in a folder, which is made for it.
+func startPlugin(dir, file string, environment map[string]string) (*plugin, error) {
+	process, err := tofu.StartPlugin(dir, file, environment)
+	if err != nil {
+		return nil, err
+	}
+	network, address := process.Address()
+	connection, err := dial(network, address, process.ProtocolVersion())
+	if err != nil {
+		return nil, errors.Join(err, process.End())
+	}
+	return &plugin{process: process, connection: connection}, nil
+}
+
+// standIn serves in place of a provider.
+func (m *module) standIn(provider providerFile, known *past) (*standIn, error) {
+	schemas, err := os.ReadFile(filepath.Join(m.dir(), provider.Schemas))
+	if err != nil {
+		return nil, fmt.Errorf("reading the schemas of %s: %w", provider.Address, err)
+	}
+	dir, err := m.planner.folder()
+	if err != nil {
+		return nil, fmt.Errorf("standing in for %s: %w", provider.Address, err)
+	}
+	file := filepath.Join(m.dir(), provider.File)
+	started, err := newStandIn(dir, schemas, provider.Protocol, func(ctx context.Context, method string, request frame) (frame, error) {
+		m.mu.Lock()
+		running, err := m.start(file, "")
+		m.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		return running.connection.ask(ctx, method, request)
+	}, known)
+	if err != nil {
+		return nil, fmt.Errorf("standing in for %s: %w", provider.Address, err)
+	}
+	return started, nil
+}
+
+func (m *module) close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	for _, one := range m.standIns {
+		one.close()
+	}
+	var failed []error
+	for _, one := range m.plugins {
+		failed = append(failed, one.connection.client.Close(), one.process.End())
+	}
+	m.standIns, m.plugins = nil, nil
+	return errors.Join(failed...)
+}
+
+// lockInterval is how often a lock that another process holds is tried again.
+const lockInterval = 100 * time.Millisecond
+
+// lock takes the lock that a file is. It ends with the process, however it ends.
+func lock(ctx context.Context, name string) (release func(), err error) {
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the module: %w", err)
+	}
+	again := time.NewTicker(lockInterval)
+	defer again.Stop()
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = file.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return nil, errors.Join(fmt.Errorf("locking the module: %w", err), file.Close())
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("waiting for another process that initialises the module: %w", context.Cause(ctx)), file.Close())
+		}
+	}
+}

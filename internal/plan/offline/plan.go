@@ -1,0 +1,389 @@
+package offline
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/terraform-exec/tfexec"
+	tfjson "github.com/hashicorp/terraform-json"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+)
+
+// Input is what a plan is made for.
+type Input struct {
+	// Variables are the module's variables machine, provider_spec and user_data: one JSON object. Its strings are data, never
+	// templates.
+	Variables []byte
+	// Unknown says what of them is not known.
+	Unknown Unknown
+	// Existing is what there is and is to be changed; nil for an instance that is yet to be made.
+	Existing *Existing
+
+	// putOff says that data sources wait for an apply although there is a state: it does not have what they would now read.
+	putOff bool
+}
+
+// Unknown says which variables are not known before there is a Machine and a cluster. What Variables has in their place is not used.
+type Unknown struct {
+	// Name is the Machine's name, of which NamePrefix is known.
+	Name       bool   `json:"name"`
+	NamePrefix string `json:"name_prefix"`
+	// UID is the Machine's UID.
+	UID bool `json:"uid"`
+	// ClusterID is the name of the cluster.
+	ClusterID bool `json:"cluster_id"`
+	// UserData is what the instance reads when it boots first.
+	UserData bool `json:"user_data"`
+}
+
+// Plan is what the engine plans.
+type Plan struct {
+	// Resources are those that change, in the engine's order of addresses.
+	Resources []Resource
+	// Reads are the addresses of the data sources that an apply would read.
+	Reads []string
+	// Open are the addresses of resources and outputs with conditions that cannot be decided before an apply.
+	Open []string
+	// Outputs are the module's outputs.
+	Outputs Values
+	// Warnings are the engine's.
+	Warnings []tofu.Diagnostic
+	// Broken are the messages of conditions of resources that do not hold, for a plan of what exists. Such a plan cannot be applied, and
+	// may lack what depends on them.
+	Broken []string
+	// Report is what the engine's stream tells of the plan.
+	Report *tofu.Report
+}
+
+// Resource is a planned change of one resource.
+type Resource struct {
+	Address string
+	Type    string
+	Action  tofu.Action
+	Values  Values
+	// Forces are the paths of what makes it a replacement, each a list of names and indices.
+	Forces []any
+	// Unsure says that the provider has not told what becomes of it, so that more may change, or the resource be replaced.
+	Unsure bool
+}
+
+// Values are those of a resource or of all outputs, as JSON decodes them, with numbers as json.Number.
+type Values struct {
+	// Before has the values before the change; nil for what is created.
+	Before any
+	// After has the values after the change. It lacks what is unknown.
+	After any
+	// Unknown and Sensitive have true in place of each value that is unknown, or that must not be shown.
+	Unknown, Sensitive any
+	// SensitiveBefore is Sensitive for Before.
+	SensitiveBefore any
+}
+
+// Outcome is a plan, or why there is none: a [*tofu.Error] where the engine refuses it.
+type Outcome struct {
+	Plan *Plan
+	Err  error
+}
+
+// maxCalls bounds the inputs that one engine plans.
+const maxCalls = 32
+
+// Plan plans the module for each of the inputs, and answers as many outcomes. Inputs share engines, for starting one costs more than
+// most plans do.
+func (p *Planner) Plan(ctx context.Context, m Module, inputs []Input) []Outcome {
+	outcomes := make([]Outcome, len(inputs))
+	prepared, err := p.module(ctx, m)
+	if err != nil {
+		for n := range outcomes {
+			outcomes[n].Err = err
+		}
+		return outcomes
+	}
+	var group sync.WaitGroup
+	for _, batch := range batchesOf(inputs, cap(p.slots)) {
+		group.Go(func() {
+			together, found := make([]Input, len(batch)), make([]Outcome, len(batch))
+			for n, at := range batch {
+				together[n] = inputs[at]
+			}
+			prepared.planAll(ctx, together, found)
+			for n, at := range batch {
+				outcomes[at] = found[n]
+			}
+		})
+	}
+	group.Wait()
+	return outcomes
+}
+
+// planAll plans the inputs with one engine. Where it refuses them, each is planned by itself, so that none suffers from another.
+func (m *module) planAll(ctx context.Context, inputs []Input, outcomes []Outcome) {
+	plans, err := m.plan(ctx, inputs)
+	var refused *tofu.Error
+	if len(inputs) > 1 && errors.As(err, &refused) && refused.Class != tofu.Interrupted {
+		for n := range inputs {
+			m.planAll(ctx, inputs[n:n+1], outcomes[n:n+1])
+		}
+		return
+	}
+	for n := range outcomes {
+		if outcomes[n].Err = err; err == nil {
+			outcomes[n].Plan = plans[n]
+		}
+	}
+}
+
+// plan answers a plan for each input. What the states do not have of data sources is put off until an apply.
+func (m *module) plan(ctx context.Context, inputs []Input) ([]*Plan, error) {
+	select {
+	case m.planner.slots <- struct{}{}:
+		defer func() { <-m.planner.slots }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	plans, err := m.planOnce(ctx, inputs)
+	if !errors.Is(err, errNotRecorded) {
+		return plans, err
+	}
+	inputs = slices.Clone(inputs)
+	for n := range inputs {
+		inputs[n].putOff = true
+	}
+	return m.planOnce(ctx, inputs)
+}
+
+// errNotRecorded says that a data source would be read that no state has.
+var errNotRecorded = errors.New("the state does not have what a data source would read")
+
+func (m *module) planOnce(ctx context.Context, inputs []Input) (plans []*Plan, err error) {
+	w, err := m.workspace(inputs)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.release(w)) }()
+	variables, err := variablesOf(inputs)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(w.variables(), variables, 0o600); err != nil {
+		return nil, fmt.Errorf("writing the variables: %w", err)
+	}
+	var written bytes.Buffer
+	existing := inputs[0].Existing
+	options := []tfexec.PlanOption{
+		tfexec.VarFile(w.variables()), tfexec.Out(w.plan()), tfexec.Lock(false), tfexec.Refresh(existing != nil && existing.Refresh),
+	}
+	if w.reattach != nil {
+		options = append(options, tfexec.Reattach(w.reattach))
+	}
+	_, failed := w.engine.PlanJSON(ctx, &written, options...)
+	report := tofu.ReadStream(written.Bytes(), sensitiveIn(inputs))
+	if w.missed() {
+		return nil, errNotRecorded
+	}
+	if failed != nil {
+		failed = engineError(ctx, tofu.OpPlan, report, failed)
+		if existing == nil || !onlyBroken(report) {
+			return nil, failed
+		}
+	}
+	shown, err := w.show(ctx)
+	if err != nil {
+		return plansWithout(inputs, report, failed, err)
+	}
+	m.prune(shown)
+	if plans = plansOf(shown, report, len(inputs)); failed != nil && brokenIn(plans) != len(report.Errors()) {
+		return plansWithout(inputs, report, failed, failed)
+	}
+	w.mark(plans)
+	return plans, nil
+}
+
+// sensitiveIn answers what nothing may show that is said of the inputs.
+func sensitiveIn(inputs []Input) []string {
+	var all []string
+	for _, in := range inputs {
+		if in.Existing != nil {
+			all = append(all, in.Existing.Sensitive...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// onlyBroken tells whether conditions of resources are all that stands against a plan.
+func onlyBroken(report *tofu.Report) bool {
+	found := report.Errors()
+	return len(found) > 0 && !slices.ContainsFunc(found, func(d tofu.Diagnostic) bool { return !d.BrokenCondition() })
+}
+
+// brokenIn counts the conditions that do not hold.
+func brokenIn(plans []*Plan) int {
+	total := 0
+	for _, plan := range plans {
+		total += len(plan.Broken)
+	}
+	return total
+}
+
+// plansWithout answers what there is to say where there is no plan to read: of a single input, the conditions that do not hold.
+func plansWithout(inputs []Input, report *tofu.Report, failed, err error) ([]*Plan, error) {
+	if failed == nil || len(inputs) > 1 {
+		return nil, cmp.Or(failed, err)
+	}
+	plan := &Plan{Report: report.Within("module." + callName(0))}
+	for _, one := range report.Errors() {
+		plan.Broken = append(plan.Broken, one.Detail)
+	}
+	return []*Plan{plan}, nil
+}
+
+// prune takes out of a plan what is unknown without anybody having said so.
+func (m *module) prune(shown *tfjson.Plan) {
+	for _, change := range shown.ResourceChanges {
+		for _, provider := range m.standIns {
+			if schema, ok := provider.resources[change.Type]; ok && change.Mode == tfjson.ManagedResourceMode {
+				schema.prune(change.Change.AfterUnknown, m.source.resources[[2]string{change.Type, change.Name}])
+			}
+		}
+	}
+}
+
+// variablesOf answers those of the root module.
+func variablesOf(inputs []Input) ([]byte, error) {
+	all := map[string]any{}
+	for n, in := range inputs {
+		var variables map[string]json.RawMessage
+		if err := json.Unmarshal(in.Variables, &variables); err != nil {
+			return nil, fmt.Errorf("reading the variables: %w", err)
+		}
+		all[callName(n)] = map[string]any{
+			"machine": variables["machine"], "provider_spec": variables["provider_spec"], "unknown": in.Unknown, "later": in.later(),
+		}
+		all[callName(n)+userDataSuffix] = variables["user_data"]
+	}
+	return json.Marshal(all)
+}
+
+// plansOf takes the engine's plan apart.
+func plansOf(shown *tfjson.Plan, report *tofu.Report, calls int) []*Plan {
+	plans := make([]*Plan, calls)
+	for n := range plans {
+		plans[n] = &Plan{Report: report.Within("module." + callName(n))}
+		if outputs := shown.OutputChanges[callName(n)]; outputs != nil {
+			plans[n].Outputs = valuesOf(outputs)
+		}
+	}
+	for _, change := range shown.ResourceChanges {
+		n, address, ours := callOf(change.Address)
+		action := actionOf(change.Change.Actions)
+		switch {
+		case !ours || strings.HasPrefix(address, laterName+"[") || action == tofu.ActionNoOp:
+		case change.Mode == tfjson.DataResourceMode:
+			plans[n].Reads = append(plans[n].Reads, address)
+		default:
+			plans[n].Resources = append(plans[n].Resources, Resource{
+				Address: address, Type: change.Type, Action: action, Values: valuesOf(change.Change), Forces: change.Change.ReplacePaths,
+			})
+		}
+	}
+	for _, check := range shown.Checks {
+		addCheck(plans, check)
+	}
+	addWarnings(plans, report.Diagnostics)
+	for _, plan := range plans {
+		slices.Sort(plan.Reads)
+		slices.Sort(plan.Open)
+	}
+	return plans
+}
+
+// addCheck adds what conditions come to, where that is open or where they do not hold.
+func addCheck(plans []*Plan, check tfjson.CheckResultStatic) {
+	kind := check.Address.Kind
+	n, address, ours := callOf(check.Address.ToDisplay)
+	if !ours || kind != tfjson.CheckKindResource && kind != tfjson.CheckKindOutputValue {
+		return
+	}
+	if check.Status == tfjson.CheckStatusUnknown {
+		plans[n].Open = append(plans[n].Open, address)
+	}
+	for _, instance := range check.Instances {
+		for _, problem := range instance.Problems {
+			plans[n].Broken = append(plans[n].Broken, problem.Message)
+		}
+	}
+}
+
+// addWarnings adds each to the plan that it is about, or to all.
+func addWarnings(plans []*Plan, warnings []tofu.Diagnostic) {
+	for _, warning := range warnings {
+		if warning.Severity == tofu.SeverityError {
+			continue
+		}
+		for n, plan := range plans {
+			if call, address, ours := callOf(warning.Address); !ours || call == n {
+				own := warning
+				own.Address = address
+				plan.Warnings = append(plan.Warnings, own)
+			}
+		}
+	}
+}
+
+func valuesOf(change *tfjson.Change) Values {
+	return Values{
+		Before: change.Before, After: change.After, Unknown: change.AfterUnknown,
+		Sensitive: change.AfterSensitive, SensitiveBefore: change.BeforeSensitive,
+	}
+}
+
+func actionOf(actions tfjson.Actions) tofu.Action {
+	switch {
+	case actions.Create():
+		return tofu.ActionCreate
+	case actions.Read():
+		return tofu.ActionRead
+	case actions.Update():
+		return tofu.ActionUpdate
+	case actions.Delete():
+		return tofu.ActionDelete
+	case actions.Replace():
+		return tofu.ActionReplace
+	case actions.Forget():
+		return tofu.ActionForget
+	}
+	return tofu.ActionNoOp
+}
+
+// engineError answers why the engine failed.
+func engineError(ctx context.Context, op tofu.Op, report *tofu.Report, failure error) error {
+	if ctx.Err() != nil {
+		return &tofu.Error{Op: op, Class: tofu.Interrupted, Err: context.Cause(ctx)}
+	}
+	if found := report.Errors(); len(found) > 0 {
+		for i := range found {
+			if _, address, ours := callOf(found[i].Address); ours {
+				found[i].Address = address
+			}
+			found[i].File = strings.TrimPrefix(found[i].File, moduleDir+"/")
+		}
+		return &tofu.Error{Op: op, Class: tofu.InvalidConfiguration, Diagnostics: found}
+	}
+	return &tofu.Error{Op: op, Class: tofu.Unknown, Err: failure}
+}
+
+func sum(text string) []byte {
+	found := sha256.Sum256([]byte(text))
+	return found[:]
+}

@@ -1,0 +1,161 @@
+package pulumikeys
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// The Secret's data: the id of the current key under dataCurrent, and for each key its parts under its id and one of the suffixes. The
+// passphrase stands alone so that a person can hand it to pulumi.
+const (
+	dataCurrent      = "current"
+	suffixPassphrase = ".passphrase"
+	suffixSalt       = ".salt"
+	suffixTimes      = ".times"
+	idLength         = 12
+)
+
+// Entry tells of a key what may be shown.
+type Entry struct {
+	// ID names the key in the Secret.
+	ID string
+	// Salt is what a checkpoint says of the key that it is encrypted with.
+	Salt string
+	// Current says that runs encrypt with it.
+	Current bool
+	// Made is when it was made, Replaced when another took its place; zero for the current one.
+	Made, Replaced time.Time
+}
+
+// stored is a key as the Secret has it.
+type stored struct {
+	Entry
+	passphrase string
+}
+
+type times struct {
+	Made     time.Time `json:"made"`
+	Replaced time.Time `json:"replaced,omitzero"`
+}
+
+// keyring is the content of the Secret.
+type keyring []stored
+
+// IDOf answers a short name for the key with a salt, which tells nothing of its passphrase.
+func IDOf(salt string) string {
+	sum := sha256.Sum256([]byte(salt))
+	return hex.EncodeToString(sum[:])[:idLength]
+}
+
+// readKeyring reads the Secret's content, the current key first and then the newest. A content without a current key is refused: a key
+// made in its place would leave checkpoints that nobody opens.
+func readKeyring(data map[string][]byte) (keyring, error) {
+	current := string(data[dataCurrent])
+	var ring keyring
+	for name, passphrase := range data {
+		id, is := strings.CutSuffix(name, suffixPassphrase)
+		if !is {
+			continue
+		}
+		one := stored{Entry: Entry{ID: id, Salt: string(data[id+suffixSalt]), Current: id == current}, passphrase: string(passphrase)}
+		if one.Salt == "" || one.passphrase == "" {
+			return nil, fmt.Errorf("the key %s lacks its passphrase or its salt", id)
+		}
+		var when times
+		if json.Unmarshal(data[id+suffixTimes], &when) == nil { // a key without times is an old one
+			one.Made, one.Replaced = when.Made, when.Replaced
+		}
+		ring = append(ring, one)
+	}
+	if !slices.ContainsFunc(ring, func(s stored) bool { return s.Current }) {
+		return nil, fmt.Errorf("the key %q, which is said to be the current one, is not in it", current)
+	}
+	slices.SortFunc(ring, func(a, b stored) int {
+		if a.Current != b.Current {
+			if a.Current {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(b.Made.Compare(a.Made), cmp.Compare(a.ID, b.ID))
+	})
+	return ring, nil
+}
+
+// write replaces the keys in a Secret, and leaves alone what else is in it.
+func (r keyring) write(secret *corev1.Secret) error {
+	data := map[string][]byte{}
+	for name, value := range secret.Data {
+		if name != dataCurrent && !slices.ContainsFunc([]string{suffixPassphrase, suffixSalt, suffixTimes}, func(s string) bool { return strings.HasSuffix(name, s) }) {
+			data[name] = value
+		}
+	}
+	for _, one := range r {
+		raw, err := json.Marshal(times{Made: one.Made, Replaced: one.Replaced})
+		if err != nil {
+			return fmt.Errorf("writing the times of the key %s: %w", one.ID, err)
+		}
+		data[one.ID+suffixPassphrase], data[one.ID+suffixSalt], data[one.ID+suffixTimes] = []byte(one.passphrase), []byte(one.Salt), raw
+		if one.Current {
+			data[dataCurrent] = []byte(one.ID)
+		}
+	}
+	if data[dataCurrent] == nil {
+		return errors.New("no key is the current one")
+	}
+	secret.Data = data
+	return nil
+}
+
+func (r keyring) current() stored { return r[0] }
+
+func (r keyring) find(salt string) (stored, bool) {
+	at := slices.IndexFunc(r, func(s stored) bool { return s.Salt == salt })
+	if at < 0 {
+		return stored{}, false
+	}
+	return r[at], true
+}
+
+// with answers the keyring with a new key in the current one's place.
+func (r keyring) with(fresh stored, now time.Time) keyring {
+	fresh.Current, fresh.Made = true, now
+	next := keyring{fresh}
+	for _, one := range r {
+		if one.Current {
+			one.Current, one.Replaced = false, now
+		}
+		next = append(next, one)
+	}
+	return next
+}
+
+// spare splits off the keys that nobody needs: not current, not in use, and replaced so long ago that no run that began with them still
+// goes on.
+func (r keyring) spare(inUse []string, before time.Time) (kept, spare keyring) {
+	for _, one := range r {
+		if one.Current || slices.Contains(inUse, one.Salt) || one.Replaced.After(before) {
+			kept = append(kept, one)
+		} else {
+			spare = append(spare, one)
+		}
+	}
+	return kept, spare
+}
+
+func (r keyring) entries() []Entry {
+	entries := make([]Entry, 0, len(r))
+	for _, one := range r {
+		entries = append(entries, one.Entry)
+	}
+	return entries
+}
