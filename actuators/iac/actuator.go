@@ -82,6 +82,7 @@ type Actuator struct {
 	// left are runs whose folders were left behind; recovering is held while one is dealt with.
 	left       leftRuns
 	recovering sync.Mutex
+	kept       keptStates
 }
 
 // Leader is what the actuator needs to know of leadership: see package leadership.

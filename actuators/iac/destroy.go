@@ -32,6 +32,7 @@ func (t *task) destroy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.actuator.dropKnown(ctx, t.uid, before.Raw)
 	return t.within(ctx, false, func(folder runner.Folder) error {
 		t.touched = true
 		report, err := folder.Destroy(ctx)

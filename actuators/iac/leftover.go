@@ -192,11 +192,15 @@ func (a *Actuator) recoverOne(ctx context.Context, left leftRun) error {
 	a.metrics.unsaved.WithLabelValues(unsavedOrphaned).Inc()
 	a.logger.Info("A state that an engine could not save has resources that the stored one lacks; it is kept as an orphan",
 		"state", key.String(), "relation", compared.Relation, "resources", resourceNames(compared.Lacking))
-	_, err = a.store.KeepOrphan(ctx, key, unsaved, state.OrphanOptions{
+	kept, err := a.store.KeepOrphan(ctx, key, unsaved, state.OrphanOptions{
 		Machine: left.who.Name, MachineUID: types.UID(left.who.UID), Lacking: compared.Lacking, Attachments: stored.Attachments,
 		Why: fmt.Sprintf("run %s of manager %s could not save it, and the state was written by another since", left.who.Run, left.who.Owner),
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	a.kept.add(kept.MachineUID, types.NamespacedName{Namespace: kept.Namespace, Name: kept.Name})
+	return nil
 }
 
 func resourceNames(ids []state.ResourceID) string {

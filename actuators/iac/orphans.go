@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,7 +87,7 @@ func (o *Orphans) report(ctx context.Context, heads []state.Head) error {
 	if err != nil {
 		return err
 	}
-	kept, err := o.actuator.store.Orphans(ctx, o.namespace)
+	kept, err := o.kept(ctx)
 	if err != nil {
 		return err
 	}
@@ -107,6 +108,29 @@ func (o *Orphans) report(ctx context.Context, heads []state.Head) error {
 			"state", head.Key.String(), "resources", head.Managed)
 	}
 	return nil
+}
+
+// kept returns the states that could not be saved and name what no other state knows. Those that name nothing else any more are dropped.
+func (o *Orphans) kept(ctx context.Context) ([]state.Orphan, error) {
+	all, err := o.actuator.store.Orphans(ctx, o.namespace)
+	if err != nil {
+		return nil, err
+	}
+	nameOf := func(one state.Orphan) types.NamespacedName {
+		return types.NamespacedName{Namespace: one.Namespace, Name: one.Name}
+	}
+	for _, one := range all {
+		o.actuator.kept.add(one.MachineUID, nameOf(one))
+	}
+	for _, one := range all {
+		// Without a state of its Machine it may be all that is known.
+		if stored, err := o.actuator.store.Get(ctx, one.Key); err == nil && stored.Raw != nil {
+			o.actuator.dropKnown(ctx, one.MachineUID, stored.Raw)
+		}
+	}
+	return slices.DeleteFunc(all, func(one state.Orphan) bool {
+		return !slices.Contains(o.actuator.kept.of(one.MachineUID), nameOf(one))
+	}), nil
 }
 
 // finishDestroy has a destroy finished that was begun before its Machine's finalizer was taken away.

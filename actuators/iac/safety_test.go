@@ -1,6 +1,7 @@
 package iac
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -286,6 +287,69 @@ func TestAnUnsavedStateThatNamesWhatNobodyElseKnowsIsKept(t *testing.T) {
 	if after, err := b.store.Get(t.Context(), state.KeyFor(machine.Namespace, machine.UID)); err != nil || after.Serial != before.Serial {
 		t.Errorf("the stored state has serial %d, %v; want %d as before", after.Serial, err, before.Serial)
 	}
+}
+
+// Once the Machine's own state has all that a kept state names, that one may go: by the pass over the states, and by a destroy.
+func TestAKeptStateGoesOnceItsMachinesStateHasAllOfIt(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.bring(machine)
+	key := state.KeyFor(b.namespace, machine.UID)
+	stored, err := b.store.Get(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep := func(raw []byte) {
+		t.Helper()
+		options := state.OrphanOptions{Machine: machine.Name, MachineUID: machine.UID, Lacking: []state.ResourceID{{Address: "kubectl_manifest.this"}}}
+		if _, err := b.store.KeepOrphan(t.Context(), key, raw, options); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := func() int {
+		t.Helper()
+		all, err := b.store.Orphans(t.Context(), b.namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	foreign := []byte(`{"version":4,"serial":9,"lineage":"another","outputs":{},"resources":[{"mode":"managed","type":"thing","name":"this",
+		"provider":"p","instances":[{"attributes":{"id":"second"}}]}]}`)
+	keep(stored.Raw)
+	keep(foreign)
+	orphans := NewOrphans(b.Actuator, b.namespace)
+	if err := orphans.look(t.Context()); err != nil || kept() != 1 {
+		t.Fatalf("look: %v; %d states are kept, want the one alone that names what the Machine's state lacks", err, kept())
+	}
+	if got := gaugeOf(t, orphans, "machine_iac_orphaned_states"); got != 1 {
+		t.Errorf("%v orphans are counted, want 1", got)
+	}
+
+	keep(stored.Raw)
+	b.kept.add(machine.UID, types.NamespacedName{Namespace: b.namespace, Name: b.orphanOf(stored.Raw)})
+	if err := b.drive(b.Delete, machine); err != nil {
+		t.Fatal(err)
+	}
+	if kept() != 1 {
+		t.Errorf("%d states are kept after the destroy, want the one alone that names what the Machine's state lacked", kept())
+	}
+}
+
+// orphanOf returns the name of the kept state with this content.
+func (b *bench) orphanOf(raw []byte) string {
+	b.t.Helper()
+	all, err := b.store.Orphans(b.t.Context(), b.namespace)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, one := range all {
+		if kept, _, err := b.store.ReadOrphan(b.t.Context(), types.NamespacedName{Namespace: one.Namespace, Name: one.Name}); err == nil && bytes.Equal(kept, raw) {
+			return one.Name
+		}
+	}
+	b.t.Fatal("the state is not kept")
+	return ""
 }
 
 // A Machine that is made anew from a backup names an instance whose state is kept under another UID.

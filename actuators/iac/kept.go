@@ -1,0 +1,81 @@
+package iac
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// keptStates are the states that could not be saved and are kept, by the UID of their Machine: listing Secrets for every destroy would
+// cost more with every Machine.
+type keptStates struct {
+	mu    sync.Mutex
+	names map[types.UID][]types.NamespacedName
+}
+
+func (k *keptStates) of(uid types.UID) []types.NamespacedName {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.names[uid]
+}
+
+func (k *keptStates) add(uid types.UID, name types.NamespacedName) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.names == nil {
+		k.names = map[types.UID][]types.NamespacedName{}
+	}
+	if !slices.Contains(k.names[uid], name) {
+		k.names[uid] = append(k.names[uid], name)
+	}
+}
+
+func (k *keptStates) remove(uid types.UID, name types.NamespacedName) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	rest := slices.DeleteFunc(slices.Clone(k.names[uid]), func(one types.NamespacedName) bool { return one == name })
+	if len(rest) == 0 {
+		delete(k.names, uid)
+		return
+	}
+	k.names[uid] = rest
+}
+
+// dropKnown drops the kept states of a Machine whose resources its own state, raw, has by now: a lookup has found them again. What cannot
+// be read or dropped stays for the next time.
+func (a *Actuator) dropKnown(ctx context.Context, uid types.UID, raw []byte) {
+	for _, name := range a.kept.of(uid) {
+		known, err := a.dropIfKnown(ctx, name, raw)
+		switch {
+		case err != nil:
+			a.logger.Error(err, "Comparing a state that an engine could not save with its Machine's", "secret", name.String())
+		case known:
+			a.kept.remove(uid, name)
+			a.logger.Info("A state that an engine could not save names nothing any more that its Machine's state lacks; it is dropped", "secret", name.String())
+		}
+	}
+}
+
+func (a *Actuator) dropIfKnown(ctx context.Context, name types.NamespacedName, raw []byte) (known bool, err error) {
+	kept, _, err := a.store.ReadOrphan(ctx, name)
+	if errors.Is(err, state.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	compared, err := state.Compare(raw, kept)
+	if err != nil || len(compared.Lacking) > 0 {
+		return false, err
+	}
+	if err := a.store.DropOrphan(ctx, name); err != nil {
+		return false, fmt.Errorf("dropping it: %w", err)
+	}
+	return true, nil
+}
