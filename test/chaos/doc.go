@@ -2,7 +2,7 @@
 // Nodes by OpenTofu and by Pulumi and on a played OpenStack, what people do to them, and the faults that come meanwhile. When all is healed and
 // at rest, what is there is compared with what should be; then everything is deleted, and nothing may be left.
 //
-//	make chaos                             # twenty rounds, with every fault at least once
+//	make chaos                             # the rounds that CI plays
 //	make chaos ROUNDS=500 WRITE=1          # the published run: its table is written to docs/reliability.md
 //	make chaos ROUNDS=1 SEED=17            # one round again
 //	make chaos ROUNDS=1 FAULTS=engine      # one fault, or several joined by commas, in every round; "none" for no fault
