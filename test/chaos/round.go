@@ -66,6 +66,9 @@ func (w *world) play(ctx context.Context, plan Plan) Outcome {
 		r.carryOut(ctx)
 	}
 	r.heal(ctx)
+	if err := r.emptyOthersProject(ctx); err != nil {
+		r.violate(Violation{Stuck, "deleting what was made with the credentials of another account: " + err.Error()})
+	}
 	r.settle(ctx, "fleet", Fleet)
 	if err := r.deleteSets(ctx); err != nil {
 		r.violate(Violation{Stuck, "deleting MachineSets: " + err.Error()})

@@ -104,6 +104,12 @@ func TestProjectsDoNotSeeEachOther(t *testing.T) {
 	if status, _ := a.ask(http.MethodPost, ports, a.aPort("q", "uid")); status != http.StatusCreated {
 		t.Errorf("a port of its own: %d", status)
 	}
+	if got := c.MachinesIn("guests"); len(got) != 1 || got[0] != "uid" {
+		t.Errorf("the other project has things of Machines %q, want the one of the port", got)
+	}
+	if got := c.MachinesIn("nobody's"); len(got) > 0 {
+		t.Errorf("a project that is not there has things of Machines %q", got)
+	}
 	if got := c.CloudsYAMLOf(openstack.Login{Cloud: "other", Username: "guest", Password: "guest", Project: "guests"}); !strings.Contains(got, "other:") || !strings.Contains(got, "project_name: guests") {
 		t.Error(got)
 	}

@@ -62,6 +62,26 @@ func (c *Cloud) History() []Made {
 	return all
 }
 
+// MachinesIn returns the UIDs of the Machines of which a project has servers, ports or trunks.
+func (c *Cloud) MachinesIn(project string) []string {
+	c.services.mu.Lock()
+	defer c.services.mu.Unlock()
+	at := slices.IndexFunc(c.services.logins, func(l *login) bool { return l.Project == project })
+	if at < 0 {
+		return nil
+	}
+	var uids []string
+	for _, kind := range []*collection{c.services.servers, c.services.ports, c.services.trunks} {
+		for _, one := range kind.objects {
+			if uid := c.services.machineOf(one); uid != "" && one["tenant_id"] == c.services.logins[at].id {
+				uids = append(uids, uid)
+			}
+		}
+	}
+	slices.Sort(uids)
+	return slices.Compact(uids)
+}
+
 // machineOf returns the UID of the Machine that an object says it is of: servers by their metadata, ports by their description, trunks by
 // their port.
 func (s *services) machineOf(made object) string {

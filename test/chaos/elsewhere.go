@@ -1,0 +1,96 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/openstack"
+)
+
+// deleteFirst has a MachineSet that is scaled down delete this Machine first.
+const deleteFirst = "machine.openshift.io/delete-machine"
+
+// emptyOthersProject does what the condition of a Machine asks for that was made while the credentials were those of another account: it
+// puts them back, has the Machine deleted, and puts the own ones in their place again.
+func (r *round) emptyOthersProject(ctx context.Context) error {
+	if !slices.Contains(r.outcome.Injected, CredentialsOthers) {
+		return nil
+	}
+	// Runs that began with those credentials have ended by then, or have made something.
+	time.Sleep(r.options.Lease)
+	return until(ctx, r.options.Patience, func(ctx context.Context) error {
+		strays, err := r.straysOf(ctx, r.cloud.MachinesIn(r.theirs.Project))
+		if err != nil || len(strays) == 0 {
+			return err
+		}
+		if err := r.deleteStrays(ctx, strays); err != nil {
+			return err
+		}
+		return fmt.Errorf("%d Machines were made in another project", len(strays))
+	})
+}
+
+// straysOf returns the Machines with these UIDs.
+func (r *round) straysOf(ctx context.Context, uids []string) ([]machinev1beta1.Machine, error) {
+	var all machinev1beta1.MachineList
+	if err := r.client.List(ctx, &all, client.InNamespace(lab.Namespace)); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all.Items, func(m machinev1beta1.Machine) bool { return !slices.Contains(uids, string(m.UID)) }), nil
+}
+
+// deleteStrays deletes Machines while the credentials are the other account's. Their MachineSets are as large as before afterwards: nothing
+// is made meanwhile.
+func (r *round) deleteStrays(ctx context.Context, strays []machinev1beta1.Machine) error {
+	theirs := r.theirs
+	theirs.Cloud = openstack.CloudName
+	if err := r.putSecret(ctx, openstackCredentials, r.clouds(theirs)); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	wanted := maps.Clone(r.expected.Replicas)
+	r.mu.Unlock()
+	less := map[string]int{}
+	for _, stray := range strays {
+		if _, kept := wanted[stray.Labels[setLabel]]; !kept || stray.DeletionTimestamp != nil {
+			continue
+		}
+		before := stray.DeepCopy()
+		metav1.SetMetaDataAnnotation(&stray.ObjectMeta, deleteFirst, "true")
+		if err := r.client.Patch(ctx, &stray, client.MergeFrom(before)); err != nil {
+			return err
+		}
+		less[stray.Labels[setLabel]]++
+	}
+	for set, count := range less {
+		if err := r.scale(ctx, set, max(0, wanted[set]-count)); err != nil {
+			return err
+		}
+	}
+	gone := until(ctx, r.options.Patience, func(ctx context.Context) error {
+		for _, stray := range strays {
+			err := r.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: stray.Name}, &machinev1beta1.Machine{})
+			if client.IgnoreNotFound(err) != nil || err == nil {
+				return fmt.Errorf("Machine %s, which was made in another project, is not gone: %w", stray.Name, err)
+			}
+		}
+		return nil
+	})
+	if err := r.putSecret(ctx, openstackCredentials, r.clouds(r.mine, r.theirs)); err != nil {
+		return err
+	}
+	for set := range less {
+		if err := r.scale(ctx, set, wanted[set]); err != nil {
+			return err
+		}
+	}
+	return gone
+}
