@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -136,6 +137,18 @@ func (f *facts) lostRun() string {
 
 // confirmedAbsent reports whether a person has said that the lost run left nothing.
 func (f *facts) confirmedAbsent() bool { return f.confirmed != "" && f.confirmed == f.lostRun() }
+
+// bound reports whether the Machine is bound to the place that is recorded: something of it is there, or may be. Where a person has said
+// that a lost run left nothing, what that run did not finish is not there.
+func (f *facts) bound() bool {
+	confirmed := f.confirmedAbsent()
+	if f.lost() && !confirmed {
+		return true
+	}
+	return f.state != nil && slices.ContainsFunc(f.state.Managed(), func(r state.Resource) bool {
+		return r.Type != "terraform_data" && (!confirmed || r.Instances > r.Tainted+r.Deposed) // that type is in the state only
+	})
+}
 
 // destroyed reports whether the instance was proven to be gone by a destroy.
 func (f *facts) destroyed() bool {

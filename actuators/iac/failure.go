@@ -70,16 +70,24 @@ func asMachineError(operation runs.Operation, err error) error {
 }
 
 // elsewhere says that an instance is in another place than the one that a run would be in.
-func elsewhere(operation runs.Operation, differs string) *actuators.MachineError {
-	const fix = "the instance was made in another place than the providerSpec and the credentials name now: %s; put them back, or make a new Machine"
+func elsewhere(operation runs.Operation, f *facts, differs string) *actuators.MachineError {
+	message, fix := "the instance was made in another place than the providerSpec and the credentials name now", "put them back, or make a new Machine"
+	if operation == runs.Destroy {
+		message, fix = "the instance is not destroyed, since the credentials lead to another place than it was made in", "put them back"
+	}
+	if f.lost() {
+		message = "an instance may have been made in another place than the providerSpec and the credentials name now"
+		fix = fmt.Sprintf("put them back, so that it is looked for there; or look yourself and, when nothing is there, set the annotation %s: %s on the Machine",
+			NoInstanceAnnotation, f.lostRun())
+	}
+	text := fmt.Sprintf("%s: %s; %s", message, differs, fix)
 	switch operation {
 	case runs.Create:
-		return actuators.CreateFailed(fix, differs).In(inProgress)
+		return actuators.CreateFailed("%s", text).In(inProgress)
 	case runs.Destroy:
-		return actuators.DeleteFailed("the instance is not destroyed, since the credentials lead to another place than it was made in: %s; put them back",
-			differs).In(inProgress)
+		return actuators.DeleteFailed("%s", text).In(inProgress)
 	default:
-		return actuators.UnsupportedChange(fix, differs).In(inProgress)
+		return actuators.UnsupportedChange("%s", text).In(inProgress)
 	}
 }
 

@@ -100,7 +100,7 @@ func (t *task) placed() error {
 	if !t.facts.stored && t.facts.witness != nil {
 		made = t.facts.witness.Place
 	}
-	if t.wanted == nil || len(made) == 0 {
+	if t.wanted == nil || len(made) == 0 || !t.facts.bound() {
 		return nil
 	}
 	if t.wanted.placeErr != nil {
@@ -109,7 +109,7 @@ func (t *task) placed() error {
 	if !made.Contradicts(t.wanted.place) {
 		return nil
 	}
-	return elsewhere(t.asked, made.Diff(t.wanted.place))
+	return elsewhere(t.asked, t.facts, made.Diff(t.wanted.place))
 }
 
 // undecidedError says that a run found nothing where an instance may be, and that it is too early to believe it.

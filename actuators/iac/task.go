@@ -119,13 +119,19 @@ func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) (state.Chan
 			return state.Change{}, err
 		}
 	}
-	if t.decision.operation == runs.Create && t.facts.witness == nil {
+	if t.decision.operation == runs.Create && t.witnessIsDue() {
 		w := witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.place}
 		if err := t.actuator.testify(ctx, t.machine, w); err != nil {
 			return state.Change{}, err
 		}
 	}
 	return t.intends(snapshot)
+}
+
+// witnessIsDue reports whether the Machine lacks a witness of what this create makes, or has one of a place where nothing was made.
+func (t *task) witnessIsDue() bool {
+	w := t.facts.witness
+	return w == nil || !t.facts.bound() && !w.Place.Equal(t.wanted.place)
 }
 
 // judge finds out what is to be done now. It may be called again where another was faster.
