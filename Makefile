@@ -113,6 +113,7 @@ bench: tools build ## Measure, and write docs/benchmarks.md.
 .PHONY: generate
 generate: ## Bring generated files up to date.
 	hack/update-crds.sh
+	go run ./hack/stackvariables
 	go mod tidy
 
 .PHONY: fmt

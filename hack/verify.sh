@@ -17,6 +17,7 @@ trap 'rm -rf "$scratch"' EXIT
 steps=(
   'scripts|shell scripts can be parsed'
   'crds|CRDs are those of go.mod'
+  'stack_variables|variables of stacks are generated from their modules'
   'modules_tidy|go.mod and go.sum are tidy'
   'go_format|Go code is formatted'
   'hcl_format|HCL is formatted'
@@ -34,6 +35,8 @@ scripts() {
 }
 
 crds() { hack/verify-crds.sh; }
+
+stack_variables() { go run ./hack/stackvariables -check; }
 
 modules_tidy() {
   go mod tidy -diff || {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2/hclwrite"
 )
 
 const module = `variable "size" {
@@ -123,5 +124,26 @@ func TestStaleFilesAreReportedAndWritten(t *testing.T) {
 	}
 	if err := run(t.TempDir(), compare); err == nil {
 		t.Error("a folder without overlays passes; want an error")
+	}
+}
+
+// TestThisRepository checks what hack/verify.sh checks, so that go test reports a stale file as well.
+func TestThisRepository(t *testing.T) {
+	const root = "../.."
+	if err := run(root, compare); err != nil {
+		t.Error(err)
+	}
+	found, err := filepath.Glob("*.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range found {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(hclwrite.Format(content)), string(content)); diff != "" {
+			t.Errorf("%s is not formatted; replace it with the output of 'bin/tofu fmt - <%[1]s' (-want +got):\n%[2]s", file, diff)
+		}
 	}
 }
