@@ -121,6 +121,7 @@ fmt: lint-tool ## Format the code.
 	bin/golangci-lint fmt
 	bin/tofu fmt -recursive modules
 	bin/tofu fmt -recursive examples
+	bin/tofu fmt -recursive stacks
 
 .PHONY: lint
 lint: lint-tool ## Lint the code.

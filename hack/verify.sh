@@ -53,7 +53,11 @@ go_format() {
 }
 
 hcl_format() {
-  bin/tofu fmt -check -diff -recursive modules && bin/tofu fmt -check -diff -recursive examples || {
+  local folder failed=0
+  for folder in modules examples stacks; do
+    bin/tofu fmt -check -diff -recursive "$folder" || failed=1
+  done
+  ((failed == 0)) || {
     echo "run 'make fmt'" >&2
     return 1
   }
