@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/controllers/authority"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // Name is the controller's name in logs, metrics and events.
@@ -62,7 +62,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, fmt.Errorf("getting the MachineSet: %w", err)
 	}
-	if !set.DeletionTimestamp.IsZero() || !authority.OfMachineSet(set).Ours() {
+	if !set.DeletionTimestamp.IsZero() || !machineapi.AuthorityOfMachineSet(set).IsMachineAPI() {
 		return reconcile.Result{}, nil
 	}
 	size, err := c.estimator.Capacity(ctx, firstOf(set))

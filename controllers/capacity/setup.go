@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/authority"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 const defaultConcurrency = 2
@@ -59,7 +59,7 @@ func sizeMayDiffer() predicate.Predicate {
 			}
 			return !bytes.Equal(providerSpecOf(before), providerSpecOf(after)) ||
 				slices.ContainsFunc(ours, func(key string) bool { return before.Annotations[key] != after.Annotations[key] }) ||
-				authority.OfMachineSet(before).Ours() != authority.OfMachineSet(after).Ours()
+				machineapi.AuthorityOfMachineSet(before).IsMachineAPI() != machineapi.AuthorityOfMachineSet(after).IsMachineAPI()
 		},
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },

@@ -6,7 +6,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/utils/clock"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // conclusion tells what came of a pass that has ended, and when the next is due.
@@ -24,8 +24,8 @@ func (c *conclusion) Reconcile(_ context.Context, s *scope) (bool, error) {
 		return true, nil
 	}
 	now := c.clock.Now()
-	before := conditions.Find(s.machine.Status.Conditions, machinev1beta1.MachineDrained)
-	s.machine.Status.Conditions = conditions.With(s.machine.Status.Conditions, conditionOf(o), now)
+	before := machineapi.FindCondition(s.machine.Status.Conditions, machinev1beta1.MachineDrained)
+	s.machine.Status.Conditions = machineapi.WithCondition(s.machine.Status.Conditions, conditionOf(o), now)
 	s.settled = append(s.settled, func() { c.pool.drop(s.key) })
 	if o.verdict == emptied {
 		s.notices = append(s.notices, nodeDrained(s.original), drainSucceeded(s.original))

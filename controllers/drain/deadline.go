@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 const (
@@ -56,7 +56,7 @@ func (d *deadline) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	}
 	message := fmt.Sprintf("Drain given up after %s (%s); deletion goes on. %s", timeout, TimeoutAnnotation, d.leftBehind(ctx, s.machine))
 	d.pool.drop(s.key)
-	s.machine.Status.Conditions = conditions.With(s.original.Status.Conditions, drained(TimedOut, message), now)
+	s.machine.Status.Conditions = machineapi.WithCondition(s.original.Status.Conditions, drained(TimedOut, message), now)
 	s.notices = append(s.notices[:0], drainTimedOut(s.original, message))
 	s.settled = append(s.settled, func() { d.metrics.ended("timeout", now.Sub(started)) })
 	return false, nil

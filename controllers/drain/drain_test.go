@@ -18,8 +18,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
 	"github.com/machine-iac/machine-iac-operator/controllers/drain"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
@@ -144,7 +144,7 @@ func drainedOf(ctx context.Context, machine *machinev1beta1.Machine) func() mach
 	return func() machinev1beta1.Condition {
 		GinkgoHelper()
 		Expect(plane.Client.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-		if found := conditions.Find(machine.Status.Conditions, machinev1beta1.MachineDrained); found != nil {
+		if found := machineapi.FindCondition(machine.Status.Conditions, machinev1beta1.MachineDrained); found != nil {
 			return *found
 		}
 		return machinev1beta1.Condition{}

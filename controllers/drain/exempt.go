@@ -6,7 +6,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/utils/clock"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // excludeAnnotation exempts a Machine from being drained, whatever its value.
@@ -25,7 +25,7 @@ func (e *exemption) Reconcile(_ context.Context, s *scope) (bool, error) {
 		return true, nil
 	}
 	e.pool.drop(s.key)
-	s.machine.Status.Conditions = conditions.With(s.machine.Status.Conditions, drained("", "Node drain skipped"), e.clock.Now())
+	s.machine.Status.Conditions = machineapi.WithCondition(s.machine.Status.Conditions, drained("", "Node drain skipped"), e.clock.Now())
 	s.notices = append(s.notices, drainSkipped(s.original, why))
 	return false, nil
 }

@@ -12,8 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/authority"
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 const (
@@ -26,22 +25,10 @@ const (
 // toBeDrained reports whether the Machine is one to act upon.
 func toBeDrained(machine *machinev1beta1.Machine) bool {
 	return !machine.DeletionTimestamp.IsZero() &&
-		phaseOf(machine) == machinev1beta1.PhaseDeleting &&
+		machineapi.Phase(machine) == machinev1beta1.PhaseDeleting &&
 		controllerutil.ContainsFinalizer(machine, machinev1beta1.MachineFinalizer) &&
-		!isDrained(machine) &&
-		authority.OfMachine(machine).Ours()
-}
-
-func phaseOf(machine *machinev1beta1.Machine) string {
-	if machine.Status.Phase == nil {
-		return ""
-	}
-	return *machine.Status.Phase
-}
-
-func isDrained(machine *machinev1beta1.Machine) bool {
-	found := conditions.Find(machine.Status.Conditions, machinev1beta1.MachineDrained)
-	return found != nil && found.Status == corev1.ConditionTrue
+		!machineapi.Drained(machine) &&
+		machineapi.AuthorityOfMachine(machine).IsMachineAPI()
 }
 
 // drained answers the condition that lets the deletion go on. The reason is empty for a drain that ended as it should.

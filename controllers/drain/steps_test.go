@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -120,7 +120,7 @@ func (b *bench) ends(o outcome) {
 }
 
 func (b *bench) drained() machinev1beta1.Condition {
-	if found := conditions.Find(b.client.machine.Status.Conditions, machinev1beta1.MachineDrained); found != nil {
+	if found := machineapi.FindCondition(b.client.machine.Status.Conditions, machinev1beta1.MachineDrained); found != nil {
 		return *found
 	}
 	return machinev1beta1.Condition{}

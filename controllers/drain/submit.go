@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // submission hands the next pass to the pool when it is due. The end of the pass wakes the Machine.
@@ -38,7 +38,7 @@ func (u *submission) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		return true, nil
 	}
 	// A drain that has left a trace in the status went on before this process began.
-	if !s.record.proceeds && conditions.Find(s.original.Status.Conditions, machinev1beta1.MachineDrained) == nil {
+	if !s.record.proceeds && machineapi.FindCondition(s.original.Status.Conditions, machinev1beta1.MachineDrained) == nil {
 		drainProceeds(s.original).Send(u.recorder)
 	}
 	s.record.proceeds = true

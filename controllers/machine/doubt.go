@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // doubt shows that nobody can tell whether the instance exists, and asks for another pass. It is no failure: phase and error fields stay
@@ -32,7 +32,7 @@ func (s *scope) waitInDoubt(uncertain *actuators.UncertainError) {
 
 // neverFailed takes the phase back that an actuator has set which knows nothing.
 func (s *scope) neverFailed() {
-	if phaseOf(s.machine) == machinev1beta1.PhaseFailed && phaseOf(s.original) != machinev1beta1.PhaseFailed {
+	if machineapi.Phase(s.machine) == machinev1beta1.PhaseFailed && machineapi.Phase(s.original) != machinev1beta1.PhaseFailed {
 		s.machine.Status.Phase = s.original.Status.Phase
 	}
 }
@@ -40,7 +40,7 @@ func (s *scope) neverFailed() {
 // showProgress says of an instance that Update still works on it, in place of that it is up to date: of the Machine as it is now, nobody
 // has said so. What an earlier try failed of stays shown meanwhile.
 func showProgress(machine *machinev1beta1.Machine, message string, now time.Time) {
-	said := conditions.Find(machine.Status.Conditions, InstanceUpToDate)
+	said := machineapi.FindCondition(machine.Status.Conditions, InstanceUpToDate)
 	if said != nil && said.Status != corev1.ConditionFalse {
 		setCondition(machine, upToDate(corev1.ConditionUnknown, inProgressReason, message), now)
 	}
@@ -48,7 +48,7 @@ func showProgress(machine *machinev1beta1.Machine, message string, now time.Time
 
 // takeBackUpToDate does so before Update was asked. Update says more, so what it has said before stays.
 func takeBackUpToDate(machine *machinev1beta1.Machine, reason, message string, now time.Time) {
-	said := conditions.Find(machine.Status.Conditions, InstanceUpToDate)
+	said := machineapi.FindCondition(machine.Status.Conditions, InstanceUpToDate)
 	if said != nil && said.Status == corev1.ConditionTrue {
 		setCondition(machine, upToDate(corev1.ConditionUnknown, reason, message), now)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -230,7 +230,7 @@ func shown(machine *machinev1beta1.Machine, into *outcome) {
 		into.Failure = string(ptr.Deref(machine.Status.ErrorReason, "")) + ":" + ptr.Deref(machine.Status.ErrorMessage, "")
 	}
 	told := func(kind machinev1beta1.ConditionType) string {
-		if c := conditions.Find(machine.Status.Conditions, kind); c != nil {
+		if c := machineapi.FindCondition(machine.Status.Conditions, kind); c != nil {
 			return fmt.Sprintf("%s:%s:%s", c.Status, c.Reason, c.Message)
 		}
 		return ""

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // errMissing reads as scripts and people know it from the Machine API.
@@ -22,7 +22,7 @@ type failure struct{}
 
 // Reconcile implements step.
 func (f *failure) Reconcile(_ context.Context, s *scope) (bool, error) {
-	if phaseOf(s.machine) != machinev1beta1.PhaseFailed {
+	if machineapi.Phase(s.machine) != machinev1beta1.PhaseFailed {
 		forgiveErrors(s.machine)
 		return true, nil
 	}
@@ -68,7 +68,7 @@ func (e *existence) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		if !saysWhyNot(s.machine) { // else provisioning has said, or will say, why
 			setCondition(s.machine, notCreated(""), now)
 		}
-		if phaseOf(s.machine) == "" {
+		if machineapi.Phase(s.machine) == "" {
 			setPhase(s.machine, machinev1beta1.PhaseProvisioning)
 			return false, nil
 		}
@@ -78,7 +78,7 @@ func (e *existence) Reconcile(ctx context.Context, s *scope) (bool, error) {
 
 // saysWhyNot reports whether the Machine tells why it has no instance, or why it cannot be known whether one was left by an earlier try.
 func saysWhyNot(machine *machinev1beta1.Machine) bool {
-	said := conditions.Find(machine.Status.Conditions, machinev1beta1.InstanceExistsCondition)
+	said := machineapi.FindCondition(machine.Status.Conditions, machinev1beta1.InstanceExistsCondition)
 	switch {
 	case said == nil:
 		return false

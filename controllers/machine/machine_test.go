@@ -23,8 +23,8 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
 	"github.com/machine-iac/machine-iac-operator/controllers/machine"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -358,7 +358,7 @@ func haveText(status corev1.ConditionStatus, reason string, message types.Gomega
 // haveCondition matches a Machine's status by one condition.
 func haveCondition(kind machinev1beta1.ConditionType, status corev1.ConditionStatus, reason string, message types.GomegaMatcher) types.GomegaMatcher {
 	find := func(s machinev1beta1.MachineStatus) machinev1beta1.Condition {
-		if found := conditions.Find(s.Conditions, kind); found != nil {
+		if found := machineapi.FindCondition(s.Conditions, kind); found != nil {
 			return *found
 		}
 		return machinev1beta1.Condition{}
@@ -426,7 +426,7 @@ func sayDrained(ctx context.Context, subject *machinev1beta1.Machine, status cor
 		before := fresh(ctx, subject)
 		after := before.DeepCopy()
 		word := machinev1beta1.Condition{Type: machinev1beta1.MachineDrained, Status: status}
-		after.Status.Conditions = conditions.With(after.Status.Conditions, word, time.Now())
+		after.Status.Conditions = machineapi.WithCondition(after.Status.Conditions, word, time.Now())
 		return plane.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	}).Should(Succeed())
 }
@@ -511,7 +511,7 @@ func phasesOf(ctx context.Context, namespace string) func() []string {
 
 func conditionsOf(ctx context.Context, namespace string, kind machinev1beta1.ConditionType) func() []machinev1beta1.Condition {
 	return history(ctx, namespace, func(m *machinev1beta1.Machine) machinev1beta1.Condition {
-		if found := conditions.Find(m.Status.Conditions, kind); found != nil {
+		if found := machineapi.FindCondition(m.Status.Conditions, kind); found != nil {
 			return *found
 		}
 		return machinev1beta1.Condition{}

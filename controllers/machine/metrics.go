@@ -9,6 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // collectTimeout bounds one scrape: a cache that has not synced yet makes its readers wait.
@@ -46,8 +48,8 @@ func (m *Metrics) Collectors() []prometheus.Collector {
 }
 
 func (m *Metrics) phaseChanged(before, after *machinev1beta1.Machine, now time.Time) {
-	phase := phaseOf(after)
-	if phase == phaseOf(before) || phase == machinev1beta1.PhaseDeleting {
+	phase := machineapi.Phase(after)
+	if phase == machineapi.Phase(before) || phase == machinev1beta1.PhaseDeleting {
 		return
 	}
 	m.transitions.WithLabelValues(phase).Observe(now.Sub(after.CreationTimestamp.Time).Seconds())
@@ -94,7 +96,7 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	gauge(items, float64(len(machines.Items)))
 	for i := range machines.Items {
 		machine := &machines.Items[i]
-		phase := phaseOf(machine)
+		phase := machineapi.Phase(machine)
 		if phase == "" { // nobody has looked at it yet
 			continue
 		}

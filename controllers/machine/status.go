@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 const (
@@ -67,14 +67,7 @@ func condition(kind machinev1beta1.ConditionType, status corev1.ConditionStatus,
 }
 
 func setCondition(machine *machinev1beta1.Machine, wanted machinev1beta1.Condition, now time.Time) {
-	machine.Status.Conditions = conditions.With(machine.Status.Conditions, wanted, now)
-}
-
-func phaseOf(machine *machinev1beta1.Machine) string {
-	if machine.Status.Phase == nil {
-		return ""
-	}
-	return *machine.Status.Phase
+	machine.Status.Conditions = machineapi.WithCondition(machine.Status.Conditions, wanted, now)
 }
 
 // setPhase sets the phase and takes the error fields back, which belong to Failed alone.
@@ -93,7 +86,7 @@ func forgiveErrors(machine *machinev1beta1.Machine) {
 // failWhereAsked fails the Machine when the actuator has set its phase to Failed, which is how it tells with an error of Exists or
 // Update that nothing will help.
 func failWhereAsked(machine *machinev1beta1.Machine, cause error) {
-	if phaseOf(machine) == machinev1beta1.PhaseFailed {
+	if machineapi.Phase(machine) == machinev1beta1.PhaseFailed {
 		fail(machine, cause)
 	}
 }

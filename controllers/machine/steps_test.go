@@ -14,7 +14,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -33,7 +33,7 @@ type verdict struct {
 func judge(t *testing.T, step step, s *scope) verdict {
 	t.Helper()
 	goOn, err := step.Reconcile(t.Context(), s)
-	got := verdict{GoOn: goOn, After: s.requeueAfter, Phase: phaseOf(s.machine)}
+	got := verdict{GoOn: goOn, After: s.requeueAfter, Phase: machineapi.Phase(s.machine)}
 	if err != nil {
 		got.Error = err.Error()
 	}
@@ -44,7 +44,7 @@ func judge(t *testing.T, step step, s *scope) verdict {
 		got.Failure += ":" + *s.machine.Status.ErrorMessage
 	}
 	told := func(kind machinev1beta1.ConditionType) string {
-		if c := conditions.Find(s.machine.Status.Conditions, kind); c != nil {
+		if c := machineapi.FindCondition(s.machine.Status.Conditions, kind); c != nil {
 			return fmt.Sprintf("%s:%s:%s", c.Status, c.Reason, c.Message)
 		}
 		return ""

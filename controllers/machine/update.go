@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // upkeep refreshes what is known of an instance that exists.
@@ -68,7 +69,7 @@ func (u *upkeep) failed(ctx context.Context, s *scope, err error) {
 		return
 	}
 	f := faultOf(err, machinev1beta1.UpdateMachineError)
-	phase := phaseOf(s.machine)
+	phase := machineapi.Phase(s.machine)
 	onItsWay := phase == machinev1beta1.PhaseProvisioning || phase == machinev1beta1.PhaseProvisioned
 	if f.reason == machinev1beta1.UnsupportedChangeMachineError && s.uncertain == nil && onItsWay {
 		s.arrive()

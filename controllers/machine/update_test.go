@@ -10,6 +10,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -41,7 +42,7 @@ func TestARefusedChangeKeepsNoMachineFromItsPhase(t *testing.T) {
 			if _, err := u.Reconcile(t.Context(), &scope{machine: machine, original: machine.DeepCopy(), exists: true}); err != nil {
 				t.Fatal(err)
 			}
-			if got := phaseOf(machine); got != tc.want {
+			if got := machineapi.Phase(machine); got != tc.want {
 				t.Errorf("phase %s, want %s", got, tc.want)
 			}
 		})

@@ -8,13 +8,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	shared "github.com/machine-iac/machine-iac-operator/controllers/authority"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // ownConditions are the conditions that this controller writes and decides nothing from. Drained is another's, and is waited for.
 var ownConditions = []machinev1beta1.ConditionType{
 	machinev1beta1.InstanceExistsCondition, InstanceUpToDate, machinev1beta1.MachineDrainable, machinev1beta1.MachineTerminable,
-	shared.Paused,
+	machineapi.Paused,
 }
 
 // worthALook drops updates that brought nothing but this controller's own conditions. If they woke the Machine, an error that is

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -213,7 +213,7 @@ func TestAllowance(t *testing.T) {
 
 func shownBy(t *testing.T, s *scope) shown {
 	t.Helper()
-	condition := conditions.Find(s.check.Status.Conditions, "RemediationAllowed")
+	condition := machineapi.FindCondition(s.check.Status.Conditions, "RemediationAllowed")
 	if condition == nil {
 		t.Fatal("got no condition RemediationAllowed")
 	}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
@@ -99,7 +99,7 @@ func (s *scope) say(topic, content string, n events.Event) {
 
 // show sets a condition.
 func (s *scope) show(condition machinev1beta1.Condition) {
-	s.check.Status.Conditions = conditions.With(s.check.Status.Conditions, condition, s.now)
+	s.check.Status.Conditions = machineapi.WithCondition(s.check.Status.Conditions, condition, s.now)
 }
 
 // New makes a Controller. It fails when an option that must be set is missing.

@@ -8,10 +8,8 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/authority"
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // defaultStartupTimeout holds where the CRD's default has not been filled in.
@@ -85,13 +83,13 @@ func judgeStart(timeout time.Duration, machine *machinev1beta1.Machine, now time
 func startOf(machine *machinev1beta1.Machine) time.Time {
 	start := machine.CreationTimestamp.Time
 	begin := func(kind machinev1beta1.ConditionType, statuses ...corev1.ConditionStatus) {
-		said := conditions.Find(machine.Status.Conditions, kind)
+		said := machineapi.FindCondition(machine.Status.Conditions, kind)
 		if said != nil && slices.Contains(statuses, said.Status) && said.LastTransitionTime.After(start) {
 			start = said.LastTransitionTime.Time
 		}
 	}
 	begin(machinev1beta1.InstanceExistsCondition, corev1.ConditionTrue, corev1.ConditionUnknown)
-	begin(authority.Paused, corev1.ConditionFalse)
+	begin(machineapi.Paused, corev1.ConditionFalse)
 	if updated := machine.Status.LastUpdated; updated != nil && updated.Time.Before(start) { // of another clock
 		return updated.Time
 	}
@@ -139,7 +137,7 @@ func startupTimeout(spec *machinev1beta1.MachineHealthCheckSpec) time.Duration {
 }
 
 func failed(machine *machinev1beta1.Machine) bool {
-	return ptr.Deref(machine.Status.Phase, "") == machinev1beta1.PhaseFailed
+	return machineapi.Phase(machine) == machinev1beta1.PhaseFailed
 }
 
 // lastUpdated is the best guess at when a Machine got into a trouble that leaves no time of its own.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/controllers/machinehealthcheck"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/suite"
@@ -52,7 +52,7 @@ var _ = Describe("External remediation by template", func() {
 	}
 	messageOf := func(ctx context.Context, check *machinev1beta1.MachineHealthCheck, kind machinev1beta1.ConditionType) string {
 		GinkgoHelper()
-		condition := conditions.Find(statusOf(ctx, check).Conditions, kind)
+		condition := machineapi.FindCondition(statusOf(ctx, check).Conditions, kind)
 		Expect(condition).NotTo(BeNil())
 		return condition.Message
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -180,7 +180,7 @@ func TestShowRequests(t *testing.T) {
 			if tc.want != nil {
 				tc.want.LastTransitionTime = metav1.NewTime(now)
 			}
-			if diff := cmp.Diff(tc.want, conditions.Find(s.check.Status.Conditions, condition)); diff != "" {
+			if diff := cmp.Diff(tc.want, machineapi.FindCondition(s.check.Status.Conditions, condition)); diff != "" {
 				t.Error(diff)
 			}
 		})

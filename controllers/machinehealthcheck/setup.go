@@ -20,11 +20,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// nodeNameIndex finds Machines by the Node that they refer to. It bears this package's name: the cache is shared, and two
-// controllers may not register one index twice.
-const nodeNameIndex = "machinehealthcheck.status.nodeRef.name"
+// nodeIndex finds Machines by the Node that they refer to.
+const nodeIndex machineapi.NodeIndex = "machinehealthcheck.status.nodeRef.name"
 
 const defaultConcurrency = 4
 
@@ -50,8 +51,8 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	if err != nil {
 		return err
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &machinev1beta1.Machine{}, nodeNameIndex, nodeName); err != nil {
-		return fmt.Errorf("indexing Machines by Node: %w", err)
+	if err := nodeIndex.Register(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
 	err = builder.ControllerManagedBy(mgr).
 		Named(Name).
@@ -90,15 +91,9 @@ func (c *Controller) checksForMachine(ctx context.Context, object client.Object)
 
 // checksForNode answers the MachineHealthChecks that select a Machine that refers to the Node.
 func (c *Controller) checksForNode(ctx context.Context, object client.Object) []reconcile.Request {
-	machines := &machinev1beta1.MachineList{}
-	ofNode := client.MatchingFields{nodeNameIndex: object.GetName()}
-	if err := c.client.List(ctx, machines, ofNode, client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the Machines of a Node", "Node", object.GetName())
-		return nil
-	}
 	var requests []reconcile.Request
-	for i := range machines.Items {
-		requests = append(requests, c.checksForMachine(ctx, &machines.Items[i])...)
+	for _, machine := range nodeIndex.Machines(ctx, c.client, object.GetName()) {
+		requests = append(requests, c.checksForMachine(ctx, &machine)...)
 	}
 	return requests
 }
@@ -165,12 +160,4 @@ func nodeMatters(before, after *corev1.Node) bool {
 		}
 	}
 	return false
-}
-
-func nodeName(object client.Object) []string {
-	machine, ok := object.(*machinev1beta1.Machine)
-	if !ok || machine.Status.NodeRef == nil {
-		return nil
-	}
-	return []string{machine.Status.NodeRef.Name}
 }

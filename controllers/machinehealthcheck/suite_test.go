@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/controllers/machinehealthcheck"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
@@ -129,7 +129,7 @@ func statusOf(ctx context.Context, check *machinev1beta1.MachineHealthCheck) mac
 func conditionOf(ctx context.Context, check *machinev1beta1.MachineHealthCheck, kind machinev1beta1.ConditionType) func() string {
 	return func() string {
 		GinkgoHelper()
-		condition := conditions.Find(statusOf(ctx, check).Conditions, kind)
+		condition := machineapi.FindCondition(statusOf(ctx, check).Conditions, kind)
 		if condition == nil {
 			return ""
 		}

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	shared "github.com/machine-iac/machine-iac-operator/controllers/authority"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // authority ends the pass when the MachineSet is not ours to act on.
@@ -15,5 +15,5 @@ type authority struct {
 
 // Reconcile implements step.
 func (a *authority) Reconcile(ctx context.Context, s *scope) (bool, error) {
-	return shared.OfMachineSet(s.set).Settle(ctx, a.clock.Now()), nil
+	return machineapi.AuthorityOfMachineSet(s.set).Sync(ctx, a.clock.Now()), nil
 }

@@ -19,11 +19,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// nodeNameIndex finds Machines by the Node that they refer to. It bears this package's name: the cache is shared, and two
-// controllers may not register one index twice.
-const nodeNameIndex = "machineset.status.nodeRef.name"
+// nodeIndex finds Machines by the Node that they refer to.
+const nodeIndex machineapi.NodeIndex = "machineset.status.nodeRef.name"
 
 const defaultConcurrency = 4
 
@@ -46,8 +47,8 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	if err != nil {
 		return err
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &machinev1beta1.Machine{}, nodeNameIndex, nodeName); err != nil {
-		return fmt.Errorf("indexing Machines by Node: %w", err)
+	if err := nodeIndex.Register(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
 	err = builder.ControllerManagedBy(mgr).
 		Named(Name).
@@ -85,20 +86,14 @@ func (c *Controller) setsForOrphan(ctx context.Context, object client.Object) []
 
 // setsForNode answers the MachineSets of the Machines that refer to a Node.
 func (c *Controller) setsForNode(ctx context.Context, object client.Object) []reconcile.Request {
-	machines := &machinev1beta1.MachineList{}
-	ofNode := client.MatchingFields{nodeNameIndex: object.GetName()}
-	if err := c.client.List(ctx, machines, ofNode, client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the Machines of a Node", "Node", object.GetName())
-		return nil
-	}
 	var requests []reconcile.Request
-	for i := range machines.Items {
-		owner := metav1.GetControllerOfNoCopy(&machines.Items[i])
+	for _, machine := range nodeIndex.Machines(ctx, c.client, object.GetName()) {
+		owner := metav1.GetControllerOfNoCopy(&machine)
 		if owner == nil || owner.Kind != "MachineSet" || groupOf(owner.APIVersion) != machinev1beta1.GroupName {
 			continue
 		}
 		requests = append(requests, reconcile.Request{
-			NamespacedName: types.NamespacedName{Namespace: machines.Items[i].Namespace, Name: owner.Name},
+			NamespacedName: types.NamespacedName{Namespace: machine.Namespace, Name: owner.Name},
 		})
 	}
 	return requests
@@ -122,14 +117,6 @@ func readyFlips() predicate.Predicate {
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
-}
-
-func nodeName(object client.Object) []string {
-	machine, ok := object.(*machinev1beta1.Machine)
-	if !ok || machine.Status.NodeRef == nil {
-		return nil
-	}
-	return []string{machine.Status.NodeRef.Name}
 }
 
 func groupOf(apiVersion string) string {
