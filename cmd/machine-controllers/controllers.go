@@ -19,6 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machinehealthcheck"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineset"
 	"github.com/machine-iac/machine-iac-operator/controllers/nodelink"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -71,7 +72,8 @@ func addMachine(ctx context.Context, mgr manager.Manager, p parts) error {
 		return err
 	}
 	return machine.SetupWithManager(mgr, machine.Options{
-		Actuator: p.actuator, Events: p.pool.Events(), Metrics: series, MaxConcurrentReconciles: p.options.reconciles,
+		Common:   pipeline.Common{MaxConcurrentReconciles: p.options.reconciles},
+		Actuator: p.actuator, Events: p.pool.Events(), Metrics: series,
 	})
 }
 

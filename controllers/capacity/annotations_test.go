@@ -14,6 +14,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -126,7 +127,7 @@ func TestSizeMayDiffer(t *testing.T) {
 }
 
 func TestNewRefusesIncompleteOptions(t *testing.T) {
-	whole := Options{Client: struct{ client.Client }{}, Estimator: &fake.Actuator{}, Recorder: events.NewFakeRecorder(1)}
+	whole := Options{Common: pipeline.Common{Client: struct{ client.Client }{}, Recorder: events.NewFakeRecorder(1)}, Estimator: &fake.Actuator{}}
 	if _, err := New(whole); err != nil {
 		t.Fatal(err)
 	}

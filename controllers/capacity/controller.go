@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,24 +15,18 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 // Name is the controller's name in logs, metrics and events.
 const Name = "capacity"
 
-// conflictRetry is how soon a write that lost to another writer is tried again.
-const conflictRetry = time.Second
-
-// Options are what a Controller works with. Client, Estimator and Recorder must be set.
+// Options are what a Controller works with. Client, Recorder and Estimator must be set; MaxConcurrentReconciles is 2 when zero.
 type Options struct {
-	// Client reads from the cache and writes to the API server.
-	Client client.Client
+	pipeline.Common
+
 	// Estimator knows how large an instance is.
 	Estimator actuators.CapacityEstimator
-	// Recorder sends events.
-	Recorder events.EventRecorder
-	// MaxConcurrentReconciles is how many MachineSets are worked on at a time; 2 when zero.
-	MaxConcurrentReconciles int
 }
 
 // Controller annotates MachineSets.
@@ -99,10 +92,10 @@ func (c *Controller) write(ctx context.Context, set *machinev1beta1.MachineSet, 
 	}
 	before := set.DeepCopy()
 	set.Annotations = wanted
-	err := c.client.Patch(ctx, set, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := c.client.Patch(ctx, set, pipeline.IfUnchanged(before))
 	switch {
 	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
+		return reconcile.Result{RequeueAfter: pipeline.ConflictRetry}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, fmt.Errorf("writing how large a Machine of the MachineSet is: %w", err)
 	}

@@ -2,12 +2,10 @@ package capacity
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -20,28 +18,14 @@ const defaultConcurrency = 2
 // SetupWithManager makes a Controller and registers it and its watch with the manager. Client and Recorder come from the manager
 // where options leave them out.
 func SetupWithManager(mgr manager.Manager, options Options) error {
-	if options.Client == nil {
-		options.Client = mgr.GetClient()
-	}
-	if options.Recorder == nil {
-		options.Recorder = mgr.GetEventRecorder(Name)
-	}
-	if options.MaxConcurrentReconciles == 0 {
-		options.MaxConcurrentReconciles = defaultConcurrency
-	}
+	options.Complete(mgr, Name, defaultConcurrency)
 	c, err := New(options)
 	if err != nil {
 		return err
 	}
-	err = builder.ControllerManagedBy(mgr).
-		Named(Name).
-		For(&machinev1beta1.MachineSet{}, builder.WithPredicates(sizeMayDiffer())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: options.MaxConcurrentReconciles}).
-		Complete(c)
-	if err != nil {
-		return fmt.Errorf("registering the capacity controller: %w", err)
-	}
-	return nil
+	return options.Register(mgr, Name, c, func(build *builder.Builder) {
+		build.For(&machinev1beta1.MachineSet{}, builder.WithPredicates(sizeMayDiffer()))
+	})
 }
 
 // sizeMayDiffer lets through MachineSets that are new, and those whose providerSpec, annotations from here or authority have

@@ -37,7 +37,7 @@ func (c *conclusion) Reconcile(_ context.Context, s *scope) (bool, error) {
 	}
 	next := s.record.retry.next(o, now, c.pauses)
 	s.settled = append(s.settled, func() { s.record.retry = next })
-	s.lookAgain(next.notBefore.Sub(now))
+	s.RequeueAfter(next.notBefore.Sub(now))
 	return true, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
@@ -20,33 +21,25 @@ import (
 const Name = "drain"
 
 const (
-	// conflictRetry is how soon a reconcile is done again whose write lost to another writer, or that saw what it has overwritten.
-	conflictRetry = time.Second
 	// askAgainAfter is how soon is asked again for what another Machine must give up first: the turn of a control-plane Node, or
 	// room in the line. A Node that could not be cordoned is tried again after the same time.
 	askAgainAfter = 20 * time.Second
 )
 
-// Options are what a Controller works with. Client, Clientset and Recorder must be set; zero values of the rest take the defaults
-// named.
+// Options are what a Controller works with. Client, Recorder and Clientset must be set; zero values of the rest take the defaults
+// named, MaxConcurrentReconciles 4. No reconcile waits for a pass.
 type Options struct {
-	// Client reads Machines from the cache and writes them.
-	Client client.Client
+	pipeline.Common
+
 	// Clientset reads Nodes and pods as they are now, cordons and evicts. Nodes with many pods make many requests; with limits of
 	// its own it slows nobody down.
 	Clientset kubernetes.Interface
-	// Recorder sends events.
-	Recorder events.Recorder
-	// Clock tells the time; the real one when nil.
-	Clock clock.PassiveClock
 	// Metrics are observed; new ones when nil.
 	Metrics *Metrics
 	// MaxConcurrentDrains is how many passes run at a time; default 10.
 	MaxConcurrentDrains int
 	// MaxWaitingDrains bounds the passes that wait for their turn; default 1000. A Machine beyond that asks again later.
 	MaxWaitingDrains int
-	// MaxConcurrentReconciles is how many Machines are decided on at a time; default 4. No reconcile waits for a pass.
-	MaxConcurrentReconciles int
 	// PassTimeout bounds one pass; default 20 seconds.
 	PassTimeout time.Duration
 	// RetryBase is the pause after a pass that left pods, doubled with every further one up to RetryMax; defaults 5 seconds and
@@ -58,13 +51,10 @@ type Options struct {
 func (o *Options) setDefaults() {
 	setDefault(&o.MaxConcurrentDrains, 10)
 	setDefault(&o.MaxWaitingDrains, 1000)
-	setDefault(&o.MaxConcurrentReconciles, 4)
 	setDefault(&o.PassTimeout, 20*time.Second)
 	setDefault(&o.RetryBase, 5*time.Second)
 	setDefault(&o.RetryMax, 2*time.Minute)
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.SetClock()
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
 	}
@@ -83,19 +73,15 @@ type Controller struct {
 	clock    clock.PassiveClock
 	memory   *memory
 	pool     *pool
-	steps    []step
+	steps    []pipeline.Step[*scope]
 }
 
 var _ reconcile.Reconciler = &Controller{}
 
-// step is one part of a reconcile.
-type step interface {
-	// Reconcile does its part. It answers false when no later step may run.
-	Reconcile(ctx context.Context, s *scope) (bool, error)
-}
-
 // scope is what one reconcile knows.
 type scope struct {
+	pipeline.Requeue
+
 	key types.NamespacedName
 	// machine is a copy that steps change; what differs from the original in its status is written at the end.
 	machine *machinev1beta1.Machine
@@ -105,8 +91,6 @@ type scope struct {
 	record *record
 	// overtaken is set by a step that wrote the Machine itself: what the pass knows of it is the past then, and is not written.
 	overtaken bool
-	// requeueAfter is when to look again without an event; zero for never.
-	requeueAfter time.Duration
 	// notices are sent once the status is written, and not when it is not.
 	notices []events.Event
 	// settled is done after that.
@@ -128,7 +112,7 @@ func New(options Options) (*Controller, error) {
 		clock:    options.Clock,
 		memory:   newMemory(),
 		pool:     pool,
-		steps: []step{
+		steps: []pipeline.Step[*scope]{
 			&hook{pool: pool, recorder: options.Recorder},
 			&exemption{pool: pool, clock: options.Clock},
 			&conclusion{pool: pool, clock: options.Clock, metrics: options.Metrics, pauses: pauses{options.RetryBase, options.RetryMax}},
@@ -152,26 +136,16 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	s := &scope{key: request.NamespacedName, machine: machine, original: machine.DeepCopy(), record: c.recall(machine)}
 	if s.record.replaced == machine.ResourceVersion {
 		// The cache has yet to see what was written; a drain that has ended would begin anew.
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
+		return reconcile.Result{RequeueAfter: pipeline.ConflictRetry}, nil
 	}
-	err = c.run(ctx, s)
+	err = pipeline.Run(ctx, c.steps, s)
 	if !s.overtaken {
 		err = errors.Join(err, c.finish(ctx, s))
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: s.requeueAfter}, nil
-}
-
-// run runs the steps until one has failed or has ended the pass.
-func (c *Controller) run(ctx context.Context, s *scope) error {
-	for _, step := range c.steps {
-		if goOn, err := step.Reconcile(ctx, s); err != nil || !goOn {
-			return err
-		}
-	}
-	return nil
+	return s.Result(), nil
 }
 
 // recall answers what is remembered of the Machine's drain. What is remembered of another Machine of its name is forgotten.
@@ -188,11 +162,4 @@ func (c *Controller) recall(machine *machinev1beta1.Machine) *record {
 func (c *Controller) forget(key types.NamespacedName) {
 	c.pool.drop(key)
 	c.memory.forget(key)
-}
-
-// lookAgain asks for a reconcile in after, or sooner.
-func (s *scope) lookAgain(after time.Duration) {
-	if after > 0 && (s.requeueAfter == 0 || after < s.requeueAfter) {
-		s.requeueAfter = after
-	}
 }

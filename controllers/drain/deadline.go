@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 const (
@@ -51,7 +52,7 @@ func (d *deadline) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		return false, d.begin(ctx, s)
 	}
 	if remaining := started.Add(timeout).Sub(now); remaining > 0 {
-		s.lookAgain(remaining)
+		s.RequeueAfter(remaining)
 		return true, nil
 	}
 	message := fmt.Sprintf("Drain given up after %s (%s); deletion goes on. %s", timeout, TimeoutAnnotation, d.leftBehind(ctx, s.machine))
@@ -77,9 +78,9 @@ func (d *deadline) begin(ctx context.Context, s *scope) error {
 	s.overtaken = true
 	wanted := s.original.DeepCopy()
 	metav1.SetMetaDataAnnotation(&wanted.ObjectMeta, StartedAnnotation, s.record.since.UTC().Format(time.RFC3339))
-	err := d.client.Patch(ctx, wanted, onlyOn(s.original))
+	err := d.client.Patch(ctx, wanted, pipeline.IfUnchanged(s.original))
 	if apierrors.IsConflict(err) {
-		s.lookAgain(conflictRetry)
+		s.RequeueAfter(pipeline.ConflictRetry)
 		return nil
 	}
 	if client.IgnoreNotFound(err) != nil {

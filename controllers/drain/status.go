@@ -7,12 +7,11 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 const (
@@ -48,12 +47,8 @@ func undrained(severity machinev1beta1.ConditionSeverity, reason, message string
 // finish writes the status when it differs, sends the notices that are true then, and does what had to wait for it. When another
 // writer was faster, all is done again.
 func (c *Controller) finish(ctx context.Context, s *scope) error {
-	switch err := c.write(ctx, s); {
-	case apierrors.IsConflict(err):
-		s.lookAgain(conflictRetry)
-		return nil
-	case err != nil:
-		return client.IgnoreNotFound(err)
+	if err := c.write(ctx, s); err != nil {
+		return s.Written(err)
 	}
 	for _, n := range s.notices {
 		n.Send(c.recorder)
@@ -70,15 +65,9 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 	}
 	updated := metav1.NewTime(c.clock.Now())
 	s.machine.Status.LastUpdated = &updated
-	if err := c.client.Status().Patch(ctx, s.machine, onlyOn(s.original)); err != nil {
+	if err := c.client.Status().Patch(ctx, s.machine, pipeline.IfUnchanged(s.original)); err != nil {
 		return fmt.Errorf("writing the condition Drained: %w", err)
 	}
 	s.record.replaced = s.original.ResourceVersion
 	return nil
-}
-
-// onlyOn makes a patch that the API server takes for the very Machine given, and not for one that was written since: conditions are
-// written as a whole, so those of others would else be undone.
-func onlyOn(base *machinev1beta1.Machine) client.Patch {
-	return client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -80,7 +81,7 @@ func newBench(t *testing.T, machine *machinev1beta1.Machine, changes ...func(*Op
 		t: t, client: &oneMachine{machine: machine}, clock: clocktesting.NewFakePassiveClock(now),
 		recorder: events.NewFakeRecorder(100), key: client.ObjectKeyFromObject(machine),
 	}
-	options := Options{Client: b.client, Clientset: fake.NewClientset(), Recorder: b.recorder, Clock: b.clock}
+	options := Options{Common: pipeline.Common{Client: b.client, Recorder: b.recorder, Clock: b.clock}, Clientset: fake.NewClientset()}
 	for _, change := range changes {
 		change(&options)
 	}
@@ -201,7 +202,7 @@ func TestAnOutcomeIsKeptUntilItIsWritten(t *testing.T) {
 	b.next()
 	b.ends(outcome{verdict: emptied})
 	b.client.err = apierrors.NewConflict(machinev1beta1.Resource("machines"), "m", errors.New("changed"))
-	b.expect(conflictRetry)
+	b.expect(pipeline.ConflictRetry)
 	b.client.err = nil
 	b.expect(0, "Normal Deleted", "Normal DrainSucceeded")
 }
@@ -222,7 +223,7 @@ func TestACacheThatLagsBeginsNoSecondDrain(t *testing.T) {
 	b.next()
 	b.ends(outcome{verdict: emptied})
 	b.expect(0, "Normal Deleted", "Normal DrainSucceeded")
-	b.expect(conflictRetry)
+	b.expect(pipeline.ConflictRetry)
 	if b.controller.pool.holds(b.key) {
 		t.Error("drained twice")
 	}
@@ -302,7 +303,7 @@ func TestADrainThatHasEndedHasNotTimedOut(t *testing.T) {
 func TestTheStartIsNotWrittenOverAnother(t *testing.T) {
 	b := newBench(t, candidate(builder.WithAnnotations(map[string]string{TimeoutAnnotation: "1m"})))
 	b.client.err = apierrors.NewConflict(machinev1beta1.Resource("machines"), "m", errors.New("changed"))
-	b.expect(conflictRetry)
+	b.expect(pipeline.ConflictRetry)
 	b.client.err = errors.New("no luck")
 	if _, err := b.controller.Reconcile(t.Context(), reconcile.Request{NamespacedName: b.key}); err == nil || !strings.Contains(err.Error(), "when the drain began") {
 		t.Errorf("got %v", err)

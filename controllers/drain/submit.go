@@ -25,7 +25,7 @@ func (u *submission) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		return true, nil
 	}
 	if wait := s.record.retry.notBefore.Sub(u.clock.Now()); wait > 0 {
-		s.lookAgain(wait)
+		s.RequeueAfter(wait)
 		return true, nil
 	}
 	logger := log.FromContext(ctx)
@@ -34,7 +34,7 @@ func (u *submission) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		return u.drainer.pass(log.IntoContext(ctx, logger), target)
 	})
 	if !accepted {
-		s.lookAgain(askAgainAfter)
+		s.RequeueAfter(askAgainAfter)
 		return true, nil
 	}
 	// A drain that has left a trace in the status went on before this process began.

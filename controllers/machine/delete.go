@@ -56,7 +56,7 @@ func (d *destruction) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if deleteErr != nil { // there is an instance after all, and nobody knows how to remove it
 		faultOf(deleteErr, machinev1beta1.DeleteMachineError).show(s.machine, now)
 	}
-	s.lookAgain(lookAgainAfter)
+	s.RequeueAfter(lookAgainAfter)
 	return false, nil
 }
 

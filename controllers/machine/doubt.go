@@ -27,7 +27,7 @@ func (s *scope) doubtUpToDate(uncertain *actuators.UncertainError, now time.Time
 
 func (s *scope) waitInDoubt(uncertain *actuators.UncertainError) {
 	s.neverFailed()
-	s.lookAgain(cmp.Or(max(0, uncertain.After), lookAgainAfter))
+	s.RequeueAfter(cmp.Or(max(0, uncertain.After), lookAgainAfter))
 }
 
 // neverFailed takes the phase back that an actuator has set which knows nothing.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -29,7 +30,7 @@ func living(t *testing.T, actuator actuators.Actuator, s *scope, at time.Time) v
 	t.Helper()
 	clock := clockAt(at)
 	var got verdict
-	for _, step := range []step{&failure{}, &existence{actuator, clock}, &upkeep{actuator, clock}, &provisioning{actuator, clock}} {
+	for _, step := range []pipeline.Step[*scope]{&failure{}, &existence{actuator, clock}, &upkeep{actuator, clock}, &provisioning{actuator, clock}} {
 		if got = judge(t, step, s); !got.GoOn || got.Error != "" {
 			break
 		}

@@ -38,7 +38,7 @@ func (f fault) show(machine *machinev1beta1.Machine, now time.Time) {
 // retry asks for another pass when the error says, and answers the error for the queue to set the pace when it does not.
 func (f fault) retry(s *scope) error {
 	if f.retryAfter > 0 {
-		s.lookAgain(f.retryAfter)
+		s.RequeueAfter(f.retryAfter)
 		return nil
 	}
 	return f.err
@@ -46,5 +46,5 @@ func (f fault) retry(s *scope) error {
 
 // wait asks for another pass when an actuator that is not done yet says.
 func (s *scope) wait(requeue *actuators.RequeueAfterError) {
-	s.lookAgain(cmp.Or(max(0, requeue.After), lookAgainAfter))
+	s.RequeueAfter(cmp.Or(max(0, requeue.After), lookAgainAfter))
 }

@@ -7,6 +7,8 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 // finalizer sees to it that a Machine cannot go before its instance.
@@ -43,5 +45,5 @@ func patchFinalizers(ctx context.Context, writer client.Writer, s *scope, change
 	s.overtaken = true
 	wanted := s.original.DeepCopy()
 	change(wanted, machinev1beta1.MachineFinalizer)
-	return s.outcome(writer.Patch(ctx, wanted, onlyOn(s.original)))
+	return s.Written(writer.Patch(ctx, wanted, pipeline.IfUnchanged(s.original)))
 }

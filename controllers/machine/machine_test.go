@@ -25,6 +25,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
 	"github.com/machine-iac/machine-iac-operator/controllers/machine"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -427,7 +428,7 @@ func sayDrained(ctx context.Context, subject *machinev1beta1.Machine, status cor
 		after := before.DeepCopy()
 		word := machinev1beta1.Condition{Type: machinev1beta1.MachineDrained, Status: status}
 		after.Status.Conditions = machineapi.WithCondition(after.Status.Conditions, word, time.Now())
-		return plane.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		return plane.Client.Status().Patch(ctx, after, pipeline.IfUnchanged(before))
 	}).Should(Succeed())
 }
 

@@ -26,7 +26,7 @@ func (p *provisioning) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	now := p.clock.Now()
 	if err == nil {
 		setCondition(s.machine, upToDate(corev1.ConditionTrue, "", ""), now)
-		s.lookAgain(lookAgainAfter)
+		s.RequeueAfter(lookAgainAfter)
 		return false, nil
 	}
 	if requeue, ok := actuators.AsRequeueAfter(err); ok {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 const (
@@ -145,7 +146,7 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 		return err
 	}
 	if differs {
-		if err := c.client.Patch(ctx, object, onlyOn(base)); err != nil {
+		if err := c.client.Patch(ctx, object, pipeline.IfUnchanged(base)); err != nil {
 			return fmt.Errorf("writing what is known of the instance: %w", err)
 		}
 		base.ResourceVersion = object.ResourceVersion
@@ -158,7 +159,7 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 	now := c.clock.Now()
 	updated := metav1.NewTime(now)
 	status.Status.LastUpdated = &updated
-	if err := c.client.Status().Patch(ctx, status, onlyOn(base)); err != nil {
+	if err := c.client.Status().Patch(ctx, status, pipeline.IfUnchanged(base)); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	c.metrics.phaseChanged(s.original, s.machine, now)
@@ -172,12 +173,6 @@ func differ(before, after *machinev1beta1.Machine) (bool, error) {
 		return false, fmt.Errorf("comparing the Machine with what it was: %w", err)
 	}
 	return string(patch) != "{}", nil
-}
-
-// onlyOn makes a patch that the API server takes for the very Machine given, and not for one that was written since or made again
-// under its name: a cache that has fallen behind would else undo what is known since, as lists such as conditions are written whole.
-func onlyOn(base *machinev1beta1.Machine) client.Patch {
-	return client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
 }
 
 // goneOrOther reports whether an object that was to be deleted is gone, or has been replaced by another of its name.

@@ -15,6 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -30,10 +31,10 @@ type verdict struct {
 	Exists, UpToDate string
 }
 
-func judge(t *testing.T, step step, s *scope) verdict {
+func judge(t *testing.T, step pipeline.Step[*scope], s *scope) verdict {
 	t.Helper()
 	goOn, err := step.Reconcile(t.Context(), s)
-	got := verdict{GoOn: goOn, After: s.requeueAfter, Phase: machineapi.Phase(s.machine)}
+	got := verdict{GoOn: goOn, After: s.Result().RequeueAfter, Phase: machineapi.Phase(s.machine)}
 	if err != nil {
 		got.Error = err.Error()
 	}
@@ -141,7 +142,7 @@ func TestUpkeepDecidesThePhase(t *testing.T) {
 func TestStepsPassOnWhatIsNotTheirs(t *testing.T) {
 	actuator := &fake.Actuator{}
 	tcs := map[string]struct {
-		step step
+		step pipeline.Step[*scope]
 		s    *scope
 		want verdict
 	}{
@@ -222,31 +223,8 @@ func TestWaitTakesTheActuatorsWordButNeverForEver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &scope{}
 			s.wait(actuators.InProgress(tc.after, "being made"))
-			if s.requeueAfter != tc.want {
-				t.Errorf("got %s, want %s", s.requeueAfter, tc.want)
-			}
-		})
-	}
-}
-
-func TestLookAgainKeepsTheSoonest(t *testing.T) {
-	tcs := map[string]struct {
-		wishes []time.Duration
-		want   time.Duration
-	}{
-		"none":                   {nil, 0},
-		"the soonest comes last": {[]time.Duration{3, 2}, 2},
-		"or first":               {[]time.Duration{2, 3}, 2},
-		"zero is no wish":        {[]time.Duration{2, 0, -1}, 2},
-	}
-	for name, tc := range tcs {
-		t.Run(name, func(t *testing.T) {
-			s := &scope{}
-			for _, wish := range tc.wishes {
-				s.lookAgain(wish)
-			}
-			if s.requeueAfter != tc.want {
-				t.Errorf("got %s, want %s", s.requeueAfter, tc.want)
+			if got := s.Result().RequeueAfter; got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
 	}

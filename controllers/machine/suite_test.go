@@ -16,6 +16,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/controllers/machine"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
@@ -51,7 +52,9 @@ type passes struct {
 func byHand(subject *machinev1beta1.Machine, actuator actuators.Actuator, reader client.Client) *passes {
 	GinkgoHelper()
 	noting := &notingClient{Client: reader}
-	controller, err := machine.New(machine.Options{Client: noting, Actuator: actuator, Recorder: events.NewFakeRecorder(100)})
+	controller, err := machine.New(machine.Options{
+		Common: pipeline.Common{Client: noting, Recorder: events.NewFakeRecorder(100)}, Actuator: actuator,
+	})
 	Expect(err).NotTo(HaveOccurred())
 	return &passes{client: noting, controller: controller, key: client.ObjectKeyFromObject(subject)}
 }

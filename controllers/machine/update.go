@@ -33,7 +33,7 @@ func (u *upkeep) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	setCondition(s.machine, upToDate(corev1.ConditionTrue, "", ""), u.clock.Now())
 	s.arrive()
 	if rechecker, ok := u.actuator.(actuators.Rechecker); ok {
-		s.lookAgain(rechecker.RecheckAfter(s.machine))
+		s.RequeueAfter(rechecker.RecheckAfter(s.machine))
 	}
 	return false, nil
 }
@@ -42,10 +42,10 @@ func (u *upkeep) Reconcile(ctx context.Context, s *scope) (bool, error) {
 func (s *scope) arrive() {
 	switch {
 	case !provisioned(s.machine):
-		s.lookAgain(lookAgainAfter)
+		s.RequeueAfter(lookAgainAfter)
 	case s.machine.Status.NodeRef == nil:
 		setPhase(s.machine, machinev1beta1.PhaseProvisioned)
-		s.lookAgain(lookAgainAfter)
+		s.RequeueAfter(lookAgainAfter)
 	default:
 		setPhase(s.machine, machinev1beta1.PhaseRunning)
 	}
@@ -76,5 +76,5 @@ func (u *upkeep) failed(ctx context.Context, s *scope, err error) {
 	}
 	log.FromContext(ctx).Info("Updating the instance failed", "reason", f.reason, "error", err.Error())
 	f.show(s.machine, now)
-	s.lookAgain(max(lookAgainAfter, f.retryAfter))
+	s.RequeueAfter(max(lookAgainAfter, f.retryAfter))
 }

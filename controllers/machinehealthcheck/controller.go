@@ -7,41 +7,30 @@ import (
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
 // Name is the controller's name in logs, metrics and events.
 const Name = "machinehealthcheck"
 
-// conflictRetry is how soon a status write that lost to another writer is tried again.
-const conflictRetry = time.Second
-
 // maxRecheck is how long a Machine that is due later may be left alone.
 const maxRecheck = time.Hour
 
-// Options are what a Controller works with. Client, Reader and Recorder must be set.
+// Options are what a Controller works with. Client, Reader and Recorder must be set; MaxConcurrentReconciles is 4 when zero. Reader is
+// asked for Nodes that the cache lacks, and for remediation templates and requests, as their kinds are not known in advance.
 type Options struct {
-	// Client reads from the cache and writes to the API server.
-	Client client.Client
-	// Reader reads from the API server: Nodes that the cache says are gone, and remediation templates and requests, as their kinds are
-	// not known in advance.
-	Reader client.Reader
+	pipeline.Common
+
 	// Checks reads MachineHealthChecks as they were written; Client when nil.
 	Checks client.Reader
-	// Recorder sends events.
-	Recorder events.Recorder
-	// Clock tells the time; the real one when nil.
-	Clock clock.PassiveClock
 	// Metrics are set; new ones when nil.
 	Metrics *Metrics
-	// MaxConcurrentReconciles is how many MachineHealthChecks are worked on at a time; 4 when zero.
-	MaxConcurrentReconciles int
 }
 
 // Controller reconciles MachineHealthChecks.
@@ -52,19 +41,15 @@ type Controller struct {
 	clock    clock.PassiveClock
 	metrics  *Metrics
 	memory   *memory
-	steps    []step
+	steps    []pipeline.Step[*scope]
 }
 
 var _ reconcile.Reconciler = &Controller{}
 
-// step is one part of a reconcile.
-type step interface {
-	// Reconcile does its part. It answers false when no later step may run in this pass; an error alone does not end it.
-	Reconcile(ctx context.Context, s *scope) (bool, error)
-}
-
 // scope is what one reconcile knows.
 type scope struct {
+	pipeline.Requeue
+
 	// check is a copy of the MachineHealthCheck. Steps change nothing but its status.
 	check *machinev1beta1.MachineHealthCheck
 	// misread tells what of the spec cannot be read and is left out of check; nil for nothing.
@@ -81,15 +66,6 @@ type scope struct {
 	allowed bool
 	// sayings are what is the case and worth an event when it was not before.
 	sayings []saying
-	// requeueAfter is when to look again without an event; zero for never.
-	requeueAfter time.Duration
-}
-
-// lookAgain asks for a reconcile in after, or sooner.
-func (s *scope) lookAgain(after time.Duration) {
-	if after > 0 && (s.requeueAfter == 0 || after < s.requeueAfter) {
-		s.requeueAfter = after
-	}
 }
 
 // say has an event sent unless the pass before said the same about the same topic.
@@ -110,9 +86,7 @@ func New(options Options) (*Controller, error) {
 	if options.Checks == nil {
 		options.Checks = options.Client
 	}
-	if options.Clock == nil {
-		options.Clock = clock.RealClock{}
-	}
+	options.SetClock()
 	if options.Metrics == nil {
 		options.Metrics = NewMetrics()
 	}
@@ -123,7 +97,7 @@ func New(options Options) (*Controller, error) {
 		clock:    options.Clock,
 		metrics:  options.Metrics,
 		memory:   newMemory(),
-		steps: []step{
+		steps: []pipeline.Step[*scope]{
 			&pause{},
 			&legibility{metrics: options.Metrics},
 			&selection{client: options.Client, reader: options.Reader, metrics: options.Metrics},
@@ -155,29 +129,11 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	s := &scope{check: check, misread: misread, now: c.clock.Now(), past: c.memory.of(check)}
 	before := check.DeepCopy()
-	finished, err := c.run(ctx, s)
+	finished, err := pipeline.RunAll(ctx, c.steps, s)
 	s.past.tell(c.recorder, s.sayings, finished)
-	switch patchErr := c.patchStatus(ctx, before, check); {
-	case apierrors.IsConflict(patchErr):
-		s.lookAgain(conflictRetry)
-	default:
-		err = errors.Join(err, client.IgnoreNotFound(patchErr))
-	}
+	err = errors.Join(err, s.Written(c.patchStatus(ctx, before, check)))
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: s.requeueAfter}, nil
-}
-
-// run runs the steps until one ends the pass. It answers false when one did so because of an error.
-func (c *Controller) run(ctx context.Context, s *scope) (bool, error) {
-	var failures []error
-	for _, step := range c.steps {
-		goOn, err := step.Reconcile(ctx, s)
-		failures = append(failures, err)
-		if !goOn {
-			return err == nil, errors.Join(failures...)
-		}
-	}
-	return true, errors.Join(failures...)
+	return s.Result(), nil
 }

@@ -37,7 +37,7 @@ func (*diagnosis) Reconcile(_ context.Context, s *scope) (bool, error) {
 	for _, target := range s.targets {
 		target.verdict = judge(&s.check.Spec, target.machine, target.node, s.now)
 		if target.verdict.recheck > 0 {
-			s.lookAgain(min(target.verdict.recheck, maxRecheck))
+			s.RequeueAfter(min(target.verdict.recheck, maxRecheck))
 			s.say("detected/"+string(target.machine.UID), "", detectedUnhealthy(target))
 		}
 	}

@@ -70,7 +70,7 @@ func (r *requests) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		unsure = unsure || target.verdict.remediate
 	}
 	if unsure {
-		s.lookAgain(externalRecheck)
+		s.RequeueAfter(externalRecheck)
 	}
 	return true, nil
 }

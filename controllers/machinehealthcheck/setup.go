@@ -2,7 +2,6 @@ package machinehealthcheck
 
 import (
 	"context"
-	"fmt"
 	"maps"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -32,20 +30,9 @@ const defaultConcurrency = 4
 // SetupWithManager makes a Controller and registers it, its index and its watches with the manager. Client, Reader and Recorder
 // come from the manager where options leave them out. ctx is used during the call only.
 func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options) error {
-	if options.Client == nil {
-		options.Client = mgr.GetClient()
-	}
-	if options.Reader == nil {
-		options.Reader = mgr.GetAPIReader()
-	}
+	options.Complete(mgr, Name, defaultConcurrency)
 	if options.Checks == nil {
 		options.Checks = mgr.GetCache() // the manager's client would not read these from it
-	}
-	if options.Recorder == nil {
-		options.Recorder = mgr.GetEventRecorder(Name)
-	}
-	if options.MaxConcurrentReconciles == 0 {
-		options.MaxConcurrentReconciles = defaultConcurrency
 	}
 	c, err := New(options)
 	if err != nil {
@@ -54,18 +41,12 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	if err := nodeIndex.Register(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	err = builder.ControllerManagedBy(mgr).
-		Named(Name).
-		For(written(), builder.WithPredicates(updates(checkMatters))).
-		Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.checksForMachine),
-			builder.WithPredicates(updates(machineMatters))).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.checksForNode), builder.WithPredicates(updates(nodeMatters))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: options.MaxConcurrentReconciles}).
-		Complete(c)
-	if err != nil {
-		return fmt.Errorf("registering the machinehealthcheck controller: %w", err)
-	}
-	return nil
+	return options.Register(mgr, Name, c, func(build *builder.Builder) {
+		build.For(written(), builder.WithPredicates(updates(checkMatters))).
+			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.checksForMachine),
+				builder.WithPredicates(updates(machineMatters))).
+			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.checksForNode), builder.WithPredicates(updates(nodeMatters)))
+	})
 }
 
 // checksForMachine answers the MachineHealthChecks that select a Machine.

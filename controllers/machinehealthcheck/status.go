@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 // The reasons of conditions.
@@ -102,7 +104,7 @@ func (c *Controller) patchStatus(ctx context.Context, before, after *machinev1be
 	if equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return nil
 	}
-	patch, err := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}).Data(after)
+	patch, err := pipeline.IfUnchanged(before).Data(after)
 	if err != nil {
 		return fmt.Errorf("comparing the MachineHealthCheck with what it was: %w", err)
 	}

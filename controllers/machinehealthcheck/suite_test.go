@@ -23,6 +23,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/controllers/machinehealthcheck"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 	"github.com/machine-iac/machine-iac-operator/test/suite"
@@ -157,7 +158,8 @@ func byHand(check *machinev1beta1.MachineHealthCheck, now time.Time, changes ...
 		metrics: machinehealthcheck.NewMetrics(), check: check,
 	}
 	options := machinehealthcheck.Options{
-		Client: p.noting(watching), Reader: plane.Client, Recorder: p.recorder, Clock: p.clock, Metrics: p.metrics,
+		Common:  pipeline.Common{Client: p.noting(watching), Reader: plane.Client, Recorder: p.recorder, Clock: p.clock},
+		Metrics: p.metrics,
 	}
 	for _, change := range changes {
 		change(&options)

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 // claim finds the Machines that count as replicas. It adopts those that match and belong to nobody, and releases those that
@@ -121,7 +123,7 @@ func (c *claim) release(ctx context.Context, s *scope, machine *machinev1beta1.M
 // patch writes owner references unless the Machine has changed since it was read: owners are a list, which a patch replaces as a
 // whole. It answers false when another was faster; the change that beat it is an event that brings the MachineSet back.
 func (c *claim) patch(ctx context.Context, s *scope, before, after *machinev1beta1.Machine) (bool, error) {
-	err := c.client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := c.client.Patch(ctx, after, pipeline.IfUnchanged(before))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		s.overtaken = true
 		return false, nil

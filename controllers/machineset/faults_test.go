@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/machine-iac/machine-iac-operator/controllers/machineset"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 var errConnection = errors.New("connection reset by peer")
@@ -73,10 +74,9 @@ func blindController(clock clock.PassiveClock, timeout time.Duration) (*machines
 	GinkgoHelper()
 	lists := &atomic.Int32{}
 	c, err := machineset.New(machineset.Options{
-		Client:          blindClient{plane.Client},
-		Reader:          countingReader{plane.Client, lists},
-		Recorder:        events.NewFakeRecorder(100),
-		Clock:           clock,
+		Common: pipeline.Common{
+			Client: blindClient{plane.Client}, Reader: countingReader{plane.Client, lists}, Recorder: events.NewFakeRecorder(100), Clock: clock,
+		},
 		InFlightTimeout: timeout,
 	})
 	Expect(err).NotTo(HaveOccurred())

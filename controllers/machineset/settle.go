@@ -34,7 +34,7 @@ func (t *settling) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	}
 	if !verdict.settled {
 		log.FromContext(ctx).V(1).Info("Waiting for the cache to show Machines created or deleted before", "wait", verdict.wait)
-		s.lookAgain(verdict.wait)
+		s.RequeueAfter(verdict.wait)
 	}
 	return verdict.settled, nil
 }

@@ -2,7 +2,6 @@ package machineset
 
 import (
 	"context"
-	"fmt"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -31,18 +29,7 @@ const defaultConcurrency = 4
 // SetupWithManager makes a Controller and registers it, its index and its watches with the manager. Client, Reader and Recorder
 // come from the manager where options leave them out. ctx is used during the call only.
 func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options) error {
-	if options.Client == nil {
-		options.Client = mgr.GetClient()
-	}
-	if options.Reader == nil {
-		options.Reader = mgr.GetAPIReader()
-	}
-	if options.Recorder == nil {
-		options.Recorder = mgr.GetEventRecorder(Name)
-	}
-	if options.MaxConcurrentReconciles == 0 {
-		options.MaxConcurrentReconciles = defaultConcurrency
-	}
+	options.Complete(mgr, Name, defaultConcurrency)
 	c, err := New(options)
 	if err != nil {
 		return err
@@ -50,18 +37,12 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	if err := nodeIndex.Register(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	err = builder.ControllerManagedBy(mgr).
-		Named(Name).
-		For(&machinev1beta1.MachineSet{}).
-		Owns(&machinev1beta1.Machine{}).
-		Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.setsForOrphan)).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.setsForNode), builder.WithPredicates(readyFlips())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: options.MaxConcurrentReconciles}).
-		Complete(c)
-	if err != nil {
-		return fmt.Errorf("registering the machineset controller: %w", err)
-	}
-	return nil
+	return options.Register(mgr, Name, c, func(build *builder.Builder) {
+		build.For(&machinev1beta1.MachineSet{}).
+			Owns(&machinev1beta1.Machine{}).
+			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.setsForOrphan)).
+			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.setsForNode), builder.WithPredicates(readyFlips()))
+	})
 }
 
 // setsForOrphan answers every MachineSet that selects a Machine without a controller, as each may adopt it.

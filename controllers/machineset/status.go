@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 // maxLabelSelector is how many characters status.labelSelector may have.
@@ -30,7 +32,7 @@ func (o *observation) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	s.lookAgain(summarize(s.set, s.replicas, since, o.clock.Now()))
+	s.RequeueAfter(summarize(s.set, s.replicas, since, o.clock.Now()))
 	return true, nil
 }
 
@@ -110,7 +112,7 @@ func (c *Controller) patchStatus(ctx context.Context, before, after *machinev1be
 	}
 	patch := client.MergeFrom(before)
 	if !equality.Semantic.DeepEqual(before.Status.Conditions, after.Status.Conditions) {
-		patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		patch = pipeline.IfUnchanged(before)
 	}
 	if err := c.client.Status().Patch(ctx, after.DeepCopy(), patch); err != nil {
 		return fmt.Errorf("writing the status of the MachineSet: %w", err)

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 const (
@@ -53,7 +55,7 @@ func (i *imprint) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	case err == nil, apierrors.IsNotFound(err):
 		return true, nil
 	case apierrors.IsConflict(err):
-		s.requeueAfter = conflictRetry
+		s.RequeueAfter(pipeline.ConflictRetry)
 		return false, nil
 	default:
 		if ctx.Err() == nil {
@@ -69,7 +71,7 @@ func patchFrom(before, after *corev1.Node) client.Patch {
 	if equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
 		return client.MergeFrom(before)
 	}
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return pipeline.IfUnchanged(before)
 }
 
 // wishes is what a Machine wants its Node to carry.

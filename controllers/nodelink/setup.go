@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -32,15 +31,7 @@ const defaultConcurrency = 4
 // SetupWithManager makes a Controller and registers it, its indexes and its watches with the manager. Client and Recorder come
 // from the manager where options leave them out. ctx is used during the call only.
 func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options) error {
-	if options.Client == nil {
-		options.Client = mgr.GetClient()
-	}
-	if options.Recorder == nil {
-		options.Recorder = mgr.GetEventRecorder(Name)
-	}
-	if options.MaxConcurrentReconciles == 0 {
-		options.MaxConcurrentReconciles = defaultConcurrency
-	}
+	options.Complete(mgr, Name, defaultConcurrency)
 	c, err := New(options)
 	if err != nil {
 		return err
@@ -49,17 +40,11 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 		return err
 	}
 	toNodes := handler.EnqueueRequestsFromMapFunc(c.nodesForMachine)
-	err = builder.ControllerManagedBy(mgr).
-		Named(Name).
-		For(&corev1.Node{}, builder.WithPredicates(changes(nodeMatters))).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.rivalsOfNode), builder.WithPredicates(departures())).
-		Watches(&machinev1beta1.Machine{}, toNodes, builder.WithPredicates(predicate.Or(changes(machineMatters), departures()))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: options.MaxConcurrentReconciles}).
-		Complete(c)
-	if err != nil {
-		return fmt.Errorf("registering the nodelink controller: %w", err)
-	}
-	return nil
+	return options.Register(mgr, Name, c, func(build *builder.Builder) {
+		build.For(&corev1.Node{}, builder.WithPredicates(changes(nodeMatters))).
+			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.rivalsOfNode), builder.WithPredicates(departures())).
+			Watches(&machinev1beta1.Machine{}, toNodes, builder.WithPredicates(predicate.Or(changes(machineMatters), departures())))
+	})
 }
 
 func registerIndexes(ctx context.Context, indexer client.FieldIndexer) error {
