@@ -58,7 +58,7 @@ func addDrain(_ context.Context, mgr manager.Manager, p parts) error {
 	// Nodes with many Pods make many requests; with limits of its own it slows nobody down.
 	clientset, err := kubernetes.NewForConfig(mgr.GetConfig())
 	if err != nil {
-		return fmt.Errorf("making a client for drains: %w", err)
+		return fmt.Errorf("creating a client for drains: %w", err)
 	}
 	series := drain.NewMetrics()
 	metrics.Registry.MustRegister(series.Collectors()...)
@@ -111,7 +111,7 @@ func (s *selection) Set(text string) error {
 	for _, part := range *s {
 		name := strings.TrimPrefix(part, "-")
 		if _, known := starters[name]; !known && part != "*" {
-			return fmt.Errorf("%q is no controller; there are *, %s, each also with a '-' before it", part, strings.Join(names(), ", "))
+			return fmt.Errorf("%q is not a controller; use *, %s, or one of these after a '-'", part, strings.Join(names(), ", "))
 		}
 	}
 	return nil

@@ -89,7 +89,7 @@ func newPulumi(ctx context.Context, o options) (*pulumi.Engine, error) {
 	if path == "" {
 		found, err := exec.LookPath("pulumi")
 		if errors.Is(err, exec.ErrNotFound) {
-			ctrl.Log.Info("Pulumi is not on PATH and --pulumi names none; Machines of stacks wait")
+			ctrl.Log.Info("Pulumi is not on PATH and --pulumi is not set; Machines of stacks wait")
 			return nil, nil
 		}
 		if err != nil {

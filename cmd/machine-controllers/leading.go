@@ -36,7 +36,7 @@ type leading struct {
 func newLeading(ctx context.Context, config *rest.Config, o options) (*leading, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("finding this machine's name: %w", err)
+		return nil, fmt.Errorf("reading the host name: %w", err)
 	}
 	l := &leading{}
 	identity := host + "_" + string(uuid.NewUUID())

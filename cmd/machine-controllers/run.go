@@ -62,7 +62,7 @@ func run(ctx context.Context, o options) error {
 	}
 	live, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
-		return fmt.Errorf("making a client without a cache: %w", err)
+		return fmt.Errorf("creating a client without a cache: %w", err)
 	}
 	cluster, err := o.readCluster(ctx, live)
 	if err != nil {
@@ -147,7 +147,7 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 		GracefulShutdownTimeout:             &stop,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making the manager: %w", err)
+		return nil, fmt.Errorf("creating the manager: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("adding the health check: %w", err)

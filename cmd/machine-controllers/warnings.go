@@ -41,7 +41,7 @@ func (w *warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _ 
 	if own, err := logr.FromContext(ctx); err == nil {
 		logger = own.WithName("api-server")
 	}
-	logger.Info("The API server warns", "warning", text)
+	logger.Info("Warning of the API server", "warning", text)
 }
 
 // fresh tells whether a text was not logged lately, and notes that it is now.

@@ -41,7 +41,7 @@ var _ reconcile.Reconciler = &Controller{}
 // New makes a Controller. It fails when an option that must be set is missing.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Estimator == nil || options.Recorder == nil {
-		return nil, errors.New("making the capacity controller: Client, Estimator and Recorder must all be set in its options")
+		return nil, errors.New("creating the capacity controller: Client, Estimator and Recorder must all be set in its options")
 	}
 	return &Controller{client: options.Client, estimator: options.Estimator, recorder: options.Recorder}, nil
 }
@@ -67,7 +67,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		badProviderSpec(set, err).Send(c.recorder)
 		return reconcile.Result{}, nil
 	case err != nil:
-		return reconcile.Result{}, fmt.Errorf("asking how large a Machine of the MachineSet is: %w", err)
+		return reconcile.Result{}, fmt.Errorf("estimating the capacity of a Machine of the MachineSet: %w", err)
 	case size == nil:
 		return reconcile.Result{}, nil
 	}
@@ -97,7 +97,7 @@ func (c *Controller) write(ctx context.Context, set *machinev1beta1.MachineSet, 
 	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: pipeline.ConflictRetry}, nil
 	case client.IgnoreNotFound(err) != nil:
-		return reconcile.Result{}, fmt.Errorf("writing how large a Machine of the MachineSet is: %w", err)
+		return reconcile.Result{}, fmt.Errorf("writing the capacity annotations of the MachineSet: %w", err)
 	}
 	return reconcile.Result{}, nil
 }

@@ -11,7 +11,7 @@ import (
 // unknownType says that nobody knows how large the instance type is.
 func unknownType(set *machinev1beta1.MachineSet, err error) events.Event {
 	return events.Warning(set, "FailedUpdate", "Estimate", inTemplate(err)+
-		"; until then the annotations that an autoscaler reads stay as they are, and may be written by hand")
+		"; until then the annotations that an autoscaler reads are not changed, and can be set by hand")
 }
 
 // badProviderSpec says that the template's providerSpec cannot be read.

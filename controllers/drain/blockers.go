@@ -45,9 +45,9 @@ func (l *ledger) blockers(unreachable bool) []blocker {
 func (f *fate) reason() string {
 	switch {
 	case f.evicted && len(f.finalizers) > 0:
-		return fmt.Sprintf("it was told to end and has not ended; finalizers hold it: %s", strings.Join(f.finalizers, ", "))
+		return fmt.Sprintf("it was evicted and has not terminated; it has finalizers: %s", strings.Join(f.finalizers, ", "))
 	case f.evicted:
-		return "it was told to end and has not ended"
+		return "it was evicted and has not terminated"
 	case f.refusal != "":
 		return strings.TrimSuffix(f.refusal, ".")
 	case f.fault != "":

@@ -101,7 +101,7 @@ type scope struct {
 // SetupWithManager sees to.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Clientset == nil || options.Recorder == nil {
-		return nil, errors.New("making the drain controller: Client, Clientset and Recorder must all be set in its options")
+		return nil, errors.New("creating the drain controller: Client, Clientset and Recorder must all be set in its options")
 	}
 	options.setDefaults()
 	pool := newPool(options.MaxConcurrentDrains, options.MaxWaitingDrains, options.Metrics)

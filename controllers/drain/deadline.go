@@ -55,7 +55,7 @@ func (d *deadline) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		s.RequeueAfter(remaining)
 		return true, nil
 	}
-	message := fmt.Sprintf("Drain given up after %s (%s); deletion goes on. %s", timeout, TimeoutAnnotation, d.leftBehind(ctx, s.machine))
+	message := fmt.Sprintf("Drain timed out after %s (%s); deletion continues. %s", timeout, TimeoutAnnotation, d.leftBehind(ctx, s.machine))
 	d.pool.drop(s.key)
 	s.machine.Status.Conditions = machineapi.WithCondition(s.original.Status.Conditions, drained(TimedOut, message), now)
 	s.notices = append(s.notices[:0], drainTimedOut(s.original, message))
@@ -84,7 +84,7 @@ func (d *deadline) begin(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("writing when the drain began: %w", err)
+		return fmt.Errorf("recording when the drain began: %w", err)
 	}
 	s.record.replaced = s.original.ResourceVersion
 	return nil
@@ -97,11 +97,11 @@ func (d *deadline) leftBehind(ctx context.Context, machine *machinev1beta1.Machi
 	pods, err := d.drainer.left(ctx, targetOf(machine))
 	switch {
 	case err != nil:
-		return fmt.Sprintf("Which pods are left behind is not known: %v", err)
+		return fmt.Sprintf("The remaining pods could not be listed: %v", err)
 	case len(pods) == 0:
-		return "No pods are left behind."
+		return "No pods remain."
 	default:
-		return "Left behind: " + enumerated(pods, ", ")
+		return "Remaining pods: " + enumerated(pods, ", ")
 	}
 }
 
@@ -113,8 +113,8 @@ func timeoutOf(machine *machinev1beta1.Machine) (time.Duration, error) {
 	}
 	timeout, err := time.ParseDuration(value)
 	if err != nil || timeout <= 0 {
-		return 0, fmt.Errorf("annotation %s is %q, which is no duration above zero: write one with its unit, such as \"30m\", or remove it; "+
-			"the drain goes on without a deadline", TimeoutAnnotation, value)
+		return 0, fmt.Errorf("annotation %s is %q, which is not a positive duration: use a value such as \"30m\", or remove it; "+
+			"the drain continues without a timeout", TimeoutAnnotation, value)
 	}
 	return timeout, nil
 }

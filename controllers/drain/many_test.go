@@ -80,7 +80,7 @@ var _ = Describe("Drains", func() {
 			drain.TimeoutAnnotation: "1m", drain.StartedAnnotation: time.Now().Add(-time.Hour).UTC().Format(time.RFC3339),
 		}))
 		startManager(w.namespace)
-		Eventually(drainedOf(ctx, machine)).Should(condition("True", "", "DrainTimedOut", ContainSubstring("Left behind: ")))
+		Eventually(drainedOf(ctx, machine)).Should(condition("True", "", "DrainTimedOut", ContainSubstring("Remaining pods: ")))
 		Expect(cordoned(ctx, node)()).To(BeFalse())
 	})
 

@@ -103,7 +103,7 @@ func (d *drainer) pass(ctx context.Context, t target) outcome {
 		return outcome{verdict: uncordoned, message: fmt.Sprintf("Node %s is not drained yet: cordoning it: %v", t.name, err)}
 	case other != "":
 		return outcome{verdict: notItsTurn, message: fmt.Sprintf(
-			"Node %s waits: control-plane Node %s is cordoned, and they are drained one at a time", t.name, other)}
+			"Node %s is waiting: control-plane Node %s is cordoned, and control-plane Nodes are drained one at a time", t.name, other)}
 	}
 	return evict(helper, pods, node)
 }

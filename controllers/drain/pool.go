@@ -78,7 +78,7 @@ func (p *pool) Start(ctx context.Context) error {
 	case <-ended:
 		return nil
 	case <-time.After(stopTimeout):
-		return fmt.Errorf("stopping drains: passes did not end within %s; the next start drains anew", stopTimeout)
+		return fmt.Errorf("stopping drains: they did not stop within %s; the next manager starts them again", stopTimeout)
 	}
 }
 

@@ -332,9 +332,9 @@ func TestWhatIsLeftBehind(t *testing.T) {
 		clientset *fake.Clientset
 		want      string
 	}{
-		"a pod that should have gone": {fake.NewClientset(node, pod, mirror), "Left behind: " + pod.Namespace + "/" + pod.Name},
-		"only what may stay":          {fake.NewClientset(node, mirror), "No pods are left behind."},
-		"no Node":                     {fake.NewClientset(), "No pods are left behind."},
+		"a pod that should have gone": {fake.NewClientset(node, pod, mirror), "Remaining pods: " + pod.Namespace + "/" + pod.Name},
+		"only what may stay":          {fake.NewClientset(node, mirror), "No pods remain."},
+		"no Node":                     {fake.NewClientset(), "No pods remain."},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {

@@ -63,7 +63,7 @@ type scope struct {
 // New makes a Controller. It fails when an option that must be set is missing.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Actuator == nil || options.Recorder == nil {
-		return nil, errors.New("making the machine controller: Client, Actuator and Recorder must all be set in its options")
+		return nil, errors.New("creating the machine controller: Client, Actuator and Recorder must all be set in its options")
 	}
 	options.SetClock()
 	if options.Metrics == nil {

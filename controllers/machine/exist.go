@@ -61,7 +61,7 @@ func (e *existence) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		setCondition(s.machine, instanceExists(corev1.ConditionTrue, "", ""), now)
 	case provisioned(s.machine):
 		setCondition(s.machine, instanceExists(corev1.ConditionFalse, machinev1beta1.InstanceMissingReason,
-			"Instance not found on provider: it was there and is gone; it was not removed by this Machine"), now)
+			"Instance not found on provider: it was created and no longer exists; it was not deleted through this Machine"), now)
 		fail(s.machine, errMissing)
 		return false, nil
 	default:

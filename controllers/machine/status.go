@@ -147,7 +147,7 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 	}
 	if differs {
 		if err := c.client.Patch(ctx, object, pipeline.IfUnchanged(base)); err != nil {
-			return fmt.Errorf("writing what is known of the instance: %w", err)
+			return fmt.Errorf("patching the Machine: %w", err)
 		}
 		base.ResourceVersion = object.ResourceVersion
 	}
@@ -170,7 +170,7 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 func differ(before, after *machinev1beta1.Machine) (bool, error) {
 	patch, err := client.MergeFrom(before).Data(after)
 	if err != nil {
-		return false, fmt.Errorf("comparing the Machine with what it was: %w", err)
+		return false, fmt.Errorf("comparing the Machine with its original: %w", err)
 	}
 	return string(patch) != "{}", nil
 }

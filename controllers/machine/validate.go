@@ -32,7 +32,7 @@ func validate(machine *machinev1beta1.Machine) error {
 		problems = append(problems, fmt.Errorf("metadata.labels: %s is missing or empty; set it to the name of the cluster's infrastructure", machinev1beta1.MachineClusterIDLabel))
 	}
 	if machine.Spec.ProviderSpec.Value == nil {
-		problems = append(problems, errors.New("spec.providerSpec.value: it is missing; it must describe the instance to make"))
+		problems = append(problems, errors.New("spec.providerSpec.value is missing; set it to describe the instance"))
 	}
 	return errors.Join(problems...)
 }

@@ -47,7 +47,7 @@ func (t tally) unhealthy() int { return t.expected - t.healthy - t.exempt }
 
 // describe puts into words why remediation is restricted.
 func (t tally) describe(most *intstr.IntOrString) string {
-	text := fmt.Sprintf("more Machines are not healthy than maxUnhealthy allows (total: %d, unhealthy: %d, maxUnhealthy: %s",
+	text := fmt.Sprintf("more Machines are unhealthy than maxUnhealthy allows (total: %d, unhealthy: %d, maxUnhealthy: %s",
 		t.expected, t.unhealthy(), maxUnhealthyText(most))
 	if t.exempt > 0 {
 		text += fmt.Sprintf(", starting and exempt: %d", t.exempt)
@@ -78,7 +78,7 @@ func exemptsStarting(s *scope) bool {
 		return true
 	default:
 		s.say("annotation/"+exemptAnnotation, value, invalidAnnotation(s.check, exemptAnnotation, value,
-			`starting Machines use up maxUnhealthy meanwhile; use "true" or "false"`))
+			`until it is fixed, starting Machines count against maxUnhealthy; use "true" or "false"`))
 		return false
 	}
 }

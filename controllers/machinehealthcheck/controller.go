@@ -81,7 +81,7 @@ func (s *scope) show(condition machinev1beta1.Condition) {
 // New makes a Controller. It fails when an option that must be set is missing.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Reader == nil || options.Recorder == nil {
-		return nil, errors.New("making the machinehealthcheck controller: Client, Reader and Recorder must all be set in its options")
+		return nil, errors.New("creating the machinehealthcheck controller: Client, Reader and Recorder must all be set in its options")
 	}
 	if options.Checks == nil {
 		options.Checks = options.Client

@@ -52,7 +52,7 @@ func judge(spec *machinev1beta1.MachineHealthCheckSpec, machine *machinev1beta1.
 	case machine.Status.NodeRef == nil:
 		return judgeStart(startupTimeout(spec), machine, now)
 	case node == nil:
-		why := fmt.Sprintf("its Node %s is gone", machine.Status.NodeRef.Name)
+		why := fmt.Sprintf("its Node %s does not exist", machine.Status.NodeRef.Name)
 		return verdict{remediate: true, since: lastUpdated(machine), why: why}
 	default:
 		return judgeNode(spec.UnhealthyConditions, node, now)
@@ -64,7 +64,7 @@ func judgeStart(timeout time.Duration, machine *machinev1beta1.Machine, now time
 	if timeout == 0 {
 		return verdict{}
 	}
-	waiting := verdict{starting: true, recheck: timeout, why: fmt.Sprintf("it has no Node yet; it may take %s", timeout)}
+	waiting := verdict{starting: true, recheck: timeout, why: fmt.Sprintf("it has no Node yet; the startup timeout is %s", timeout)}
 	if machine.Status.LastUpdated == nil {
 		return waiting
 	}
@@ -106,7 +106,7 @@ func judgeNode(unhealthy []machinev1beta1.UnhealthyCondition, node *corev1.Node,
 			continue
 		}
 		since := condition.LastTransitionTime.Time
-		why := fmt.Sprintf("the condition %s of its Node %s is %s since %s; it may be for %s",
+		why := fmt.Sprintf("the condition %s of its Node %s has been %s since %s; the timeout is %s",
 			wanted.Type, node.Name, wanted.Status, since.UTC().Format(time.RFC3339), wanted.Timeout.Duration)
 		due := since.Add(wanted.Timeout.Duration)
 		recheck := due.Sub(now) + time.Second

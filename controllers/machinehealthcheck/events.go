@@ -11,7 +11,7 @@ import (
 // detectedUnhealthy says that a Machine will be remediated unless it gets well.
 func detectedUnhealthy(t *target) events.Event {
 	return events.Normal(t.machine, "DetectedUnhealthy", "Check",
-		fmt.Sprintf("Machine %s is not healthy: %s. It is due for remediation after that.", t.machine.Name, t.verdict.why))
+		fmt.Sprintf("Machine %s is unhealthy: %s. It is remediated after that time unless it recovers.", t.machine.Name, t.verdict.why))
 }
 
 // remediationRestricted says that no Machine is remediated.
@@ -26,7 +26,7 @@ func remediationDeferred(check *machinev1beta1.MachineHealthCheck, waiting, limi
 
 // deferral puts into words that Machines wait for the remediation of others.
 func deferral(waiting, limit int) string {
-	return fmt.Sprintf("%d unhealthy Machines wait: %s lets %d be under remediation at a time", waiting, inFlightAnnotation, limit)
+	return fmt.Sprintf("%d unhealthy Machines are waiting: %s allows %d remediations at a time", waiting, inFlightAnnotation, limit)
 }
 
 // invalidAnnotation says that an annotation cannot be read, and what to do.
@@ -37,7 +37,7 @@ func invalidAnnotation(check *machinev1beta1.MachineHealthCheck, key, value, men
 // skippedNoController says that a Machine is left alone because nobody would make another in its place.
 func skippedNoController(t *target) events.Event {
 	return events.Normal(t.machine, "SkippedNoController", "Remediate",
-		fmt.Sprintf("Machine %s is unhealthy (%s) and is not deleted: no controller owns it that would replace it",
+		fmt.Sprintf("Machine %s is unhealthy (%s) and is not deleted: it has no controller that would replace it",
 			t.machine.Name, t.verdict.why))
 }
 

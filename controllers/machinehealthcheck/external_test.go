@@ -93,7 +93,7 @@ var _ = Describe("External remediation by template", func() {
 		p := byHand(check, now)
 		Expect(p.next(ctx).err).To(MatchError(ContainSubstring("getting the remediation template RebootTemplate power")))
 		Expect(conditionOf(ctx, check, template)()).To(Equal(missing))
-		Expect(messageOf(ctx, check, template)).To(ContainSubstring("make the RebootTemplate, or correct spec.remediationTemplate"))
+		Expect(messageOf(ctx, check, template)).To(ContainSubstring("create the RebootTemplate, or correct spec.remediationTemplate"))
 		Expect(living(ctx, subject)()).To(HaveLen(1))
 		quiet := p.next(ctx)
 		Expect(quiet.writes).To(BeEmpty())

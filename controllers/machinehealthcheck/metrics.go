@@ -19,7 +19,7 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		nodesCovered: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "mapi_machinehealthcheck_nodes_covered",
-			Help: "Machines that a MachineHealthCheck watches over.",
+			Help: "Machines that a MachineHealthCheck selects.",
 		}, labels),
 		remediations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mapi_machinehealthcheck_remediation_success_total",

@@ -45,7 +45,7 @@ var _ = Describe("A MachineHealthCheck that its type cannot hold", func() {
 			return condition["type"].(string) + " " + condition["status"].(string) + ": " + condition["message"].(string)
 		}
 		Eventually(told).Should(And(HavePrefix("RemediationAllowed False"), ContainSubstring(`spec.nodeStartupTimeout is "99999999h"`)))
-		Eventually(func() string { return messageOfEvent(ctx, namespace, "RemediationRestricted") }).Should(ContainSubstring("write it as 10m"))
+		Eventually(func() string { return messageOfEvent(ctx, namespace, "RemediationRestricted") }).Should(ContainSubstring("use a value such as 10m"))
 		Expect(living(ctx, theirs)()).To(HaveLen(1))
 
 		mend := []byte(`{"spec":{"nodeStartupTimeout":"10m"}}`)

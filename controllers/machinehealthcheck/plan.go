@@ -116,7 +116,7 @@ func inFlightLimit(s *scope) int {
 	limit, ok := parseLimit(value, len(s.targets))
 	if !ok {
 		s.say("annotation/"+inFlightAnnotation, value, invalidAnnotation(s.check, inFlightAnnotation, value,
-			"one remediation is let be in flight meanwhile; use a number from 1 or a percentage from 1% to 100%"+
+			"until it is fixed, one remediation at a time is allowed; use a number from 1 or a percentage from 1% to 100%"+
 				" (the annotation "+pausedAnnotation+" stops remediation altogether)"))
 	}
 	return limit

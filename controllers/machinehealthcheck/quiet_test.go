@@ -124,8 +124,8 @@ var _ = Describe("Passes, one after the other", func() {
 		Expect(got.events).To(ConsistOf("Warning InvalidAnnotation", "Warning InvalidAnnotation",
 			"Normal RemediationDeferred", "Normal MachineDeleted"))
 		Expect(got.notes).To(ContainElements(
-			HavePrefix(`The annotation machine-iac.io/max-remediations-in-flight has the value "some": one remediation is let be in flight`),
-			HavePrefix(`The annotation machine-iac.io/exempt-starting-machines has the value "yes": starting Machines use up maxUnhealthy`),
+			HavePrefix(`The annotation machine-iac.io/max-remediations-in-flight has the value "some": until it is fixed, one remediation at a time is allowed`),
+			HavePrefix(`The annotation machine-iac.io/exempt-starting-machines has the value "yes": until it is fixed, starting Machines count against maxUnhealthy`),
 		))
 		Expect(living(ctx, members...)()).To(ConsistOf(members[1].machine.Name))
 	})

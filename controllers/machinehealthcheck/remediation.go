@@ -67,7 +67,7 @@ func (r *remediation) external(ctx context.Context, s *scope, targets []*target)
 	var failures []error
 	for _, target := range targets {
 		if err := r.request(ctx, s.external, target); err != nil {
-			failures = append(failures, fmt.Errorf("making the remediation request of Machine %s: %w", target.machine.Name, err))
+			failures = append(failures, fmt.Errorf("creating the remediation request of Machine %s: %w", target.machine.Name, err))
 		}
 	}
 	showRequests(s, failures)

@@ -121,7 +121,7 @@ func requestKind(ref *corev1.ObjectReference) (schema.GroupVersionKind, error) {
 	kind, ok := strings.CutSuffix(gvk.Kind, templateSuffix)
 	if !ok || kind == "" {
 		return schema.GroupVersionKind{}, fmt.Errorf(
-			"spec.remediationTemplate.kind is %q, which names no template; use a kind that ends in %s", ref.Kind, templateSuffix)
+			"spec.remediationTemplate.kind is %q, which is not the kind of a template; use a kind that ends in %s", ref.Kind, templateSuffix)
 	}
 	return gvk.GroupVersion().WithKind(kind), nil
 }
@@ -132,7 +132,7 @@ func requestFrom(
 ) (*unstructured.Unstructured, error) {
 	content, found, err := unstructured.NestedMap(template.Object, "spec", "template")
 	if err != nil || !found {
-		return nil, fmt.Errorf("the remediation template %s %s has no object at spec.template; put the request there",
+		return nil, fmt.Errorf("the remediation template %s %s has no object at spec.template; define the request there",
 			template.GetKind(), template.GetName())
 	}
 	request := &unstructured.Unstructured{Object: content}
@@ -169,8 +169,8 @@ func mendOf(err error, kind schema.GroupVersionKind, verbs string) string {
 	case apierrors.IsForbidden(err):
 		return fmt.Sprintf("grant the operator's service account %s for %s", verbs, kind.GroupKind())
 	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("make the %s, or correct spec.remediationTemplate", kind.Kind)
+		return fmt.Sprintf("create the %s, or correct spec.remediationTemplate", kind.Kind)
 	default:
-		return "it is tried again"
+		return "it will be retried"
 	}
 }

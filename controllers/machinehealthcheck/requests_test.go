@@ -129,7 +129,7 @@ func TestMendOf(t *testing.T) {
 		"no CRD":       {&meta.NoKindMatchError{GroupKind: kind.GroupKind()}, "install the CustomResourceDefinition of Reboot in example.com/v1"},
 		"no right":     {apierrors.NewForbidden(resource, "x", errors.New("no")), "grant the operator's service account get for Reboot.example.com"},
 		"no object":    {apierrors.NewNotFound(resource, "x"), "make the Reboot, or correct spec.remediationTemplate"},
-		"just trouble": {errors.New("connection refused"), "it is tried again"},
+		"just trouble": {errors.New("connection refused"), "it will be retried"},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {

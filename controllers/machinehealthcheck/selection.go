@@ -53,7 +53,7 @@ func (f *selection) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if err != nil {
 		f.metrics.covered(s.check, 0)
 		f.metrics.shortCircuited(s.check, true)
-		showBlocked(s, tally{}, invalidSelectorReason, fmt.Sprintf("spec.selector cannot be read: %v; mend the selector", err))
+		showBlocked(s, tally{}, invalidSelectorReason, fmt.Sprintf("spec.selector cannot be read: %v; fix the selector", err))
 		return false, nil
 	}
 	machines := &machinev1beta1.MachineList{}

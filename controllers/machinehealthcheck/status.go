@@ -106,7 +106,7 @@ func (c *Controller) patchStatus(ctx context.Context, before, after *machinev1be
 	}
 	patch, err := pipeline.IfUnchanged(before).Data(after)
 	if err != nil {
-		return fmt.Errorf("comparing the MachineHealthCheck with what it was: %w", err)
+		return fmt.Errorf("comparing the MachineHealthCheck with its original: %w", err)
 	}
 	object := written() // the answer may hold what the type cannot
 	object.SetNamespace(after.Namespace)

@@ -68,7 +68,7 @@ func dropDuration(from map[string]any, field, path string) error {
 	}
 	if _, err := time.ParseDuration(text); err != nil {
 		delete(from, field)
-		return fmt.Errorf("%s is %q, which is no duration, or one of more than 292 years; write it as 10m", path, text)
+		return fmt.Errorf("%s is %q, which is not a valid duration, or exceeds 292 years; use a value such as 10m", path, text)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (s *scope) surplus() int {
 // New makes a Controller. It fails when an option that must be set is missing.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Reader == nil || options.Recorder == nil {
-		return nil, errors.New("making the machineset controller: Client, Reader and Recorder must all be set in its options")
+		return nil, errors.New("creating the machineset controller: Client, Reader and Recorder must all be set in its options")
 	}
 	options.SetClock()
 	if options.Shuffle == nil {

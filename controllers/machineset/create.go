@@ -42,7 +42,7 @@ func (c *creation) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if s.set.Spec.Template.Spec.ProviderSpec.Value == nil {
 		// Said here and not by validation: such a MachineSet can still shrink.
 		return false, reconcile.TerminalError(errors.New(
-			"creating Machines: spec.template.spec.providerSpec.value is missing; describe the instance that each Machine shall have"))
+			"creating Machines: spec.template.spec.providerSpec.value is missing; set it to describe the instance of each Machine"))
 	}
 	log.FromContext(ctx).Info("Creating Machines", "missing", -s.surplus(), "now", missing)
 	err := slowStart(ctx, missing, maxAtOnce, func(ctx context.Context, _ int) error { return c.create(ctx, s.set) })

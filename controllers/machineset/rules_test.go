@@ -64,14 +64,14 @@ var _ = Describe("A MachineSet that breaks a rule", func() {
 			"spec.selector is empty", "name at least one label"),
 		Entry("a selector that cannot be read", func(s *machinev1beta1.MachineSet) {
 			s.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "x", Operator: "Like"}}
-		}, "spec.selector cannot be read", `"Like"`, "mend the selector"),
+		}, "spec.selector cannot be read", `"Like"`, "fix the selector"),
 		Entry("a selector with a label that Kubernetes does not allow", func(s *machinev1beta1.MachineSet) {
 			s.Spec.Selector.MatchLabels = map[string]string{"not a key!": "x"}
-		}, "spec.selector cannot be read", "not a key!", "mend the selector"),
+		}, "spec.selector cannot be read", "not a key!", "fix the selector"),
 		Entry("a selector that the template misses", func(s *machinev1beta1.MachineSet) { delete(s.Spec.Template.Labels, builder.MachineSetLabel) },
-			"spec.selector", "does not match spec.template.metadata.labels", "give the template the labels selected"),
+			"spec.selector", "does not match spec.template.metadata.labels", "add the selected labels to the template"),
 		Entry("a template without labels", func(s *machinev1beta1.MachineSet) { s.Spec.Template.Labels = nil },
-			"does not match spec.template.metadata.labels", "give the template the labels selected"),
+			"does not match spec.template.metadata.labels", "add the selected labels to the template"),
 		Entry("a template without providerSpec", func(s *machinev1beta1.MachineSet) { s.Spec.Template.Spec.ProviderSpec.Value = nil },
 			"spec.template.spec.providerSpec.value is missing", "describe the instance"),
 	)

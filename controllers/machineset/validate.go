@@ -27,20 +27,20 @@ func (*validation) Reconcile(_ context.Context, s *scope) (bool, error) {
 // validate answers the parsed selector of a spec that can be acted on.
 func validate(spec *machinev1beta1.MachineSetSpec) (labels.Selector, error) {
 	if spec.Replicas == nil {
-		return nil, errors.New("spec.replicas is missing; set it to the number of Machines wanted")
+		return nil, errors.New("spec.replicas is missing; set it to the desired number of Machines")
 	}
 	if *spec.Replicas < 0 {
 		return nil, fmt.Errorf("spec.replicas is %d; set it to zero or more", *spec.Replicas)
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&spec.Selector)
 	if err != nil {
-		return nil, fmt.Errorf("spec.selector cannot be read: %w; mend the selector", err)
+		return nil, fmt.Errorf("spec.selector cannot be read: %w; fix the selector", err)
 	}
 	if selector.Empty() {
 		return nil, errors.New("spec.selector is empty and would select every Machine; name at least one label")
 	}
 	if !selector.Matches(labels.Set(spec.Template.Labels)) {
-		return nil, fmt.Errorf("spec.selector %q does not match spec.template.metadata.labels %q; give the template the labels selected",
+		return nil, fmt.Errorf("spec.selector %q does not match spec.template.metadata.labels %q; add the selected labels to the template",
 			selector, labels.Set(spec.Template.Labels))
 	}
 	if _, err := priorityOf(spec.DeletePolicy); err != nil {

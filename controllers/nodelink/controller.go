@@ -43,7 +43,7 @@ type scope struct {
 // New makes a Controller. It fails when an option that must be set is missing.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Recorder == nil {
-		return nil, errors.New("making the nodelink controller: Client and Recorder must be set in its options")
+		return nil, errors.New("creating the nodelink controller: Client and Recorder must be set in its options")
 	}
 	options.SetClock()
 	return &Controller{

@@ -17,7 +17,7 @@ func ambiguousMatch(node *corev1.Node, err error) events.Event {
 // invalidNodeLabels says which of the Machine's labels cannot be put on its Node, and why.
 func invalidNodeLabels(machine *machinev1beta1.Machine, node *corev1.Node, faults []string) events.Event {
 	out := events.Warning(machine, "InvalidNodeLabels", "UpdateNode",
-		"spec.metadata.labels has labels that Kubernetes does not allow; mend or remove them: "+strings.Join(faults, "; "))
+		"spec.metadata.labels has labels that Kubernetes does not allow; fix or remove them: "+strings.Join(faults, "; "))
 	out.Related = node
 	return out
 }

@@ -39,7 +39,7 @@ func (i *imprint) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		invalidNodeLabels(s.machine, s.node, refused.labels).Send(i.recorder)
 	}
 	if len(refused.annotations) > 0 {
-		err := fmt.Errorf("spec.metadata.annotations has keys that Kubernetes does not allow: %s; mend or remove them",
+		err := fmt.Errorf("spec.metadata.annotations has keys that Kubernetes does not allow: %s; fix or remove them",
 			strings.Join(refused.annotations, "; "))
 		failedUpdateNode(s.machine, s.node, err).Send(i.recorder)
 	}

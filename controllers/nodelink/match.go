@@ -47,7 +47,7 @@ func (m *matching) Reconcile(ctx context.Context, s *scope) (bool, error) {
 
 // ambiguous tells of a match that is not unique, and answers it as an error.
 func (m *matching) ambiguous(node *corev1.Node, of string, names []string) error {
-	err := fmt.Errorf("matching Node %s: %d %s have the same providerID or InternalIP: %s; let only one of them have it",
+	err := fmt.Errorf("matching Node %s: %d %s have the same providerID or InternalIP: %s; make it unique",
 		node.Name, len(names), of, strings.Join(names, ", "))
 	ambiguousMatch(node, err).Send(m.recorder)
 	return err
