@@ -8,12 +8,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// authority ends the pass when the Machine is not ours to act on, one that is being deleted included.
-type authority struct {
+// checkAuthority ends the reconcile when another API is authoritative for the Machine, one that is being deleted included.
+type checkAuthority struct {
 	clock clock.PassiveClock
 }
 
-// Reconcile implements step.
-func (a *authority) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (a *checkAuthority) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return machineapi.AuthorityOfMachine(s.machine).Sync(ctx, a.clock.Now()), nil
 }

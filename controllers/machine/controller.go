@@ -19,17 +19,17 @@ import (
 // Name is the controller's name in logs, metrics and events.
 const Name = "machine"
 
-// lookAgainAfter is how soon a Machine is looked at again that waits for something that sends no event.
-const lookAgainAfter = 30 * time.Second
+// requeueInterval is how soon a Machine is reconciled again that waits for something that sends no event.
+const requeueInterval = 30 * time.Second
 
-// Options are what a Controller works with. Client, Recorder and Actuator must be set; MaxConcurrentReconciles is 10 when zero.
+// Options configure a Controller. Client, Recorder and Actuator must be set; MaxConcurrentReconciles is 10 when zero.
 type Options struct {
 	pipeline.Common
 
 	Actuator actuators.Actuator
-	// Events wakes Machines whose run has ended; nil when the actuator needs no waking.
+	// Events triggers reconciles of Machines whose run has ended; nil when the actuator needs none.
 	Events <-chan event.GenericEvent
-	// Metrics are observed; new ones when nil.
+	// Metrics are new ones when nil.
 	Metrics *Metrics
 }
 
@@ -38,7 +38,7 @@ type Controller struct {
 	client   client.Client
 	clock    clock.PassiveClock
 	metrics  *Metrics
-	living   []pipeline.Step[*scope]
+	normal   []pipeline.Step[*scope]
 	deleting []pipeline.Step[*scope]
 }
 
@@ -50,17 +50,17 @@ type scope struct {
 
 	// machine is a copy that steps and the actuator change; what differs from the original is written at the end.
 	machine *machinev1beta1.Machine
-	// original is the Machine as the cache had it. Read only.
+	// original is the Machine as read from the cache. Read only.
 	original *machinev1beta1.Machine
-	// exists is what the actuator answered, set by existence.
+	// exists is what the actuator returned, set by checkExists.
 	exists bool
-	// uncertain is set by existence where the actuator cannot tell; exists is false then, and means nothing.
+	// uncertain is set by checkExists when the actuator cannot say; exists is then false and has no meaning.
 	uncertain *actuators.UncertainError
-	// overtaken is set by a step that wrote the Machine itself: what the pass knows of it is the past then, and is not written.
-	overtaken bool
+	// stale is set by a step that wrote the Machine itself: what this reconcile knows is then out of date and is not written.
+	stale bool
 }
 
-// New makes a Controller. It fails when an option that must be set is missing.
+// New returns a Controller. It fails when a required option is missing.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Actuator == nil || options.Recorder == nil {
 		return nil, errors.New("creating the machine controller: Client, Actuator and Recorder must all be set in its options")
@@ -73,30 +73,30 @@ func New(options Options) (*Controller, error) {
 		client:  options.Client,
 		clock:   options.Clock,
 		metrics: options.Metrics,
-		living: []pipeline.Step[*scope]{
-			&authority{clock: options.Clock},
-			&hooks{clock: options.Clock},
-			&validation{recorder: options.Recorder},
-			&finalizer{client: options.Client},
-			&failure{},
-			&existence{actuator: options.Actuator, clock: options.Clock},
-			&upkeep{actuator: options.Actuator, clock: options.Clock},
-			&provisioning{actuator: options.Actuator, clock: options.Clock},
+		normal: []pipeline.Step[*scope]{
+			&checkAuthority{clock: options.Clock},
+			&reportHooks{clock: options.Clock},
+			&validateSpec{recorder: options.Recorder},
+			&addFinalizer{client: options.Client},
+			&checkFailed{},
+			&checkExists{actuator: options.Actuator, clock: options.Clock},
+			&updateInstance{actuator: options.Actuator, clock: options.Clock},
+			&createInstance{actuator: options.Actuator, clock: options.Clock},
 		},
 		deleting: []pipeline.Step[*scope]{
-			&authority{clock: options.Clock},
-			&hooks{clock: options.Clock},
-			&farewell{},
-			&drained{},
-			&terminateHook{},
-			&destruction{actuator: options.Actuator, clock: options.Clock},
-			&nodeRemoval{client: options.Client},
-			&release{client: options.Client},
+			&checkAuthority{clock: options.Clock},
+			&reportHooks{clock: options.Clock},
+			&beginDelete{},
+			&waitForDrain{},
+			&waitForTerminateHooks{},
+			&deleteInstance{actuator: options.Actuator, clock: options.Clock},
+			&deleteNode{client: options.Client},
+			&removeFinalizer{client: options.Client},
 		},
 	}, nil
 }
 
-// Reconcile moves one Machine on.
+// Reconcile brings one Machine closer to its desired state.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	machine := &machinev1beta1.Machine{}
 	if err := c.client.Get(ctx, request.NamespacedName, machine); err != nil {
@@ -106,12 +106,12 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("getting the Machine: %w", err)
 	}
 	s := &scope{machine: machine, original: machine.DeepCopy()}
-	steps := c.living
+	steps := c.normal
 	if !machine.DeletionTimestamp.IsZero() {
 		steps = c.deleting
 	}
 	err := pipeline.Run(ctx, steps, s)
-	if !s.overtaken {
+	if !s.stale {
 		err = errors.Join(err, s.Written(c.write(ctx, s)))
 	}
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// collectTimeout bounds one scrape: a cache that has not synced yet makes its readers wait.
+// collectTimeout bounds one scrape: a cache that has not synced yet blocks its readers.
 const collectTimeout = 5 * time.Second
 
 var (
@@ -31,7 +31,7 @@ type Metrics struct {
 	transitions *prometheus.HistogramVec
 }
 
-// NewMetrics makes the series; Collectors registers them.
+// NewMetrics returns new metrics. Register their Collectors.
 func NewMetrics() *Metrics {
 	return &Metrics{
 		transitions: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -42,7 +42,7 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// Collectors answers what to register.
+// Collectors returns what to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.transitions}
 }
@@ -55,13 +55,13 @@ func (m *Metrics) phaseChanged(before, after *machinev1beta1.Machine, now time.T
 	m.transitions.WithLabelValues(phase).Observe(now.Sub(after.CreationTimestamp.Time).Seconds())
 }
 
-// Collector shows Machines as series. It keeps nothing: a scrape reads the Machines of that moment, so the series of one that is
-// deleted go with it. It implements prometheus.Collector.
+// Collector exposes Machines as metrics. Each scrape reads the current Machines, so the metrics of a deleted one disappear with it. It
+// implements prometheus.Collector.
 type Collector struct {
 	list func() (*machinev1beta1.MachineList, error)
 }
 
-// NewCollector makes a Collector over reader, which should be a cache. When ctx ends it can no longer list.
+// NewCollector returns a Collector that lists with reader, which should be a cache, until ctx ends.
 func NewCollector(ctx context.Context, reader client.Reader) *Collector {
 	return &Collector{list: func() (*machinev1beta1.MachineList, error) {
 		limited, cancel := context.WithTimeout(ctx, collectTimeout)
@@ -82,7 +82,7 @@ func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. When the Machines cannot be listed it says that, and nothing else.
+// Collect implements prometheus.Collector. When the Machines cannot be listed, mapi_mao_collector_up is 0 and nothing else is exposed.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	gauge := func(description *prometheus.Desc, value float64, labels ...string) {
 		metrics <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)
@@ -97,7 +97,7 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	for i := range machines.Items {
 		machine := &machines.Items[i]
 		phase := machineapi.Phase(machine)
-		if phase == "" { // nobody has looked at it yet
+		if phase == "" { // not reconciled yet
 			continue
 		}
 		node := ""

@@ -25,7 +25,7 @@ type misfit struct {
 	wantWarnings []string
 	// wantStatus is what it shows.
 	wantStatus types.GomegaMatcher
-	// held is set when its deletion waits until it is mended.
+	// held is set when its deletion waits until it is fixed.
 	held bool
 }
 

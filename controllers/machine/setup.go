@@ -10,8 +10,7 @@ import (
 
 const defaultConcurrency = 10
 
-// SetupWithManager makes a Controller and registers it and its watches with the manager. Client and Recorder come from the manager
-// where options leave them out.
+// SetupWithManager creates a Controller and registers it and its watches with the manager. Client and Recorder default to the manager's.
 func SetupWithManager(mgr manager.Manager, options Options) error {
 	options.Complete(mgr, Name, defaultConcurrency)
 	c, err := New(options)
@@ -19,7 +18,7 @@ func SetupWithManager(mgr manager.Manager, options Options) error {
 		return err
 	}
 	return options.Register(mgr, Name, c, func(build *builder.Builder) {
-		build.For(&machinev1beta1.Machine{}, builder.WithPredicates(worthALook()))
+		build.For(&machinev1beta1.Machine{}, builder.WithPredicates(machineChanged()))
 		if options.Events != nil {
 			build.WatchesRawSource(source.Channel(options.Events, &handler.EnqueueRequestForObject{}))
 		}

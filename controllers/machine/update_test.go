@@ -38,7 +38,7 @@ func TestARefusedChangeKeepsNoMachineFromItsPhase(t *testing.T) {
 			if tc.err != nil {
 				actuator.Fail(fake.Update, tc.err)
 			}
-			u := &upkeep{actuator: actuator, clock: clock.RealClock{}}
+			u := &updateInstance{actuator: actuator, clock: clock.RealClock{}}
 			if _, err := u.Reconcile(t.Context(), &scope{machine: machine, original: machine.DeepCopy(), exists: true}); err != nil {
 				t.Fatal(err)
 			}

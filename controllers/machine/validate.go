@@ -10,19 +10,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// validation refuses a Machine that no actuator could serve.
-type validation struct {
+// validateSpec rejects a Machine that no actuator can handle.
+type validateSpec struct {
 	recorder events.EventRecorder
 }
 
-// Reconcile implements step.
-func (v *validation) Reconcile(_ context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (v *validateSpec) Reconcile(_ context.Context, s *scope) (bool, error) {
 	err := validate(s.machine)
 	if err == nil {
 		return true, nil
 	}
 	failedValidate(s.machine, err).Send(v.recorder)
-	// Only a change of the Machine helps, and that is an event.
+	// No retry: a change of the Machine triggers a reconcile.
 	return false, reconcile.TerminalError(fmt.Errorf("validating the Machine: %w", err))
 }
 
