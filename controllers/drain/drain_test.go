@@ -212,7 +212,7 @@ var _ = Describe("Drain", func() {
 	BeforeEach(func(ctx SpecContext) { w = newWorld(ctx) })
 
 	It("empties the Node of what may go, and leaves mirror pods and those of DaemonSets", func(ctx SpecContext) {
-		startManager(w.namespace, func(o *drain.Options) { o.PassTimeout = 15 * time.Second })
+		startManager(w.namespace, func(o *drain.Options) { o.AttemptTimeout = 15 * time.Second })
 		node, elsewhere := w.node(ctx), w.node(ctx)
 		set := builder.In(w.namespace, builder.DaemonSet())
 		create(ctx, set)
@@ -250,7 +250,7 @@ var _ = Describe("Drain", func() {
 	})
 
 	It("says which pod a budget holds, and ends once the budget lets go", func(ctx SpecContext) {
-		startManager(w.namespace, func(o *drain.Options) { o.PassTimeout = 2 * time.Second })
+		startManager(w.namespace, func(o *drain.Options) { o.AttemptTimeout = 2 * time.Second })
 		node := w.node(ctx)
 		free := w.pod(ctx, node)
 		pod, budget := w.guarded(ctx, node)
@@ -361,7 +361,7 @@ var _ = Describe("Drain", func() {
 	})
 
 	It("does not wait for pods of an unreachable Node to end, but for their budgets", func(ctx SpecContext) {
-		startManager(w.namespace, func(o *drain.Options) { o.PassTimeout = 4 * time.Second })
+		startManager(w.namespace, func(o *drain.Options) { o.AttemptTimeout = 4 * time.Second })
 		node := w.node(ctx, builder.WithReady(corev1.ConditionUnknown, time.Now()))
 		w.silence(node)
 		stateful := w.pod(ctx, node)

@@ -13,7 +13,7 @@ type Metrics struct {
 	durations *prometheus.HistogramVec
 }
 
-// NewMetrics makes the series; Collectors registers them.
+// NewMetrics returns new metrics. Register their Collectors.
 func NewMetrics() *Metrics {
 	return &Metrics{
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -32,7 +32,7 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// Collectors answers what to register.
+// Collectors returns what to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.waiting, m.running, m.durations}
 }

@@ -12,8 +12,8 @@ import (
 
 const defaultConcurrency = 4
 
-// SetupWithManager makes a Controller and registers it, its watch and its pool with the manager. Client and Recorder come from the
-// manager where options leave them out.
+// SetupWithManager creates a Controller and registers it, its watch and its pool with the manager. Client and Recorder default to the
+// manager's.
 func SetupWithManager(mgr manager.Manager, options Options) error {
 	options.Complete(mgr, Name, defaultConcurrency)
 	c, err := New(options)
@@ -24,7 +24,7 @@ func SetupWithManager(mgr manager.Manager, options Options) error {
 		return fmt.Errorf("adding the pool of drains: %w", err)
 	}
 	return options.Register(mgr, Name, c, func(build *builder.Builder) {
-		build.For(&machinev1beta1.Machine{}, builder.WithPredicates(worthALook())).
+		build.For(&machinev1beta1.Machine{}, builder.WithPredicates(drainChanged())).
 			WatchesRawSource(source.Channel(c.pool.events, &handler.EnqueueRequestForObject{}))
 	})
 }

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// TimedOut is the reason of Drained=True when the Machine's own deadline ended the drain with pods left behind.
+	// TimedOut is the reason of Drained=True when the Machine's timeout ended the drain.
 	TimedOut = "DrainTimedOut"
-	// WaitingForControlPlane is the reason of Drained=False while another control-plane Node is cordoned. It is no failure.
+	// WaitingForControlPlane is the reason of Drained=False while another control-plane Node is cordoned. It is no error.
 	WaitingForControlPlane = "WaitingForControlPlane"
 )
 
-// toBeDrained reports whether the Machine is one to act upon.
-func toBeDrained(machine *machinev1beta1.Machine) bool {
+// shouldDrain reports whether the Machine's Node is to be drained.
+func shouldDrain(machine *machinev1beta1.Machine) bool {
 	return !machine.DeletionTimestamp.IsZero() &&
 		machineapi.Phase(machine) == machinev1beta1.PhaseDeleting &&
 		controllerutil.ContainsFinalizer(machine, machinev1beta1.MachineFinalizer) &&
@@ -30,30 +30,29 @@ func toBeDrained(machine *machinev1beta1.Machine) bool {
 		machineapi.AuthorityOfMachine(machine).IsMachineAPI()
 }
 
-// drained answers the condition that lets the deletion go on. The reason is empty for a drain that ended as it should.
-func drained(reason, message string) machinev1beta1.Condition {
+// drainedCondition returns the condition that lets the deletion continue. A drain that succeeded or was skipped has no reason.
+func drainedCondition(reason, message string) machinev1beta1.Condition {
 	return machinev1beta1.Condition{
 		Type: machinev1beta1.MachineDrained, Status: corev1.ConditionTrue, Reason: reason, Message: message,
 	}
 }
 
-// undrained answers the condition that tells what a drain waits for.
-func undrained(severity machinev1beta1.ConditionSeverity, reason, message string) machinev1beta1.Condition {
+// notDrainedCondition returns the condition that reports what a drain waits for.
+func notDrainedCondition(severity machinev1beta1.ConditionSeverity, reason, message string) machinev1beta1.Condition {
 	return machinev1beta1.Condition{
 		Type: machinev1beta1.MachineDrained, Status: corev1.ConditionFalse, Severity: severity, Reason: reason, Message: message,
 	}
 }
 
-// finish writes the status when it differs, sends the notices that are true then, and does what had to wait for it. When another
-// writer was faster, all is done again.
+// finish writes the status when it differs, then sends the events and calls afterWrite. After a conflict the reconcile is repeated instead.
 func (c *Controller) finish(ctx context.Context, s *scope) error {
 	if err := c.write(ctx, s); err != nil {
 		return s.Written(err)
 	}
-	for _, n := range s.notices {
+	for _, n := range s.events {
 		n.Send(c.recorder)
 	}
-	for _, do := range s.settled {
+	for _, do := range s.afterWrite {
 		do()
 	}
 	return nil
@@ -68,6 +67,6 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 	if err := c.client.Status().Patch(ctx, s.machine, pipeline.IfUnchanged(s.original)); err != nil {
 		return fmt.Errorf("writing the condition Drained: %w", err)
 	}
-	s.record.replaced = s.original.ResourceVersion
+	s.progress.replaced = s.original.ResourceVersion
 	return nil
 }

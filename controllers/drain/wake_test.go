@@ -56,10 +56,10 @@ func TestToBeDrained(t *testing.T) {
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			machine := candidate(tc.mod)
-			if got := toBeDrained(machine); got != tc.want {
+			if got := shouldDrain(machine); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
-			if got := worthALook().Create(event.CreateEvent{Object: machine}); got != tc.want {
+			if got := drainChanged().Create(event.CreateEvent{Object: machine}); got != tc.want {
 				t.Errorf("at first sight: got %v, want %v", got, tc.want)
 			}
 		})
@@ -92,15 +92,15 @@ func TestWorthALook(t *testing.T) {
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			if got := worthALook().Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
+			if got := drainChanged().Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
 	}
-	if !worthALook().Delete(event.DeleteEvent{Object: candidate()}) {
+	if !drainChanged().Delete(event.DeleteEvent{Object: candidate()}) {
 		t.Error("what goes must be forgotten")
 	}
-	if worthALook().Update(event.UpdateEvent{ObjectOld: &corev1.Pod{}, ObjectNew: &corev1.Pod{}}) {
+	if drainChanged().Update(event.UpdateEvent{ObjectOld: &corev1.Pod{}, ObjectNew: &corev1.Pod{}}) {
 		t.Error("a Pod is no Machine")
 	}
 }

@@ -51,7 +51,7 @@ func TestGate(t *testing.T) {
 				}
 			}
 			cordoned := false
-			got, err := newGate(clientset.CoreV1().Nodes()).cordon(t.Context(), node, func() error { cordoned = true; return nil })
+			got, err := newControlPlaneLock(clientset.CoreV1().Nodes()).cordon(t.Context(), node, func() error { cordoned = true; return nil })
 			if err != nil || got != tc.want || cordoned != (tc.want == "") {
 				t.Errorf("got %q, %v, cordoned: %v; want %q", got, err, cordoned, tc.want)
 			}
@@ -68,7 +68,7 @@ func TestGateLetsOneOfManyThrough(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g := newGate(clientset.CoreV1().Nodes())
+	g := newControlPlaneLock(clientset.CoreV1().Nodes())
 	var all sync.WaitGroup
 	for _, node := range nodes {
 		all.Go(func() {
@@ -100,8 +100,8 @@ func TestGateLetsOneOfManyThrough(t *testing.T) {
 }
 
 func TestGateDoesNotWaitForEver(t *testing.T) {
-	g := newGate(fake.NewClientset().CoreV1().Nodes())
-	g.turn <- struct{}{}
+	g := newControlPlaneLock(fake.NewClientset().CoreV1().Nodes())
+	g.semaphore <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	cordon := func() error { t.Error("must not be cordoned"); return nil }
