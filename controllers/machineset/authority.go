@@ -8,12 +8,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// authority ends the pass when the MachineSet is not ours to act on.
-type authority struct {
+// checkAuthority ends the reconcile when another API is authoritative for the MachineSet.
+type checkAuthority struct {
 	clock clock.PassiveClock
 }
 
-// Reconcile implements step.
-func (a *authority) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (a *checkAuthority) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return machineapi.AuthorityOfMachineSet(s.set).Sync(ctx, a.clock.Now()), nil
 }

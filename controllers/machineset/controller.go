@@ -19,18 +19,17 @@ import (
 // Name is the controller's name in logs, metrics and events.
 const Name = "machineset"
 
-// defaultInFlightTimeout is how long the cache may take to show a Machine that was created or deleted before the API server is
-// asked. A cache lags by milliseconds, or its watch is broken.
+// defaultInFlightTimeout is how long to wait for the cache to show a created or deleted Machine before the API server is read. A cache lags
+// by milliseconds, or its watch is broken.
 const defaultInFlightTimeout = 15 * time.Second
 
-// Options are what a Controller works with. Client, Reader and Recorder must be set; MaxConcurrentReconciles is 4 when zero.
+// Options configure a Controller. Client, Reader and Recorder must be set; MaxConcurrentReconciles is 4 when zero.
 type Options struct {
 	pipeline.Common
 
-	// Shuffle mixes the candidates for deletion under the policy Random; math/rand's when nil.
+	// Shuffle shuffles the candidates for deletion under the policy Random; math/rand's when nil.
 	Shuffle func(n int, swap func(i, j int))
-	// InFlightTimeout is how long the cache may take to show a Machine that was created or deleted before the API server is
-	// asked; 15 s when zero.
+	// InFlightTimeout is how long to wait for the cache to show a created or deleted Machine before the API server is read; 15 s when zero.
 	InFlightTimeout time.Duration
 }
 
@@ -50,22 +49,22 @@ type scope struct {
 
 	// set is a copy of the MachineSet. Steps change nothing but its status.
 	set *machinev1beta1.MachineSet
-	// selector is set by validation; never empty from then on.
+	// selector is set by validateSpec, and is not empty.
 	selector labels.Selector
-	// machines are all Machines of the namespace as the cache has them, set by claim. They belong to the cache: read only.
+	// machines are all Machines of the namespace as the cache has them, set by claimMachines. They belong to the cache: read only.
 	machines []*machinev1beta1.Machine
-	// replicas are those Machines that count, set by claim. Read only.
+	// replicas are the Machines that count, set by claimMachines. Read only.
 	replicas []*machinev1beta1.Machine
-	// overtaken is set by claim when a Machine has changed since the cache saw it, so that replicas may be wrong.
-	overtaken bool
+	// stale is set by claimMachines when a Machine has changed since it was read from the cache, so that replicas may be wrong.
+	stale bool
 }
 
-// surplus is how many replicas there are too many; negative when some are missing.
+// surplus returns how many replicas are too many; negative when some are missing.
 func (s *scope) surplus() int {
 	return len(s.replicas) - int(*s.set.Spec.Replicas)
 }
 
-// New makes a Controller. It fails when an option that must be set is missing.
+// New returns a Controller. It fails when a required option is missing.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Reader == nil || options.Recorder == nil {
 		return nil, errors.New("creating the machineset controller: Client, Reader and Recorder must all be set in its options")
@@ -83,25 +82,25 @@ func New(options Options) (*Controller, error) {
 		recorder: options.Recorder,
 		inFlight: flight,
 		steps: []pipeline.Step[*scope]{
-			&authority{clock: options.Clock},
-			&validation{},
-			&claim{client: options.Client, reader: options.Reader},
-			&observation{client: options.Client, clock: options.Clock},
-			&settling{reader: options.Reader, inFlight: flight},
-			&creation{client: options.Client, inFlight: flight},
-			&deletion{client: options.Client, inFlight: flight, clock: options.Clock, shuffle: options.Shuffle},
+			&checkAuthority{clock: options.Clock},
+			&validateSpec{},
+			&claimMachines{client: options.Client, reader: options.Reader},
+			&summarizeReplicas{client: options.Client, clock: options.Clock},
+			&waitForCache{reader: options.Reader, inFlight: flight},
+			&createMachines{client: options.Client, inFlight: flight},
+			&deleteMachines{client: options.Client, inFlight: flight, clock: options.Clock, shuffle: options.Shuffle},
 		},
 	}, nil
 }
 
-// Reconcile moves one MachineSet on.
+// Reconcile creates or deletes Machines of one MachineSet, and updates its status.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	set := &machinev1beta1.MachineSet{}
 	err := c.client.Get(ctx, request.NamespacedName, set)
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("getting the MachineSet: %w", err)
 	}
-	// The Machines of a MachineSet that goes are the garbage collector's business.
+	// The garbage collector deletes the Machines of a deleted MachineSet.
 	if err != nil || !set.DeletionTimestamp.IsZero() {
 		c.inFlight.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
@@ -112,7 +111,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	err = pipeline.Run(ctx, c.steps, s)
 	err = errors.Join(err, s.Written(c.patchStatus(ctx, before, set)))
 	if err != nil {
-		if ctx.Err() == nil { // a manager that stops is no error of the MachineSet
+		if ctx.Err() == nil { // otherwise the manager is stopping
 			reconcileError(set, err).Send(c.recorder)
 		}
 		return reconcile.Result{}, err

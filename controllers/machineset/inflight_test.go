@@ -28,12 +28,12 @@ func TestInFlight(t *testing.T) {
 		}
 		return out
 	}
-	settled, check, wait := verdict{settled: true}, verdict{check: true}, func(d time.Duration) verdict { return verdict{wait: d} }
+	settled, check, wait := cacheState{settled: true}, cacheState{check: true}, func(d time.Duration) cacheState { return cacheState{wait: d} }
 	tcs := map[string]struct {
 		do                 func(f *inFlight, clock *clocktesting.FakePassiveClock)
 		machines, replicas []*machinev1beta1.Machine
 		set                *machinev1beta1.MachineSet
-		want               verdict
+		want               cacheState
 	}{
 		"a MachineSet never met must be checked": {set: set, want: check},
 		"one checked and idle is settled": {

@@ -26,8 +26,8 @@ const nodeIndex machineapi.NodeIndex = "machineset.status.nodeRef.name"
 
 const defaultConcurrency = 4
 
-// SetupWithManager makes a Controller and registers it, its index and its watches with the manager. Client, Reader and Recorder
-// come from the manager where options leave them out. ctx is used during the call only.
+// SetupWithManager creates a Controller and registers it, its index and its watches with the manager. Client, Reader and Recorder default
+// to the manager's. ctx is used during the call only.
 func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options) error {
 	options.Complete(mgr, Name, defaultConcurrency)
 	c, err := New(options)
@@ -41,11 +41,11 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 		build.For(&machinev1beta1.MachineSet{}).
 			Owns(&machinev1beta1.Machine{}).
 			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.setsForOrphan)).
-			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.setsForNode), builder.WithPredicates(readyFlips()))
+			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.setsForNode), builder.WithPredicates(readinessChanged()))
 	})
 }
 
-// setsForOrphan answers every MachineSet that selects a Machine without a controller, as each may adopt it.
+// setsForOrphan returns every MachineSet that selects a Machine without a controller, as each may adopt it.
 func (c *Controller) setsForOrphan(ctx context.Context, object client.Object) []reconcile.Request {
 	if metav1.GetControllerOfNoCopy(object) != nil {
 		return nil
@@ -65,7 +65,7 @@ func (c *Controller) setsForOrphan(ctx context.Context, object client.Object) []
 	return requests
 }
 
-// setsForNode answers the MachineSets of the Machines that refer to a Node.
+// setsForNode returns the MachineSets of the Machines that refer to a Node.
 func (c *Controller) setsForNode(ctx context.Context, object client.Object) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, machine := range nodeIndex.Machines(ctx, c.client, object.GetName()) {
@@ -80,9 +80,9 @@ func (c *Controller) setsForNode(ctx context.Context, object client.Object) []re
 	return requests
 }
 
-// readyFlips lets through Nodes that come or go, and Nodes whose Ready condition has changed. Heartbeats, which are nearly all
-// changes of Nodes, are left out.
-func readyFlips() predicate.Predicate {
+// readinessChanged filters for Nodes that are created or deleted, and Nodes whose Ready condition has changed. Heartbeats, which are nearly
+// all changes of Nodes, are left out.
+func readinessChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*corev1.Node)

@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// validation stops at a MachineSet that would make Machines it cannot see.
-type validation struct{}
+// validateSpec rejects a MachineSet whose selector does not match its own Machines.
+type validateSpec struct{}
 
-// Reconcile implements step. Its errors are final: only a change of the MachineSet helps, and that is an event.
-func (*validation) Reconcile(_ context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step. Its errors are not retried: a change of the MachineSet triggers a reconcile.
+func (*validateSpec) Reconcile(_ context.Context, s *scope) (bool, error) {
 	selector, err := validate(&s.set.Spec)
 	if err != nil {
 		return false, reconcile.TerminalError(fmt.Errorf("validating the MachineSet: %w", err))
@@ -24,7 +24,7 @@ func (*validation) Reconcile(_ context.Context, s *scope) (bool, error) {
 	return true, nil
 }
 
-// validate answers the parsed selector of a spec that can be acted on.
+// validate returns the selector of a valid spec.
 func validate(spec *machinev1beta1.MachineSetSpec) (labels.Selector, error) {
 	if spec.Replicas == nil {
 		return nil, errors.New("spec.replicas is missing; set it to the desired number of Machines")
