@@ -47,7 +47,7 @@ var _ = Describe("MachineHealthCheck", func() {
 		return check
 	}
 	// told answers how many events of each reason there are about an object.
-	told := func(ctx context.Context, object client.Object) func() map[string]int {
+	sent := func(ctx context.Context, object client.Object) func() map[string]int {
 		return func() map[string]int {
 			GinkgoHelper()
 			list := &eventsv1.EventList{}
@@ -70,7 +70,7 @@ var _ = Describe("MachineHealthCheck", func() {
 		Consistently(living(ctx, sick, well)).Should(HaveLen(2))
 		sick.turn(ctx, no, time.Now())
 		Eventually(living(ctx, sick, well)).Should(ConsistOf(well.machine.Name))
-		Eventually(told(ctx, sick.machine)).Should(Equal(map[string]int{"Normal DetectedUnhealthy": 1, "Normal MachineDeleted": 1}))
+		Eventually(sent(ctx, sick.machine)).Should(Equal(map[string]int{"Normal DetectedUnhealthy": 1, "Normal MachineDeleted": 1}))
 		Consistently(living(ctx, sick, well)).Should(ConsistOf(well.machine.Name))
 	})
 
@@ -103,10 +103,10 @@ var _ = Describe("MachineHealthCheck", func() {
 		})
 		Eventually(conditionOf(ctx, check, allowed)).Should(Equal("False TooManyUnhealthy"))
 		Expect(living(ctx, members...)()).To(HaveLen(5))
-		Eventually(told(ctx, check)).Should(HaveKeyWithValue("Warning RemediationRestricted", 1))
+		Eventually(sent(ctx, check)).Should(HaveKeyWithValue("Warning RemediationRestricted", 1))
 		before := passes.Load()
 		Consistently(passes.Load).WithTimeout(time.Second).Should(BeNumerically("<=", before+1))
-		Expect(told(ctx, check)()).To(HaveKeyWithValue("Warning RemediationRestricted", 1))
+		Expect(sent(ctx, check)()).To(HaveKeyWithValue("Warning RemediationRestricted", 1))
 
 		members[0].turn(ctx, yes, time.Now())
 		Eventually(living(ctx, members...)).Should(ConsistOf(members[0].machine.Name, members[3].machine.Name, members[4].machine.Name))
@@ -189,7 +189,7 @@ var _ = Describe("MachineHealthCheck", func() {
 				Expect(plane.Client.Update(ctx, machine)).To(Succeed())
 			}
 		}
-		Eventually(told(ctx, check)).Should(HaveKeyWithValue("Normal RemediationDeferred", 2))
+		Eventually(sent(ctx, check)).Should(HaveKeyWithValue("Normal RemediationDeferred", 2))
 	})
 
 	It("shows its series while it is there, and no longer", func(ctx SpecContext) {

@@ -33,7 +33,7 @@ var _ = Describe("A MachineHealthCheck that its type cannot hold", func() {
 
 		startManager(namespace)
 		Eventually(living(ctx, others)).Should(BeEmpty())
-		told := func() string {
+		sent := func() string {
 			GinkgoHelper()
 			Expect(plane.Client.Get(ctx, client.ObjectKeyFromObject(misfit), misfit)).To(Succeed())
 			conditions, _, err := unstructured.NestedSlice(misfit.Object, "status", "conditions")
@@ -44,12 +44,12 @@ var _ = Describe("A MachineHealthCheck that its type cannot hold", func() {
 			condition := conditions[0].(map[string]any)
 			return condition["type"].(string) + " " + condition["status"].(string) + ": " + condition["message"].(string)
 		}
-		Eventually(told).Should(And(HavePrefix("RemediationAllowed False"), ContainSubstring(`spec.nodeStartupTimeout is "99999999h"`)))
+		Eventually(sent).Should(And(HavePrefix("RemediationAllowed False"), ContainSubstring(`spec.nodeStartupTimeout is "99999999h"`)))
 		Eventually(func() string { return messageOfEvent(ctx, namespace, "RemediationRestricted") }).Should(ContainSubstring("use a value such as 10m"))
 		Expect(living(ctx, theirs)()).To(HaveLen(1))
 
-		mend := []byte(`{"spec":{"nodeStartupTimeout":"10m"}}`)
-		Expect(plane.Client.Patch(ctx, misfit, client.RawPatch(types.MergePatchType, mend))).To(Succeed())
+		fix := []byte(`{"spec":{"nodeStartupTimeout":"10m"}}`)
+		Expect(plane.Client.Patch(ctx, misfit, client.RawPatch(types.MergePatchType, fix))).To(Succeed())
 		Eventually(living(ctx, theirs)).Should(BeEmpty())
 	})
 })

@@ -133,7 +133,7 @@ func TestMendOf(t *testing.T) {
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			if got := mendOf(tc.err, kind, "get"); got != tc.want {
+			if got := fixFor(tc.err, kind, "get"); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -175,8 +175,8 @@ func TestShowRequests(t *testing.T) {
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			s := &scope{check: builder.MachineHealthCheck(), now: now, targets: tc.targets}
-			s.show(machinev1beta1.Condition{Type: condition, Status: corev1.ConditionFalse, Message: "what was before"})
-			showRequests(s, tc.failures)
+			s.setCondition(machinev1beta1.Condition{Type: condition, Status: corev1.ConditionFalse, Message: "what was before"})
+			setRequestsCondition(s, tc.failures)
 			if tc.want != nil {
 				tc.want.LastTransitionTime = metav1.NewTime(now)
 			}

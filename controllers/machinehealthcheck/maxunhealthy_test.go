@@ -90,10 +90,10 @@ type shown struct {
 func TestAllowance(t *testing.T) {
 	healthy := func() *target { return &target{machine: builder.Machine(), node: builder.Node()} }
 	starting := func() *target {
-		return &target{machine: builder.Machine(), verdict: verdict{starting: true, recheck: time.Minute}}
+		return &target{machine: builder.Machine(), health: healthResult{starting: true, recheck: time.Minute}}
 	}
 	unhealthy := func() *target {
-		return &target{machine: builder.Machine(), node: builder.Node(), verdict: verdict{remediate: true}}
+		return &target{machine: builder.Machine(), node: builder.Node(), health: healthResult{remediate: true}}
 	}
 	exempting := builder.WithCheckAnnotations(map[string]string{exemptAnnotation: "true"})
 	tcs := map[string]struct {
@@ -150,7 +150,7 @@ func TestAllowance(t *testing.T) {
 		},
 		"nor are those that go before they came": {
 			check:   []func(*machinev1beta1.MachineHealthCheck){builder.WithMaxUnhealthy("0"), exempting},
-			targets: []*target{{machine: builder.Machine(), deleting: true, verdict: verdict{starting: true, recheck: 1}}},
+			targets: []*target{{machine: builder.Machine(), deleting: true, health: healthResult{starting: true, recheck: 1}}},
 			want: shown{
 				Expected: 1, Reason: "TooManyUnhealthy", Severity: "Warning",
 				Sayings: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 1, unhealthy: 1, maxUnhealthy: 0)"},
@@ -192,9 +192,9 @@ func TestAllowance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			metrics := NewMetrics()
 			s := &scope{check: builder.MachineHealthCheck(tc.check...), now: now, targets: tc.targets}
-			goOn, err := (&allowance{metrics: metrics}).Reconcile(context.Background(), s)
-			if err != nil || !goOn {
-				t.Fatalf("got %t, %v; the pass must go on", goOn, err)
+			proceed, err := (&checkMaxUnhealthy{metrics: metrics}).Reconcile(context.Background(), s)
+			if err != nil || !proceed {
+				t.Fatalf("got %t, %v; the pass must go on", proceed, err)
 			}
 			if diff := cmp.Diff(tc.want, shownBy(t, s)); diff != "" {
 				t.Error(diff)
@@ -228,8 +228,8 @@ func shownBy(t *testing.T, s *scope) shown {
 		Reason:       condition.Reason,
 		Severity:     string(condition.Severity),
 	}
-	for _, saying := range s.sayings {
-		out.Sayings = append(out.Sayings, saying.topic+": "+saying.content)
+	for _, stateEvent := range s.events {
+		out.Sayings = append(out.Sayings, stateEvent.topic+": "+stateEvent.content)
 	}
 	return out
 }
