@@ -34,8 +34,8 @@ func relevantFieldsOf(machine *machinev1beta1.Machine) relevantFields {
 	}
 }
 
-// drainChanged lets through Machines that are to be drained, at first sight, when something changes that relevantFields, and on the informer's
-// repeats; and Machines that no longer are, so that what goes on for them ends.
+// drainChanged filters for Machines that are to be drained, when they are new, when a relevant field changes and on resyncs; and for Machines
+// that no longer are, so that their drain is cancelled.
 func drainChanged() predicate.Predicate {
 	wanted := func(object client.Object) bool {
 		machine, ok := object.(*machinev1beta1.Machine)

@@ -30,7 +30,8 @@ func newActuatorError(err error, otherwise machinev1beta1.MachineStatusError) ac
 	return f
 }
 
-// show tells the actuatorError in a condition, and not in the error fields: autoscalers and MachineSets take those for the end of the Machine.
+// setCondition reports the error in InstanceUpToDate and not in the error fields: to autoscalers and MachineSets these mean that the Machine
+// has failed for good.
 func (f actuatorError) setCondition(machine *machinev1beta1.Machine, now time.Time) {
 	setCondition(machine, upToDate(corev1.ConditionFalse, string(f.reason), f.err.Error()), now)
 }

@@ -16,8 +16,8 @@ import (
 // Name is the controller's name in logs, metrics and events.
 const Name = "nodelink"
 
-// Options are what a Controller works with. Client and Recorder must be set; MaxConcurrentReconciles is 4 when zero. Client reads with the
-// indexes that SetupWithManager registers.
+// Options configure a Controller. Client and Recorder must be set; MaxConcurrentReconciles is 4 when zero. Client reads with the indexes that
+// SetupWithManager registers.
 type Options struct {
 	pipeline.Common
 }
@@ -36,11 +36,11 @@ type scope struct {
 
 	// node is a copy of the Node.
 	node *corev1.Node
-	// machine is a copy of the Machine that the Node runs on; set by matching.
+	// machine is a copy of the Node's Machine; set by matchMachine.
 	machine *machinev1beta1.Machine
 }
 
-// New makes a Controller. It fails when an option that must be set is missing.
+// New returns a Controller. It fails when a required option is missing.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Recorder == nil {
 		return nil, errors.New("creating the nodelink controller: Client and Recorder must be set in its options")
@@ -49,9 +49,9 @@ func New(options Options) (*Controller, error) {
 	return &Controller{
 		client: options.Client,
 		steps: []pipeline.Step[*scope]{
-			&matching{client: options.Client, recorder: options.Recorder},
-			&reference{client: options.Client, clock: options.Clock},
-			&imprint{client: options.Client, recorder: options.Recorder},
+			&matchMachine{client: options.Client, recorder: options.Recorder},
+			&setNodeRef{client: options.Client, clock: options.Clock},
+			&applyMetadata{client: options.Client, recorder: options.Recorder},
 		},
 	}, nil
 }
@@ -63,7 +63,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("getting the Node: %w", err)
 	}
-	// A Node that goes gets nothing, and the Machine keeps its reference as a trace of it.
+	// A Node that is being deleted is not updated, and the Machine keeps its nodeRef.
 	if err != nil || !node.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
