@@ -21,7 +21,7 @@ import (
 
 const (
 	serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-	// stopSlack is what the manager takes to stop beyond the time that its engines have.
+	// stopSlack is how long the manager may take to stop beyond the grace period of its engines.
 	stopSlack = time.Minute
 )
 
@@ -134,7 +134,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version and exit.")
 }
 
-// complete fills in what depends on the machine, and refuses what cannot work.
+// complete sets defaults that depend on the environment, and validates the options.
 func (o *options) complete() error {
 	if o.namespace == "" {
 		own, err := os.ReadFile(serviceAccountNamespace)
@@ -172,7 +172,7 @@ func (o *options) complete() error {
 	return o.checkCluster()
 }
 
-// checkCluster refuses what the flags cannot say of a cluster.
+// checkCluster validates the options about the cluster.
 func (o *options) checkCluster() error {
 	if problems := validation.IsValidLabelValue(o.clusterID); len(problems) > 0 {
 		return fmt.Errorf("--cluster-id is %q, which is not a valid label value: %s", o.clusterID, strings.Join(problems, ", "))
@@ -185,7 +185,7 @@ func (o *options) checkCluster() error {
 	return nil
 }
 
-// take takes what a cluster says of itself for what no flag says.
+// take sets options without a flag from the cluster's configuration.
 func (o *options) take(said module.Facts) {
 	if o.clusterID == "" {
 		o.clusterID = said[module.FactClusterID]
@@ -197,7 +197,7 @@ func (o *options) take(said module.Facts) {
 	o.clusterFacts = facts
 }
 
-// facts answers what is known of the cluster. Its Nodes are taken for such as this process runs on, unless the flag says otherwise.
+// facts returns the cluster values. The architecture defaults to that of this process.
 func (o *options) facts() module.Facts {
 	facts := module.Facts{module.FactArchitecture: runtime.GOARCH}
 	maps.Copy(facts, o.clusterFacts)
@@ -226,7 +226,7 @@ func (l *list) Set(text string) error {
 // assignments is a flag of NAME=VALUE that may be repeated.
 type assignments map[string]string
 
-// String implements flag.Value. Values may be secret, so only names are shown.
+// String implements flag.Value. It returns names only, as values may be secret.
 func (a *assignments) String() string {
 	names := make([]string, 0, len(*a))
 	for name := range *a {

@@ -64,13 +64,13 @@ func TestAnnotate(t *testing.T) {
 	}{
 		"a MachineSet without annotations": {nil, map[string]string{
 			cpuAnnotation: "4", memoryAnnotation: "16384", gpuAnnotation: "1",
-			labelsAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64", recordAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64",
+			labelsAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64", appliedLabelsAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64",
 		}},
 		"others' annotations stay, and stale ones are mended": {
 			map[string]string{"example.com/owner": "me", cpuAnnotation: "2", memoryAnnotation: "2048", gpuAnnotation: "8", labelsAnnotation: "a=1"},
 			map[string]string{
 				"example.com/owner": "me", cpuAnnotation: "4", memoryAnnotation: "16384", gpuAnnotation: "1",
-				labelsAnnotation: "a=1,example.com/fast=yes,kubernetes.io/arch=arm64", recordAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64",
+				labelsAnnotation: "a=1,example.com/fast=yes,kubernetes.io/arch=arm64", appliedLabelsAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64",
 			},
 		},
 	}
@@ -86,7 +86,7 @@ func TestAnnotate(t *testing.T) {
 			}
 		})
 	}
-	if got := annotate(map[string]string{recordAnnotation: "a=1"}, actuators.Capacity{}); len(got) != 3 {
+	if got := annotate(map[string]string{appliedLabelsAnnotation: "a=1"}, actuators.Capacity{}); len(got) != 3 {
 		t.Errorf("got %v, want no annotation that says nothing", got)
 	}
 }
@@ -113,15 +113,15 @@ func TestSizeMayDiffer(t *testing.T) {
 			before := builder.MachineSet(func(s *machinev1beta1.MachineSet) { s.Annotations = map[string]string{cpuAnnotation: "4"} })
 			after := before.DeepCopy()
 			tc.change(after)
-			if got := sizeMayDiffer().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
+			if got := capacityChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
 				t.Errorf("let through: %t, want %t", got, tc.want)
 			}
 		})
 	}
-	if !sizeMayDiffer().Create(event.CreateEvent{Object: builder.MachineSet()}) || sizeMayDiffer().Delete(event.DeleteEvent{Object: builder.MachineSet()}) {
+	if !capacityChanged().Create(event.CreateEvent{Object: builder.MachineSet()}) || capacityChanged().Delete(event.DeleteEvent{Object: builder.MachineSet()}) {
 		t.Error("want a new MachineSet let through, and one that is gone not")
 	}
-	if sizeMayDiffer().Update(event.UpdateEvent{ObjectOld: &corev1.Node{}, ObjectNew: &corev1.Node{}}) {
+	if capacityChanged().Update(event.UpdateEvent{ObjectOld: &corev1.Node{}, ObjectNew: &corev1.Node{}}) {
 		t.Error("want nothing else let through")
 	}
 }

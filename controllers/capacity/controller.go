@@ -21,11 +21,11 @@ import (
 // Name is the controller's name in logs, metrics and events.
 const Name = "capacity"
 
-// Options are what a Controller works with. Client, Recorder and Estimator must be set; MaxConcurrentReconciles is 2 when zero.
+// Options configure a Controller. Client, Recorder and Estimator must be set; MaxConcurrentReconciles is 2 when zero.
 type Options struct {
 	pipeline.Common
 
-	// Estimator knows how large an instance is.
+	// Estimator returns the capacity of an instance.
 	Estimator actuators.CapacityEstimator
 }
 
@@ -38,7 +38,7 @@ type Controller struct {
 
 var _ reconcile.Reconciler = &Controller{}
 
-// New makes a Controller. It fails when an option that must be set is missing.
+// New returns a Controller. It fails when a required option is missing.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Estimator == nil || options.Recorder == nil {
 		return nil, errors.New("creating the capacity controller: Client, Estimator and Recorder must all be set in its options")
@@ -46,7 +46,7 @@ func New(options Options) (*Controller, error) {
 	return &Controller{client: options.Client, estimator: options.Estimator, recorder: options.Recorder}, nil
 }
 
-// Reconcile brings the annotations of one MachineSet up to date.
+// Reconcile updates the annotations of one MachineSet.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	set := &machinev1beta1.MachineSet{}
 	if err := c.client.Get(ctx, request.NamespacedName, set); err != nil {
@@ -58,13 +58,13 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !set.DeletionTimestamp.IsZero() || !machineapi.AuthorityOfMachineSet(set).IsMachineAPI() {
 		return reconcile.Result{}, nil
 	}
-	size, err := c.estimator.Capacity(ctx, firstOf(set))
+	size, err := c.estimator.Capacity(ctx, machineFrom(set))
 	switch {
-	case actuators.IsUnknownInstanceType(err): // only a change of the MachineSet or of the provider helps
-		unknownType(set, err).Send(c.recorder)
+	case actuators.IsUnknownInstanceType(err): // not retried until the MachineSet or the provider changes
+		unknownInstanceType(set, err).Send(c.recorder)
 		return reconcile.Result{}, nil
-	case actuators.IsInvalidConfiguration(err): // only a change of the MachineSet helps
-		badProviderSpec(set, err).Send(c.recorder)
+	case actuators.IsInvalidConfiguration(err): // not retried until the MachineSet changes
+		invalidProviderSpec(set, err).Send(c.recorder)
 		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("estimating the capacity of a Machine of the MachineSet: %w", err)
@@ -74,8 +74,8 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	return c.write(ctx, set, *size)
 }
 
-// firstOf answers a Machine as the template describes it. It has no name: nobody makes it.
-func firstOf(set *machinev1beta1.MachineSet) *machinev1beta1.Machine {
+// machineFrom returns a Machine from the MachineSet's template. It has no name, as it is not created.
+func machineFrom(set *machinev1beta1.MachineSet) *machinev1beta1.Machine {
 	template := set.Spec.Template.DeepCopy()
 	return &machinev1beta1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Labels: template.Labels, Annotations: template.Annotations},
@@ -83,8 +83,8 @@ func firstOf(set *machinev1beta1.MachineSet) *machinev1beta1.Machine {
 	}
 }
 
-// write patches the annotations where they differ. The patch holds only for the MachineSet that was read: the labels annotation is
-// shared with others.
+// write patches the annotations when they differ, unless the MachineSet has changed since it was read: the labels annotation is shared with
+// others.
 func (c *Controller) write(ctx context.Context, set *machinev1beta1.MachineSet, size actuators.Capacity) (reconcile.Result, error) {
 	wanted := annotate(set.Annotations, size)
 	if maps.Equal(wanted, set.Annotations) {

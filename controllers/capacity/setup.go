@@ -15,8 +15,7 @@ import (
 
 const defaultConcurrency = 2
 
-// SetupWithManager makes a Controller and registers it and its watch with the manager. Client and Recorder come from the manager
-// where options leave them out.
+// SetupWithManager creates a Controller and registers it and its watch with the manager. Client and Recorder default to the manager's.
 func SetupWithManager(mgr manager.Manager, options Options) error {
 	options.Complete(mgr, Name, defaultConcurrency)
 	c, err := New(options)
@@ -24,13 +23,13 @@ func SetupWithManager(mgr manager.Manager, options Options) error {
 		return err
 	}
 	return options.Register(mgr, Name, c, func(build *builder.Builder) {
-		build.For(&machinev1beta1.MachineSet{}, builder.WithPredicates(sizeMayDiffer()))
+		build.For(&machinev1beta1.MachineSet{}, builder.WithPredicates(capacityChanged()))
 	})
 }
 
-// sizeMayDiffer lets through MachineSets that are new, and those whose providerSpec, annotations from here or authority have
-// changed. Scaling, status and resyncs are left out, so that an event about a bad template is not sent over and over.
-func sizeMayDiffer() predicate.Predicate {
+// capacityChanged filters for MachineSets that are new, and those whose providerSpec, own annotations or authority have changed. Scaling,
+// status and resyncs are ignored, so that an event about an invalid template is not repeated.
+func capacityChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*machinev1beta1.MachineSet)
@@ -42,7 +41,7 @@ func sizeMayDiffer() predicate.Predicate {
 				return false
 			}
 			return !bytes.Equal(providerSpecOf(before), providerSpecOf(after)) ||
-				slices.ContainsFunc(ours, func(key string) bool { return before.Annotations[key] != after.Annotations[key] }) ||
+				slices.ContainsFunc(ownAnnotations, func(key string) bool { return before.Annotations[key] != after.Annotations[key] }) ||
 				machineapi.AuthorityOfMachineSet(before).IsMachineAPI() != machineapi.AuthorityOfMachineSet(after).IsMachineAPI()
 		},
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
