@@ -32,7 +32,7 @@ func TestMerge(t *testing.T) {
 		"a pair of somebody else wins over the estimate":   {"kubernetes.io/arch=arm64", "", amd, "kubernetes.io/arch=arm64", ""},
 		"an equal pair of somebody else stays theirs":      {arch, "", amd, arch, ""},
 		"what is there is not written again":               {"z=1," + arch + ",a=2", arch, amd, "z=1," + arch + ",a=2", arch},
-		"what was written for another type is mended":      {"z=1,kubernetes.io/arch=arm64,a=2", "kubernetes.io/arch=arm64", amd, "z=1," + arch + ",a=2", arch},
+		"what was written for another type is fixed":       {"z=1,kubernetes.io/arch=arm64,a=2", "kubernetes.io/arch=arm64", amd, "z=1," + arch + ",a=2", arch},
 		"what was changed by hand is theirs from then on":  {"kubernetes.io/arch=s390x", "kubernetes.io/arch=arm64", amd, "kubernetes.io/arch=s390x", ""},
 		"what was added by hand beside ours wins":          {arch + ",kubernetes.io/arch=arm64", arch, amd, "kubernetes.io/arch=arm64", ""},
 		"what was taken off comes back":                    {"z=1", arch, amd, "z=1," + arch, arch},
@@ -66,7 +66,7 @@ func TestAnnotate(t *testing.T) {
 			cpuAnnotation: "4", memoryAnnotation: "16384", gpuAnnotation: "1",
 			labelsAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64", appliedLabelsAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64",
 		}},
-		"others' annotations stay, and stale ones are mended": {
+		"others' annotations stay, and stale ones are fixed": {
 			map[string]string{"example.com/owner": "me", cpuAnnotation: "2", memoryAnnotation: "2048", gpuAnnotation: "8", labelsAnnotation: "a=1"},
 			map[string]string{
 				"example.com/owner": "me", cpuAnnotation: "4", memoryAnnotation: "16384", gpuAnnotation: "1",

@@ -19,7 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// answeringClient has one MachineSet, and answers writes with an error of the test's choice.
+// answeringClient has one MachineSet, and returns writes with an error of the test's choice.
 type answeringClient struct {
 	client.Client
 	set              *machinev1beta1.MachineSet

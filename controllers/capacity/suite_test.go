@@ -31,7 +31,7 @@ type world struct {
 	events    chan string
 }
 
-// asked answers how often the size was asked for.
+// asked returns how often the size was asked for.
 func (w *world) asked() int { return len(w.estimator.Calls(fake.Capacity)) }
 
 // start runs the controller on a namespace of its own until the test ends.

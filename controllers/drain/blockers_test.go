@@ -70,7 +70,7 @@ func TestBlockersComeInOneOrderAndAreCounted(t *testing.T) {
 	l.update(key(1), func(f *podEviction) { f.setResult(apierrors.NewNotFound(corev1.Resource("pods"), "p01")) })
 	l.finished(&pods[2], true, nil)
 	l.update(key(3), func(f *podEviction) { f.setResult(overBudget("web")) })
-	l.update(types.NamespacedName{Name: "unknown"}, func(*podEviction) { t.Error("an unknown pod has no fate") })
+	l.update(types.NamespacedName{Name: "unknown"}, func(*podEviction) { t.Error("an unknown pod is not tracked") })
 
 	blockers := l.blockers(false)
 	if len(blockers) != 12 || blockers[0].pod != key(3).String() || blockers[11].pod != key(0).String() {

@@ -48,7 +48,7 @@ func newWorld(ctx context.Context) *world {
 	return w
 }
 
-// serve removes pods that were told to end, as kubelets do, until ctx ends.
+// serve removes pods that were evicted, as kubelets do, until ctx ends.
 func (w *world) serve(ctx context.Context) {
 	for ticker := time.NewTicker(50 * time.Millisecond); ctx.Err() == nil; <-ticker.C {
 		pods := &corev1.PodList{}
@@ -139,7 +139,7 @@ func allow(ctx context.Context, budget *policyv1.PodDisruptionBudget) {
 	Expect(plane.Client.Status().Patch(ctx, budget, patch)).To(Succeed())
 }
 
-// drainedOf answers the Machine's condition Drained; the zero condition when it has none.
+// drainedOf returns the Machine's condition Drained; the zero condition when it has none.
 func drainedOf(ctx context.Context, machine *machinev1beta1.Machine) func() machinev1beta1.Condition {
 	return func() machinev1beta1.Condition {
 		GinkgoHelper()
@@ -179,7 +179,7 @@ func gone(ctx context.Context, object client.Object) func() bool {
 	}
 }
 
-// events answers the events about a Machine as "Type Reason", or with their note.
+// events returns the events about a Machine as "Type Reason", or with their note.
 func events(ctx context.Context, machine *machinev1beta1.Machine) func() []string {
 	return func() []string {
 		GinkgoHelper()
@@ -261,10 +261,10 @@ var _ = Describe("Drain", func() {
 		Expect(gone(ctx, free)()).To(BeTrue())
 		first := drainedOf(ctx, machine)()
 		Eventually(events(ctx, machine)).Should(HaveEvent("Normal DrainRequeued: Node drain requeued: " + first.Message))
-		told := events(ctx, machine)()
+		sent := events(ctx, machine)()
 		Consistently(drainedOf(ctx, machine)).WithTimeout(3*time.Second).Should(Equal(first), "the same holds it in the next pass")
-		Expect(events(ctx, machine)()).To(ConsistOf(told))
-		Expect(countOf("Normal DrainProceeds", told)).To(Equal(1))
+		Expect(events(ctx, machine)()).To(ConsistOf(sent))
+		Expect(countOf("Normal DrainProceeds", sent)).To(Equal(1))
 
 		allow(ctx, budget)
 		Eventually(drainedOf(ctx, machine)).Should(succeeded())

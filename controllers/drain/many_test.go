@@ -121,7 +121,7 @@ var _ = Describe("Drains", func() {
 	)
 })
 
-// running answers how many passes run.
+// running returns how many passes run.
 func running(metrics *drain.Metrics) func() float64 {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics.Collectors()...)

@@ -23,7 +23,7 @@ func TestHelperHasTheSettingsOfTheMachineAPI(t *testing.T) {
 		wantGrace, wantSkip int
 	}{
 		"a Ready Node":                           {corev1.ConditionTrue, -1, 0},
-		"a NotReady Node, whose kubelet answers": {corev1.ConditionFalse, -1, 0},
+		"a NotReady Node, whose kubelet reports": {corev1.ConditionFalse, -1, 0},
 		"an unreachable Node":                    {corev1.ConditionUnknown, 1, 1},
 	}
 	for name, tc := range tcs {

@@ -92,7 +92,7 @@ func newBench(t *testing.T, machine *machinev1beta1.Machine, changes ...func(*Op
 	return b
 }
 
-// next runs one reconcile and answers when the next is due, and the events sent.
+// next runs one reconcile and returns when the next is due, and the events sent.
 func (b *bench) next() (time.Duration, []string) {
 	b.t.Helper()
 	result, err := b.controller.Reconcile(b.t.Context(), reconcile.Request{NamespacedName: b.key})

@@ -229,11 +229,11 @@ func shown(machine *machinev1beta1.Machine, into *outcome) {
 	if machine.Status.ErrorReason != nil || machine.Status.ErrorMessage != nil {
 		into.Failure = string(ptr.Deref(machine.Status.ErrorReason, "")) + ":" + ptr.Deref(machine.Status.ErrorMessage, "")
 	}
-	told := func(kind machinev1beta1.ConditionType) string {
+	shown := func(kind machinev1beta1.ConditionType) string {
 		if c := machineapi.FindCondition(machine.Status.Conditions, kind); c != nil {
 			return fmt.Sprintf("%s:%s:%s", c.Status, c.Reason, c.Message)
 		}
 		return ""
 	}
-	into.Exists, into.UpToDate = told(machinev1beta1.InstanceExistsCondition), told("InstanceUpToDate")
+	into.Exists, into.UpToDate = shown(machinev1beta1.InstanceExistsCondition), shown("InstanceUpToDate")
 }

@@ -105,7 +105,7 @@ var _ = Describe("Machine", func() {
 		Eventually(gone(ctx, subject)).Should(BeTrue())
 	})
 
-	It("fails a Machine that cannot be understood, and goes on once its spec is mended", func(ctx SpecContext) {
+	It("fails a Machine that cannot be understood, and goes on once its spec is fixed", func(ctx SpecContext) {
 		started(ctx, "Failed", invalid)
 		Expect(status(ctx)()).To(And(
 			haveCondition("InstanceExists", "False", "InstanceNotCreated", ContainSubstring("a number is required")),
@@ -126,7 +126,7 @@ var _ = Describe("Machine", func() {
 		Expect(fresh(ctx, subject).Annotations).NotTo(HaveKey("machine-iac.io/failed-generation"))
 	})
 
-	It("fails again when it is mended the wrong way", func(ctx SpecContext) {
+	It("fails again when it is fixed the wrong way", func(ctx SpecContext) {
 		started(ctx, "Failed", invalid)
 		creates := len(actuator.Calls(fake.Create))
 		edit(ctx, subject, func(m *machinev1beta1.Machine) {
@@ -233,7 +233,7 @@ var _ = Describe("Machine", func() {
 		startManager(namespace, actuator, func(_ *machine.Options, mgr manager.Manager) {
 			registry.MustRegister(machine.NewCollector(ctx, mgr.GetClient()))
 		})
-		// series answers how many there are of each name.
+		// series returns how many there are of each name.
 		series := func() map[string]int {
 			GinkgoHelper()
 			families, err := registry.Gather()
@@ -439,7 +439,7 @@ func deleteDrained(ctx context.Context, subject *machinev1beta1.Machine) {
 	drain(ctx, subject, corev1.ConditionTrue)
 }
 
-// callsAtRest waits until the actuator is left alone, and answers how often it was called until then.
+// callsAtRest waits until the actuator is left alone, and returns how often it was called until then.
 func callsAtRest(actuator *fake.Actuator, verbs ...fake.Verb) int {
 	GinkgoHelper()
 	before := -1
@@ -464,7 +464,7 @@ func notes(ctx context.Context, namespace, reason string) []string {
 	return out
 }
 
-// history watches the Machines of a namespace until the test ends, and answers each value of read that differs from the last.
+// history watches the Machines of a namespace until the test ends, and returns each value of read that differs from the last.
 func history[T any](ctx context.Context, namespace string, read func(*machinev1beta1.Machine) T) func() []T {
 	GinkgoHelper()
 	watcher, err := client.NewWithWatch(plane.Config, client.Options{Scheme: plane.Scheme})

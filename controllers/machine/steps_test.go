@@ -44,13 +44,13 @@ func runStep(t *testing.T, step pipeline.Step[*scope], s *scope) stepResult {
 		}
 		got.Failure += ":" + *s.machine.Status.ErrorMessage
 	}
-	told := func(kind machinev1beta1.ConditionType) string {
+	shown := func(kind machinev1beta1.ConditionType) string {
 		if c := machineapi.FindCondition(s.machine.Status.Conditions, kind); c != nil {
 			return fmt.Sprintf("%s:%s:%s", c.Status, c.Reason, c.Message)
 		}
 		return ""
 	}
-	got.Exists, got.UpToDate = told(machinev1beta1.InstanceExistsCondition), told(InstanceUpToDate)
+	got.Exists, got.UpToDate = shown(machinev1beta1.InstanceExistsCondition), shown(InstanceUpToDate)
 	return got
 }
 
@@ -125,7 +125,7 @@ func TestUpkeepDecidesThePhase(t *testing.T) {
 		"a Node alone says nothing":               {[]modifier{provisioning, node}, 0, stepResult{Phase: "Provisioning", After: 30 * time.Second, UpToDate: "True::"}},
 		"looked at again when the actuator wants": {[]modifier{id, node}, time.Hour, stepResult{Phase: "Running", After: time.Hour, UpToDate: "True::"}},
 		"but not later than without it":           {[]modifier{id}, time.Hour, stepResult{Phase: "Provisioned", After: 30 * time.Second, UpToDate: "True::"}},
-		"a time that is past is no wish":          {[]modifier{id, node}, -time.Hour, stepResult{Phase: "Running", UpToDate: "True::"}},
+		"a time that is past asks for none":       {[]modifier{id, node}, -time.Hour, stepResult{Phase: "Running", UpToDate: "True::"}},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
@@ -282,8 +282,8 @@ func TestWhyNothingWasMadeIsNotForgottenByLookingAgain(t *testing.T) {
 		mod  modifier
 		want string
 	}{
-		"the reason of the last attempt stays":     {why, "False:InstanceNotCreated:Instance has not been created: no quota"},
-		"what was there and left no trace is told": {was, "False:InstanceNotCreated:Instance has not been created"},
+		"the reason of the last attempt stays":         {why, "False:InstanceNotCreated:Instance has not been created: no quota"},
+		"what was there and left no trace is reported": {was, "False:InstanceNotCreated:Instance has not been created"},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {

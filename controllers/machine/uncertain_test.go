@@ -46,7 +46,7 @@ func TestADoubtIsNoFailure(t *testing.T) {
 		mods   []modifier
 		want   stepResult
 	}{
-		"Update cannot tell either": {actuators.Uncertain(2*time.Minute, "NotAdopted", "it is another's"), running, stepResult{
+		"Update is uncertain too": {actuators.Uncertain(2*time.Minute, "NotAdopted", "it is another's"), running, stepResult{
 			Phase: "Running", After: time.Minute, Exists: lost, UpToDate: "Unknown:NotAdopted:it is another's",
 		}},
 		"Update is looking": {actuators.InProgress(5*time.Second, "looking"), running, stepResult{

@@ -21,12 +21,12 @@ func TestARefusedChangeKeepsNoMachineFromItsPhase(t *testing.T) {
 		err  error
 		want string
 	}{
-		"with a Node it is Running":               {&corev1.ObjectReference{Name: "node"}, actuators.UnsupportedChange("no"), machinev1beta1.PhaseRunning},
-		"without one it is Provisioned":           {nil, actuators.UnsupportedChange("no"), machinev1beta1.PhaseProvisioned},
-		"another failure leaves it where it is":   {nil, actuators.UpdateFailed("no"), machinev1beta1.PhaseProvisioning},
-		"a run under way leaves it where it is":   {nil, actuators.InProgress(1, "a run"), machinev1beta1.PhaseProvisioning},
-		"so does a doubt whether there is one":    {nil, actuators.Uncertain(1, "Lost", "no"), machinev1beta1.PhaseProvisioning},
-		"and without an error it goes on as well": {&corev1.ObjectReference{Name: "node"}, nil, machinev1beta1.PhaseRunning},
+		"with a Node it is Running":                {&corev1.ObjectReference{Name: "node"}, actuators.UnsupportedChange("no"), machinev1beta1.PhaseRunning},
+		"without one it is Provisioned":            {nil, actuators.UnsupportedChange("no"), machinev1beta1.PhaseProvisioned},
+		"another failure leaves it where it is":    {nil, actuators.UpdateFailed("no"), machinev1beta1.PhaseProvisioning},
+		"a run under way leaves it where it is":    {nil, actuators.InProgress(1, "a run"), machinev1beta1.PhaseProvisioning},
+		"so does uncertainty whether there is one": {nil, actuators.Uncertain(1, "Lost", "no"), machinev1beta1.PhaseProvisioning},
+		"and without an error it goes on as well":  {&corev1.ObjectReference{Name: "node"}, nil, machinev1beta1.PhaseRunning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			machine := builder.Machine(builder.WithProviderID("id"))

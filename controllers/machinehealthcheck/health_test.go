@@ -66,7 +66,7 @@ func TestJudge(t *testing.T) {
 			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(24 * time.Hour)), builder.LastUpdatedAt(ago(time.Second)), instanceSaid("True", 11*time.Minute)},
 			want:    healthResult{remediate: true, since: ago(11 * time.Minute)},
 		},
-		"where nobody can tell whether there is an instance, since that was last said": {
+		"where it is unknown whether there is an instance, since that was last reported": {
 			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(24 * time.Hour)), builder.LastUpdatedAt(ago(time.Second)), instanceSaid("Unknown", 4*time.Minute)},
 			want:    healthResult{starting: true, recheck: 6*time.Minute + time.Second},
 		},

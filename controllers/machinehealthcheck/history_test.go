@@ -25,15 +25,15 @@ func TestTell(t *testing.T) {
 		passes []pass
 		want   []string
 	}{
-		"what stays is told once": {
+		"what stays is sent once": {
 			passes: []pass{{events: []stateEvent{about("a", "1")}}, {events: []stateEvent{about("a", "1")}}},
 			want:   []string{"Normal Said a 1"},
 		},
-		"what changes is told again": {
+		"what changes is sent again": {
 			passes: []pass{{events: []stateEvent{about("a", "1")}}, {events: []stateEvent{about("a", "2")}}},
 			want:   []string{"Normal Said a 1", "Normal Said a 2"},
 		},
-		"what ends and begins again is told again": {
+		"what ends and begins again is sent again": {
 			passes: []pass{{events: []stateEvent{about("a", "1")}}, {}, {events: []stateEvent{about("a", "1")}}},
 			want:   []string{"Normal Said a 1", "Normal Said a 1"},
 		},
@@ -71,15 +71,15 @@ func TestMemoryIsOfOneObject(t *testing.T) {
 	check.UID = "first"
 	first := memory.of(check)
 	if memory.of(check) != first {
-		t.Error("got another recollection of the same MachineHealthCheck")
+		t.Error("got another history of the same MachineHealthCheck")
 	}
 	check.UID = "second"
 	if memory.of(check) == first {
-		t.Error("got the recollection of the MachineHealthCheck that had the name before")
+		t.Error("got the history of the MachineHealthCheck that had the name before")
 	}
 	memory.forget(client.ObjectKeyFromObject(check))
 	if len(memory.checks) > 0 {
-		t.Error("got a recollection of a MachineHealthCheck that is gone")
+		t.Error("got a history of a MachineHealthCheck that is gone")
 	}
 }
 

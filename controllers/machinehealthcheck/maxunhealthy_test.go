@@ -121,7 +121,7 @@ func TestAllowance(t *testing.T) {
 				Sayings: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 3, unhealthy: 2, maxUnhealthy: 1)"},
 			},
 		},
-		"what is left of the allowance is told": {
+		"what is left of the allowance is reported": {
 			check:   []func(*machinev1beta1.MachineHealthCheck){builder.WithMaxUnhealthy("3")},
 			targets: []*target{healthy(), unhealthy()},
 			want:    shown{Allowed: true, Expected: 2, Healthy: 1, Remediations: 2},
@@ -171,14 +171,14 @@ func TestAllowance(t *testing.T) {
 			targets: []*target{starting()},
 			want:    shown{Allowed: true, Expected: 1},
 		},
-		"anything else is told and exempts none": {
+		"anything else is reported and exempts none": {
 			check: []func(*machinev1beta1.MachineHealthCheck){
 				builder.WithMaxUnhealthy("1"), builder.WithCheckAnnotations(map[string]string{exemptAnnotation: "yes"}),
 			},
 			targets: []*target{starting()},
 			want:    shown{Allowed: true, Expected: 1, Sayings: []string{"annotation/machine-iac.io/exempt-starting-machines: yes"}},
 		},
-		"a maxUnhealthy that cannot be read stops it, and the counts are told all the same": {
+		"a maxUnhealthy that cannot be read stops it, and the counts are reported all the same": {
 			check:   []func(*machinev1beta1.MachineHealthCheck){builder.WithMaxUnhealthy("some")},
 			targets: []*target{healthy(), unhealthy()},
 			want: shown{

@@ -17,7 +17,7 @@ import (
 )
 
 var _ = Describe("A MachineHealthCheck that its type cannot hold", func() {
-	It("is told what is wrong with it, keeps no other from its work, and works once it is mended", func(ctx SpecContext) {
+	It("reports what is wrong with it, keeps no other from its work, and works once it is fixed", func(ctx SpecContext) {
 		namespace := suite.Namespace(ctx, plane)
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(
 			builder.In(namespace, builder.MachineHealthCheck(builder.WithSelector(map[string]string{"of": "misfit"}))))

@@ -147,7 +147,7 @@ func TestShowRequests(t *testing.T) {
 		failures []error
 		want     *machinev1beta1.Condition
 	}{
-		"nothing requested, nothing told": {targets: []*target{named("m", 0)}},
+		"nothing requested, nothing reported": {targets: []*target{named("m", 0)}},
 		"what is about to be deleted does not count": {
 			targets: []*target{named("m", 0, asked, wellAgain)},
 		},
@@ -163,7 +163,7 @@ func TestShowRequests(t *testing.T) {
 				Message: "making it: no",
 			},
 		},
-		"of many failures the first is told": {
+		"of many failures the first is reported": {
 			targets:  []*target{named("m", 0), named("n", 0)},
 			failures: []error{errors.New("first"), errors.New("second"), errors.New("third")},
 			want: &machinev1beta1.Condition{

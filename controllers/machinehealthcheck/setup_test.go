@@ -122,7 +122,7 @@ func TestUpdatesPassRepeats(t *testing.T) {
 	}
 }
 
-// asWritten answers a MachineHealthCheck as the cache has it.
+// asWritten returns a MachineHealthCheck as the cache has it.
 func asWritten(t *testing.T, check *machinev1beta1.MachineHealthCheck) *unstructured.Unstructured {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(check)

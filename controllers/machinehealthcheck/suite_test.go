@@ -102,7 +102,7 @@ func (m member) turn(ctx context.Context, ready corev1.ConditionStatus, since ti
 	Expect(plane.Client.Status().Update(ctx, node)).To(Succeed())
 }
 
-// living answers a function that tells which of the members' Machines are there and not being deleted.
+// living returns a function that returns which of the members' Machines are there and not being deleted.
 func living(ctx context.Context, members ...member) func() []string {
 	return func() []string {
 		GinkgoHelper()
@@ -126,7 +126,7 @@ func statusOf(ctx context.Context, check *machinev1beta1.MachineHealthCheck) mac
 	return fresh.Status
 }
 
-// conditionOf answers a condition of the stored MachineHealthCheck as "status reason", empty when it has none.
+// conditionOf returns a condition of the stored MachineHealthCheck as "status reason", empty when it has none.
 func conditionOf(ctx context.Context, check *machinev1beta1.MachineHealthCheck, kind machinev1beta1.ConditionType) func() string {
 	return func() string {
 		GinkgoHelper()

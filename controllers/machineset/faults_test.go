@@ -20,7 +20,7 @@ import (
 
 var errConnection = errors.New("connection reset by peer")
 
-// faultyClient answers some creations and deletions with an error that leaves open whether they were carried out.
+// faultyClient returns some creations and deletions with an error that leaves open whether they were carried out.
 type faultyClient struct {
 	client.Client
 	calls atomic.Int32
@@ -57,7 +57,7 @@ func (c blindClient) List(ctx context.Context, list client.ObjectList, options .
 	return c.Client.List(ctx, list, options...)
 }
 
-// countingReader counts the lists that it answers.
+// countingReader counts the lists that it serves.
 type countingReader struct {
 	client.Reader
 	lists *atomic.Int32

@@ -107,7 +107,7 @@ func TestInFlight(t *testing.T) {
 			},
 			machines: of("a"), replicas: of("a"), set: set, want: settled,
 		},
-		"what the API server told is waited for": {
+		"what the API server reports is waited for": {
 			do:  func(f *inFlight, _ *clocktesting.FakePassiveClock) { f.learn(set, []string{"a"}, []types.UID{"uid-b"}) },
 			set: set, machines: of("b"), replicas: of("b"), want: wait(timeout),
 		},

@@ -53,7 +53,7 @@ var _ = Describe("A MachineSet that breaks a rule", func() {
 		Expect(apierrors.IsNotFound(plane.Client.Get(ctx, client.ObjectKeyFromObject(set), set))).To(BeTrue())
 	}
 
-	DescribeTable("is told which field to mend and how, once, and can be deleted",
+	DescribeTable("reports which field to fix and how, once, and can be deleted",
 		func(ctx SpecContext, mod setMod, says ...string) {
 			set := unhappy(ctx, mod, says...)
 			seen := gets.ofSets.Load()
@@ -76,7 +76,7 @@ var _ = Describe("A MachineSet that breaks a rule", func() {
 			"spec.template.spec.providerSpec.value is missing", "describe the instance"),
 	)
 
-	It("is told what the API server says of its Machines, and tried again ever more rarely", func(ctx SpecContext) {
+	It("reports what the API server says of its Machines, and tried again ever more rarely", func(ctx SpecContext) {
 		set := unhappy(ctx, func(s *machinev1beta1.MachineSet) { s.Spec.Template.Labels["not a key!"] = "x" },
 			"creating Machines", "metadata.labels", "not a key!")
 		seen := gets.ofSets.Load()

@@ -17,7 +17,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// answeringClient answers writes with an error of the test's choice, and lists the given Machines.
+// answeringClient returns writes with an error of the test's choice, and lists the given Machines.
 type answeringClient struct {
 	client.Client
 	err      error

@@ -44,8 +44,8 @@ func TestBest(t *testing.T) {
 		"by IP while neither has":                 {byIP: machines{machine("a", "")}, want: []string{"a"}},
 		"not by IP when the IDs disagree":         {providerID: "p", byIP: machines{machine("a", "q")}},
 		"one that disagrees leaves the other":     {providerID: "p", byIP: machines{machine("a", "q"), machine("b", "")}, want: []string{"b"}},
-		"two by IP are both told":                 {byIP: machines{machine("a", ""), machine("b", "")}, want: []string{"a", "b"}},
-		"two of one providerID are both told":     {providerID: "p", byID: machines{machine("a", "p"), machine("b", "p")}, want: []string{"a", "b"}},
+		"two by IP are both returned":             {byIP: machines{machine("a", ""), machine("b", "")}, want: []string{"a", "b"}},
+		"two of one providerID are both returned": {providerID: "p", byID: machines{machine("a", "p"), machine("b", "p")}, want: []string{"a", "b"}},
 		"a cache that lags behind on the ID: one": {providerID: "p", byIP: machines{machine("a", "p")}, want: []string{"a"}},
 	}
 	for name, tc := range tcs {
