@@ -19,18 +19,19 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machinehealthcheck"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineset"
 	"github.com/machine-iac/machine-iac-operator/controllers/nodelink"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// parts are what controllers are made of, beside the manager.
-type parts struct {
+// dependencies are what controllers need besides the manager.
+type dependencies struct {
 	actuator *iac.Actuator
 	pool     *runs.Pool
 	options  options
 }
 
-// starters register one controller each with the manager.
-var starters = map[string]func(context.Context, manager.Manager, parts) error{
+// adders add one controller each to the manager.
+var adders = map[string]func(context.Context, manager.Manager, dependencies) error{
 	capacity.Name:           addCapacity,
 	drain.Name:              addDrain,
 	machine.Name:            addMachine,
@@ -39,65 +40,66 @@ var starters = map[string]func(context.Context, manager.Manager, parts) error{
 	nodelink.Name:           addNodeLink,
 }
 
-// addControllers registers the controllers that the flags choose.
-func addControllers(ctx context.Context, mgr manager.Manager, p parts) error {
+// addControllers adds the controllers that the flags select.
+func addControllers(ctx context.Context, mgr manager.Manager, p dependencies) error {
 	for _, name := range p.options.controllers.chosen() {
-		if err := starters[name](ctx, mgr, p); err != nil {
+		if err := adders[name](ctx, mgr, p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func addCapacity(_ context.Context, mgr manager.Manager, p parts) error {
+func addCapacity(_ context.Context, mgr manager.Manager, p dependencies) error {
 	return capacity.SetupWithManager(mgr, capacity.Options{Estimator: p.actuator})
 }
 
-func addDrain(_ context.Context, mgr manager.Manager, p parts) error {
-	// Nodes with many Pods make many requests; with limits of its own it slows nobody down.
+func addDrain(_ context.Context, mgr manager.Manager, p dependencies) error {
+	// Nodes with many Pods cause many requests, so drains have a client with rate limits of their own.
 	clientset, err := kubernetes.NewForConfig(mgr.GetConfig())
 	if err != nil {
-		return fmt.Errorf("making a client for drains: %w", err)
+		return fmt.Errorf("creating a client for drains: %w", err)
 	}
 	series := drain.NewMetrics()
 	metrics.Registry.MustRegister(series.Collectors()...)
 	return drain.SetupWithManager(mgr, drain.Options{Clientset: clientset, Metrics: series, MaxConcurrentDrains: p.options.maxDrains})
 }
 
-func addMachine(ctx context.Context, mgr manager.Manager, p parts) error {
+func addMachine(ctx context.Context, mgr manager.Manager, p dependencies) error {
 	series := machine.NewMetrics()
 	metrics.Registry.MustRegister(series.Collectors()...)
-	if err := showOnceLeading(mgr, machine.NewCollector(ctx, mgr.GetClient())); err != nil {
+	if err := registerWhenLeading(mgr, machine.NewCollector(ctx, mgr.GetClient())); err != nil {
 		return err
 	}
 	return machine.SetupWithManager(mgr, machine.Options{
-		Actuator: p.actuator, Events: p.pool.Events(), Metrics: series, MaxConcurrentReconciles: p.options.reconciles,
+		Common:   pipeline.Common{MaxConcurrentReconciles: p.options.reconciles},
+		Actuator: p.actuator, Events: p.pool.Events(), Metrics: series,
 	})
 }
 
-func addMachineHealthCheck(ctx context.Context, mgr manager.Manager, _ parts) error {
+func addMachineHealthCheck(ctx context.Context, mgr manager.Manager, _ dependencies) error {
 	series := machinehealthcheck.NewMetrics()
 	metrics.Registry.MustRegister(series.Collectors()...)
 	return machinehealthcheck.SetupWithManager(ctx, mgr, machinehealthcheck.Options{Metrics: series})
 }
 
-func addMachineSet(ctx context.Context, mgr manager.Manager, _ parts) error {
-	if err := showOnceLeading(mgr, machineset.NewCollector(ctx, mgr.GetClient())); err != nil {
+func addMachineSet(ctx context.Context, mgr manager.Manager, _ dependencies) error {
+	if err := registerWhenLeading(mgr, machineset.NewCollector(ctx, mgr.GetClient())); err != nil {
 		return err
 	}
 	return machineset.SetupWithManager(ctx, mgr, machineset.Options{})
 }
 
-func addNodeLink(ctx context.Context, mgr manager.Manager, _ parts) error {
+func addNodeLink(ctx context.Context, mgr manager.Manager, _ dependencies) error {
 	return nodelink.SetupWithManager(ctx, mgr, nodelink.Options{})
 }
 
-// showOnceLeading registers series of objects when this process leads: from two replicas each object would be counted twice.
-func showOnceLeading(mgr manager.Manager, objects prometheus.Collector) error {
+// registerWhenLeading registers metrics of objects once this process leads: with two replicas each object would be counted twice.
+func registerWhenLeading(mgr manager.Manager, objects prometheus.Collector) error {
 	return mgr.Add(manager.RunnableFunc(func(context.Context) error { return metrics.Registry.Register(objects) }))
 }
 
-// selection is a flag that chooses controllers: "*" for all, a name for one, "-" before a name for all but that one.
+// selection is a flag that selects controllers: "*" for all, a name for one, "-" before a name for all but that one.
 type selection []string
 
 // String implements flag.Value.
@@ -108,18 +110,18 @@ func (s *selection) Set(text string) error {
 	*s = strings.Split(text, ",")
 	for _, part := range *s {
 		name := strings.TrimPrefix(part, "-")
-		if _, known := starters[name]; !known && part != "*" {
-			return fmt.Errorf("%q is no controller; there are *, %s, each also with a '-' before it", part, strings.Join(names(), ", "))
+		if _, known := adders[name]; !known && part != "*" {
+			return fmt.Errorf("%q is not a controller; use *, %s, or one of these after a '-'", part, strings.Join(names(), ", "))
 		}
 	}
 	return nil
 }
 
-// chosen answers the names of the controllers to run, sorted.
+// chosen returns the names of the controllers to run, sorted.
 func (s *selection) chosen() []string {
 	return slices.DeleteFunc(names(), func(name string) bool {
 		return slices.Contains(*s, "-"+name) || !slices.Contains(*s, "*") && !slices.Contains(*s, name)
 	})
 }
 
-func names() []string { return slices.Sorted(maps.Keys(starters)) }
+func names() []string { return slices.Sorted(maps.Keys(adders)) }

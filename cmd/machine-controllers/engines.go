@@ -25,7 +25,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 )
 
-// newRunners makes a runner for each engine that there is. OpenTofu or Terraform must be, Pulumi may.
+// newRunners returns a runner for each engine that is found. OpenTofu or Terraform is required, Pulumi is optional.
 func newRunners(ctx context.Context, o options, live client.Client) (map[v1alpha1.Engine]runner.Runner, error) {
 	withTofu, err := newTofu(ctx, o)
 	if err != nil {
@@ -53,7 +53,7 @@ func newRunners(ctx context.Context, o options, live client.Client) (map[v1alpha
 	return runners, nil
 }
 
-// labels answers what series have for engines.
+// labels returns the metric labels of the engines.
 func labels(runners map[v1alpha1.Engine]runner.Runner) []string {
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(runners)) {
@@ -83,13 +83,13 @@ func newTofu(ctx context.Context, o options) (*tofu.Engine, error) {
 	})
 }
 
-// newPulumi answers nil where no flag names Pulumi and PATH has none.
+// newPulumi returns nil when --pulumi is not set and Pulumi is not on PATH.
 func newPulumi(ctx context.Context, o options) (*pulumi.Engine, error) {
 	path := o.pulumi
 	if path == "" {
 		found, err := exec.LookPath("pulumi")
 		if errors.Is(err, exec.ErrNotFound) {
-			ctrl.Log.Info("Pulumi is not on PATH and --pulumi names none; Machines of stacks wait")
+			ctrl.Log.Info("Pulumi is not on PATH and --pulumi is not set; Machines of stacks wait")
 			return nil, nil
 		}
 		if err != nil {

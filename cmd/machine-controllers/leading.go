@@ -21,22 +21,22 @@ import (
 const (
 	// leaseName is the name of the leader's Lease.
 	leaseName = "machine-iac-controllers-leader"
-	// releaseTimeout bounds giving the Lease back.
+	// releaseTimeout bounds the release of the Lease.
 	releaseTimeout = 10 * time.Second
 )
 
-// leading keeps this process's engines from acting beside another leader's.
+// leading ensures that this process's engines do not run while another process leads.
 type leading struct {
 	*leadership.Leadership
 	guard *supervisor.Supervisor
 }
 
-// newLeading starts the supervisor, and makes what the leader election needs. An earlier manager's engines in the work folder have ended
-// when it returns.
+// newLeading starts the supervisor and prepares leader election. When it returns, the engines of an earlier manager in the work folder have
+// ended.
 func newLeading(ctx context.Context, config *rest.Config, o options) (*leading, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("finding this machine's name: %w", err)
+		return nil, fmt.Errorf("reading the host name: %w", err)
 	}
 	l := &leading{}
 	identity := host + "_" + string(uuid.NewUUID())
@@ -59,9 +59,8 @@ func newLeading(ctx context.Context, config *rest.Config, o options) (*leading, 
 	return l, nil
 }
 
-// serve runs the manager until ctx ends and everything has settled, or until this process must end at once: what it returns then waits
-// for nothing, and the caller exits.
-func (l *leading) serve(ctx context.Context, start func(context.Context) error, runs *tended) error {
+// serve runs the manager until ctx ends and all runs have settled, or until this process must exit at once.
+func (l *leading) serve(ctx context.Context, start func(context.Context) error, runs *trackedActuator) error {
 	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go l.Watch(lasting)
@@ -81,8 +80,8 @@ func (l *leading) serve(ctx context.Context, start func(context.Context) error, 
 	}
 }
 
-// release gives the Lease back if nothing of this process's runs is left. Otherwise the next leader waits until it expires.
-func (l *leading) release(ctx context.Context, runs *tended) {
+// release releases the Lease if all runs have settled and all engines have ended. Otherwise the next leader waits until it expires.
+func (l *leading) release(ctx context.Context, runs *trackedActuator) {
 	log := ctrl.Log.WithName("leadership")
 	left, err := l.guard.Left()
 	if err != nil || len(left) > 0 || runs.open.Load() {
@@ -96,16 +95,16 @@ func (l *leading) release(ctx context.Context, runs *tended) {
 	}
 }
 
-// tended is an actuator of which is known whether its runs have settled. A manager that is told to stop does not tell.
-type tended struct {
+// trackedActuator records whether the actuator's runs have settled, which the manager does not report when it stops.
+type trackedActuator struct {
 	*iac.Actuator
 	open atomic.Bool
 }
 
-var _ manager.LeaderElectionRunnable = &tended{}
+var _ manager.LeaderElectionRunnable = &trackedActuator{}
 
 // Start implements manager.Runnable.
-func (t *tended) Start(ctx context.Context) error {
+func (t *trackedActuator) Start(ctx context.Context) error {
 	t.open.Store(true)
 	err := t.Actuator.Start(ctx)
 	t.open.Store(err != nil)

@@ -140,7 +140,7 @@ func TestTheLeaseGoesBackWhenEverythingHasEnded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := p.lead(t)
-			runs := &tended{}
+			runs := &trackedActuator{}
 			runs.open.Store(tc.open)
 			if tc.engine {
 				p.engine(t)
@@ -165,7 +165,7 @@ func TestALostLeaseEndsTheProcessAtOnce(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	// This manager never stops by itself, whatever is asked of it.
-	go func() { ended <- l.serve(t.Context(), func(context.Context) error { select {} }, &tended{}) }()
+	go func() { ended <- l.serve(t.Context(), func(context.Context) error { select {} }, &trackedActuator{}) }()
 	if err := l.Confirm(t.Context()); !errors.Is(err, leadership.ErrNotLeader) {
 		t.Fatalf("it confirms with %v", err)
 	}
@@ -203,7 +203,7 @@ func TestAManagerThatCannotStopKeepsTheLease(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- l.serve(ctx, mgr.Start, &tended{}) }()
+	go func() { ended <- l.serve(ctx, mgr.Start, &trackedActuator{}) }()
 	<-started
 	stop()
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "grace period") {

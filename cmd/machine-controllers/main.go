@@ -41,7 +41,7 @@ func start(ctx context.Context, arguments []string) error {
 		return nil
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q; everything is set by flags, --help lists them", flags.Arg(0))
+		return fmt.Errorf("unexpected argument %q; use flags, which --help lists", flags.Arg(0))
 	}
 	if err := o.complete(); err != nil {
 		return err
@@ -50,7 +50,7 @@ func start(ctx context.Context, arguments []string) error {
 	return run(ctx, o)
 }
 
-// newFlags answers every flag of the command. docs/manager.md lists them.
+// newFlags returns all flags of the command. docs/manager.md lists them.
 func newFlags(o *options, logging *zap.Options) *flag.FlagSet {
 	flags := flag.NewFlagSet("machine-controllers", flag.ContinueOnError)
 	o.bind(flags)

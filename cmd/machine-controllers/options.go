@@ -21,7 +21,7 @@ import (
 
 const (
 	serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-	// stopSlack is what the manager takes to stop beyond the time that its engines have.
+	// stopSlack is how long the manager may take to stop beyond the grace period of its engines.
 	stopSlack = time.Minute
 )
 
@@ -80,66 +80,66 @@ type options struct {
 }
 
 func (o *options) bind(flags *flag.FlagSet) {
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "File that tells how to reach the API server. Default: the KUBECONFIG variable, or the Pod's service account.")
-	flags.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "Namespace whose Machines are served; their state is kept there too. Default: the Pod's own.")
-	flags.Float64Var(&o.qps, "kube-api-qps", 1000, "Requests per second to the API server, on average. It protects itself by priority and fairness; a lower value slows large MachineSets down.")
-	flags.IntVar(&o.burst, "kube-api-burst", 2000, "Requests to the API server in a burst.")
-	flags.DurationVar(&o.syncPeriod, "sync-period", 10*time.Minute, "How often every Machine is looked at although nothing happened.")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Path of the kubeconfig file. Default: the KUBECONFIG variable, or the Pod's service account.")
+	flags.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "Namespace whose Machines are managed; their state is stored there too. Default: the Pod's own.")
+	flags.Float64Var(&o.qps, "kube-api-qps", 1000, "Average requests per second to the API server, which protects itself by priority and fairness; a lower value slows large MachineSets down.")
+	flags.IntVar(&o.burst, "kube-api-burst", 2000, "Largest burst of requests to the API server.")
+	flags.DurationVar(&o.syncPeriod, "sync-period", 10*time.Minute, "How often every Machine is reconciled without an event.")
 
 	o.controllers = selection{"*"}
-	flags.Var(&o.controllers, "controllers", "Controllers to run, joined by commas: '*' for all, a name for one, '-name' for all of '*' but that one.")
+	flags.Var(&o.controllers, "controllers", "Controllers to run, separated by commas: '*' for all, 'name' for one, '-name' to leave one out of '*'.")
 
-	flags.BoolVar(&o.leaderElect, "leader-elect", true, "Do nothing until this process is the leader. Without it, make sure that no second process serves the namespace.")
+	flags.BoolVar(&o.leaderElect, "leader-elect", true, "Elect a leader, and do nothing until this process leads. Without it, make sure that no other process manages the namespace.")
 	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "Namespace of the leader's Lease. Default: --namespace.")
-	flags.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", leadership.DefaultLease, "How long a leader that went silent keeps others waiting, in whole seconds. By then its engines are dead.")
-	flags.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", 0, "For how long after its last renewal of the Lease a leader acts. What is left of the lease duration is for its engines' end: a third of it without heartbeats has them interrupted, and half of it later they are killed. Default: 107/137 of the lease duration.")
-	flags.DurationVar(&o.retryPeriod, "leader-elect-retry-period", 0, "How often a leader renews the Lease, and others look at it. Default: 26/137 of the lease duration.")
+	flags.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", leadership.DefaultLease, "How long other managers wait after the leader's last renewal of the Lease, in whole seconds. By then its engines have ended.")
+	flags.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", 0, "How long after its last renewal of the Lease a leader acts. In the rest of the lease duration its engines end: after a third of it without heartbeats they are interrupted, and after another half of it they are killed. Default: 107/137 of the lease duration.")
+	flags.DurationVar(&o.retryPeriod, "leader-elect-retry-period", 0, "How often the leader renews the Lease, and the others check it. Default: 26/137 of the lease duration.")
 
-	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "Address of the metrics, served over TLS to those who may get /metrics. 0 turns them off.")
-	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "Folder with tls.crt and tls.key for the metrics. Default: a certificate that is made at start.")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "Address of the metrics endpoint, served over TLS to callers that may get /metrics. 0 turns it off.")
+	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "Folder with tls.crt and tls.key for the metrics endpoint. Default: a certificate generated at start.")
 	flags.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of /healthz and /readyz.")
 
-	flags.BoolVar(&o.webhooks, "webhook-enabled", true, "Serve the webhooks that complete and check Machines, MachineSets and MachineHealthChecks. Every replica serves them, leader or not.")
+	flags.BoolVar(&o.webhooks, "webhook-enabled", true, "Serve the webhooks that default and validate Machines, MachineSets and MachineHealthChecks. Every replica serves them, leader or not.")
 	flags.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhooks, served over TLS.")
-	flags.StringVar(&o.webhookCertDir, "webhook-cert-dir", "", "Folder with tls.crt and tls.key for the webhooks, kept up to date by somebody else, who also tells the API server whom to trust. Default: both are done here, with the Secret "+webhookSecret+".")
-	flags.StringVar(&o.clusterID, "cluster-id", "", "Name of the cluster's infrastructure: the label machine.openshift.io/cluster-api-cluster of Machines that are created without it. Default: what the cluster's Infrastructure says; where there is none, they go without.")
+	flags.StringVar(&o.webhookCertDir, "webhook-cert-dir", "", "Folder with tls.crt and tls.key for the webhooks. Whoever provides them also rotates them and sets the caBundle of the webhook configurations. Default: the manager does all of this, with the Secret "+webhookSecret+".")
+	flags.StringVar(&o.clusterID, "cluster-id", "", "Name of the cluster's infrastructure: the label machine.openshift.io/cluster-api-cluster of Machines that are created without it. Default: that of the cluster's Infrastructure; without one, the label is not set.")
 
-	flags.Var(&o.clusterFacts, "cluster-fact", "NAME=VALUE that is known of the cluster, for the defaults of fields that a providerSpec lacks: architecture, networkResourceGroup, project, region or resourceGroup; may be repeated. Default: what the cluster's Infrastructure says.")
+	flags.Var(&o.clusterFacts, "cluster-fact", "NAME=VALUE of the cluster, for the defaults of fields that a providerSpec lacks: architecture, networkResourceGroup, project, region or resourceGroup; may be repeated. Default: those of the cluster's Infrastructure.")
 
 	flags.StringVar(&o.workDir, "work-dir", "/var/lib/machine-iac", "Private folder for modules and runs. It holds secrets while runs execute: use memory or an encrypted disk.")
-	flags.StringVar(&o.engine, "engine", "", "tofu or terraform, looked for on PATH. Default: the first of the two that is there.")
-	flags.StringVar(&o.enginePath, "engine-path", "", "File of the engine, instead of looking for it on PATH.")
-	flags.StringVar(&o.engineVersion, "engine-version", tofu.DefaultConstraint, "Versions of the engine that are accepted.")
+	flags.StringVar(&o.engine, "engine", "", "tofu or terraform, found on PATH. Default: the first of the two that is found.")
+	flags.StringVar(&o.enginePath, "engine-path", "", "Path of the engine's binary, instead of a search on PATH.")
+	flags.StringVar(&o.engineVersion, "engine-version", tofu.DefaultConstraint, "Accepted versions of the engine.")
 	flags.BoolVar(&o.engineInstall, "engine-install", false, "Download a released Terraform when no engine is found.")
-	flags.StringVar(&o.pulumi, "pulumi", "", "File of Pulumi's CLI, with the hosts of programs' languages beside it. Default: the one on PATH; where there is none, Machines of stacks wait.")
-	flags.StringVar(&o.pulumiPlugins, "pulumi-plugins", "", "Folder with Pulumi's plugins, as 'pulumi plugin install' lays them out. There are no others: none is downloaded.")
-	flags.Var(&o.engineEnvironment, "engine-env", "NAME=VALUE that every engine gets, such as a proxy; may be repeated. It wins over what the cluster's configuration says. Nothing else of this process's environment reaches an engine.")
-	flags.Var(&o.moduleDirs, "module-dir", "Folder of a provider module, or of several, beside those that are built in; may be repeated.")
-	flags.Var(&o.moduleSources, "module-source", "Provider module in an archive, allowed by its digest: oci://registry/repository@sha256:..., https://host/module.tar.gz@sha256:... or file:///module.tar.gz@sha256:...; may be repeated.")
+	flags.StringVar(&o.pulumi, "pulumi", "", "Path of the Pulumi CLI, with its language hosts in the same folder. Default: pulumi on PATH; without it, Machines of stacks wait.")
+	flags.StringVar(&o.pulumiPlugins, "pulumi-plugins", "", "Folder with Pulumi's plugins, as 'pulumi plugin install' lays them out. No plugin is downloaded.")
+	flags.Var(&o.engineEnvironment, "engine-env", "NAME=VALUE in the environment of every engine, such as a proxy; may be repeated. It takes precedence over the cluster's configuration. Nothing else of this process's environment reaches an engine.")
+	flags.Var(&o.moduleDirs, "module-dir", "Folder of one or more provider modules, in addition to the built-in ones; may be repeated.")
+	flags.Var(&o.moduleSources, "module-source", "Archive of a provider module, pinned by its digest: oci://registry/repository@sha256:..., https://host/module.tar.gz@sha256:... or file:///module.tar.gz@sha256:...; may be repeated.")
 	o.moduleUpdates = iac.ModuleUpdatesHold
-	flags.Var(&o.moduleUpdates, "module-updates", "What becomes of Machines whose module has changed: Hold keeps them with the content that they were made with, InPlace brings them to the new one where that replaces nothing. The annotation machine-iac.io/module-updates of a Machine wins.")
-	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Folder with the providers, laid out as a filesystem mirror.")
+	flags.Var(&o.moduleUpdates, "module-updates", "What happens to Machines whose module has changed: Hold keeps them on the content that they were created with, InPlace updates them to the new content where that replaces nothing. The annotation machine-iac.io/module-updates of a Machine takes precedence.")
+	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Folder with providers, laid out as a filesystem mirror.")
 	flags.BoolVar(&o.allowDownloads, "allow-provider-downloads", false, "Download providers that the mirror lacks, when a module is first used.")
 
-	flags.IntVar(&o.maxRuns, "max-concurrent-runs", 8, "Engine runs at a time.")
-	flags.IntVar(&o.warmProviders, "warm-providers", 0, "Provider plugins that are kept running between runs, each used by one run at a time with one set of credentials. Saves most of a run's CPU time; engines call the way in unsupported. 0 starts them anew for each run.")
-	flags.IntVar(&o.maxDriftRuns, "max-concurrent-drift-checks", 0, "How many of these may be drift checks. Default: a quarter, at least one.")
-	flags.IntVar(&o.maxQueuedRuns, "max-queued-runs", 10000, "Engine runs that wait; a Machine beyond that asks again later.")
+	flags.IntVar(&o.maxRuns, "max-concurrent-runs", 8, "Number of engine runs at a time.")
+	flags.IntVar(&o.warmProviders, "warm-providers", 0, "Number of provider plugins that are kept running between runs, each used by one run at a time with one set of credentials. Saves most of a run's CPU time; the interface is one that engines call unsupported. 0 starts a plugin for each run.")
+	flags.IntVar(&o.maxDriftRuns, "max-concurrent-drift-checks", 0, "How many of these runs may be drift checks. Default: a quarter, at least one.")
+	flags.IntVar(&o.maxQueuedRuns, "max-queued-runs", 10000, "Number of engine runs that may wait; further Machines are requeued.")
 	flags.DurationVar(&o.runTimeout, "run-timeout", 30*time.Minute, "How long one engine run may take before it is interrupted.")
 	flags.DurationVar(&o.interruptGrace, "interrupt-grace", 2*time.Minute, "How long an interrupted engine may take to save its state before it is killed.")
-	flags.DurationVar(&o.driftInterval, "drift-interval", time.Hour, "How often an instance is compared with what it should be, a tenth more or less.")
-	flags.IntVar(&o.reconciles, "max-concurrent-reconciles", 10, "Machines that are reconciled at a time. No reconcile waits for a run.")
-	flags.IntVar(&o.maxDrains, "max-concurrent-drains", 10, "Nodes that are drained at a time. One that cannot be drained waits its turn behind the others.")
+	flags.DurationVar(&o.driftInterval, "drift-interval", time.Hour, "How often an instance is checked for drift, plus or minus a tenth.")
+	flags.IntVar(&o.reconciles, "max-concurrent-reconciles", 10, "Number of Machines that are reconciled at a time. No reconcile waits for a run.")
+	flags.IntVar(&o.maxDrains, "max-concurrent-drains", 10, "Number of Nodes that are drained at a time. One that cannot be drained goes to the end of the queue.")
 
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version and exit.")
 }
 
-// complete fills in what depends on the machine, and refuses what cannot work.
+// complete sets defaults that depend on the environment, and validates the options.
 func (o *options) complete() error {
 	if o.namespace == "" {
 		own, err := os.ReadFile(serviceAccountNamespace)
 		if err != nil {
-			return errors.New("no namespace to serve: set --namespace, or POD_NAMESPACE, or run in a Pod")
+			return errors.New("no namespace to manage: set --namespace, or POD_NAMESPACE, or run in a Pod")
 		}
 		o.namespace = strings.TrimSpace(string(own))
 	}
@@ -153,7 +153,7 @@ func (o *options) complete() error {
 		"sync-period": int64(o.syncPeriod), "kube-api-burst": int64(o.burst), "kube-api-qps": int64(o.qps),
 	} {
 		if value <= 0 {
-			return fmt.Errorf("--%s is zero or less; give it a value above zero", name)
+			return fmt.Errorf("--%s is zero or less; set it to a value above zero", name)
 		}
 	}
 	var err error
@@ -161,21 +161,21 @@ func (o *options) complete() error {
 		return err
 	}
 	if len(o.controllers.chosen()) == 0 {
-		return fmt.Errorf("--controllers is %q, which leaves none; begin with '*' to take some away", o.controllers.String())
+		return fmt.Errorf("--controllers is %q, which selects no controller; start with '*' to leave some out", o.controllers.String())
 	}
 	if o.webhookPort < 1 || o.webhookPort > 65535 {
 		return fmt.Errorf("--webhook-port is %d; choose one from 1 to 65535, or --webhook-enabled=false", o.webhookPort)
 	}
 	if o.engine != "" && o.engine != "tofu" && o.engine != "terraform" {
-		return fmt.Errorf("--engine is %q; choose tofu or terraform, or leave it out", o.engine)
+		return fmt.Errorf("--engine is %q; set it to tofu or terraform, or leave it out", o.engine)
 	}
 	return o.checkCluster()
 }
 
-// checkCluster refuses what the flags cannot say of a cluster.
+// checkCluster validates the options about the cluster.
 func (o *options) checkCluster() error {
 	if problems := validation.IsValidLabelValue(o.clusterID); len(problems) > 0 {
-		return fmt.Errorf("--cluster-id is %q, which is no value of a label: %s", o.clusterID, strings.Join(problems, ", "))
+		return fmt.Errorf("--cluster-id is %q, which is not a valid label value: %s", o.clusterID, strings.Join(problems, ", "))
 	}
 	for name := range o.clusterFacts {
 		if module.OfMachine(name) || !slices.Contains(module.FactNames(), name) {
@@ -185,7 +185,7 @@ func (o *options) checkCluster() error {
 	return nil
 }
 
-// take takes what a cluster says of itself for what no flag says.
+// take sets options without a flag from the cluster's configuration.
 func (o *options) take(said module.Facts) {
 	if o.clusterID == "" {
 		o.clusterID = said[module.FactClusterID]
@@ -197,7 +197,7 @@ func (o *options) take(said module.Facts) {
 	o.clusterFacts = facts
 }
 
-// facts answers what is known of the cluster. Its Nodes are taken for such as this process runs on, unless the flag says otherwise.
+// facts returns the cluster values. The architecture defaults to that of this process.
 func (o *options) facts() module.Facts {
 	facts := module.Facts{module.FactArchitecture: runtime.GOARCH}
 	maps.Copy(facts, o.clusterFacts)
@@ -226,7 +226,7 @@ func (l *list) Set(text string) error {
 // assignments is a flag of NAME=VALUE that may be repeated.
 type assignments map[string]string
 
-// String implements flag.Value. Values may be secret, so only names are shown.
+// String implements flag.Value. It returns names only, as values may be secret.
 func (a *assignments) String() string {
 	names := make([]string, 0, len(*a))
 	for name := range *a {

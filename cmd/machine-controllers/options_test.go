@@ -33,7 +33,7 @@ func TestOptionsRefuseWhatCannotWork(t *testing.T) {
 		"the cluster's name has a flag of its own":            {"--cluster-fact=clusterID=c", `--cluster-fact names "clusterID"`},
 		"a lease that a pause would end is refused":           {"--leader-elect-lease-duration=5s", "--leader-elect-lease-duration is 5s"},
 		"engines that live longer than the lease are refused": {"--leader-elect-renew-deadline=2m16s", "--leader-elect-renew-deadline is 2m16s"},
-		"an engine that nobody knows is refused":              {"--engine=marble", "choose tofu or terraform"},
+		"an engine that nobody knows is refused":              {"--engine=marble", "set it to tofu or terraform"},
 		"a bound of nothing is refused":                       {"--max-concurrent-runs=0", "--max-concurrent-runs is zero or less"},
 		"a manager without controllers has nothing to do":     {"--controllers=-machine", "--controllers"},
 	} {

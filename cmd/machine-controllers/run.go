@@ -62,7 +62,7 @@ func run(ctx context.Context, o options) error {
 	}
 	live, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
-		return fmt.Errorf("making a client without a cache: %w", err)
+		return fmt.Errorf("creating a client without a cache: %w", err)
 	}
 	cluster, err := o.readCluster(ctx, live)
 	if err != nil {
@@ -82,13 +82,13 @@ func run(ctx context.Context, o options) error {
 	}
 	orphans := iac.NewOrphans(actuator, o.namespace)
 	metrics.Registry.MustRegister(orphans)
-	engines := &tended{Actuator: actuator}
+	engines := &trackedActuator{Actuator: actuator}
 	for _, runnable := range []manager.Runnable{engines, orphans} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding the actuator: %w", err)
 		}
 	}
-	if err := addControllers(ctx, mgr, parts{actuator: actuator, pool: pool, options: o}); err != nil {
+	if err := addControllers(ctx, mgr, dependencies{actuator: actuator, pool: pool, options: o}); err != nil {
 		return err
 	}
 	ctrl.Log.Info("Starting", "version", version, "namespace", o.namespace)
@@ -139,7 +139,7 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 		HealthProbeBindAddress: o.healthAddress,
 		LeaderElection:         o.leaderElect,
 		LeaderElectionID:       leaseName,
-		// The Lease is given back when all engines have ended. The manager would do so when it has stopped, or has tried to for long enough.
+		// The Lease is released when all engines have ended. The manager would release it when it has stopped or the shutdown has timed out.
 		LeaderElectionResourceLockInterface: leader.ResourceLock(),
 		LeaseDuration:                       &o.timing.Lease,
 		RenewDeadline:                       &o.timing.Renew,
@@ -147,7 +147,7 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 		GracefulShutdownTimeout:             &stop,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making the manager: %w", err)
+		return nil, fmt.Errorf("creating the manager: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("adding the health check: %w", err)
@@ -172,7 +172,7 @@ func newPool(o options, runners map[v1alpha1.Engine]runner.Runner) *runs.Pool {
 	})
 }
 
-// loadModules loads the modules that are built in, and those of folders and archives.
+// loadModules loads the built-in modules, and those of folders and archives.
 func loadModules(ctx context.Context, o options) (*module.Catalog, error) {
 	builtin, err := module.LoadAll(modules.FS)
 	if err != nil {
@@ -196,7 +196,7 @@ func loadModules(ctx context.Context, o options) (*module.Catalog, error) {
 	return module.NewCatalog(slices.Concat(builtin, programs, added, fetched)...)
 }
 
-// readCluster takes what the cluster says of itself for what no flag says, and answers who tells the rest when it is asked.
+// readCluster sets options without a flag from the cluster's configuration, and returns a reader for the rest of it.
 func (o *options) readCluster(ctx context.Context, live client.Reader) (*config.Reader, error) {
 	cluster, err := config.New(config.Options{
 		Client: live,
@@ -215,7 +215,7 @@ func (o *options) readCluster(ctx context.Context, live client.Reader) (*config.
 	return cluster, nil
 }
 
-// newActuator makes the actuator with what is given, and with what it has for itself alone.
+// newActuator returns the actuator with the given options and the remaining ones.
 func newActuator(mgr manager.Manager, given iac.Options, leader *leadership.Leadership, o options) (*iac.Actuator, error) {
 	series := iac.NewMetrics(slices.Sorted(maps.Keys(given.Runners))...)
 	metrics.Registry.MustRegister(series.Collectors()...)

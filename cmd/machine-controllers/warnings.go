@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// maxWarnings bounds the texts that are remembered; the one that was heard longest ago is forgotten first.
+	// maxWarnings bounds the texts that are remembered; the least recently used is dropped first.
 	maxWarnings = 1000
-	// warnAgain is when a text that is still heard is logged again.
+	// warnAgain is how often a recurring text is logged.
 	warnAgain = time.Hour
 )
 
-// warnings logs each warning of the API server once an hour at most. Admission warns at each write of an object, and a thousand
-// Machines of a MachineSet are all warned of for the same reason.
+// warnings logs each warning of the API server once an hour at most. Admission warns at each write of an object, and the
+// Machines of a MachineSet cause the same warning.
 type warnings struct {
 	logger logr.Logger
 	clock  clock.PassiveClock
@@ -31,8 +31,8 @@ func newWarnings(logger logr.Logger, now clock.PassiveClock) *warnings {
 	return &warnings{logger: logger, clock: now, logged: lru.New(maxWarnings)}
 }
 
-// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. The logger of a reconcile tells about which object the
-// warning was first heard.
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. The logger of a reconcile names the object of
+// the first warning.
 func (w *warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _ string, text string) {
 	if !w.fresh(text) {
 		return
@@ -41,10 +41,10 @@ func (w *warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _ 
 	if own, err := logr.FromContext(ctx); err == nil {
 		logger = own.WithName("api-server")
 	}
-	logger.Info("The API server warns", "warning", text)
+	logger.Info("Warning of the API server", "warning", text)
 }
 
-// fresh tells whether a text was not logged lately, and notes that it is now.
+// fresh reports whether a text was not logged within warnAgain, and records it.
 func (w *warnings) fresh(text string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -22,7 +22,7 @@ const (
 	webhookSecret        = "machine-iac-webhook-cert"
 )
 
-// hooks are the webhooks' server and, where nobody else sees to it, the keeper of its certificate. Both are nil without webhooks.
+// hooks are the webhook server and, unless --webhook-cert-dir is set, the keeper of its certificate. Both are nil without webhooks.
 type hooks struct {
 	server webhook.Server
 	keeper *servingcert.Keeper
@@ -49,12 +49,12 @@ func newHooks(o options) (hooks, error) {
 	return hooks{server: webhook.NewServer(serving), keeper: keeper}, nil
 }
 
-// webhookNames are the names by which API servers reach the webhooks: through the Service, or from the same machine while developing.
+// webhookNames returns the DNS names of the webhooks: that of the Service, and localhost for development.
 func webhookNames(namespace string) []string {
 	return []string{webhookService + "." + namespace + ".svc", "localhost"}
 }
 
-// add registers the webhooks with the manager that was made with their server. The manager is ready when they are served.
+// add registers the webhooks and their readiness check with the manager.
 func (h hooks) add(mgr manager.Manager, options webhooks.Options) error {
 	if h.server == nil {
 		return nil
@@ -73,7 +73,7 @@ func (h hooks) add(mgr manager.Manager, options webhooks.Options) error {
 	return nil
 }
 
-// ready answers nil when the webhooks are served. While there is no certificate the server is not tried: it would log each time.
+// ready returns nil when the webhooks are served. Without a certificate the server is not called, as it would log an error each time.
 func (h hooks) ready(request *http.Request) error {
 	if h.keeper != nil {
 		if _, err := h.keeper.GetCertificate(nil); err != nil {
@@ -83,8 +83,7 @@ func (h hooks) ready(request *http.Request) error {
 	return h.server.StartedChecker()(request)
 }
 
-// ownNamespace answers the namespace that this process runs in, which is where its Service is; the one that it serves where it runs
-// outside of a cluster.
+// ownNamespace returns the namespace of this process and its Service; outside of a cluster it is the managed namespace.
 func (o *options) ownNamespace() string {
 	if own := os.Getenv("POD_NAMESPACE"); own != "" {
 		return own

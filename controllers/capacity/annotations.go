@@ -14,19 +14,19 @@ const (
 	cpuAnnotation    = "machine.openshift.io/vCPU"
 	memoryAnnotation = "machine.openshift.io/memoryMb"
 	gpuAnnotation    = "machine.openshift.io/GPU"
-	// labelsAnnotation holds labels of the Nodes to come, as key=value joined by commas. Others write into it too.
+	// labelsAnnotation holds the labels of new Nodes, as key=value separated by commas. Others write it too.
 	labelsAnnotation = "capacity.cluster-autoscaler.kubernetes.io/labels"
 )
 
-// recordAnnotation holds the pairs of labelsAnnotation that are from here.
-const recordAnnotation = "machine-iac.io/capacity-labels"
+// appliedLabelsAnnotation holds the pairs of labelsAnnotation that this controller has written.
+const appliedLabelsAnnotation = "machine-iac.io/capacity-labels"
 
 const architectureLabel = "kubernetes.io/arch"
 
-// ours are the annotations that are written here.
-var ours = []string{cpuAnnotation, memoryAnnotation, gpuAnnotation, labelsAnnotation, recordAnnotation}
+// ownAnnotations are the annotations that this controller writes.
+var ownAnnotations = []string{cpuAnnotation, memoryAnnotation, gpuAnnotation, labelsAnnotation, appliedLabelsAnnotation}
 
-// annotate answers the annotations that a MachineSet should have whose Machines are of a size. It changes nothing.
+// annotate returns the annotations for a capacity. It does not change existing.
 func annotate(existing map[string]string, size actuators.Capacity) map[string]string {
 	wanted := maps.Clone(existing)
 	if wanted == nil {
@@ -35,13 +35,13 @@ func annotate(existing map[string]string, size actuators.Capacity) map[string]st
 	wanted[cpuAnnotation] = strconv.FormatInt(size.CPU, 10)
 	wanted[memoryAnnotation] = strconv.FormatInt(size.MemoryMiB, 10)
 	wanted[gpuAnnotation] = strconv.FormatInt(size.GPU, 10)
-	labels, record := merge(existing[labelsAnnotation], existing[recordAnnotation], labelsOf(size))
+	labels, applied := merge(existing[labelsAnnotation], existing[appliedLabelsAnnotation], labelsOf(size))
 	setOrDelete(wanted, labelsAnnotation, labels)
-	setOrDelete(wanted, recordAnnotation, record)
+	setOrDelete(wanted, appliedLabelsAnnotation, applied)
 	return wanted
 }
 
-// labelsOf answers the labels that the Nodes will have.
+// labelsOf returns the labels that new Nodes will have.
 func labelsOf(size actuators.Capacity) map[string]string {
 	labels := maps.Clone(size.Labels)
 	if labels == nil {
@@ -53,7 +53,7 @@ func labelsOf(size actuators.Capacity) map[string]string {
 	return labels
 }
 
-// setOrDelete leaves no annotation that says nothing.
+// setOrDelete sets an annotation, or deletes it when the value is empty.
 func setOrDelete(annotations map[string]string, key, value string) {
 	if value != "" {
 		annotations[key] = value
@@ -62,11 +62,11 @@ func setOrDelete(annotations map[string]string, key, value string) {
 	}
 }
 
-// merge brings labels into a text of pairs. Pairs that the record does not have are somebody else's: they stay, and win. Pairs keep
-// their places; new ones follow, sorted. It answers the text, and the record of the pairs in it that are from here.
-func merge(text, record string, labels map[string]string) (merged, newRecord string) {
+// merge merges labels into a list of pairs. Pairs that are not in applied belong to others: they stay, and take precedence. Pairs keep their
+// order; new ones follow, sorted. It returns the list, and the pairs in it that this controller has written.
+func merge(text, applied string, labels map[string]string) (merged, newApplied string) {
 	recorded := map[string]string{}
-	for _, pair := range pairs(record) {
+	for _, pair := range pairs(applied) {
 		key, value, _ := strings.Cut(pair, "=")
 		recorded[key] = value
 	}
@@ -102,7 +102,7 @@ func merge(text, record string, labels map[string]string) (merged, newRecord str
 	return strings.Join(kept, ","), strings.Join(written, ",")
 }
 
-// pairs answers the parts of a text that are not empty.
+// pairs returns the parts of a comma-separated list that are not empty.
 func pairs(text string) []string {
 	var parts []string
 	for part := range strings.SplitSeq(text, ",") {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -31,7 +32,7 @@ func TestMerge(t *testing.T) {
 		"a pair of somebody else wins over the estimate":   {"kubernetes.io/arch=arm64", "", amd, "kubernetes.io/arch=arm64", ""},
 		"an equal pair of somebody else stays theirs":      {arch, "", amd, arch, ""},
 		"what is there is not written again":               {"z=1," + arch + ",a=2", arch, amd, "z=1," + arch + ",a=2", arch},
-		"what was written for another type is mended":      {"z=1,kubernetes.io/arch=arm64,a=2", "kubernetes.io/arch=arm64", amd, "z=1," + arch + ",a=2", arch},
+		"what was written for another type is fixed":       {"z=1,kubernetes.io/arch=arm64,a=2", "kubernetes.io/arch=arm64", amd, "z=1," + arch + ",a=2", arch},
 		"what was changed by hand is theirs from then on":  {"kubernetes.io/arch=s390x", "kubernetes.io/arch=arm64", amd, "kubernetes.io/arch=s390x", ""},
 		"what was added by hand beside ours wins":          {arch + ",kubernetes.io/arch=arm64", arch, amd, "kubernetes.io/arch=arm64", ""},
 		"what was taken off comes back":                    {"z=1", arch, amd, "z=1," + arch, arch},
@@ -63,13 +64,13 @@ func TestAnnotate(t *testing.T) {
 	}{
 		"a MachineSet without annotations": {nil, map[string]string{
 			cpuAnnotation: "4", memoryAnnotation: "16384", gpuAnnotation: "1",
-			labelsAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64", recordAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64",
+			labelsAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64", appliedLabelsAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64",
 		}},
-		"others' annotations stay, and stale ones are mended": {
+		"others' annotations stay, and stale ones are fixed": {
 			map[string]string{"example.com/owner": "me", cpuAnnotation: "2", memoryAnnotation: "2048", gpuAnnotation: "8", labelsAnnotation: "a=1"},
 			map[string]string{
 				"example.com/owner": "me", cpuAnnotation: "4", memoryAnnotation: "16384", gpuAnnotation: "1",
-				labelsAnnotation: "a=1,example.com/fast=yes,kubernetes.io/arch=arm64", recordAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64",
+				labelsAnnotation: "a=1,example.com/fast=yes,kubernetes.io/arch=arm64", appliedLabelsAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64",
 			},
 		},
 	}
@@ -85,7 +86,7 @@ func TestAnnotate(t *testing.T) {
 			}
 		})
 	}
-	if got := annotate(map[string]string{recordAnnotation: "a=1"}, actuators.Capacity{}); len(got) != 3 {
+	if got := annotate(map[string]string{appliedLabelsAnnotation: "a=1"}, actuators.Capacity{}); len(got) != 3 {
 		t.Errorf("got %v, want no annotation that says nothing", got)
 	}
 }
@@ -112,21 +113,21 @@ func TestSizeMayDiffer(t *testing.T) {
 			before := builder.MachineSet(func(s *machinev1beta1.MachineSet) { s.Annotations = map[string]string{cpuAnnotation: "4"} })
 			after := before.DeepCopy()
 			tc.change(after)
-			if got := sizeMayDiffer().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
+			if got := capacityChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
 				t.Errorf("let through: %t, want %t", got, tc.want)
 			}
 		})
 	}
-	if !sizeMayDiffer().Create(event.CreateEvent{Object: builder.MachineSet()}) || sizeMayDiffer().Delete(event.DeleteEvent{Object: builder.MachineSet()}) {
+	if !capacityChanged().Create(event.CreateEvent{Object: builder.MachineSet()}) || capacityChanged().Delete(event.DeleteEvent{Object: builder.MachineSet()}) {
 		t.Error("want a new MachineSet let through, and one that is gone not")
 	}
-	if sizeMayDiffer().Update(event.UpdateEvent{ObjectOld: &corev1.Node{}, ObjectNew: &corev1.Node{}}) {
+	if capacityChanged().Update(event.UpdateEvent{ObjectOld: &corev1.Node{}, ObjectNew: &corev1.Node{}}) {
 		t.Error("want nothing else let through")
 	}
 }
 
 func TestNewRefusesIncompleteOptions(t *testing.T) {
-	whole := Options{Client: struct{ client.Client }{}, Estimator: &fake.Actuator{}, Recorder: events.NewFakeRecorder(1)}
+	whole := Options{Common: pipeline.Common{Client: struct{ client.Client }{}, Recorder: events.NewFakeRecorder(1)}, Estimator: &fake.Actuator{}}
 	if _, err := New(whole); err != nil {
 		t.Fatal(err)
 	}

@@ -142,7 +142,7 @@ var _ = Describe("The annotations for scale from zero", func() {
 })
 
 var _ = Describe("A MachineSet whose size is not known", func() {
-	It("is told of an instance type that nobody knows, once, and waits for a change", func(ctx SpecContext) {
+	It("reports of an instance type that nobody knows, once, and waits for a change", func(ctx SpecContext) {
 		w := start(ctx, known)
 		byHand := map[string]string{cpu: "3"}
 		set := w.create(ctx, ofType("huge"), annotated(byHand))
@@ -158,7 +158,7 @@ var _ = Describe("A MachineSet whose size is not known", func() {
 		Expect(w.events).NotTo(Receive())
 	})
 
-	It("is told of a providerSpec that cannot be read, once", func(ctx SpecContext) {
+	It("reports of a providerSpec that cannot be read, once", func(ctx SpecContext) {
 		w := start(ctx, known)
 		set := w.create(ctx, func(s *machinev1beta1.MachineSet) {
 			s.Spec.Template.Spec.ProviderSpec.Value = builder.ProviderSpec(map[string]any{"cpu": "four"})

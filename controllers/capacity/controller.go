@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,25 +14,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/controllers/authority"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 // Name is the controller's name in logs, metrics and events.
 const Name = "capacity"
 
-// conflictRetry is how soon a write that lost to another writer is tried again.
-const conflictRetry = time.Second
-
-// Options are what a Controller works with. Client, Estimator and Recorder must be set.
+// Options configure a Controller. Client, Recorder and Estimator must be set; MaxConcurrentReconciles is 2 when zero.
 type Options struct {
-	// Client reads from the cache and writes to the API server.
-	Client client.Client
-	// Estimator knows how large an instance is.
+	pipeline.Common
+
+	// Estimator returns the capacity of an instance.
 	Estimator actuators.CapacityEstimator
-	// Recorder sends events.
-	Recorder events.EventRecorder
-	// MaxConcurrentReconciles is how many MachineSets are worked on at a time; 2 when zero.
-	MaxConcurrentReconciles int
 }
 
 // Controller annotates MachineSets.
@@ -45,15 +38,15 @@ type Controller struct {
 
 var _ reconcile.Reconciler = &Controller{}
 
-// New makes a Controller. It fails when an option that must be set is missing.
+// New returns a Controller. It fails when a required option is missing.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Estimator == nil || options.Recorder == nil {
-		return nil, errors.New("making the capacity controller: Client, Estimator and Recorder must all be set in its options")
+		return nil, errors.New("creating the capacity controller: Client, Estimator and Recorder must all be set in its options")
 	}
 	return &Controller{client: options.Client, estimator: options.Estimator, recorder: options.Recorder}, nil
 }
 
-// Reconcile brings the annotations of one MachineSet up to date.
+// Reconcile updates the annotations of one MachineSet.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	set := &machinev1beta1.MachineSet{}
 	if err := c.client.Get(ctx, request.NamespacedName, set); err != nil {
@@ -62,27 +55,27 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, fmt.Errorf("getting the MachineSet: %w", err)
 	}
-	if !set.DeletionTimestamp.IsZero() || !authority.OfMachineSet(set).Ours() {
+	if !set.DeletionTimestamp.IsZero() || !machineapi.AuthorityOfMachineSet(set).IsMachineAPI() {
 		return reconcile.Result{}, nil
 	}
-	size, err := c.estimator.Capacity(ctx, firstOf(set))
+	size, err := c.estimator.Capacity(ctx, machineFrom(set))
 	switch {
-	case actuators.IsUnknownInstanceType(err): // only a change of the MachineSet or of the provider helps
-		unknownType(set, err).Send(c.recorder)
+	case actuators.IsUnknownInstanceType(err): // not retried until the MachineSet or the provider changes
+		unknownInstanceType(set, err).Send(c.recorder)
 		return reconcile.Result{}, nil
-	case actuators.IsInvalidConfiguration(err): // only a change of the MachineSet helps
-		badProviderSpec(set, err).Send(c.recorder)
+	case actuators.IsInvalidConfiguration(err): // not retried until the MachineSet changes
+		invalidProviderSpec(set, err).Send(c.recorder)
 		return reconcile.Result{}, nil
 	case err != nil:
-		return reconcile.Result{}, fmt.Errorf("asking how large a Machine of the MachineSet is: %w", err)
+		return reconcile.Result{}, fmt.Errorf("estimating the capacity of a Machine of the MachineSet: %w", err)
 	case size == nil:
 		return reconcile.Result{}, nil
 	}
 	return c.write(ctx, set, *size)
 }
 
-// firstOf answers a Machine as the template describes it. It has no name: nobody makes it.
-func firstOf(set *machinev1beta1.MachineSet) *machinev1beta1.Machine {
+// machineFrom returns a Machine from the MachineSet's template. It has no name, as it is not created.
+func machineFrom(set *machinev1beta1.MachineSet) *machinev1beta1.Machine {
 	template := set.Spec.Template.DeepCopy()
 	return &machinev1beta1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Labels: template.Labels, Annotations: template.Annotations},
@@ -90,8 +83,8 @@ func firstOf(set *machinev1beta1.MachineSet) *machinev1beta1.Machine {
 	}
 }
 
-// write patches the annotations where they differ. The patch holds only for the MachineSet that was read: the labels annotation is
-// shared with others.
+// write patches the annotations when they differ, unless the MachineSet has changed since it was read: the labels annotation is shared with
+// others.
 func (c *Controller) write(ctx context.Context, set *machinev1beta1.MachineSet, size actuators.Capacity) (reconcile.Result, error) {
 	wanted := annotate(set.Annotations, size)
 	if maps.Equal(wanted, set.Annotations) {
@@ -99,12 +92,12 @@ func (c *Controller) write(ctx context.Context, set *machinev1beta1.MachineSet, 
 	}
 	before := set.DeepCopy()
 	set.Annotations = wanted
-	err := c.client.Patch(ctx, set, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := c.client.Patch(ctx, set, pipeline.IfUnchanged(before))
 	switch {
 	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
+		return reconcile.Result{RequeueAfter: pipeline.ConflictRetry}, nil
 	case client.IgnoreNotFound(err) != nil:
-		return reconcile.Result{}, fmt.Errorf("writing how large a Machine of the MachineSet is: %w", err)
+		return reconcile.Result{}, fmt.Errorf("writing the capacity annotations of the MachineSet: %w", err)
 	}
 	return reconcile.Result{}, nil
 }

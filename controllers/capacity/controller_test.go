@@ -15,10 +15,11 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// answeringClient has one MachineSet, and answers writes with an error of the test's choice.
+// answeringClient has one MachineSet, and returns writes with an error of the test's choice.
 type answeringClient struct {
 	client.Client
 	set              *machinev1beta1.MachineSet
@@ -58,7 +59,7 @@ func TestReconcileWritesOnlyWhatDiffers(t *testing.T) {
 		}},
 		"one that is gone is no error":                           {getErr: gone},
 		"one that goes meanwhile is no error":                    {patchErr: gone, wantPatches: 1},
-		"one that somebody has written meanwhile is tried again": {patchErr: apierrors.NewConflict(resource, "s", lost), wantPatches: 1, wantAgain: conflictRetry},
+		"one that somebody has written meanwhile is tried again": {patchErr: apierrors.NewConflict(resource, "s", lost), wantPatches: 1, wantAgain: pipeline.ConflictRetry},
 		"a read that is lost is tried again with backoff":        {getErr: lost, wantErr: lost},
 		"a write that is lost is tried again with backoff":       {patchErr: lost, wantPatches: 1, wantErr: lost},
 	}
@@ -72,7 +73,8 @@ func TestReconcileWritesOnlyWhatDiffers(t *testing.T) {
 			}
 			answering := &answeringClient{set: set, getErr: tc.getErr, patchErr: tc.patchErr}
 			c, err := New(Options{
-				Client: answering, Estimator: &fake.Actuator{Types: map[string]actuators.Capacity{"small": size}}, Recorder: events.NewFakeRecorder(1),
+				Common:    pipeline.Common{Client: answering, Recorder: events.NewFakeRecorder(1)},
+				Estimator: &fake.Actuator{Types: map[string]actuators.Capacity{"small": size}},
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -8,18 +8,18 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
-// unknownType says that nobody knows how large the instance type is.
-func unknownType(set *machinev1beta1.MachineSet, err error) events.Event {
+// unknownInstanceType reports that the capacity of the instance type is not known.
+func unknownInstanceType(set *machinev1beta1.MachineSet, err error) events.Event {
 	return events.Warning(set, "FailedUpdate", "Estimate", inTemplate(err)+
-		"; until then the annotations that an autoscaler reads stay as they are, and may be written by hand")
+		"; until then the annotations that an autoscaler reads are not changed, and can be set by hand")
 }
 
-// badProviderSpec says that the template's providerSpec cannot be read.
-func badProviderSpec(set *machinev1beta1.MachineSet, err error) events.Event {
+// invalidProviderSpec reports that the template's providerSpec is invalid.
+func invalidProviderSpec(set *machinev1beta1.MachineSet, err error) events.Event {
 	return events.Warning(set, "ReconcileError", "Estimate", inTemplate(err))
 }
 
-// inTemplate moves the paths in an error, which is about a Machine, to where the MachineSet has them.
+// inTemplate changes the field paths in an error from those of a Machine to those of a MachineSet.
 func inTemplate(err error) string {
 	return strings.ReplaceAll(err.Error(), "spec.providerSpec", "spec.template.spec.providerSpec")
 }

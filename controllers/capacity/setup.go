@@ -2,51 +2,34 @@ package capacity
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/authority"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 const defaultConcurrency = 2
 
-// SetupWithManager makes a Controller and registers it and its watch with the manager. Client and Recorder come from the manager
-// where options leave them out.
+// SetupWithManager creates a Controller and registers it and its watch with the manager. Client and Recorder default to the manager's.
 func SetupWithManager(mgr manager.Manager, options Options) error {
-	if options.Client == nil {
-		options.Client = mgr.GetClient()
-	}
-	if options.Recorder == nil {
-		options.Recorder = mgr.GetEventRecorder(Name)
-	}
-	if options.MaxConcurrentReconciles == 0 {
-		options.MaxConcurrentReconciles = defaultConcurrency
-	}
+	options.Complete(mgr, Name, defaultConcurrency)
 	c, err := New(options)
 	if err != nil {
 		return err
 	}
-	err = builder.ControllerManagedBy(mgr).
-		Named(Name).
-		For(&machinev1beta1.MachineSet{}, builder.WithPredicates(sizeMayDiffer())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: options.MaxConcurrentReconciles}).
-		Complete(c)
-	if err != nil {
-		return fmt.Errorf("registering the capacity controller: %w", err)
-	}
-	return nil
+	return options.Register(mgr, Name, c, func(build *builder.Builder) {
+		build.For(&machinev1beta1.MachineSet{}, builder.WithPredicates(capacityChanged()))
+	})
 }
 
-// sizeMayDiffer lets through MachineSets that are new, and those whose providerSpec, annotations from here or authority have
-// changed. Scaling, status and resyncs are left out, so that an event about a bad template is not sent over and over.
-func sizeMayDiffer() predicate.Predicate {
+// capacityChanged filters for MachineSets that are new, and those whose providerSpec, own annotations or authority have changed. Scaling,
+// status and resyncs are ignored, so that an event about an invalid template is not repeated.
+func capacityChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*machinev1beta1.MachineSet)
@@ -58,8 +41,8 @@ func sizeMayDiffer() predicate.Predicate {
 				return false
 			}
 			return !bytes.Equal(providerSpecOf(before), providerSpecOf(after)) ||
-				slices.ContainsFunc(ours, func(key string) bool { return before.Annotations[key] != after.Annotations[key] }) ||
-				authority.OfMachineSet(before).Ours() != authority.OfMachineSet(after).Ours()
+				slices.ContainsFunc(ownAnnotations, func(key string) bool { return before.Annotations[key] != after.Annotations[key] }) ||
+				machineapi.AuthorityOfMachineSet(before).IsMachineAPI() != machineapi.AuthorityOfMachineSet(after).IsMachineAPI()
 		},
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },

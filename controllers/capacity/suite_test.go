@@ -10,6 +10,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
 	"github.com/machine-iac/machine-iac-operator/controllers/capacity"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
@@ -30,7 +31,7 @@ type world struct {
 	events    chan string
 }
 
-// asked answers how often the size was asked for.
+// asked returns how often the size was asked for.
 func (w *world) asked() int { return len(w.estimator.Calls(fake.Capacity)) }
 
 // start runs the controller on a namespace of its own until the test ends.
@@ -39,7 +40,7 @@ func start(ctx SpecContext, types map[string]actuators.Capacity) *world {
 	recorder := events.NewFakeRecorder(100)
 	w := &world{namespace: suite.Namespace(ctx, plane), estimator: &fake.Actuator{Types: types}, events: recorder.Events}
 	mgr := suite.NewManager(plane, w.namespace)
-	Expect(capacity.SetupWithManager(mgr, capacity.Options{Estimator: w.estimator, Recorder: recorder})).To(Succeed())
+	Expect(capacity.SetupWithManager(mgr, capacity.Options{Common: pipeline.Common{Recorder: recorder}, Estimator: w.estimator})).To(Succeed())
 	suite.Run(mgr)
 	return w
 }

@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// maxNamed is how many pods a message names.
+// maxNamed is how many pods a message lists.
 const maxNamed = 10
 
-// blocker is a pod that a pass has left, and why.
+// blocker is a pod that remains after an attempt, and why.
 type blocker struct {
 	pod, reason string
-	// ending is set for pods that are on their way; the others come first in a message.
+	// ending is set for pods that are terminating; the others come first in a message.
 	ending bool
 }
 
-// blockers answers the pods that are left, in a fixed order. The ending pods of an unreachable Node are not among them: they are not
-// waited for.
-func (l *ledger) blockers(unreachable bool) []blocker {
+// blockers returns the pods that remain, in a fixed order. The terminating pods of an unreachable Node are left out: they are not waited for.
+func (l *evictionTracker) blockers(unreachable bool) []blocker {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []blocker
@@ -41,13 +40,13 @@ func (l *ledger) blockers(unreachable bool) []blocker {
 	return out
 }
 
-// reason says why the pod is still there. Nothing in it may change from pass to pass while the pod's situation does not.
-func (f *fate) reason() string {
+// reason returns why the pod is still there. It stays the same from attempt to attempt while the pod's situation does.
+func (f *podEviction) reason() string {
 	switch {
 	case f.evicted && len(f.finalizers) > 0:
-		return fmt.Sprintf("it was told to end and has not ended; finalizers hold it: %s", strings.Join(f.finalizers, ", "))
+		return fmt.Sprintf("it was evicted and has not terminated; it has finalizers: %s", strings.Join(f.finalizers, ", "))
 	case f.evicted:
-		return "it was told to end and has not ended"
+		return "it was evicted and has not terminated"
 	case f.refusal != "":
 		return strings.TrimSuffix(f.refusal, ".")
 	case f.fault != "":
@@ -57,17 +56,17 @@ func (f *fate) reason() string {
 	}
 }
 
-// describe tells of pods and what holds them.
+// describe lists pods and what blocks them.
 func describe(blockers []blocker) string {
 	texts := make([]string, 0, len(blockers))
 	for _, b := range blockers {
 		texts = append(texts, fmt.Sprintf("pod %s: %s", b.pod, b.reason))
 	}
-	return enumerated(texts, "; ")
+	return joinLimited(texts, "; ")
 }
 
-// enumerated joins texts, and counts those that are too many to show.
-func enumerated(texts []string, separator string) string {
+// joinLimited joins the first texts and counts the others.
+func joinLimited(texts []string, separator string) string {
 	if len(texts) <= maxNamed {
 		return strings.Join(texts, separator)
 	}

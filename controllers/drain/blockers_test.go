@@ -32,22 +32,22 @@ func TestMessageTellsWhatHoldsEachPod(t *testing.T) {
 	silent := errors.New("connection reset by peer")
 	tcs := map[string]struct {
 		finalizers []string
-		heard      []error
+		setResult  []error
 		want       string
 	}{
 		"nothing is known":                         {nil, nil, "it has not been evicted yet"},
 		"a budget, in its own words":               {nil, []error{refused}, "The disruption budget web needs 1 healthy pods and has 1 currently"},
 		"a refusal without a budget":               {nil, []error{apierrors.NewTooManyRequests("Slow down.", 0)}, "Slow down"},
-		"evicted after a refusal":                  {nil, []error{refused, nil}, "it was told to end and has not ended"},
+		"evicted after a refusal":                  {nil, []error{refused, nil}, "it was evicted and has not terminated"},
 		"evicted, and held":                        {[]string{"a/b", "c/d"}, []error{nil}, "finalizers hold it: a/b, c/d"},
 		"no answer":                                {nil, []error{silent}, "evicting it failed: connection reset by peer"},
 		"a refusal says more than a later silence": {nil, []error{refused, silent}, "The disruption budget web needs"},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			f := &fate{finalizers: tc.finalizers}
-			for _, err := range tc.heard {
-				f.heard(err)
+			f := &podEviction{finalizers: tc.finalizers}
+			for _, err := range tc.setResult {
+				f.setResult(err)
 			}
 			if got := f.reason(); !strings.Contains(got, tc.want) || strings.HasSuffix(got, ".") {
 				t.Errorf("got %q, want %q", got, tc.want)
@@ -57,20 +57,20 @@ func TestMessageTellsWhatHoldsEachPod(t *testing.T) {
 }
 
 func TestBlockersComeInOneOrderAndAreCounted(t *testing.T) {
-	l := newLedger(nil)
+	l := newEvictionTracker(nil)
 	var pods []corev1.Pod
 	for i := range 14 {
 		pods = append(pods, *builder.Pod(func(p *corev1.Pod) { p.Name = fmt.Sprintf("p%02d", i) }))
 	}
-	l.expect(pods)
+	l.add(pods)
 	key := func(i int) types.NamespacedName {
 		return types.NamespacedName{Namespace: pods[i].Namespace, Name: pods[i].Name}
 	}
-	l.note(key(0), func(f *fate) { f.heard(nil) })
-	l.note(key(1), func(f *fate) { f.heard(apierrors.NewNotFound(corev1.Resource("pods"), "p01")) })
+	l.update(key(0), func(f *podEviction) { f.setResult(nil) })
+	l.update(key(1), func(f *podEviction) { f.setResult(apierrors.NewNotFound(corev1.Resource("pods"), "p01")) })
 	l.finished(&pods[2], true, nil)
-	l.note(key(3), func(f *fate) { f.heard(overBudget("web")) })
-	l.note(types.NamespacedName{Name: "unknown"}, func(*fate) { t.Error("an unknown pod has no fate") })
+	l.update(key(3), func(f *podEviction) { f.setResult(overBudget("web")) })
+	l.update(types.NamespacedName{Name: "unknown"}, func(*podEviction) { t.Error("an unknown pod is not tracked") })
 
 	blockers := l.blockers(false)
 	if len(blockers) != 12 || blockers[0].pod != key(3).String() || blockers[11].pod != key(0).String() {
@@ -110,8 +110,8 @@ func TestEvictionIsOfTheVeryPod(t *testing.T) {
 				sent = a.(k8stesting.CreateAction).GetObject().(*policyv1.Eviction)
 				return true, nil, tc.answer
 			})
-			l := newLedger(clientset)
-			l.expect([]corev1.Pod{*seen})
+			l := newEvictionTracker(clientset)
+			l.add([]corev1.Pod{*seen})
 			eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: seen.Namespace, Name: seen.Name}}
 			err := l.PolicyV1().Evictions(seen.Namespace).Evict(t.Context(), eviction)
 			if (err != nil) != tc.want || apierrors.IsNotFound(err) != tc.wantGone {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
@@ -20,51 +21,39 @@ import (
 const Name = "drain"
 
 const (
-	// conflictRetry is how soon a reconcile is done again whose write lost to another writer, or that saw what it has overwritten.
-	conflictRetry = time.Second
-	// askAgainAfter is how soon is asked again for what another Machine must give up first: the turn of a control-plane Node, or
-	// room in the line. A Node that could not be cordoned is tried again after the same time.
-	askAgainAfter = 20 * time.Second
+	// waitInterval is how soon to retry what depends on another Machine: the drain of another control-plane Node, or room in the queue. It is also
+	// how soon a Node that could not be cordoned is tried again.
+	waitInterval = 20 * time.Second
 )
 
-// Options are what a Controller works with. Client, Clientset and Recorder must be set; zero values of the rest take the defaults
-// named.
+// Options configure a Controller. Client, Recorder and Clientset must be set; zero values of the rest take the defaults
+// named, MaxConcurrentReconciles 4. No reconcile waits for a drain.
 type Options struct {
-	// Client reads Machines from the cache and writes them.
-	Client client.Client
-	// Clientset reads Nodes and pods as they are now, cordons and evicts. Nodes with many pods make many requests; with limits of
-	// its own it slows nobody down.
+	pipeline.Common
+
+	// Clientset reads Nodes and pods from the API server, cordons and evicts. Nodes with many pods cause many requests, so it should have rate
+	// limits of its own.
 	Clientset kubernetes.Interface
-	// Recorder sends events.
-	Recorder events.Recorder
-	// Clock tells the time; the real one when nil.
-	Clock clock.PassiveClock
-	// Metrics are observed; new ones when nil.
+	// Metrics are new ones when nil.
 	Metrics *Metrics
-	// MaxConcurrentDrains is how many passes run at a time; default 10.
+	// MaxConcurrentDrains is how many attempts run at a time; default 10.
 	MaxConcurrentDrains int
-	// MaxWaitingDrains bounds the passes that wait for their turn; default 1000. A Machine beyond that asks again later.
+	// MaxWaitingDrains bounds the queue of attempts; default 1000. Further Machines are requeued.
 	MaxWaitingDrains int
-	// MaxConcurrentReconciles is how many Machines are decided on at a time; default 4. No reconcile waits for a pass.
-	MaxConcurrentReconciles int
-	// PassTimeout bounds one pass; default 20 seconds.
-	PassTimeout time.Duration
-	// RetryBase is the pause after a pass that left pods, doubled with every further one up to RetryMax; defaults 5 seconds and
-	// 2 minutes. The Machine API Operator goes up to 1000 seconds: an eviction that has become possible should not wait a quarter
-	// of an hour for somebody to try.
+	// AttemptTimeout bounds one attempt; default 20 seconds.
+	AttemptTimeout time.Duration
+	// RetryBase is the pause after an attempt that left pods, doubled with every further one up to RetryMax; defaults 5 seconds and 2 minutes.
+	// The Machine API Operator goes up to 1000 seconds; an eviction that has become possible should not wait that long.
 	RetryBase, RetryMax time.Duration
 }
 
 func (o *Options) setDefaults() {
 	setDefault(&o.MaxConcurrentDrains, 10)
 	setDefault(&o.MaxWaitingDrains, 1000)
-	setDefault(&o.MaxConcurrentReconciles, 4)
-	setDefault(&o.PassTimeout, 20*time.Second)
+	setDefault(&o.AttemptTimeout, 20*time.Second)
 	setDefault(&o.RetryBase, 5*time.Second)
 	setDefault(&o.RetryMax, 2*time.Minute)
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.SetClock()
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
 	}
@@ -83,99 +72,82 @@ type Controller struct {
 	clock    clock.PassiveClock
 	memory   *memory
 	pool     *pool
-	steps    []step
+	steps    []pipeline.Step[*scope]
 }
 
 var _ reconcile.Reconciler = &Controller{}
 
-// step is one part of a reconcile.
-type step interface {
-	// Reconcile does its part. It answers false when no later step may run.
-	Reconcile(ctx context.Context, s *scope) (bool, error)
-}
-
 // scope is what one reconcile knows.
 type scope struct {
+	pipeline.Requeue
+
 	key types.NamespacedName
 	// machine is a copy that steps change; what differs from the original in its status is written at the end.
 	machine *machinev1beta1.Machine
-	// original is the Machine as the cache had it. Read only.
+	// original is the Machine as read from the cache. Read only.
 	original *machinev1beta1.Machine
-	// record is what this process remembers of the drain.
-	record *record
-	// overtaken is set by a step that wrote the Machine itself: what the pass knows of it is the past then, and is not written.
-	overtaken bool
-	// requeueAfter is when to look again without an event; zero for never.
-	requeueAfter time.Duration
-	// notices are sent once the status is written, and not when it is not.
-	notices []events.Event
-	// settled is done after that.
-	settled []func()
+	// progress is what this process remembers of the drain.
+	progress *drainProgress
+	// stale is set by a step that wrote the Machine itself: what this reconcile knows is then out of date and is not written.
+	stale bool
+	// events are sent once the status is written, and only then.
+	events []events.Event
+	// afterWrite is called after that.
+	afterWrite []func()
 }
 
-// New makes a Controller. It fails when an option that must be set is missing. Passes run once its pool is started, which
-// SetupWithManager sees to.
+// New returns a Controller. It fails when a required option is missing. Attempts run once its pool is started, which SetupWithManager does.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Clientset == nil || options.Recorder == nil {
-		return nil, errors.New("making the drain controller: Client, Clientset and Recorder must all be set in its options")
+		return nil, errors.New("creating the drain controller: Client, Clientset and Recorder must all be set in its options")
 	}
 	options.setDefaults()
 	pool := newPool(options.MaxConcurrentDrains, options.MaxWaitingDrains, options.Metrics)
-	drainer := newDrainer(options.Clientset, options.PassTimeout)
+	drainer := newDrainer(options.Clientset, options.AttemptTimeout)
 	return &Controller{
 		client:   options.Client,
 		recorder: options.Recorder,
 		clock:    options.Clock,
 		memory:   newMemory(),
 		pool:     pool,
-		steps: []step{
-			&hook{pool: pool, recorder: options.Recorder},
-			&exemption{pool: pool, clock: options.Clock},
-			&conclusion{pool: pool, clock: options.Clock, metrics: options.Metrics, pauses: pauses{options.RetryBase, options.RetryMax}},
-			&deadline{pool: pool, clock: options.Clock, metrics: options.Metrics, client: options.Client, drainer: drainer},
-			&submission{pool: pool, clock: options.Clock, recorder: options.Recorder, drainer: drainer},
+		steps: []pipeline.Step[*scope]{
+			&checkHooks{pool: pool, recorder: options.Recorder},
+			&checkExempt{pool: pool, clock: options.Clock},
+			&recordOutcome{pool: pool, clock: options.Clock, metrics: options.Metrics, backoff: backoff{options.RetryBase, options.RetryMax}},
+			&checkDeadline{pool: pool, clock: options.Clock, metrics: options.Metrics, client: options.Client, drainer: drainer},
+			&submitAttempt{pool: pool, clock: options.Clock, recorder: options.Recorder, drainer: drainer},
 		},
 	}, nil
 }
 
-// Reconcile moves the drain of one Machine on.
+// Reconcile starts, continues or ends the drain of one Machine's Node.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	machine := &machinev1beta1.Machine{}
 	err := c.client.Get(ctx, request.NamespacedName, machine)
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("getting the Machine: %w", err)
 	}
-	if err != nil || !toBeDrained(machine) {
+	if err != nil || !shouldDrain(machine) {
 		c.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	s := &scope{key: request.NamespacedName, machine: machine, original: machine.DeepCopy(), record: c.recall(machine)}
-	if s.record.replaced == machine.ResourceVersion {
-		// The cache has yet to see what was written; a drain that has ended would begin anew.
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
+	s := &scope{key: request.NamespacedName, machine: machine, original: machine.DeepCopy(), progress: c.recall(machine)}
+	if s.progress.replaced == machine.ResourceVersion {
+		// The cache does not show the last write yet; a drain that has ended would be repeated.
+		return reconcile.Result{RequeueAfter: pipeline.ConflictRetry}, nil
 	}
-	err = c.run(ctx, s)
-	if !s.overtaken {
+	err = pipeline.Run(ctx, c.steps, s)
+	if !s.stale {
 		err = errors.Join(err, c.finish(ctx, s))
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: s.requeueAfter}, nil
+	return s.Result(), nil
 }
 
-// run runs the steps until one has failed or has ended the pass.
-func (c *Controller) run(ctx context.Context, s *scope) error {
-	for _, step := range c.steps {
-		if goOn, err := step.Reconcile(ctx, s); err != nil || !goOn {
-			return err
-		}
-	}
-	return nil
-}
-
-// recall answers what is remembered of the Machine's drain. What is remembered of another Machine of its name is forgotten.
-func (c *Controller) recall(machine *machinev1beta1.Machine) *record {
+// recall returns the progress of the Machine's drain. That of an earlier Machine of the same name is dropped.
+func (c *Controller) recall(machine *machinev1beta1.Machine) *drainProgress {
 	key := client.ObjectKeyFromObject(machine)
 	if known := c.memory.find(key); known != nil && known.uid == machine.UID {
 		return known
@@ -184,15 +156,8 @@ func (c *Controller) recall(machine *machinev1beta1.Machine) *record {
 	return c.memory.begin(key, machine.UID)
 }
 
-// forget ends what goes on for a Machine.
+// forget cancels the drain of a Machine.
 func (c *Controller) forget(key types.NamespacedName) {
 	c.pool.drop(key)
 	c.memory.forget(key)
-}
-
-// lookAgain asks for a reconcile in after, or sooner.
-func (s *scope) lookAgain(after time.Duration) {
-	if after > 0 && (s.requeueAfter == 0 || after < s.requeueAfter) {
-		s.requeueAfter = after
-	}
 }

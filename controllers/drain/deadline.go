@@ -11,21 +11,22 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 const (
-	// TimeoutAnnotation bounds how long a Machine is drained, as a Go duration such as "30m". Then its deletion goes on.
+	// TimeoutAnnotation bounds how long a Machine is drained, as a Go duration such as "30m". Then its deletion continues.
 	TimeoutAnnotation = "machine-iac.io/drain-timeout"
 	// StartedAnnotation holds when the drain of a Machine with a TimeoutAnnotation began to proceed, in RFC 3339.
 	StartedAnnotation = "machine-iac.io/drain-started"
 )
 
-// lastLookTimeout bounds the look at what is left behind, which a reconcile waits for.
-const lastLookTimeout = 5 * time.Second
+// listTimeout bounds the listing of the remaining pods, which a reconcile waits for.
+const listTimeout = 5 * time.Second
 
-// deadline ends a drain that has taken as long as its Machine allows.
-type deadline struct {
+// checkDeadline ends a drain that has reached the Machine's timeout.
+type checkDeadline struct {
 	pool    *pool
 	clock   clock.PassiveClock
 	metrics *Metrics
@@ -33,15 +34,15 @@ type deadline struct {
 	drainer *drainer
 }
 
-// Reconcile implements step.
-func (d *deadline) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (d *checkDeadline) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	now := d.clock.Now()
-	if s.record.since.IsZero() {
-		s.record.since = now
+	if s.progress.since.IsZero() {
+		s.progress.since = now
 	}
 	timeout, err := timeoutOf(s.machine)
 	if err != nil {
-		d.complain(s, err)
+		d.reportInvalidTimeout(s, err)
 	}
 	if timeout == 0 {
 		return true, nil
@@ -51,60 +52,60 @@ func (d *deadline) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		return false, d.begin(ctx, s)
 	}
 	if remaining := started.Add(timeout).Sub(now); remaining > 0 {
-		s.lookAgain(remaining)
+		s.RequeueAfter(remaining)
 		return true, nil
 	}
-	message := fmt.Sprintf("Drain given up after %s (%s); deletion goes on. %s", timeout, TimeoutAnnotation, d.leftBehind(ctx, s.machine))
+	message := fmt.Sprintf("Drain timed out after %s (%s); deletion continues. %s", timeout, TimeoutAnnotation, d.remainingPods(ctx, s.machine))
 	d.pool.drop(s.key)
-	s.machine.Status.Conditions = conditions.With(s.original.Status.Conditions, drained(TimedOut, message), now)
-	s.notices = append(s.notices[:0], drainTimedOut(s.original, message))
-	s.settled = append(s.settled, func() { d.metrics.ended("timeout", now.Sub(started)) })
+	s.machine.Status.Conditions = machineapi.WithCondition(s.original.Status.Conditions, drainedCondition(TimedOut, message), now)
+	s.events = append(s.events[:0], drainTimedOut(s.original, message))
+	s.afterWrite = append(s.afterWrite, func() { d.metrics.ended("timeout", now.Sub(started)) })
 	return false, nil
 }
 
-// complain tells of a value that is no timeout, once per value.
-func (d *deadline) complain(s *scope, err error) {
+// reportInvalidTimeout sends an event about an invalid timeout, once per value.
+func (d *checkDeadline) reportInvalidTimeout(s *scope, err error) {
 	value := s.machine.Annotations[TimeoutAnnotation]
-	if told := s.record.faultyTimeout; told != nil && *told == value {
+	if reported := s.progress.reportedTimeout; reported != nil && *reported == value {
 		return
 	}
-	s.notices = append(s.notices, invalidDrainTimeout(s.original, err))
-	s.settled = append(s.settled, func() { s.record.faultyTimeout = &value })
+	s.events = append(s.events, invalidDrainTimeout(s.original, err))
+	s.afterWrite = append(s.afterWrite, func() { s.progress.reportedTimeout = &value })
 }
 
-// begin records since when the time counts. The write wakes the Machine again.
-func (d *deadline) begin(ctx context.Context, s *scope) error {
-	s.overtaken = true
+// begin records when the timeout began. The write triggers another reconcile.
+func (d *checkDeadline) begin(ctx context.Context, s *scope) error {
+	s.stale = true
 	wanted := s.original.DeepCopy()
-	metav1.SetMetaDataAnnotation(&wanted.ObjectMeta, StartedAnnotation, s.record.since.UTC().Format(time.RFC3339))
-	err := d.client.Patch(ctx, wanted, onlyOn(s.original))
+	metav1.SetMetaDataAnnotation(&wanted.ObjectMeta, StartedAnnotation, s.progress.since.UTC().Format(time.RFC3339))
+	err := d.client.Patch(ctx, wanted, pipeline.IfUnchanged(s.original))
 	if apierrors.IsConflict(err) {
-		s.lookAgain(conflictRetry)
+		s.RequeueAfter(pipeline.ConflictRetry)
 		return nil
 	}
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("writing when the drain began: %w", err)
+		return fmt.Errorf("recording when the drain began: %w", err)
 	}
-	s.record.replaced = s.original.ResourceVersion
+	s.progress.replaced = s.original.ResourceVersion
 	return nil
 }
 
-// leftBehind names the pods that are still on the Node.
-func (d *deadline) leftBehind(ctx context.Context, machine *machinev1beta1.Machine) string {
-	ctx, cancel := context.WithTimeout(ctx, lastLookTimeout)
+// remainingPods lists the pods that are still on the Node.
+func (d *checkDeadline) remainingPods(ctx context.Context, machine *machinev1beta1.Machine) string {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	pods, err := d.drainer.left(ctx, targetOf(machine))
 	switch {
 	case err != nil:
-		return fmt.Sprintf("Which pods are left behind is not known: %v", err)
+		return fmt.Sprintf("The remaining pods could not be listed: %v", err)
 	case len(pods) == 0:
-		return "No pods are left behind."
+		return "No pods remain."
 	default:
-		return "Left behind: " + enumerated(pods, ", ")
+		return "Remaining pods: " + joinLimited(pods, ", ")
 	}
 }
 
-// timeoutOf answers how long the Machine may be drained; zero for as long as it takes.
+// timeoutOf returns how long the drain may take; zero for no limit.
 func timeoutOf(machine *machinev1beta1.Machine) (time.Duration, error) {
 	value, set := machine.Annotations[TimeoutAnnotation]
 	if !set {
@@ -112,13 +113,13 @@ func timeoutOf(machine *machinev1beta1.Machine) (time.Duration, error) {
 	}
 	timeout, err := time.ParseDuration(value)
 	if err != nil || timeout <= 0 {
-		return 0, fmt.Errorf("annotation %s is %q, which is no duration above zero: write one with its unit, such as \"30m\", or remove it; "+
-			"the drain goes on without a deadline", TimeoutAnnotation, value)
+		return 0, fmt.Errorf("annotation %s is %q, which is not a positive duration: use a value such as \"30m\", or remove it; "+
+			"the drain continues without a timeout", TimeoutAnnotation, value)
 	}
 	return timeout, nil
 }
 
-// startOf answers since when the time counts, if that was recorded in a way that can be.
+// startOf returns when the timeout began, if a valid time is recorded.
 func startOf(machine *machinev1beta1.Machine, now time.Time) (time.Time, bool) {
 	started, err := time.Parse(time.RFC3339, machine.Annotations[StartedAnnotation])
 	return started, err == nil && !started.After(now)

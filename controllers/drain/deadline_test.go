@@ -39,7 +39,7 @@ func TestTimeoutOf(t *testing.T) {
 			}
 			for _, want := range []string{TimeoutAnnotation, *tc.value, `"30m"`} {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("the error must say what, where and the mend; it lacks %q: %v", want, err)
+					t.Errorf("the error must say what, where and the fix; it lacks %q: %v", want, err)
 				}
 			}
 		})

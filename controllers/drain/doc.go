@@ -1,20 +1,20 @@
-// Package drain empties the Nodes of Machines that are being deleted, so that workloads leave before the instance goes. It acts on a
-// Machine whose phase is Deleting, tells in the condition Drained how far it is, and leaves the rest to the machine controller, which
-// destroys the instance once Drained is True. A Machine is drained once.
+// Package drain drains the Nodes of Machines that are being deleted, so that workloads move before the instance is deleted. It acts on
+// Machines in phase Deleting and reports in the condition Drained. The machine controller deletes the instance once Drained is True. A
+// Machine is drained once.
 //
-// Reconcile decides and holds no worker: the work is done in passes of at most 20 seconds by a bounded pool. A pass cordons the Node,
-// evicts its pods with kubectl's own library, PodDisruptionBudgets honoured, and waits for them to go. Where pods are left, the
-// Machine goes to the end of the line and comes back after a pause.
+// Reconcile decides and does not block: a bounded pool drains in attempts of at most 20 seconds. An attempt cordons the Node, evicts its
+// pods with kubectl's library, which honours PodDisruptionBudgets, and waits until they have terminated. Where pods remain, the Machine is
+// queued again after a backoff.
 //
 // # What differs from the Machine API Operator
 //
-//   - Many Nodes are drained at a time, and one that cannot be drained holds up no other.
-//   - Why a drain does not end is told in the condition Drained, pod by pod.
-//   - preDrain hooks hold a Machine even when its drain would be skipped.
-//   - Of two control-plane Nodes never both are cordoned: the look at the others and the cordon are one.
-//   - A pod is evicted as the very pod that was seen on the Node, not as another of its name that runs elsewhere by now.
-//   - An annotation bounds how long a Machine is drained; then its deletion goes on.
-//   - A Node made again under the name of the Machine's Node is not drained.
+//   - Several Nodes are drained at a time, and one that cannot be drained does not delay the others.
+//   - The condition Drained reports why a drain does not end, pod by pod.
+//   - preDrain hooks block a Machine even when its drain would be skipped.
+//   - Two control-plane Nodes are never cordoned at the same time: check and cordon are one step.
+//   - A pod is evicted by UID, so that a pod of the same name on another Node is not.
+//   - An annotation bounds how long a drain may take; then the deletion continues.
+//   - Another Node with the name of the Machine's Node is not drained.
 //
 // # Permissions
 //

@@ -18,8 +18,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
 	"github.com/machine-iac/machine-iac-operator/controllers/drain"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
@@ -48,7 +48,7 @@ func newWorld(ctx context.Context) *world {
 	return w
 }
 
-// serve removes pods that were told to end, as kubelets do, until ctx ends.
+// serve removes pods that were evicted, as kubelets do, until ctx ends.
 func (w *world) serve(ctx context.Context) {
 	for ticker := time.NewTicker(50 * time.Millisecond); ctx.Err() == nil; <-ticker.C {
 		pods := &corev1.PodList{}
@@ -139,12 +139,12 @@ func allow(ctx context.Context, budget *policyv1.PodDisruptionBudget) {
 	Expect(plane.Client.Status().Patch(ctx, budget, patch)).To(Succeed())
 }
 
-// drainedOf answers the Machine's condition Drained; the zero condition when it has none.
+// drainedOf returns the Machine's condition Drained; the zero condition when it has none.
 func drainedOf(ctx context.Context, machine *machinev1beta1.Machine) func() machinev1beta1.Condition {
 	return func() machinev1beta1.Condition {
 		GinkgoHelper()
 		Expect(plane.Client.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-		if found := conditions.Find(machine.Status.Conditions, machinev1beta1.MachineDrained); found != nil {
+		if found := machineapi.FindCondition(machine.Status.Conditions, machinev1beta1.MachineDrained); found != nil {
 			return *found
 		}
 		return machinev1beta1.Condition{}
@@ -179,7 +179,7 @@ func gone(ctx context.Context, object client.Object) func() bool {
 	}
 }
 
-// events answers the events about a Machine as "Type Reason", or with their note.
+// events returns the events about a Machine as "Type Reason", or with their note.
 func events(ctx context.Context, machine *machinev1beta1.Machine) func() []string {
 	return func() []string {
 		GinkgoHelper()
@@ -212,7 +212,7 @@ var _ = Describe("Drain", func() {
 	BeforeEach(func(ctx SpecContext) { w = newWorld(ctx) })
 
 	It("empties the Node of what may go, and leaves mirror pods and those of DaemonSets", func(ctx SpecContext) {
-		startManager(w.namespace, func(o *drain.Options) { o.PassTimeout = 15 * time.Second })
+		startManager(w.namespace, func(o *drain.Options) { o.AttemptTimeout = 15 * time.Second })
 		node, elsewhere := w.node(ctx), w.node(ctx)
 		set := builder.In(w.namespace, builder.DaemonSet())
 		create(ctx, set)
@@ -250,7 +250,7 @@ var _ = Describe("Drain", func() {
 	})
 
 	It("says which pod a budget holds, and ends once the budget lets go", func(ctx SpecContext) {
-		startManager(w.namespace, func(o *drain.Options) { o.PassTimeout = 2 * time.Second })
+		startManager(w.namespace, func(o *drain.Options) { o.AttemptTimeout = 2 * time.Second })
 		node := w.node(ctx)
 		free := w.pod(ctx, node)
 		pod, budget := w.guarded(ctx, node)
@@ -261,10 +261,10 @@ var _ = Describe("Drain", func() {
 		Expect(gone(ctx, free)()).To(BeTrue())
 		first := drainedOf(ctx, machine)()
 		Eventually(events(ctx, machine)).Should(HaveEvent("Normal DrainRequeued: Node drain requeued: " + first.Message))
-		told := events(ctx, machine)()
+		sent := events(ctx, machine)()
 		Consistently(drainedOf(ctx, machine)).WithTimeout(3*time.Second).Should(Equal(first), "the same holds it in the next pass")
-		Expect(events(ctx, machine)()).To(ConsistOf(told))
-		Expect(countOf("Normal DrainProceeds", told)).To(Equal(1))
+		Expect(events(ctx, machine)()).To(ConsistOf(sent))
+		Expect(countOf("Normal DrainProceeds", sent)).To(Equal(1))
 
 		allow(ctx, budget)
 		Eventually(drainedOf(ctx, machine)).Should(succeeded())
@@ -361,7 +361,7 @@ var _ = Describe("Drain", func() {
 	})
 
 	It("does not wait for pods of an unreachable Node to end, but for their budgets", func(ctx SpecContext) {
-		startManager(w.namespace, func(o *drain.Options) { o.PassTimeout = 4 * time.Second })
+		startManager(w.namespace, func(o *drain.Options) { o.AttemptTimeout = 4 * time.Second })
 		node := w.node(ctx, builder.WithReady(corev1.ConditionUnknown, time.Now()))
 		w.silence(node)
 		stateful := w.pod(ctx, node)

@@ -6,15 +6,15 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// hook waits while somebody holds the drain with a preDrain hook; taking the hook off wakes the Machine. The machine controller shows
-// hooks in the condition Drainable.
-type hook struct {
+// checkHooks waits while the Machine has preDrain hooks; removing them triggers a reconcile. The machine controller reports hooks in the
+// condition Drainable.
+type checkHooks struct {
 	pool     *pool
 	recorder events.EventRecorder
 }
 
-// Reconcile implements step.
-func (h *hook) Reconcile(_ context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (h *checkHooks) Reconcile(_ context.Context, s *scope) (bool, error) {
 	hooks := s.machine.Spec.LifecycleHooks.PreDrain
 	if len(hooks) == 0 {
 		return true, nil

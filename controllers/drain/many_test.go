@@ -58,7 +58,7 @@ var _ = Describe("Drains", func() {
 
 	It("end at their deadline, with the pods named that are left", func(ctx SpecContext) {
 		// A pass ends long after the deadline, so that nothing but the deadline's own alarm can be in time.
-		startManager(w.namespace, func(o *drain.Options) { o.PassTimeout = 18 * time.Second })
+		startManager(w.namespace, func(o *drain.Options) { o.AttemptTimeout = 18 * time.Second })
 		node := w.node(ctx)
 		pod, _ := w.guarded(ctx, node)
 		machine := w.deleting(ctx, node, builder.WithAnnotations(map[string]string{drain.TimeoutAnnotation: "3s"}))
@@ -80,7 +80,7 @@ var _ = Describe("Drains", func() {
 			drain.TimeoutAnnotation: "1m", drain.StartedAnnotation: time.Now().Add(-time.Hour).UTC().Format(time.RFC3339),
 		}))
 		startManager(w.namespace)
-		Eventually(drainedOf(ctx, machine)).Should(condition("True", "", "DrainTimedOut", ContainSubstring("Left behind: ")))
+		Eventually(drainedOf(ctx, machine)).Should(condition("True", "", "DrainTimedOut", ContainSubstring("Remaining pods: ")))
 		Expect(cordoned(ctx, node)()).To(BeFalse())
 	})
 
@@ -100,7 +100,7 @@ var _ = Describe("Drains", func() {
 
 	DescribeTable("stop at once when nobody needs them any more", func(ctx SpecContext, status bool, content string) {
 		metrics := drain.NewMetrics()
-		startManager(w.namespace, func(o *drain.Options) { o.PassTimeout, o.Metrics = 20*time.Second, metrics })
+		startManager(w.namespace, func(o *drain.Options) { o.AttemptTimeout, o.Metrics = 20*time.Second, metrics })
 		node := w.node(ctx)
 		pod, budget := w.guarded(ctx, node)
 		machine := w.deleting(ctx, node)
@@ -121,7 +121,7 @@ var _ = Describe("Drains", func() {
 	)
 })
 
-// running answers how many passes run.
+// running returns how many passes run.
 func running(metrics *drain.Metrics) func() float64 {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics.Collectors()...)

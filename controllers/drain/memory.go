@@ -7,39 +7,38 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory is what this process knows of drains that have not ended. A process that starts without it does no harm: it tries at once
-// and may repeat an event.
+// memory is what this process knows of drains that have not ended. After a restart drains are tried at once, and events may be repeated.
 type memory struct {
 	mu      sync.Mutex
-	records map[types.NamespacedName]*record
+	records map[types.NamespacedName]*drainProgress
 }
 
-// record is the memory of one drain. Only one reconcile at a time works on a Machine, so it needs no lock.
-type record struct {
+// drainProgress is what is remembered of one drain. A Machine has one reconcile at a time, so it needs no lock.
+type drainProgress struct {
 	uid types.UID
-	// replaced is the resourceVersion that the last write has replaced.
+	// replaced is the resourceVersion that the last write replaced.
 	replaced string
-	// since is when the drain began to proceed, as far as this process knows.
+	// since is when this process first saw that the drain may proceed.
 	since time.Time
-	// proceeds is set once it was told that the drain proceeds.
-	proceeds bool
-	// faultyTimeout is the value of the deadline's annotation that was complained of; nil for none.
-	faultyTimeout *string
-	retry         retry
+	// announced is set once the event DrainProceeds was sent.
+	announced bool
+	// reportedTimeout is the invalid value of the timeout annotation that an event was sent about; nil for none.
+	reportedTimeout *string
+	retry           retry
 }
 
-func newMemory() *memory { return &memory{records: map[types.NamespacedName]*record{}} }
+func newMemory() *memory { return &memory{records: map[types.NamespacedName]*drainProgress{}} }
 
-func (m *memory) find(key types.NamespacedName) *record {
+func (m *memory) find(key types.NamespacedName) *drainProgress {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.records[key]
 }
 
-func (m *memory) begin(key types.NamespacedName, uid types.UID) *record {
+func (m *memory) begin(key types.NamespacedName, uid types.UID) *drainProgress {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.records[key] = &record{uid: uid}
+	m.records[key] = &drainProgress{uid: uid}
 	return m.records[key]
 }
 
@@ -49,12 +48,12 @@ func (m *memory) forget(key types.NamespacedName) {
 	delete(m.records, key)
 }
 
-// pauses are how long a Machine waits between passes that leave pods: the base, doubled with each pass up to the limit.
-type pauses struct {
+// backoff is how long a Machine waits between attempts that leave pods: base, doubled with each attempt up to limit.
+type backoff struct {
 	base, limit time.Duration
 }
 
-func (p pauses) after(failures int) time.Duration {
+func (p backoff) after(failures int) time.Duration {
 	pause := p.base
 	for ; failures > 1 && pause < p.limit; failures-- {
 		pause *= 2
@@ -62,24 +61,24 @@ func (p pauses) after(failures int) time.Duration {
 	return min(pause, p.limit)
 }
 
-// retry tells when the next pass is due.
+// retry is when the next attempt is due.
 type retry struct {
-	// failures counts passes that left no fewer pods than the one before.
+	// failures counts attempts that left no fewer pods than the one before.
 	failures int
-	// left is how many pods the last pass left.
+	// left is how many pods the last attempt left.
 	left int
-	// notBefore is when the next pass may begin.
+	// notBefore is when the next attempt may begin.
 	notBefore time.Time
 }
 
-// next answers the retry that follows a pass.
-func (r retry) next(o outcome, now time.Time, pauses pauses) retry {
-	if o.verdict != obstructed {
-		return retry{failures: r.failures, left: r.left, notBefore: now.Add(askAgainAfter)}
+// next returns the retry after an attempt.
+func (r retry) next(o outcome, now time.Time, backoff backoff) retry {
+	if o.kind != podsRemain {
+		return retry{failures: r.failures, left: r.left, notBefore: now.Add(waitInterval)}
 	}
 	failures := r.failures + 1
-	if o.left < r.left { // pods go one by one where a budget lets them; it is worth to stay close
+	if o.left < r.left { // there is progress: a budget may allow one pod at a time
 		failures = 1
 	}
-	return retry{failures: failures, left: o.left, notBefore: now.Add(pauses.after(failures))}
+	return retry{failures: failures, left: o.left, notBefore: now.Add(backoff.after(failures))}
 }

@@ -13,26 +13,26 @@ type Metrics struct {
 	durations *prometheus.HistogramVec
 }
 
-// NewMetrics makes the series; Collectors registers them.
+// NewMetrics returns new metrics. Register their Collectors.
 func NewMetrics() *Metrics {
 	return &Metrics{
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "machine_iac_drains_waiting",
-			Help: "Passes over Nodes that wait for their turn.",
+			Help: "Drain attempts that wait for a worker.",
 		}),
 		running: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "machine_iac_drains_running",
-			Help: "Passes over Nodes that run now.",
+			Help: "Drain attempts that are running.",
 		}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "machine_iac_drain_duration_seconds",
-			Help:    "Seconds from when a drain began to proceed, as far as this process knows, until it ended in success or by its timeout.",
+			Help:    "Seconds from when this process first saw that a drain may proceed until it succeeded or timed out.",
 			Buckets: []float64{1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14400, 43200},
 		}, []string{"result"}),
 	}
 }
 
-// Collectors answers what to register.
+// Collectors returns what to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.waiting, m.running, m.durations}
 }

@@ -21,32 +21,32 @@ import (
 )
 
 const (
-	// evictionRetry is the pause after an eviction that was refused, as kubectl has it; four tries fit into a pass.
+	// evictionRetry is the pause after a refused eviction, as in kubectl; four tries fit into an attempt.
 	evictionRetry = 5 * time.Second
-	// unreachableGrace is how many seconds the pods of an unreachable Node get, and how long after them they are waited for: no
-	// kubelet is there that could say that they have ended, and those of StatefulSets would hold the drain for ever.
+	// unreachableGrace is the grace period, in seconds, of the pods of an unreachable Node, and how long they are waited for after that: no
+	// kubelet reports that they have terminated, and those of StatefulSets would block the drain forever.
 	unreachableGrace = 1
 )
 
-// verdict is what came of a pass.
-type verdict int
+// outcomeKind is how a drain attempt ended.
+type outcomeKind int
 
 const (
-	// obstructed: pods are left, or they could not be read.
-	obstructed verdict = iota
-	// emptied: nothing is left that should go.
-	emptied
-	// notItsTurn: another control-plane Node is cordoned.
-	notItsTurn
-	// uncordoned: the Node could not be read or cordoned.
-	uncordoned
+	// podsRemain: pods remain, or could not be read.
+	podsRemain outcomeKind = iota
+	// nodeEmpty: no pod is left to evict.
+	nodeEmpty
+	// controlPlaneBusy: another control-plane Node is cordoned.
+	controlPlaneBusy
+	// cordonFailed: the Node could not be read or cordoned.
+	cordonFailed
 )
 
-// outcome is what came of a pass, and why.
+// outcome is how an attempt ended, and why.
 type outcome struct {
-	verdict verdict
+	kind    outcomeKind
 	message string
-	// left is how many pods are left, as far as that is known.
+	// left is how many pods remain, as far as that is known.
 	left int
 }
 
@@ -65,59 +65,59 @@ func targetOf(machine *machinev1beta1.Machine) target {
 	return out
 }
 
-// is reports whether a Node of the target's name is the target: the same object, or one that the same instance has made again.
+// is reports whether a Node of the target's name is the target: the same object, or one that the same instance has registered again.
 func (t target) is(node *corev1.Node) bool {
 	return t.uid == "" || t.uid == node.UID || (t.providerID != "" && t.providerID == node.Spec.ProviderID)
 }
 
 // drainer drains Nodes.
 type drainer struct {
-	clientset kubernetes.Interface
-	timeout   time.Duration
-	gate      *gate
+	clientset    kubernetes.Interface
+	timeout      time.Duration
+	controlPlane *controlPlaneLock
 }
 
 func newDrainer(clientset kubernetes.Interface, timeout time.Duration) *drainer {
-	return &drainer{clientset: clientset, timeout: timeout, gate: newGate(clientset.CoreV1().Nodes())}
+	return &drainer{clientset: clientset, timeout: timeout, controlPlane: newControlPlaneLock(clientset.CoreV1().Nodes())}
 }
 
-// pass cordons the Node, evicts its pods, and waits for them to go, for as long as a pass may take.
-func (d *drainer) pass(ctx context.Context, t target) outcome {
+// attempt cordons the Node, evicts its pods, and waits until they have terminated, within the timeout of an attempt.
+func (d *drainer) attempt(ctx context.Context, t target) outcome {
 	ctx, cancel := context.WithTimeout(log.IntoContext(ctx, log.FromContext(ctx).WithValues("Node", t.name)), d.timeout)
 	defer cancel()
 	node, err := d.node(ctx, t)
 	if err != nil {
-		return outcome{verdict: uncordoned, message: fmt.Sprintf("Node %s is not drained yet: %v", t.name, err)}
+		return outcome{kind: cordonFailed, message: fmt.Sprintf("Node %s is not drained yet: %v", t.name, err)}
 	}
 	if node == nil {
-		return outcome{verdict: emptied}
+		return outcome{kind: nodeEmpty}
 	}
-	pods := newLedger(d.clientset)
+	pods := newEvictionTracker(d.clientset)
 	helper := d.helper(ctx, pods, node)
 	helper.OnPodDeletionOrEvictionFinished = pods.finished
-	other, err := d.gate.cordon(ctx, node, func() error { return drain.RunCordonOrUncordon(helper, node, true) })
+	other, err := d.controlPlane.cordon(ctx, node, func() error { return drain.RunCordonOrUncordon(helper, node, true) })
 	switch {
 	case apierrors.IsNotFound(err):
-		return outcome{verdict: emptied}
+		return outcome{kind: nodeEmpty}
 	case err != nil:
-		return outcome{verdict: uncordoned, message: fmt.Sprintf("Node %s is not drained yet: cordoning it: %v", t.name, err)}
+		return outcome{kind: cordonFailed, message: fmt.Sprintf("Node %s is not drained yet: cordoning it: %v", t.name, err)}
 	case other != "":
-		return outcome{verdict: notItsTurn, message: fmt.Sprintf(
-			"Node %s waits: control-plane Node %s is cordoned, and they are drained one at a time", t.name, other)}
+		return outcome{kind: controlPlaneBusy, message: fmt.Sprintf(
+			"Node %s is waiting: control-plane Node %s is cordoned, and control-plane Nodes are drained one at a time", t.name, other)}
 	}
 	return evict(helper, pods, node)
 }
 
 // evict empties a cordoned Node.
-func evict(helper *drain.Helper, pods *ledger, node *corev1.Node) outcome {
+func evict(helper *drain.Helper, pods *evictionTracker, node *corev1.Node) outcome {
 	list, errs := helper.GetPodsForDeletion(node.Name)
 	if len(errs) > 0 {
 		return outcome{message: fmt.Sprintf("Node %s is not drained yet: reading its pods: %s", node.Name, sorted(errs))}
 	}
-	pods.expect(list.Pods())
+	pods.add(list.Pods())
 	err := helper.DeleteOrEvictPods(list.Pods())
 	if err == nil {
-		return outcome{verdict: emptied}
+		return outcome{kind: nodeEmpty}
 	}
 	blockers := pods.blockers(unreachable(node))
 	if len(blockers) == 0 {
@@ -126,7 +126,7 @@ func evict(helper *drain.Helper, pods *ledger, node *corev1.Node) outcome {
 	return outcome{left: len(blockers), message: fmt.Sprintf("Node %s is not drained yet: %s", node.Name, describe(blockers))}
 }
 
-// left names the pods that a drain would still have to evict.
+// left lists the pods that are still to be evicted.
 func (d *drainer) left(ctx context.Context, t target) ([]string, error) {
 	node, err := d.node(ctx, t)
 	if err != nil || node == nil {
@@ -144,7 +144,7 @@ func (d *drainer) left(ctx context.Context, t target) ([]string, error) {
 	return names, nil
 }
 
-// node answers the target as it is now; nil when it is gone.
+// node returns the target, read from the API server; nil when it no longer exists.
 func (d *drainer) node(ctx context.Context, t target) (*corev1.Node, error) {
 	node, err := d.clientset.CoreV1().Nodes().Get(ctx, t.name, metav1.GetOptions{})
 	switch {
@@ -156,7 +156,7 @@ func (d *drainer) node(ctx context.Context, t target) (*corev1.Node, error) {
 	return node, nil
 }
 
-// helper answers kubectl's own drain with the settings of the Machine API.
+// helper returns kubectl's drain with the settings of the Machine API.
 func (d *drainer) helper(ctx context.Context, clientset kubernetes.Interface, node *corev1.Node) *drain.Helper {
 	out := &logWriter{ctx: ctx}
 	helper := &drain.Helper{
@@ -178,14 +178,14 @@ func (d *drainer) helper(ctx context.Context, clientset kubernetes.Interface, no
 	return helper
 }
 
-// unreachable reports whether the Node's kubelet has fallen silent.
+// unreachable reports whether the Node's kubelet no longer reports its status.
 func unreachable(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown
 	})
 }
 
-// flattened takes an aggregate apart, whose parts come in an order of chance.
+// flattened returns the errors of an aggregate, whose order is random.
 func flattened(err error) []error {
 	var aggregate utilerrors.Aggregate
 	if errors.As(err, &aggregate) {
@@ -194,14 +194,14 @@ func flattened(err error) []error {
 	return []error{err}
 }
 
-// sorted answers what errors say, always in the same order.
+// sorted joins errors in a fixed order.
 func sorted(errs []error) string {
 	texts := make([]string, 0, len(errs))
 	for _, err := range errs {
 		texts = append(texts, err.Error())
 	}
 	slices.Sort(texts)
-	return enumerated(slices.Compact(texts), "; ")
+	return joinLimited(slices.Compact(texts), "; ")
 }
 
 // logWriter writes to the log what kubectl would print.

@@ -23,7 +23,7 @@ func TestHelperHasTheSettingsOfTheMachineAPI(t *testing.T) {
 		wantGrace, wantSkip int
 	}{
 		"a Ready Node":                           {corev1.ConditionTrue, -1, 0},
-		"a NotReady Node, whose kubelet answers": {corev1.ConditionFalse, -1, 0},
+		"a NotReady Node, whose kubelet reports": {corev1.ConditionFalse, -1, 0},
 		"an unreachable Node":                    {corev1.ConditionUnknown, 1, 1},
 	}
 	for name, tc := range tcs {
@@ -69,12 +69,12 @@ func TestPassTellsWhatFailed(t *testing.T) {
 	node := builder.Node()
 	tcs := map[string]struct {
 		verb, resource string
-		want           verdict
+		want           outcomeKind
 		wantMessage    string
 	}{
-		"the Node cannot be read":     {"get", "nodes", uncordoned, "reading Node " + node.Name + ": no luck"},
-		"the Node cannot be cordoned": {"patch", "nodes", uncordoned, "cordoning it: cordon error: no luck"},
-		"the pods cannot be read":     {"list", "pods", obstructed, "reading its pods: no luck"},
+		"the Node cannot be read":     {"get", "nodes", cordonFailed, "reading Node " + node.Name + ": no luck"},
+		"the Node cannot be cordoned": {"patch", "nodes", cordonFailed, "cordoning it: cordon error: no luck"},
+		"the pods cannot be read":     {"list", "pods", podsRemain, "reading its pods: no luck"},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestPassTellsWhatFailed(t *testing.T) {
 			clientset.PrependReactor(tc.verb, tc.resource, func(k8stesting.Action) (bool, runtime.Object, error) {
 				return true, nil, errors.New("no luck")
 			})
-			got := newDrainer(clientset, time.Second).pass(t.Context(), target{name: node.Name})
-			if got.verdict != tc.want || !strings.HasSuffix(got.message, tc.wantMessage) || !strings.HasPrefix(got.message, "Node "+node.Name) {
+			got := newDrainer(clientset, time.Second).attempt(t.Context(), target{name: node.Name})
+			if got.kind != tc.want || !strings.HasSuffix(got.message, tc.wantMessage) || !strings.HasPrefix(got.message, "Node "+node.Name) {
 				t.Errorf("got %+v, want %v, %q", got, tc.want, tc.wantMessage)
 			}
 		})

@@ -14,59 +14,59 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// stopTimeout bounds how long the pool waits for passes once it is told to stop. They end at their next look at the context, which
-// is no further away than a refused eviction's pause.
+// stopTimeout bounds how long the pool waits for attempts when it stops. They end when they next check the context, at the latest after the
+// pause of a refused eviction.
 const stopTimeout = 15 * time.Second
 
-// pool runs passes: one per Machine, first come first served, a bounded number at a time. It is a manager.Runnable that wants
-// leadership.
+// pool runs attempts: one per Machine, first in first out, a bounded number at a time. It is a manager.Runnable that needs leader
+// election.
 type pool struct {
-	places  int
-	room    int
-	metrics *Metrics
-	// events wakes the Machines whose pass has ended.
+	maxRunning int
+	maxWaiting int
+	metrics    *Metrics
+	// events triggers reconciles of the Machines whose attempt has ended.
 	events chan event.GenericEvent
-	// stirred says that there may be something to start.
-	stirred chan struct{}
-	passes  sync.WaitGroup
+	// wakeup signals that an attempt may be started.
+	wakeup chan struct{}
+	passes sync.WaitGroup
 
 	mu      sync.Mutex
-	tickets map[types.NamespacedName]*ticket
-	waiting []*ticket
+	tasks   map[types.NamespacedName]*task
+	waiting []*task
 	running int
 }
 
-// ticket is a Machine's place: in line, at work, or with an outcome that was not taken yet.
-type ticket struct {
+// task is the attempt of a Machine: queued, running, or ended with an outcome that is not recorded yet.
+type task struct {
 	key types.NamespacedName
 	do  func(context.Context) outcome
-	// cancel ends the pass; nil before it runs.
+	// cancel ends the attempt; nil before it runs.
 	cancel context.CancelFunc
-	// outcome is set when the pass has ended.
+	// outcome is set when the attempt has ended.
 	outcome *outcome
 }
 
-func newPool(places, room int, metrics *Metrics) *pool {
+func newPool(maxRunning, maxWaiting int, metrics *Metrics) *pool {
 	return &pool{
-		places:  places,
-		room:    room,
-		metrics: metrics,
-		events:  make(chan event.GenericEvent, places+room),
-		stirred: make(chan struct{}, 1),
-		tickets: map[types.NamespacedName]*ticket{},
+		maxRunning: maxRunning,
+		maxWaiting: maxWaiting,
+		metrics:    metrics,
+		events:     make(chan event.GenericEvent, maxRunning+maxWaiting),
+		wakeup:     make(chan struct{}, 1),
+		tasks:      map[types.NamespacedName]*task{},
 	}
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (p *pool) NeedLeaderElection() bool { return true }
 
-// Start runs passes until ctx ends, and answers when those that run have ended.
+// Start runs attempts until ctx ends, and returns when the running ones have ended.
 func (p *pool) Start(ctx context.Context) error {
 	for ctx.Err() == nil {
 		p.dispatch(ctx)
 		select {
 		case <-ctx.Done():
-		case <-p.stirred:
+		case <-p.wakeup:
 		}
 	}
 	ended := make(chan struct{})
@@ -78,65 +78,65 @@ func (p *pool) Start(ctx context.Context) error {
 	case <-ended:
 		return nil
 	case <-time.After(stopTimeout):
-		return fmt.Errorf("stopping drains: passes did not end within %s; the next start drains anew", stopTimeout)
+		return fmt.Errorf("stopping drains: they did not stop within %s; the next manager starts them again", stopTimeout)
 	}
 }
 
-// submit puts a Machine at the end of the line. It answers false when the line is full. A Machine that has a place keeps it.
+// submit queues the attempt of a Machine. It returns false when the queue is full. A Machine that has a task keeps it.
 func (p *pool) submit(key types.NamespacedName, do func(context.Context) outcome) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.tickets[key] != nil {
+	if p.tasks[key] != nil {
 		return true
 	}
-	if len(p.waiting) >= p.room {
+	if len(p.waiting) >= p.maxWaiting {
 		return false
 	}
-	t := &ticket{key: key, do: do}
-	p.tickets[key] = t
+	t := &task{key: key, do: do}
+	p.tasks[key] = t
 	p.waiting = append(p.waiting, t)
 	p.observe()
-	p.stir()
+	p.wakeUp()
 	return true
 }
 
-// holds reports whether the Machine waits, is at work, or has an outcome that was not taken.
+// holds reports whether the Machine has a task: queued, running, or ended and not recorded.
 func (p *pool) holds(key types.NamespacedName) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.tickets[key] != nil
+	return p.tasks[key] != nil
 }
 
-// outcome answers what came of the Machine's pass, if it has ended. It is kept until it is dropped.
+// outcome returns the outcome of the Machine's attempt, if it has ended. It is kept until the task is dropped.
 func (p *pool) outcome(key types.NamespacedName) (outcome, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := p.tickets[key]
+	t := p.tasks[key]
 	if t == nil || t.outcome == nil {
 		return outcome{}, false
 	}
 	return *t.outcome, true
 }
 
-// drop takes the Machine out of the line, ends its pass, or takes its outcome away.
+// drop removes the Machine's task, and cancels it when it runs.
 func (p *pool) drop(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := p.tickets[key]
+	t := p.tasks[key]
 	if t == nil {
 		return
 	}
-	delete(p.tickets, key)
-	p.waiting = slices.DeleteFunc(p.waiting, func(other *ticket) bool { return other == t })
+	delete(p.tasks, key)
+	p.waiting = slices.DeleteFunc(p.waiting, func(other *task) bool { return other == t })
 	if t.cancel != nil {
 		t.cancel()
 	}
 	p.observe()
 }
 
-func (p *pool) stir() {
+func (p *pool) wakeUp() {
 	select {
-	case p.stirred <- struct{}{}:
+	case p.wakeup <- struct{}{}:
 	default:
 	}
 }
@@ -144,11 +144,11 @@ func (p *pool) stir() {
 // observe is called with the lock held.
 func (p *pool) observe() { p.metrics.depth(len(p.waiting), p.running) }
 
-// dispatch starts passes while there are places.
+// dispatch starts queued attempts up to the limit.
 func (p *pool) dispatch(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.running < p.places && len(p.waiting) > 0 {
+	for p.running < p.maxRunning && len(p.waiting) > 0 {
 		t := p.waiting[0]
 		p.waiting = p.waiting[1:]
 		p.running++
@@ -159,10 +159,10 @@ func (p *pool) dispatch(ctx context.Context) {
 	p.observe()
 }
 
-func (p *pool) work(ctx context.Context, t *ticket) {
+func (p *pool) work(ctx context.Context, t *task) {
 	defer t.cancel()
-	result := safely(ctx, t)
-	if p.conclude(ctx, t, result) {
+	result := runRecovering(ctx, t)
+	if p.finishTask(ctx, t, result) {
 		select {
 		case p.events <- wake(t.key):
 		case <-ctx.Done():
@@ -170,26 +170,26 @@ func (p *pool) work(ctx context.Context, t *ticket) {
 	}
 }
 
-// conclude frees the place, and keeps the outcome of a pass that nobody has ended.
-func (p *pool) conclude(ctx context.Context, t *ticket, result outcome) bool {
+// finishTask keeps the outcome of an attempt that was not cancelled. It reports whether it did.
+func (p *pool) finishTask(ctx context.Context, t *task, result outcome) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running--
 	p.observe()
-	p.stir()
-	if ctx.Err() != nil || p.tickets[t.key] != t {
+	p.wakeUp()
+	if ctx.Err() != nil || p.tasks[t.key] != t {
 		return false
 	}
 	t.outcome = &result
 	return true
 }
 
-// safely runs a pass; one that panics must not take the other Machines' controllers along.
-func safely(ctx context.Context, t *ticket) (result outcome) {
+// runRecovering runs an attempt and recovers from a panic, which would end the whole manager.
+func runRecovering(ctx context.Context, t *task) (result outcome) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			log.FromContext(ctx).Error(fmt.Errorf("%v", cause), "A drain panicked", "Machine", t.key, "stack", string(debug.Stack()))
-			result = outcome{verdict: obstructed, message: fmt.Sprintf("internal error: %v", cause)}
+			result = outcome{kind: podsRemain, message: fmt.Sprintf("internal error: %v", cause)}
 		}
 	}()
 	return t.do(ctx)

@@ -54,7 +54,7 @@ func woken(t *testing.T, p *pool) string {
 	return received(t, p.events).Object.GetName()
 }
 
-func nothing(context.Context) outcome { return outcome{verdict: emptied} }
+func nothing(context.Context) outcome { return outcome{kind: nodeEmpty} }
 
 func TestPoolIsFirstComeFirstServed(t *testing.T) {
 	p := newPool(1, 10, NewMetrics())
@@ -154,7 +154,7 @@ func TestPoolEndsThePassOfAMachineThatIsForgotten(t *testing.T) {
 	received(t, ended)
 	p.submit(keyOf(0), nothing)
 	woken(t, p)
-	if got, ok := p.outcome(keyOf(0)); !ok || got.verdict != emptied {
+	if got, ok := p.outcome(keyOf(0)); !ok || got.kind != nodeEmpty {
 		t.Errorf("got %+v, %v: the outcome of a pass that was ended must not count", got, ok)
 	}
 }
@@ -180,7 +180,7 @@ func TestPoolSurvivesAPanic(t *testing.T) {
 	started(t, p)
 	p.submit(keyOf(0), func(context.Context) outcome { panic("nil map") })
 	woken(t, p)
-	if got, _ := p.outcome(keyOf(0)); got.verdict != obstructed || !strings.Contains(got.message, "nil map") {
+	if got, _ := p.outcome(keyOf(0)); got.kind != podsRemain || !strings.Contains(got.message, "nil map") {
 		t.Errorf("got %+v", got)
 	}
 	p.submit(keyOf(1), nothing)

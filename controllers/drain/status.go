@@ -7,71 +7,52 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/authority"
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 const (
-	// TimedOut is the reason of Drained=True when the Machine's own deadline ended the drain with pods left behind.
+	// TimedOut is the reason of Drained=True when the Machine's timeout ended the drain.
 	TimedOut = "DrainTimedOut"
-	// WaitingForControlPlane is the reason of Drained=False while another control-plane Node is cordoned. It is no failure.
+	// WaitingForControlPlane is the reason of Drained=False while another control-plane Node is cordoned. It is no error.
 	WaitingForControlPlane = "WaitingForControlPlane"
 )
 
-// toBeDrained reports whether the Machine is one to act upon.
-func toBeDrained(machine *machinev1beta1.Machine) bool {
+// shouldDrain reports whether the Machine's Node is to be drained.
+func shouldDrain(machine *machinev1beta1.Machine) bool {
 	return !machine.DeletionTimestamp.IsZero() &&
-		phaseOf(machine) == machinev1beta1.PhaseDeleting &&
+		machineapi.Phase(machine) == machinev1beta1.PhaseDeleting &&
 		controllerutil.ContainsFinalizer(machine, machinev1beta1.MachineFinalizer) &&
-		!isDrained(machine) &&
-		authority.OfMachine(machine).Ours()
+		!machineapi.Drained(machine) &&
+		machineapi.AuthorityOfMachine(machine).IsMachineAPI()
 }
 
-func phaseOf(machine *machinev1beta1.Machine) string {
-	if machine.Status.Phase == nil {
-		return ""
-	}
-	return *machine.Status.Phase
-}
-
-func isDrained(machine *machinev1beta1.Machine) bool {
-	found := conditions.Find(machine.Status.Conditions, machinev1beta1.MachineDrained)
-	return found != nil && found.Status == corev1.ConditionTrue
-}
-
-// drained answers the condition that lets the deletion go on. The reason is empty for a drain that ended as it should.
-func drained(reason, message string) machinev1beta1.Condition {
+// drainedCondition returns the condition that lets the deletion continue. A drain that succeeded or was skipped has no reason.
+func drainedCondition(reason, message string) machinev1beta1.Condition {
 	return machinev1beta1.Condition{
 		Type: machinev1beta1.MachineDrained, Status: corev1.ConditionTrue, Reason: reason, Message: message,
 	}
 }
 
-// undrained answers the condition that tells what a drain waits for.
-func undrained(severity machinev1beta1.ConditionSeverity, reason, message string) machinev1beta1.Condition {
+// notDrainedCondition returns the condition that reports what a drain waits for.
+func notDrainedCondition(severity machinev1beta1.ConditionSeverity, reason, message string) machinev1beta1.Condition {
 	return machinev1beta1.Condition{
 		Type: machinev1beta1.MachineDrained, Status: corev1.ConditionFalse, Severity: severity, Reason: reason, Message: message,
 	}
 }
 
-// finish writes the status when it differs, sends the notices that are true then, and does what had to wait for it. When another
-// writer was faster, all is done again.
+// finish writes the status when it differs, then sends the events and calls afterWrite. After a conflict the reconcile is repeated instead.
 func (c *Controller) finish(ctx context.Context, s *scope) error {
-	switch err := c.write(ctx, s); {
-	case apierrors.IsConflict(err):
-		s.lookAgain(conflictRetry)
-		return nil
-	case err != nil:
-		return client.IgnoreNotFound(err)
+	if err := c.write(ctx, s); err != nil {
+		return s.Written(err)
 	}
-	for _, n := range s.notices {
+	for _, n := range s.events {
 		n.Send(c.recorder)
 	}
-	for _, do := range s.settled {
+	for _, do := range s.afterWrite {
 		do()
 	}
 	return nil
@@ -83,15 +64,9 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 	}
 	updated := metav1.NewTime(c.clock.Now())
 	s.machine.Status.LastUpdated = &updated
-	if err := c.client.Status().Patch(ctx, s.machine, onlyOn(s.original)); err != nil {
+	if err := c.client.Status().Patch(ctx, s.machine, pipeline.IfUnchanged(s.original)); err != nil {
 		return fmt.Errorf("writing the condition Drained: %w", err)
 	}
-	s.record.replaced = s.original.ResourceVersion
+	s.progress.replaced = s.original.ResourceVersion
 	return nil
-}
-
-// onlyOn makes a patch that the API server takes for the very Machine given, and not for one that was written since: conditions are
-// written as a whole, so those of others would else be undone.
-func onlyOn(base *machinev1beta1.Machine) client.Patch {
-	return client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
 }

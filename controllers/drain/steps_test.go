@@ -19,7 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -80,7 +81,7 @@ func newBench(t *testing.T, machine *machinev1beta1.Machine, changes ...func(*Op
 		t: t, client: &oneMachine{machine: machine}, clock: clocktesting.NewFakePassiveClock(now),
 		recorder: events.NewFakeRecorder(100), key: client.ObjectKeyFromObject(machine),
 	}
-	options := Options{Client: b.client, Clientset: fake.NewClientset(), Recorder: b.recorder, Clock: b.clock}
+	options := Options{Common: pipeline.Common{Client: b.client, Recorder: b.recorder, Clock: b.clock}, Clientset: fake.NewClientset()}
 	for _, change := range changes {
 		change(&options)
 	}
@@ -91,7 +92,7 @@ func newBench(t *testing.T, machine *machinev1beta1.Machine, changes ...func(*Op
 	return b
 }
 
-// next runs one reconcile and answers when the next is due, and the events sent.
+// next runs one reconcile and returns when the next is due, and the events sent.
 func (b *bench) next() (time.Duration, []string) {
 	b.t.Helper()
 	result, err := b.controller.Reconcile(b.t.Context(), reconcile.Request{NamespacedName: b.key})
@@ -111,16 +112,16 @@ func (b *bench) ends(o outcome) {
 	pool := b.controller.pool
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
-	own := pool.tickets[b.key]
+	own := pool.tasks[b.key]
 	if own == nil {
 		b.t.Fatal("no pass was submitted")
 	}
-	pool.waiting = slices.DeleteFunc(pool.waiting, func(other *ticket) bool { return other == own })
+	pool.waiting = slices.DeleteFunc(pool.waiting, func(other *task) bool { return other == own })
 	own.outcome = &o
 }
 
-func (b *bench) drained() machinev1beta1.Condition {
-	if found := conditions.Find(b.client.machine.Status.Conditions, machinev1beta1.MachineDrained); found != nil {
+func (b *bench) drainedCondition() machinev1beta1.Condition {
+	if found := machineapi.FindCondition(b.client.machine.Status.Conditions, machinev1beta1.MachineDrained); found != nil {
 		return *found
 	}
 	return machinev1beta1.Condition{}
@@ -143,7 +144,7 @@ func TestADrainFromBeginningToEnd(t *testing.T) {
 	b.expect(0)
 	b.ends(outcome{message: "web holds it", left: 1})
 	b.expect(5*time.Second, "Normal DrainRequeued")
-	if got := b.drained(); got.Status != "False" || got.Reason != "DrainError" || got.Severity != "Warning" || got.Message != "web holds it" {
+	if got := b.drainedCondition(); got.Status != "False" || got.Reason != "DrainError" || got.Severity != "Warning" || got.Message != "web holds it" {
 		t.Errorf("got %+v", got)
 	}
 	b.clock.SetTime(now.Add(2 * time.Second))
@@ -161,9 +162,9 @@ func TestADrainFromBeginningToEnd(t *testing.T) {
 	}
 	b.clock.SetTime(now.Add(15 * time.Second))
 	b.expect(0)
-	b.ends(outcome{verdict: emptied})
+	b.ends(outcome{kind: nodeEmpty})
 	b.expect(0, "Normal Deleted", "Normal DrainSucceeded")
-	if got := b.drained(); got.Status != "True" || got.Message != "Drain finished successfully" || got.Reason+string(got.Severity) != "" {
+	if got := b.drainedCondition(); got.Status != "True" || got.Message != "Drain finished successfully" || got.Reason+string(got.Severity) != "" {
 		t.Errorf("got %+v", got)
 	}
 	b.expect(0)
@@ -180,8 +181,8 @@ func TestWhatAPassBringsIsShown(t *testing.T) {
 		wantWait     time.Duration
 	}{
 		"pods are left":                    {outcome{message: "m", left: 1}, "DrainError", "Warning", 5 * time.Second},
-		"the cordon failed":                {outcome{verdict: uncordoned, message: "m"}, "DrainError", "Warning", 20 * time.Second},
-		"another control plane goes first": {outcome{verdict: notItsTurn, message: "m"}, "WaitingForControlPlane", "Info", 20 * time.Second},
+		"the cordon failed":                {outcome{kind: cordonFailed, message: "m"}, "DrainError", "Warning", 20 * time.Second},
+		"another control plane goes first": {outcome{kind: controlPlaneBusy, message: "m"}, "WaitingForControlPlane", "Info", 20 * time.Second},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +190,7 @@ func TestWhatAPassBringsIsShown(t *testing.T) {
 			b.next()
 			b.ends(tc.came)
 			b.expect(tc.wantWait, "Normal DrainRequeued")
-			if got := b.drained(); got.Status != "False" || got.Reason != tc.wantReason || got.Severity != tc.wantSeverity || got.Message != "m" {
+			if got := b.drainedCondition(); got.Status != "False" || got.Reason != tc.wantReason || got.Severity != tc.wantSeverity || got.Message != "m" {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -199,9 +200,9 @@ func TestWhatAPassBringsIsShown(t *testing.T) {
 func TestAnOutcomeIsKeptUntilItIsWritten(t *testing.T) {
 	b := newBench(t, candidate())
 	b.next()
-	b.ends(outcome{verdict: emptied})
+	b.ends(outcome{kind: nodeEmpty})
 	b.client.err = apierrors.NewConflict(machinev1beta1.Resource("machines"), "m", errors.New("changed"))
-	b.expect(conflictRetry)
+	b.expect(pipeline.ConflictRetry)
 	b.client.err = nil
 	b.expect(0, "Normal Deleted", "Normal DrainSucceeded")
 }
@@ -209,7 +210,7 @@ func TestAnOutcomeIsKeptUntilItIsWritten(t *testing.T) {
 func TestAWriteThatFailsIsAnError(t *testing.T) {
 	b := newBench(t, candidate())
 	b.next()
-	b.ends(outcome{verdict: emptied})
+	b.ends(outcome{kind: nodeEmpty})
 	b.client.err = errors.New("no luck")
 	if _, err := b.controller.Reconcile(t.Context(), reconcile.Request{NamespacedName: b.key}); err == nil || len(b.recorder.Events) > 0 {
 		t.Errorf("got %v, and %d events", err, len(b.recorder.Events))
@@ -220,9 +221,9 @@ func TestACacheThatLagsBeginsNoSecondDrain(t *testing.T) {
 	b := newBench(t, candidate())
 	b.client.lags = true
 	b.next()
-	b.ends(outcome{verdict: emptied})
+	b.ends(outcome{kind: nodeEmpty})
 	b.expect(0, "Normal Deleted", "Normal DrainSucceeded")
-	b.expect(conflictRetry)
+	b.expect(pipeline.ConflictRetry)
 	if b.controller.pool.holds(b.key) {
 		t.Error("drained twice")
 	}
@@ -231,7 +232,7 @@ func TestACacheThatLagsBeginsNoSecondDrain(t *testing.T) {
 func TestAFullLineIsAskedAgain(t *testing.T) {
 	b := newBench(t, candidate(), func(o *Options) { o.MaxWaitingDrains = 1 })
 	b.controller.pool.submit(keyOf(0), nothing)
-	b.expect(askAgainAfter)
+	b.expect(waitInterval)
 	b.controller.pool.drop(keyOf(0))
 	b.expect(0, "Normal DrainProceeds")
 }
@@ -286,7 +287,7 @@ func TestDeadline(t *testing.T) {
 	b.expect(time.Second, "Normal DrainRequeued")
 	b.clock.SetTime(now.Add(30 * time.Minute))
 	b.expect(0, "Warning DrainTimedOut")
-	if got := b.drained(); got.Status != "True" || got.Reason != "DrainTimedOut" || !strings.Contains(got.Message, pod.Name) || !strings.Contains(got.Message, "30m") {
+	if got := b.drainedCondition(); got.Status != "True" || got.Reason != "DrainTimedOut" || !strings.Contains(got.Message, pod.Name) || !strings.Contains(got.Message, "30m") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -294,7 +295,7 @@ func TestDeadline(t *testing.T) {
 func TestADrainThatHasEndedHasNotTimedOut(t *testing.T) {
 	b := newBench(t, candidate(builder.WithAnnotations(map[string]string{TimeoutAnnotation: "1m", StartedAnnotation: now.Format(time.RFC3339)})))
 	b.next()
-	b.ends(outcome{verdict: emptied})
+	b.ends(outcome{kind: nodeEmpty})
 	b.clock.SetTime(now.Add(time.Hour))
 	b.expect(0, "Normal Deleted", "Normal DrainSucceeded")
 }
@@ -302,7 +303,7 @@ func TestADrainThatHasEndedHasNotTimedOut(t *testing.T) {
 func TestTheStartIsNotWrittenOverAnother(t *testing.T) {
 	b := newBench(t, candidate(builder.WithAnnotations(map[string]string{TimeoutAnnotation: "1m"})))
 	b.client.err = apierrors.NewConflict(machinev1beta1.Resource("machines"), "m", errors.New("changed"))
-	b.expect(conflictRetry)
+	b.expect(pipeline.ConflictRetry)
 	b.client.err = errors.New("no luck")
 	if _, err := b.controller.Reconcile(t.Context(), reconcile.Request{NamespacedName: b.key}); err == nil || !strings.Contains(err.Error(), "when the drain began") {
 		t.Errorf("got %v", err)
@@ -331,14 +332,14 @@ func TestWhatIsLeftBehind(t *testing.T) {
 		clientset *fake.Clientset
 		want      string
 	}{
-		"a pod that should have gone": {fake.NewClientset(node, pod, mirror), "Left behind: " + pod.Namespace + "/" + pod.Name},
-		"only what may stay":          {fake.NewClientset(node, mirror), "No pods are left behind."},
-		"no Node":                     {fake.NewClientset(), "No pods are left behind."},
+		"a pod that should have gone": {fake.NewClientset(node, pod, mirror), "Remaining pods: " + pod.Namespace + "/" + pod.Name},
+		"only what may stay":          {fake.NewClientset(node, mirror), "No pods remain."},
+		"no Node":                     {fake.NewClientset(), "No pods remain."},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			d := &deadline{drainer: newDrainer(tc.clientset, time.Second)}
-			if got := d.leftBehind(t.Context(), candidate(builder.WithNodeRef(node))); got != tc.want {
+			d := &checkDeadline{drainer: newDrainer(tc.clientset, time.Second)}
+			if got := d.remainingPods(t.Context(), candidate(builder.WithNodeRef(node))); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -364,7 +365,7 @@ func TestADrainIsMeasuredFromWhenItBegan(t *testing.T) {
 	b := newBench(t, candidate(), func(o *Options) { o.Metrics = metrics })
 	b.next()
 	b.clock.SetTime(now.Add(90 * time.Second))
-	b.ends(outcome{verdict: emptied})
+	b.ends(outcome{kind: nodeEmpty})
 	b.next()
 	if got := gathered(t, metrics)["machine_iac_drain_duration_seconds success"]; got != 90 {
 		t.Errorf("got %v seconds, want 90", got)

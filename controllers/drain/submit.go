@@ -8,39 +8,39 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// submission hands the next pass to the pool when it is due. The end of the pass wakes the Machine.
-type submission struct {
+// submitAttempt submits the next attempt to the pool when it is due. Its end triggers a reconcile.
+type submitAttempt struct {
 	pool     *pool
 	clock    clock.PassiveClock
 	recorder events.EventRecorder
 	drainer  *drainer
 }
 
-// Reconcile implements step.
-func (u *submission) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (u *submitAttempt) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if u.pool.holds(s.key) {
 		return true, nil
 	}
-	if wait := s.record.retry.notBefore.Sub(u.clock.Now()); wait > 0 {
-		s.lookAgain(wait)
+	if wait := s.progress.retry.notBefore.Sub(u.clock.Now()); wait > 0 {
+		s.RequeueAfter(wait)
 		return true, nil
 	}
 	logger := log.FromContext(ctx)
 	target := targetOf(s.original)
 	accepted := u.pool.submit(s.key, func(ctx context.Context) outcome {
-		return u.drainer.pass(log.IntoContext(ctx, logger), target)
+		return u.drainer.attempt(log.IntoContext(ctx, logger), target)
 	})
 	if !accepted {
-		s.lookAgain(askAgainAfter)
+		s.RequeueAfter(waitInterval)
 		return true, nil
 	}
-	// A drain that has left a trace in the status went on before this process began.
-	if !s.record.proceeds && conditions.Find(s.original.Status.Conditions, machinev1beta1.MachineDrained) == nil {
+	// With the condition set, the drain began before this process did.
+	if !s.progress.announced && machineapi.FindCondition(s.original.Status.Conditions, machinev1beta1.MachineDrained) == nil {
 		drainProceeds(s.original).Send(u.recorder)
 	}
-	s.record.proceeds = true
+	s.progress.announced = true
 	return true, nil
 }

@@ -29,7 +29,7 @@ func startManager(namespace string, changes ...func(*drain.Options)) (stop func(
 	GinkgoHelper()
 	mgr := suite.NewManager(plane, namespace)
 	options := drain.Options{
-		Clientset: clientset(), PassTimeout: time.Second, RetryBase: 100 * time.Millisecond, RetryMax: 500 * time.Millisecond,
+		Clientset: clientset(), AttemptTimeout: time.Second, RetryBase: 100 * time.Millisecond, RetryMax: 500 * time.Millisecond,
 	}
 	for _, change := range changes {
 		change(&options)

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// matters is all of a Machine that a decision rests on.
-type matters struct {
+// relevantFields are the fields of a Machine that decisions are made from.
+type relevantFields struct {
 	UID      types.UID
 	Wanted   bool
 	Excluded bool
@@ -21,11 +21,11 @@ type matters struct {
 	Node     *corev1.ObjectReference
 }
 
-func mattersOf(machine *machinev1beta1.Machine) matters {
+func relevantFieldsOf(machine *machinev1beta1.Machine) relevantFields {
 	_, excluded := machine.Annotations[excludeAnnotation]
-	return matters{
+	return relevantFields{
 		UID:      machine.UID,
-		Wanted:   toBeDrained(machine),
+		Wanted:   shouldDrain(machine),
 		Excluded: excluded,
 		Timeout:  machine.Annotations[TimeoutAnnotation],
 		Started:  machine.Annotations[StartedAnnotation],
@@ -34,12 +34,12 @@ func mattersOf(machine *machinev1beta1.Machine) matters {
 	}
 }
 
-// worthALook lets through Machines that are to be drained, at first sight, when something changes that matters, and on the informer's
-// repeats; and Machines that no longer are, so that what goes on for them ends.
-func worthALook() predicate.Predicate {
+// drainChanged filters for Machines that are to be drained, when they are new, when a relevant field changes and on resyncs; and for Machines
+// that no longer are, so that their drain is cancelled.
+func drainChanged() predicate.Predicate {
 	wanted := func(object client.Object) bool {
 		machine, ok := object.(*machinev1beta1.Machine)
-		return ok && toBeDrained(machine)
+		return ok && shouldDrain(machine)
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return wanted(e.Object) },
@@ -50,9 +50,9 @@ func worthALook() predicate.Predicate {
 				return false
 			}
 			if before.ResourceVersion == after.ResourceVersion {
-				return toBeDrained(after)
+				return shouldDrain(after)
 			}
-			x, y := mattersOf(before), mattersOf(after)
+			x, y := relevantFieldsOf(before), relevantFieldsOf(after)
 			return (x.Wanted || y.Wanted) && !equality.Semantic.DeepEqual(x, y)
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },

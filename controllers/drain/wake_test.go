@@ -56,10 +56,10 @@ func TestToBeDrained(t *testing.T) {
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			machine := candidate(tc.mod)
-			if got := toBeDrained(machine); got != tc.want {
+			if got := shouldDrain(machine); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
-			if got := worthALook().Create(event.CreateEvent{Object: machine}); got != tc.want {
+			if got := drainChanged().Create(event.CreateEvent{Object: machine}); got != tc.want {
 				t.Errorf("at first sight: got %v, want %v", got, tc.want)
 			}
 		})
@@ -74,33 +74,33 @@ func TestWorthALook(t *testing.T) {
 		before, after *machinev1beta1.Machine
 		want          bool
 	}{
-		"the informer's repeat":            {candidate(), candidate(), true},
-		"a repeat of one that is drained":  {candidate(withDrained("True")), candidate(withDrained("True")), false},
-		"what the drain itself has told":   {candidate(), changed(withDrained("False")), false},
-		"a label":                          {candidate(), changed(builder.WithLabels(map[string]string{"x": "y"})), false},
-		"the phase that lets it begin":     {candidate(builder.WithPhase("Running")), changed(func(*machinev1beta1.Machine) {}), true},
-		"drained, by whomever":             {candidate(), changed(withDrained("True")), true},
-		"drained before and after":         {candidate(withDrained("True")), changed(withDrained("True")), false},
-		"a hook is taken off":              {candidate(builder.WithPreDrainHook("A", "b")), changed(func(*machinev1beta1.Machine) {}), true},
-		"it is excluded":                   {candidate(), changed(builder.WithAnnotations(map[string]string{excludeAnnotation: ""})), true},
-		"a deadline":                       {candidate(), changed(builder.WithAnnotations(map[string]string{TimeoutAnnotation: "1m"})), true},
-		"the start of its time":            {candidate(), changed(builder.WithAnnotations(map[string]string{StartedAnnotation: "x"})), true},
-		"its Node":                         {candidate(), changed(func(m *machinev1beta1.Machine) { m.Status.NodeRef = nil }), true},
-		"another Machine of its name":      {candidate(), changed(func(m *machinev1beta1.Machine) { m.UID = "v" }), true},
-		"another API takes over":           {candidate(), changed(withAuthority("ClusterAPI", "Migrating")), true},
-		"the Node of one that is not gone": {builder.Machine(), builder.Machine(builder.WithNodeRef(builder.Node())), false},
+		"the informer's repeat":              {candidate(), candidate(), true},
+		"a repeat of one that is drained":    {candidate(withDrained("True")), candidate(withDrained("True")), false},
+		"what the drain itself has reported": {candidate(), changed(withDrained("False")), false},
+		"a label":                            {candidate(), changed(builder.WithLabels(map[string]string{"x": "y"})), false},
+		"the phase that lets it begin":       {candidate(builder.WithPhase("Running")), changed(func(*machinev1beta1.Machine) {}), true},
+		"drained, by whomever":               {candidate(), changed(withDrained("True")), true},
+		"drained before and after":           {candidate(withDrained("True")), changed(withDrained("True")), false},
+		"a hook is taken off":                {candidate(builder.WithPreDrainHook("A", "b")), changed(func(*machinev1beta1.Machine) {}), true},
+		"it is excluded":                     {candidate(), changed(builder.WithAnnotations(map[string]string{excludeAnnotation: ""})), true},
+		"a deadline":                         {candidate(), changed(builder.WithAnnotations(map[string]string{TimeoutAnnotation: "1m"})), true},
+		"the start of its time":              {candidate(), changed(builder.WithAnnotations(map[string]string{StartedAnnotation: "x"})), true},
+		"its Node":                           {candidate(), changed(func(m *machinev1beta1.Machine) { m.Status.NodeRef = nil }), true},
+		"another Machine of its name":        {candidate(), changed(func(m *machinev1beta1.Machine) { m.UID = "v" }), true},
+		"another API takes over":             {candidate(), changed(withAuthority("ClusterAPI", "Migrating")), true},
+		"the Node of one that is not gone":   {builder.Machine(), builder.Machine(builder.WithNodeRef(builder.Node())), false},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			if got := worthALook().Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
+			if got := drainChanged().Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
 	}
-	if !worthALook().Delete(event.DeleteEvent{Object: candidate()}) {
+	if !drainChanged().Delete(event.DeleteEvent{Object: candidate()}) {
 		t.Error("what goes must be forgotten")
 	}
-	if worthALook().Update(event.UpdateEvent{ObjectOld: &corev1.Pod{}, ObjectNew: &corev1.Pod{}}) {
+	if drainChanged().Update(event.UpdateEvent{ObjectOld: &corev1.Pod{}, ObjectNew: &corev1.Pod{}}) {
 		t.Error("a Pod is no Machine")
 	}
 }

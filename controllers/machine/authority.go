@@ -5,15 +5,15 @@ import (
 
 	"k8s.io/utils/clock"
 
-	shared "github.com/machine-iac/machine-iac-operator/controllers/authority"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// authority ends the pass when the Machine is not ours to act on, one that is being deleted included.
-type authority struct {
+// checkAuthority ends the reconcile when another API is authoritative for the Machine, one that is being deleted included.
+type checkAuthority struct {
 	clock clock.PassiveClock
 }
 
-// Reconcile implements step.
-func (a *authority) Reconcile(ctx context.Context, s *scope) (bool, error) {
-	return shared.OfMachine(s.machine).Settle(ctx, a.clock.Now()), nil
+// Reconcile implements pipeline.Step.
+func (a *checkAuthority) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	return machineapi.AuthorityOfMachine(s.machine).Sync(ctx, a.clock.Now()), nil
 }

@@ -126,7 +126,7 @@ var _ = Describe("A Machine that another API may be in charge of", Ordered, func
 	})
 })
 
-// pausedOf answers the condition Paused without its time.
+// pausedOf returns the condition Paused without its time.
 func pausedOf(machine *machinev1beta1.Machine) machinev1beta1.Condition {
 	for _, c := range machine.Status.Conditions {
 		if c.Type == "Paused" {

@@ -59,7 +59,7 @@ func TestCollector(t *testing.T) {
 			machineLister{machines: []*machinev1beta1.Machine{full, machine("bare", builder.WithPhase("Provisioning")), machine("new"), machine("odd", builder.WithPhase(""))}},
 			[]string{up + "1", "mapi_machine_items{} 4", series("full", "node-1", "Running", "fake://1"), series("bare", "", "Provisioning", "")},
 		},
-		"a failure is told, and nothing is made up": {
+		"a failure is reported, and nothing is made up": {
 			machineLister{machines: []*machinev1beta1.Machine{full}, err: errors.New("no")}, []string{up + "0"},
 		},
 	}
@@ -97,7 +97,7 @@ func TestCollectorSharesARegistryWithOthersOfTheMachineAPI(t *testing.T) {
 	}
 }
 
-// gathered answers the samples of a collector as text, sorted.
+// gathered returns the samples of a collector as text, sorted.
 func gathered(t *testing.T, collector prometheus.Collector) []string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

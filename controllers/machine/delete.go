@@ -14,26 +14,26 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 )
 
-// farewell begins the deletion, and ends the pass for a Machine that is no longer ours to hold.
-type farewell struct{}
+// beginDelete sets the phase Deleting, and ends the reconcile of a Machine without this controller's finalizer.
+type beginDelete struct{}
 
-// Reconcile implements step.
-func (f *farewell) Reconcile(_ context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (f *beginDelete) Reconcile(_ context.Context, s *scope) (bool, error) {
 	setPhase(s.machine, machinev1beta1.PhaseDeleting)
 	return controllerutil.ContainsFinalizer(s.machine, machinev1beta1.MachineFinalizer), nil
 }
 
-// destruction has the instance removed and goes on once it is gone.
-type destruction struct {
+// deleteInstance deletes the instance, and proceeds once it no longer exists.
+type deleteInstance struct {
 	actuator actuators.Actuator
 	clock    clock.PassiveClock
 }
 
-// Reconcile implements step.
-func (d *destruction) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (d *deleteInstance) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	deleteErr := d.actuator.Delete(ctx, s.machine)
 	if uncertain, ok := actuators.AsUncertain(deleteErr); ok {
-		s.doubt(uncertain, d.clock.Now())
+		s.setUncertain(uncertain, d.clock.Now())
 		return false, nil
 	}
 	if deleteErr != nil && !d.ignorable(s.machine, deleteErr) {
@@ -42,50 +42,50 @@ func (d *destruction) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	exists, err := d.actuator.Exists(ctx, s.machine)
 	now := d.clock.Now()
 	if uncertain, ok := actuators.AsUncertain(err); ok {
-		s.doubt(uncertain, now)
+		s.setUncertain(uncertain, now)
 		return false, nil
 	}
 	if err != nil {
-		setCondition(s.machine, existenceUnknown(err), now)
+		setCondition(s.machine, instanceExistsUnknown(err), now)
 		return false, fmt.Errorf("checking whether the instance still exists: %w", err)
 	}
 	if !exists {
 		return true, nil
 	}
 	setCondition(s.machine, instanceExists(corev1.ConditionTrue, "", ""), now)
-	if deleteErr != nil { // there is an instance after all, and nobody knows how to remove it
-		faultOf(deleteErr, machinev1beta1.DeleteMachineError).show(s.machine, now)
+	if deleteErr != nil { // there is an instance after all, and it cannot be deleted
+		newActuatorError(deleteErr, machinev1beta1.DeleteMachineError).setCondition(s.machine, now)
 	}
-	s.lookAgain(lookAgainAfter)
+	s.RequeueAfter(requeueInterval)
 	return false, nil
 }
 
-// ignorable reports whether err stands in nobody's way: what cannot be understood and never had an instance may go. A providerID or a Node
-// shows that it had one, whoever made it.
-func (d *destruction) ignorable(machine *machinev1beta1.Machine, err error) bool {
+// ignorable reports whether the deletion may go on in spite of err: the configuration is invalid and there never was an instance. A
+// providerID or a Node shows that there was one, whoever created it.
+func (d *deleteInstance) ignorable(machine *machinev1beta1.Machine, err error) bool {
 	return actuators.IsInvalidConfiguration(err) && !provisioned(machine) && machine.Status.NodeRef == nil
 }
 
-func (d *destruction) failed(s *scope, err error) error {
+func (d *deleteInstance) failed(s *scope, err error) error {
 	if requeue, ok := actuators.AsRequeueAfter(err); ok {
 		s.wait(requeue)
 		return nil
 	}
-	f := faultOf(err, machinev1beta1.DeleteMachineError)
-	f.show(s.machine, d.clock.Now())
+	f := newActuatorError(err, machinev1beta1.DeleteMachineError)
+	f.setCondition(s.machine, d.clock.Now())
 	if err := f.retry(s); err != nil {
 		return fmt.Errorf("deleting the instance: %w", err)
 	}
 	return nil
 }
 
-// nodeRemoval removes the Node of an instance that is gone. Its UID is compared: a Node made again under the same name stays.
-type nodeRemoval struct {
+// deleteNode deletes the Node of a deleted instance. The UID is compared: another Node of the same name stays.
+type deleteNode struct {
 	client client.Client
 }
 
-// Reconcile implements step.
-func (n *nodeRemoval) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (n *deleteNode) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	ref := s.machine.Status.NodeRef
 	if ref == nil {
 		return true, nil
@@ -95,7 +95,7 @@ func (n *nodeRemoval) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		options = append(options, client.Preconditions{UID: &ref.UID})
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: ref.Name}}
-	if err := n.client.Delete(ctx, node, options...); !goneOrOther(err) {
+	if err := n.client.Delete(ctx, node, options...); !deletedOrReplaced(err) {
 		return false, fmt.Errorf("deleting Node %s: %w", ref.Name, err)
 	}
 	return true, nil

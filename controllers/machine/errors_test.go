@@ -12,19 +12,19 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
 var (
-	errPlain    = errors.New("connection refused")
-	errInvalid  = fmt.Errorf("rendering: %w", actuators.InvalidConfiguration("cpu: a number is required"))
-	errProgress = fmt.Errorf("wrapped: %w", actuators.InProgress(7*time.Second, "being worked on"))
-	errQuota    = actuators.InsufficientResources("no quota")
-	errDoubt    = fmt.Errorf("wrapped: %w", actuators.Uncertain(9*time.Second, "StateLost", "the state is lost"))
+	errPlain     = errors.New("connection refused")
+	errInvalid   = fmt.Errorf("rendering: %w", actuators.InvalidConfiguration("cpu: a number is required"))
+	errProgress  = fmt.Errorf("wrapped: %w", actuators.InProgress(7*time.Second, "being worked on"))
+	errQuota     = actuators.InsufficientResources("no quota")
+	errUncertain = fmt.Errorf("wrapped: %w", actuators.Uncertain(9*time.Second, "StateLost", "the state is lost"))
 )
 
-const doubt = "Unknown:StateLost:the state is lost"
+const stateLost = "Unknown:StateLost:the state is lost"
 
 // outcome is what one pass answered, and what the Machine shows after it.
 type outcome struct {
@@ -75,13 +75,13 @@ var _ = DescribeTable("An actuator's error", func(ctx SpecContext, tc errorCase)
 	Expect(actuator.Calls(fake.Create)).To(HaveLen(creates(tc)), "calls of Create")
 },
 	// Exists: the queue sets the pace, whatever the error, and nobody knows whether there is an instance.
-	living(fake.Exists, "of the providerSpec: not known", errInvalid, unknown(errInvalid)),
-	living(fake.Exists, "that bids to wait: not known, and its time is not honoured", errProgress, unknown(errProgress)),
-	living(fake.Exists, "of quota: not known", errQuota, unknown(errQuota)),
-	living(fake.Exists, "of any kind: not known", errPlain, unknown(errPlain)),
-	living(fake.Exists, "that is a doubt: shown, no error, and left to Update", errDoubt, outcome{Phase: "Running", After: 9 * time.Second, Exists: doubt}),
-	living(fake.Exists, "that is a doubt without a time: looked at again all the same", actuators.Uncertain(0, "StateLost", "the state is lost"),
-		outcome{Phase: "Running", After: 30 * time.Second, Exists: doubt}),
+	normal(fake.Exists, "of the providerSpec: not known", errInvalid, unknown(errInvalid)),
+	normal(fake.Exists, "that bids to wait: not known, and its time is not honoured", errProgress, unknown(errProgress)),
+	normal(fake.Exists, "of quota: not known", errQuota, unknown(errQuota)),
+	normal(fake.Exists, "of any kind: not known", errPlain, unknown(errPlain)),
+	normal(fake.Exists, "that is uncertain: shown, no error, and left to Update", errUncertain, outcome{Phase: "Running", After: 9 * time.Second, Exists: stateLost}),
+	normal(fake.Exists, "that is uncertain without a time: looked at again all the same", actuators.Uncertain(0, "StateLost", "the state is lost"),
+		outcome{Phase: "Running", After: 30 * time.Second, Exists: stateLost}),
 
 	// Create: only what the user must change is the end.
 	making("of the providerSpec: the end", errInvalid, outcome{
@@ -113,19 +113,19 @@ var _ = DescribeTable("An actuator's error", func(ctx SpecContext, tc errorCase)
 		Exists: notMade("connection refused"), UpToDate: "False:CreateError:connection refused",
 	}),
 
-	making("that is a doubt: shown and looked at again, neither Failed nor an error", errDoubt, outcome{
-		Phase: "Provisioning", After: 9 * time.Second, Exists: doubt,
+	making("that is uncertain: shown and looked at again, neither Failed nor an error", errUncertain, outcome{
+		Phase: "Provisioning", After: 9 * time.Second, Exists: stateLost,
 	}),
 
 	// Update: the phase stays, another look in 30 s.
-	living(fake.Update, "of the providerSpec: 30 s", errInvalid, refreshed(30*time.Second, "False:InvalidConfiguration:"+errInvalid.Error())),
-	living(fake.Update, "that bids to wait: when it says, as the end of a run wakes the Machine anyhow", errProgress, refreshed(7*time.Second, "")),
-	living(fake.Update, "of quota: 30 s", errQuota, refreshed(30*time.Second, "False:InsufficientResources:no quota")),
-	living(fake.Update, "of quota that says later: then", errQuota.In(5*time.Minute), refreshed(5*time.Minute, "False:InsufficientResources:no quota")),
-	living(fake.Update, "of a change that cannot be, which says sooner: 30 s", actuators.UnsupportedChange("disk").In(time.Second),
+	normal(fake.Update, "of the providerSpec: 30 s", errInvalid, refreshed(30*time.Second, "False:InvalidConfiguration:"+errInvalid.Error())),
+	normal(fake.Update, "that bids to wait: when it says, as the end of a run wakes the Machine anyhow", errProgress, refreshed(7*time.Second, "")),
+	normal(fake.Update, "of quota: 30 s", errQuota, refreshed(30*time.Second, "False:InsufficientResources:no quota")),
+	normal(fake.Update, "of quota that says later: then", errQuota.In(5*time.Minute), refreshed(5*time.Minute, "False:InsufficientResources:no quota")),
+	normal(fake.Update, "of a change that cannot be, which says sooner: 30 s", actuators.UnsupportedChange("disk").In(time.Second),
 		refreshed(30*time.Second, "False:UnsupportedChange:disk")),
-	living(fake.Update, "that is a doubt: when it says", errDoubt, refreshed(9*time.Second, doubt)),
-	living(fake.Update, "of any kind: 30 s", errPlain, refreshed(30*time.Second, "False:UpdateError:connection refused")),
+	normal(fake.Update, "that is uncertain: when it says", errUncertain, refreshed(9*time.Second, stateLost)),
+	normal(fake.Update, "of any kind: 30 s", errPlain, refreshed(30*time.Second, "False:UpdateError:connection refused")),
 
 	// Delete: the Machine stays until it is known that the instance is gone.
 	removing("of the providerSpec without addresses or an instance: goes", errInvalid, outcome{Gone: true}),
@@ -138,7 +138,7 @@ var _ = DescribeTable("An actuator's error", func(ctx SpecContext, tc errorCase)
 	removing("of the providerSpec with a Node alone: it had an instance", errInvalid, outcome{
 		Phase: "Deleting", Error: "deleting the instance: " + errInvalid.Error(), UpToDate: "False:InvalidConfiguration:" + errInvalid.Error(),
 	}, withNode),
-	removing("that is a doubt: the Machine stays", errDoubt, outcome{Phase: "Deleting", After: 9 * time.Second, Exists: doubt}, withProviderID),
+	removing("that is uncertain: the Machine stays", errUncertain, outcome{Phase: "Deleting", After: 9 * time.Second, Exists: stateLost}, withProviderID),
 	removing("of the providerSpec with addresses: there is something to remove", errInvalid, outcome{
 		Phase: "Deleting", Error: "deleting the instance: " + errInvalid.Error(), UpToDate: "False:InvalidConfiguration:" + errInvalid.Error(),
 	}, withAddresses),
@@ -158,14 +158,14 @@ var _ = DescribeTable("An actuator's error", func(ctx SpecContext, tc errorCase)
 	stillThere("that bids to wait: not known", errProgress),
 	stillThere("of quota: not known", errQuota),
 	stillThere("of any kind: not known", errPlain),
-	Entry("of Exists after Delete that is a doubt: the Machine stays", errorCase{
-		verb: fake.Exists, err: errDoubt, deleting: true, mods: []func(*machinev1beta1.Machine){builder.WithPhase("Deleting")},
-		want: outcome{Phase: "Deleting", After: 9 * time.Second, Exists: doubt},
+	Entry("of Exists after Delete that is uncertain: the Machine stays", errorCase{
+		verb: fake.Exists, err: errUncertain, deleting: true, mods: []func(*machinev1beta1.Machine){builder.WithPhase("Deleting")},
+		want: outcome{Phase: "Deleting", After: 9 * time.Second, Exists: stateLost},
 	}),
 )
 
-// living is an error about a Machine that is Running.
-func living(verb fake.Verb, what string, err error, want outcome) TableEntry {
+// normal is an error about a Machine that is Running.
+func normal(verb fake.Verb, what string, err error, want outcome) TableEntry {
 	mods := []func(*machinev1beta1.Machine){builder.WithPhase("Running"), builder.WithProviderID("fake://1")}
 	return Entry(fmt.Sprintf("of %s %s", verb, what), errorCase{verb: verb, err: err, instance: true, mods: mods, want: want})
 }
@@ -229,11 +229,11 @@ func shown(machine *machinev1beta1.Machine, into *outcome) {
 	if machine.Status.ErrorReason != nil || machine.Status.ErrorMessage != nil {
 		into.Failure = string(ptr.Deref(machine.Status.ErrorReason, "")) + ":" + ptr.Deref(machine.Status.ErrorMessage, "")
 	}
-	told := func(kind machinev1beta1.ConditionType) string {
-		if c := conditions.Find(machine.Status.Conditions, kind); c != nil {
+	shown := func(kind machinev1beta1.ConditionType) string {
+		if c := machineapi.FindCondition(machine.Status.Conditions, kind); c != nil {
 			return fmt.Sprintf("%s:%s:%s", c.Status, c.Reason, c.Message)
 		}
 		return ""
 	}
-	into.Exists, into.UpToDate = told(machinev1beta1.InstanceExistsCondition), told("InstanceUpToDate")
+	into.Exists, into.UpToDate = shown(machinev1beta1.InstanceExistsCondition), shown("InstanceUpToDate")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
-// failedValidate says that the Machine cannot be served as it is.
+// failedValidate reports that the Machine is invalid.
 func failedValidate(machine *machinev1beta1.Machine, err error) events.Event {
 	return events.Warning(machine, "FailedValidate", "Validate", err.Error())
 }

@@ -10,65 +10,65 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// errMissing reads as scripts and people know it from the Machine API.
+// errMissing has the text of the Machine API Operator, which scripts match.
 var errMissing = errors.New("can't find created instance")
 
-// failure ends the pass for a Machine that has failed: it stays so until it is deleted, or until its spec is mended where nothing
-// had been made. On any other Machine the error fields are somebody's mistake.
-type failure struct{}
+// checkFailed ends the reconcile of a Machine in phase Failed. It stays Failed until it is deleted, or until its spec changes where no instance
+// was created. On any other Machine the error fields are cleared.
+type checkFailed struct{}
 
-// Reconcile implements step.
-func (f *failure) Reconcile(_ context.Context, s *scope) (bool, error) {
-	if phaseOf(s.machine) != machinev1beta1.PhaseFailed {
-		forgiveErrors(s.machine)
+// Reconcile implements pipeline.Step.
+func (f *checkFailed) Reconcile(_ context.Context, s *scope) (bool, error) {
+	if machineapi.Phase(s.machine) != machinev1beta1.PhaseFailed {
+		clearErrors(s.machine)
 		return true, nil
 	}
-	if !mended(s.machine) {
+	if !specChanged(s.machine) {
 		return false, nil
 	}
 	setPhase(s.machine, machinev1beta1.PhaseProvisioning)
 	return true, nil
 }
 
-// existence asks whether the instance exists, and fails a Machine that has lost it.
-type existence struct {
+// checkExists checks whether the instance exists, and fails a Machine whose instance is missing.
+type checkExists struct {
 	actuator actuators.Actuator
 	clock    clock.PassiveClock
 }
 
-// Reconcile implements step.
-func (e *existence) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (e *checkExists) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	exists, err := e.actuator.Exists(ctx, s.machine)
 	now := e.clock.Now()
 	if uncertain, ok := actuators.AsUncertain(err); ok {
-		s.doubt(uncertain, now)
+		s.setUncertain(uncertain, now)
 		s.uncertain = uncertain
-		return true, nil // Update may find out
+		return true, nil // Update may resolve it
 	}
 	if err != nil {
-		setCondition(s.machine, existenceUnknown(err), now)
-		takeBackUpToDate(s.machine, machinev1beta1.ErrorCheckingProviderReason, err.Error(), now)
-		failWhereAsked(s.machine, err)
+		setCondition(s.machine, instanceExistsUnknown(err), now)
+		clearUpToDate(s.machine, machinev1beta1.ErrorCheckingProviderReason, err.Error(), now)
+		failIfRequested(s.machine, err)
 		return false, fmt.Errorf("checking whether the instance exists: %w", err)
 	}
 	s.exists = exists
 	switch {
 	case exists:
-		// The Machine API waits for an Update that succeeds. What exists, exists: nobody who waits for True is kept waiting longer.
+		// The Machine API Operator sets this after a successful Update only; here nobody waits longer than needed.
 		setCondition(s.machine, instanceExists(corev1.ConditionTrue, "", ""), now)
 	case provisioned(s.machine):
 		setCondition(s.machine, instanceExists(corev1.ConditionFalse, machinev1beta1.InstanceMissingReason,
-			"Instance not found on provider: it was there and is gone; it was not removed by this Machine"), now)
+			"Instance not found on provider: it was created and no longer exists; it was not deleted through this Machine"), now)
 		fail(s.machine, errMissing)
 		return false, nil
 	default:
-		if !saysWhyNot(s.machine) { // else provisioning has said, or will say, why
-			setCondition(s.machine, notCreated(""), now)
+		if !explainsMissing(s.machine) { // else createInstance has reported why
+			setCondition(s.machine, instanceNotCreated(""), now)
 		}
-		if phaseOf(s.machine) == "" {
+		if machineapi.Phase(s.machine) == "" {
 			setPhase(s.machine, machinev1beta1.PhaseProvisioning)
 			return false, nil
 		}
@@ -76,20 +76,20 @@ func (e *existence) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return true, nil
 }
 
-// saysWhyNot reports whether the Machine tells why it has no instance, or why it cannot be known whether one was left by an earlier try.
-func saysWhyNot(machine *machinev1beta1.Machine) bool {
-	said := conditions.Find(machine.Status.Conditions, machinev1beta1.InstanceExistsCondition)
+// explainsMissing reports whether InstanceExists already says why there is no instance, or why it is unknown whether an earlier attempt left one.
+func explainsMissing(machine *machinev1beta1.Machine) bool {
+	current := machineapi.FindCondition(machine.Status.Conditions, machinev1beta1.InstanceExistsCondition)
 	switch {
-	case said == nil:
+	case current == nil:
 		return false
-	case said.Status == corev1.ConditionUnknown:
-		return said.Reason != machinev1beta1.ErrorCheckingProviderReason
+	case current.Status == corev1.ConditionUnknown:
+		return current.Reason != machinev1beta1.ErrorCheckingProviderReason
 	default:
-		return said.Status == corev1.ConditionFalse && said.Reason == machinev1beta1.InstanceNotCreatedReason
+		return current.Status == corev1.ConditionFalse && current.Reason == machinev1beta1.InstanceNotCreatedReason
 	}
 }
 
-// provisioned reports whether the Machine has once had an instance.
+// provisioned reports whether the Machine has ever had an instance.
 func provisioned(machine *machinev1beta1.Machine) bool {
 	return len(machine.Status.Addresses) > 0 || (machine.Spec.ProviderID != nil && *machine.Spec.ProviderID != "")
 }

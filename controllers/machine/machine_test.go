@@ -23,8 +23,9 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
 	"github.com/machine-iac/machine-iac-operator/controllers/machine"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -104,7 +105,7 @@ var _ = Describe("Machine", func() {
 		Eventually(gone(ctx, subject)).Should(BeTrue())
 	})
 
-	It("fails a Machine that cannot be understood, and goes on once its spec is mended", func(ctx SpecContext) {
+	It("fails a Machine that cannot be understood, and goes on once its spec is fixed", func(ctx SpecContext) {
 		started(ctx, "Failed", invalid)
 		Expect(status(ctx)()).To(And(
 			haveCondition("InstanceExists", "False", "InstanceNotCreated", ContainSubstring("a number is required")),
@@ -125,7 +126,7 @@ var _ = Describe("Machine", func() {
 		Expect(fresh(ctx, subject).Annotations).NotTo(HaveKey("machine-iac.io/failed-generation"))
 	})
 
-	It("fails again when it is mended the wrong way", func(ctx SpecContext) {
+	It("fails again when it is fixed the wrong way", func(ctx SpecContext) {
 		started(ctx, "Failed", invalid)
 		creates := len(actuator.Calls(fake.Create))
 		edit(ctx, subject, func(m *machinev1beta1.Machine) {
@@ -232,7 +233,7 @@ var _ = Describe("Machine", func() {
 		startManager(namespace, actuator, func(_ *machine.Options, mgr manager.Manager) {
 			registry.MustRegister(machine.NewCollector(ctx, mgr.GetClient()))
 		})
-		// series answers how many there are of each name.
+		// series returns how many there are of each name.
 		series := func() map[string]int {
 			GinkgoHelper()
 			families, err := registry.Gather()
@@ -358,7 +359,7 @@ func haveText(status corev1.ConditionStatus, reason string, message types.Gomega
 // haveCondition matches a Machine's status by one condition.
 func haveCondition(kind machinev1beta1.ConditionType, status corev1.ConditionStatus, reason string, message types.GomegaMatcher) types.GomegaMatcher {
 	find := func(s machinev1beta1.MachineStatus) machinev1beta1.Condition {
-		if found := conditions.Find(s.Conditions, kind); found != nil {
+		if found := machineapi.FindCondition(s.Conditions, kind); found != nil {
 			return *found
 		}
 		return machinev1beta1.Condition{}
@@ -426,8 +427,8 @@ func sayDrained(ctx context.Context, subject *machinev1beta1.Machine, status cor
 		before := fresh(ctx, subject)
 		after := before.DeepCopy()
 		word := machinev1beta1.Condition{Type: machinev1beta1.MachineDrained, Status: status}
-		after.Status.Conditions = conditions.With(after.Status.Conditions, word, time.Now())
-		return plane.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		after.Status.Conditions = machineapi.WithCondition(after.Status.Conditions, word, time.Now())
+		return plane.Client.Status().Patch(ctx, after, pipeline.IfUnchanged(before))
 	}).Should(Succeed())
 }
 
@@ -438,7 +439,7 @@ func deleteDrained(ctx context.Context, subject *machinev1beta1.Machine) {
 	drain(ctx, subject, corev1.ConditionTrue)
 }
 
-// callsAtRest waits until the actuator is left alone, and answers how often it was called until then.
+// callsAtRest waits until the actuator is left alone, and returns how often it was called until then.
 func callsAtRest(actuator *fake.Actuator, verbs ...fake.Verb) int {
 	GinkgoHelper()
 	before := -1
@@ -463,7 +464,7 @@ func notes(ctx context.Context, namespace, reason string) []string {
 	return out
 }
 
-// history watches the Machines of a namespace until the test ends, and answers each value of read that differs from the last.
+// history watches the Machines of a namespace until the test ends, and returns each value of read that differs from the last.
 func history[T any](ctx context.Context, namespace string, read func(*machinev1beta1.Machine) T) func() []T {
 	GinkgoHelper()
 	watcher, err := client.NewWithWatch(plane.Config, client.Options{Scheme: plane.Scheme})
@@ -511,7 +512,7 @@ func phasesOf(ctx context.Context, namespace string) func() []string {
 
 func conditionsOf(ctx context.Context, namespace string, kind machinev1beta1.ConditionType) func() []machinev1beta1.Condition {
 	return history(ctx, namespace, func(m *machinev1beta1.Machine) machinev1beta1.Condition {
-		if found := conditions.Find(m.Status.Conditions, kind); found != nil {
+		if found := machineapi.FindCondition(m.Status.Conditions, kind); found != nil {
 			return *found
 		}
 		return machinev1beta1.Condition{}

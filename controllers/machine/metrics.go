@@ -9,9 +9,11 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// collectTimeout bounds one scrape: a cache that has not synced yet makes its readers wait.
+// collectTimeout bounds one scrape: a cache that has not synced yet blocks its readers.
 const collectTimeout = 5 * time.Second
 
 var (
@@ -29,7 +31,7 @@ type Metrics struct {
 	transitions *prometheus.HistogramVec
 }
 
-// NewMetrics makes the series; Collectors registers them.
+// NewMetrics returns new metrics. Register their Collectors.
 func NewMetrics() *Metrics {
 	return &Metrics{
 		transitions: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -40,26 +42,26 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// Collectors answers what to register.
+// Collectors returns what to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.transitions}
 }
 
 func (m *Metrics) phaseChanged(before, after *machinev1beta1.Machine, now time.Time) {
-	phase := phaseOf(after)
-	if phase == phaseOf(before) || phase == machinev1beta1.PhaseDeleting {
+	phase := machineapi.Phase(after)
+	if phase == machineapi.Phase(before) || phase == machinev1beta1.PhaseDeleting {
 		return
 	}
 	m.transitions.WithLabelValues(phase).Observe(now.Sub(after.CreationTimestamp.Time).Seconds())
 }
 
-// Collector shows Machines as series. It keeps nothing: a scrape reads the Machines of that moment, so the series of one that is
-// deleted go with it. It implements prometheus.Collector.
+// Collector exposes Machines as metrics. Each scrape reads the current Machines, so the metrics of a deleted one disappear with it. It
+// implements prometheus.Collector.
 type Collector struct {
 	list func() (*machinev1beta1.MachineList, error)
 }
 
-// NewCollector makes a Collector over reader, which should be a cache. When ctx ends it can no longer list.
+// NewCollector returns a Collector that lists with reader, which should be a cache, until ctx ends.
 func NewCollector(ctx context.Context, reader client.Reader) *Collector {
 	return &Collector{list: func() (*machinev1beta1.MachineList, error) {
 		limited, cancel := context.WithTimeout(ctx, collectTimeout)
@@ -80,7 +82,7 @@ func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. When the Machines cannot be listed it says that, and nothing else.
+// Collect implements prometheus.Collector. When the Machines cannot be listed, mapi_mao_collector_up is 0 and nothing else is exposed.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	gauge := func(description *prometheus.Desc, value float64, labels ...string) {
 		metrics <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)
@@ -94,8 +96,8 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	gauge(items, float64(len(machines.Items)))
 	for i := range machines.Items {
 		machine := &machines.Items[i]
-		phase := phaseOf(machine)
-		if phase == "" { // nobody has looked at it yet
+		phase := machineapi.Phase(machine)
+		if phase == "" { // not reconciled yet
 			continue
 		}
 		node := ""

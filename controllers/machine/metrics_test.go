@@ -33,7 +33,7 @@ func TestPhaseChanged(t *testing.T) {
 	}
 }
 
-// transitions answers the sum of seconds by phase.
+// transitions returns the sum of seconds by phase.
 func transitions(t *testing.T, metrics *Metrics) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

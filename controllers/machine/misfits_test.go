@@ -25,7 +25,7 @@ type misfit struct {
 	wantWarnings []string
 	// wantStatus is what it shows.
 	wantStatus types.GomegaMatcher
-	// held is set when its deletion waits until it is mended.
+	// held is set when its deletion waits until it is fixed.
 	held bool
 }
 
@@ -51,10 +51,10 @@ var _ = Describe("On a cluster without webhooks", func() {
 		GinkgoHelper()
 		callsAtRest(actuator)
 		noting.taken()
-		told := len(recorder.Events)
+		sent := len(recorder.Events)
 		Consistently(noting.taken).Should(BeEmpty())
-		Expect(recorder.Events).To(HaveLen(told))
-		Expect(told).To(BeNumerically("<=", 3))
+		Expect(recorder.Events).To(HaveLen(sent))
+		Expect(sent).To(BeNumerically("<=", 3))
 	}
 	shows := func(ctx context.Context, subject *machinev1beta1.Machine, tc misfit) {
 		GinkgoHelper()

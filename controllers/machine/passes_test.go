@@ -126,7 +126,7 @@ var _ = Describe("A pass", func() {
 			failed := fresh(ctx, subject)
 			Expect(failed.Status).To(havePhase("Failed"))
 
-			// The next pass does not see that the Machine has failed, and its Update answers something new.
+			// The next pass does not see that the Machine has failed, and its Update returns something new.
 			revived := builder.In(namespace, builder.Machine())
 			revived.Name, revived.UID = subject.Name, subject.UID
 			Expect(actuator.Create(ctx, revived)).To(Succeed())

@@ -16,24 +16,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 const (
-	// InstanceUpToDate tells whether the instance is as its providerSpec wants it. False carries an error reason of the Machine API:
+	// InstanceUpToDate is whether the instance is as its providerSpec describes it. False has an error reason of the Machine API:
 	// UnsupportedChange when only a new Machine can bring the change, InsufficientResources while quota or capacity is missing,
 	// CreateError, UpdateError or DeleteError when the engine failed, InvalidConfiguration when the providerSpec must change. Unknown
-	// carries InProgress while a change is being made, or the actuator's reason when nobody can tell.
+	// has InProgress while a change is being made, or the actuator's reason when it is not known.
 	InstanceUpToDate machinev1beta1.ConditionType = "InstanceUpToDate"
 
-	// inProgressReason surfaces on InstanceUpToDate while the actuator works on it.
+	// inProgressReason surfaces on InstanceUpToDate while an update is in progress.
 	inProgressReason = "InProgress"
 
 	instanceStateAnnotation = "machine.openshift.io/instance-state"
 	unknownState            = "Unknown"
 
-	// failedGenerationAnnotation holds the generation whose spec made a Machine fail before anything was made, so that a later
-	// spec is given a chance.
+	// failedGenerationAnnotation holds the generation that failed before an instance was created, so that a later spec is tried.
 	failedGenerationAnnotation = "machine-iac.io/failed-generation"
 )
 
@@ -41,8 +41,8 @@ func instanceExists(status corev1.ConditionStatus, reason, message string) machi
 	return condition(machinev1beta1.InstanceExistsCondition, status, reason, message)
 }
 
-// notCreated tells that the instance was never made, and why where that is known.
-func notCreated(why string) machinev1beta1.Condition {
+// instanceNotCreated returns InstanceExists for an instance that was never created, and why, where that is known.
+func instanceNotCreated(why string) machinev1beta1.Condition {
 	message := "Instance has not been created"
 	if why != "" {
 		message += ": " + why
@@ -50,7 +50,7 @@ func notCreated(why string) machinev1beta1.Condition {
 	return instanceExists(corev1.ConditionFalse, machinev1beta1.InstanceNotCreatedReason, message)
 }
 
-func existenceUnknown(err error) machinev1beta1.Condition {
+func instanceExistsUnknown(err error) machinev1beta1.Condition {
 	return instanceExists(corev1.ConditionUnknown, machinev1beta1.ErrorCheckingProviderReason, fmt.Sprintf("Error checking provider: %v", err))
 }
 
@@ -67,41 +67,34 @@ func condition(kind machinev1beta1.ConditionType, status corev1.ConditionStatus,
 }
 
 func setCondition(machine *machinev1beta1.Machine, wanted machinev1beta1.Condition, now time.Time) {
-	machine.Status.Conditions = conditions.With(machine.Status.Conditions, wanted, now)
+	machine.Status.Conditions = machineapi.WithCondition(machine.Status.Conditions, wanted, now)
 }
 
-func phaseOf(machine *machinev1beta1.Machine) string {
-	if machine.Status.Phase == nil {
-		return ""
-	}
-	return *machine.Status.Phase
-}
-
-// setPhase sets the phase and takes the error fields back, which belong to Failed alone.
+// setPhase sets the phase, and clears the error fields in any phase but Failed.
 func setPhase(machine *machinev1beta1.Machine, phase string) {
 	machine.Status.Phase = &phase
 	if phase != machinev1beta1.PhaseFailed {
-		forgiveErrors(machine)
+		clearErrors(machine)
 		delete(machine.Annotations, failedGenerationAnnotation)
 	}
 }
 
-func forgiveErrors(machine *machinev1beta1.Machine) {
+func clearErrors(machine *machinev1beta1.Machine) {
 	machine.Status.ErrorReason, machine.Status.ErrorMessage = nil, nil
 }
 
-// failWhereAsked fails the Machine when the actuator has set its phase to Failed, which is how it tells with an error of Exists or
-// Update that nothing will help.
-func failWhereAsked(machine *machinev1beta1.Machine, cause error) {
-	if phaseOf(machine) == machinev1beta1.PhaseFailed {
+// failIfRequested fails the Machine when the actuator has set its phase to Failed, which is how Exists and Update report an error that no
+// retry resolves.
+func failIfRequested(machine *machinev1beta1.Machine, cause error) {
+	if machineapi.Phase(machine) == machinev1beta1.PhaseFailed {
 		fail(machine, cause)
 	}
 }
 
-// fail makes the Machine Failed. It has a reason where the cause has one.
+// fail sets the phase Failed and the error fields.
 func fail(machine *machinev1beta1.Machine, cause error) {
 	setPhase(machine, machinev1beta1.PhaseFailed)
-	forgiveErrors(machine)
+	clearErrors(machine)
 	message := cause.Error()
 	var machineError *actuators.MachineError
 	if errors.As(cause, &machineError) {
@@ -116,13 +109,13 @@ func fail(machine *machinev1beta1.Machine, cause error) {
 	machine.Status.ProviderStatus = withUnknownState(machine.Status.ProviderStatus)
 }
 
-// mended reports whether a Machine that failed before anything was made has got another spec since.
-func mended(machine *machinev1beta1.Machine) bool {
+// specChanged reports whether the spec of a Machine that failed before an instance was created has changed since.
+func specChanged(machine *machinev1beta1.Machine) bool {
 	failed, ok := machine.Annotations[failedGenerationAnnotation]
 	return ok && !provisioned(machine) && failed != strconv.FormatInt(machine.Generation, 10)
 }
 
-// withUnknownState overrides the state of the instance where a provider status of any kind carries one.
+// withUnknownState sets the instance state in a provider status of any kind to Unknown, where it has one.
 func withUnknownState(status *runtime.RawExtension) *runtime.RawExtension {
 	if status == nil {
 		return nil
@@ -143,7 +136,7 @@ func withUnknownState(status *runtime.RawExtension) *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: raw}
 }
 
-// write brings what changed to the API server: one patch of the object and one of its status, each only when needed.
+// write patches the Machine and its status, each only when it differs.
 func (c *Controller) write(ctx context.Context, s *scope) error {
 	base, object := s.original.DeepCopy(), s.machine.DeepCopy()
 	base.Status.DeepCopyInto(&object.Status)
@@ -152,8 +145,8 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 		return err
 	}
 	if differs {
-		if err := c.client.Patch(ctx, object, onlyOn(base)); err != nil {
-			return fmt.Errorf("writing what is known of the instance: %w", err)
+		if err := c.client.Patch(ctx, object, pipeline.IfUnchanged(base)); err != nil {
+			return fmt.Errorf("patching the Machine: %w", err)
 		}
 		base.ResourceVersion = object.ResourceVersion
 	}
@@ -165,29 +158,23 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 	now := c.clock.Now()
 	updated := metav1.NewTime(now)
 	status.Status.LastUpdated = &updated
-	if err := c.client.Status().Patch(ctx, status, onlyOn(base)); err != nil {
+	if err := c.client.Status().Patch(ctx, status, pipeline.IfUnchanged(base)); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	c.metrics.phaseChanged(s.original, s.machine, now)
 	return nil
 }
 
-// differ compares as the API server does: the spelling of a provider status does not count.
+// differ compares as the API server does: the formatting of a provider status does not count.
 func differ(before, after *machinev1beta1.Machine) (bool, error) {
 	patch, err := client.MergeFrom(before).Data(after)
 	if err != nil {
-		return false, fmt.Errorf("comparing the Machine with what it was: %w", err)
+		return false, fmt.Errorf("comparing the Machine with its original: %w", err)
 	}
 	return string(patch) != "{}", nil
 }
 
-// onlyOn makes a patch that the API server takes for the very Machine given, and not for one that was written since or made again
-// under its name: a cache that has fallen behind would else undo what is known since, as lists such as conditions are written whole.
-func onlyOn(base *machinev1beta1.Machine) client.Patch {
-	return client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
-}
-
-// goneOrOther reports whether an object that was to be deleted is gone, or has been replaced by another of its name.
-func goneOrOther(err error) bool {
+// deletedOrReplaced reports whether the error of a delete says that the object no longer exists or is another one of the same name.
+func deletedOrReplaced(err error) bool {
 	return client.IgnoreNotFound(err) == nil || apierrors.IsConflict(err)
 }

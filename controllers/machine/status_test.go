@@ -122,7 +122,7 @@ func TestMended(t *testing.T) {
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			if got := mended(builder.Machine(tc.mods...)); got != tc.want {
+			if got := specChanged(builder.Machine(tc.mods...)); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})

@@ -14,26 +14,27 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// verdict is what a step answered and left behind.
-type verdict struct {
-	GoOn  bool
-	Error string
-	After time.Duration
-	Phase string
+// stepResult is what a step answered and left behind.
+type stepResult struct {
+	Proceed bool
+	Error   string
+	After   time.Duration
+	Phase   string
 	// Failure is errorReason and errorMessage, joined by a colon.
 	Failure string
 	// Exists and UpToDate are status, reason and message of the two conditions, joined by colons.
 	Exists, UpToDate string
 }
 
-func judge(t *testing.T, step step, s *scope) verdict {
+func runStep(t *testing.T, step pipeline.Step[*scope], s *scope) stepResult {
 	t.Helper()
-	goOn, err := step.Reconcile(t.Context(), s)
-	got := verdict{GoOn: goOn, After: s.requeueAfter, Phase: phaseOf(s.machine)}
+	proceed, err := step.Reconcile(t.Context(), s)
+	got := stepResult{Proceed: proceed, After: s.Result().RequeueAfter, Phase: machineapi.Phase(s.machine)}
 	if err != nil {
 		got.Error = err.Error()
 	}
@@ -43,13 +44,13 @@ func judge(t *testing.T, step step, s *scope) verdict {
 		}
 		got.Failure += ":" + *s.machine.Status.ErrorMessage
 	}
-	told := func(kind machinev1beta1.ConditionType) string {
-		if c := conditions.Find(s.machine.Status.Conditions, kind); c != nil {
+	shown := func(kind machinev1beta1.ConditionType) string {
+		if c := machineapi.FindCondition(s.machine.Status.Conditions, kind); c != nil {
 			return fmt.Sprintf("%s:%s:%s", c.Status, c.Reason, c.Message)
 		}
 		return ""
 	}
-	got.Exists, got.UpToDate = told(machinev1beta1.InstanceExistsCondition), told(InstanceUpToDate)
+	got.Exists, got.UpToDate = shown(machinev1beta1.InstanceExistsCondition), shown(InstanceUpToDate)
 	return got
 }
 
@@ -77,28 +78,28 @@ func (a *settled) Update(context.Context, *machinev1beta1.Machine) error { retur
 func (a *settled) RecheckAfter(*machinev1beta1.Machine) time.Duration    { return a.recheck }
 
 func TestExistenceDecidesThePhase(t *testing.T) {
-	missing := "False:InstanceMissing:Instance not found on provider: it was there and is gone; it was not removed by this Machine"
+	missing := "False:InstanceMissing:Instance not found on provider: it was created and no longer exists; it was not deleted through this Machine"
 	tcs := map[string]struct {
 		exists bool
 		mods   []modifier
-		want   verdict
+		want   stepResult
 	}{
-		"newly born": {false, nil, verdict{
+		"newly born": {false, nil, stepResult{
 			Phase: "Provisioning", Exists: "False:InstanceNotCreated:Instance has not been created",
 		}},
-		"still to be made": {false, []modifier{builder.WithPhase("Provisioning")}, verdict{
-			GoOn: true, Phase: "Provisioning", Exists: "False:InstanceNotCreated:Instance has not been created",
+		"still to be made": {false, []modifier{builder.WithPhase("Provisioning")}, stepResult{
+			Proceed: true, Phase: "Provisioning", Exists: "False:InstanceNotCreated:Instance has not been created",
 		}},
-		"there":                         {true, []modifier{builder.WithPhase("Provisioning")}, verdict{GoOn: true, Phase: "Provisioning", Exists: "True::"}},
-		"there before it had a phase":   {true, nil, verdict{GoOn: true, Exists: "True::"}},
-		"gone, as addresses tell":       {false, []modifier{builder.WithPhase("Running"), builder.WithInternalIPs("10.0.0.1")}, verdict{Phase: "Failed", Failure: ":can't find created instance", Exists: missing}},
-		"gone, as the providerID tells": {false, []modifier{builder.WithPhase("Provisioned"), builder.WithProviderID("fake://1")}, verdict{Phase: "Failed", Failure: ":can't find created instance", Exists: missing}},
-		"gone before it had a phase":    {false, []modifier{builder.WithProviderID("fake://1")}, verdict{Phase: "Failed", Failure: ":can't find created instance", Exists: missing}},
+		"there":                         {true, []modifier{builder.WithPhase("Provisioning")}, stepResult{Proceed: true, Phase: "Provisioning", Exists: "True::"}},
+		"there before it had a phase":   {true, nil, stepResult{Proceed: true, Exists: "True::"}},
+		"gone, as addresses tell":       {false, []modifier{builder.WithPhase("Running"), builder.WithInternalIPs("10.0.0.1")}, stepResult{Phase: "Failed", Failure: ":can't find created instance", Exists: missing}},
+		"gone, as the providerID tells": {false, []modifier{builder.WithPhase("Provisioned"), builder.WithProviderID("fake://1")}, stepResult{Phase: "Failed", Failure: ":can't find created instance", Exists: missing}},
+		"gone before it had a phase":    {false, []modifier{builder.WithProviderID("fake://1")}, stepResult{Phase: "Failed", Failure: ":can't find created instance", Exists: missing}},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			s := scopeFor(tc.mods...)
-			got := judge(t, &existence{actuator: &settled{exists: tc.exists}, clock: clockAt(now)}, s)
+			got := runStep(t, &checkExists{actuator: &settled{exists: tc.exists}, clock: clockAt(now)}, s)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -115,23 +116,23 @@ func TestUpkeepDecidesThePhase(t *testing.T) {
 	tcs := map[string]struct {
 		mods    []modifier
 		recheck time.Duration
-		want    verdict
+		want    stepResult
 	}{
-		"not to be seen yet":                      {[]modifier{provisioning}, 0, verdict{Phase: "Provisioning", After: 30 * time.Second, UpToDate: "True::"}},
-		"no Node yet":                             {[]modifier{provisioning, id}, 0, verdict{Phase: "Provisioned", After: 30 * time.Second, UpToDate: "True::"}},
-		"addresses are enough":                    {[]modifier{provisioning, builder.WithInternalIPs("10.0.0.1")}, 0, verdict{Phase: "Provisioned", After: 30 * time.Second, UpToDate: "True::"}},
-		"with a Node":                             {[]modifier{provisioning, id, node}, 0, verdict{Phase: "Running", UpToDate: "True::"}},
-		"a Node alone says nothing":               {[]modifier{provisioning, node}, 0, verdict{Phase: "Provisioning", After: 30 * time.Second, UpToDate: "True::"}},
-		"looked at again when the actuator wants": {[]modifier{id, node}, time.Hour, verdict{Phase: "Running", After: time.Hour, UpToDate: "True::"}},
-		"but not later than without it":           {[]modifier{id}, time.Hour, verdict{Phase: "Provisioned", After: 30 * time.Second, UpToDate: "True::"}},
-		"a time that is past is no wish":          {[]modifier{id, node}, -time.Hour, verdict{Phase: "Running", UpToDate: "True::"}},
+		"not to be seen yet":                      {[]modifier{provisioning}, 0, stepResult{Phase: "Provisioning", After: 30 * time.Second, UpToDate: "True::"}},
+		"no Node yet":                             {[]modifier{provisioning, id}, 0, stepResult{Phase: "Provisioned", After: 30 * time.Second, UpToDate: "True::"}},
+		"addresses are enough":                    {[]modifier{provisioning, builder.WithInternalIPs("10.0.0.1")}, 0, stepResult{Phase: "Provisioned", After: 30 * time.Second, UpToDate: "True::"}},
+		"with a Node":                             {[]modifier{provisioning, id, node}, 0, stepResult{Phase: "Running", UpToDate: "True::"}},
+		"a Node alone says nothing":               {[]modifier{provisioning, node}, 0, stepResult{Phase: "Provisioning", After: 30 * time.Second, UpToDate: "True::"}},
+		"looked at again when the actuator wants": {[]modifier{id, node}, time.Hour, stepResult{Phase: "Running", After: time.Hour, UpToDate: "True::"}},
+		"but not later than without it":           {[]modifier{id}, time.Hour, stepResult{Phase: "Provisioned", After: 30 * time.Second, UpToDate: "True::"}},
+		"a time that is past asks for none":       {[]modifier{id, node}, -time.Hour, stepResult{Phase: "Running", UpToDate: "True::"}},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			s := scopeFor(tc.mods...)
 			s.exists = true
-			step := &upkeep{actuator: &settled{recheck: tc.recheck}, clock: clockAt(now)}
-			if diff := cmp.Diff(tc.want, judge(t, step, s)); diff != "" {
+			step := &updateInstance{actuator: &settled{recheck: tc.recheck}, clock: clockAt(now)}
+			if diff := cmp.Diff(tc.want, runStep(t, step, s)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -141,21 +142,21 @@ func TestUpkeepDecidesThePhase(t *testing.T) {
 func TestStepsPassOnWhatIsNotTheirs(t *testing.T) {
 	actuator := &fake.Actuator{}
 	tcs := map[string]struct {
-		step step
+		step pipeline.Step[*scope]
 		s    *scope
-		want verdict
+		want stepResult
 	}{
-		"upkeep has nothing to keep":       {&upkeep{actuator: actuator}, scopeFor(), verdict{GoOn: true}},
-		"provisioning has nothing to make": {&provisioning{actuator: actuator}, &scope{machine: builder.Machine(), exists: true}, verdict{GoOn: true}},
-		"a Machine that has not failed":    {&failure{}, scopeFor(builder.WithPhase("Running")), verdict{GoOn: true, Phase: "Running"}},
-		"errors that belong to no failure": {&failure{}, scopeFor(withError("stray"), builder.WithPhase("Running")), verdict{GoOn: true, Phase: "Running"}},
-		"a Machine with the finalizer":     {&finalizer{}, scopeFor(), verdict{GoOn: true}},
-		"no Node to remove":                {&nodeRemoval{}, scopeFor(), verdict{GoOn: true}},
-		"nobody holds it":                  {&terminateHook{}, scopeFor(), verdict{GoOn: true}},
+		"nothing to update":                {&updateInstance{actuator: actuator}, scopeFor(), stepResult{Proceed: true}},
+		"nothing to create":                {&createInstance{actuator: actuator}, &scope{machine: builder.Machine(), exists: true}, stepResult{Proceed: true}},
+		"a Machine that has not failed":    {&checkFailed{}, scopeFor(builder.WithPhase("Running")), stepResult{Proceed: true, Phase: "Running"}},
+		"errors that belong to no failure": {&checkFailed{}, scopeFor(withError("stray"), builder.WithPhase("Running")), stepResult{Proceed: true, Phase: "Running"}},
+		"a Machine with the finalizer":     {&addFinalizer{}, scopeFor(), stepResult{Proceed: true}},
+		"no Node to remove":                {&deleteNode{}, scopeFor(), stepResult{Proceed: true}},
+		"nobody holds it":                  {&waitForTerminateHooks{}, scopeFor(), stepResult{Proceed: true}},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, judge(t, tc.step, tc.s)); diff != "" {
+			if diff := cmp.Diff(tc.want, runStep(t, tc.step, tc.s)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -168,15 +169,15 @@ func TestStepsPassOnWhatIsNotTheirs(t *testing.T) {
 func TestFailureIsTheEndUntilTheSpecIsMended(t *testing.T) {
 	tcs := map[string]struct {
 		mods []modifier
-		want verdict
+		want stepResult
 	}{
-		"failed":        {[]modifier{withError("wrong"), failedAt("1"), withGeneration(1)}, verdict{Phase: "Failed", Failure: "InvalidConfiguration:wrong"}},
-		"lost":          {[]modifier{withError("lost"), withGeneration(2)}, verdict{Phase: "Failed", Failure: "InvalidConfiguration:lost"}},
-		"with new spec": {[]modifier{withError("wrong"), failedAt("1"), withGeneration(2)}, verdict{GoOn: true, Phase: "Provisioning"}},
+		"failed":        {[]modifier{withError("wrong"), failedAt("1"), withGeneration(1)}, stepResult{Phase: "Failed", Failure: "InvalidConfiguration:wrong"}},
+		"lost":          {[]modifier{withError("lost"), withGeneration(2)}, stepResult{Phase: "Failed", Failure: "InvalidConfiguration:lost"}},
+		"with new spec": {[]modifier{withError("wrong"), failedAt("1"), withGeneration(2)}, stepResult{Proceed: true, Phase: "Provisioning"}},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, judge(t, &failure{}, scopeFor(tc.mods...))); diff != "" {
+			if diff := cmp.Diff(tc.want, runStep(t, &checkFailed{}, scopeFor(tc.mods...))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -187,15 +188,15 @@ func TestFarewell(t *testing.T) {
 	foreign := func(m *machinev1beta1.Machine) { m.Finalizers = []string{"example.com/hold"} }
 	tcs := map[string]struct {
 		mods []modifier
-		want verdict
+		want stepResult
 	}{
-		"ours goes on":                {[]modifier{builder.WithPhase("Running")}, verdict{GoOn: true, Phase: "Deleting"}},
-		"its failure is forgotten":    {[]modifier{withError("wrong")}, verdict{GoOn: true, Phase: "Deleting"}},
-		"not ours, or ours no longer": {[]modifier{foreign}, verdict{Phase: "Deleting"}},
+		"ours goes on":                {[]modifier{builder.WithPhase("Running")}, stepResult{Proceed: true, Phase: "Deleting"}},
+		"its failure is forgotten":    {[]modifier{withError("wrong")}, stepResult{Proceed: true, Phase: "Deleting"}},
+		"not ours, or ours no longer": {[]modifier{foreign}, stepResult{Phase: "Deleting"}},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, judge(t, &farewell{}, scopeFor(tc.mods...))); diff != "" {
+			if diff := cmp.Diff(tc.want, runStep(t, &beginDelete{}, scopeFor(tc.mods...))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -204,8 +205,8 @@ func TestFarewell(t *testing.T) {
 
 func TestDestructionWaitsUntilTheInstanceIsGone(t *testing.T) {
 	s := scopeFor(builder.WithPhase("Deleting"))
-	got := judge(t, &destruction{actuator: &settled{exists: true}, clock: clockAt(now)}, s)
-	if diff := cmp.Diff(verdict{Phase: "Deleting", After: 30 * time.Second, Exists: "True::"}, got); diff != "" {
+	got := runStep(t, &deleteInstance{actuator: &settled{exists: true}, clock: clockAt(now)}, s)
+	if diff := cmp.Diff(stepResult{Phase: "Deleting", After: 30 * time.Second, Exists: "True::"}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -222,31 +223,8 @@ func TestWaitTakesTheActuatorsWordButNeverForEver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &scope{}
 			s.wait(actuators.InProgress(tc.after, "being made"))
-			if s.requeueAfter != tc.want {
-				t.Errorf("got %s, want %s", s.requeueAfter, tc.want)
-			}
-		})
-	}
-}
-
-func TestLookAgainKeepsTheSoonest(t *testing.T) {
-	tcs := map[string]struct {
-		wishes []time.Duration
-		want   time.Duration
-	}{
-		"none":                   {nil, 0},
-		"the soonest comes last": {[]time.Duration{3, 2}, 2},
-		"or first":               {[]time.Duration{2, 3}, 2},
-		"zero is no wish":        {[]time.Duration{2, 0, -1}, 2},
-	}
-	for name, tc := range tcs {
-		t.Run(name, func(t *testing.T) {
-			s := &scope{}
-			for _, wish := range tc.wishes {
-				s.lookAgain(wish)
-			}
-			if s.requeueAfter != tc.want {
-				t.Errorf("got %s, want %s", s.requeueAfter, tc.want)
+			if got := s.Result().RequeueAfter; got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
 	}
@@ -256,7 +234,7 @@ func TestConditionsOfStepsAreWarningsWithATime(t *testing.T) {
 	s := scopeFor(builder.WithPhase("Provisioning"))
 	actuator := &fake.Actuator{}
 	actuator.Fail(fake.Create, actuators.InsufficientResources("no quota"))
-	judge(t, &provisioning{actuator: actuator, clock: clockAt(now)}, s)
+	runStep(t, &createInstance{actuator: actuator, clock: clockAt(now)}, s)
 	want := []machinev1beta1.Condition{
 		condition("InstanceExists", corev1.ConditionFalse, "InstanceNotCreated", "Instance has not been created: no quota"),
 		condition("InstanceUpToDate", corev1.ConditionFalse, "InsufficientResources", "no quota"),
@@ -273,13 +251,13 @@ func TestConditionsOfStepsAreWarningsWithATime(t *testing.T) {
 func TestWhatTheLastAttemptFailedOfIsShownUntilOneSucceeds(t *testing.T) {
 	tcs := map[string]struct {
 		answer error
-		want   verdict
+		want   stepResult
 	}{
-		"the next is under way": {actuators.InProgress(time.Minute, "being made"), verdict{
+		"the next is under way": {actuators.InProgress(time.Minute, "being made"), stepResult{
 			Phase: "Provisioning", After: time.Minute,
 			Exists: "False:InstanceNotCreated:Instance has not been created: being made", UpToDate: "False:InsufficientResources:no quota",
 		}},
-		"it has succeeded": {nil, verdict{Phase: "Provisioning", After: 30 * time.Second, UpToDate: "True::"}},
+		"it has succeeded": {nil, stepResult{Phase: "Provisioning", After: 30 * time.Second, UpToDate: "True::"}},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
@@ -290,7 +268,7 @@ func TestWhatTheLastAttemptFailedOfIsShownUntilOneSucceeds(t *testing.T) {
 			if tc.answer != nil {
 				actuator.Fail(fake.Create, tc.answer)
 			}
-			if diff := cmp.Diff(tc.want, judge(t, &provisioning{actuator: actuator, clock: clockAt(now)}, s)); diff != "" {
+			if diff := cmp.Diff(tc.want, runStep(t, &createInstance{actuator: actuator, clock: clockAt(now)}, s)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -298,20 +276,20 @@ func TestWhatTheLastAttemptFailedOfIsShownUntilOneSucceeds(t *testing.T) {
 }
 
 func TestWhyNothingWasMadeIsNotForgottenByLookingAgain(t *testing.T) {
-	why := func(m *machinev1beta1.Machine) { setCondition(m, notCreated("no quota"), now) }
+	why := func(m *machinev1beta1.Machine) { setCondition(m, instanceNotCreated("no quota"), now) }
 	was := func(m *machinev1beta1.Machine) { setCondition(m, instanceExists(corev1.ConditionTrue, "", ""), now) }
 	tcs := map[string]struct {
 		mod  modifier
 		want string
 	}{
-		"the reason of the last attempt stays":     {why, "False:InstanceNotCreated:Instance has not been created: no quota"},
-		"what was there and left no trace is told": {was, "False:InstanceNotCreated:Instance has not been created"},
+		"the reason of the last attempt stays":         {why, "False:InstanceNotCreated:Instance has not been created: no quota"},
+		"what was there and left no trace is reported": {was, "False:InstanceNotCreated:Instance has not been created"},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			s := scopeFor(builder.WithPhase("Provisioning"), tc.mod)
-			got := judge(t, &existence{actuator: &settled{}, clock: clockAt(now.Add(time.Hour))}, s)
-			if diff := cmp.Diff(verdict{GoOn: true, Phase: "Provisioning", Exists: tc.want}, got); diff != "" {
+			got := runStep(t, &checkExists{actuator: &settled{}, clock: clockAt(now.Add(time.Hour))}, s)
+			if diff := cmp.Diff(stepResult{Proceed: true, Phase: "Provisioning", Exists: tc.want}, got); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -335,7 +313,7 @@ func TestOnlyATrueDrainedLetsTheDeletionGoOn(t *testing.T) {
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			s := scopeFor(tc.mods...)
-			if got := judge(t, &drained{}, s); got.GoOn != tc.want || got.After != 0 {
+			if got := runStep(t, &waitForDrain{}, s); got.Proceed != tc.want || got.After != 0 {
 				t.Errorf("got %+v, want %v and no time to look again", got, tc.want)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/controllers/machine"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
@@ -51,12 +52,14 @@ type passes struct {
 func byHand(subject *machinev1beta1.Machine, actuator actuators.Actuator, reader client.Client) *passes {
 	GinkgoHelper()
 	noting := &notingClient{Client: reader}
-	controller, err := machine.New(machine.Options{Client: noting, Actuator: actuator, Recorder: events.NewFakeRecorder(100)})
+	controller, err := machine.New(machine.Options{
+		Common: pipeline.Common{Client: noting, Recorder: events.NewFakeRecorder(100)}, Actuator: actuator,
+	})
 	Expect(err).NotTo(HaveOccurred())
 	return &passes{client: noting, controller: controller, key: client.ObjectKeyFromObject(subject)}
 }
 
-// next runs one reconcile and answers what it wrote.
+// next runs one reconcile and returns what it wrote.
 func (p *passes) next(ctx context.Context) ([]string, reconcile.Result) {
 	GinkgoHelper()
 	wrote, result, err := p.try(ctx)
@@ -87,7 +90,7 @@ func (c *notingClient) note(verb string, object client.Object) {
 	c.writes = append(c.writes, fmt.Sprintf("%s %T", verb, object))
 }
 
-// taken answers the writes so far and forgets them.
+// taken returns the writes so far and forgets them.
 func (c *notingClient) taken() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +141,7 @@ func (s *notingStatus) Patch(ctx context.Context, object client.Object, patch cl
 	return s.SubResourceWriter.Patch(ctx, object, patch, options...)
 }
 
-// staleClient answers the Machine as it was when it was frozen, as a cache that has fallen behind.
+// staleClient returns the Machine as it was when it was frozen, as a cache that has fallen behind.
 type staleClient struct {
 	client.Client
 	frozen *machinev1beta1.Machine

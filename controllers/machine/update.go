@@ -9,16 +9,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// upkeep refreshes what is known of an instance that exists.
-type upkeep struct {
+// updateInstance updates an instance that exists, and what the Machine says of it.
+type updateInstance struct {
 	actuator actuators.Actuator
 	clock    clock.PassiveClock
 }
 
-// Reconcile implements step.
-func (u *upkeep) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (u *updateInstance) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if !s.exists && s.uncertain == nil {
 		return true, nil
 	}
@@ -27,53 +28,53 @@ func (u *upkeep) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		return false, nil
 	}
 	if s.uncertain != nil {
-		return false, nil // Exists is asked again what has become known
+		return false, nil // the next Exists reports it
 	}
 	setCondition(s.machine, upToDate(corev1.ConditionTrue, "", ""), u.clock.Now())
-	s.arrive()
+	s.updatePhase()
 	if rechecker, ok := u.actuator.(actuators.Rechecker); ok {
-		s.lookAgain(rechecker.RecheckAfter(s.machine))
+		s.RequeueAfter(rechecker.RecheckAfter(s.machine))
 	}
 	return false, nil
 }
 
-// arrive sets the phase by how far the instance has come.
-func (s *scope) arrive() {
+// updatePhase sets the phase from the progress of the instance.
+func (s *scope) updatePhase() {
 	switch {
 	case !provisioned(s.machine):
-		s.lookAgain(lookAgainAfter)
+		s.RequeueAfter(requeueInterval)
 	case s.machine.Status.NodeRef == nil:
 		setPhase(s.machine, machinev1beta1.PhaseProvisioned)
-		s.lookAgain(lookAgainAfter)
+		s.RequeueAfter(requeueInterval)
 	default:
 		setPhase(s.machine, machinev1beta1.PhaseRunning)
 	}
 }
 
-// failed leaves the phase as it is, unless the actuator asks for Failed, says why the instance is not as wanted, and looks again. A change that
-// cannot be made in place takes nothing from an instance that has come further than its phase.
-func (u *upkeep) failed(ctx context.Context, s *scope, err error) {
+// failed reports an error of Update and requeues the Machine. The phase stays as it is, unless the actuator asks for Failed; an error about a
+// change that cannot be made in place does not keep an instance from reaching its next phase.
+func (u *updateInstance) failed(ctx context.Context, s *scope, err error) {
 	now := u.clock.Now()
 	if uncertain, ok := actuators.AsUncertain(err); ok {
-		s.doubtUpToDate(uncertain, now)
+		s.setUpToDateUncertain(uncertain, now)
 		return
 	}
 	if s.uncertain != nil {
-		s.neverFailed()
+		s.restorePhase()
 	}
-	failWhereAsked(s.machine, err)
+	failIfRequested(s.machine, err)
 	if requeue, ok := actuators.AsRequeueAfter(err); ok {
-		showProgress(s.machine, requeue.Reason, now)
+		setInProgress(s.machine, requeue.Reason, now)
 		s.wait(requeue)
 		return
 	}
-	f := faultOf(err, machinev1beta1.UpdateMachineError)
-	phase := phaseOf(s.machine)
-	onItsWay := phase == machinev1beta1.PhaseProvisioning || phase == machinev1beta1.PhaseProvisioned
-	if f.reason == machinev1beta1.UnsupportedChangeMachineError && s.uncertain == nil && onItsWay {
-		s.arrive()
+	f := newActuatorError(err, machinev1beta1.UpdateMachineError)
+	phase := machineapi.Phase(s.machine)
+	starting := phase == machinev1beta1.PhaseProvisioning || phase == machinev1beta1.PhaseProvisioned
+	if f.reason == machinev1beta1.UnsupportedChangeMachineError && s.uncertain == nil && starting {
+		s.updatePhase()
 	}
 	log.FromContext(ctx).Info("Updating the instance failed", "reason", f.reason, "error", err.Error())
-	f.show(s.machine, now)
-	s.lookAgain(max(lookAgainAfter, f.retryAfter))
+	f.setCondition(s.machine, now)
+	s.RequeueAfter(max(requeueInterval, f.retryAfter))
 }

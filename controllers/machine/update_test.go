@@ -10,6 +10,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -20,12 +21,12 @@ func TestARefusedChangeKeepsNoMachineFromItsPhase(t *testing.T) {
 		err  error
 		want string
 	}{
-		"with a Node it is Running":               {&corev1.ObjectReference{Name: "node"}, actuators.UnsupportedChange("no"), machinev1beta1.PhaseRunning},
-		"without one it is Provisioned":           {nil, actuators.UnsupportedChange("no"), machinev1beta1.PhaseProvisioned},
-		"another failure leaves it where it is":   {nil, actuators.UpdateFailed("no"), machinev1beta1.PhaseProvisioning},
-		"a run under way leaves it where it is":   {nil, actuators.InProgress(1, "a run"), machinev1beta1.PhaseProvisioning},
-		"so does a doubt whether there is one":    {nil, actuators.Uncertain(1, "Lost", "no"), machinev1beta1.PhaseProvisioning},
-		"and without an error it goes on as well": {&corev1.ObjectReference{Name: "node"}, nil, machinev1beta1.PhaseRunning},
+		"with a Node it is Running":                {&corev1.ObjectReference{Name: "node"}, actuators.UnsupportedChange("no"), machinev1beta1.PhaseRunning},
+		"without one it is Provisioned":            {nil, actuators.UnsupportedChange("no"), machinev1beta1.PhaseProvisioned},
+		"another failure leaves it where it is":    {nil, actuators.UpdateFailed("no"), machinev1beta1.PhaseProvisioning},
+		"a run under way leaves it where it is":    {nil, actuators.InProgress(1, "a run"), machinev1beta1.PhaseProvisioning},
+		"so does uncertainty whether there is one": {nil, actuators.Uncertain(1, "Lost", "no"), machinev1beta1.PhaseProvisioning},
+		"and without an error it goes on as well":  {&corev1.ObjectReference{Name: "node"}, nil, machinev1beta1.PhaseRunning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			machine := builder.Machine(builder.WithProviderID("id"))
@@ -37,11 +38,11 @@ func TestARefusedChangeKeepsNoMachineFromItsPhase(t *testing.T) {
 			if tc.err != nil {
 				actuator.Fail(fake.Update, tc.err)
 			}
-			u := &upkeep{actuator: actuator, clock: clock.RealClock{}}
+			u := &updateInstance{actuator: actuator, clock: clock.RealClock{}}
 			if _, err := u.Reconcile(t.Context(), &scope{machine: machine, original: machine.DeepCopy(), exists: true}); err != nil {
 				t.Fatal(err)
 			}
-			if got := phaseOf(machine); got != tc.want {
+			if got := machineapi.Phase(machine); got != tc.want {
 				t.Errorf("phase %s, want %s", got, tc.want)
 			}
 		})

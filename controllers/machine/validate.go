@@ -10,19 +10,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// validation refuses a Machine that no actuator could serve.
-type validation struct {
+// validateSpec rejects a Machine that no actuator can handle.
+type validateSpec struct {
 	recorder events.EventRecorder
 }
 
-// Reconcile implements step.
-func (v *validation) Reconcile(_ context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (v *validateSpec) Reconcile(_ context.Context, s *scope) (bool, error) {
 	err := validate(s.machine)
 	if err == nil {
 		return true, nil
 	}
 	failedValidate(s.machine, err).Send(v.recorder)
-	// Only a change of the Machine helps, and that is an event.
+	// No retry: a change of the Machine triggers a reconcile.
 	return false, reconcile.TerminalError(fmt.Errorf("validating the Machine: %w", err))
 }
 
@@ -32,7 +32,7 @@ func validate(machine *machinev1beta1.Machine) error {
 		problems = append(problems, fmt.Errorf("metadata.labels: %s is missing or empty; set it to the name of the cluster's infrastructure", machinev1beta1.MachineClusterIDLabel))
 	}
 	if machine.Spec.ProviderSpec.Value == nil {
-		problems = append(problems, errors.New("spec.providerSpec.value: it is missing; it must describe the instance to make"))
+		problems = append(problems, errors.New("spec.providerSpec.value is missing; set it to describe the instance"))
 	}
 	return errors.Join(problems...)
 }

@@ -15,7 +15,7 @@ func TestValidation(t *testing.T) {
 	noProviderSpec := func(m *machinev1beta1.Machine) { m.Spec.ProviderSpec.Value = nil }
 	emptyLabel := builder.WithLabels(map[string]string{builder.ClusterLabel: ""})
 	const labelFault = "metadata.labels: machine.openshift.io/cluster-api-cluster is missing or empty; set it to"
-	const specFault = "spec.providerSpec.value: it is missing; it must describe"
+	const specFault = "spec.providerSpec.value is missing; set it to describe"
 	tcs := map[string]struct {
 		mods       []modifier
 		wantFaults []string
@@ -29,9 +29,9 @@ func TestValidation(t *testing.T) {
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			recorder := events.NewFakeRecorder(10)
-			goOn, err := (&validation{recorder: recorder}).Reconcile(t.Context(), &scope{machine: builder.Machine(tc.mods...)})
-			if goOn != (tc.wantFaults == nil) || (err == nil) != goOn {
-				t.Fatalf("got %v, %v; want faults: %q", goOn, err, tc.wantFaults)
+			proceed, err := (&validateSpec{recorder: recorder}).Reconcile(t.Context(), &scope{machine: builder.Machine(tc.mods...)})
+			if proceed != (tc.wantFaults == nil) || (err == nil) != proceed {
+				t.Fatalf("got %v, %v; want faults: %q", proceed, err, tc.wantFaults)
 			}
 			if err == nil {
 				if len(recorder.Events) != 0 {
@@ -43,9 +43,9 @@ func TestValidation(t *testing.T) {
 			if !strings.HasPrefix(event, "Warning FailedValidate ") {
 				t.Errorf("got event %q", event)
 			}
-			for _, fault := range tc.wantFaults {
-				if !strings.Contains(err.Error(), fault) || !strings.Contains(event, fault) {
-					t.Errorf("got error %q and event %q, want both to say %q", err, event, fault)
+			for _, problem := range tc.wantFaults {
+				if !strings.Contains(err.Error(), problem) || !strings.Contains(event, problem) {
+					t.Errorf("got error %q and event %q, want both to say %q", err, event, problem)
 				}
 			}
 		})

@@ -8,29 +8,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	shared "github.com/machine-iac/machine-iac-operator/controllers/authority"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// ownConditions are the conditions that this controller writes and decides nothing from. Drained is another's, and is waited for.
+// ownConditions are the conditions that this controller writes and decides nothing from. Drained is the drain controller's.
 var ownConditions = []machinev1beta1.ConditionType{
 	machinev1beta1.InstanceExistsCondition, InstanceUpToDate, machinev1beta1.MachineDrainable, machinev1beta1.MachineTerminable,
-	shared.Paused,
+	machineapi.Paused,
 }
 
-// worthALook drops updates that brought nothing but this controller's own conditions. If they woke the Machine, an error that is
-// shown would be retried at once, and an actuator whose errors never read the same would be asked without a pause.
-func worthALook() predicate.Predicate {
+// machineChanged filters out updates of nothing but this controller's own conditions. If these triggered a reconcile, an error in a condition
+// would be retried at once, and without end where its text changes each time.
+func machineChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 		before, beforeOK := update.ObjectOld.(*machinev1beta1.Machine)
 		after, afterOK := update.ObjectNew.(*machinev1beta1.Machine)
 		if !beforeOK || !afterOK || before.ResourceVersion == after.ResourceVersion { // the latter is the cache's resync
 			return true
 		}
-		return !equality.Semantic.DeepEqual(withoutOwnWords(before), withoutOwnWords(after))
+		return !equality.Semantic.DeepEqual(withoutOwnConditions(before), withoutOwnConditions(after))
 	}}
 }
 
-func withoutOwnWords(machine *machinev1beta1.Machine) *machinev1beta1.Machine {
+func withoutOwnConditions(machine *machinev1beta1.Machine) *machinev1beta1.Machine {
 	bare := machine.DeepCopy()
 	bare.ResourceVersion, bare.ManagedFields, bare.Status.LastUpdated = "", nil, nil
 	bare.Status.Conditions = slices.DeleteFunc(bare.Status.Conditions, func(c machinev1beta1.Condition) bool {

@@ -47,7 +47,7 @@ func TestWorthALook(t *testing.T) {
 			after.ResourceVersion = "2"
 			tc.change(after)
 			unchanged := after.DeepCopy()
-			if got := worthALook().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
+			if got := machineChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 			if len(after.Status.Conditions) != len(unchanged.Status.Conditions) {

@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// cleanup deletes the remediation requests of Machines that are healthy.
-type cleanup struct {
+// deleteRequests deletes the remediation requests of healthy Machines.
+type deleteRequests struct {
 	client client.Client
 }
 
-// Reconcile implements step.
-func (c *cleanup) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (c *deleteRequests) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if s.external == nil {
 		return true, nil
 	}
@@ -34,7 +34,7 @@ func (c *cleanup) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return true, errors.Join(failures...)
 }
 
-func (c *cleanup) delete(ctx context.Context, e *external, request *metav1.PartialObjectMetadata) error {
+func (c *deleteRequests) delete(ctx context.Context, e *external, request *metav1.PartialObjectMetadata) error {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(e.kind)
 	object.SetNamespace(request.Namespace)
@@ -45,7 +45,7 @@ func (c *cleanup) delete(ctx context.Context, e *external, request *metav1.Parti
 	}
 	if err != nil {
 		return fmt.Errorf("deleting the remediation request %s %s of a healthy Machine: %w; %s",
-			e.kind.Kind, request.Name, err, mendOf(err, e.kind, "list, create and delete"))
+			e.kind.Kind, request.Name, err, fixFor(err, e.kind, "list, create and delete"))
 	}
 	log.FromContext(ctx).Info("Deleted the remediation request of a healthy Machine", "Machine", request.Name, "kind", e.kind.Kind)
 	return nil

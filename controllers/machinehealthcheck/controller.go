@@ -7,41 +7,30 @@ import (
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
 // Name is the controller's name in logs, metrics and events.
 const Name = "machinehealthcheck"
 
-// conflictRetry is how soon a status write that lost to another writer is tried again.
-const conflictRetry = time.Second
-
-// maxRecheck is how long a Machine that is due later may be left alone.
+// maxRecheck is the longest time between two checks of a Machine that is unhealthy but not due yet.
 const maxRecheck = time.Hour
 
-// Options are what a Controller works with. Client, Reader and Recorder must be set.
+// Options configure a Controller. Client, Reader and Recorder must be set; MaxConcurrentReconciles is 4 when zero. Reader
+// reads Nodes that the cache lacks, and remediation templates and requests, as their kinds are not known in advance.
 type Options struct {
-	// Client reads from the cache and writes to the API server.
-	Client client.Client
-	// Reader reads from the API server: Nodes that the cache says are gone, and remediation templates and requests, as their kinds are
-	// not known in advance.
-	Reader client.Reader
-	// Checks reads MachineHealthChecks as they were written; Client when nil.
+	pipeline.Common
+
+	// Checks reads MachineHealthChecks as unstructured objects; Client when nil.
 	Checks client.Reader
-	// Recorder sends events.
-	Recorder events.Recorder
-	// Clock tells the time; the real one when nil.
-	Clock clock.PassiveClock
-	// Metrics are set; new ones when nil.
+	// Metrics are new ones when nil.
 	Metrics *Metrics
-	// MaxConcurrentReconciles is how many MachineHealthChecks are worked on at a time; 4 when zero.
-	MaxConcurrentReconciles int
 }
 
 // Controller reconciles MachineHealthChecks.
@@ -52,67 +41,52 @@ type Controller struct {
 	clock    clock.PassiveClock
 	metrics  *Metrics
 	memory   *memory
-	steps    []step
+	steps    []pipeline.Step[*scope]
 }
 
 var _ reconcile.Reconciler = &Controller{}
 
-// step is one part of a reconcile.
-type step interface {
-	// Reconcile does its part. It answers false when no later step may run in this pass; an error alone does not end it.
-	Reconcile(ctx context.Context, s *scope) (bool, error)
-}
-
 // scope is what one reconcile knows.
 type scope struct {
+	pipeline.Requeue
+
 	// check is a copy of the MachineHealthCheck. Steps change nothing but its status.
 	check *machinev1beta1.MachineHealthCheck
-	// misread tells what of the spec cannot be read and is left out of check; nil for nothing.
-	misread error
-	// now is when the pass began: all that it judges, it judges at one moment.
+	// specErr is about the values of the spec that are invalid and left out of check; nil for none.
+	specErr error
+	// now is when the reconcile began: everything is checked as of one time.
 	now time.Time
-	// past is what earlier passes left behind.
-	past *recollection
-	// targets are the Machines that the MachineHealthCheck watches over, set by selection and completed by diagnosis and requests.
+	// history is what earlier reconciles have recorded.
+	history *history
+	// targets are the Machines that the MachineHealthCheck selects, set by selectTargets and completed by checkHealth and readRequests.
 	targets []*target
-	// external is what is known of external remediation, set by requests; nil when there is no remediation template.
+	// external is the state of external remediation, set by readRequests; nil without a remediation template.
 	external *external
-	// allowed is set by allowance when Machines may be remediated.
+	// allowed is set by checkMaxUnhealthy when Machines may be remediated.
 	allowed bool
-	// sayings are what is the case and worth an event when it was not before.
-	sayings []saying
-	// requeueAfter is when to look again without an event; zero for never.
-	requeueAfter time.Duration
+	// events are about the current state, and sent when that is new.
+	events []stateEvent
 }
 
-// lookAgain asks for a reconcile in after, or sooner.
-func (s *scope) lookAgain(after time.Duration) {
-	if after > 0 && (s.requeueAfter == 0 || after < s.requeueAfter) {
-		s.requeueAfter = after
-	}
+// addEvent has an event sent, unless the previous reconcile had the same content for the same topic.
+func (s *scope) addEvent(topic, content string, n events.Event) {
+	s.events = append(s.events, stateEvent{topic: topic, content: content, event: n})
 }
 
-// say has an event sent unless the pass before said the same about the same topic.
-func (s *scope) say(topic, content string, n events.Event) {
-	s.sayings = append(s.sayings, saying{topic: topic, content: content, notice: n})
+// setCondition sets a condition.
+func (s *scope) setCondition(condition machinev1beta1.Condition) {
+	s.check.Status.Conditions = machineapi.WithCondition(s.check.Status.Conditions, condition, s.now)
 }
 
-// show sets a condition.
-func (s *scope) show(condition machinev1beta1.Condition) {
-	s.check.Status.Conditions = conditions.With(s.check.Status.Conditions, condition, s.now)
-}
-
-// New makes a Controller. It fails when an option that must be set is missing.
+// New returns a Controller. It fails when a required option is missing.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Reader == nil || options.Recorder == nil {
-		return nil, errors.New("making the machinehealthcheck controller: Client, Reader and Recorder must all be set in its options")
+		return nil, errors.New("creating the machinehealthcheck controller: Client, Reader and Recorder must all be set in its options")
 	}
 	if options.Checks == nil {
 		options.Checks = options.Client
 	}
-	if options.Clock == nil {
-		options.Clock = clock.RealClock{}
-	}
+	options.SetClock()
 	if options.Metrics == nil {
 		options.Metrics = NewMetrics()
 	}
@@ -123,22 +97,22 @@ func New(options Options) (*Controller, error) {
 		clock:    options.Clock,
 		metrics:  options.Metrics,
 		memory:   newMemory(),
-		steps: []step{
-			&pause{},
-			&legibility{metrics: options.Metrics},
-			&selection{client: options.Client, reader: options.Reader, metrics: options.Metrics},
-			&diagnosis{},
-			&requests{reader: options.Reader},
-			&allowance{metrics: options.Metrics},
-			&remediation{client: options.Client, recorder: options.Recorder, metrics: options.Metrics},
-			&cleanup{client: options.Client},
+		steps: []pipeline.Step[*scope]{
+			&checkPaused{},
+			&validateSpec{metrics: options.Metrics},
+			&selectTargets{client: options.Client, reader: options.Reader, metrics: options.Metrics},
+			&checkHealth{},
+			&readRequests{reader: options.Reader},
+			&checkMaxUnhealthy{metrics: options.Metrics},
+			&remediate{client: options.Client, recorder: options.Recorder, metrics: options.Metrics},
+			&deleteRequests{client: options.Client},
 		},
 	}, nil
 }
 
-// Reconcile looks after the Machines of one MachineHealthCheck.
+// Reconcile checks and remediates the Machines of one MachineHealthCheck.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	object := written()
+	object := newUnstructured()
 	err := c.checks.Get(ctx, request.NamespacedName, object)
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("getting the MachineHealthCheck: %w", err)
@@ -149,35 +123,17 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 
-	check, misread, err := typed(object)
+	check, specErr, err := fromUnstructured(object)
 	if err != nil {
 		return reconcile.Result{}, reconcile.TerminalError(err)
 	}
-	s := &scope{check: check, misread: misread, now: c.clock.Now(), past: c.memory.of(check)}
+	s := &scope{check: check, specErr: specErr, now: c.clock.Now(), history: c.memory.of(check)}
 	before := check.DeepCopy()
-	finished, err := c.run(ctx, s)
-	s.past.tell(c.recorder, s.sayings, finished)
-	switch patchErr := c.patchStatus(ctx, before, check); {
-	case apierrors.IsConflict(patchErr):
-		s.lookAgain(conflictRetry)
-	default:
-		err = errors.Join(err, client.IgnoreNotFound(patchErr))
-	}
+	finished, err := pipeline.RunAll(ctx, c.steps, s)
+	s.history.sendNew(c.recorder, s.events, finished)
+	err = errors.Join(err, s.Written(c.patchStatus(ctx, before, check)))
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: s.requeueAfter}, nil
-}
-
-// run runs the steps until one ends the pass. It answers false when one did so because of an error.
-func (c *Controller) run(ctx context.Context, s *scope) (bool, error) {
-	var failures []error
-	for _, step := range c.steps {
-		goOn, err := step.Reconcile(ctx, s)
-		failures = append(failures, err)
-		if !goOn {
-			return err == nil, errors.Join(failures...)
-		}
-	}
-	return true, errors.Join(failures...)
+	return s.Result(), nil
 }

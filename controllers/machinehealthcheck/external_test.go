@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/controllers/machinehealthcheck"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/suite"
@@ -39,7 +39,7 @@ var _ = Describe("External remediation by template", func() {
 		create(ctx, check)
 		return check
 	}
-	// requestOf answers the request of a member, nil when there is none.
+	// requestOf returns the request of a member, nil when there is none.
 	requestOf := func(ctx context.Context, m member) *unstructured.Unstructured {
 		GinkgoHelper()
 		out := reboot("", "")
@@ -52,7 +52,7 @@ var _ = Describe("External remediation by template", func() {
 	}
 	messageOf := func(ctx context.Context, check *machinev1beta1.MachineHealthCheck, kind machinev1beta1.ConditionType) string {
 		GinkgoHelper()
-		condition := conditions.Find(statusOf(ctx, check).Conditions, kind)
+		condition := machineapi.FindCondition(statusOf(ctx, check).Conditions, kind)
 		Expect(condition).NotTo(BeNil())
 		return condition.Message
 	}
@@ -87,13 +87,13 @@ var _ = Describe("External remediation by template", func() {
 		Eventually(conditionOf(ctx, check, request)).Should(BeEmpty())
 	})
 
-	It("shows that the template is missing, and mends that", func(ctx SpecContext) {
+	It("shows that the template is missing, and fixes that", func(ctx SpecContext) {
 		subject := onNode(namespace, no, ago(time.Hour)).create(ctx)
 		check := newCheck(ctx, rebooting("power"))
 		p := byHand(check, now)
 		Expect(p.next(ctx).err).To(MatchError(ContainSubstring("getting the remediation template RebootTemplate power")))
 		Expect(conditionOf(ctx, check, template)()).To(Equal(missing))
-		Expect(messageOf(ctx, check, template)).To(ContainSubstring("make the RebootTemplate, or correct spec.remediationTemplate"))
+		Expect(messageOf(ctx, check, template)).To(ContainSubstring("create the RebootTemplate, or correct spec.remediationTemplate"))
 		Expect(living(ctx, subject)()).To(HaveLen(1))
 		quiet := p.next(ctx)
 		Expect(quiet.writes).To(BeEmpty())
@@ -195,7 +195,7 @@ var _ = Describe("External remediation by template", func() {
 
 	It("deletes the request of a healthy Machine though remediation is restricted", func(ctx SpecContext) {
 		well := onNode(namespace, no, ago(time.Hour)).create(ctx)
-		sick := onNode(namespace, yes, ago(time.Hour)).create(ctx)
+		unhealthy := onNode(namespace, yes, ago(time.Hour)).create(ctx)
 		create(ctx, rebootTemplate(namespace, "power"))
 		check := newCheck(ctx, rebooting("power"), builder.WithMaxUnhealthy("1"))
 		p := byHand(check, now)
@@ -205,10 +205,10 @@ var _ = Describe("External remediation by template", func() {
 		patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"maxUnhealthy":0}}`))
 		Expect(plane.Client.Patch(ctx, check.DeepCopy(), patch)).To(Succeed())
 		well.turn(ctx, yes, ago(time.Minute))
-		sick.turn(ctx, no, ago(time.Hour))
+		unhealthy.turn(ctx, no, ago(time.Hour))
 		Expect(p.next(ctx).err).NotTo(HaveOccurred())
 		Expect(requestOf(ctx, well)).To(BeNil())
-		Expect(requestOf(ctx, sick)).To(BeNil())
+		Expect(requestOf(ctx, unhealthy)).To(BeNil())
 	})
 
 	It("counts outstanding requests against the limit", func(ctx SpecContext) {

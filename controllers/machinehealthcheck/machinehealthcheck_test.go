@@ -46,8 +46,8 @@ var _ = Describe("MachineHealthCheck", func() {
 		create(ctx, check)
 		return check
 	}
-	// told answers how many events of each reason there are about an object.
-	told := func(ctx context.Context, object client.Object) func() map[string]int {
+	// sent returns how many events of each reason there are about an object.
+	sent := func(ctx context.Context, object client.Object) func() map[string]int {
 		return func() map[string]int {
 			GinkgoHelper()
 			list := &eventsv1.EventList{}
@@ -64,14 +64,14 @@ var _ = Describe("MachineHealthCheck", func() {
 
 	It("deletes the Machine of a Node that is NotReady for the timeout, and says so before and after", func(ctx SpecContext) {
 		newCheck(ctx, builder.WithConditionTimeouts(time.Second))
-		sick := onNode(namespace, yes, time.Now().Add(-time.Hour), builder.WithFinalizer()).create(ctx)
+		unhealthy := onNode(namespace, yes, time.Now().Add(-time.Hour), builder.WithFinalizer()).create(ctx)
 		well := onNode(namespace, yes, time.Now().Add(-time.Hour)).create(ctx)
-		startManager(namespace) // now: a Machine that it sees without its Node would be told of as well
-		Consistently(living(ctx, sick, well)).Should(HaveLen(2))
-		sick.turn(ctx, no, time.Now())
-		Eventually(living(ctx, sick, well)).Should(ConsistOf(well.machine.Name))
-		Eventually(told(ctx, sick.machine)).Should(Equal(map[string]int{"Normal DetectedUnhealthy": 1, "Normal MachineDeleted": 1}))
-		Consistently(living(ctx, sick, well)).Should(ConsistOf(well.machine.Name))
+		startManager(namespace) // now: a Machine that it sees without its Node would be reported as well
+		Consistently(living(ctx, unhealthy, well)).Should(HaveLen(2))
+		unhealthy.turn(ctx, no, time.Now())
+		Eventually(living(ctx, unhealthy, well)).Should(ConsistOf(well.machine.Name))
+		Eventually(sent(ctx, unhealthy.machine)).Should(Equal(map[string]int{"Normal DetectedUnhealthy": 1, "Normal MachineDeleted": 1}))
+		Consistently(living(ctx, unhealthy, well)).Should(ConsistOf(well.machine.Name))
 	})
 
 	It("leaves a Machine alone whose Node recovers in time", func(ctx SpecContext) {
@@ -103,10 +103,10 @@ var _ = Describe("MachineHealthCheck", func() {
 		})
 		Eventually(conditionOf(ctx, check, allowed)).Should(Equal("False TooManyUnhealthy"))
 		Expect(living(ctx, members...)()).To(HaveLen(5))
-		Eventually(told(ctx, check)).Should(HaveKeyWithValue("Warning RemediationRestricted", 1))
+		Eventually(sent(ctx, check)).Should(HaveKeyWithValue("Warning RemediationRestricted", 1))
 		before := passes.Load()
 		Consistently(passes.Load).WithTimeout(time.Second).Should(BeNumerically("<=", before+1))
-		Expect(told(ctx, check)()).To(HaveKeyWithValue("Warning RemediationRestricted", 1))
+		Expect(sent(ctx, check)()).To(HaveKeyWithValue("Warning RemediationRestricted", 1))
 
 		members[0].turn(ctx, yes, time.Now())
 		Eventually(living(ctx, members...)).Should(ConsistOf(members[0].machine.Name, members[3].machine.Name, members[4].machine.Name))
@@ -189,16 +189,16 @@ var _ = Describe("MachineHealthCheck", func() {
 				Expect(plane.Client.Update(ctx, machine)).To(Succeed())
 			}
 		}
-		Eventually(told(ctx, check)).Should(HaveKeyWithValue("Normal RemediationDeferred", 2))
+		Eventually(sent(ctx, check)).Should(HaveKeyWithValue("Normal RemediationDeferred", 2))
 	})
 
 	It("shows its series while it is there, and no longer", func(ctx SpecContext) {
 		metrics := machinehealthcheck.NewMetrics()
 		startManager(namespace, func(options *machinehealthcheck.Options, _ manager.Manager) { options.Metrics = metrics })
-		sick := onNode(namespace, no, time.Now().Add(-time.Hour), builder.WithFinalizer()).create(ctx)
+		unhealthy := onNode(namespace, no, time.Now().Add(-time.Hour), builder.WithFinalizer()).create(ctx)
 		onNode(namespace, yes, time.Now().Add(-time.Hour)).create(ctx)
 		check := newCheck(ctx)
-		Eventually(living(ctx, sick)).Should(BeEmpty())
+		Eventually(living(ctx, unhealthy)).Should(BeEmpty())
 		labels := fmt.Sprintf("{name=%q,namespace=%q}", check.Name, namespace)
 		series := func() map[string]float64 { return seriesOf(metrics) }
 		Eventually(series).Should(Equal(map[string]float64{

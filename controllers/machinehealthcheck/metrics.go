@@ -6,20 +6,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Metrics are the series of the machinehealthcheck controller, by name and namespace of the MachineHealthCheck.
+// Metrics are the metrics of the machinehealthcheck controller, by name and namespace of the MachineHealthCheck.
 type Metrics struct {
 	nodesCovered *prometheus.GaugeVec
 	remediations *prometheus.CounterVec
 	shortCircuit *prometheus.GaugeVec
 }
 
-// NewMetrics makes the series; Collectors registers them.
+// NewMetrics returns new metrics. Register their Collectors.
 func NewMetrics() *Metrics {
 	labels := []string{"name", "namespace"}
 	return &Metrics{
 		nodesCovered: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "mapi_machinehealthcheck_nodes_covered",
-			Help: "Machines that a MachineHealthCheck watches over.",
+			Help: "Machines that a MachineHealthCheck selects.",
 		}, labels),
 		remediations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mapi_machinehealthcheck_remediation_success_total",
@@ -32,7 +32,7 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// Collectors answers what to register.
+// Collectors returns what to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.nodesCovered, m.remediations, m.shortCircuit}
 }
@@ -53,7 +53,7 @@ func (m *Metrics) shortCircuited(check *machinev1beta1.MachineHealthCheck, is bo
 	m.shortCircuit.WithLabelValues(check.Name, check.Namespace).Set(value)
 }
 
-// forget removes the series of a MachineHealthCheck.
+// forget removes the metrics of a MachineHealthCheck.
 func (m *Metrics) forget(key types.NamespacedName) {
 	m.nodesCovered.DeleteLabelValues(key.Name, key.Namespace)
 	m.remediations.DeleteLabelValues(key.Name, key.Namespace)

@@ -34,7 +34,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// valuesOf answers the value of each series.
+// valuesOf returns the value of each series.
 func valuesOf(t *testing.T, metrics *Metrics) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

@@ -17,7 +17,7 @@ import (
 )
 
 var _ = Describe("A MachineHealthCheck that its type cannot hold", func() {
-	It("is told what is wrong with it, keeps no other from its work, and works once it is mended", func(ctx SpecContext) {
+	It("reports what is wrong with it, keeps no other from its work, and works once it is fixed", func(ctx SpecContext) {
 		namespace := suite.Namespace(ctx, plane)
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(
 			builder.In(namespace, builder.MachineHealthCheck(builder.WithSelector(map[string]string{"of": "misfit"}))))
@@ -33,7 +33,7 @@ var _ = Describe("A MachineHealthCheck that its type cannot hold", func() {
 
 		startManager(namespace)
 		Eventually(living(ctx, others)).Should(BeEmpty())
-		told := func() string {
+		sent := func() string {
 			GinkgoHelper()
 			Expect(plane.Client.Get(ctx, client.ObjectKeyFromObject(misfit), misfit)).To(Succeed())
 			conditions, _, err := unstructured.NestedSlice(misfit.Object, "status", "conditions")
@@ -44,12 +44,12 @@ var _ = Describe("A MachineHealthCheck that its type cannot hold", func() {
 			condition := conditions[0].(map[string]any)
 			return condition["type"].(string) + " " + condition["status"].(string) + ": " + condition["message"].(string)
 		}
-		Eventually(told).Should(And(HavePrefix("RemediationAllowed False"), ContainSubstring(`spec.nodeStartupTimeout is "99999999h"`)))
-		Eventually(func() string { return messageOfEvent(ctx, namespace, "RemediationRestricted") }).Should(ContainSubstring("write it as 10m"))
+		Eventually(sent).Should(And(HavePrefix("RemediationAllowed False"), ContainSubstring(`spec.nodeStartupTimeout is "99999999h"`)))
+		Eventually(func() string { return messageOfEvent(ctx, namespace, "RemediationRestricted") }).Should(ContainSubstring("use a value such as 10m"))
 		Expect(living(ctx, theirs)()).To(HaveLen(1))
 
-		mend := []byte(`{"spec":{"nodeStartupTimeout":"10m"}}`)
-		Expect(plane.Client.Patch(ctx, misfit, client.RawPatch(types.MergePatchType, mend))).To(Succeed())
+		fix := []byte(`{"spec":{"nodeStartupTimeout":"10m"}}`)
+		Expect(plane.Client.Patch(ctx, misfit, client.RawPatch(types.MergePatchType, fix))).To(Succeed())
 		Eventually(living(ctx, theirs)).Should(BeEmpty())
 	})
 })

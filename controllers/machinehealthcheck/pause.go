@@ -2,14 +2,14 @@ package machinehealthcheck
 
 import "context"
 
-// pausedAnnotation pauses a MachineHealthCheck by being there.
+// pausedAnnotation pauses a MachineHealthCheck, whatever its value.
 const pausedAnnotation = "cluster.x-k8s.io/paused"
 
-// pause ends the pass of a MachineHealthCheck that is paused.
-type pause struct{}
+// checkPaused ends the reconcile of a paused MachineHealthCheck.
+type checkPaused struct{}
 
-// Reconcile implements step.
-func (*pause) Reconcile(_ context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (*checkPaused) Reconcile(_ context.Context, s *scope) (bool, error) {
 	_, paused := s.check.Annotations[pausedAnnotation]
 	return !paused, nil
 }

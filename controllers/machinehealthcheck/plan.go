@@ -14,29 +14,29 @@ const (
 	inFlightAnnotation = "machine-iac.io/max-remediations-in-flight"
 	// strategyAnnotation chooses how Machines are remediated.
 	strategyAnnotation = "machine.openshift.io/remediation-strategy"
-	// externalBaremetal is the value of strategyAnnotation that leaves Machines to whoever manages their hosts.
+	// externalBaremetal is the value of strategyAnnotation for remediation by the controller of the bare-metal hosts.
 	externalBaremetal = "external-baremetal"
 )
 
-// noLimit lets all targets be under remediation at a time.
+// noLimit allows remediation of all targets at a time.
 const noLimit = math.MaxInt
 
-// treatment is what to do about a target.
-type treatment int
+// action is what to do with a target.
+type action int
 
 const (
-	nothing treatment = iota
-	// skip: it should be deleted, but nobody would replace it.
+	nothing action = iota
+	// skip: it should be deleted, but no controller would replace it.
 	skip
 	destroy
 	annotate
 	request
 )
 
-// treatmentOf tells what to do about a target. How far others are does not matter here.
-func treatmentOf(check *machinev1beta1.MachineHealthCheck, t *target) treatment {
+// actionFor returns what to do with a target, regardless of the others.
+func actionFor(check *machinev1beta1.MachineHealthCheck, t *target) action {
 	switch {
-	case !t.verdict.remediate || t.deleting:
+	case !t.health.remediate || t.deleting:
 		return nothing
 	case check.Spec.RemediationTemplate != nil:
 		if t.requested {
@@ -55,16 +55,16 @@ func treatmentOf(check *machinev1beta1.MachineHealthCheck, t *target) treatment 
 	}
 }
 
-// plan is what a pass does.
-type plan struct {
+// remediationPlan is what a reconcile does.
+type remediationPlan struct {
 	destroy, annotate, request, skip []*target
 	// waiting is how many targets must wait for the remediation of others.
 	waiting int
 }
 
-// planOf chooses, oldest trouble first, what is done while no more than limit targets may be under remediation.
-func planOf(check *machinev1beta1.MachineHealthCheck, targets []*target, limit int) plan {
-	var out plan
+// planOf returns what to do, longest unhealthy first, with at most limit targets under remediation.
+func planOf(check *machinev1beta1.MachineHealthCheck, targets []*target, limit int) remediationPlan {
+	var out remediationPlan
 	inFlight := 0
 	for _, target := range targets {
 		if target.inFlight() {
@@ -72,14 +72,14 @@ func planOf(check *machinev1beta1.MachineHealthCheck, targets []*target, limit i
 		}
 	}
 	for _, target := range oldestFirst(targets) {
-		what := treatmentOf(check, target)
+		what := actionFor(check, target)
 		if what == skip {
 			out.skip = append(out.skip, target)
 		}
 		if what == nothing || what == skip {
 			continue
 		}
-		if !target.inFlight() { // one that is has its place already
+		if !target.inFlight() { // otherwise it is counted already
 			if inFlight >= limit {
 				out.waiting++
 				continue
@@ -98,11 +98,11 @@ func planOf(check *machinev1beta1.MachineHealthCheck, targets []*target, limit i
 	return out
 }
 
-// oldestFirst answers the targets by when their trouble began, and by name where that is equal.
+// oldestFirst returns the targets by when they became unhealthy, then by name.
 func oldestFirst(targets []*target) []*target {
 	sorted := slices.Clone(targets)
 	slices.SortFunc(sorted, func(x, y *target) int {
-		return cmp.Or(x.verdict.since.Compare(y.verdict.since), cmp.Compare(x.machine.Name, y.machine.Name))
+		return cmp.Or(x.health.since.Compare(y.health.since), cmp.Compare(x.machine.Name, y.machine.Name))
 	})
 	return sorted
 }
@@ -115,15 +115,15 @@ func inFlightLimit(s *scope) int {
 	}
 	limit, ok := parseLimit(value, len(s.targets))
 	if !ok {
-		s.say("annotation/"+inFlightAnnotation, value, invalidAnnotation(s.check, inFlightAnnotation, value,
-			"one remediation is let be in flight meanwhile; use a number from 1 or a percentage from 1% to 100%"+
+		s.addEvent("annotation/"+inFlightAnnotation, value, invalidAnnotation(s.check, inFlightAnnotation, value,
+			"until it is fixed, one remediation at a time is allowed; use a number from 1 or a percentage from 1% to 100%"+
 				" (the annotation "+pausedAnnotation+" stops remediation altogether)"))
 	}
 	return limit
 }
 
-// parseLimit reads a number or a percentage of total, rounded down but at least 1. What cannot be read allows one, as somebody
-// wanted few.
+// parseLimit reads a number or a percentage of total, rounded down but at least 1. An invalid value allows one: a low
+// limit was intended.
 func parseLimit(value string, total int) (limit int, ok bool) {
 	number, percent, err := parseNumber(value)
 	if err != nil || number < 1 || percent && number > 100 {

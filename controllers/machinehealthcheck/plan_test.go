@@ -14,7 +14,7 @@ import (
 func named(name string, since time.Duration, changes ...func(*target)) *target {
 	machine := builder.Machine(builder.WithOwner(builder.MachineSet()))
 	machine.Name = name
-	out := &target{machine: machine, node: builder.Node(), verdict: verdict{remediate: true, since: ago(since)}}
+	out := &target{machine: machine, node: builder.Node(), health: healthResult{remediate: true, since: ago(since)}}
 	for _, change := range changes {
 		change(out)
 	}
@@ -22,7 +22,7 @@ func named(name string, since time.Duration, changes ...func(*target)) *target {
 }
 
 var (
-	wellAgain = func(t *target) { t.verdict = verdict{} }
+	wellAgain = func(t *target) { t.health = healthResult{} }
 	goingAway = func(t *target) { t.deleting = true }
 	marked    = func(t *target) { t.annotated = true }
 	asked     = func(t *target) { t.requested = true }
@@ -37,7 +37,7 @@ func TestTreatmentOf(t *testing.T) {
 	tcs := map[string]struct {
 		check  []modifier
 		target *target
-		want   treatment
+		want   action
 	}{
 		"what is well is left alone":                       {nil, named("m", 0, wellAgain), nothing},
 		"what goes already is left alone":                  {nil, named("m", 0, goingAway), nothing},
@@ -61,7 +61,7 @@ func TestTreatmentOf(t *testing.T) {
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			if got := treatmentOf(builder.MachineHealthCheck(tc.check...), tc.target); got != tc.want {
+			if got := actionFor(builder.MachineHealthCheck(tc.check...), tc.target); got != tc.want {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 		})
@@ -207,13 +207,13 @@ func TestInFlightLimit(t *testing.T) {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 			if tc.want != 1 {
-				if len(s.sayings) > 0 {
-					t.Errorf("got %v, want nothing said", s.sayings)
+				if len(s.events) > 0 {
+					t.Errorf("got %v, want nothing said", s.events)
 				}
 				return
 			}
-			if len(s.sayings) != 1 || s.sayings[0].content != tc.wantContent || s.sayings[0].notice.Reason != "InvalidAnnotation" {
-				t.Errorf("got %v, want one InvalidAnnotation about %q", s.sayings, tc.wantContent)
+			if len(s.events) != 1 || s.events[0].content != tc.wantContent || s.events[0].event.Reason != "InvalidAnnotation" {
+				t.Errorf("got %v, want one InvalidAnnotation about %q", s.events, tc.wantContent)
 			}
 		})
 	}

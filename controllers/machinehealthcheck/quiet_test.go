@@ -22,7 +22,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
 
-// messageOfEvent answers the note of an event with a reason, empty when there is none.
+// messageOfEvent returns the note of an event with a reason, empty when there is none.
 func messageOfEvent(ctx context.Context, namespace, reason string) string {
 	GinkgoHelper()
 	list := &eventsv1.EventList{}
@@ -50,7 +50,7 @@ var _ = Describe("Passes, one after the other", func() {
 		return check
 	}
 
-	It("tell that remediation is restricted when that begins, when its numbers change, and after a restart", func(ctx SpecContext) {
+	It("report that remediation is restricted when that begins, when its numbers change, and after a restart", func(ctx SpecContext) {
 		first := onNode(namespace, no, ago(time.Hour)).create(ctx)
 		second := onNode(namespace, yes, ago(time.Hour)).create(ctx)
 		check := newCheck(ctx, builder.WithMaxUnhealthy("0"))
@@ -72,7 +72,7 @@ var _ = Describe("Passes, one after the other", func() {
 		Expect(p.next(ctx).events).To(restricted)
 	})
 
-	It("tell of a Machine that is due later once, until it has been well", func(ctx SpecContext) {
+	It("report a Machine that is due later once, until it has been well", func(ctx SpecContext) {
 		subject := onNode(namespace, no, ago(time.Minute)).create(ctx)
 		p := byHand(newCheck(ctx), now)
 		Expect(p.next(ctx).events).To(ConsistOf("Normal DetectedUnhealthy"))
@@ -93,25 +93,25 @@ var _ = Describe("Passes, one after the other", func() {
 		Expect(byHand(newCheck(ctx, builder.WithMaxUnhealthy("0")), now).next(ctx).after).To(Equal(2*time.Minute + time.Second))
 	})
 
-	It("leave starting Machines out of maxUnhealthy where told to", func(ctx SpecContext) {
-		sick := onNode(namespace, no, ago(time.Hour)).create(ctx)
+	It("leave starting Machines out of maxUnhealthy where an annotation says so", func(ctx SpecContext) {
+		unhealthy := onNode(namespace, no, ago(time.Hour)).create(ctx)
 		starting := withoutNode(namespace, builder.LastUpdatedAt(ago(time.Minute))).create(ctx)
 		plain := newCheck(ctx, builder.WithMaxUnhealthy("1"))
 		Expect(byHand(plain, now).next(ctx).err).NotTo(HaveOccurred())
-		Expect(living(ctx, sick, starting)()).To(HaveLen(2))
+		Expect(living(ctx, unhealthy, starting)()).To(HaveLen(2))
 		Expect(conditionOf(ctx, plain, allowed)()).To(Equal("False TooManyUnhealthy"))
 
 		exempting := newCheck(ctx, builder.WithMaxUnhealthy("1"),
 			builder.WithCheckAnnotations(map[string]string{"machine-iac.io/exempt-starting-machines": "true"}))
 		Expect(byHand(exempting, now).next(ctx).err).NotTo(HaveOccurred())
-		Expect(living(ctx, sick, starting)()).To(ConsistOf(starting.machine.Name))
+		Expect(living(ctx, unhealthy, starting)()).To(ConsistOf(starting.machine.Name))
 		status := statusOf(ctx, exempting)
 		Expect(status.ExpectedMachines).To(HaveValue(Equal(2)))
 		Expect(status.CurrentHealthy).To(HaveValue(Equal(0)))
 		Expect(conditionOf(ctx, exempting, allowed)()).To(Equal("True"))
 	})
 
-	It("tell of annotations that cannot be read, and take the safe side", func(ctx SpecContext) {
+	It("report annotations that cannot be read, and assume the safe value", func(ctx SpecContext) {
 		members := []member{
 			onNode(namespace, no, ago(2*time.Hour)).create(ctx), onNode(namespace, no, ago(time.Hour)).create(ctx),
 		}
@@ -124,8 +124,8 @@ var _ = Describe("Passes, one after the other", func() {
 		Expect(got.events).To(ConsistOf("Warning InvalidAnnotation", "Warning InvalidAnnotation",
 			"Normal RemediationDeferred", "Normal MachineDeleted"))
 		Expect(got.notes).To(ContainElements(
-			HavePrefix(`The annotation machine-iac.io/max-remediations-in-flight has the value "some": one remediation is let be in flight`),
-			HavePrefix(`The annotation machine-iac.io/exempt-starting-machines has the value "yes": starting Machines use up maxUnhealthy`),
+			HavePrefix(`The annotation machine-iac.io/max-remediations-in-flight has the value "some": until it is fixed, one remediation at a time is allowed`),
+			HavePrefix(`The annotation machine-iac.io/exempt-starting-machines has the value "yes": until it is fixed, starting Machines count against maxUnhealthy`),
 		))
 		Expect(living(ctx, members...)()).To(ConsistOf(members[1].machine.Name))
 	})
@@ -148,7 +148,7 @@ var _ = Describe("Passes, one after the other", func() {
 	})
 
 	It("do nothing twice while the cache is behind", func(ctx SpecContext) {
-		sick := onNode(namespace, no, ago(2*time.Hour), builder.WithFinalizer()).create(ctx)
+		unhealthy := onNode(namespace, no, ago(2*time.Hour), builder.WithFinalizer()).create(ctx)
 		next := onNode(namespace, no, ago(time.Hour), builder.WithFinalizer()).create(ctx)
 		frozen := &machinev1beta1.MachineList{}
 		Expect(plane.Client.List(ctx, frozen, client.InNamespace(namespace))).To(Succeed())
@@ -168,11 +168,11 @@ var _ = Describe("Passes, one after the other", func() {
 		got := p.next(ctx)
 		Expect(got.writes).To(BeEmpty())
 		Expect(got.events).To(BeEmpty())
-		Expect(living(ctx, sick, next)()).To(ConsistOf(next.machine.Name))
+		Expect(living(ctx, unhealthy, next)()).To(ConsistOf(next.machine.Name))
 		Expect(seriesOf(p.metrics)).To(ContainElement(1.0))
 	})
 
-	It("delete the Machine that was judged, not one of its name", func(ctx SpecContext) {
+	It("delete the Machine that was checked, not one of its name", func(ctx SpecContext) {
 		subject := withoutNode(namespace, builder.WithPhase("Failed")).create(ctx)
 		frozen := subject.machine.DeepCopy()
 		frozen.UID = "00000000-0000-0000-0000-00000000dead"
@@ -209,7 +209,7 @@ var _ = Describe("Passes, one after the other", func() {
 		Expect(living(ctx, subject)()).To(HaveLen(1))
 	})
 
-	It("tell of a deletion that is refused, delete the others, and try again", func(ctx SpecContext) {
+	It("report a deletion that is refused, delete the others, and try again", func(ctx SpecContext) {
 		stubborn := withoutNode(namespace, builder.WithPhase("Failed")).create(ctx)
 		other := withoutNode(namespace, builder.WithPhase("Failed")).create(ctx)
 		check := newCheck(ctx)
@@ -230,7 +230,7 @@ var _ = Describe("Passes, one after the other", func() {
 		Expect(statusOf(ctx, check).ExpectedMachines).To(HaveValue(Equal(2)))
 	})
 
-	It("tell of an annotation that is refused", func(ctx SpecContext) {
+	It("report an annotation that is refused", func(ctx SpecContext) {
 		onNode(namespace, no, ago(time.Hour)).create(ctx)
 		p := byHand(newCheck(ctx, baremetal), now, func(options *machinehealthcheck.Options) {
 			options.Client = interceptor.NewClient(watching, interceptor.Funcs{

@@ -15,28 +15,28 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
-// externalAnnotation on a Machine asks for external remediation.
+// externalAnnotation on a Machine requests external remediation.
 const externalAnnotation = "host.metal3.io/external-remediation"
 
-// remediation acts on the targets that need it.
-type remediation struct {
+// remediate remediates unhealthy targets.
+type remediate struct {
 	client   client.Client
 	recorder events.Recorder
 	metrics  *Metrics
 }
 
-// Reconcile implements step. A target that could not be remediated does not keep others from it.
-func (r *remediation) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step. An error about one target does not affect the others.
+func (r *remediate) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if !s.allowed {
 		return true, r.external(ctx, s, nil)
 	}
 	limit := inFlightLimit(s)
 	work := planOf(s.check, s.targets, limit)
 	for _, target := range work.skip {
-		s.say("skipped/"+string(target.machine.UID), "", skippedNoController(target))
+		s.addEvent("skipped/"+string(target.machine.UID), "", skippedNoController(target))
 	}
 	if work.waiting > 0 {
-		s.say("deferred", deferral(work.waiting, limit), remediationDeferred(s.check, work.waiting, limit))
+		s.addEvent("deferred", deferral(work.waiting, limit), remediationDeferred(s.check, work.waiting, limit))
 	}
 	var failures []error
 	for _, target := range work.annotate {
@@ -48,16 +48,16 @@ func (r *remediation) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return true, errors.Join(append(failures, r.external(ctx, s, work.request))...)
 }
 
-// external makes the requests of targets, and shows what became of it.
-func (r *remediation) external(ctx context.Context, s *scope, targets []*target) error {
+// external creates the remediation requests of targets, and reports the result in a condition.
+func (r *remediate) external(ctx context.Context, s *scope, targets []*target) error {
 	if s.external == nil {
 		return nil
 	}
 	if err := s.external.ready(); err != nil {
 		if s.external.requestsErr != nil {
-			showRequests(s, []error{s.external.requestsErr})
+			setRequestsCondition(s, []error{s.external.requestsErr})
 		} else {
-			showRequests(s, nil)
+			setRequestsCondition(s, nil)
 		}
 		if len(targets) == 0 {
 			return nil
@@ -67,30 +67,30 @@ func (r *remediation) external(ctx context.Context, s *scope, targets []*target)
 	var failures []error
 	for _, target := range targets {
 		if err := r.request(ctx, s.external, target); err != nil {
-			failures = append(failures, fmt.Errorf("making the remediation request of Machine %s: %w", target.machine.Name, err))
+			failures = append(failures, fmt.Errorf("creating the remediation request of Machine %s: %w", target.machine.Name, err))
 		}
 	}
-	showRequests(s, failures)
+	setRequestsCondition(s, failures)
 	return errors.Join(failures...)
 }
 
-// request makes the request of one target. One that is there already will do.
-func (r *remediation) request(ctx context.Context, e *external, t *target) error {
+// request creates the remediation request of one target, unless it exists.
+func (r *remediate) request(ctx context.Context, e *external, t *target) error {
 	request, err := requestFrom(e.template, e.kind, t.machine)
 	if err != nil {
 		return err
 	}
 	if err := r.client.Create(ctx, request); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("%w; %s", err, mendOf(err, e.kind, "list, create and delete"))
+		return fmt.Errorf("%w; %s", err, fixFor(err, e.kind, "list, create and delete"))
 	}
 	t.requested = true
-	log.FromContext(ctx).Info("Requested external remediation", "Machine", t.machine.Name, "kind", e.kind.Kind, "why", t.verdict.why)
+	log.FromContext(ctx).Info("Requested external remediation", "Machine", t.machine.Name, "kind", e.kind.Kind, "why", t.health.why)
 	return nil
 }
 
-// annotate asks for the external remediation of one target by annotation.
-func (r *remediation) annotate(ctx context.Context, s *scope, t *target) error {
-	// The UID makes the API server refuse the patch when the Machine was made again under its name.
+// annotate requests external remediation of one target by annotation.
+func (r *remediate) annotate(ctx context.Context, s *scope, t *target) error {
+	// With the UID, the API server refuses the patch for another Machine of the same name.
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": t.machine.UID, "annotations": map[string]string{externalAnnotation: ""},
 	}})
@@ -102,41 +102,41 @@ func (r *remediation) annotate(ctx context.Context, s *scope, t *target) error {
 		return nil
 	}
 	if err != nil {
-		r.complain(ctx, externalAnnotationFailed(t, err))
+		r.sendUnlessStopping(ctx, externalAnnotationFailed(t, err))
 		return fmt.Errorf("annotating Machine %s for external remediation: %w", t.machine.Name, err)
 	}
-	s.past.annotated[t.machine.UID] = t.machine.ResourceVersion
+	s.history.annotated[t.machine.UID] = t.machine.ResourceVersion
 	t.annotated = true
 	externalAnnotationAdded(t).Send(r.recorder)
 	return nil
 }
 
-// destroy deletes one target: this very Machine, not one that was made again under its name.
-func (r *remediation) destroy(ctx context.Context, s *scope, t *target) error {
+// destroy deletes one target by UID, so that another Machine of the same name is not.
+func (r *remediate) destroy(ctx context.Context, s *scope, t *target) error {
 	err := r.client.Delete(ctx, sameName(t.machine), client.Preconditions{UID: &t.machine.UID})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // gone already; the cache will show it
+		return nil // already deleted; the cache will show it
 	}
 	if err != nil {
-		r.complain(ctx, machineDeletionFailed(t, err))
+		r.sendUnlessStopping(ctx, machineDeletionFailed(t, err))
 		return fmt.Errorf("deleting Machine %s: %w", t.machine.Name, err)
 	}
-	s.past.deleted[t.machine.UID] = true
+	s.history.deleted[t.machine.UID] = true
 	t.deleting = true
 	r.metrics.remediated(s.check)
 	machineDeleted(t).Send(r.recorder)
-	log.FromContext(ctx).Info("Deleted an unhealthy Machine", "Machine", t.machine.Name, "why", t.verdict.why)
+	log.FromContext(ctx).Info("Deleted an unhealthy Machine", "Machine", t.machine.Name, "why", t.health.why)
 	return nil
 }
 
-// complain sends a warning, unless the manager stops: that is no fault of the Machine.
-func (r *remediation) complain(ctx context.Context, n events.Event) {
+// sendUnlessStopping sends an event, unless the error comes from the manager stopping.
+func (r *remediate) sendUnlessStopping(ctx context.Context, n events.Event) {
 	if ctx.Err() == nil {
 		n.Send(r.recorder)
 	}
 }
 
-// sameName answers an object of our own that has the name of a cached Machine.
+// sameName returns a new Machine with namespace and name of a cached one.
 func sameName(machine *machinev1beta1.Machine) *machinev1beta1.Machine {
 	out := &machinev1beta1.Machine{}
 	out.SetNamespace(machine.Namespace)

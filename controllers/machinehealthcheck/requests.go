@@ -22,60 +22,60 @@ import (
 // templateSuffix ends the kind of a template; what precedes it is the kind of the requests made from it.
 const templateSuffix = "Template"
 
-// externalRecheck is how soon to look again at what somebody else does with templates and requests: no event tells of it.
+// externalRecheck is how often templates and requests are read while they matter: they are not watched.
 const externalRecheck = 5 * time.Minute
 
-// The annotations that tell a request's origin.
+// The annotations of a request that name its template.
 const (
 	clonedFromName      = "machine.openshift.io/cloned-from-name"
 	clonedFromGroupKind = "machine.openshift.io/cloned-from-groupkind"
 )
 
-// external is what is known of external remediation.
+// external is the state of external remediation.
 type external struct {
 	// kind is that of the requests; empty when it is not known.
 	kind schema.GroupVersionKind
 	// template is what requests are made from; nil when it could not be read.
 	template *unstructured.Unstructured
-	// templateErr tells why there is no template.
+	// templateErr is why there is no template.
 	templateErr error
 	// requests are those of the namespace, by name.
 	requests map[string]*metav1.PartialObjectMetadata
-	// requestsErr tells why they are not known.
+	// requestsErr is why they are not known.
 	requestsErr error
 }
 
-// ready answers why requests cannot be made, nil when they can.
+// ready returns why requests cannot be created, nil when they can.
 func (e *external) ready() error {
 	return errors.Join(e.templateErr, e.requestsErr)
 }
 
-// requests finds out what the remediation template amounts to.
-type requests struct {
+// readRequests reads the remediation template and the requests.
+type readRequests struct {
 	reader client.Reader
 }
 
-// Reconcile implements step. What it fails to read matters once there is something to remediate.
-func (r *requests) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step. An error is returned only when there is something to remediate.
+func (r *readRequests) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if s.check.Spec.RemediationTemplate == nil {
-		hide(s, machinev1beta1.ExternalRemediationTemplateAvailable)
-		hide(s, machinev1beta1.ExternalRemediationRequestAvailable)
+		removeCondition(s, machinev1beta1.ExternalRemediationTemplateAvailable)
+		removeCondition(s, machinev1beta1.ExternalRemediationRequestAvailable)
 		return true, nil
 	}
 	s.external = r.read(ctx, s.check)
-	showTemplate(s, s.external.templateErr)
+	setTemplateCondition(s, s.external.templateErr)
 	unsure := s.external.ready() != nil
 	for _, target := range s.targets {
 		_, target.requested = s.external.requests[target.machine.Name]
-		unsure = unsure || target.verdict.remediate
+		unsure = unsure || target.health.remediate
 	}
 	if unsure {
-		s.lookAgain(externalRecheck)
+		s.RequeueAfter(externalRecheck)
 	}
 	return true, nil
 }
 
-func (r *requests) read(ctx context.Context, check *machinev1beta1.MachineHealthCheck) *external {
+func (r *readRequests) read(ctx context.Context, check *machinev1beta1.MachineHealthCheck) *external {
 	ref := check.Spec.RemediationTemplate
 	gvk, err := requestKind(ref)
 	if err != nil {
@@ -87,26 +87,26 @@ func (r *requests) read(ctx context.Context, check *machinev1beta1.MachineHealth
 	return out
 }
 
-// template gets the template from the namespace of the Machines, wherever the reference points to.
-func (r *requests) template(ctx context.Context, namespace string, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
+// template gets the template from the namespace of the Machines, whatever the namespace of the reference.
+func (r *readRequests) template(ctx context.Context, namespace string, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
 	template := &unstructured.Unstructured{}
 	template.SetGroupVersionKind(ref.GroupVersionKind())
 	if err := r.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, template); err != nil {
 		return nil, fmt.Errorf("getting the remediation template %s %s in namespace %s: %w; %s",
-			ref.Kind, ref.Name, namespace, err, mendOf(err, ref.GroupVersionKind(), "get"))
+			ref.Kind, ref.Name, namespace, err, fixFor(err, ref.GroupVersionKind(), "get"))
 	}
 	return template, nil
 }
 
-// list answers the requests of the namespace by name.
-func (r *requests) list(
+// list returns the requests of the namespace by name.
+func (r *readRequests) list(
 	ctx context.Context, namespace string, kind schema.GroupVersionKind,
 ) (map[string]*metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	if err := r.reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("listing the remediation requests %s in namespace %s: %w; %s",
-			kind.Kind, namespace, err, mendOf(err, kind, "list, create and delete"))
+			kind.Kind, namespace, err, fixFor(err, kind, "list, create and delete"))
 	}
 	byName := make(map[string]*metav1.PartialObjectMetadata, len(list.Items))
 	for i := range list.Items {
@@ -115,24 +115,24 @@ func (r *requests) list(
 	return byName, nil
 }
 
-// requestKind answers the kind of the requests that are made from a template.
+// requestKind returns the kind of the requests for a template.
 func requestKind(ref *corev1.ObjectReference) (schema.GroupVersionKind, error) {
 	gvk := ref.GroupVersionKind()
 	kind, ok := strings.CutSuffix(gvk.Kind, templateSuffix)
 	if !ok || kind == "" {
 		return schema.GroupVersionKind{}, fmt.Errorf(
-			"spec.remediationTemplate.kind is %q, which names no template; use a kind that ends in %s", ref.Kind, templateSuffix)
+			"spec.remediationTemplate.kind is %q, which is not the kind of a template; use a kind that ends in %s", ref.Kind, templateSuffix)
 	}
 	return gvk.GroupVersion().WithKind(kind), nil
 }
 
-// requestFrom makes the request of a Machine from a template.
+// requestFrom returns the request for a Machine from a template.
 func requestFrom(
 	template *unstructured.Unstructured, kind schema.GroupVersionKind, machine *machinev1beta1.Machine,
 ) (*unstructured.Unstructured, error) {
 	content, found, err := unstructured.NestedMap(template.Object, "spec", "template")
 	if err != nil || !found {
-		return nil, fmt.Errorf("the remediation template %s %s has no object at spec.template; put the request there",
+		return nil, fmt.Errorf("the remediation template %s %s has no object at spec.template; define the request there",
 			template.GetKind(), template.GetName())
 	}
 	request := &unstructured.Unstructured{Object: content}
@@ -142,7 +142,7 @@ func requestFrom(
 	}
 	annotations[clonedFromName] = template.GetName()
 	annotations[clonedFromGroupKind] = template.GroupVersionKind().GroupKind().String()
-	// Whatever else its metadata and status say is about the template, not about the request.
+	// Other metadata and the status belong to the template.
 	delete(request.Object, "metadata")
 	delete(request.Object, "status")
 	request.SetGroupVersionKind(kind)
@@ -156,21 +156,21 @@ func requestFrom(
 	return request, nil
 }
 
-// ownedBy reports whether a request was made for this very Machine.
+// ownedBy reports whether a Machine, by UID, owns a request.
 func ownedBy(request *metav1.PartialObjectMetadata, machine *machinev1beta1.Machine) bool {
 	return slices.ContainsFunc(request.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == machine.UID })
 }
 
-// mendOf tells what to do about an error of the API server.
-func mendOf(err error, kind schema.GroupVersionKind, verbs string) string {
+// fixFor returns how to fix an error of the API server.
+func fixFor(err error, kind schema.GroupVersionKind, verbs string) string {
 	switch {
 	case meta.IsNoMatchError(err):
 		return fmt.Sprintf("install the CustomResourceDefinition of %s in %s", kind.Kind, kind.GroupVersion())
 	case apierrors.IsForbidden(err):
 		return fmt.Sprintf("grant the operator's service account %s for %s", verbs, kind.GroupKind())
 	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("make the %s, or correct spec.remediationTemplate", kind.Kind)
+		return fmt.Sprintf("create the %s, or correct spec.remediationTemplate", kind.Kind)
 	default:
-		return "it is tried again"
+		return "it will be retried"
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -129,11 +129,11 @@ func TestMendOf(t *testing.T) {
 		"no CRD":       {&meta.NoKindMatchError{GroupKind: kind.GroupKind()}, "install the CustomResourceDefinition of Reboot in example.com/v1"},
 		"no right":     {apierrors.NewForbidden(resource, "x", errors.New("no")), "grant the operator's service account get for Reboot.example.com"},
 		"no object":    {apierrors.NewNotFound(resource, "x"), "make the Reboot, or correct spec.remediationTemplate"},
-		"just trouble": {errors.New("connection refused"), "it is tried again"},
+		"just trouble": {errors.New("connection refused"), "it will be retried"},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			if got := mendOf(tc.err, kind, "get"); got != tc.want {
+			if got := fixFor(tc.err, kind, "get"); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -147,7 +147,7 @@ func TestShowRequests(t *testing.T) {
 		failures []error
 		want     *machinev1beta1.Condition
 	}{
-		"nothing requested, nothing told": {targets: []*target{named("m", 0)}},
+		"nothing requested, nothing reported": {targets: []*target{named("m", 0)}},
 		"what is about to be deleted does not count": {
 			targets: []*target{named("m", 0, asked, wellAgain)},
 		},
@@ -163,7 +163,7 @@ func TestShowRequests(t *testing.T) {
 				Message: "making it: no",
 			},
 		},
-		"of many failures the first is told": {
+		"of many failures the first is reported": {
 			targets:  []*target{named("m", 0), named("n", 0)},
 			failures: []error{errors.New("first"), errors.New("second"), errors.New("third")},
 			want: &machinev1beta1.Condition{
@@ -175,12 +175,12 @@ func TestShowRequests(t *testing.T) {
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			s := &scope{check: builder.MachineHealthCheck(), now: now, targets: tc.targets}
-			s.show(machinev1beta1.Condition{Type: condition, Status: corev1.ConditionFalse, Message: "what was before"})
-			showRequests(s, tc.failures)
+			s.setCondition(machinev1beta1.Condition{Type: condition, Status: corev1.ConditionFalse, Message: "what was before"})
+			setRequestsCondition(s, tc.failures)
 			if tc.want != nil {
 				tc.want.LastTransitionTime = metav1.NewTime(now)
 			}
-			if diff := cmp.Diff(tc.want, conditions.Find(s.check.Status.Conditions, condition)); diff != "" {
+			if diff := cmp.Diff(tc.want, machineapi.FindCondition(s.check.Status.Conditions, condition)); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -2,7 +2,6 @@ package machinehealthcheck
 
 import (
 	"context"
-	"fmt"
 	"maps"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -13,72 +12,55 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// nodeNameIndex finds Machines by the Node that they refer to. It bears this package's name: the cache is shared, and two
-// controllers may not register one index twice.
-const nodeNameIndex = "machinehealthcheck.status.nodeRef.name"
+// nodeIndex finds Machines by the Node that they refer to.
+const nodeIndex machineapi.NodeIndex = "machinehealthcheck.status.nodeRef.name"
 
 const defaultConcurrency = 4
 
-// SetupWithManager makes a Controller and registers it, its index and its watches with the manager. Client, Reader and Recorder
-// come from the manager where options leave them out. ctx is used during the call only.
+// SetupWithManager creates a Controller and registers it, its index and its watches with the manager. Client, Reader and Recorder default
+// to the manager's. ctx is used during the call only.
 func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options) error {
-	if options.Client == nil {
-		options.Client = mgr.GetClient()
-	}
-	if options.Reader == nil {
-		options.Reader = mgr.GetAPIReader()
-	}
+	options.Complete(mgr, Name, defaultConcurrency)
 	if options.Checks == nil {
-		options.Checks = mgr.GetCache() // the manager's client would not read these from it
-	}
-	if options.Recorder == nil {
-		options.Recorder = mgr.GetEventRecorder(Name)
-	}
-	if options.MaxConcurrentReconciles == 0 {
-		options.MaxConcurrentReconciles = defaultConcurrency
+		options.Checks = mgr.GetCache() // the manager's client does not read unstructured objects from the cache
 	}
 	c, err := New(options)
 	if err != nil {
 		return err
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &machinev1beta1.Machine{}, nodeNameIndex, nodeName); err != nil {
-		return fmt.Errorf("indexing Machines by Node: %w", err)
+	if err := nodeIndex.Register(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
-	err = builder.ControllerManagedBy(mgr).
-		Named(Name).
-		For(written(), builder.WithPredicates(updates(checkMatters))).
-		Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.checksForMachine),
-			builder.WithPredicates(updates(machineMatters))).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.checksForNode), builder.WithPredicates(updates(nodeMatters))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: options.MaxConcurrentReconciles}).
-		Complete(c)
-	if err != nil {
-		return fmt.Errorf("registering the machinehealthcheck controller: %w", err)
-	}
-	return nil
+	return options.Register(mgr, Name, c, func(build *builder.Builder) {
+		build.For(newUnstructured(), builder.WithPredicates(updates(checkChanged))).
+			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.checksForMachine),
+				builder.WithPredicates(updates(machineChanged))).
+			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.checksForNode), builder.WithPredicates(updates(nodeChanged)))
+	})
 }
 
-// checksForMachine answers the MachineHealthChecks that select a Machine.
+// checksForMachine returns the MachineHealthChecks that select a Machine.
 func (c *Controller) checksForMachine(ctx context.Context, object client.Object) []reconcile.Request {
-	checks := writtenList()
+	checks := newUnstructuredList()
 	if err := c.checks.List(ctx, checks, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "Listing MachineHealthChecks for a Machine", "Machine", object.GetName())
 		return nil
 	}
 	var requests []reconcile.Request
 	for i := range checks.Items {
-		check, _, err := typed(&checks.Items[i])
+		check, _, err := fromUnstructured(&checks.Items[i])
 		if err != nil {
-			continue // its own reconcile tells
+			continue // its own reconcile reports it
 		}
 		selector, err := metav1.LabelSelectorAsSelector(&check.Spec.Selector)
 		if err == nil && selector.Matches(labels.Set(object.GetLabels())) {
@@ -88,22 +70,16 @@ func (c *Controller) checksForMachine(ctx context.Context, object client.Object)
 	return requests
 }
 
-// checksForNode answers the MachineHealthChecks that select a Machine that refers to the Node.
+// checksForNode returns the MachineHealthChecks that select a Machine that refers to the Node.
 func (c *Controller) checksForNode(ctx context.Context, object client.Object) []reconcile.Request {
-	machines := &machinev1beta1.MachineList{}
-	ofNode := client.MatchingFields{nodeNameIndex: object.GetName()}
-	if err := c.client.List(ctx, machines, ofNode, client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the Machines of a Node", "Node", object.GetName())
-		return nil
-	}
 	var requests []reconcile.Request
-	for i := range machines.Items {
-		requests = append(requests, c.checksForMachine(ctx, &machines.Items[i])...)
+	for _, machine := range nodeIndex.Machines(ctx, c.client, object.GetName()) {
+		requests = append(requests, c.checksForMachine(ctx, &machine)...)
 	}
 	return requests
 }
 
-// updates lets through objects that come or go, changes that matter, and the informer's repeats.
+// updates filters for objects that are created or deleted, for changes that matter, and for resyncs.
 func updates[T client.Object](matter func(before, after T) bool) predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -121,27 +97,27 @@ func updates[T client.Object](matter func(before, after T) bool) predicate.Predi
 	}
 }
 
-// checkMatters leaves out the status, which is written here.
-func checkMatters(before, after *unstructured.Unstructured) bool {
+// checkChanged ignores the status, which is written here.
+func checkChanged(before, after *unstructured.Unstructured) bool {
 	return before.GetGeneration() != after.GetGeneration() || !maps.Equal(before.GetAnnotations(), after.GetAnnotations())
 }
 
-// machineMatters leaves out what neither selects nor judges a Machine: most of its spec, conditions and provider status.
-func machineMatters(before, after *machinev1beta1.Machine) bool {
-	x, y := factsOf(before), factsOf(after)
+// machineChanged ignores what affects neither selection nor health: most of the spec, conditions and provider status.
+func machineChanged(before, after *machinev1beta1.Machine) bool {
+	x, y := relevantFieldsOf(before), relevantFieldsOf(after)
 	return x != y || !maps.Equal(before.Labels, after.Labels) ||
 		after.Status.NodeRef == nil && (before.Status.LastUpdated.IsZero() != after.Status.LastUpdated.IsZero() || !startOf(before).Equal(startOf(after)))
 }
 
-// facts are what a Machine is judged by, besides its labels and the clock of its start.
-type facts struct {
+// relevantFields are what selection and health depend on, besides labels and the start of the startup timeout.
+type relevantFields struct {
 	node                        string
 	failed, deleting, annotated bool
 	owner                       types.UID
 }
 
-func factsOf(machine *machinev1beta1.Machine) facts {
-	out := facts{failed: failed(machine), deleting: !machine.DeletionTimestamp.IsZero()}
+func relevantFieldsOf(machine *machinev1beta1.Machine) relevantFields {
+	out := relevantFields{failed: failed(machine), deleting: !machine.DeletionTimestamp.IsZero()}
 	_, out.annotated = machine.Annotations[externalAnnotation]
 	if machine.Status.NodeRef != nil {
 		out.node = machine.Status.NodeRef.Name
@@ -152,8 +128,8 @@ func factsOf(machine *machinev1beta1.Machine) facts {
 	return out
 }
 
-// nodeMatters leaves out heartbeats, which are nearly all changes of Nodes.
-func nodeMatters(before, after *corev1.Node) bool {
+// nodeChanged ignores heartbeats, which are nearly all changes of Nodes.
+func nodeChanged(before, after *corev1.Node) bool {
 	if len(before.Status.Conditions) != len(after.Status.Conditions) {
 		return true
 	}
@@ -165,12 +141,4 @@ func nodeMatters(before, after *corev1.Node) bool {
 		}
 	}
 	return false
-}
-
-func nodeName(object client.Object) []string {
-	machine, ok := object.(*machinev1beta1.Machine)
-	if !ok || machine.Status.NodeRef == nil {
-		return nil
-	}
-	return []string{machine.Status.NodeRef.Name}
 }

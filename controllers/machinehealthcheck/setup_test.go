@@ -55,7 +55,7 @@ func TestMachineMatters(t *testing.T) {
 			}
 			after := before.DeepCopy()
 			tc.change(after)
-			if got := passed(updates(machineMatters), before, after); got != tc.want {
+			if got := passed(updates(machineChanged), before, after); got != tc.want {
 				t.Errorf("got %t, want %t", got, tc.want)
 			}
 		})
@@ -82,7 +82,7 @@ func TestNodeMatters(t *testing.T) {
 			before := builder.Node(builder.WithReady(corev1.ConditionTrue, ago(time.Hour)))
 			after := before.DeepCopy()
 			tc.change(after)
-			if got := passed(updates(nodeMatters), before, after); got != tc.want {
+			if got := passed(updates(nodeChanged), before, after); got != tc.want {
 				t.Errorf("got %t, want %t", got, tc.want)
 			}
 		})
@@ -103,7 +103,7 @@ func TestCheckMatters(t *testing.T) {
 			before := builder.MachineHealthCheck()
 			after := before.DeepCopy()
 			tc.change(after)
-			if got := passed(updates(checkMatters), asWritten(t, before), asWritten(t, after)); got != tc.want {
+			if got := passed(updates(checkChanged), asWritten(t, before), asWritten(t, after)); got != tc.want {
 				t.Errorf("got %t, want %t", got, tc.want)
 			}
 		})
@@ -111,7 +111,7 @@ func TestCheckMatters(t *testing.T) {
 }
 
 func TestUpdatesPassRepeats(t *testing.T) {
-	let := updates(machineMatters)
+	let := updates(machineChanged)
 	machine := builder.Machine()
 	machine.ResourceVersion = "1"
 	if !let.Update(event.UpdateEvent{ObjectOld: machine, ObjectNew: machine.DeepCopy()}) {
@@ -122,7 +122,7 @@ func TestUpdatesPassRepeats(t *testing.T) {
 	}
 }
 
-// asWritten answers a MachineHealthCheck as the cache has it.
+// asWritten returns a MachineHealthCheck as the cache has it.
 func asWritten(t *testing.T, check *machinev1beta1.MachineHealthCheck) *unstructured.Unstructured {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(check)

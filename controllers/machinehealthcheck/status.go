@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 // The reasons of conditions.
@@ -23,37 +25,37 @@ const (
 	invalidSpecReason           = "InvalidSpec"
 )
 
-// showAllowed puts into the status that Machines may be remediated.
-func showAllowed(s *scope, count tally, most int) {
-	showNumbers(&s.check.Status, count, remediationsAllowed(most, count.unhealthy()))
-	s.show(machinev1beta1.Condition{Type: machinev1beta1.RemediationAllowedCondition, Status: corev1.ConditionTrue})
+// setAllowed sets the status for remediation that is allowed.
+func setAllowed(s *scope, count counts, most int) {
+	setCounts(&s.check.Status, count, remediationsAllowed(most, count.unhealthy()))
+	s.setCondition(machinev1beta1.Condition{Type: machinev1beta1.RemediationAllowedCondition, Status: corev1.ConditionTrue})
 }
 
-// showBlocked puts into the status that Machines may not be remediated, and says so.
-func showBlocked(s *scope, count tally, reason, why string) {
+// setBlocked sets the status for remediation that is not allowed, and adds an event.
+func setBlocked(s *scope, count counts, reason, why string) {
 	severity := machinev1beta1.ConditionSeverityError
 	if reason == tooManyUnhealthyReason {
 		severity = machinev1beta1.ConditionSeverityWarning
 	}
-	showNumbers(&s.check.Status, count, 0)
-	s.show(machinev1beta1.Condition{
+	setCounts(&s.check.Status, count, 0)
+	s.setCondition(machinev1beta1.Condition{
 		Type:     machinev1beta1.RemediationAllowedCondition,
 		Status:   corev1.ConditionFalse,
 		Severity: severity,
 		Reason:   reason,
 		Message:  "Remediation is not allowed: " + why,
 	})
-	s.say("restricted", why, remediationRestricted(s.check, why))
+	s.addEvent("restricted", why, remediationRestricted(s.check, why))
 }
 
-func showNumbers(status *machinev1beta1.MachineHealthCheckStatus, count tally, allowed int32) {
+func setCounts(status *machinev1beta1.MachineHealthCheckStatus, count counts, allowed int32) {
 	status.ExpectedMachines = ptr.To(count.expected)
 	status.CurrentHealthy = ptr.To(count.healthy)
 	status.RemediationsAllowed = allowed
 }
 
-// showTemplate sets the condition about the remediation template from what the pass found.
-func showTemplate(s *scope, err error) {
+// setTemplateCondition sets the condition about the remediation template.
+func setTemplateCondition(s *scope, err error) {
 	condition := machinev1beta1.Condition{
 		Type:   machinev1beta1.ExternalRemediationTemplateAvailable,
 		Status: corev1.ConditionTrue,
@@ -64,12 +66,12 @@ func showTemplate(s *scope, err error) {
 		condition.Reason = templateNotFoundReason
 		condition.Message = err.Error()
 	}
-	s.show(condition)
+	s.setCondition(condition)
 }
 
-// showRequests sets the condition about remediation requests: False when requests could not be read or made, True while there are
-// some, and none when there is nothing to tell.
-func showRequests(s *scope, failures []error) {
+// setRequestsCondition sets the condition about remediation requests: False when requests could not be read or made, True while there are
+// some, else none.
+func setRequestsCondition(s *scope, failures []error) {
 	condition := machinev1beta1.Condition{
 		Type:   machinev1beta1.ExternalRemediationRequestAvailable,
 		Status: corev1.ConditionTrue,
@@ -84,29 +86,28 @@ func showRequests(s *scope, failures []error) {
 			condition.Message += fmt.Sprintf(" (and %d more)", more)
 		}
 	case !slices.ContainsFunc(s.targets, func(t *target) bool { return t.requested && !t.healthy() }):
-		hide(s, condition.Type)
+		removeCondition(s, condition.Type)
 		return
 	}
-	s.show(condition)
+	s.setCondition(condition)
 }
 
-// hide takes a condition out of the status.
-func hide(s *scope, kind machinev1beta1.ConditionType) {
+// removeCondition removes a condition from the status.
+func removeCondition(s *scope, kind machinev1beta1.ConditionType) {
 	ofKind := func(c machinev1beta1.Condition) bool { return c.Type == kind }
 	s.check.Status.Conditions = slices.DeleteFunc(slices.Clone(s.check.Status.Conditions), ofKind)
 }
 
-// patchStatus writes the status when it differs. Conditions are a list that a patch replaces as a whole, so nobody may have written
-// since it was read.
+// patchStatus writes the status when it differs, unless another writer has changed it since it was read.
 func (c *Controller) patchStatus(ctx context.Context, before, after *machinev1beta1.MachineHealthCheck) error {
 	if equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return nil
 	}
-	patch, err := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}).Data(after)
+	patch, err := pipeline.IfUnchanged(before).Data(after)
 	if err != nil {
-		return fmt.Errorf("comparing the MachineHealthCheck with what it was: %w", err)
+		return fmt.Errorf("comparing the MachineHealthCheck with its original: %w", err)
 	}
-	object := written() // the answer may hold what the type cannot
+	object := newUnstructured() // the response may have values that the type cannot represent
 	object.SetNamespace(after.Namespace)
 	object.SetName(after.Name)
 	if err := c.client.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err != nil {

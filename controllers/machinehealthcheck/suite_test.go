@@ -21,8 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/controllers/machinehealthcheck"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 	"github.com/machine-iac/machine-iac-operator/test/suite"
@@ -101,7 +102,7 @@ func (m member) turn(ctx context.Context, ready corev1.ConditionStatus, since ti
 	Expect(plane.Client.Status().Update(ctx, node)).To(Succeed())
 }
 
-// living answers a function that tells which of the members' Machines are there and not being deleted.
+// living returns a function that returns which of the members' Machines are there and not being deleted.
 func living(ctx context.Context, members ...member) func() []string {
 	return func() []string {
 		GinkgoHelper()
@@ -125,11 +126,11 @@ func statusOf(ctx context.Context, check *machinev1beta1.MachineHealthCheck) mac
 	return fresh.Status
 }
 
-// conditionOf answers a condition of the stored MachineHealthCheck as "status reason", empty when it has none.
+// conditionOf returns a condition of the stored MachineHealthCheck as "status reason", empty when it has none.
 func conditionOf(ctx context.Context, check *machinev1beta1.MachineHealthCheck, kind machinev1beta1.ConditionType) func() string {
 	return func() string {
 		GinkgoHelper()
-		condition := conditions.Find(statusOf(ctx, check).Conditions, kind)
+		condition := machineapi.FindCondition(statusOf(ctx, check).Conditions, kind)
 		if condition == nil {
 			return ""
 		}
@@ -157,7 +158,8 @@ func byHand(check *machinev1beta1.MachineHealthCheck, now time.Time, changes ...
 		metrics: machinehealthcheck.NewMetrics(), check: check,
 	}
 	options := machinehealthcheck.Options{
-		Client: p.noting(watching), Reader: plane.Client, Recorder: p.recorder, Clock: p.clock, Metrics: p.metrics,
+		Common:  pipeline.Common{Client: p.noting(watching), Reader: plane.Client, Recorder: p.recorder, Clock: p.clock},
+		Metrics: p.metrics,
 	}
 	for _, change := range changes {
 		change(&options)

@@ -5,15 +5,15 @@ import (
 
 	"k8s.io/utils/clock"
 
-	shared "github.com/machine-iac/machine-iac-operator/controllers/authority"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// authority ends the pass when the MachineSet is not ours to act on.
-type authority struct {
+// checkAuthority ends the reconcile when another API is authoritative for the MachineSet.
+type checkAuthority struct {
 	clock clock.PassiveClock
 }
 
-// Reconcile implements step.
-func (a *authority) Reconcile(ctx context.Context, s *scope) (bool, error) {
-	return shared.OfMachineSet(s.set).Settle(ctx, a.clock.Now()), nil
+// Reconcile implements pipeline.Step.
+func (a *checkAuthority) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	return machineapi.AuthorityOfMachineSet(s.set).Sync(ctx, a.clock.Now()), nil
 }

@@ -13,20 +13,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
-// claim finds the Machines that count as replicas. It adopts those that match and belong to nobody, and releases those that
-// belong to the MachineSet and no longer match. A Machine of another controller is never touched. When another writer was faster at
-// one of them, the number of replicas is not known and the pass ends.
-type claim struct {
+// claimMachines finds the Machines that count as replicas. It adopts matching Machines without a controller, and releases Machines of the
+// MachineSet that no longer match. A Machine of another controller is never changed. After a conflict the number of replicas is not known
+// and the reconcile ends.
+type claimMachines struct {
 	client client.Client
 	reader client.Reader
 }
 
-// Reconcile implements step.
-func (c *claim) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (c *claimMachines) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	list := &machinev1beta1.MachineList{}
-	// Nothing below changes a Machine in place, so the cache need not copy the whole namespace.
+	// Nothing below changes a Machine in place, so no copies are needed.
 	if err := c.client.List(ctx, list, client.InNamespace(s.set.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("listing Machines: %w", err)
 	}
@@ -47,15 +49,14 @@ func (c *claim) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		}
 	}
 	slices.SortFunc(s.replicas, func(x, y *machinev1beta1.Machine) int { return strings.Compare(x.Name, y.Name) })
-	return !s.overtaken, nil
+	return !s.stale, nil
 }
 
 type claims struct {
 	replicas, adopt, release []*machinev1beta1.Machine
 }
 
-// sortClaims decides what each Machine is to the MachineSet with this UID and selector. Machines that are being deleted are
-// nothing to it.
+// sortClaims sorts Machines by what a MachineSet with this UID and selector does with them. Those that are being deleted are ignored.
 func sortClaims(set types.UID, selector labels.Selector, machines []*machinev1beta1.Machine) claims {
 	var out claims
 	for _, machine := range machines {
@@ -68,7 +69,7 @@ func sortClaims(set types.UID, selector labels.Selector, machines []*machinev1be
 		case owner == nil && matches:
 			out.adopt = append(out.adopt, machine)
 		case owner == nil || owner.UID != set:
-			// nobody's and no match, or another's
+			// without a controller and not matching, or another controller's
 		case matches:
 			out.replicas = append(out.replicas, machine)
 		default:
@@ -78,15 +79,15 @@ func sortClaims(set types.UID, selector labels.Selector, machines []*machinev1be
 	return out
 }
 
-// adoptAll adopts machines, once the API server confirms that the MachineSet is still there to own them.
-func (c *claim) adoptAll(ctx context.Context, s *scope, machines []*machinev1beta1.Machine) error {
+// adoptAll adopts machines, after the API server has confirmed that the MachineSet still exists.
+func (c *claimMachines) adoptAll(ctx context.Context, s *scope, machines []*machinev1beta1.Machine) error {
 	fresh := &machinev1beta1.MachineSet{}
 	err := c.reader.Get(ctx, client.ObjectKeyFromObject(s.set), fresh)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("checking the MachineSet before it adopts Machines: %w", err)
 	}
 	if err != nil || fresh.UID != s.set.UID || !fresh.DeletionTimestamp.IsZero() {
-		s.overtaken = true
+		s.stale = true
 		return nil
 	}
 	for _, machine := range machines {
@@ -104,7 +105,7 @@ func (c *claim) adoptAll(ctx context.Context, s *scope, machines []*machinev1bet
 	return nil
 }
 
-func (c *claim) release(ctx context.Context, s *scope, machine *machinev1beta1.Machine) error {
+func (c *claimMachines) release(ctx context.Context, s *scope, machine *machinev1beta1.Machine) error {
 	released := machine.DeepCopy()
 	ours := func(r metav1.OwnerReference) bool { return r.UID == s.set.UID }
 	released.OwnerReferences = slices.DeleteFunc(released.OwnerReferences, ours)
@@ -118,12 +119,12 @@ func (c *claim) release(ctx context.Context, s *scope, machine *machinev1beta1.M
 	return nil
 }
 
-// patch writes owner references unless the Machine has changed since it was read: owners are a list, which a patch replaces as a
-// whole. It answers false when another was faster; the change that beat it is an event that brings the MachineSet back.
-func (c *claim) patch(ctx context.Context, s *scope, before, after *machinev1beta1.Machine) (bool, error) {
-	err := c.client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+// patch writes owner references unless the Machine has changed since it was read. It returns false after a conflict; the change that caused
+// it triggers another reconcile.
+func (c *claimMachines) patch(ctx context.Context, s *scope, before, after *machinev1beta1.Machine) (bool, error) {
+	err := c.client.Patch(ctx, after, pipeline.IfUnchanged(before))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		s.overtaken = true
+		s.stale = true
 		return false, nil
 	}
 	return err == nil, err

@@ -18,34 +18,34 @@ import (
 )
 
 const (
-	// maxPerPass bounds one pass, so that a huge MachineSet cannot hold a worker for long. The next pass goes on.
-	maxPerPass = 500
-	// maxAtOnce bounds the requests of one MachineSet that are under way at the same time.
-	maxAtOnce = 32
+	// maxPerReconcile bounds one reconcile, so that a huge MachineSet does not block a worker for long. The next one continues.
+	maxPerReconcile = 500
+	// maxConcurrentRequests bounds the concurrent requests of one MachineSet.
+	maxConcurrentRequests = 32
 	// randomLength and maxPrefix shape names as the API server does for generateName.
 	randomLength = 5
 	maxPrefix    = 63 - randomLength
 )
 
-// creation makes the Machines that are missing.
-type creation struct {
+// createMachines creates the missing Machines.
+type createMachines struct {
 	client   client.Client
 	inFlight *inFlight
 }
 
-// Reconcile implements step.
-func (c *creation) Reconcile(ctx context.Context, s *scope) (bool, error) {
-	missing := min(-s.surplus(), maxPerPass)
+// Reconcile implements pipeline.Step.
+func (c *createMachines) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	missing := min(-s.surplus(), maxPerReconcile)
 	if missing <= 0 {
 		return true, nil
 	}
 	if s.set.Spec.Template.Spec.ProviderSpec.Value == nil {
-		// Said here and not by validation: such a MachineSet can still shrink.
+		// Checked here and not by validateSpec: such a MachineSet can still scale down.
 		return false, reconcile.TerminalError(errors.New(
-			"creating Machines: spec.template.spec.providerSpec.value is missing; describe the instance that each Machine shall have"))
+			"creating Machines: spec.template.spec.providerSpec.value is missing; set it to describe the instance of each Machine"))
 	}
 	log.FromContext(ctx).Info("Creating Machines", "missing", -s.surplus(), "now", missing)
-	err := slowStart(ctx, missing, maxAtOnce, func(ctx context.Context, _ int) error { return c.create(ctx, s.set) })
+	err := slowStart(ctx, missing, maxConcurrentRequests, func(ctx context.Context, _ int) error { return c.create(ctx, s.set) })
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return false, nil
 	}
@@ -55,9 +55,9 @@ func (c *creation) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return true, nil
 }
 
-// create makes one Machine. Its name is chosen here and not by the API server, so that a request whose answer is lost can be
-// told from one that was never carried out.
-func (c *creation) create(ctx context.Context, set *machinev1beta1.MachineSet) error {
+// create creates one Machine. Its name is generated here and not by the API server, so that after a lost response it can be found out
+// whether the Machine was created.
+func (c *createMachines) create(ctx context.Context, set *machinev1beta1.MachineSet) error {
 	machine := newMachine(set, generateName(set.Name))
 	c.inFlight.creating(set, machine.Name)
 	err := c.client.Create(ctx, machine)
@@ -67,7 +67,7 @@ func (c *creation) create(ctx context.Context, set *machinev1beta1.MachineSet) e
 	return err
 }
 
-// newMachine is a Machine as the MachineSet's template wants it. Nothing comes from the MachineSet's own metadata.
+// newMachine returns a Machine from the MachineSet's template. Nothing comes from the MachineSet's own metadata.
 func newMachine(set *machinev1beta1.MachineSet, name string) *machinev1beta1.Machine {
 	template := &set.Spec.Template
 	return &machinev1beta1.Machine{
@@ -83,7 +83,7 @@ func newMachine(set *machinev1beta1.MachineSet, name string) *machinev1beta1.Mac
 	}
 }
 
-// generateName answers a random name for a Machine of the MachineSet.
+// generateName returns a random name for a Machine of the MachineSet.
 func generateName(set string) string {
 	prefix := set + "-"
 	if len(prefix) > maxPrefix {
@@ -92,7 +92,7 @@ func generateName(set string) string {
 	return prefix + rand.String(randomLength)
 }
 
-// refused reports whether the API server answered that it will not do what was asked. Any other error leaves open whether it did.
+// refused reports whether the API server has refused the request. After any other error it may have been carried out.
 func refused(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

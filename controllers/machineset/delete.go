@@ -11,17 +11,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// deletion removes the Machines that are too many.
-type deletion struct {
+// deleteMachines deletes the surplus Machines.
+type deleteMachines struct {
 	client   client.Client
 	inFlight *inFlight
 	clock    clock.PassiveClock
 	shuffle  func(n int, swap func(i, j int))
 }
 
-// Reconcile implements step.
-func (d *deletion) Reconcile(ctx context.Context, s *scope) (bool, error) {
-	surplus := min(s.surplus(), maxPerPass)
+// Reconcile implements pipeline.Step.
+func (d *deleteMachines) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	surplus := min(s.surplus(), maxPerReconcile)
 	if surplus <= 0 {
 		return true, nil
 	}
@@ -31,23 +31,22 @@ func (d *deletion) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		return false, fmt.Errorf("choosing Machines to delete: %w", err)
 	}
 	log.FromContext(ctx).Info("Deleting Machines", "surplus", s.surplus(), "now", len(victims))
-	err = parallel(ctx, len(victims), maxAtOnce, func(ctx context.Context, i int) error { return d.delete(ctx, s.set, victims[i]) })
+	err = parallel(ctx, len(victims), maxConcurrentRequests, func(ctx context.Context, i int) error { return d.delete(ctx, s.set, victims[i]) })
 	if err != nil {
 		return false, fmt.Errorf("deleting Machines: %w", err)
 	}
 	return true, nil
 }
 
-// delete removes this very Machine, not one that was made again under its name.
-func (d *deletion) delete(ctx context.Context, set *machinev1beta1.MachineSet, machine *machinev1beta1.Machine) error {
+// delete deletes the Machine by UID, so that another one of the same name is not.
+func (d *deleteMachines) delete(ctx context.Context, set *machinev1beta1.MachineSet, machine *machinev1beta1.Machine) error {
 	d.inFlight.deleting(set, machine.UID)
-	// Of the cached Machine only name and namespace are wanted, in an object of our own.
 	target := &machinev1beta1.Machine{}
 	target.SetNamespace(machine.Namespace)
 	target.SetName(machine.Name)
 	err := d.client.Delete(ctx, target, client.Preconditions{UID: &machine.UID})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // gone already; the cache will show it
+		return nil // already deleted; the cache will show it
 	}
 	if refused(err) {
 		d.inFlight.notDeleted(set, machine.UID)

@@ -6,7 +6,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
-// reconcileError says that a pass over the MachineSet failed.
+// reconcileError reports that a reconcile of the MachineSet failed.
 func reconcileError(set *machinev1beta1.MachineSet, err error) events.Event {
 	return events.Warning(set, "ReconcileError", "Reconcile", err.Error())
 }

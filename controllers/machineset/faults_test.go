@@ -15,11 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/machine-iac/machine-iac-operator/controllers/machineset"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 var errConnection = errors.New("connection reset by peer")
 
-// faultyClient answers some creations and deletions with an error that leaves open whether they were carried out.
+// faultyClient returns some creations and deletions with an error that leaves open whether they were carried out.
 type faultyClient struct {
 	client.Client
 	calls atomic.Int32
@@ -56,7 +57,7 @@ func (c blindClient) List(ctx context.Context, list client.ObjectList, options .
 	return c.Client.List(ctx, list, options...)
 }
 
-// countingReader counts the lists that it answers.
+// countingReader counts the lists that it serves.
 type countingReader struct {
 	client.Reader
 	lists *atomic.Int32
@@ -73,10 +74,9 @@ func blindController(clock clock.PassiveClock, timeout time.Duration) (*machines
 	GinkgoHelper()
 	lists := &atomic.Int32{}
 	c, err := machineset.New(machineset.Options{
-		Client:          blindClient{plane.Client},
-		Reader:          countingReader{plane.Client, lists},
-		Recorder:        events.NewFakeRecorder(100),
-		Clock:           clock,
+		Common: pipeline.Common{
+			Client: blindClient{plane.Client}, Reader: countingReader{plane.Client, lists}, Recorder: events.NewFakeRecorder(100), Clock: clock,
+		},
 		InFlightTimeout: timeout,
 	})
 	Expect(err).NotTo(HaveOccurred())

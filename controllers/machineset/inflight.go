@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// inFlight remembers, for each MachineSet, the Machines that were created or deleted and that the cache does not show so yet.
-// A MachineSet is keyed by name and checked by UID, so that one made again under the same name starts with a clean slate.
+// inFlight tracks, for each MachineSet, the Machines that were created or deleted and that the cache does not show so yet. A
+// MachineSet is keyed by name and checked by UID, so that another one of the same name starts with nothing in flight.
 type inFlight struct {
 	clock   clock.PassiveClock
 	timeout time.Duration
@@ -22,20 +22,20 @@ type inFlight struct {
 // outstanding is what one MachineSet waits for.
 type outstanding struct {
 	uid types.UID
-	// checked is true once the API server has confirmed what is outstanding. It is false when this process has not met the
-	// MachineSet before: an earlier one may have created Machines that the cache lacks.
+	// checked is true once the API server was read for the MachineSet. At first it is false: an earlier process may have created Machines
+	// that the cache lacks.
 	checked   bool
 	creations map[string]time.Time // name to deadline
 	deletions map[types.UID]time.Time
 }
 
-// verdict is what inFlight makes of the cache.
-type verdict struct {
-	// settled: the cache shows everything that was done.
+// cacheState is whether the cache shows what was done before.
+type cacheState struct {
+	// settled: the cache shows everything.
 	settled bool
-	// check: the cache alone cannot tell; ask the API server.
+	// check: it is not known from the cache; read the API server.
 	check bool
-	// wait is how long the cache may still take; set when neither of the others is.
+	// wait is how long to wait for the cache; set when neither of the others is.
 	wait time.Duration
 }
 
@@ -43,35 +43,35 @@ func newInFlight(clock clock.PassiveClock, timeout time.Duration) *inFlight {
 	return &inFlight{clock: clock, timeout: timeout, sets: map[types.NamespacedName]*outstanding{}}
 }
 
-// creating notes that a Machine is about to be created.
+// creating records that a Machine is about to be created.
 func (f *inFlight) creating(set *machinev1beta1.MachineSet, name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.of(set).creations[name] = f.clock.Now().Add(f.timeout)
 }
 
-// notCreated takes creating back: the API server has refused.
+// notCreated undoes creating: the API server has refused.
 func (f *inFlight) notCreated(set *machinev1beta1.MachineSet, name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.of(set).creations, name)
 }
 
-// deleting notes that a Machine is about to be deleted.
+// deleting records that a Machine is about to be deleted.
 func (f *inFlight) deleting(set *machinev1beta1.MachineSet, machine types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.of(set).deletions[machine] = f.clock.Now().Add(f.timeout)
 }
 
-// notDeleted takes deleting back: the API server has refused.
+// notDeleted undoes deleting: the API server has refused.
 func (f *inFlight) notDeleted(set *machinev1beta1.MachineSet, machine types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.of(set).deletions, machine)
 }
 
-// forget drops all about a MachineSet that is gone or going.
+// forget drops the entry of a MachineSet that is deleted or being deleted.
 func (f *inFlight) forget(set types.NamespacedName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +79,7 @@ func (f *inFlight) forget(set types.NamespacedName) {
 }
 
 // observe compares what is outstanding with the cache: all Machines of the namespace, and the replicas among them.
-func (f *inFlight) observe(set *machinev1beta1.MachineSet, machines, replicas []*machinev1beta1.Machine) verdict {
+func (f *inFlight) observe(set *machinev1beta1.MachineSet, machines, replicas []*machinev1beta1.Machine) cacheState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	entry := f.of(set)
@@ -95,12 +95,12 @@ func (f *inFlight) observe(set *machinev1beta1.MachineSet, machines, replicas []
 			delete(entry.deletions, uid)
 		}
 	}
-	return entry.verdict(f.clock.Now())
+	return entry.state(f.clock.Now())
 }
 
-// learn replaces what is outstanding by what the API server says: Machines that it has and the cache lacks, and replicas in the
-// cache that it no longer has as such.
-func (f *inFlight) learn(set *machinev1beta1.MachineSet, created []string, deleted []types.UID) verdict {
+// learn replaces what is outstanding by what the API server shows: Machines that the cache lacks, and replicas in the cache that no
+// longer are replicas.
+func (f *inFlight) learn(set *machinev1beta1.MachineSet, created []string, deleted []types.UID) cacheState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
@@ -112,10 +112,10 @@ func (f *inFlight) learn(set *machinev1beta1.MachineSet, created []string, delet
 		entry.deletions[uid] = now.Add(f.timeout)
 	}
 	f.sets[keyOf(set)] = entry
-	return entry.verdict(now)
+	return entry.state(now)
 }
 
-// of answers the entry of a MachineSet; the caller holds the lock.
+// of returns the entry of a MachineSet; the caller holds the lock.
 func (f *inFlight) of(set *machinev1beta1.MachineSet) *outstanding {
 	entry, ok := f.sets[keyOf(set)]
 	if !ok || entry.uid != set.UID {
@@ -125,9 +125,9 @@ func (f *inFlight) of(set *machinev1beta1.MachineSet) *outstanding {
 	return entry
 }
 
-func (o *outstanding) verdict(now time.Time) verdict {
+func (o *outstanding) state(now time.Time) cacheState {
 	if !o.checked {
-		return verdict{check: true}
+		return cacheState{check: true}
 	}
 	var first time.Time
 	for _, deadline := range o.creations {
@@ -138,15 +138,15 @@ func (o *outstanding) verdict(now time.Time) verdict {
 	}
 	switch {
 	case first.IsZero():
-		return verdict{settled: true}
+		return cacheState{settled: true}
 	case !now.Before(first):
-		return verdict{check: true}
+		return cacheState{check: true}
 	default:
-		return verdict{wait: first.Sub(now)}
+		return cacheState{wait: first.Sub(now)}
 	}
 }
 
-// earlier answers the earlier of two times, where zero means none.
+// earlier returns the earlier of two times, where zero means none.
 func earlier(x, y time.Time) time.Time {
 	if x.IsZero() || y.Before(x) {
 		return y

@@ -28,12 +28,12 @@ func TestInFlight(t *testing.T) {
 		}
 		return out
 	}
-	settled, check, wait := verdict{settled: true}, verdict{check: true}, func(d time.Duration) verdict { return verdict{wait: d} }
+	settled, check, wait := cacheState{settled: true}, cacheState{check: true}, func(d time.Duration) cacheState { return cacheState{wait: d} }
 	tcs := map[string]struct {
 		do                 func(f *inFlight, clock *clocktesting.FakePassiveClock)
 		machines, replicas []*machinev1beta1.Machine
 		set                *machinev1beta1.MachineSet
-		want               verdict
+		want               cacheState
 	}{
 		"a MachineSet never met must be checked": {set: set, want: check},
 		"one checked and idle is settled": {
@@ -107,7 +107,7 @@ func TestInFlight(t *testing.T) {
 			},
 			machines: of("a"), replicas: of("a"), set: set, want: settled,
 		},
-		"what the API server told is waited for": {
+		"what the API server reports is waited for": {
 			do:  func(f *inFlight, _ *clocktesting.FakePassiveClock) { f.learn(set, []string{"a"}, []types.UID{"uid-b"}) },
 			set: set, machines: of("b"), replicas: of("b"), want: wait(timeout),
 		},

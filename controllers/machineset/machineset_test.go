@@ -180,7 +180,7 @@ var _ = Describe("MachineSet", func() {
 		Expect(count(ctx)()).To(Equal(3))
 	})
 
-	It("neither makes nor deletes too many when answers are lost and requests never arrive", func(ctx SpecContext) {
+	It("neither makes nor deletes too many when responses are lost and requests never arrive", func(ctx SpecContext) {
 		set := newSet(builder.WithReplicas(12))
 		create(ctx, set)
 		startManager(namespace, func(o *machineset.Options, mgr manager.Manager) {
@@ -224,7 +224,7 @@ var _ = Describe("MachineSet", func() {
 		Eventually(statusOf(ctx, set)).Should(ready(0, 0))
 	})
 
-	It("says what is wrong with a MachineSet, and goes on once it is mended", func(ctx SpecContext) {
+	It("says what is wrong with a MachineSet, and goes on once it is fixed", func(ctx SpecContext) {
 		startManager(namespace)
 		set := newSet(func(s *machinev1beta1.MachineSet) { s.Spec.Template.Labels = map[string]string{"none": "of these"} })
 		create(ctx, set)

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// collectTimeout bounds one scrape: a cache that has not synced yet makes its readers wait.
+// collectTimeout bounds one scrape: a cache that has not synced yet blocks its readers.
 const collectTimeout = 5 * time.Second
 
 var (
@@ -28,13 +28,13 @@ var (
 		"How many of the MachineSet's Machines have a Node that has been Ready for long enough.", []string{"name", "namespace"}, nil)
 )
 
-// Collector shows MachineSets as series. It keeps nothing: a scrape reads the MachineSets of that moment, so the series of one that
-// is deleted go with it. It implements prometheus.Collector.
+// Collector exposes MachineSets as metrics. Each scrape reads the current MachineSets, so the metrics of a deleted one disappear with it.
+// It implements prometheus.Collector.
 type Collector struct {
 	list func() (*machinev1beta1.MachineSetList, error)
 }
 
-// NewCollector makes a Collector over reader, which should be a cache. When ctx ends it can no longer list.
+// NewCollector returns a Collector that lists with reader, which should be a cache, until ctx ends.
 func NewCollector(ctx context.Context, reader client.Reader) *Collector {
 	return &Collector{list: func() (*machinev1beta1.MachineSetList, error) {
 		limited, cancel := context.WithTimeout(ctx, collectTimeout)
@@ -57,7 +57,7 @@ func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. When the MachineSets cannot be listed it says that, and nothing else.
+// Collect implements prometheus.Collector. When the MachineSets cannot be listed, mapi_mao_collector_up is 0 and nothing else is exposed.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	gauge := func(description *prometheus.Desc, value float64, labels ...string) {
 		metrics <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)

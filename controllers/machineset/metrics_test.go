@@ -61,7 +61,7 @@ func TestCollector(t *testing.T) {
 			setLister{sets: []machinev1beta1.MachineSet{set("a", 5, 4, 3), set("b", 1, 0, 0)}},
 			slices.Concat([]string{up + "1", "mapi_machineset_items{} 2"}, of("a", 5, 4, 3), of("b", 1, 0, 0)),
 		},
-		"a failure is told, and nothing is made up": {
+		"a failure is reported, and nothing is made up": {
 			setLister{sets: []machinev1beta1.MachineSet{set("a", 5, 4, 3)}, err: errors.New("no")}, []string{up + "0"},
 		},
 	}
@@ -98,7 +98,7 @@ func TestCollectorSharesARegistryWithOthersOfTheMachineAPI(t *testing.T) {
 	}
 }
 
-// gathered answers the samples of a collector as text, sorted.
+// gathered returns the samples of a collector as text, sorted.
 func gathered(t *testing.T, collector prometheus.Collector) []string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

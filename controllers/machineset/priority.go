@@ -28,10 +28,10 @@ const (
 	ageScale = 8640000.0
 )
 
-// priority tells how much a Machine should be deleted, 0 to 100.
+// priority returns the priority with which a Machine is deleted, 0 to 100.
 type priority func(machine *machinev1beta1.Machine, now time.Time) float64
 
-// priorityOf answers the priority that a delete policy asks for; the empty policy is Random.
+// priorityOf returns the priority of a delete policy; the empty policy is Random.
 func priorityOf(policy string) (priority, error) {
 	switch machinev1beta1.MachineSetDeletePolicy(policy) {
 	case "", machinev1beta1.RandomMachineSetDeletePolicy:
@@ -81,7 +81,7 @@ func byAge(machine *machinev1beta1.Machine, now time.Time) float64 {
 	return betterDelete * (1 - math.Exp(-age/ageScale))
 }
 
-// chosen reports whether a person, or the autoscaler, has marked the Machine.
+// chosen reports whether a person or the autoscaler has marked the Machine for deletion.
 func chosen(machine *machinev1beta1.Machine) bool {
 	return machine.Annotations[deleteAnnotation] != "" || machine.Annotations[legacyDeleteAnnotation] != ""
 }
@@ -97,7 +97,7 @@ type selection struct {
 	shuffle func(n int, swap func(i, j int))
 }
 
-// choose answers the count Machines with the highest priority. Equals go by name, under Random by lot.
+// choose returns the count Machines with the highest priority. Equal ones are ordered by name, under Random at random.
 func (s selection) choose(machines []*machinev1beta1.Machine, count int) ([]*machinev1beta1.Machine, error) {
 	priority, err := priorityOf(s.policy)
 	if err != nil {

@@ -27,7 +27,7 @@ var _ = Describe("MachineSet and a controller that restarts", func() {
 		book := follow(ctx, namespace)
 		for _, to := range []int{50, 0, 50} {
 			By(fmt.Sprintf("going to %d", to))
-			book.turnPage()
+			book.startPage()
 			scale(ctx, set, int32(to))
 			// A manager is stopped at its first, second and so on write: at the start of a batch, in the midst of one, at its end. What
 			// is under way then may or may not be carried out. The last ones may find everything done.
@@ -52,7 +52,7 @@ var _ = Describe("MachineSet and a controller that restarts", func() {
 	})
 })
 
-// tripwire is a client that tells when a number of Machines was about to be created or deleted.
+// tripwire is a client that reports when a number of Machines was about to be created or deleted.
 type tripwire struct {
 	client.Client
 	left atomic.Int32
@@ -76,23 +76,23 @@ func (w *tripwire) Delete(ctx context.Context, object client.Object, options ...
 	return w.Client.Delete(ctx, object, options...)
 }
 
-// ledger knows every Machine of a namespace that there ever was since the ledger was opened.
-type ledger struct {
+// machineLog knows every Machine of a namespace that there ever was since the machineLog was opened.
+type machineLog struct {
 	mu            sync.Mutex
 	living        map[types.UID]bool
 	made, removed int
 	most          int
 }
 
-// follow opens a ledger. A watch feeds it, so that it misses no moment.
-func follow(ctx context.Context, namespace string) *ledger {
+// follow opens a machineLog. A watch feeds it, so that it misses no moment.
+func follow(ctx context.Context, namespace string) *machineLog {
 	GinkgoHelper()
 	watching, err := client.NewWithWatch(plane.Config, client.Options{Scheme: plane.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 	changes, err := watching.Watch(ctx, &machinev1beta1.MachineList{}, client.InNamespace(namespace))
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(changes.Stop)
-	book := &ledger{living: map[types.UID]bool{}}
+	book := &machineLog{living: map[types.UID]bool{}}
 	go func() {
 		for change := range changes.ResultChan() {
 			if machine, ok := change.Object.(*machinev1beta1.Machine); ok {
@@ -103,7 +103,7 @@ func follow(ctx context.Context, namespace string) *ledger {
 	return book
 }
 
-func (l *ledger) enter(machine *machinev1beta1.Machine, lives bool) {
+func (l *machineLog) enter(machine *machinev1beta1.Machine, lives bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -117,26 +117,26 @@ func (l *ledger) enter(machine *machinev1beta1.Machine, lives bool) {
 	l.most = max(l.most, len(l.living))
 }
 
-// turnPage begins to count anew what is made and removed.
-func (l *ledger) turnPage() {
+// startPage begins to count anew what is made and removed.
+func (l *machineLog) startPage() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.made, l.removed = 0, 0
 }
 
-func (l *ledger) page() (made, removed int) {
+func (l *machineLog) page() (made, removed int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.made, l.removed
 }
 
-func (l *ledger) alive() int {
+func (l *machineLog) alive() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.living)
 }
 
-func (l *ledger) mostAlive() int {
+func (l *machineLog) mostAlive() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.most

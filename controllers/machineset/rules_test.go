@@ -53,7 +53,7 @@ var _ = Describe("A MachineSet that breaks a rule", func() {
 		Expect(apierrors.IsNotFound(plane.Client.Get(ctx, client.ObjectKeyFromObject(set), set))).To(BeTrue())
 	}
 
-	DescribeTable("is told which field to mend and how, once, and can be deleted",
+	DescribeTable("reports which field to fix and how, once, and can be deleted",
 		func(ctx SpecContext, mod setMod, says ...string) {
 			set := unhappy(ctx, mod, says...)
 			seen := gets.ofSets.Load()
@@ -64,19 +64,19 @@ var _ = Describe("A MachineSet that breaks a rule", func() {
 			"spec.selector is empty", "name at least one label"),
 		Entry("a selector that cannot be read", func(s *machinev1beta1.MachineSet) {
 			s.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "x", Operator: "Like"}}
-		}, "spec.selector cannot be read", `"Like"`, "mend the selector"),
+		}, "spec.selector cannot be read", `"Like"`, "fix the selector"),
 		Entry("a selector with a label that Kubernetes does not allow", func(s *machinev1beta1.MachineSet) {
 			s.Spec.Selector.MatchLabels = map[string]string{"not a key!": "x"}
-		}, "spec.selector cannot be read", "not a key!", "mend the selector"),
+		}, "spec.selector cannot be read", "not a key!", "fix the selector"),
 		Entry("a selector that the template misses", func(s *machinev1beta1.MachineSet) { delete(s.Spec.Template.Labels, builder.MachineSetLabel) },
-			"spec.selector", "does not match spec.template.metadata.labels", "give the template the labels selected"),
+			"spec.selector", "does not match spec.template.metadata.labels", "add the selected labels to the template"),
 		Entry("a template without labels", func(s *machinev1beta1.MachineSet) { s.Spec.Template.Labels = nil },
-			"does not match spec.template.metadata.labels", "give the template the labels selected"),
+			"does not match spec.template.metadata.labels", "add the selected labels to the template"),
 		Entry("a template without providerSpec", func(s *machinev1beta1.MachineSet) { s.Spec.Template.Spec.ProviderSpec.Value = nil },
 			"spec.template.spec.providerSpec.value is missing", "describe the instance"),
 	)
 
-	It("is told what the API server says of its Machines, and tried again ever more rarely", func(ctx SpecContext) {
+	It("reports what the API server says of its Machines, and tried again ever more rarely", func(ctx SpecContext) {
 		set := unhappy(ctx, func(s *machinev1beta1.MachineSet) { s.Spec.Template.Labels["not a key!"] = "x" },
 			"creating Machines", "metadata.labels", "not a key!")
 		seen := gets.ofSets.Load()

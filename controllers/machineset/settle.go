@@ -10,37 +10,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// settling ends the pass while the cache does not show yet what was done before, because the number of replicas is then not known.
-// It also ends the pass when the number is right.
-type settling struct {
+// waitForCache ends the reconcile while the cache does not show yet what was created or deleted before, because the number of replicas is
+// then not known. It also ends the reconcile when the number is right.
+type waitForCache struct {
 	reader   client.Reader
 	inFlight *inFlight
 }
 
-// Reconcile implements step.
-func (t *settling) Reconcile(ctx context.Context, s *scope) (bool, error) {
-	verdict := t.inFlight.observe(s.set, s.machines, s.replicas)
+// Reconcile implements pipeline.Step.
+func (t *waitForCache) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	state := t.inFlight.observe(s.set, s.machines, s.replicas)
 	if s.surplus() == 0 {
 		return false, nil
 	}
-	if verdict.check {
+	if state.check {
 		live := &machinev1beta1.MachineList{}
 		err := t.reader.List(ctx, live, client.InNamespace(s.set.Namespace), client.MatchingLabelsSelector{Selector: s.selector})
 		if err != nil {
 			return false, fmt.Errorf("listing Machines at the API server: %w", err)
 		}
 		created, deleted := unseen(s, live)
-		verdict = t.inFlight.learn(s.set, created, deleted)
+		state = t.inFlight.learn(s.set, created, deleted)
 	}
-	if !verdict.settled {
-		log.FromContext(ctx).V(1).Info("Waiting for the cache to show Machines created or deleted before", "wait", verdict.wait)
-		s.lookAgain(verdict.wait)
+	if !state.settled {
+		log.FromContext(ctx).V(1).Info("Waiting for the cache to show Machines created or deleted before", "wait", state.wait)
+		s.RequeueAfter(state.wait)
 	}
-	return verdict.settled, nil
+	return state.settled, nil
 }
 
-// unseen tells what the API server knows and the cache does not: Machines that will count as replicas, by name, and replicas that
-// no longer do, by UID.
+// unseen returns what the API server shows and the cache does not: new replicas, by name, and former replicas, by UID.
 func unseen(s *scope, live *machinev1beta1.MachineList) (created []string, deleted []types.UID) {
 	cached := make(map[types.UID]bool, len(s.machines))
 	for _, machine := range s.machines {

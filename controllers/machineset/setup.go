@@ -2,7 +2,6 @@ package machineset
 
 import (
 	"context"
-	"fmt"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,58 +11,41 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// nodeNameIndex finds Machines by the Node that they refer to. It bears this package's name: the cache is shared, and two
-// controllers may not register one index twice.
-const nodeNameIndex = "machineset.status.nodeRef.name"
+// nodeIndex finds Machines by the Node that they refer to.
+const nodeIndex machineapi.NodeIndex = "machineset.status.nodeRef.name"
 
 const defaultConcurrency = 4
 
-// SetupWithManager makes a Controller and registers it, its index and its watches with the manager. Client, Reader and Recorder
-// come from the manager where options leave them out. ctx is used during the call only.
+// SetupWithManager creates a Controller and registers it, its index and its watches with the manager. Client, Reader and Recorder default
+// to the manager's. ctx is used during the call only.
 func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options) error {
-	if options.Client == nil {
-		options.Client = mgr.GetClient()
-	}
-	if options.Reader == nil {
-		options.Reader = mgr.GetAPIReader()
-	}
-	if options.Recorder == nil {
-		options.Recorder = mgr.GetEventRecorder(Name)
-	}
-	if options.MaxConcurrentReconciles == 0 {
-		options.MaxConcurrentReconciles = defaultConcurrency
-	}
+	options.Complete(mgr, Name, defaultConcurrency)
 	c, err := New(options)
 	if err != nil {
 		return err
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &machinev1beta1.Machine{}, nodeNameIndex, nodeName); err != nil {
-		return fmt.Errorf("indexing Machines by Node: %w", err)
+	if err := nodeIndex.Register(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
-	err = builder.ControllerManagedBy(mgr).
-		Named(Name).
-		For(&machinev1beta1.MachineSet{}).
-		Owns(&machinev1beta1.Machine{}).
-		Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.setsForOrphan)).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.setsForNode), builder.WithPredicates(readyFlips())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: options.MaxConcurrentReconciles}).
-		Complete(c)
-	if err != nil {
-		return fmt.Errorf("registering the machineset controller: %w", err)
-	}
-	return nil
+	return options.Register(mgr, Name, c, func(build *builder.Builder) {
+		build.For(&machinev1beta1.MachineSet{}).
+			Owns(&machinev1beta1.Machine{}).
+			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.setsForOrphan)).
+			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.setsForNode), builder.WithPredicates(readinessChanged()))
+	})
 }
 
-// setsForOrphan answers every MachineSet that selects a Machine without a controller, as each may adopt it.
+// setsForOrphan returns every MachineSet that selects a Machine without a controller, as each may adopt it.
 func (c *Controller) setsForOrphan(ctx context.Context, object client.Object) []reconcile.Request {
 	if metav1.GetControllerOfNoCopy(object) != nil {
 		return nil
@@ -83,30 +65,24 @@ func (c *Controller) setsForOrphan(ctx context.Context, object client.Object) []
 	return requests
 }
 
-// setsForNode answers the MachineSets of the Machines that refer to a Node.
+// setsForNode returns the MachineSets of the Machines that refer to a Node.
 func (c *Controller) setsForNode(ctx context.Context, object client.Object) []reconcile.Request {
-	machines := &machinev1beta1.MachineList{}
-	ofNode := client.MatchingFields{nodeNameIndex: object.GetName()}
-	if err := c.client.List(ctx, machines, ofNode, client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the Machines of a Node", "Node", object.GetName())
-		return nil
-	}
 	var requests []reconcile.Request
-	for i := range machines.Items {
-		owner := metav1.GetControllerOfNoCopy(&machines.Items[i])
+	for _, machine := range nodeIndex.Machines(ctx, c.client, object.GetName()) {
+		owner := metav1.GetControllerOfNoCopy(&machine)
 		if owner == nil || owner.Kind != "MachineSet" || groupOf(owner.APIVersion) != machinev1beta1.GroupName {
 			continue
 		}
 		requests = append(requests, reconcile.Request{
-			NamespacedName: types.NamespacedName{Namespace: machines.Items[i].Namespace, Name: owner.Name},
+			NamespacedName: types.NamespacedName{Namespace: machine.Namespace, Name: owner.Name},
 		})
 	}
 	return requests
 }
 
-// readyFlips lets through Nodes that come or go, and Nodes whose Ready condition has changed. Heartbeats, which are nearly all
-// changes of Nodes, are left out.
-func readyFlips() predicate.Predicate {
+// readinessChanged filters for Nodes that are created or deleted, and Nodes whose Ready condition has changed. Heartbeats, which are nearly
+// all changes of Nodes, are left out.
+func readinessChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*corev1.Node)
@@ -122,14 +98,6 @@ func readyFlips() predicate.Predicate {
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
-}
-
-func nodeName(object client.Object) []string {
-	machine, ok := object.(*machinev1beta1.Machine)
-	if !ok || machine.Status.NodeRef == nil {
-		return nil
-	}
-	return []string{machine.Status.NodeRef.Name}
 }
 
 func groupOf(apiVersion string) string {

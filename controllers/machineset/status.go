@@ -13,29 +13,31 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 // maxLabelSelector is how many characters status.labelSelector may have.
 const maxLabelSelector = 4096
 
-// observation puts into the status what the replicas amount to, as they were when the pass began.
-type observation struct {
+// summarizeReplicas sets the status from the replicas, as they were when the reconcile began.
+type summarizeReplicas struct {
 	client client.Client
 	clock  clock.PassiveClock
 }
 
-// Reconcile implements step.
-func (o *observation) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (o *summarizeReplicas) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	since, err := o.readySince(ctx, s.replicas)
 	if err != nil {
 		return false, err
 	}
-	s.lookAgain(summarize(s.set, s.replicas, since, o.clock.Now()))
+	s.RequeueAfter(summarize(s.set, s.replicas, since, o.clock.Now()))
 	return true, nil
 }
 
-// readySince answers since when the Node of each Machine has been Ready, by the Machine's UID. Others are absent.
-func (o *observation) readySince(ctx context.Context, machines []*machinev1beta1.Machine) (map[types.UID]time.Time, error) {
+// readySince returns since when the Node of each Machine has been Ready, by the Machine's UID. Others are absent.
+func (o *summarizeReplicas) readySince(ctx context.Context, machines []*machinev1beta1.Machine) (map[types.UID]time.Time, error) {
 	since := make(map[types.UID]time.Time, len(machines))
 	for _, machine := range machines {
 		if machine.Status.NodeRef == nil {
@@ -53,7 +55,7 @@ func (o *observation) readySince(ctx context.Context, machines []*machinev1beta1
 	return since, nil
 }
 
-// summarize sets the status of set and answers in how long the next replica turns available; zero for none.
+// summarize sets the status of set and returns when the next replica becomes available; zero for none.
 func summarize(
 	set *machinev1beta1.MachineSet, replicas []*machinev1beta1.Machine, readySince map[types.UID]time.Time, now time.Time,
 ) time.Duration {
@@ -92,8 +94,8 @@ func summarize(
 	return next
 }
 
-// formatSelector writes the selector as the scale subresource wants it. One that is too long is left out, as the API server would
-// refuse the whole status.
+// formatSelector formats the selector for the scale subresource. One that is too long is left out, as the API server would refuse the
+// whole status.
 func formatSelector(selector *metav1.LabelSelector) string {
 	text := metav1.FormatLabelSelector(selector)
 	if len(text) > maxLabelSelector {
@@ -102,15 +104,15 @@ func formatSelector(selector *metav1.LabelSelector) string {
 	return text
 }
 
-// patchStatus writes the status when it differs. Conditions are a list that others write to as well and that a patch replaces as a
-// whole, so only a patch with conditions in it insists that nobody has written since.
+// patchStatus writes the status when it differs. Only a patch of conditions, a list that others write to as well, requires an unchanged
+// MachineSet.
 func (c *Controller) patchStatus(ctx context.Context, before, after *machinev1beta1.MachineSet) error {
 	if equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return nil
 	}
 	patch := client.MergeFrom(before)
 	if !equality.Semantic.DeepEqual(before.Status.Conditions, after.Status.Conditions) {
-		patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		patch = pipeline.IfUnchanged(before)
 	}
 	if err := c.client.Status().Patch(ctx, after.DeepCopy(), patch); err != nil {
 		return fmt.Errorf("writing the status of the MachineSet: %w", err)
@@ -118,7 +120,7 @@ func (c *Controller) patchStatus(ctx context.Context, before, after *machinev1be
 	return nil
 }
 
-// readyCondition answers the Ready condition of a Node, or one without status.
+// readyCondition returns the Ready condition of a Node, or one without status.
 func readyCondition(node *corev1.Node) corev1.NodeCondition {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {

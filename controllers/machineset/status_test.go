@@ -113,12 +113,12 @@ func TestReadyFlips(t *testing.T) {
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			if got := readyFlips().Update(change(tc.change)); got != tc.want {
+			if got := readinessChanged().Update(change(tc.change)); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
 	}
-	if !readyFlips().Create(event.CreateEvent{Object: node}) || !readyFlips().Delete(event.DeleteEvent{Object: node}) {
+	if !readinessChanged().Create(event.CreateEvent{Object: node}) || !readinessChanged().Delete(event.DeleteEvent{Object: node}) {
 		t.Error("Nodes that come or go must be let through")
 	}
 }

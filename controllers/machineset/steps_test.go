@@ -17,7 +17,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// answeringClient answers writes with an error of the test's choice, and lists the given Machines.
+// answeringClient returns writes with an error of the test's choice, and lists the given Machines.
 type answeringClient struct {
 	client.Client
 	err      error
@@ -76,12 +76,12 @@ func TestCreationRemembersWhatItDoesNotKnow(t *testing.T) {
 		answer      error
 		wantWrites  int
 		wantError   bool
-		wantVerdict verdict
+		wantVerdict cacheState
 	}{
-		"done: wait for the cache":                        {nil, 3, false, verdict{wait: time.Minute}},
-		"refused: nothing to wait for, one try is enough": {errForbidden, 1, true, verdict{settled: true}},
-		"lost: it may have been done":                     {errLost, 1, true, verdict{wait: time.Minute}},
-		"a namespace that goes is no error":               {terminating, 1, false, verdict{settled: true}},
+		"done: wait for the cache":                        {nil, 3, false, cacheState{wait: time.Minute}},
+		"refused: nothing to wait for, one try is enough": {errForbidden, 1, true, cacheState{settled: true}},
+		"lost: it may have been done":                     {errLost, 1, true, cacheState{wait: time.Minute}},
+		"a namespace that goes is no error":               {terminating, 1, false, cacheState{settled: true}},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestCreationRemembersWhatItDoesNotKnow(t *testing.T) {
 			flight := newInFlight(clocktesting.NewFakePassiveClock(now), time.Minute)
 			flight.learn(set, nil, nil)
 			c := &answeringClient{err: tc.answer}
-			_, err := (&creation{client: c, inFlight: flight}).Reconcile(t.Context(), scopeOf(t, set))
+			_, err := (&createMachines{client: c, inFlight: flight}).Reconcile(t.Context(), scopeOf(t, set))
 			if (err != nil) != tc.wantError || int(c.writes.Load()) != tc.wantWrites {
 				t.Errorf("got error %v after %d writes, want an error: %v, %d writes", err, c.writes.Load(), tc.wantError, tc.wantWrites)
 			}
@@ -104,14 +104,14 @@ func TestDeletionRemembersWhatItDoesNotKnow(t *testing.T) {
 	tcs := map[string]struct {
 		answer      error
 		wantError   bool
-		wantVerdict verdict
+		wantVerdict cacheState
 	}{
-		"done: wait for the cache":                   {nil, false, verdict{wait: time.Minute}},
-		"gone already: wait for the cache":           {apierrors.NewNotFound(machineResource, "m"), false, verdict{wait: time.Minute}},
-		"another of the name: wait for the cache":    {apierrors.NewConflict(machineResource, "m", errors.New("uid")), false, verdict{wait: time.Minute}},
-		"refused: nothing to wait for":               {errForbidden, true, verdict{settled: true}},
-		"lost: it may have been done":                {errLost, true, verdict{wait: time.Minute}},
-		"a server error: it may have been done also": {apierrors.NewInternalError(errLost), true, verdict{wait: time.Minute}},
+		"done: wait for the cache":                   {nil, false, cacheState{wait: time.Minute}},
+		"gone already: wait for the cache":           {apierrors.NewNotFound(machineResource, "m"), false, cacheState{wait: time.Minute}},
+		"another of the name: wait for the cache":    {apierrors.NewConflict(machineResource, "m", errors.New("uid")), false, cacheState{wait: time.Minute}},
+		"refused: nothing to wait for":               {errForbidden, true, cacheState{settled: true}},
+		"lost: it may have been done":                {errLost, true, cacheState{wait: time.Minute}},
+		"a server error: it may have been done also": {apierrors.NewInternalError(errLost), true, cacheState{wait: time.Minute}},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestDeletionRemembersWhatItDoesNotKnow(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(now)
 			flight := newInFlight(clock, time.Minute)
 			flight.learn(set, nil, nil)
-			step := &deletion{client: &answeringClient{err: tc.answer}, inFlight: flight, clock: clock, shuffle: func(int, func(i, j int)) {}}
+			step := &deleteMachines{client: &answeringClient{err: tc.answer}, inFlight: flight, clock: clock, shuffle: func(int, func(i, j int)) {}}
 			s := scopeOf(t, set, machine)
 			if _, err := step.Reconcile(t.Context(), s); (err != nil) != tc.wantError {
 				t.Errorf("got error %v, want one: %v", err, tc.wantError)
@@ -168,9 +168,9 @@ func TestClaimEndsThePassWhenItIsOvertaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &answeringClient{err: tc.answer, machines: []machinev1beta1.Machine{tc.machine}, set: tc.live}
 			s := scopeOf(t, set)
-			goOn, err := (&claim{client: c, reader: c}).Reconcile(t.Context(), s)
-			if goOn != tc.wantGoOn || (err != nil) != tc.wantError {
-				t.Errorf("got %v, %v; want %v, an error: %v", goOn, err, tc.wantGoOn, tc.wantError)
+			proceed, err := (&claimMachines{client: c, reader: c}).Reconcile(t.Context(), s)
+			if proceed != tc.wantGoOn || (err != nil) != tc.wantError {
+				t.Errorf("got %v, %v; want %v, an error: %v", proceed, err, tc.wantGoOn, tc.wantError)
 			}
 			if len(s.replicas) != tc.wantReplicas || int(c.writes.Load()) != tc.wantPut {
 				t.Errorf("got %d replicas after %d writes, want %d after %d", len(s.replicas), c.writes.Load(), tc.wantReplicas, tc.wantPut)

@@ -48,7 +48,7 @@ func create(ctx context.Context, objects ...client.Object) {
 	Expect(plane.Create(ctx, objects...)).To(Succeed())
 }
 
-// living answers the Machines of a namespace that are not being deleted.
+// living returns the Machines of a namespace that are not being deleted.
 func living(ctx context.Context, namespace string) []machinev1beta1.Machine {
 	GinkgoHelper()
 	list := &machinev1beta1.MachineList{}
@@ -80,7 +80,7 @@ func scale(ctx context.Context, set *machinev1beta1.MachineSet, to int32) {
 	}).Should(Succeed())
 }
 
-// notes answers what the events with a reason say.
+// notes returns what the events with a reason say.
 func notes(ctx context.Context, namespace, reason string) []string {
 	GinkgoHelper()
 	list := &eventsv1.EventList{}

@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// validation stops at a MachineSet that would make Machines it cannot see.
-type validation struct{}
+// validateSpec rejects a MachineSet whose selector does not match its own Machines.
+type validateSpec struct{}
 
-// Reconcile implements step. Its errors are final: only a change of the MachineSet helps, and that is an event.
-func (*validation) Reconcile(_ context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step. Its errors are not retried: a change of the MachineSet triggers a reconcile.
+func (*validateSpec) Reconcile(_ context.Context, s *scope) (bool, error) {
 	selector, err := validate(&s.set.Spec)
 	if err != nil {
 		return false, reconcile.TerminalError(fmt.Errorf("validating the MachineSet: %w", err))
@@ -24,23 +24,23 @@ func (*validation) Reconcile(_ context.Context, s *scope) (bool, error) {
 	return true, nil
 }
 
-// validate answers the parsed selector of a spec that can be acted on.
+// validate returns the selector of a valid spec.
 func validate(spec *machinev1beta1.MachineSetSpec) (labels.Selector, error) {
 	if spec.Replicas == nil {
-		return nil, errors.New("spec.replicas is missing; set it to the number of Machines wanted")
+		return nil, errors.New("spec.replicas is missing; set it to the desired number of Machines")
 	}
 	if *spec.Replicas < 0 {
 		return nil, fmt.Errorf("spec.replicas is %d; set it to zero or more", *spec.Replicas)
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&spec.Selector)
 	if err != nil {
-		return nil, fmt.Errorf("spec.selector cannot be read: %w; mend the selector", err)
+		return nil, fmt.Errorf("spec.selector cannot be read: %w; fix the selector", err)
 	}
 	if selector.Empty() {
 		return nil, errors.New("spec.selector is empty and would select every Machine; name at least one label")
 	}
 	if !selector.Matches(labels.Set(spec.Template.Labels)) {
-		return nil, fmt.Errorf("spec.selector %q does not match spec.template.metadata.labels %q; give the template the labels selected",
+		return nil, fmt.Errorf("spec.selector %q does not match spec.template.metadata.labels %q; add the selected labels to the template",
 			selector, labels.Set(spec.Template.Labels))
 	}
 	if _, err := priorityOf(spec.DeletePolicy); err != nil {

@@ -44,8 +44,8 @@ func TestBest(t *testing.T) {
 		"by IP while neither has":                 {byIP: machines{machine("a", "")}, want: []string{"a"}},
 		"not by IP when the IDs disagree":         {providerID: "p", byIP: machines{machine("a", "q")}},
 		"one that disagrees leaves the other":     {providerID: "p", byIP: machines{machine("a", "q"), machine("b", "")}, want: []string{"b"}},
-		"two by IP are both told":                 {byIP: machines{machine("a", ""), machine("b", "")}, want: []string{"a", "b"}},
-		"two of one providerID are both told":     {providerID: "p", byID: machines{machine("a", "p"), machine("b", "p")}, want: []string{"a", "b"}},
+		"two by IP are both returned":             {byIP: machines{machine("a", ""), machine("b", "")}, want: []string{"a", "b"}},
+		"two of one providerID are both returned": {providerID: "p", byID: machines{machine("a", "p"), machine("b", "p")}, want: []string{"a", "b"}},
 		"a cache that lags behind on the ID: one": {providerID: "p", byIP: machines{machine("a", "p")}, want: []string{"a"}},
 	}
 	for name, tc := range tcs {
@@ -143,25 +143,25 @@ func TestWishesOf(t *testing.T) {
 		m.Spec.Labels = stringMap{"good": "x", "bad key!": "x", "value": "not good!", "example.com/role": ""}
 		m.Spec.Annotations = stringMap{"Good": "anything at all!", "bad key!": "x", machineAnnotation: "someone/else", appliedAnnotation: "{}"}
 	})
-	wanted, refused := wishesOf(machine)
+	wanted, invalid := desiredMetadataOf(machine)
 	if diff := cmp.Diff(stringMap{"good": "x", "example.com/role": ""}, wanted.labels); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(stringMap{"Good": "anything at all!"}, wanted.annotations); diff != "" {
 		t.Error(diff)
 	}
-	if len(refused.labels) != 2 || !strings.HasPrefix(refused.labels[0], "bad key!=x: ") || !strings.HasPrefix(refused.labels[1], "value=not good!: ") {
-		t.Errorf("got refused labels %q", refused.labels)
+	if len(invalid.labels) != 2 || !strings.HasPrefix(invalid.labels[0], "bad key!=x: ") || !strings.HasPrefix(invalid.labels[1], "value=not good!: ") {
+		t.Errorf("got refused labels %q", invalid.labels)
 	}
-	if len(refused.annotations) != 1 || !strings.HasPrefix(refused.annotations[0], "bad key!: ") {
-		t.Errorf("got refused annotations %q", refused.annotations)
+	if len(invalid.annotations) != 1 || !strings.HasPrefix(invalid.annotations[0], "bad key!: ") {
+		t.Errorf("got refused annotations %q", invalid.annotations)
 	}
 }
 
 func TestImprinted(t *testing.T) {
 	node := builder.Node(func(n *corev1.Node) { n.Labels, n.Annotations = stringMap{"old": "1"}, nil })
-	wanted := wishes{labels: stringMap{"role": "web"}, annotations: stringMap{"note": "x"}}
-	first, err := imprinted(node, "ns/m", wanted)
+	wanted := desiredMetadata{labels: stringMap{"role": "web"}, annotations: stringMap{"note": "x"}}
+	first, err := withMetadata(node, "ns/m", wanted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,16 +174,16 @@ func TestImprinted(t *testing.T) {
 	if diff := cmp.Diff(wantAnnotations, first.Annotations); diff != "" {
 		t.Error(diff)
 	}
-	again, err := imprinted(first, "ns/m", wanted)
+	again, err := withMetadata(first, "ns/m", wanted)
 	if err != nil || !cmp.Equal(first, again) {
 		t.Errorf("a second time must change nothing: %v, %s", err, cmp.Diff(first, again))
 	}
-	last, err := imprinted(again, "ns/m", wishes{})
+	last, err := withMetadata(again, "ns/m", desiredMetadata{})
 	if err != nil || !cmp.Equal(last.Labels, stringMap{"old": "1"}) || !cmp.Equal(last.Annotations, stringMap{machineAnnotation: "ns/m"}) {
 		t.Errorf("what was put on must go: %v, %v, %v", err, last.Labels, last.Annotations)
 	}
 	first.Annotations[appliedAnnotation] = "nonsense"
-	if kept, err := imprinted(first, "ns/m", wishes{}); err != nil || kept.Labels["role"] != "web" || kept.Annotations[appliedAnnotation] != "" {
+	if kept, err := withMetadata(first, "ns/m", desiredMetadata{}); err != nil || kept.Labels["role"] != "web" || kept.Annotations[appliedAnnotation] != "" {
 		t.Errorf("without a readable record all stays: %v, %v", err, kept)
 	}
 }
@@ -250,11 +250,11 @@ func TestChanges(t *testing.T) {
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			matter := nodeMatters
+			matter := nodeChanged
 			if _, ok := tc.before.(*machinev1beta1.Machine); ok {
-				matter = machineMatters
+				matter = machineChanged
 			}
-			if got := changes(matter).Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
+			if got := updates(matter).Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
@@ -264,16 +264,16 @@ func TestChanges(t *testing.T) {
 func TestComingAndGoing(t *testing.T) {
 	stays := builder.Machine()
 	goes := builder.Machine(builder.DeletedAt(time.Unix(1, 0)))
-	all := changes(func(client.Object, client.Object) bool { return true })
+	all := updates(func(client.Object, client.Object) bool { return true })
 	tcs := map[string]struct{ got, want bool }{
 		"what comes is a change":                         {all.Create(event.CreateEvent{Object: stays}), true},
 		"what comes and is going already is none":        {all.Create(event.CreateEvent{Object: goes}), false},
 		"what is gone is no change":                      {all.Delete(event.DeleteEvent{Object: goes}), false},
-		"what comes is no departure":                     {departures().Create(event.CreateEvent{Object: stays}), false},
-		"a change is no departure":                       {departures().Update(event.UpdateEvent{ObjectOld: stays, ObjectNew: stays}), false},
-		"to begin to go is a departure":                  {departures().Update(event.UpdateEvent{ObjectOld: stays, ObjectNew: goes}), true},
-		"to be going still is none":                      {departures().Update(event.UpdateEvent{ObjectOld: goes, ObjectNew: goes}), false},
-		"to be gone is one, with a finalizer or without": {departures().Delete(event.DeleteEvent{Object: stays}), true},
+		"what comes is no departure":                     {deletions().Create(event.CreateEvent{Object: stays}), false},
+		"a change is no departure":                       {deletions().Update(event.UpdateEvent{ObjectOld: stays, ObjectNew: stays}), false},
+		"to begin to go is a departure":                  {deletions().Update(event.UpdateEvent{ObjectOld: stays, ObjectNew: goes}), true},
+		"to be going still is none":                      {deletions().Update(event.UpdateEvent{ObjectOld: goes, ObjectNew: goes}), false},
+		"to be gone is one, with a finalizer or without": {deletions().Delete(event.DeleteEvent{Object: stays}), true},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {

@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// matching finds the Machine that the Node runs on.
-type matching struct {
+// matchMachine finds the Machine of the Node.
+type matchMachine struct {
 	client   client.Client
 	recorder events.EventRecorder
 }
 
-// Reconcile implements step. It ends the pass when there is no such Machine, and fails when there is more than one candidate.
-func (m *matching) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step. It ends the reconcile when there is no Machine, and fails when there is more than one candidate.
+func (m *matchMachine) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	machines, err := m.machinesOf(ctx, s.node)
 	if err != nil {
 		return false, err
@@ -33,11 +33,11 @@ func (m *matching) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	nodes = living(nodes)
+	nodes = notDeleting(nodes)
 	if len(nodes) > 1 {
 		return false, m.ambiguous(s.node, "Nodes of Machine "+keyOf(machines[0]), keys(nodes))
 	}
-	// None, when the cache moves on between two looks; another Node, when that one has the Machine's very providerID.
+	// None, when the cache has changed between two reads; another Node, when that one has the Machine's providerID.
 	if len(nodes) == 0 || nodes[0].UID != s.node.UID {
 		return false, nil
 	}
@@ -45,15 +45,15 @@ func (m *matching) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return true, nil
 }
 
-// ambiguous tells of a match that is not unique, and answers it as an error.
-func (m *matching) ambiguous(node *corev1.Node, of string, names []string) error {
-	err := fmt.Errorf("matching Node %s: %d %s have the same providerID or InternalIP: %s; let only one of them have it",
+// ambiguous sends an event about a match that is not unique, and returns an error.
+func (m *matchMachine) ambiguous(node *corev1.Node, of string, names []string) error {
+	err := fmt.Errorf("matching Node %s: %d %s have the same providerID or InternalIP: %s; make it unique",
 		node.Name, len(names), of, strings.Join(names, ", "))
 	ambiguousMatch(node, err).Send(m.recorder)
 	return err
 }
 
-func (m *matching) machinesOf(ctx context.Context, node *corev1.Node) ([]*machinev1beta1.Machine, error) {
+func (m *matchMachine) machinesOf(ctx context.Context, node *corev1.Node) ([]*machinev1beta1.Machine, error) {
 	var byID, byIP machinev1beta1.MachineList
 	if err := find(ctx, m.client, &byID, providerIDIndex, nodeProviderID(node)...); err != nil {
 		return nil, err
@@ -62,9 +62,9 @@ func (m *matching) machinesOf(ctx context.Context, node *corev1.Node) ([]*machin
 		return nil, err
 	}
 	machines := best(node.Spec.ProviderID, pointers(byID.Items), pointers(byIP.Items), providerIDOf)
-	// A Machine that goes is no rival of one that stays. Alone it is still the Node's, which is to be drained and removed with it.
-	if staying := living(machines); len(staying) > 0 {
-		return staying, nil
+	// A Machine that is being deleted does not compete with others. Alone it is still the Node's, which is to be drained and deleted.
+	if remaining := notDeleting(machines); len(remaining) > 0 {
+		return remaining, nil
 	}
 	return machines, nil
 }
@@ -85,7 +85,7 @@ func nodesOf(ctx context.Context, reader client.Reader, machine *machinev1beta1.
 	return best(providerIDOf(machine), pointers(byID.Items), pointers(byIP.Items), nodeID), nil
 }
 
-// find lists what has value in an index; nothing when there is no value.
+// find lists the objects with a value in an index; none without a value.
 func find(ctx context.Context, reader client.Reader, list client.ObjectList, index string, value ...string) error {
 	if len(value) == 0 {
 		return nil
@@ -96,7 +96,7 @@ func find(ctx context.Context, reader client.Reader, list client.ObjectList, ind
 	return nil
 }
 
-// best answers the candidates that match best: those of the same providerID, else those with the same InternalIP whose providerID
+// best returns the candidates that match best: those of the same providerID, else those with the same InternalIP whose providerID
 // does not disagree with providerID.
 func best[T client.Object](providerID string, byID, byIP []T, idOf func(T) string) []T {
 	if len(byID) > 0 {
@@ -111,8 +111,8 @@ func best[T client.Object](providerID string, byID, byIP []T, idOf func(T) strin
 	return out
 }
 
-// living leaves out what is being deleted: what comes in place of such has no rival in it.
-func living[T client.Object](objects []T) []T {
+// notDeleting leaves out objects that are being deleted.
+func notDeleting[T client.Object](objects []T) []T {
 	var out []T
 	for _, object := range objects {
 		if object.GetDeletionTimestamp().IsZero() {
@@ -145,7 +145,7 @@ func keys[T client.Object](objects []T) []string {
 	return out
 }
 
-// keyOf writes namespace/name, or the name alone of what has no namespace.
+// keyOf returns namespace/name, or the name of an object without a namespace.
 func keyOf(object client.Object) string {
 	if object.GetNamespace() == "" {
 		return object.GetName()

@@ -181,7 +181,7 @@ var _ = Describe("NodeLink", func() {
 		Expect(nodeRef(ctx, goes)()).To(BeNil())
 	})
 
-	It("links nothing while two Machines or two Nodes would do, and tells so", func(ctx SpecContext) {
+	It("links nothing while two Machines or two Nodes would do, and reports it", func(ctx SpecContext) {
 		startManager()
 		node := builder.Node(builder.WithNodeProviderID(""), builder.WithNodeInternalIPs("10.1.0.1"))
 		one, two := newMachine(builder.WithInternalIPs("10.1.0.1")), newMachine(builder.WithInternalIPs("10.1.0.1"))
@@ -245,7 +245,7 @@ var _ = Describe("NodeLink", func() {
 		Expect(node.Spec.Taints).To(HaveLen(2))
 	})
 
-	It("tells of a label that Kubernetes does not allow, and puts on the rest", func(ctx SpecContext) {
+	It("reports a label that Kubernetes does not allow, and puts on the rest", func(ctx SpecContext) {
 		startManager()
 		node := builder.Node()
 		machine := newMachine(builder.WithProviderID(node.Spec.ProviderID), func(m *machinev1beta1.Machine) {
@@ -257,7 +257,7 @@ var _ = Describe("NodeLink", func() {
 		Eventually(nodeRef(ctx, machine)).Should(referTo(node))
 	})
 
-	It("tells when the API server refuses the Node", func(ctx SpecContext) {
+	It("reports when the API server refuses the Node", func(ctx SpecContext) {
 		startManager()
 		node := builder.Node()
 		machine := newMachine(builder.WithProviderID(node.Spec.ProviderID), func(m *machinev1beta1.Machine) {

@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// reference makes the Machine's status refer to the Node. It is never cleared.
-type reference struct {
+// setNodeRef sets nodeRef in the Machine's status. It is never cleared.
+type setNodeRef struct {
 	client client.Client
 	clock  clock.PassiveClock
 }
 
-// Reconcile implements step.
-func (r *reference) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (r *setNodeRef) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if refersTo(s.machine, s.node) {
 		return true, nil
 	}
@@ -28,7 +28,7 @@ func (r *reference) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	s.machine.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: s.node.Name, UID: s.node.UID}
 	s.machine.Status.LastUpdated = &now
 	if err := r.client.Status().Patch(ctx, s.machine, client.MergeFrom(before)); err != nil {
-		// A Machine that is gone has no use for a Node.
+		// The Machine no longer exists.
 		if client.IgnoreNotFound(err) == nil {
 			return false, nil
 		}
@@ -38,7 +38,7 @@ func (r *reference) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return true, nil
 }
 
-// refersTo compares the UID, so that a Node made again under its name is another one.
+// refersTo compares the UID, so that another Node of the same name is not the same.
 func refersTo(machine *machinev1beta1.Machine, node *corev1.Node) bool {
 	ref := machine.Status.NodeRef
 	return ref != nil && ref.Kind == "Node" && ref.Name == node.Name && ref.UID == node.UID

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -20,8 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// The indexes of Machines and Nodes. They bear this package's name: the cache is shared, and two controllers may not register one
-// index twice.
+// The indexes of Machines and Nodes. They have this package's name: the cache is shared, and no index may be registered twice.
 const (
 	providerIDIndex = "nodelink.providerID"
 	internalIPIndex = "nodelink.internalIP"
@@ -29,18 +27,10 @@ const (
 
 const defaultConcurrency = 4
 
-// SetupWithManager makes a Controller and registers it, its indexes and its watches with the manager. Client and Recorder come
-// from the manager where options leave them out. ctx is used during the call only.
+// SetupWithManager creates a Controller and registers it, its indexes and its watches with the manager. Client and Recorder default to the
+// manager's. ctx is used during the call only.
 func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options) error {
-	if options.Client == nil {
-		options.Client = mgr.GetClient()
-	}
-	if options.Recorder == nil {
-		options.Recorder = mgr.GetEventRecorder(Name)
-	}
-	if options.MaxConcurrentReconciles == 0 {
-		options.MaxConcurrentReconciles = defaultConcurrency
-	}
+	options.Complete(mgr, Name, defaultConcurrency)
 	c, err := New(options)
 	if err != nil {
 		return err
@@ -49,17 +39,11 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 		return err
 	}
 	toNodes := handler.EnqueueRequestsFromMapFunc(c.nodesForMachine)
-	err = builder.ControllerManagedBy(mgr).
-		Named(Name).
-		For(&corev1.Node{}, builder.WithPredicates(changes(nodeMatters))).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.rivalsOfNode), builder.WithPredicates(departures())).
-		Watches(&machinev1beta1.Machine{}, toNodes, builder.WithPredicates(predicate.Or(changes(machineMatters), departures()))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: options.MaxConcurrentReconciles}).
-		Complete(c)
-	if err != nil {
-		return fmt.Errorf("registering the nodelink controller: %w", err)
-	}
-	return nil
+	return options.Register(mgr, Name, c, func(build *builder.Builder) {
+		build.For(&corev1.Node{}, builder.WithPredicates(updates(nodeChanged))).
+			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.competingNodes), builder.WithPredicates(deletions())).
+			Watches(&machinev1beta1.Machine{}, toNodes, builder.WithPredicates(predicate.Or(updates(machineChanged), deletions())))
+	})
 }
 
 func registerIndexes(ctx context.Context, indexer client.FieldIndexer) error {
@@ -80,7 +64,7 @@ func registerIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// of makes a typed function one over any object, with no values for those of another type.
+// of returns an IndexerFunc from a typed function. Objects of other types have no values.
 func of[T client.Object](values func(T) []string) client.IndexerFunc {
 	return func(object client.Object) []string {
 		typed, ok := object.(T)
@@ -115,7 +99,7 @@ func nodeProviderID(node *corev1.Node) []string {
 	return []string{node.Spec.ProviderID}
 }
 
-// nodeInternalIP answers the Node's first InternalIP only: further ones may be those of bridges, alike on every Node.
+// nodeInternalIP returns the Node's first InternalIP only: others may be those of bridges, the same on every Node.
 func nodeInternalIP(node *corev1.Node) []string {
 	for _, address := range node.Status.Addresses {
 		if address.Type == corev1.NodeInternalIP && address.Address != "" {
@@ -125,7 +109,7 @@ func nodeInternalIP(node *corev1.Node) []string {
 	return nil
 }
 
-// nodesForMachine answers the Nodes that may run on a Machine.
+// nodesForMachine returns the Nodes that match a Machine.
 func (c *Controller) nodesForMachine(ctx context.Context, object client.Object) []reconcile.Request {
 	machine, ok := object.(*machinev1beta1.Machine)
 	if !ok {
@@ -139,13 +123,13 @@ func (c *Controller) nodesForMachine(ctx context.Context, object client.Object) 
 	return requestsFor(nodes)
 }
 
-// rivalsOfNode answers the Nodes that match the same Machines as a Node that goes.
-func (c *Controller) rivalsOfNode(ctx context.Context, object client.Object) []reconcile.Request {
+// competingNodes returns the Nodes that match the same Machines as a Node that is being deleted.
+func (c *Controller) competingNodes(ctx context.Context, object client.Object) []reconcile.Request {
 	node, ok := object.(*corev1.Node)
 	if !ok {
 		return nil
 	}
-	machines, err := (&matching{client: c.client}).machinesOf(ctx, node)
+	machines, err := (&matchMachine{client: c.client}).machinesOf(ctx, node)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Finding the Machines of a Node", "Node", node.Name)
 		return nil
@@ -165,8 +149,8 @@ func requestsFor(nodes []*corev1.Node) []reconcile.Request {
 	return requests
 }
 
-// departures lets through what begins to go, and what has gone: a rival may be linked then.
-func departures() predicate.Predicate {
+// deletions filters for objects that are being deleted or have been: a competing one may then be linked.
+func deletions() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -176,8 +160,8 @@ func departures() predicate.Predicate {
 	}
 }
 
-// changes lets through objects that come, changes that matter, and the informer's repeats, of what is not being deleted.
-func changes(matter func(before, after client.Object) bool) predicate.Predicate {
+// updates lets through objects that come, updates that matter, and the informer's repeats, of what is not being deleted.
+func updates(matter func(before, after client.Object) bool) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return e.Object.GetDeletionTimestamp().IsZero() },
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -191,8 +175,8 @@ func changes(matter func(before, after client.Object) bool) predicate.Predicate 
 	}
 }
 
-// nodeMatters leaves out heartbeats, images and whatever else changes on a Node all the time.
-func nodeMatters(before, after client.Object) bool {
+// nodeChanged leaves out heartbeats, images and whatever else updates on a Node all the time.
+func nodeChanged(before, after client.Object) bool {
 	x, ok := before.(*corev1.Node)
 	if !ok {
 		return false
@@ -208,8 +192,8 @@ func nodeMatters(before, after client.Object) bool {
 		!equality.Semantic.DeepEqual(x.Spec.Taints, y.Spec.Taints)
 }
 
-// machineMatters leaves out phases, conditions and provider status.
-func machineMatters(before, after client.Object) bool {
+// machineChanged ignores phases, conditions and provider status.
+func machineChanged(before, after client.Object) bool {
 	x, ok := before.(*machinev1beta1.Machine)
 	if !ok {
 		return false

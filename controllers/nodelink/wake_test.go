@@ -49,7 +49,7 @@ func TestWhomAnObjectWakes(t *testing.T) {
 			c := &Controller{client: indexed(t, tc.there...)}
 			var woken []reconcile.Request
 			if _, isNode := tc.wakes.(*corev1.Node); isNode {
-				woken = c.rivalsOfNode(t.Context(), tc.wakes)
+				woken = c.competingNodes(t.Context(), tc.wakes)
 			} else {
 				woken = c.nodesForMachine(t.Context(), tc.wakes)
 			}
@@ -84,11 +84,11 @@ func TestMatchingAndMachinesThatGo(t *testing.T) {
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			step := &matching{client: indexed(t, append(tc.machines, node)...), recorder: events.NewFakeRecorder(9)}
+			step := &matchMachine{client: indexed(t, append(tc.machines, node)...), recorder: events.NewFakeRecorder(9)}
 			s := &scope{node: node}
-			goOn, err := step.Reconcile(t.Context(), s)
-			if (err != nil) != tc.wantError || goOn != (tc.want != "") {
-				t.Fatalf("got %v, %v; want an error: %v", goOn, err, tc.wantError)
+			proceed, err := step.Reconcile(t.Context(), s)
+			if (err != nil) != tc.wantError || proceed != (tc.want != "") {
+				t.Fatalf("got %v, %v; want an error: %v", proceed, err, tc.wantError)
 			}
 			if s.machine != nil && s.machine.Name != tc.want {
 				t.Errorf("got Machine %s, want %s", s.machine.Name, tc.want)

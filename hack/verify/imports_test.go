@@ -167,7 +167,7 @@ func TestViolations(t *testing.T) {
 func TestNamedForNothing(t *testing.T) {
 	for folder, want := range map[string]bool{
 		"pkg": true, "internal/util": true, "test/utils": true, "internal/common": true, "controllers/helpers": true, "a/helper/b": false,
-		"internal/engine/tofu": false, "controllers/conditions": false,
+		"internal/engine/tofu": false, "controllers/machineapi": false,
 	} {
 		if got := namedForNothing(folder); got != want {
 			t.Errorf("namedForNothing(%q) = %t, want %t", folder, got, want)

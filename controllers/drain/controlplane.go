@@ -13,25 +13,25 @@ import (
 // controlPlaneLabels mark Nodes of the control plane, whatever their value.
 var controlPlaneLabels = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
 
-// gate lets one control-plane Node at a time be cordoned. A Node that is cordoned already goes through: its drain began before.
-type gate struct {
+// controlPlaneLock lets one control-plane Node be cordoned at a time. One that is already cordoned proceeds: its drain began before.
+type controlPlaneLock struct {
 	nodes typedcorev1.NodeInterface
-	// turn is held from the look at the other Nodes until the cordon is done.
-	turn chan struct{}
+	// semaphore is held from reading the other Nodes until the cordon is written.
+	semaphore chan struct{}
 }
 
-func newGate(nodes typedcorev1.NodeInterface) *gate {
-	return &gate{nodes: nodes, turn: make(chan struct{}, 1)}
+func newControlPlaneLock(nodes typedcorev1.NodeInterface) *controlPlaneLock {
+	return &controlPlaneLock{nodes: nodes, semaphore: make(chan struct{}, 1)}
 }
 
-// cordon cordons the Node, unless another control-plane Node stands in the way, whose name it answers then.
-func (g *gate) cordon(ctx context.Context, node *corev1.Node, cordon func() error) (string, error) {
-	if !gated(node) {
+// cordon cordons the Node, unless another control-plane Node is cordoned, whose name it then returns.
+func (g *controlPlaneLock) cordon(ctx context.Context, node *corev1.Node, cordon func() error) (string, error) {
+	if !needsLock(node) {
 		return "", cordon()
 	}
 	select {
-	case g.turn <- struct{}{}:
-		defer func() { <-g.turn }()
+	case g.semaphore <- struct{}{}:
+		defer func() { <-g.semaphore }()
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
@@ -39,14 +39,14 @@ func (g *gate) cordon(ctx context.Context, node *corev1.Node, cordon func() erro
 	if err != nil {
 		return "", err
 	}
-	if other := inTheWay(node, others); other != "" {
+	if other := otherCordoned(node, others); other != "" {
 		return other, nil
 	}
 	return "", cordon()
 }
 
-// controlPlane answers the Nodes of the control plane as they are now, not as a cache knows them.
-func (g *gate) controlPlane(ctx context.Context) ([]corev1.Node, error) {
+// controlPlane returns the Nodes of the control plane, read from the API server.
+func (g *controlPlaneLock) controlPlane(ctx context.Context) ([]corev1.Node, error) {
 	var out []corev1.Node
 	for _, label := range controlPlaneLabels {
 		list, err := g.nodes.List(ctx, metav1.ListOptions{LabelSelector: label})
@@ -58,14 +58,13 @@ func (g *gate) controlPlane(ctx context.Context) ([]corev1.Node, error) {
 	return out, nil
 }
 
-// gated reports whether the Node must look at others before it is cordoned.
-func gated(node *corev1.Node) bool {
+// needsLock reports whether the Node may be cordoned only while no other control-plane Node is.
+func needsLock(node *corev1.Node) bool {
 	return isControlPlane(node) && !node.Spec.Unschedulable
 }
 
-// inTheWay answers the name of a control-plane Node other than node that is cordoned; the first by name, so that it is the same
-// each time.
-func inTheWay(node *corev1.Node, others []corev1.Node) string {
+// otherCordoned returns the name of a cordoned control-plane Node other than node: the first by name, so that it is the same each time.
+func otherCordoned(node *corev1.Node, others []corev1.Node) string {
 	var names []string
 	for i := range others {
 		if other := &others[i]; other.Name != node.Name && other.Spec.Unschedulable && isControlPlane(other) {

@@ -12,48 +12,47 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// target is a Machine that a MachineHealthCheck watches over.
+// target is a Machine that a MachineHealthCheck selects.
 type target struct {
 	// machine belongs to the cache: read only.
 	machine *machinev1beta1.Machine
-	// node is the Node that the Machine refers to; nil when it refers to none, or to one that is gone. Read only.
+	// node is the Node that the Machine refers to; nil when it refers to none, or to one that does not exist. Read only.
 	node *corev1.Node
 	// deleting is whether the Machine is being deleted.
 	deleting bool
-	// annotated is whether the Machine carries the annotation that asks for external remediation.
+	// annotated is whether the Machine has externalAnnotation.
 	annotated bool
-	// requested is whether there is an external remediation request for the Machine, set by requests.
+	// requested is whether there is an external remediation request for the Machine, set by readRequests.
 	requested bool
-	// verdict is set by diagnosis.
-	verdict verdict
+	// health is set by checkHealth.
+	health healthResult
 }
 
-// healthy reports whether nothing at all is wrong with the Machine.
+// healthy reports whether the Machine is healthy and not under remediation.
 func (t *target) healthy() bool {
-	return !t.verdict.remediate && t.verdict.recheck == 0 && !t.deleting && t.node != nil && !t.annotated
+	return !t.health.remediate && t.health.recheck == 0 && !t.deleting && t.node != nil && !t.annotated
 }
 
-// inFlight reports whether the Machine is under remediation. The request of a healthy Machine is about to be deleted.
+// inFlight reports whether the Machine is under remediation. The request of a healthy Machine is to be deleted.
 func (t *target) inFlight() bool {
 	return t.deleting || t.annotated || t.requested && !t.healthy()
 }
 
-// selection finds the targets.
-type selection struct {
+// selectTargets selects the targets.
+type selectTargets struct {
 	client client.Client
 	// reader reads from the API server.
 	reader  client.Reader
 	metrics *Metrics
 }
 
-// Reconcile implements step. A selector that cannot be read covers nothing; only a change of the MachineHealthCheck helps, and that
-// is an event.
-func (f *selection) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step. With an invalid selector there are no targets; a change of the MachineHealthCheck triggers a reconcile.
+func (f *selectTargets) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	selector, err := metav1.LabelSelectorAsSelector(&s.check.Spec.Selector)
 	if err != nil {
 		f.metrics.covered(s.check, 0)
 		f.metrics.shortCircuited(s.check, true)
-		showBlocked(s, tally{}, invalidSelectorReason, fmt.Sprintf("spec.selector cannot be read: %v; mend the selector", err))
+		setBlocked(s, counts{}, invalidSelectorReason, fmt.Sprintf("spec.selector cannot be read: %v; fix the selector", err))
 		return false, nil
 	}
 	machines := &machinev1beta1.MachineList{}
@@ -68,16 +67,16 @@ func (f *selection) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		s.targets = append(s.targets, s.past.complete(machine, node))
+		s.targets = append(s.targets, s.history.complete(machine, node))
 	}
-	s.past.prune(s.targets)
+	s.history.prune(s.targets)
 	f.metrics.covered(s.check, len(s.targets))
 	return true, nil
 }
 
-// nodeOf answers the Node that the Machine refers to, nil when there is none. A Machine whose Node is gone is remediated at once, so
-// that is not taken from a cache that may have fallen behind.
-func (f *selection) nodeOf(ctx context.Context, machine *machinev1beta1.Machine) (*corev1.Node, error) {
+// nodeOf returns the Node that the Machine refers to, nil when there is none. A Machine whose Node does not exist is remediated at once, so
+// the API server is read when the cache lacks it.
+func (f *selectTargets) nodeOf(ctx context.Context, machine *machinev1beta1.Machine) (*corev1.Node, error) {
 	if machine.Status.NodeRef == nil {
 		return nil, nil
 	}

@@ -10,44 +10,44 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// exemptAnnotation tells whether starting Machines are left out when maxUnhealthy is compared.
+// exemptAnnotation is whether starting Machines do not count against maxUnhealthy.
 const exemptAnnotation = "machine-iac.io/exempt-starting-machines"
 
-// allowance decides whether Machines may be remediated. When too many are unhealthy, something else is wrong than Machines.
-type allowance struct {
+// checkMaxUnhealthy decides whether Machines may be remediated. When too many are unhealthy, the cause is not in the Machines.
+type checkMaxUnhealthy struct {
 	metrics *Metrics
 }
 
-// Reconcile implements step.
-func (a *allowance) Reconcile(_ context.Context, s *scope) (bool, error) {
-	count := tallyOf(s.targets, exemptsStarting(s))
+// Reconcile implements pipeline.Step.
+func (a *checkMaxUnhealthy) Reconcile(_ context.Context, s *scope) (bool, error) {
+	count := countTargets(s.targets, exemptsStarting(s))
 	most, err := maxUnhealthy(s.check.Spec.MaxUnhealthy, count.expected)
 	s.allowed = err == nil && count.unhealthy() <= most
 	a.metrics.shortCircuited(s.check, !s.allowed)
 	switch {
 	case err != nil:
-		showBlocked(s, count, invalidMaxUnhealthyReason, err.Error())
+		setBlocked(s, count, invalidMaxUnhealthyReason, err.Error())
 	case s.allowed:
-		showAllowed(s, count, most)
+		setAllowed(s, count, most)
 	default:
-		showBlocked(s, count, tooManyUnhealthyReason, count.describe(s.check.Spec.MaxUnhealthy))
+		setBlocked(s, count, tooManyUnhealthyReason, count.describe(s.check.Spec.MaxUnhealthy))
 	}
 	return true, nil
 }
 
-// tally is how many targets there are, and of what kind.
-type tally struct {
+// counts are the numbers of targets.
+type counts struct {
 	expected, healthy int
-	// exempt are the starting ones that do not use up maxUnhealthy.
+	// exempt are the starting ones that do not count against maxUnhealthy.
 	exempt int
 }
 
-// unhealthy is how many targets use up maxUnhealthy.
-func (t tally) unhealthy() int { return t.expected - t.healthy - t.exempt }
+// unhealthy returns how many targets count against maxUnhealthy.
+func (t counts) unhealthy() int { return t.expected - t.healthy - t.exempt }
 
-// describe puts into words why remediation is restricted.
-func (t tally) describe(most *intstr.IntOrString) string {
-	text := fmt.Sprintf("more Machines are not healthy than maxUnhealthy allows (total: %d, unhealthy: %d, maxUnhealthy: %s",
+// describe returns why remediation is restricted.
+func (t counts) describe(most *intstr.IntOrString) string {
+	text := fmt.Sprintf("more Machines are unhealthy than maxUnhealthy allows (total: %d, unhealthy: %d, maxUnhealthy: %s",
 		t.expected, t.unhealthy(), maxUnhealthyText(most))
 	if t.exempt > 0 {
 		text += fmt.Sprintf(", starting and exempt: %d", t.exempt)
@@ -55,14 +55,14 @@ func (t tally) describe(most *intstr.IntOrString) string {
 	return text + ")"
 }
 
-// tallyOf counts the targets.
-func tallyOf(targets []*target, exemptStarting bool) tally {
-	count := tally{expected: len(targets)}
+// countTargets counts the targets.
+func countTargets(targets []*target, exemptStarting bool) counts {
+	count := counts{expected: len(targets)}
 	for _, target := range targets {
 		if target.healthy() {
 			count.healthy++
 		}
-		if exemptStarting && target.verdict.starting && !target.deleting && !target.annotated {
+		if exemptStarting && target.health.starting && !target.deleting && !target.annotated {
 			count.exempt++
 		}
 	}
@@ -77,13 +77,13 @@ func exemptsStarting(s *scope) bool {
 	case value == "true":
 		return true
 	default:
-		s.say("annotation/"+exemptAnnotation, value, invalidAnnotation(s.check, exemptAnnotation, value,
-			`starting Machines use up maxUnhealthy meanwhile; use "true" or "false"`))
+		s.addEvent("annotation/"+exemptAnnotation, value, invalidAnnotation(s.check, exemptAnnotation, value,
+			`until it is fixed, starting Machines count against maxUnhealthy; use "true" or "false"`))
 		return false
 	}
 }
 
-// maxUnhealthy answers how many of total Machines may be unhealthy. Percentages are rounded down.
+// maxUnhealthy returns how many of total Machines may be unhealthy. Percentages are rounded down.
 func maxUnhealthy(value *intstr.IntOrString, total int) (int, error) {
 	if value == nil {
 		return total, nil
@@ -116,7 +116,7 @@ func maxUnhealthyText(value *intstr.IntOrString) string {
 	return value.String()
 }
 
-// remediationsAllowed is how many more Machines may turn unhealthy before remediation stops.
+// remediationsAllowed returns how many more Machines may become unhealthy before remediation stops.
 func remediationsAllowed(most, unhealthy int) int32 {
 	return int32(min(max(0, most-unhealthy), math.MaxInt32))
 }

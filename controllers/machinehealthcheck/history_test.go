@@ -14,44 +14,44 @@ import (
 )
 
 func TestTell(t *testing.T) {
-	about := func(topic, content string) saying {
-		return saying{topic: topic, content: content, notice: events.Normal(&corev1.Pod{}, "Said", "Say", topic+" "+content)}
+	about := func(topic, content string) stateEvent {
+		return stateEvent{topic: topic, content: content, event: events.Normal(&corev1.Pod{}, "Said", "Say", topic+" "+content)}
 	}
 	type pass struct {
-		sayings    []saying
+		events     []stateEvent
 		unfinished bool
 	}
 	tcs := map[string]struct {
 		passes []pass
 		want   []string
 	}{
-		"what stays is told once": {
-			passes: []pass{{sayings: []saying{about("a", "1")}}, {sayings: []saying{about("a", "1")}}},
+		"what stays is sent once": {
+			passes: []pass{{events: []stateEvent{about("a", "1")}}, {events: []stateEvent{about("a", "1")}}},
 			want:   []string{"Normal Said a 1"},
 		},
-		"what changes is told again": {
-			passes: []pass{{sayings: []saying{about("a", "1")}}, {sayings: []saying{about("a", "2")}}},
+		"what changes is sent again": {
+			passes: []pass{{events: []stateEvent{about("a", "1")}}, {events: []stateEvent{about("a", "2")}}},
 			want:   []string{"Normal Said a 1", "Normal Said a 2"},
 		},
-		"what ends and begins again is told again": {
-			passes: []pass{{sayings: []saying{about("a", "1")}}, {}, {sayings: []saying{about("a", "1")}}},
+		"what ends and begins again is sent again": {
+			passes: []pass{{events: []stateEvent{about("a", "1")}}, {}, {events: []stateEvent{about("a", "1")}}},
 			want:   []string{"Normal Said a 1", "Normal Said a 1"},
 		},
 		"a pass that failed midway ends nothing": {
-			passes: []pass{{sayings: []saying{about("a", "1")}}, {unfinished: true}, {sayings: []saying{about("a", "1")}}},
+			passes: []pass{{events: []stateEvent{about("a", "1")}}, {unfinished: true}, {events: []stateEvent{about("a", "1")}}},
 			want:   []string{"Normal Said a 1"},
 		},
 		"each topic is of its own": {
-			passes: []pass{{sayings: []saying{about("a", ""), about("b", "")}}, {sayings: []saying{about("b", ""), about("c", "")}}},
+			passes: []pass{{events: []stateEvent{about("a", ""), about("b", "")}}, {events: []stateEvent{about("b", ""), about("c", "")}}},
 			want:   []string{"Normal Said a ", "Normal Said b ", "Normal Said c "},
 		},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			recorder := kubeevents.NewFakeRecorder(10)
-			past := newRecollection("uid")
+			history := newHistory("uid")
 			for _, pass := range tc.passes {
-				past.tell(recorder, pass.sayings, !pass.unfinished)
+				history.sendNew(recorder, pass.events, !pass.unfinished)
 			}
 			close(recorder.Events)
 			var got []string
@@ -71,27 +71,27 @@ func TestMemoryIsOfOneObject(t *testing.T) {
 	check.UID = "first"
 	first := memory.of(check)
 	if memory.of(check) != first {
-		t.Error("got another recollection of the same MachineHealthCheck")
+		t.Error("got another history of the same MachineHealthCheck")
 	}
 	check.UID = "second"
 	if memory.of(check) == first {
-		t.Error("got the recollection of the MachineHealthCheck that had the name before")
+		t.Error("got the history of the MachineHealthCheck that had the name before")
 	}
 	memory.forget(client.ObjectKeyFromObject(check))
 	if len(memory.checks) > 0 {
-		t.Error("got a recollection of a MachineHealthCheck that is gone")
+		t.Error("got a history of a MachineHealthCheck that is gone")
 	}
 }
 
 func TestRecollectionBridgesTheCache(t *testing.T) {
-	past := newRecollection("uid")
+	history := newHistory("uid")
 	deleted := builder.Machine(builder.Stored(now))
 	annotated := builder.Machine(builder.Stored(now))
 	annotated.ResourceVersion = "5"
-	past.deleted[deleted.UID], past.annotated[annotated.UID] = true, "5"
+	history.deleted[deleted.UID], history.annotated[annotated.UID] = true, "5"
 	look := func() (deleting, marked bool) {
-		targets := []*target{past.complete(deleted, nil), past.complete(annotated, nil)}
-		past.prune(targets)
+		targets := []*target{history.complete(deleted, nil), history.complete(annotated, nil)}
+		history.prune(targets)
 		return targets[0].deleting, targets[1].annotated
 	}
 	for range 2 {
@@ -106,13 +106,13 @@ func TestRecollectionBridgesTheCache(t *testing.T) {
 	if deleting, marked := look(); !deleting || marked {
 		t.Errorf("got deleting %t, annotated %t; want what the cache shows", deleting, marked)
 	}
-	if len(past.deleted)+len(past.annotated) > 0 {
-		t.Errorf("got %v and %v remembered although the cache has caught up", past.deleted, past.annotated)
+	if len(history.deleted)+len(history.annotated) > 0 {
+		t.Errorf("got %v and %v remembered although the cache has caught up", history.deleted, history.annotated)
 	}
 
-	past.deleted["gone"], past.annotated["gone"] = true, "1"
-	past.prune(nil)
-	if len(past.deleted)+len(past.annotated) > 0 {
+	history.deleted["gone"], history.annotated["gone"] = true, "1"
+	history.prune(nil)
+	if len(history.deleted)+len(history.annotated) > 0 {
 		t.Error("got Machines remembered that are gone")
 	}
 }

@@ -15,33 +15,35 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 const (
 	// machineAnnotation names, on a Node, its Machine as namespace/name.
 	machineAnnotation = "machine.openshift.io/machine"
-	// appliedAnnotation records, on a Node, the labels and annotations that were put there for its Machine.
+	// appliedAnnotation records, on a Node, the labels and annotations that were applied for its Machine.
 	appliedAnnotation = "machine-iac.io/nodelink-applied"
 )
 
-// imprint puts on the Node what the Machine wants its Node to carry.
-type imprint struct {
+// applyMetadata applies the labels, annotations and taints of the Machine's spec to the Node.
+type applyMetadata struct {
 	client   client.Client
 	recorder events.EventRecorder
 }
 
-// Reconcile implements step.
-func (i *imprint) Reconcile(ctx context.Context, s *scope) (bool, error) {
-	wanted, refused := wishesOf(s.machine)
-	if len(refused.labels) > 0 {
-		invalidNodeLabels(s.machine, s.node, refused.labels).Send(i.recorder)
+// Reconcile implements pipeline.Step.
+func (i *applyMetadata) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	wanted, invalid := desiredMetadataOf(s.machine)
+	if len(invalid.labels) > 0 {
+		invalidNodeLabels(s.machine, s.node, invalid.labels).Send(i.recorder)
 	}
-	if len(refused.annotations) > 0 {
-		err := fmt.Errorf("spec.metadata.annotations has keys that Kubernetes does not allow: %s; mend or remove them",
-			strings.Join(refused.annotations, "; "))
+	if len(invalid.annotations) > 0 {
+		err := fmt.Errorf("spec.metadata.annotations has keys that Kubernetes does not allow: %s; fix or remove them",
+			strings.Join(invalid.annotations, "; "))
 		failedUpdateNode(s.machine, s.node, err).Send(i.recorder)
 	}
-	after, err := imprinted(s.node, keyOf(s.machine), wanted)
+	after, err := withMetadata(s.node, keyOf(s.machine), wanted)
 	if err != nil {
 		return false, err
 	}
@@ -53,7 +55,7 @@ func (i *imprint) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	case err == nil, apierrors.IsNotFound(err):
 		return true, nil
 	case apierrors.IsConflict(err):
-		s.requeueAfter = conflictRetry
+		s.RequeueAfter(pipeline.ConflictRetry)
 		return false, nil
 	default:
 		if ctx.Err() == nil {
@@ -64,62 +66,62 @@ func (i *imprint) Reconcile(ctx context.Context, s *scope) (bool, error) {
 }
 
 // patchFrom insists on an unchanged Node only when taints change: they are a list, which a patch replaces as a whole. Labels and
-// annotations are patched key by key and need no such care, and a Node changes often.
+// annotations are patched key by key and need no such care, and a Node updates often.
 func patchFrom(before, after *corev1.Node) client.Patch {
 	if equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
 		return client.MergeFrom(before)
 	}
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return pipeline.IfUnchanged(before)
 }
 
-// wishes is what a Machine wants its Node to carry.
-type wishes struct {
+// desiredMetadata are the labels, annotations and taints that a Machine's Node should have.
+type desiredMetadata struct {
 	labels, annotations map[string]string
 	taints              []corev1.Taint
 }
 
-// refusals are keys of a Machine's wishes that the API server would not take, each with why, in order.
-type refusals struct {
+// invalidKeys are the labels and annotations that the API server would refuse, each with the reason, sorted.
+type invalidKeys struct {
 	labels, annotations []string
 }
 
-// wishesOf answers what can be put on the Machine's Node, and what cannot.
-func wishesOf(machine *machinev1beta1.Machine) (wishes, refusals) {
-	out := wishes{labels: map[string]string{}, annotations: map[string]string{}, taints: machine.Spec.Taints}
-	var refused refusals
+// desiredMetadataOf returns the valid and the invalid metadata of a Machine's spec.
+func desiredMetadataOf(machine *machinev1beta1.Machine) (desiredMetadata, invalidKeys) {
+	out := desiredMetadata{labels: map[string]string{}, annotations: map[string]string{}, taints: machine.Spec.Taints}
+	var invalid invalidKeys
 	for key, value := range machine.Spec.Labels {
 		if faults := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); len(faults) > 0 {
-			refused.labels = append(refused.labels, fmt.Sprintf("%s=%s: %s", key, value, strings.Join(faults, ", ")))
+			invalid.labels = append(invalid.labels, fmt.Sprintf("%s=%s: %s", key, value, strings.Join(faults, ", ")))
 			continue
 		}
 		out.labels[key] = value
 	}
 	for key, value := range machine.Spec.Annotations {
 		if key == machineAnnotation || key == appliedAnnotation {
-			continue // these say what is so, not what is wished
+			continue // these are written by this controller
 		}
 		if faults := validation.IsQualifiedName(strings.ToLower(key)); len(faults) > 0 {
-			refused.annotations = append(refused.annotations, fmt.Sprintf("%s: %s", key, strings.Join(faults, ", ")))
+			invalid.annotations = append(invalid.annotations, fmt.Sprintf("%s: %s", key, strings.Join(faults, ", ")))
 			continue
 		}
 		out.annotations[key] = value
 	}
-	slices.Sort(refused.labels)
-	slices.Sort(refused.annotations)
-	return out, refused
+	slices.Sort(invalid.labels)
+	slices.Sort(invalid.annotations)
+	return out, invalid
 }
 
-// record is the content of appliedAnnotation.
-type record struct {
+// appliedMetadata is the value of appliedAnnotation.
+type appliedMetadata struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// imprinted answers the Node as it should be.
-func imprinted(node *corev1.Node, machine string, wanted wishes) (*corev1.Node, error) {
+// withMetadata returns the Node with the desired metadata.
+func withMetadata(node *corev1.Node, machine string, wanted desiredMetadata) (*corev1.Node, error) {
 	after := node.DeepCopy()
 	before := recorded(node)
-	var now record
+	var now appliedMetadata
 	after.Labels, now.Labels = merge(node.Labels, wanted.labels, before.Labels)
 	after.Annotations, now.Annotations = merge(node.Annotations, wanted.annotations, before.Annotations)
 	after.Annotations[machineAnnotation] = machine
@@ -135,19 +137,19 @@ func imprinted(node *corev1.Node, machine string, wanted wishes) (*corev1.Node, 
 	return after, nil
 }
 
-// recorded reads appliedAnnotation. A record that cannot be read counts as none: what is on the Node then stays.
-func recorded(node *corev1.Node) record {
-	var out record
+// recorded reads appliedAnnotation. An invalid value counts as none: what is on the Node then stays.
+func recorded(node *corev1.Node) appliedMetadata {
+	var out appliedMetadata
 	if err := json.Unmarshal([]byte(node.Annotations[appliedAnnotation]), &out); err != nil {
-		return record{}
+		return appliedMetadata{}
 	}
 	return out
 }
 
-// merge answers current with wanted put in, and the record of what is ours in it: what we changed now and what we had changed
-// before. What we had put there and is no longer wanted goes, unless another has given it a new value.
-func merge(current, wanted, ours map[string]string) (merged, record map[string]string) {
-	merged, record = map[string]string{}, map[string]string{}
+// merge returns current with wanted set, and what this controller has applied of it, now and before. What it has applied and is no longer
+// wanted is removed, unless another writer has changed the value.
+func merge(current, wanted, ours map[string]string) (merged, applied map[string]string) {
+	merged, applied = map[string]string{}, map[string]string{}
 	maps.Copy(merged, current)
 	for key, value := range ours {
 		if _, still := wanted[key]; !still && merged[key] == value {
@@ -158,14 +160,14 @@ func merge(current, wanted, ours map[string]string) (merged, record map[string]s
 		had, present := current[key]
 		_, was := ours[key]
 		if was || !present || had != value {
-			record[key] = value
+			applied[key] = value
 		}
 		merged[key] = value
 	}
-	return merged, record
+	return merged, applied
 }
 
-// withTaints adds the taints wanted that current has not, by key and effect. It never changes or removes one.
+// withTaints adds the taints wanted that current has not, by key and effect. It never updates or removes one.
 func withTaints(current, wanted []corev1.Taint) []corev1.Taint {
 	out := slices.Clone(current)
 	for _, taint := range wanted {

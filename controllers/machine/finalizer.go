@@ -7,15 +7,17 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
-// finalizer sees to it that a Machine cannot go before its instance.
-type finalizer struct {
+// addFinalizer adds the finalizer that keeps a Machine until its instance is deleted.
+type addFinalizer struct {
 	client client.Client
 }
 
-// Reconcile implements step. The write wakes the Machine again.
-func (f *finalizer) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step. The write triggers another reconcile.
+func (f *addFinalizer) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if controllerutil.ContainsFinalizer(s.machine, machinev1beta1.MachineFinalizer) {
 		return true, nil
 	}
@@ -25,23 +27,23 @@ func (f *finalizer) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return false, nil
 }
 
-// release lets a Machine go whose instance is gone.
-type release struct {
+// removeFinalizer removes the finalizer of a Machine whose instance is deleted.
+type removeFinalizer struct {
 	client client.Client
 }
 
-// Reconcile implements step.
-func (r *release) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (r *removeFinalizer) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if err := patchFinalizers(ctx, r.client, s, controllerutil.RemoveFinalizer); err != nil {
 		return false, fmt.Errorf("removing the finalizer: %w", err)
 	}
 	return false, nil
 }
 
-// patchFinalizers writes the list of finalizers, and nothing else of what the pass knows.
+// patchFinalizers writes the list of finalizers, and nothing else.
 func patchFinalizers(ctx context.Context, writer client.Writer, s *scope, change func(client.Object, string) bool) error {
-	s.overtaken = true
+	s.stale = true
 	wanted := s.original.DeepCopy()
 	change(wanted, machinev1beta1.MachineFinalizer)
-	return s.outcome(writer.Patch(ctx, wanted, onlyOn(s.original)))
+	return s.Written(writer.Patch(ctx, wanted, pipeline.IfUnchanged(s.original)))
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 )
 
-// provisioning has the instance made that does not exist yet.
-type provisioning struct {
+// createInstance creates an instance that does not exist.
+type createInstance struct {
 	actuator actuators.Actuator
 	clock    clock.PassiveClock
 }
 
-// Reconcile implements step.
-func (p *provisioning) Reconcile(ctx context.Context, s *scope) (bool, error) {
+// Reconcile implements pipeline.Step.
+func (p *createInstance) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if s.exists {
 		return true, nil
 	}
@@ -26,22 +26,22 @@ func (p *provisioning) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	now := p.clock.Now()
 	if err == nil {
 		setCondition(s.machine, upToDate(corev1.ConditionTrue, "", ""), now)
-		s.lookAgain(lookAgainAfter)
+		s.RequeueAfter(requeueInterval)
 		return false, nil
 	}
 	if requeue, ok := actuators.AsRequeueAfter(err); ok {
-		// What the last attempt failed of stays shown while the next is under way.
-		setCondition(s.machine, notCreated(requeue.Reason), now)
+		// The error of the last attempt stays in InstanceUpToDate while the next is in progress.
+		setCondition(s.machine, instanceNotCreated(requeue.Reason), now)
 		s.wait(requeue)
 		return false, nil
 	}
 	if uncertain, ok := actuators.AsUncertain(err); ok {
-		s.doubt(uncertain, now)
+		s.setUncertain(uncertain, now)
 		return false, nil
 	}
-	setCondition(s.machine, notCreated(err.Error()), now)
-	f := faultOf(err, machinev1beta1.CreateMachineError)
-	f.show(s.machine, now)
+	setCondition(s.machine, instanceNotCreated(err.Error()), now)
+	f := newActuatorError(err, machinev1beta1.CreateMachineError)
+	f.setCondition(s.machine, now)
 	if actuators.IsInvalidConfiguration(err) {
 		fail(s.machine, err)
 		return false, nil

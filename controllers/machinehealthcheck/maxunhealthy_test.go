@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/conditions"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -90,10 +90,10 @@ type shown struct {
 func TestAllowance(t *testing.T) {
 	healthy := func() *target { return &target{machine: builder.Machine(), node: builder.Node()} }
 	starting := func() *target {
-		return &target{machine: builder.Machine(), verdict: verdict{starting: true, recheck: time.Minute}}
+		return &target{machine: builder.Machine(), health: healthResult{starting: true, recheck: time.Minute}}
 	}
 	unhealthy := func() *target {
-		return &target{machine: builder.Machine(), node: builder.Node(), verdict: verdict{remediate: true}}
+		return &target{machine: builder.Machine(), node: builder.Node(), health: healthResult{remediate: true}}
 	}
 	exempting := builder.WithCheckAnnotations(map[string]string{exemptAnnotation: "true"})
 	tcs := map[string]struct {
@@ -118,10 +118,10 @@ func TestAllowance(t *testing.T) {
 			targets: []*target{healthy(), unhealthy(), unhealthy()},
 			want: shown{
 				Expected: 3, Healthy: 1, Reason: "TooManyUnhealthy", Severity: "Warning",
-				Sayings: []string{"restricted: more Machines are not healthy than maxUnhealthy allows (total: 3, unhealthy: 2, maxUnhealthy: 1)"},
+				Sayings: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 3, unhealthy: 2, maxUnhealthy: 1)"},
 			},
 		},
-		"what is left of the allowance is told": {
+		"what is left of the allowance is reported": {
 			check:   []func(*machinev1beta1.MachineHealthCheck){builder.WithMaxUnhealthy("3")},
 			targets: []*target{healthy(), unhealthy()},
 			want:    shown{Allowed: true, Expected: 2, Healthy: 1, Remediations: 2},
@@ -131,7 +131,7 @@ func TestAllowance(t *testing.T) {
 			targets: []*target{starting(), starting(), unhealthy()},
 			want: shown{
 				Expected: 3, Reason: "TooManyUnhealthy", Severity: "Warning",
-				Sayings: []string{"restricted: more Machines are not healthy than maxUnhealthy allows (total: 3, unhealthy: 3, maxUnhealthy: 1)"},
+				Sayings: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 3, unhealthy: 3, maxUnhealthy: 1)"},
 			},
 		},
 		"exempt starting ones stay out of the decision, not out of the counts": {
@@ -144,16 +144,16 @@ func TestAllowance(t *testing.T) {
 			targets: []*target{starting(), unhealthy(), unhealthy()},
 			want: shown{
 				Expected: 3, Reason: "TooManyUnhealthy", Severity: "Warning",
-				Sayings: []string{"restricted: more Machines are not healthy than maxUnhealthy allows" +
+				Sayings: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows" +
 					" (total: 3, unhealthy: 2, maxUnhealthy: 1, starting and exempt: 1)"},
 			},
 		},
 		"nor are those that go before they came": {
 			check:   []func(*machinev1beta1.MachineHealthCheck){builder.WithMaxUnhealthy("0"), exempting},
-			targets: []*target{{machine: builder.Machine(), deleting: true, verdict: verdict{starting: true, recheck: 1}}},
+			targets: []*target{{machine: builder.Machine(), deleting: true, health: healthResult{starting: true, recheck: 1}}},
 			want: shown{
 				Expected: 1, Reason: "TooManyUnhealthy", Severity: "Warning",
-				Sayings: []string{"restricted: more Machines are not healthy than maxUnhealthy allows (total: 1, unhealthy: 1, maxUnhealthy: 0)"},
+				Sayings: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 1, unhealthy: 1, maxUnhealthy: 0)"},
 			},
 		},
 		"nor those without a Node where the startup timeout is off, as their start has no end": {
@@ -161,7 +161,7 @@ func TestAllowance(t *testing.T) {
 			targets: []*target{{machine: builder.Machine()}},
 			want: shown{
 				Expected: 1, Reason: "TooManyUnhealthy", Severity: "Warning",
-				Sayings: []string{"restricted: more Machines are not healthy than maxUnhealthy allows (total: 1, unhealthy: 1, maxUnhealthy: 0)"},
+				Sayings: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 1, unhealthy: 1, maxUnhealthy: 0)"},
 			},
 		},
 		"false is a value too": {
@@ -171,14 +171,14 @@ func TestAllowance(t *testing.T) {
 			targets: []*target{starting()},
 			want:    shown{Allowed: true, Expected: 1},
 		},
-		"anything else is told and exempts none": {
+		"anything else is reported and exempts none": {
 			check: []func(*machinev1beta1.MachineHealthCheck){
 				builder.WithMaxUnhealthy("1"), builder.WithCheckAnnotations(map[string]string{exemptAnnotation: "yes"}),
 			},
 			targets: []*target{starting()},
 			want:    shown{Allowed: true, Expected: 1, Sayings: []string{"annotation/machine-iac.io/exempt-starting-machines: yes"}},
 		},
-		"a maxUnhealthy that cannot be read stops it, and the counts are told all the same": {
+		"a maxUnhealthy that cannot be read stops it, and the counts are reported all the same": {
 			check:   []func(*machinev1beta1.MachineHealthCheck){builder.WithMaxUnhealthy("some")},
 			targets: []*target{healthy(), unhealthy()},
 			want: shown{
@@ -192,9 +192,9 @@ func TestAllowance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			metrics := NewMetrics()
 			s := &scope{check: builder.MachineHealthCheck(tc.check...), now: now, targets: tc.targets}
-			goOn, err := (&allowance{metrics: metrics}).Reconcile(context.Background(), s)
-			if err != nil || !goOn {
-				t.Fatalf("got %t, %v; the pass must go on", goOn, err)
+			proceed, err := (&checkMaxUnhealthy{metrics: metrics}).Reconcile(context.Background(), s)
+			if err != nil || !proceed {
+				t.Fatalf("got %t, %v; the pass must go on", proceed, err)
 			}
 			if diff := cmp.Diff(tc.want, shownBy(t, s)); diff != "" {
 				t.Error(diff)
@@ -213,7 +213,7 @@ func TestAllowance(t *testing.T) {
 
 func shownBy(t *testing.T, s *scope) shown {
 	t.Helper()
-	condition := conditions.Find(s.check.Status.Conditions, "RemediationAllowed")
+	condition := machineapi.FindCondition(s.check.Status.Conditions, "RemediationAllowed")
 	if condition == nil {
 		t.Fatal("got no condition RemediationAllowed")
 	}
@@ -228,8 +228,8 @@ func shownBy(t *testing.T, s *scope) shown {
 		Reason:       condition.Reason,
 		Severity:     string(condition.Severity),
 	}
-	for _, saying := range s.sayings {
-		out.Sayings = append(out.Sayings, saying.topic+": "+saying.content)
+	for _, stateEvent := range s.events {
+		out.Sayings = append(out.Sayings, stateEvent.topic+": "+stateEvent.content)
 	}
 	return out
 }

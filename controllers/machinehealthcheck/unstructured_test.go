@@ -31,12 +31,12 @@ func TestTyped(t *testing.T) {
 			if err := unstructured.SetNestedField(object.Object, tc.value, tc.field...); err != nil {
 				t.Fatal(err)
 			}
-			check, misread, err := typed(object)
+			check, specErr, err := fromUnstructured(object)
 			if err != nil || check.Name != object.GetName() {
 				t.Fatalf("got %v, %v", check, err)
 			}
-			if tc.misfit == "" && misread != nil || tc.misfit != "" && (misread == nil || !strings.Contains(misread.Error(), tc.misfit)) {
-				t.Errorf("got %v, want %q", misread, tc.misfit)
+			if tc.misfit == "" && specErr != nil || tc.misfit != "" && (specErr == nil || !strings.Contains(specErr.Error(), tc.misfit)) {
+				t.Errorf("got %v, want %q", specErr, tc.misfit)
 			}
 			if kept, _, _ := unstructured.NestedFieldNoCopy(object.Object, tc.field...); kept == nil {
 				t.Error("what was read belongs to the cache and must not change")

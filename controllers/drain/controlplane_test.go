@@ -28,17 +28,17 @@ func TestGate(t *testing.T) {
 		want    string
 	}{
 		"a worker alone": {subject: nil},
-		"a worker beside a cordoned worker: never gated":      {subject: nil, others: [][]nodeMod{{builder.Cordoned}}},
-		"a worker beside a cordoned control plane":            {subject: nil, others: [][]nodeMod{{controlPlane, builder.Cordoned}}},
-		"a cordoned worker beside a cordoned control plane":   {subject: []nodeMod{builder.Cordoned}, others: [][]nodeMod{{controlPlane, builder.Cordoned}}},
-		"a control plane alone":                               {subject: []nodeMod{controlPlane}},
-		"a control plane beside a free one":                   {subject: []nodeMod{controlPlane}, others: [][]nodeMod{{controlPlane}}},
-		"a control plane beside a cordoned worker":            {subject: []nodeMod{controlPlane}, others: [][]nodeMod{{builder.Cordoned}}},
-		"a control plane beside a cordoned one: waits":        {subject: []nodeMod{controlPlane}, others: [][]nodeMod{{controlPlane, builder.Cordoned}}, want: "other-0"},
-		"a control plane beside a cordoned master: waits":     {subject: []nodeMod{controlPlane}, others: [][]nodeMod{{master, builder.Cordoned}}, want: "other-0"},
-		"a master beside a cordoned control plane: waits":     {subject: []nodeMod{master}, others: [][]nodeMod{{controlPlane, builder.Cordoned}}, want: "other-0"},
-		"a cordoned control plane began before: goes on":      {subject: []nodeMod{controlPlane, builder.Cordoned}, others: [][]nodeMod{{controlPlane, builder.Cordoned}}},
-		"the first by name is told, so that it does not vary": {subject: []nodeMod{controlPlane}, others: [][]nodeMod{{master}, {master, builder.Cordoned}, {controlPlane, builder.Cordoned}}, want: "other-1"},
+		"a worker beside a cordoned worker: never gated":          {subject: nil, others: [][]nodeMod{{builder.Cordoned}}},
+		"a worker beside a cordoned control plane":                {subject: nil, others: [][]nodeMod{{controlPlane, builder.Cordoned}}},
+		"a cordoned worker beside a cordoned control plane":       {subject: []nodeMod{builder.Cordoned}, others: [][]nodeMod{{controlPlane, builder.Cordoned}}},
+		"a control plane alone":                                   {subject: []nodeMod{controlPlane}},
+		"a control plane beside a free one":                       {subject: []nodeMod{controlPlane}, others: [][]nodeMod{{controlPlane}}},
+		"a control plane beside a cordoned worker":                {subject: []nodeMod{controlPlane}, others: [][]nodeMod{{builder.Cordoned}}},
+		"a control plane beside a cordoned one: waits":            {subject: []nodeMod{controlPlane}, others: [][]nodeMod{{controlPlane, builder.Cordoned}}, want: "other-0"},
+		"a control plane beside a cordoned master: waits":         {subject: []nodeMod{controlPlane}, others: [][]nodeMod{{master, builder.Cordoned}}, want: "other-0"},
+		"a master beside a cordoned control plane: waits":         {subject: []nodeMod{master}, others: [][]nodeMod{{controlPlane, builder.Cordoned}}, want: "other-0"},
+		"a cordoned control plane began before: goes on":          {subject: []nodeMod{controlPlane, builder.Cordoned}, others: [][]nodeMod{{controlPlane, builder.Cordoned}}},
+		"the first by name is returned, so that it does not vary": {subject: []nodeMod{controlPlane}, others: [][]nodeMod{{master}, {master, builder.Cordoned}, {controlPlane, builder.Cordoned}}, want: "other-1"},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestGate(t *testing.T) {
 				}
 			}
 			cordoned := false
-			got, err := newGate(clientset.CoreV1().Nodes()).cordon(t.Context(), node, func() error { cordoned = true; return nil })
+			got, err := newControlPlaneLock(clientset.CoreV1().Nodes()).cordon(t.Context(), node, func() error { cordoned = true; return nil })
 			if err != nil || got != tc.want || cordoned != (tc.want == "") {
 				t.Errorf("got %q, %v, cordoned: %v; want %q", got, err, cordoned, tc.want)
 			}
@@ -68,7 +68,7 @@ func TestGateLetsOneOfManyThrough(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g := newGate(clientset.CoreV1().Nodes())
+	g := newControlPlaneLock(clientset.CoreV1().Nodes())
 	var all sync.WaitGroup
 	for _, node := range nodes {
 		all.Go(func() {
@@ -100,8 +100,8 @@ func TestGateLetsOneOfManyThrough(t *testing.T) {
 }
 
 func TestGateDoesNotWaitForEver(t *testing.T) {
-	g := newGate(fake.NewClientset().CoreV1().Nodes())
-	g.turn <- struct{}{}
+	g := newControlPlaneLock(fake.NewClientset().CoreV1().Nodes())
+	g.semaphore <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	cordon := func() error { t.Error("must not be cordoned"); return nil }

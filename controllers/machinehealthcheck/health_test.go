@@ -29,91 +29,91 @@ func TestJudge(t *testing.T) {
 		spec    []func(*machinev1beta1.MachineHealthCheck)
 		machine []func(*machinev1beta1.Machine)
 		node    *corev1.Node
-		want    verdict
+		want    healthResult
 	}{
 		"Failed is final, whatever the Node says": {
 			machine: []func(*machinev1beta1.Machine){builder.WithPhase("Failed"), withNode, builder.LastUpdatedAt(ago(time.Hour))},
 			node:    ready(corev1.ConditionTrue, time.Hour),
-			want:    verdict{remediate: true, since: ago(time.Hour)},
+			want:    healthResult{remediate: true, since: ago(time.Hour)},
 		},
 		"Failed does not wait for the startup timeout": {
 			machine: []func(*machinev1beta1.Machine){builder.WithPhase("Failed"), builder.LastUpdatedAt(now)},
-			want:    verdict{remediate: true, since: now},
+			want:    healthResult{remediate: true, since: now},
 		},
 		"Failed does not mind that the startup timeout is off": {
 			spec:    []func(*machinev1beta1.MachineHealthCheck){builder.WithStartupTimeout(0)},
 			machine: []func(*machinev1beta1.Machine){builder.WithPhase("Failed"), builder.Stored(ago(time.Hour))},
-			want:    verdict{remediate: true, since: ago(time.Hour)},
+			want:    healthResult{remediate: true, since: ago(time.Hour)},
 		},
 		"without a Node and with the startup timeout off there is no trouble": {
 			spec:    []func(*machinev1beta1.MachineHealthCheck){builder.WithStartupTimeout(0)},
 			machine: []func(*machinev1beta1.Machine){builder.LastUpdatedAt(ago(24 * time.Hour))},
-			want:    verdict{},
+			want:    healthResult{},
 		},
 		"without a Node and never updated, the whole timeout is ahead": {
 			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(24 * time.Hour))},
-			want:    verdict{starting: true, recheck: 10 * time.Minute},
+			want:    healthResult{starting: true, recheck: 10 * time.Minute},
 		},
 		"without an instance the clock is the creation, however often the status is written": {
 			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(11 * time.Minute)), builder.LastUpdatedAt(ago(10 * time.Second)), instanceSaid("False", 10*time.Second)},
-			want:    verdict{remediate: true, since: ago(11 * time.Minute)},
+			want:    healthResult{remediate: true, since: ago(11 * time.Minute)},
 		},
 		"with an instance the clock is when that was there": {
 			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(24 * time.Hour)), builder.LastUpdatedAt(ago(time.Second)), instanceSaid("True", 4*time.Minute)},
-			want:    verdict{starting: true, recheck: 6*time.Minute + time.Second},
+			want:    healthResult{starting: true, recheck: 6*time.Minute + time.Second},
 		},
 		"an instance without a Node past the timeout is remediated, however often the status is written": {
 			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(24 * time.Hour)), builder.LastUpdatedAt(ago(time.Second)), instanceSaid("True", 11*time.Minute)},
-			want:    verdict{remediate: true, since: ago(11 * time.Minute)},
+			want:    healthResult{remediate: true, since: ago(11 * time.Minute)},
 		},
-		"where nobody can tell whether there is an instance, since that was last said": {
+		"where it is unknown whether there is an instance, since that was last reported": {
 			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(24 * time.Hour)), builder.LastUpdatedAt(ago(time.Second)), instanceSaid("Unknown", 4*time.Minute)},
-			want:    verdict{starting: true, recheck: 6*time.Minute + time.Second},
+			want:    healthResult{starting: true, recheck: 6*time.Minute + time.Second},
 		},
 		"what was another API's begins with its return": {
 			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(24 * time.Hour)), builder.LastUpdatedAt(ago(time.Second)), said("Paused", "False", 4*time.Minute)},
-			want:    verdict{starting: true, recheck: 6*time.Minute + time.Second},
+			want:    healthResult{starting: true, recheck: 6*time.Minute + time.Second},
 		},
 		"a write from before the creation is another clock's": {
 			machine: []func(*machinev1beta1.Machine){builder.Stored(now.Add(time.Hour)), builder.LastUpdatedAt(ago(4 * time.Minute))},
-			want:    verdict{starting: true, recheck: 6*time.Minute + time.Second},
+			want:    healthResult{starting: true, recheck: 6*time.Minute + time.Second},
 		},
 		"without a Node, at the very end of the timeout, a second is left": {
 			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(10 * time.Minute)), builder.LastUpdatedAt(now)},
-			want:    verdict{starting: true, recheck: time.Second},
+			want:    healthResult{starting: true, recheck: time.Second},
 		},
 		"without a Node past the timeout it is remediated": {
 			machine: []func(*machinev1beta1.Machine){builder.Stored(ago(10*time.Minute + time.Second)), builder.LastUpdatedAt(now)},
-			want:    verdict{remediate: true, since: ago(10*time.Minute + time.Second)},
+			want:    healthResult{remediate: true, since: ago(10*time.Minute + time.Second)},
 		},
 		"the timeout is ten minutes where none is set": {
 			spec:    []func(*machinev1beta1.MachineHealthCheck){func(c *machinev1beta1.MachineHealthCheck) { c.Spec.NodeStartupTimeout = nil }},
 			machine: []func(*machinev1beta1.Machine){builder.Stored(now), builder.LastUpdatedAt(now)},
-			want:    verdict{starting: true, recheck: 10*time.Minute + time.Second},
+			want:    healthResult{starting: true, recheck: 10*time.Minute + time.Second},
 		},
 		"a Node that is gone is reason enough": {
 			machine: []func(*machinev1beta1.Machine){withNode, builder.LastUpdatedAt(ago(time.Minute))},
-			want:    verdict{remediate: true, since: ago(time.Minute)},
+			want:    healthResult{remediate: true, since: ago(time.Minute)},
 		},
 		"a Ready Node is well": {
 			machine: []func(*machinev1beta1.Machine){withNode},
 			node:    ready(corev1.ConditionTrue, time.Hour),
-			want:    verdict{},
+			want:    healthResult{},
 		},
 		"NotReady for longer than allowed": {
 			machine: []func(*machinev1beta1.Machine){withNode},
 			node:    ready(corev1.ConditionFalse, 5*time.Minute+time.Second),
-			want:    verdict{remediate: true, since: ago(5*time.Minute + time.Second)},
+			want:    healthResult{remediate: true, since: ago(5*time.Minute + time.Second)},
 		},
 		"NotReady for as long as allowed has a second left": {
 			machine: []func(*machinev1beta1.Machine){withNode},
 			node:    ready(corev1.ConditionFalse, 5*time.Minute),
-			want:    verdict{recheck: time.Second},
+			want:    healthResult{recheck: time.Second},
 		},
 		"Unknown for less than allowed waits for the rest": {
 			machine: []func(*machinev1beta1.Machine){withNode},
 			node:    ready(corev1.ConditionUnknown, time.Minute),
-			want:    verdict{recheck: 4*time.Minute + time.Second},
+			want:    healthResult{recheck: 4*time.Minute + time.Second},
 		},
 		"a condition that the Node lacks never counts": {
 			spec: []func(*machinev1beta1.MachineHealthCheck){func(c *machinev1beta1.MachineHealthCheck) {
@@ -121,7 +121,7 @@ func TestJudge(t *testing.T) {
 			}},
 			machine: []func(*machinev1beta1.Machine){withNode},
 			node:    ready(corev1.ConditionTrue, time.Hour),
-			want:    verdict{},
+			want:    healthResult{},
 		},
 		"one condition past its time is enough, though another still waits": {
 			spec: []func(*machinev1beta1.MachineHealthCheck){func(c *machinev1beta1.MachineHealthCheck) {
@@ -129,7 +129,7 @@ func TestJudge(t *testing.T) {
 			}},
 			machine: []func(*machinev1beta1.Machine){withNode},
 			node:    builder.Node(builder.WithReady(corev1.ConditionFalse, ago(time.Minute)), withDiskPressure(ago(2*time.Minute))),
-			want:    verdict{remediate: true, since: ago(2 * time.Minute)},
+			want:    healthResult{remediate: true, since: ago(2 * time.Minute)},
 		},
 		"of two past their time the older one dates the trouble": {
 			spec: []func(*machinev1beta1.MachineHealthCheck){func(c *machinev1beta1.MachineHealthCheck) {
@@ -137,7 +137,7 @@ func TestJudge(t *testing.T) {
 			}},
 			machine: []func(*machinev1beta1.Machine){withNode},
 			node:    builder.Node(builder.WithReady(corev1.ConditionFalse, ago(time.Hour)), withDiskPressure(ago(2*time.Hour))),
-			want:    verdict{remediate: true, since: ago(2 * time.Hour)},
+			want:    healthResult{remediate: true, since: ago(2 * time.Hour)},
 		},
 		"of two that wait the nearer one says when to look again": {
 			spec: []func(*machinev1beta1.MachineHealthCheck){func(c *machinev1beta1.MachineHealthCheck) {
@@ -145,19 +145,19 @@ func TestJudge(t *testing.T) {
 			}},
 			machine: []func(*machinev1beta1.Machine){withNode},
 			node:    builder.Node(builder.WithReady(corev1.ConditionFalse, now), withDiskPressure(ago(20*time.Second))),
-			want:    verdict{recheck: 41 * time.Second},
+			want:    healthResult{recheck: 41 * time.Second},
 		},
 		"no patience at all": {
 			spec:    []func(*machinev1beta1.MachineHealthCheck){builder.WithConditionTimeouts(0)},
 			machine: []func(*machinev1beta1.Machine){withNode},
 			node:    ready(corev1.ConditionFalse, time.Second),
-			want:    verdict{remediate: true, since: ago(time.Second)},
+			want:    healthResult{remediate: true, since: ago(time.Second)},
 		},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			got := judge(&builder.MachineHealthCheck(tc.spec...).Spec, builder.Machine(tc.machine...), tc.node, now)
-			diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(verdict{}), cmpopts.IgnoreFields(verdict{}, "why"))
+			got := healthOf(&builder.MachineHealthCheck(tc.spec...).Spec, builder.Machine(tc.machine...), tc.node, now)
+			diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(healthResult{}), cmpopts.IgnoreFields(healthResult{}, "why"))
 			if diff != "" {
 				t.Error(diff)
 			}
@@ -185,7 +185,7 @@ func TestAMachineThatCannotBeMadeIsReplaced(t *testing.T) {
 	for minute := range 20 {
 		at := now.Add(time.Duration(minute) * time.Minute)
 		machine := builder.Machine(builder.Stored(now), builder.LastUpdatedAt(at), instanceSaid("False", now.Sub(at)))
-		if got, want := judge(&check.Spec, machine, nil, at).remediate, minute > 10; got != want {
+		if got, want := healthOf(&check.Spec, machine, nil, at).remediate, minute > 10; got != want {
 			t.Fatalf("after %d minutes it is remediated: %t, want %t", minute, got, want)
 		}
 	}
@@ -206,14 +206,14 @@ func TestHealthyAndInFlight(t *testing.T) {
 		wantHealthy, wantInFlight bool
 	}{
 		"nothing wrong":                        {func(*target) {}, true, false},
-		"due for remediation":                  {func(t *target) { t.verdict.remediate = true }, false, false},
-		"due later":                            {func(t *target) { t.verdict.recheck = time.Second }, false, false},
+		"due for remediation":                  {func(t *target) { t.health.remediate = true }, false, false},
+		"due later":                            {func(t *target) { t.health.recheck = time.Second }, false, false},
 		"no Node, as it is starting or gone":   {func(t *target) { t.node = nil }, false, false},
 		"being deleted, for whatever reason":   {func(t *target) { t.deleting = true }, false, true},
 		"left to external remediation":         {func(t *target) { t.annotated = true }, false, true},
 		"a request that is no longer needed":   {func(t *target) { t.requested = true }, true, false},
-		"a request while it has a trouble":     {func(t *target) { t.requested, t.verdict.remediate = true, true }, false, true},
-		"a request while it gets well, slowly": {func(t *target) { t.requested, t.verdict.recheck = true, 1 }, false, true},
+		"a request while it has a trouble":     {func(t *target) { t.requested, t.health.remediate = true, true }, false, true},
+		"a request while it gets well, slowly": {func(t *target) { t.requested, t.health.recheck = true, 1 }, false, true},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {

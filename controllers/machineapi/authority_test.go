@@ -1,4 +1,4 @@
-package authority
+package machineapi
 
 import (
 	"testing"
@@ -25,19 +25,19 @@ func TestAuthority(t *testing.T) {
 	}
 	tcs := map[string]struct {
 		spec, status   machinev1beta1.MachineAuthority
-		wantGoOn       bool
+		wantProceed    bool
 		wantStatus     machinev1beta1.MachineAuthority
 		wantConditions []machinev1beta1.Condition
 	}{
-		"without the field all is ours":              {wantGoOn: true},
-		"the wish is taken over first":               {spec: "MachineAPI", wantStatus: "MachineAPI"},
-		"a wish for the other API is taken over too": {spec: "ClusterAPI", wantStatus: "ClusterAPI"},
-		"ours":                            {"MachineAPI", "MachineAPI", true, "MachineAPI", []machinev1beta1.Condition{no}},
-		"the status counts, not the wish": {"ClusterAPI", "MachineAPI", true, "MachineAPI", []machinev1beta1.Condition{no}},
-		"the other API's":                 {"ClusterAPI", "ClusterAPI", false, "ClusterAPI", []machinev1beta1.Condition{yes("ClusterAPI")}},
-		"between the two":                 {"MachineAPI", "Migrating", false, "Migrating", []machinev1beta1.Condition{yes("Migrating")}},
-		"something unknown is left alone, unmarked":   {"MachineAPI", "Other", false, "Other", nil},
-		"something unknown needs no wish to be there": {"", "Other", false, "Other", nil},
+		"without the field the Machine API is authoritative": {wantProceed: true},
+		"the spec is copied to the status first":             {spec: "MachineAPI", wantStatus: "MachineAPI"},
+		"a spec with the other API is copied too":            {spec: "ClusterAPI", wantStatus: "ClusterAPI"},
+		"the Machine API's":                                  {"MachineAPI", "MachineAPI", true, "MachineAPI", []machinev1beta1.Condition{no}},
+		"the status counts, not the spec":                    {"ClusterAPI", "MachineAPI", true, "MachineAPI", []machinev1beta1.Condition{no}},
+		"the other API's":                                    {"ClusterAPI", "ClusterAPI", false, "ClusterAPI", []machinev1beta1.Condition{yes("ClusterAPI")}},
+		"between the two":                                    {"MachineAPI", "Migrating", false, "Migrating", []machinev1beta1.Condition{yes("Migrating")}},
+		"an unknown API is ignored, without a condition":     {"MachineAPI", "Other", false, "Other", nil},
+		"an unknown API is ignored without a spec too":       {"", "Other", false, "Other", nil},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
@@ -45,12 +45,12 @@ func TestAuthority(t *testing.T) {
 			set.Spec.AuthoritativeAPI, set.Status.AuthoritativeAPI = tc.spec, tc.status
 			machine := &machinev1beta1.Machine{}
 			machine.Spec.AuthoritativeAPI, machine.Status.AuthoritativeAPI = tc.spec, tc.status
-			for kind, subject := range map[string]Subject{"MachineSet": OfMachineSet(set), "Machine": OfMachine(machine)} {
-				if ours := subject.Ours(); ours != tc.wantGoOn {
-					t.Errorf("%s: ours is %v, want %v", kind, ours, tc.wantGoOn)
+			for kind, authority := range map[string]Authority{"MachineSet": AuthorityOfMachineSet(set), "Machine": AuthorityOfMachine(machine)} {
+				if is := authority.IsMachineAPI(); is != tc.wantProceed {
+					t.Errorf("%s: IsMachineAPI is %v, want %v", kind, is, tc.wantProceed)
 				}
-				if goOn := subject.Settle(t.Context(), now); goOn != tc.wantGoOn {
-					t.Errorf("%s: got %v, want %v", kind, goOn, tc.wantGoOn)
+				if proceed := authority.Sync(t.Context(), now); proceed != tc.wantProceed {
+					t.Errorf("%s: Sync returned %v, want %v", kind, proceed, tc.wantProceed)
 				}
 			}
 			for kind, got := range map[string]machinev1beta1.MachineAuthority{

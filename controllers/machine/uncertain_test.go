@@ -13,6 +13,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -24,13 +25,13 @@ func wasUpToDate(status corev1.ConditionStatus) modifier {
 	}
 }
 
-// living runs the steps of a Machine that exists, from the question whether its instance does.
-func living(t *testing.T, actuator actuators.Actuator, s *scope, at time.Time) verdict {
+// normal runs the steps of a Machine that exists, from the question whether its instance does.
+func normal(t *testing.T, actuator actuators.Actuator, s *scope, at time.Time) stepResult {
 	t.Helper()
 	clock := clockAt(at)
-	var got verdict
-	for _, step := range []step{&failure{}, &existence{actuator, clock}, &upkeep{actuator, clock}, &provisioning{actuator, clock}} {
-		if got = judge(t, step, s); !got.GoOn || got.Error != "" {
+	var got stepResult
+	for _, step := range []pipeline.Step[*scope]{&checkFailed{}, &checkExists{actuator, clock}, &updateInstance{actuator, clock}, &createInstance{actuator, clock}} {
+		if got = runStep(t, step, s); !got.Proceed || got.Error != "" {
 			break
 		}
 	}
@@ -43,21 +44,21 @@ func TestADoubtIsNoFailure(t *testing.T) {
 	cases := map[string]struct {
 		update error
 		mods   []modifier
-		want   verdict
+		want   stepResult
 	}{
-		"Update cannot tell either": {actuators.Uncertain(2*time.Minute, "NotAdopted", "it is another's"), running, verdict{
+		"Update is uncertain too": {actuators.Uncertain(2*time.Minute, "NotAdopted", "it is another's"), running, stepResult{
 			Phase: "Running", After: time.Minute, Exists: lost, UpToDate: "Unknown:NotAdopted:it is another's",
 		}},
-		"Update is looking": {actuators.InProgress(5*time.Second, "looking"), running, verdict{
+		"Update is looking": {actuators.InProgress(5*time.Second, "looking"), running, stepResult{
 			Phase: "Running", After: 5 * time.Second, Exists: lost, UpToDate: "Unknown:InProgress:looking",
 		}},
-		"Update fails": {errors.New("connection refused"), running, verdict{
+		"Update fails": {errors.New("connection refused"), running, stepResult{
 			Phase: "Running", After: 30 * time.Second, Exists: lost, UpToDate: "False:UpdateError:connection refused",
 		}},
-		"Update has found out: Exists says what, next time": {nil, running, verdict{
+		"Update has found out: Exists says what, next time": {nil, running, stepResult{
 			Phase: "Running", After: time.Minute, Exists: lost, UpToDate: lost,
 		}},
-		"a Machine that has no phase gets none": {actuators.InProgress(5*time.Second, "looking"), []modifier{builder.WithProviderID("fake://1")}, verdict{
+		"a Machine that has no phase gets none": {actuators.InProgress(5*time.Second, "looking"), []modifier{builder.WithProviderID("fake://1")}, stepResult{
 			After: 5 * time.Second, Exists: lost,
 		}},
 	}
@@ -65,7 +66,7 @@ func TestADoubtIsNoFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			actuator := &doubting{update: tc.update}
 			s := scopeFor(tc.mods...)
-			if diff := cmp.Diff(tc.want, living(t, actuator, s, now)); diff != "" {
+			if diff := cmp.Diff(tc.want, normal(t, actuator, s, now)); diff != "" {
 				t.Error(diff)
 			}
 			if len(actuator.Calls(fake.Create)) > 0 {
@@ -73,7 +74,7 @@ func TestADoubtIsNoFailure(t *testing.T) {
 			}
 			shown := s.machine.DeepCopy()
 			again := &scope{machine: s.machine, original: shown}
-			living(t, actuator, again, now.Add(time.Minute))
+			normal(t, actuator, again, now.Add(time.Minute))
 			if diff := cmp.Diff(shown.Status, s.machine.Status); diff != "" {
 				t.Errorf("the next pass, which knows no more, changes the status:\n%s", diff)
 			}
@@ -97,14 +98,14 @@ func (d *doubting) Update(context.Context, *machinev1beta1.Machine) error { retu
 func TestACreateInDoubtWaitsWithoutWritingEachTime(t *testing.T) {
 	s := scopeFor(builder.WithPhase("Provisioning"))
 	actuator := &fake.Actuator{}
-	want := verdict{Phase: "Provisioning", After: time.Minute, Exists: "Unknown:StateLost:the state is lost"}
+	want := stepResult{Phase: "Provisioning", After: time.Minute, Exists: "Unknown:StateLost:the state is lost"}
 	actuator.Fail(fake.Create, errStateLost)
-	if diff := cmp.Diff(want, living(t, actuator, s, now)); diff != "" {
+	if diff := cmp.Diff(want, normal(t, actuator, s, now)); diff != "" {
 		t.Error(diff)
 	}
 	said := s.machine.Status.DeepCopy()
 	actuator.Fail(fake.Create, errStateLost)
-	living(t, actuator, s, now.Add(time.Minute))
+	normal(t, actuator, s, now.Add(time.Minute))
 	if diff := cmp.Diff(said, &s.machine.Status); diff != "" {
 		t.Errorf("the next pass, which knows no more, changes the status:\n%s", diff)
 	}
@@ -128,7 +129,7 @@ func TestNobodyIsToldUpToDateWhileUpdateIsAtWork(t *testing.T) {
 				t.Fatal(err)
 			}
 			actuator.Fail(fake.Update, actuators.InProgress(time.Minute, "the change waits"))
-			if got := living(t, actuator, s, now); got.UpToDate != tc.want || got.Phase != "Running" {
+			if got := normal(t, actuator, s, now); got.UpToDate != tc.want || got.Phase != "Running" {
 				t.Errorf("%s is up to date %q, want %q", got.Phase, got.UpToDate, tc.want)
 			}
 		})
@@ -139,7 +140,7 @@ func TestNobodyIsToldUpToDateWhoMayBeGone(t *testing.T) {
 	s := scopeFor(builder.WithPhase("Running"), wasUpToDate(corev1.ConditionTrue))
 	actuator := &fake.Actuator{}
 	actuator.Fail(fake.Exists, errors.New("no answer"))
-	if got := living(t, actuator, s, now); got.UpToDate != "Unknown:ErrorCheckingProvider:no answer" {
+	if got := normal(t, actuator, s, now); got.UpToDate != "Unknown:ErrorCheckingProvider:no answer" {
 		t.Errorf("up to date is %q", got.UpToDate)
 	}
 }

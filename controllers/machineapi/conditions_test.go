@@ -1,4 +1,4 @@
-package conditions
+package machineapi
 
 import (
 	"slices"
@@ -13,7 +13,7 @@ import (
 
 var now = time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
 
-func TestWith(t *testing.T) {
+func TestWithCondition(t *testing.T) {
 	old := machinev1beta1.Condition{
 		Type: "M", Status: corev1.ConditionFalse, Severity: machinev1beta1.ConditionSeverityWarning, Reason: "R", Message: "m",
 		LastTransitionTime: metav1.NewTime(now.Add(-time.Hour)),
@@ -54,7 +54,7 @@ func TestWith(t *testing.T) {
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			given := slices.Clone(tc.have)
-			got := With(given, tc.wanted, now.Add(300*time.Millisecond).In(time.FixedZone("far", 3600)))
+			got := WithCondition(given, tc.wanted, now.Add(300*time.Millisecond).In(time.FixedZone("far", 3600)))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -65,7 +65,7 @@ func TestWith(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
+func TestFindCondition(t *testing.T) {
 	have := []machinev1beta1.Condition{{Type: "A", Reason: "a"}, {Type: "B", Reason: "b"}}
 	tcs := map[string]struct {
 		have []machinev1beta1.Condition
@@ -77,7 +77,7 @@ func TestFind(t *testing.T) {
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			if got := Find(tc.have, "B"); got != tc.want {
+			if got := FindCondition(tc.have, "B"); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})

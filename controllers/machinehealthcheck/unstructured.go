@@ -11,41 +11,39 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// checkKind is what MachineHealthChecks are. They are read as they were written and not by their Go type: the CRD lets durations and
-// numbers through that the type cannot hold, and a list with one such object fails as a whole. The cache would never be ready, and the
-// manager would end.
+// checkKind is the kind MachineHealthCheck. They are read as unstructured objects: the CRD accepts durations and numbers that the Go type
+// cannot represent, and a list with one such object fails as a whole. The cache would never sync, and the manager would exit.
 var checkKind = machinev1beta1.GroupVersion.WithKind("MachineHealthCheck")
 
-// written answers an empty MachineHealthCheck to read into.
-func written() *unstructured.Unstructured {
+// newUnstructured returns an empty MachineHealthCheck to read into.
+func newUnstructured() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(checkKind)
 	return object
 }
 
-// writtenList is written for a list.
-func writtenList() *unstructured.UnstructuredList {
+// newUnstructuredList returns an empty list to read into.
+func newUnstructuredList() *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(checkKind.GroupVersion().WithKind(checkKind.Kind + "List"))
 	return list
 }
 
-// typed answers the MachineHealthCheck that was written, without the values of its spec that no MachineHealthCheck can have, and an
-// error about these.
-func typed(object *unstructured.Unstructured) (check *machinev1beta1.MachineHealthCheck, misread, err error) {
+// fromUnstructured returns the MachineHealthCheck without the values of its spec that the Go type cannot represent, and specErr about these.
+func fromUnstructured(object *unstructured.Unstructured) (check *machinev1beta1.MachineHealthCheck, specErr, err error) {
 	content := runtime.DeepCopyJSON(object.Object)
 	if spec, ok := content["spec"].(map[string]any); ok {
-		misread = withoutMisfits(spec)
+		specErr = dropInvalid(spec)
 	}
 	check = &machinev1beta1.MachineHealthCheck{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, check); err != nil {
 		return nil, nil, fmt.Errorf("reading the MachineHealthCheck: %w", err)
 	}
-	return check, misread, nil
+	return check, specErr, nil
 }
 
-// withoutMisfits removes values from a spec that its type cannot hold, and tells which.
-func withoutMisfits(spec map[string]any) error {
+// dropInvalid removes values from a spec that its type cannot represent, and returns an error about them.
+func dropInvalid(spec map[string]any) error {
 	problems := []error{dropDuration(spec, "nodeStartupTimeout", "spec.nodeStartupTimeout")}
 	if number, ok := spec["maxUnhealthy"].(int64); ok && (number > math.MaxInt32 || number < math.MinInt32) {
 		delete(spec, "maxUnhealthy")
@@ -60,7 +58,7 @@ func withoutMisfits(spec map[string]any) error {
 	return errors.Join(problems...)
 }
 
-// dropDuration removes a duration that cannot be read, and tells so.
+// dropDuration removes an invalid duration, and returns an error about it.
 func dropDuration(from map[string]any, field, path string) error {
 	text, ok := from[field].(string)
 	if !ok {
@@ -68,7 +66,7 @@ func dropDuration(from map[string]any, field, path string) error {
 	}
 	if _, err := time.ParseDuration(text); err != nil {
 		delete(from, field)
-		return fmt.Errorf("%s is %q, which is no duration, or one of more than 292 years; write it as 10m", path, text)
+		return fmt.Errorf("%s is %q, which is not a valid duration, or exceeds 292 years; use a value such as 10m", path, text)
 	}
 	return nil
 }
