@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
@@ -146,16 +147,16 @@ func (a *Actuator) Exists(ctx context.Context, machine *machinev1beta1.Machine) 
 	switch {
 	case err != nil:
 		return false, err
-	case f.exists():
+	case f.Exists():
 		return true, nil
-	case f.missing():
+	case f.Missing():
 		r := newReport(machine)
 		a.publishCheck(&r.status, f)
 		r.write()
 		return false, nil
-	case f.destroyed() || !f.provisioned || f.lost() && f.confirmedAbsent():
+	case f.Destroyed() || !f.Provisioned || f.Lost() && f.ConfirmedAbsent():
 		return false, nil
-	case f.foreign():
+	case f.Foreign():
 		return false, a.notOurs(f)
 	}
 	return false, a.stateLost(f)
@@ -182,7 +183,7 @@ func (a *Actuator) create(ctx context.Context, r *report) error {
 		a.failed(runs.Create, r.machine, err)
 		return err
 	}
-	return a.carryOut(r, wanted, f, decide(runs.Create, f, a.means(r.machine, f, wanted)))
+	return a.carryOut(r, wanted, f, lifecycle.Decide(runs.Create, f, a.means(r.machine, f, wanted)))
 }
 
 // Delete implements actuators.Actuator.
@@ -197,11 +198,11 @@ func (a *Actuator) Delete(ctx context.Context, machine *machinev1beta1.Machine) 
 	r := newReport(machine)
 	defer r.write()
 	wanted, _, err := a.want(ctx, machine, f, runs.Destroy)
-	d := decide(runs.Destroy, f, a.means(machine, f, wanted))
+	d := lifecycle.Decide(runs.Destroy, f, a.means(machine, f, wanted))
 	switch {
-	case d.action == done:
+	case d.Action == lifecycle.ActionDone:
 		a.metrics.forget(machine)
-	case d.action != await && d.action != foreign && err != nil && (f.resources() || f.lost()):
+	case d.Action != lifecycle.ActionInProgress && d.Action != lifecycle.ActionForeign && err != nil && (f.HasResources() || f.Lost()):
 		err = undeletable(f, err)
 		a.failed(runs.Destroy, machine, err)
 		return err
@@ -210,14 +211,14 @@ func (a *Actuator) Delete(ctx context.Context, machine *machinev1beta1.Machine) 
 }
 
 // want returns what a Machine asks for with an operation, and why that is not the module that it may get.
-func (r *reader) want(ctx context.Context, machine *machinev1beta1.Machine, f *facts, operation runs.Operation) (*desired, *actuators.MachineError, error) {
+func (r *reader) want(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, operation runs.Operation) (*desired, *actuators.MachineError, error) {
 	switch {
-	case f.foreign():
+	case f.Foreign():
 		return nil, nil, nil
 	case operation == runs.Destroy:
 		wanted, err := r.desireLast(ctx, machine, f)
 		return wanted, nil, err
-	case f.lost():
+	case f.Lost():
 		wanted, err := r.desireLost(ctx, machine, f, operation)
 		return wanted, nil, err
 	case operation == runs.Create:
@@ -237,23 +238,22 @@ func (r *reader) want(ctx context.Context, machine *machinev1beta1.Machine, f *f
 }
 
 // means returns what can be done about a Machine now.
-func (a *Actuator) means(machine *machinev1beta1.Machine, f *facts, wanted *desired) means {
+func (a *Actuator) means(machine *machinev1beta1.Machine, f *lifecycle.Facts, wanted *desired) lifecycle.Target {
 	now := a.clock.Now()
-	m := means{now: now, fingerprint: wanted.of(), due: upkeep{
-		check: a.checkDue(machine, f, now), repair: repairDue(f, a.interval, now), second: f.record.Second != nil && !now.Before(*f.record.Second),
-	}}
+	status := readProviderStatus(machine)
+	m := lifecycle.Target{Now: now, Fingerprint: wanted.of(), Due: lifecycle.NewSchedule(machine, &status, machine.Status.Addresses, a.interval).Due(f, now)}
 	if wanted != nil {
-		m.lookup, m.settle = len(wanted.module.LookupFiles()) > 0, wanted.module.Settle()
+		m.Lookup, m.Settle = len(wanted.module.LookupFiles()) > 0, wanted.module.Settle()
 	}
 	return m
 }
 
 // carryOut does what a verb has decided and returns the verb's error.
-func (a *Actuator) carryOut(r *report, wanted *desired, f *facts, d decision) error {
-	switch d.action {
-	case await:
-		return a.underWay(r, *f.run)
-	case start:
+func (a *Actuator) carryOut(r *report, wanted *desired, f *lifecycle.Facts, d lifecycle.Decision) error {
+	switch d.Action {
+	case lifecycle.ActionInProgress:
+		return a.underWay(r, *f.Run)
+	case lifecycle.ActionStart:
 		return a.start(r, wanted, d)
 	}
 	if err := a.undone(f, d); !errors.Is(err, runs.ErrNothingToDo) {
@@ -264,15 +264,15 @@ func (a *Actuator) carryOut(r *report, wanted *desired, f *facts, d decision) er
 }
 
 // undone returns why a decision that starts no run does not: runs.ErrNothingToDo where there is nothing to do.
-func (a *Actuator) undone(f *facts, d decision) error {
-	switch d.action {
-	case later:
-		return actuators.InProgress(max(shortest, d.until.Sub(a.clock.Now())), "%s; it is looked for again after %s", d.reason, d.until.UTC().Format(time.RFC3339))
-	case refuse:
-		return actuators.UnsupportedChange("%s", f.record.Refusal.Message).In(inProgress)
-	case unresolved:
-		return a.unresolved(f, d.operation)
-	case foreign:
+func (a *Actuator) undone(f *lifecycle.Facts, d lifecycle.Decision) error {
+	switch d.Action {
+	case lifecycle.ActionRequeueAfter:
+		return actuators.InProgress(max(shortest, d.Until.Sub(a.clock.Now())), "%s; it is looked for again after %s", d.Reason, d.Until.UTC().Format(time.RFC3339))
+	case lifecycle.ActionRefuse:
+		return actuators.UnsupportedChange("%s", f.Record.Refusal.Message).In(inProgress)
+	case lifecycle.ActionUnresolved:
+		return a.unresolved(f, d.Operation)
+	case lifecycle.ActionForeign:
 		return a.notOurs(f)
 	default:
 		return runs.ErrNothingToDo
@@ -280,15 +280,15 @@ func (a *Actuator) undone(f *facts, d decision) error {
 }
 
 // start submits a run and returns that it is under way.
-func (a *Actuator) start(r *report, wanted *desired, d decision) error {
+func (a *Actuator) start(r *report, wanted *desired, d lifecycle.Decision) error {
 	request := runs.Request{
 		Machine:     client.ObjectKeyFromObject(r.machine),
 		UID:         r.machine.UID,
 		Group:       groupOf(r.machine),
-		Operation:   d.operation,
+		Operation:   d.Operation,
 		Engine:      wanted.engine(),
 		Fingerprint: wanted.of(),
-		Task:        newTask(a, r.machine, d.operation),
+		Task:        newTask(a, r.machine, d.Operation),
 	}
 	if wanted != nil && wanted.credentialsSecret != "" {
 		request.Credential = r.machine.Namespace + "/" + wanted.credentialsSecret
@@ -298,12 +298,12 @@ func (a *Actuator) start(r *report, wanted *desired, d decision) error {
 		return actuators.InProgress(inProgress, "%s", err.Error())
 	}
 	switch {
-	case d.operation == runs.Drift:
+	case d.Operation == runs.Drift:
 		return nil
 	case status.Phase == runs.Failed:
 		return a.reported(r, &status)
 	}
-	a.warn(r.machine, wanted, d.operation)
+	a.warn(r.machine, wanted, d.Operation)
 	return a.underWay(r, status)
 }
 
@@ -383,12 +383,4 @@ func groupOf(machine *machinev1beta1.Machine) string {
 		return string(owner.UID)
 	}
 	return machine.Namespace
-}
-
-// of answers the fingerprint, empty for a Machine that cannot be rendered.
-func (d *desired) of() string {
-	if d == nil {
-		return ""
-	}
-	return d.fingerprint
 }

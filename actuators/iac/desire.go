@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
@@ -41,7 +42,7 @@ type desired struct {
 }
 
 // desireOwn renders a Machine for an operation with the module that is its own.
-func (r *reader) desireOwn(ctx context.Context, machine *machinev1beta1.Machine, f *facts, operation runs.Operation) (*desired, error) {
+func (r *reader) desireOwn(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, operation runs.Operation) (*desired, error) {
 	s, err := r.choices(ctx, machine, f)
 	if err != nil {
 		return nil, err

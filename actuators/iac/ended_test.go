@@ -13,18 +13,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 // last answers what is recorded of a Machine's last run.
-func (b *bench) last(machine *machinev1beta1.Machine) ended {
+func (b *bench) last(machine *machinev1beta1.Machine) lifecycle.LastRun {
 	b.t.Helper()
 	snapshot, err := b.store.Get(b.t.Context(), state.KeyFor(machine.Namespace, machine.UID))
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	told, err := decode[ended](snapshot.Meta, metaLast)
+	told, err := lifecycle.ReadLastRun(snapshot.Meta)
 	if err != nil || told == nil {
 		b.t.Fatalf("no last run is recorded in %v: %v", snapshot.Meta, err)
 	}
@@ -56,7 +57,7 @@ func TestTheLastRunIsRecordedAtNoCost(t *testing.T) {
 	b.start(t.TempDir(), "owner-2")
 	machine := b.machine()
 	b.bring(machine)
-	if told := b.last(machine); told.Operation != runs.Create || told.Result != endedWell || told.Message != "" || told.Run == "" || told.Began.IsZero() || told.Ended.IsZero() {
+	if told := b.last(machine); told.Operation != runs.Create || told.Result != lifecycle.RunSucceeded || told.Message != "" || told.Run == "" || told.Began.IsZero() || told.Ended.IsZero() {
 		t.Errorf("after the create: %+v", told)
 	}
 
@@ -64,7 +65,7 @@ func TestTheLastRunIsRecordedAtNoCost(t *testing.T) {
 	if err := b.drive(b.Update, machine); !isReason(err, machinev1beta1.UnsupportedChangeMachineError) {
 		t.Fatalf("Update: %v, want UnsupportedChange", err)
 	}
-	if told := b.last(machine); told.Operation != runs.Update || told.Result != endedBadly || !strings.Contains(told.Message, "cannot be made in place") {
+	if told := b.last(machine); told.Operation != runs.Update || told.Result != lifecycle.RunFailed || !strings.Contains(told.Message, "cannot be made in place") {
 		t.Errorf("after a change that is refused: %+v", told)
 	}
 	set(machine, b, "cpu", 4)
@@ -84,7 +85,7 @@ func TestTheLastRunIsRecordedAtNoCost(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	if told := b.last(machine); told.Result != endedWell {
+	if told := b.last(machine); told.Result != lifecycle.RunSucceeded {
 		t.Errorf("after a drift check: %+v", told)
 	}
 	if cost := writes.Load() - before; cost != 2 {
@@ -106,13 +107,13 @@ func TestWhatIsToldOfARunThatEnded(t *testing.T) {
 		wantResult  string
 		wantMessage string
 	}{
-		"a success":               {wantResult: endedWell},
-		"a failure":               {outcome: errors.New("no way"), wantResult: endedBadly, wantMessage: "no way"},
-		"a manager that stops":    {outcome: errors.Join(errors.New("interrupted"), runs.ErrStopping), wantResult: endedEarly, wantMessage: "interrupted\nthe manager is stopping"},
-		"a message without bound": {outcome: errors.New(strings.Repeat("ä", maxMessage)), wantResult: endedBadly, wantMessage: strings.Repeat("ä", maxMessage/2) + "..."},
+		"a success":               {wantResult: lifecycle.RunSucceeded},
+		"a failure":               {outcome: errors.New("no way"), wantResult: lifecycle.RunFailed, wantMessage: "no way"},
+		"a manager that stops":    {outcome: errors.Join(errors.New("interrupted"), runs.ErrStopping), wantResult: lifecycle.RunInterrupted, wantMessage: "interrupted\nthe manager is stopping"},
+		"a message without bound": {outcome: errors.New(strings.Repeat("ä", maxMessage)), wantResult: lifecycle.RunFailed, wantMessage: strings.Repeat("ä", maxMessage/2) + "..."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := (&task{actuator: b.Actuator, decision: decision{operation: runs.Create}, id: "r", session: session}).ended(tc.outcome)
+			told := (&task{actuator: b.Actuator, decision: lifecycle.Decision{Operation: runs.Create}, id: "r", session: session}).ended(tc.outcome)
 			if told.Result != tc.wantResult || told.Message != tc.wantMessage || told.Run != "r" || told.Operation != runs.Create {
 				t.Errorf("told %+v", told)
 			}

@@ -78,3 +78,11 @@ func engineOfState(snapshot *state.Snapshot) (v1alpha1.Engine, error) {
 	}
 	return v1alpha1.EngineTerraform, nil
 }
+
+// of answers the fingerprint, empty for a Machine that cannot be rendered.
+func (d *desired) of() string {
+	if d == nil {
+		return ""
+	}
+	return d.fingerprint
+}

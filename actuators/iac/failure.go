@@ -3,10 +3,10 @@ package iac
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
@@ -85,68 +85,14 @@ func elsewhere(operation runs.Operation, differs string) *actuators.MachineError
 
 // undeletable says why something that is there, or may be, cannot be removed with the Machine as it is. Only where Exists vouches
 // for the instance is it an InvalidConfiguration: callers let a Machine go on one, provided that Exists answers false.
-func undeletable(f *facts, err error) error {
+func undeletable(f *lifecycle.Facts, err error) error {
 	if !actuators.IsInvalidConfiguration(err) {
 		return err
 	}
-	if f.exists() {
+	if f.Exists() {
 		return actuators.InvalidConfiguration("the instance cannot be removed with this providerSpec; mend it, or write it as it was: %s", err)
 	}
 	return actuators.DeleteFailed("what is left of the instance, or may be, cannot be removed with this providerSpec; mend it, or write it as it was: %s", err).In(inProgress)
-}
-
-// refusalOf answers why a plan may not be applied, "" when it may. Nothing may be destroyed that somebody has been shown: neither
-// the instance, nor what goes with it.
-func refusalOf(operation runs.Operation, report *engine.Report, provisioned bool) string {
-	var refused []string
-	if operation == runs.Update {
-		for _, change := range report.Creates() {
-			if change.Instance() && !change.Import {
-				return "the state does not know the instance, and an update makes none: " + describe(change)
-			}
-		}
-	}
-	for _, change := range report.Destroys() {
-		halfMade := operation == runs.Create && !provisioned && change.Action == engine.ActionReplace && change.Reason == "tainted"
-		if !halfMade {
-			refused = append(refused, describe(change))
-		}
-	}
-	if len(refused) == 0 {
-		return ""
-	}
-	return notInPlace(fmt.Sprintf("%s; a Machine's instance is never replaced, so make a new Machine instead "+
-		"(delete this one and its MachineSet makes another), or take the change back", strings.Join(refused, ", ")))
-}
-
-// notInPlace says why a change is refused.
-func notInPlace(why string) string { return "the change cannot be made in place: " + why }
-
-// brokenConditions answers what a module says against a change by the conditions of its resources, "" when anything else is wrong.
-func brokenConditions(err error) string {
-	failed, ok := errors.AsType[*engine.Error](err)
-	if !ok || len(failed.Diagnostics) == 0 {
-		return ""
-	}
-	messages := make([]string, 0, len(failed.Diagnostics))
-	for _, diagnostic := range failed.Diagnostics {
-		if !diagnostic.BrokenCondition() {
-			return ""
-		}
-		messages = append(messages, diagnostic.Detail)
-	}
-	return strings.Join(messages, " ")
-}
-
-func describe(change engine.Change) string {
-	verb := map[engine.Action]string{
-		engine.ActionReplace: "would be replaced", engine.ActionDelete: "would be destroyed", engine.ActionForget: "would be dropped from the state",
-		engine.ActionUpdate: "would change", engine.ActionCreate: "would be made", engine.ActionImport: "would be imported",
-	}[change.Action]
-	if change.Reason == "" {
-		return change.Address + " " + verb
-	}
-	return fmt.Sprintf("%s %s (%s)", change.Address, verb, change.Reason)
 }
 
 // eventReasons are those of the Machine API's actuators.
@@ -165,8 +111,8 @@ func failedTo(operation runs.Operation, machine *machinev1beta1.Machine, err err
 }
 
 // driftFound tells that the instance is not as it was applied.
-func driftFound(machine *machinev1beta1.Machine, found check) events.Event {
-	return events.Warning(machine, "Drift"+string(found.Verdict), "CheckDrift", found.Summary)
+func driftFound(machine *machinev1beta1.Machine, found lifecycle.DriftCheck) events.Event {
+	return events.Warning(machine, "Drift"+string(found.Result), "CheckDrift", found.Summary)
 }
 
 // driftRepaired tells that the instance was brought back to what it was applied as.

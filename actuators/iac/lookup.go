@@ -35,7 +35,7 @@ func (t *task) find(ctx context.Context) (found bool, err error) {
 		}
 		if report.Planned.Import > 0 {
 			err := t.ours(ctx, folder)
-			if _, other := errors.AsType[*foreignError](err); other && t.decision.operation == runs.Destroy {
+			if _, other := errors.AsType[*foreignError](err); other && t.decision.Operation == runs.Destroy {
 				return t.believed()
 			}
 			if err != nil {
@@ -56,7 +56,7 @@ func (t *task) bring(ctx context.Context, folder runner.Folder, report *engine.R
 		if err := t.believed(); err != nil {
 			return false, err
 		}
-		operation := t.decision.operation
+		operation := t.decision.Operation
 		if operation == runs.Update || operation == runs.Destroy && report.Planned.Import == 0 {
 			return false, nil
 		}
@@ -96,9 +96,9 @@ func (t *task) ours(ctx context.Context, folder runner.Folder) error {
 
 // placed refuses a run in another place than the instance was made in: what it finds there, or does not find, says nothing of the instance.
 func (t *task) placed() error {
-	made := t.facts.record.Place
-	if !t.facts.stored && t.facts.witness != nil {
-		made = t.facts.witness.Place
+	made := t.facts.Record.Place
+	if !t.facts.Stored && t.facts.Witness != nil {
+		made = t.facts.Witness.Place
 	}
 	if t.wanted == nil || len(made) == 0 {
 		return nil

@@ -6,6 +6,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -95,10 +96,10 @@ const (
 )
 
 // checked counts a drift check; found is nil for one that failed.
-func (m *Metrics) checked(engine string, found *check) {
+func (m *Metrics) checked(engine string, found *lifecycle.DriftCheck) {
 	result := resultFailed
 	if found != nil {
-		result = map[verdict]string{verdictNone: resultUnchanged, verdictChanged: resultChanged, verdictMissing: resultMissing}[found.Verdict]
+		result = map[lifecycle.DriftResult]string{lifecycle.DriftNone: resultUnchanged, lifecycle.DriftChanged: resultChanged, lifecycle.DriftMissing: resultMissing}[found.Result]
 	}
 	m.driftChecks.WithLabelValues(engine, result).Inc()
 }

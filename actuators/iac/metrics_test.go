@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -68,7 +69,7 @@ func TestFailuresAreCountedUntilTheMachineIsGone(t *testing.T) {
 
 func TestDriftChecksAreCountedByResult(t *testing.T) {
 	metrics := NewMetrics()
-	for _, found := range []*check{{Verdict: verdictNone}, {Verdict: verdictNone}, {Verdict: verdictChanged}, {Verdict: verdictMissing}, nil} {
+	for _, found := range []*lifecycle.DriftCheck{{Result: lifecycle.DriftNone}, {Result: lifecycle.DriftNone}, {Result: lifecycle.DriftChanged}, {Result: lifecycle.DriftMissing}, nil} {
 		metrics.checked("terraform", found)
 	}
 	want := map[string]float64{

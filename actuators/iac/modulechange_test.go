@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -87,13 +88,13 @@ func (b *bench) upgrade(loaded *module.Module, owner string) {
 }
 
 // record answers what is recorded of a Machine's state.
-func (b *bench) record(machine *machinev1beta1.Machine) record {
+func (b *bench) record(machine *machinev1beta1.Machine) lifecycle.Record {
 	b.t.Helper()
 	f, err := b.gather(b.t.Context(), machine)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return f.record
+	return f.Record
 }
 
 func conditionOf(machine *machinev1beta1.Machine, name string) metav1.Condition {
@@ -104,7 +105,7 @@ func conditionOf(machine *machinev1beta1.Machine, name string) metav1.Condition 
 }
 
 // checked drives a Machine until a drift check that is due has been made.
-func (b *bench) checked(machine *machinev1beta1.Machine) check {
+func (b *bench) checked(machine *machinev1beta1.Machine) lifecycle.DriftCheck {
 	b.t.Helper()
 	b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
 	deadline := time.Now().Add(time.Minute)
@@ -117,7 +118,7 @@ func (b *bench) checked(machine *machinev1beta1.Machine) check {
 		time.Sleep(20 * time.Millisecond)
 	}
 	b.t.Fatal("no drift check was made")
-	return check{}
+	return lifecycle.DriftCheck{}
 }
 
 func TestAHeldMachineIsServedWithItsOwnModule(t *testing.T) {
@@ -150,7 +151,7 @@ func TestAHeldMachineIsServedWithItsOwnModule(t *testing.T) {
 	if after.UID != before.UID || after.Labels[corev1.LabelTopologyZone] != "zone-b" || after.Labels[madeBy] != "older" {
 		t.Errorf("labels %v, want the same Node in zone-b by the older module", after.Labels)
 	}
-	if found := b.checked(machine); found.Verdict != verdictNone {
+	if found := b.checked(machine); found.Result != lifecycle.DriftNone {
 		t.Errorf("drift check: %+v, want none with the module that it was made with", found)
 	}
 	if got := b.record(machine).Module; got != older.Reference() {
@@ -222,7 +223,7 @@ func TestAMachineThatCannotGetTheCurrentModuleGoesOnWithItsOwn(t *testing.T) {
 			t.Errorf("condition %+v, want %s", told, reasonUpdateRefused)
 		}
 	}
-	if found := b.checked(machine); found.Verdict != verdictNone {
+	if found := b.checked(machine); found.Result != lifecycle.DriftNone {
 		t.Errorf("drift check: %+v, want none", found)
 	}
 	set(machine, b, "zone", "zone-b")
@@ -292,7 +293,7 @@ func (b *bench) crash(machine *machinev1beta1.Machine, made *module.Module) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	lost := decided(b.Actuator, machine, wanted, &facts{}, decision{action: start, operation: runs.Create})
+	lost := decided(b.Actuator, machine, wanted, &lifecycle.Facts{}, lifecycle.Decision{Action: lifecycle.ActionStart, Operation: runs.Create})
 	_, err = b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
 		Lock:   state.Lock{Owner: b.owner, Run: lost.id, Epoch: b.leads.Epoch()},
 		Decide: func(_ context.Context, seen *state.Snapshot) (state.Change, error) { return lost.intends(seen) },

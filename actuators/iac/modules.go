@@ -7,6 +7,7 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
@@ -63,8 +64,8 @@ type choices struct {
 }
 
 // choices answers the modules that there are for a Machine. It asks the API server for one that it has not met before.
-func (r *reader) choices(ctx context.Context, machine *machinev1beta1.Machine, f *facts) (*choices, error) {
-	c := &choices{bound: f.boundTo()}
+func (r *reader) choices(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts) (*choices, error) {
+	c := &choices{bound: f.PinnedModule()}
 	c.updates, c.misread = updatesOf(machine, r.updates)
 	current, unserved := r.served(machine)
 	c.current = current
@@ -98,14 +99,6 @@ func (r *reader) recorded(ctx context.Context, namespace, reference string) (*mo
 		}
 	}
 	return r.modules.Load(ctx, namespace, digest)
-}
-
-// boundTo answers the reference of the module that made what the Machine has, or may have; empty while there is nothing.
-func (f *facts) boundTo() string {
-	if f.record.Intent == nil && !f.resources() {
-		return ""
-	}
-	return f.record.Module
 }
 
 // updatesOf answers what a Machine says of updates of its module, else what the operator says. A value that is none holds the Machine.

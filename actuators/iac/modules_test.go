@@ -1,6 +1,7 @@
 package iac
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -9,29 +10,10 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
-	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
-
-func TestBoundTo(t *testing.T) {
-	for name, tc := range map[string]struct {
-		facts *facts
-		want  string
-	}{
-		"a Machine that nothing is known of is free":               {&facts{}, ""},
-		"an instance binds":                                        {&facts{state: stateWith(1, 0), record: record{Module: "m"}}, "m"},
-		"so does what a create left half made":                     {&facts{state: stateWith(1, 1), record: record{Module: "m"}}, "m"},
-		"and what a create may have made":                          {&facts{state: stateWith(0, 0), record: record{Module: "m", Intent: begun()}}, "m"},
-		"a create that failed and left nothing may go on with any": {&facts{state: &state.State{}, record: record{Module: "m"}}, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := tc.facts.boundTo(); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
-		})
-	}
-}
 
 func TestUpdatesOf(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -73,28 +55,28 @@ func TestModuleUpdatesIsAFlag(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	own, next := &desired{fingerprint: now}, &desired{fingerprint: other}
-	refusedNext := record{Renewal: &refusal{Fingerprint: other, Message: "refused"}}
+	own, next := &desired{fingerprint: fingerprint}, &desired{fingerprint: "another"}
+	refusedNext := lifecycle.Record{ModuleRefusal: &lifecycle.Refusal{Fingerprint: "another", Message: "refused"}}
 	for name, tc := range map[string]struct {
 		prospects    prospects
-		record       record
+		record       lifecycle.Record
 		want         *desired
 		wantWithheld string
 	}{
-		"its own, without another that it may get":          {prospects{own: own}, record{}, own, ""},
-		"the other, where it may get it":                    {prospects{own: own, next: next}, record{}, next, ""},
-		"its own first, while something is half done":       {prospects{own: own, next: next}, record{Intent: begun()}, own, ""},
+		"its own, without another that it may get":          {prospects{own: own}, lifecycle.Record{}, own, ""},
+		"the other, where it may get it":                    {prospects{own: own, next: next}, lifecycle.Record{}, next, ""},
+		"its own first, while something is half done":       {prospects{own: own, next: next}, lifecycle.Record{Intent: lostCreate()}, own, ""},
 		"its own, once the other has been refused":          {prospects{own: own, next: next}, refusedNext, own, "refused"},
-		"the other, when something else was refused":        {prospects{own: own, next: next}, record{Renewal: &refusal{Fingerprint: now}}, next, ""},
-		"its own, where the other does not take it":         {prospects{own: own, nextErr: actuators.InvalidConfiguration("cpu")}, record{}, own, "does not take this providerSpec: cpu"},
-		"the other, where its own does not take it":         {prospects{ownErr: errors.New("cpu"), next: next}, record{}, next, ""},
-		"the other, where its own is lost, also half done":  {prospects{next: next}, record{Intent: begun()}, next, ""},
+		"the other, when something else was refused":        {prospects{own: own, next: next}, lifecycle.Record{ModuleRefusal: &lifecycle.Refusal{Fingerprint: fingerprint}}, next, ""},
+		"its own, where the other does not take it":         {prospects{own: own, nextErr: actuators.InvalidConfiguration("cpu")}, lifecycle.Record{}, own, "does not take this providerSpec: cpu"},
+		"the other, where its own does not take it":         {prospects{ownErr: errors.New("cpu"), next: next}, lifecycle.Record{}, next, ""},
+		"the other, where its own is lost, also half done":  {prospects{next: next}, lifecycle.Record{Intent: lostCreate()}, next, ""},
 		"nothing, where its own is lost and other refused":  {prospects{next: next}, refusedNext, nil, "refused"},
-		"nothing, where its own does not take it":           {prospects{ownErr: errors.New("cpu")}, record{}, nil, ""},
-		"its own, where the other cannot be told right now": {prospects{own: own, nextErr: errors.New("no Secret")}, record{}, own, "no Secret"},
+		"nothing, where its own does not take it":           {prospects{ownErr: errors.New("cpu")}, lifecycle.Record{}, nil, ""},
+		"its own, where the other cannot be told right now": {prospects{own: own, nextErr: errors.New("no Secret")}, lifecycle.Record{}, own, "no Secret"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, withheld := tc.prospects.choose(&facts{record: tc.record})
+			got, withheld := tc.prospects.choose(&lifecycle.Facts{Record: tc.record})
 			if got != tc.want {
 				t.Errorf("got %+v, want %+v", got, tc.want)
 			}
@@ -158,7 +140,7 @@ func TestModuleCondition(t *testing.T) {
 
 func TestWhatARunRecordsOfItsModule(t *testing.T) {
 	loaded := changedModule(t, "# any\n")
-	wanted := &desired{module: loaded, fingerprint: now}
+	wanted := &desired{module: loaded, fingerprint: fingerprint}
 	type recorded struct {
 		Renews, Records bool
 		Module          string
@@ -166,21 +148,21 @@ func TestWhatARunRecordsOfItsModule(t *testing.T) {
 		Renewal         string
 	}
 	for name, tc := range map[string]struct {
-		record    record
+		record    lifecycle.Record
 		operation runs.Operation
 		outcome   error
 		want      recorded
 	}{
-		"a create records it with its intent":          {record{}, runs.Create, errors.New("no"), recorded{Records: true}},
-		"an update of the same content does not":       {record{Module: loaded.Reference()}, runs.Update, nil, recorded{Module: loaded.Reference(), Refusal: "-"}},
-		"nor does a refused one":                       {record{Module: loaded.Reference()}, runs.Update, actuators.UnsupportedChange("no"), recorded{Refusal: now}},
-		"an update to another records it once reached": {record{Module: "m@sha256:1"}, runs.Update, nil, recorded{Renews: true, Module: loaded.Reference(), Refusal: "-", Renewal: "-"}},
-		"a refused one keeps what is recorded":         {record{Module: "m@sha256:1"}, runs.Update, actuators.UnsupportedChange("no"), recorded{Renews: true, Renewal: now}},
-		"an update where none is recorded records it":  {record{}, runs.Update, errors.New("no"), recorded{Records: true}},
-		"a destroy records nothing":                    {record{Module: "m@sha256:1"}, runs.Destroy, errors.New("no"), recorded{}},
+		"a create records it with its intent":          {lifecycle.Record{}, runs.Create, errors.New("no"), recorded{Records: true}},
+		"an update of the same content does not":       {lifecycle.Record{Module: loaded.Reference()}, runs.Update, nil, recorded{Module: loaded.Reference(), Refusal: "-"}},
+		"nor does a refused one":                       {lifecycle.Record{Module: loaded.Reference()}, runs.Update, actuators.UnsupportedChange("no"), recorded{Refusal: fingerprint}},
+		"an update to another records it once reached": {lifecycle.Record{Module: "m@sha256:1"}, runs.Update, nil, recorded{Renews: true, Module: loaded.Reference(), Refusal: "-", Renewal: "-"}},
+		"a refused one keeps what is recorded":         {lifecycle.Record{Module: "m@sha256:1"}, runs.Update, actuators.UnsupportedChange("no"), recorded{Renews: true, Renewal: fingerprint}},
+		"an update where none is recorded records it":  {lifecycle.Record{}, runs.Update, errors.New("no"), recorded{Records: true}},
+		"a destroy records nothing":                    {lifecycle.Record{Module: "m@sha256:1"}, runs.Destroy, errors.New("no"), recorded{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run := decided(&Actuator{clock: testClock()}, &machinev1beta1.Machine{}, wanted, &facts{record: tc.record}, decision{operation: tc.operation})
+			run := decided(&Actuator{clock: testClock()}, &machinev1beta1.Machine{}, wanted, &lifecycle.Facts{Record: tc.record}, lifecycle.Decision{Operation: tc.operation})
 			meta := run.outcome(tc.outcome).MetaPatch
 			text := func(key string) string {
 				value, set := meta[key]
@@ -190,15 +172,15 @@ func TestWhatARunRecordsOfItsModule(t *testing.T) {
 				case value == nil:
 					return "-"
 				case strings.HasPrefix(*value, "{"):
-					read, err := decode[refusal](map[string]string{key: *value}, key)
-					if err != nil {
+					var read lifecycle.Refusal
+					if err := json.Unmarshal([]byte(*value), &read); err != nil {
 						t.Fatal(err)
 					}
 					return read.Fingerprint
 				}
 				return *value
 			}
-			got := recorded{run.renews, run.records, text(metaModule), text(metaRefusal), text(metaRenewal)}
+			got := recorded{run.renews, run.records, text("module"), text("refusal"), text("module-refusal")}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
@@ -135,7 +136,7 @@ func (o *Orphans) kept(ctx context.Context) ([]state.Orphan, error) {
 
 // finishDestroy has a destroy finished that was begun before its Machine's finalizer was taken away.
 func (a *Actuator) finishDestroy(head state.Head) bool {
-	read, err := readRecord(head.Meta)
+	read, err := lifecycle.ReadRecord(head.Meta)
 	uid := types.UID(head.Labels[state.LabelMachineUID])
 	if err != nil || uid == "" || read.Intent == nil || read.Intent.Operation != runs.Destroy {
 		return false
@@ -172,7 +173,7 @@ func (a *Actuator) unlock(ctx context.Context, head state.Head) error {
 func (o *Orphans) oldestIntent(heads []state.Head) float64 {
 	var age time.Duration
 	for _, head := range heads {
-		if read, err := readRecord(head.Meta); err == nil && read.Intent != nil {
+		if read, err := lifecycle.ReadRecord(head.Meta); err == nil && read.Intent != nil {
 			age = max(age, o.actuator.clock.Since(read.Intent.Since))
 		}
 	}
@@ -187,7 +188,7 @@ func (o *Orphans) tidyModules(ctx context.Context, heads []state.Head) error {
 		current[loaded.Digest()] = loaded
 	}
 	for _, head := range heads {
-		digest := store.DigestOf(head.Meta[metaModule])
+		digest := store.DigestOf(lifecycle.ModuleIn(head.Meta))
 		needed[digest] = true
 		if digest != "" && current[digest] == nil && head.Managed > 0 {
 			held++

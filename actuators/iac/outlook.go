@@ -9,6 +9,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
@@ -97,12 +98,12 @@ func (o *Outlook) Of(ctx context.Context, machine, edited *machinev1beta1.Machin
 	if err != nil {
 		return nil, err
 	}
-	p := &Prospect{Raw: f.raw, Instance: f.instance(), Provisioned: f.provisioned, Lost: f.lost() || f.foreign(), Lock: f.lock}
-	if f.record.Check != nil && f.record.Check.Verdict == verdictMissing {
-		p.Missing = f.record.Check.Summary
+	p := &Prospect{Raw: f.Raw, Instance: f.HasInstance(), Provisioned: f.Provisioned, Lost: f.Lost() || f.Foreign(), Lock: f.Lock}
+	if f.Record.Check != nil && f.Record.Check.Result == lifecycle.DriftMissing {
+		p.Missing = f.Record.Check.Summary
 	}
-	if f.inputs != nil {
-		kept, err := readRemembered(f.inputs)
+	if f.Inputs != nil {
+		kept, err := readRemembered(f.Inputs)
 		if err != nil {
 			return nil, err
 		}

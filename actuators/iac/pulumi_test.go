@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
@@ -76,7 +77,7 @@ func (b *bench) pend(machine *machinev1beta1.Machine) {
 	key := state.KeyFor(machine.Namespace, machine.UID)
 	session, err := b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
 		Lock: state.Lock{Owner: b.owner, Run: "killed", Operation: string(runs.Create)},
-		Meta: newPatch().intend(intent{Operation: runs.Create, Run: "killed"}).MetaPatch,
+		Meta: lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: runs.Create, Run: "killed"}).MetaPatch,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -137,7 +138,7 @@ func (b *bench) unfinished(machine *machinev1beta1.Machine) []string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return f.state.Unfinished
+	return f.State.Unfinished
 }
 
 func TestAnInstanceThatPulumiWasMakingIsTakenOverWhereItIs(t *testing.T) {
@@ -272,7 +273,7 @@ func TestAKeyThatIsReplacedIsDoneWithAfterADriftCheck(t *testing.T) {
 	if _, err := b.keys.Rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if found := b.checked(machine); found.Verdict != verdictNone {
+	if found := b.checked(machine); found.Result != lifecycle.DriftNone {
 		t.Errorf("the check found %+v, want no drift", found)
 	}
 	current, err := b.keys.Current(t.Context())

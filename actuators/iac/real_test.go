@@ -25,6 +25,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/conformance"
 	pulumirunner "github.com/machine-iac/machine-iac-operator/actuators/pulumi"
@@ -277,7 +278,7 @@ func (b *bench) apply(machine *machinev1beta1.Machine) *machinev1beta1.Machine {
 
 // sync brings the API server's Machine to one in memory, but for what runs have written.
 func (b *bench) sync(ctx context.Context, machine *machinev1beta1.Machine) error {
-	return plane.Sync(ctx, machine, WitnessAnnotation)
+	return plane.Sync(ctx, machine, lifecycle.WitnessAnnotation)
 }
 
 // Exists, Create, Update and Delete call the actuator about a Machine that the API server has as well.
@@ -514,7 +515,7 @@ func (b *bench) lose(machine *machinev1beta1.Machine, owner string) {
 	b.loseState(machine)
 	lock := state.Lock{Owner: owner, Run: "lost", Operation: string(runs.Create), Epoch: state.Epoch{Lease: "lease", Holder: owner}}
 	_, err := b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
-		Lock: lock, Meta: newPatch().intend(intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
+		Lock: lock, Meta: lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -551,7 +552,7 @@ func anIntentWithoutAnInstanceIsJustCreated(t *testing.T, b *bench) {
 	machine := b.machine()
 	_, err := b.store.Acquire(t.Context(), state.KeyFor(machine.Namespace, machine.UID), state.AcquireOptions{
 		Lock: state.Lock{Owner: b.owner, Run: "lost", Operation: string(runs.Create)},
-		Meta: newPatch().intend(intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
+		Meta: lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -655,8 +656,8 @@ func TestTheLockOfADeadRunIsGivenBackWhereTheMachineIsGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if locked := left.Lock != nil; locked != tc.locked || left.Meta[metaIntent] == "" {
-			t.Errorf("%s: locked %t with intent %q, want locked %t and the intent kept", name, locked, left.Meta[metaIntent], tc.locked)
+		if locked := left.Lock != nil; locked != tc.locked || left.Meta["intent"] == "" {
+			t.Errorf("%s: locked %t with intent %q, want locked %t and the intent kept", name, locked, left.Meta["intent"], tc.locked)
 		}
 	}
 }
@@ -672,7 +673,7 @@ func aDestroyIsFinishedWithoutItsMachine(t *testing.T, b *bench) {
 	key := state.KeyFor(machine.Namespace, machine.UID)
 	_, err := b.store.Acquire(t.Context(), key, state.AcquireOptions{
 		Lock: state.Lock{Owner: b.owner, Run: "cut", Operation: string(runs.Destroy), Epoch: b.leads.Epoch()},
-		Meta: newPatch().intend(intent{Operation: runs.Destroy, Run: "cut"}).MetaPatch,
+		Meta: lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: runs.Destroy, Run: "cut"}).MetaPatch,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -706,7 +707,7 @@ func TestAStateThatCouldNotBeSavedIsSavedAtTheNextStart(t *testing.T) {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		who := encode(identity{Namespace: b.namespace, Name: machine.Name, UID: string(machine.UID), Owner: "owner-2", Run: "lost"})
+		who := asJSON(identity{Namespace: b.namespace, Name: machine.Name, UID: string(machine.UID), Owner: "owner-2", Run: "lost"})
 		for name, content := range map[string]string{
 			"run.json":        `{"id":"` + machine.Name + `","identity":` + who + `}`,
 			"errored.tfstate": `{"version":4,"serial":3,"lineage":"l","outputs":{},"resources":[]}`,

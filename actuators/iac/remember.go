@@ -16,6 +16,7 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -23,9 +24,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
-
-// attachedInputs is the attachment of a state that holds its remembered inputs.
-const attachedInputs = "inputs"
 
 // maxRemembered bounds what remembered inputs are unpacked to.
 const maxRemembered = 8 << 20
@@ -62,21 +60,6 @@ func (d *desired) remember() ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// attachments answers what a run keeps with the state of what it was asked for. Inputs that have no room are not kept, nor are older ones.
-func (t *task) attachments() state.Attachments {
-	packed, err := t.wanted.remember()
-	if err != nil || packed == nil {
-		t.actuator.logger.Info("The inputs of a Machine are not kept with its state; it can be deleted only while its providerSpec can be used",
-			"Machine", t.machine.Namespace+"/"+t.machine.Name, "error", err)
-		return state.Attachments{attachedInputs: nil}
-	}
-	attached := state.Attachments{attachedInputs: packed}
-	if len(packed) > state.MaxAttachmentBytes-maxPackedTranscript {
-		attached[attachedOutput] = nil
-	}
-	return attached
-}
-
 func readRemembered(packed []byte) (*remembered, error) {
 	reader, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -91,12 +74,12 @@ func readRemembered(packed []byte) (*remembered, error) {
 
 // desireLast returns what a Machine is destroyed with: the inputs that its instance was made with and the credentials of now. Without
 // remembered inputs, or where they cannot be used any more, it is what the Machine asks for.
-func (r *reader) desireLast(ctx context.Context, machine *machinev1beta1.Machine, f *facts) (*desired, error) {
-	if f.inputs == nil {
+func (r *reader) desireLast(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts) (*desired, error) {
+	if f.Inputs == nil {
 		return r.desireOwn(ctx, machine, f, runs.Destroy)
 	}
 	kept, keptErr := r.desireRemembered(ctx, machine, f, runs.Destroy)
-	if keptErr == nil || f.gone {
+	if keptErr == nil || f.Gone {
 		return kept, keptErr
 	}
 	wanted, err := r.desireOwn(ctx, machine, f, runs.Destroy)
@@ -108,9 +91,9 @@ func (r *reader) desireLast(ctx context.Context, machine *machinev1beta1.Machine
 
 // desireLost returns what a lost run is recovered with: the inputs that it had, with the user data and the credentials of now. Where they are
 // what the Machine asks for still, or are not known, it is what it asks for.
-func (r *reader) desireLost(ctx context.Context, machine *machinev1beta1.Machine, f *facts, operation runs.Operation) (*desired, error) {
+func (r *reader) desireLost(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, operation runs.Operation) (*desired, error) {
 	own, err := r.desireOwn(ctx, machine, f, operation)
-	if f.inputs == nil {
+	if f.Inputs == nil {
 		return own, err
 	}
 	if own == nil {
@@ -135,8 +118,8 @@ func (r *reader) desireLost(ctx context.Context, machine *machinev1beta1.Machine
 }
 
 // desireRemembered returns what is asked for by the inputs that are kept with a state, with the credentials of now.
-func (r *reader) desireRemembered(ctx context.Context, machine *machinev1beta1.Machine, f *facts, operation runs.Operation) (*desired, error) {
-	kept, err := readRemembered(f.inputs)
+func (r *reader) desireRemembered(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, operation runs.Operation) (*desired, error) {
+	kept, err := readRemembered(f.Inputs)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +141,7 @@ func (r *reader) desireRemembered(ctx context.Context, machine *machinev1beta1.M
 		return nil, fmt.Errorf("writing the inputs that are kept with the state: %w", err)
 	}
 	wanted := &desired{
-		module: used, fingerprint: fingerprintOf("remembered", string(f.inputs), used.Digest()),
+		module: used, fingerprint: fingerprintOf("remembered", string(f.Inputs), used.Digest()),
 		credentialsSecret: kept.CredentialsSecret, keys: kept.Keys,
 		inputs:  &render.Inputs{Variables: variables, Environment: environment, Files: files, Sensitive: kept.sensitive(data(credentials))},
 		notices: c.notices(machine),

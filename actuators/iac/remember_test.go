@@ -128,7 +128,7 @@ func (b *bench) remembered(machine *machinev1beta1.Machine) *remembered {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	kept, err := readRemembered(f.inputs)
+	kept, err := readRemembered(f.Inputs)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -142,9 +143,9 @@ func aDestroyLooksTwice(t *testing.T, b *bench) {
 	if err != nil {
 		t.Fatalf("the state of an instance that was not found once: %v, want it kept", err)
 	}
-	f, err := factsOf(machine, left)
-	if err != nil || !f.instance() || !f.missing() {
-		t.Errorf("the state has the instance: %t, and says that it was not found: %t, %v; want both", f.instance(), f.missing(), err)
+	f, err := lifecycle.NewFacts(machine, left)
+	if err != nil || !f.HasInstance() || !f.Missing() {
+		t.Errorf("the state has the instance: %t, and says that it was not found: %t, %v; want both", f.HasInstance(), f.Missing(), err)
 	}
 	if err := b.drive(b.Delete, machine); err != nil {
 		t.Fatal(err)
@@ -196,10 +197,10 @@ func TestALostCreateWithoutALookupNeedsAPerson(t *testing.T) {
 		t.Errorf("Create: uncertain %t, made %t; want that it waits for a person", uncertain, b.node(machine) != nil)
 	}
 	err := b.drive(b.Delete, machine)
-	if doubt, uncertain := actuators.AsUncertain(err); !uncertain || !strings.Contains(doubt.Message, NoInstanceAnnotation+": lost") {
+	if doubt, uncertain := actuators.AsUncertain(err); !uncertain || !strings.Contains(doubt.Message, lifecycle.NoInstanceAnnotation+": lost") {
 		t.Fatalf("Delete: %v, want what a person must do", err)
 	}
-	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, NoInstanceAnnotation, "lost")
+	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, lifecycle.NoInstanceAnnotation, "lost")
 	if err := b.drive(b.Delete, machine); err != nil || !b.stateIsGone(state.KeyFor(machine.Namespace, machine.UID)) {
 		t.Errorf("Delete once a person has said that there is nothing: %v", err)
 	}
@@ -260,7 +261,7 @@ func TestAnUnsavedStateThatNamesWhatNobodyElseKnowsIsKept(t *testing.T) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	who := encode(identity{Namespace: b.namespace, Name: machine.Name, UID: string(machine.UID), Owner: "owner-0", Run: "dead"})
+	who := asJSON(identity{Namespace: b.namespace, Name: machine.Name, UID: string(machine.UID), Owner: "owner-0", Run: "dead"})
 	for name, content := range map[string]string{
 		"run.json": `{"id":"dead","identity":` + who + `}`,
 		"errored.tfstate": `{"version":4,"serial":9,"lineage":"another","outputs":{},"resources":[{"mode":"managed","type":"thing","name":"this",

@@ -9,11 +9,16 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
+
+// maxMessage bounds what is recorded of a failure.
+const maxMessage = 2 << 10
 
 // Settle implements runs.Task: a state that the engine could not save is saved, then one write clears intent and lock and records
 // the outcome. The intent stays where nobody knows what the engine did.
@@ -21,18 +26,18 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 	if err := t.save(ctx); err != nil {
 		return runs.NotSettled(fmt.Errorf("saving the state that the engine could not save: %w", errors.Join(err, outcome)))
 	}
-	if outcome == nil && t.decision.operation == runs.Destroy {
+	if outcome == nil && t.decision.Operation == runs.Destroy {
 		t.keepOutput(ctx)
 		return t.gone(ctx)
 	}
-	if outcome == nil && (t.decision.operation == runs.Update && !t.decision.lookup || t.facts.inputs == nil && t.decision.operation != runs.Create) {
+	if outcome == nil && (t.decision.Operation == runs.Update && !t.decision.Lookup || t.facts.Inputs == nil && t.decision.Operation != runs.Create) {
 		if err := t.session.Attach(ctx, t.attachments()); err != nil {
 			return runs.NotSettled(fmt.Errorf("recording the inputs: %w", err))
 		}
 	}
 	t.keepOutput(ctx)
 	settled := t.outcome(outcome)
-	settled.ended(t.ended(outcome))
+	settled.SetLastRun(t.ended(outcome))
 	if err := t.session.Release(ctx, settled.MetaPatch); err != nil {
 		return runs.NotSettled(fmt.Errorf("recording the outcome: %w", errors.Join(err, outcome)))
 	}
@@ -62,7 +67,7 @@ func (t *task) gone(ctx context.Context) error {
 	if err := t.session.Delete(ctx); err != nil {
 		return t.failed(ctx, err)
 	}
-	if t.facts.resources() || t.imported {
+	if t.facts.HasResources() || t.imported {
 		succeeded(runs.Destroy, t.machine, "Deleted the instance").Send(t.actuator.recorder)
 	}
 	return nil
@@ -70,11 +75,11 @@ func (t *task) gone(ctx context.Context) error {
 
 // destroyed writes on the Machine that its instance is gone. A Machine without a witness has had none.
 func (t *task) destroyed(ctx context.Context) error {
-	if t.facts.gone || t.facts.witness == nil && !t.facts.provisioned {
+	if t.facts.Gone || t.facts.Witness == nil && !t.facts.Provisioned {
 		return nil
 	}
 	now := t.actuator.clock.Now().UTC()
-	w := witness{UID: string(t.uid), Run: t.id, Since: now, Destroyed: &now}
+	w := lifecycle.Witness{UID: string(t.uid), Run: t.id, Since: now, Destroyed: &now}
 	err := t.actuator.testify(ctx, t.machine, w)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // the Machine is gone, or another has its name
@@ -84,28 +89,28 @@ func (t *task) destroyed(ctx context.Context) error {
 
 // failed gives the lock back after a destroy that could not be concluded.
 func (t *task) failed(ctx context.Context, err error) error {
-	p := newPatch()
-	p.ended(t.ended(err))
+	p := lifecycle.NewPatch()
+	p.SetLastRun(t.ended(err))
 	return typed(runs.Destroy, errors.Join(err, t.session.Release(ctx, p.MetaPatch)))
 }
 
 // ended returns what to tell people of the run.
-func (t *task) ended(outcome error) ended {
+func (t *task) ended(outcome error) lifecycle.LastRun {
 	lock := t.session.Lock()
-	last := ended{
-		Operation: t.decision.operation, Run: t.id, Began: lock.Since.UTC(), Ended: t.actuator.clock.Now().UTC(), Result: endedWell, Reason: t.decision.reason,
+	last := lifecycle.LastRun{
+		Operation: t.decision.Operation, Run: t.id, Began: lock.Since.UTC(), Ended: t.actuator.clock.Now().UTC(), Result: lifecycle.RunSucceeded, Reason: t.decision.Reason,
 	}
 	switch _, open := errors.AsType[*undecidedError](outcome); {
 	case outcome == nil:
 		return last
 	case open:
-		last.Result = endedOpen
+		last.Result = lifecycle.RunUndecided
 	case errors.Is(outcome, runs.ErrStopping):
-		last.Result = endedEarly
+		last.Result = lifecycle.RunInterrupted
 	default:
-		last.Result = endedBadly
+		last.Result = lifecycle.RunFailed
 	}
-	last.Message = strings.ToValidUTF8(typed(t.decision.operation, outcome).Message, "")
+	last.Message = strings.ToValidUTF8(typed(t.decision.Operation, outcome).Message, "")
 	if len(last.Message) > maxMessage {
 		last.Message = strings.ToValidUTF8(last.Message[:maxMessage], "") + "..."
 	}
@@ -113,87 +118,87 @@ func (t *task) ended(outcome error) ended {
 }
 
 // outcome returns what to record.
-func (t *task) outcome(outcome error) patch {
-	p := newPatch()
-	if t.decision.operation == runs.Drift {
+func (t *task) outcome(outcome error) lifecycle.Patch {
+	p := lifecycle.NewPatch()
+	if t.decision.Operation == runs.Drift {
 		return t.checkedDrift(p, outcome)
 	}
 	t.settleIntent(p, outcome)
 	if outcome == nil {
-		p.reached(t.wanted.fingerprint, t.wanted.module.Reference())
-		p.at(t.wanted.place)
+		p.SetApplied(t.wanted.fingerprint, t.wanted.module.Reference())
+		p.SetPlace(t.wanted.place)
 	}
 	if outcome == nil && t.renews {
-		p.renewed()
+		p.ClearModuleRefusal()
 	}
 	switch {
 	case t.found != nil:
-		p.checked(*t.found)
+		p.SetCheck(*t.found)
 	case outcome == nil:
-		p.checked(*t.dated(check{Verdict: verdictNone}))
+		p.SetCheck(*t.dated(lifecycle.DriftCheck{Result: lifecycle.DriftNone}))
 	}
-	if outcome == nil && t.decision.operation == runs.Create && t.decision.lookup && !t.imported {
+	if outcome == nil && t.decision.Operation == runs.Create && t.decision.Lookup && !t.imported {
 		at := t.actuator.clock.Now().Add(t.wanted.module.Settle())
-		p.second(&at)
+		p.SetSecondLook(&at)
 	}
 	t.refusedOrRepaired(p, outcome)
 	return p
 }
 
-func (t *task) checkedDrift(p patch, outcome error) patch {
-	if outcome == nil && t.decision.lookup {
-		p.second(nil)
+func (t *task) checkedDrift(p lifecycle.Patch, outcome error) lifecycle.Patch {
+	if outcome == nil && t.decision.Lookup {
+		p.SetSecondLook(nil)
 	}
 	if outcome == nil && t.found != nil {
-		p.checked(*t.found)
-		if t.found.Verdict == verdictNone && t.facts.record.Repair != nil {
-			p.unrepaired()
+		p.SetCheck(*t.found)
+		if t.found.Result == lifecycle.DriftNone && t.facts.Record.Repair != nil {
+			p.ClearRepair()
 		}
 	}
-	if outcome == nil && t.facts.record.Place == nil {
-		p.at(t.wanted.place)
+	if outcome == nil && t.facts.Record.Place == nil {
+		p.SetPlace(t.wanted.place)
 	}
 	return p
 }
 
 // settleIntent clears the intent, or leaves it with what is known by now of the run that may have made an instance.
-func (t *task) settleIntent(p patch, outcome error) {
-	if _, open := errors.AsType[*undecidedError](outcome); open && t.decision.lookup {
+func (t *task) settleIntent(p lifecycle.Patch, outcome error) {
+	if _, open := errors.AsType[*undecidedError](outcome); open && t.decision.Lookup {
 		left := *t.intent
 		left.Looked = true
-		p.intend(left)
+		p.SetIntent(left)
 		return
 	}
 	if !t.doubtful(outcome) {
-		p.settled()
+		p.ClearIntent()
 		return
 	}
-	if t.decision.operation != runs.Create || !t.mayHaveMade(outcome) {
+	if t.decision.Operation != runs.Create || !t.mayHaveMade(outcome) {
 		return // it has made nothing: what is recorded stays true
 	}
 	left := *t.intent
 	left.Lost, left.Died, left.Looked = t.id, t.actuator.clock.Now().UTC(), false
-	p.intend(left)
+	p.SetIntent(left)
 }
 
 // refusedOrRepaired records that a change was not let through, so that it is not planned again and again, and the same of repairs.
-func (t *task) refusedOrRepaired(p patch, outcome error) {
+func (t *task) refusedOrRepaired(p lifecycle.Patch, outcome error) {
 	if outcome != nil && !refused(outcome) {
 		return
 	}
 	var message string
 	if outcome != nil {
-		message = typed(t.decision.operation, outcome).Message
+		message = typed(t.decision.Operation, outcome).Message
 	}
-	r := refusal{Fingerprint: t.wanted.of(), Message: message}
+	r := lifecycle.Refusal{Fingerprint: t.wanted.of(), Message: message}
 	switch {
-	case t.decision.repair:
-		p.repaired(t.facts.record.Repair.next(t.actuator.clock.Now(), message))
+	case t.decision.Repair:
+		p.SetRepair(t.facts.Record.Repair.Next(t.actuator.clock.Now(), message))
 	case outcome == nil:
 	case t.renews:
-		p.refusedRenewal(r)
+		p.SetModuleRefusal(r)
 	default:
-		p.refused(r)
+		p.SetRefusal(r)
 	}
 }
 
@@ -203,7 +208,7 @@ func (t *task) doubtful(outcome error) bool {
 	if outcome == nil {
 		return false
 	}
-	return t.mayHaveMade(outcome) || t.intent.Lost != "" && !t.lookedUp && !t.facts.confirmedAbsent()
+	return t.mayHaveMade(outcome) || t.intent.Lost != "" && !t.lookedUp && !t.facts.ConfirmedAbsent()
 }
 
 // mayHaveMade reports whether the engine may have made something that the state lacks: it was killed, or it was interrupted or failed while
@@ -223,24 +228,24 @@ func (t *task) told(outcome error) error {
 	recorder := t.actuator.recorder
 	_, open := errors.AsType[*undecidedError](outcome)
 	quiet := open || errors.Is(outcome, runs.ErrStopping)
-	if t.decision.operation == runs.Drift && !quiet {
+	if t.decision.Operation == runs.Drift && !quiet {
 		t.toldDrift(outcome)
 	}
-	if t.decision.repair && !quiet {
+	if t.decision.Repair && !quiet {
 		t.actuator.metrics.repaired(t.wanted.engine(), outcome, t.changed)
 	}
 	if outcome != nil {
 		if !quiet {
-			t.actuator.failed(t.decision.operation, t.machine, outcome)
+			t.actuator.failed(t.decision.Operation, t.machine, outcome)
 		}
-		return asMachineError(t.decision.operation, t.waiting(outcome))
+		return asMachineError(t.decision.Operation, t.waiting(outcome))
 	}
 	switch {
 	case t.imported:
-		succeeded(t.decision.operation, t.machine, "Found the instance of run "+t.intent.Lost+" and took it into the state").Send(recorder)
-	case t.decision.operation == runs.Create:
+		succeeded(t.decision.Operation, t.machine, "Found the instance of run "+t.intent.Lost+" and took it into the state").Send(recorder)
+	case t.decision.Operation == runs.Create:
 		succeeded(runs.Create, t.machine, "Created the instance with module "+t.wanted.module.Name()).Send(recorder)
-	case t.decision.repair && t.changed:
+	case t.decision.Repair && t.changed:
 		driftRepaired(t.machine).Send(recorder)
 	case t.renews:
 		succeeded(runs.Update, t.machine, "Brought the instance to module "+t.wanted.module.Reference()).Send(recorder)
@@ -261,8 +266,8 @@ func (t *task) waiting(outcome error) error {
 
 // toldDrift tells what a drift check found, and counts it.
 func (t *task) toldDrift(outcome error) {
-	ignored := driftOf(t.machine).policy == v1alpha1.DriftIgnore // the check was made for something else
-	if t.found != nil && (t.found.Verdict == verdictMissing || t.found.Verdict == verdictChanged && !ignored) {
+	ignored := lifecycle.DriftOf(t.machine).Policy == v1alpha1.DriftIgnore // the check was made for something else
+	if t.found != nil && (t.found.Result == lifecycle.DriftMissing || t.found.Result == lifecycle.DriftChanged && !ignored) {
 		driftFound(t.machine, *t.found).Send(t.actuator.recorder)
 	}
 	found := t.found
@@ -278,4 +283,19 @@ func (t *task) toldDrift(outcome error) {
 func refused(outcome error) bool {
 	failed, ok := errors.AsType[*actuators.MachineError](outcome)
 	return ok && failed.Reason == machinev1beta1.UnsupportedChangeMachineError
+}
+
+// attachments answers what a run keeps with the state of what it was asked for. Inputs that have no room are not kept, nor are older ones.
+func (t *task) attachments() state.Attachments {
+	packed, err := t.wanted.remember()
+	if err != nil || packed == nil {
+		t.actuator.logger.Info("The inputs of a Machine are not kept with its state; it can be deleted only while its providerSpec can be used",
+			"Machine", t.machine.Namespace+"/"+t.machine.Name, "error", err)
+		return state.Attachments{lifecycle.InputsAttachment: nil}
+	}
+	attached := state.Attachments{lifecycle.InputsAttachment: packed}
+	if len(packed) > state.MaxAttachmentBytes-maxPackedTranscript {
+		attached[attachedOutput] = nil
+	}
+	return attached
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
@@ -35,11 +36,11 @@ type task struct {
 	// machine is the Machine as it was read when the lock was taken; only its name for one that is gone.
 	machine *machinev1beta1.Machine
 	// facts, wanted and decision are what was found and decided then; wanted is nil where only an empty state is to be removed.
-	facts    *facts
+	facts    *lifecycle.Facts
 	wanted   *desired
-	decision decision
+	decision lifecycle.Decision
 	// intent is what was recorded; nil for a drift check.
-	intent *intent
+	intent *lifecycle.Intent
 	// renews says that an update is to bring the instance to another module than its own, records that none is recorded yet.
 	renews, records bool
 
@@ -47,7 +48,7 @@ type task struct {
 	// transcript is what the engine says.
 	transcript transcript
 	// found is what the run learned of the instance, nil for nothing.
-	found *check
+	found *lifecycle.DriftCheck
 	// changed says that the run has changed infrastructure.
 	changed bool
 	// making are the resources that the engine has begun to make and has not said to be made.
@@ -73,7 +74,7 @@ func newTask(a *Actuator, machine *machinev1beta1.Machine, asked runs.Operation)
 }
 
 // Reason implements runs.Reasoner.
-func (t *task) Reason() string { return t.decision.reason }
+func (t *task) Reason() string { return t.decision.Reason }
 
 // Intend implements runs.Task: it takes the lock, decides, and records what is intended, in one write on the very state that was decided
 // upon. What an earlier run of the Machine could not save is saved first.
@@ -98,7 +99,7 @@ func (t *task) Intend(ctx context.Context) error {
 		return asMachineError(t.asked, err)
 	}
 	t.session = session
-	a.logger.V(1).Info("Decided", "Machine", t.key.String(), "operation", t.decision.operation, "lookup", t.decision.lookup, "reason", t.decision.reason)
+	a.logger.V(1).Info("Decided", "Machine", t.key.String(), "operation", t.decision.Operation, "lookup", t.decision.Lookup, "reason", t.decision.Reason)
 	return nil
 }
 
@@ -108,7 +109,7 @@ func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) (state.Chan
 	if err := t.judge(ctx, snapshot); err != nil {
 		return state.Change{}, err
 	}
-	if t.decision.action != start {
+	if t.decision.Action != lifecycle.ActionStart {
 		return state.Change{}, t.actuator.undone(t.facts, t.decision)
 	}
 	if err := t.placed(); err != nil {
@@ -119,8 +120,8 @@ func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) (state.Chan
 			return state.Change{}, err
 		}
 	}
-	if t.decision.operation == runs.Create && t.facts.witness == nil {
-		w := witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.place}
+	if t.decision.Operation == runs.Create && t.facts.Witness == nil {
+		w := lifecycle.Witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.place}
 		if err := t.actuator.testify(ctx, t.machine, w); err != nil {
 			return state.Change{}, err
 		}
@@ -133,24 +134,24 @@ func (t *task) judge(ctx context.Context, snapshot *state.Snapshot) error {
 	if err := t.look(ctx, snapshot); err != nil {
 		return err
 	}
-	if t.decision = overtaken(t.asked, t.facts); t.decision.action == done {
+	if t.decision = lifecycle.Stale(t.asked, t.facts); t.decision.Action == lifecycle.ActionDone {
 		return nil
 	}
 	wanted, withheld, err := t.actuator.want(ctx, t.machine, t.facts, t.asked)
 	switch {
 	case err != nil && t.asked != runs.Destroy:
 		return err
-	case err != nil && (t.facts.resources() || t.facts.lost()):
+	case err != nil && (t.facts.HasResources() || t.facts.Lost()):
 		return undeletable(t.facts, err)
 	case wanted == nil && withheld != nil:
 		return withheld
 	}
 	t.wanted = wanted
-	t.decision = decide(t.asked, t.facts, t.actuator.means(t.machine, t.facts, wanted))
-	if t.decision.action == start && t.decision.operation != t.asked {
-		t.decision = decision{action: done, reason: "something else is to be done now: " + t.decision.reason}
+	t.decision = lifecycle.Decide(t.asked, t.facts, t.actuator.means(t.machine, t.facts, wanted))
+	if t.decision.Action == lifecycle.ActionStart && t.decision.Operation != t.asked {
+		t.decision = lifecycle.Decision{Action: lifecycle.ActionDone, Reason: "something else is to be done now: " + t.decision.Reason}
 	}
-	if t.decision.action != start || wanted == nil {
+	if t.decision.Action != lifecycle.ActionStart || wanted == nil {
 		return nil
 	}
 	t.bind()
@@ -172,32 +173,32 @@ func (t *task) look(ctx context.Context, snapshot *state.Snapshot) error {
 		snapshot = nil
 	}
 	t.machine, t.wanted = machine, nil
-	if t.facts, err = factsOf(machine, snapshot); err == nil {
-		t.facts.gone = gone
+	if t.facts, err = lifecycle.NewFacts(machine, snapshot); err == nil {
+		t.facts.Gone = gone
 	}
 	return err
 }
 
 // bind says what the run records of its module.
 func (t *task) bind() {
-	update, recorded := t.decision.operation == runs.Update, t.facts.record.Module
+	update, recorded := t.decision.Operation == runs.Update, t.facts.Record.Module
 	t.renews = update && recorded != "" && recorded != t.wanted.module.Reference()
-	t.records = t.decision.operation == runs.Create || update && (recorded == "" || t.facts.lost())
+	t.records = t.decision.Operation == runs.Create || update && (recorded == "" || t.facts.Lost())
 }
 
 // intends returns what is recorded with the lock.
 func (t *task) intends(snapshot *state.Snapshot) (state.Change, error) {
-	change := state.Change{Operation: string(t.decision.operation)}
-	if t.decision.operation == runs.Drift {
+	change := state.Change{Operation: string(t.decision.Operation)}
+	if t.decision.Operation == runs.Drift {
 		return change, nil
 	}
 	t.intent = t.nextIntent(snapshot.Lock != nil)
-	p := newPatch().intend(*t.intent)
+	p := lifecycle.NewPatch().SetIntent(*t.intent)
 	if t.records {
-		p.made(t.wanted.module.Reference())
-		p.at(t.wanted.place)
+		p.SetModule(t.wanted.module.Reference())
+		p.SetPlace(t.wanted.place)
 	}
-	if t.records && (!t.facts.lost() || t.facts.inputs == nil) { // else they are those of the run that was lost
+	if t.records && (!t.facts.Lost() || t.facts.Inputs == nil) { // else they are those of the run that was lost
 		change.Attachments = t.attachments()
 	}
 	change.Meta = p.MetaPatch
@@ -206,14 +207,14 @@ func (t *task) intends(snapshot *state.Snapshot) (state.Change, error) {
 
 // nextIntent returns the intent of this run, with what is known of an earlier one that was lost. takenOver says that the lock is that of a
 // run whose process is dead.
-func (t *task) nextIntent(takenOver bool) *intent {
+func (t *task) nextIntent(takenOver bool) *lifecycle.Intent {
 	now := t.actuator.clock.Now().UTC()
-	next := &intent{Operation: t.decision.operation, Run: t.id, Since: now, Reason: t.decision.reason}
-	if !t.facts.lost() || t.facts.confirmedAbsent() {
+	next := &lifecycle.Intent{Operation: t.decision.Operation, Run: t.id, Since: now, Reason: t.decision.Reason}
+	if !t.facts.Lost() || t.facts.ConfirmedAbsent() {
 		return next
 	}
-	next.Lost = t.facts.lostRun()
-	if earlier := t.facts.record.Intent; earlier != nil {
+	next.Lost = t.facts.LostRun()
+	if earlier := t.facts.Record.Intent; earlier != nil {
 		next.Died, next.Looked = earlier.Died, earlier.Looked
 	}
 	if next.Died.IsZero() || takenOver {
@@ -224,7 +225,7 @@ func (t *task) nextIntent(takenOver bool) *intent {
 
 // Execute implements runs.Task.
 func (t *task) Execute(ctx context.Context) error {
-	switch t.decision.operation {
+	switch t.decision.Operation {
 	case runs.Create:
 		return t.create(ctx)
 	case runs.Update:
@@ -238,13 +239,13 @@ func (t *task) Execute(ctx context.Context) error {
 
 // create makes the instance. From an empty state the engine can do nothing else, so that is one process; else the plan is read.
 func (t *task) create(ctx context.Context) error {
-	if t.decision.lookup {
+	if t.decision.Lookup {
 		if found, err := t.find(ctx); found || err != nil {
 			return err
 		}
 	}
 	return t.within(ctx, false, func(folder runner.Folder) error {
-		if t.facts.resources() {
+		if t.facts.HasResources() {
 			return t.planned(ctx, folder)
 		}
 		t.touched = true
@@ -256,7 +257,7 @@ func (t *task) create(ctx context.Context) error {
 
 // update brings an instance to its providerSpec, in place or not at all. One that the state has lost is found first, or else missed.
 func (t *task) update(ctx context.Context) error {
-	if t.decision.lookup {
+	if t.decision.Lookup {
 		found, err := t.find(ctx)
 		if err == nil && !found {
 			return t.missed("the instance is gone: its state was lost, and the lookup finds none")
@@ -268,15 +269,15 @@ func (t *task) update(ctx context.Context) error {
 
 // missed notes that the instance is gone.
 func (t *task) missed(summary string) error {
-	t.found = t.dated(check{Verdict: verdictMissing, Summary: summary})
+	t.found = t.dated(lifecycle.DriftCheck{Result: lifecycle.DriftMissing, Summary: summary})
 	return actuators.UpdateFailed("%s", summary)
 }
 
 // planned plans, reads the plan, and applies it when it does no more than it may.
 func (t *task) planned(ctx context.Context, folder runner.Folder) error {
 	report, err := folder.Plan(ctx)
-	if broken := brokenConditions(err); broken != "" && t.decision.operation == runs.Update {
-		return actuators.UnsupportedChange("%s", notInPlace(broken))
+	if refused := lifecycle.RefusedByModule(err); refused != "" && t.decision.Operation == runs.Update {
+		return actuators.UnsupportedChange("%s", refused)
 	}
 	if err != nil {
 		return err
@@ -286,7 +287,7 @@ func (t *task) planned(ctx context.Context, folder runner.Folder) error {
 
 // apply carries a plan out that was read, when it does no more than it may.
 func (t *task) apply(ctx context.Context, folder runner.Folder, report *engine.Report) error {
-	ruling := rule(t.decision.operation, report, t.facts.provisioned)
+	ruling := lifecycle.CheckPlan(t.decision.Operation, report, t.facts.Provisioned)
 	switch {
 	case ruling.Missing != "":
 		return t.missed(ruling.Missing) // other differences are what the change asks for, and no drift
@@ -300,7 +301,7 @@ func (t *task) apply(ctx context.Context, folder runner.Folder, report *engine.R
 		if err := t.session.Attach(ctx, t.attachments()); err != nil {
 			return err
 		}
-		if err := t.session.SetMeta(ctx, newPatch().made(t.wanted.module.Reference()).MetaPatch); err != nil {
+		if err := t.session.SetMeta(ctx, lifecycle.NewPatch().SetModule(t.wanted.module.Reference()).MetaPatch); err != nil {
 			return err
 		}
 	}
@@ -308,13 +309,13 @@ func (t *task) apply(ctx context.Context, folder runner.Folder, report *engine.R
 	applied, err := folder.ApplyPlan(ctx)
 	t.note(applied)
 	if err == nil {
-		t.found = t.dated(check{Verdict: verdictNone})
+		t.found = t.dated(lifecycle.DriftCheck{Result: lifecycle.DriftNone})
 	}
 	return err
 }
 
 // dated returns a check that was made now.
-func (t *task) dated(found check) *check {
+func (t *task) dated(found lifecycle.DriftCheck) *lifecycle.DriftCheck {
 	found.At = t.actuator.clock.Now().UTC()
 	return &found
 }
@@ -386,7 +387,7 @@ func (t *task) run(around surroundings, lookup bool) runner.Run {
 		Files:       t.wanted.inputs.Files,
 		Sensitive:   sensitive,
 		Lookup:      lookup,
-		NotFound:    !lookup && t.decision.lookup && t.lookedUp && !t.imported,
+		NotFound:    !lookup && t.decision.Lookup && t.lookedUp && !t.imported,
 		Progress:    t.follow,
 		Output:      t.transcript.add,
 	}

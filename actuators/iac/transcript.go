@@ -86,8 +86,8 @@ func (t *task) announce(lookup bool) {
 	switch {
 	case lookup:
 		t.transcript.add("(A lookup: is there an instance that an earlier run has made?)")
-	case t.decision.lookup:
-		t.transcript.add(fmt.Sprintf("(After the lookup: the %s itself.)", t.decision.operation))
+	case t.decision.Lookup:
+		t.transcript.add(fmt.Sprintf("(After the lookup: the %s itself.)", t.decision.Operation))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
@@ -19,11 +20,11 @@ func (a *Actuator) Update(ctx context.Context, machine *machinev1beta1.Machine) 
 	r := newReport(machine)
 	defer r.write()
 	switch {
-	case f.foreign():
+	case f.Foreign():
 		return a.notOurs(f)
-	case f.lost():
+	case f.Lost():
 		return a.recover(ctx, r, f)
-	case f.state != nil:
+	case f.State != nil:
 		if err := a.publish(r, f); err != nil {
 			return actuators.UpdateFailed("%s", err.Error())
 		}
@@ -41,7 +42,7 @@ func (a *Actuator) Update(ctx context.Context, machine *machinev1beta1.Machine) 
 		return p.ownErr
 	}
 	if wanted != nil {
-		if err := a.carryOut(r, wanted, f, decide(runs.Update, f, a.means(machine, f, wanted))); err != nil {
+		if err := a.carryOut(r, wanted, f, lifecycle.Decide(runs.Update, f, a.means(machine, f, wanted))); err != nil {
 			return err
 		}
 	}
@@ -53,13 +54,13 @@ func (a *Actuator) Update(ctx context.Context, machine *machinev1beta1.Machine) 
 }
 
 // recover has the instance found that the state has lost.
-func (a *Actuator) recover(ctx context.Context, r *report, f *facts) error {
+func (a *Actuator) recover(ctx context.Context, r *report, f *lifecycle.Facts) error {
 	wanted, _, err := a.want(ctx, r.machine, f, runs.Update)
 	if err != nil {
 		a.failed(runs.Update, r.machine, err)
 		return err
 	}
-	return a.carryOut(r, wanted, f, decide(runs.Update, f, a.means(r.machine, f, wanted)))
+	return a.carryOut(r, wanted, f, lifecycle.Decide(runs.Update, f, a.means(r.machine, f, wanted)))
 }
 
 // running reports whether a Machine has come as far as it goes. Before, an error would hold it up, though its instance is as it should be
@@ -96,15 +97,15 @@ func (r *reader) prospects(ctx context.Context, machine *machinev1beta1.Machine,
 
 // choose answers what to bring a Machine to, and why that is not the other module that it may get. What is half done is finished
 // first, with what began it. Both are nil when only ownErr is to be said.
-func (p prospects) choose(f *facts) (wanted *desired, withheld *actuators.MachineError) {
+func (p prospects) choose(f *lifecycle.Facts) (wanted *desired, withheld *actuators.MachineError) {
 	switch {
 	case p.nextErr != nil:
 		return p.own, unsuited(p.nextErr)
 	case p.next == nil:
 		return p.own, nil
-	case f.record.Renewal.of(p.next.fingerprint):
-		return p.own, actuators.UnsupportedChange("%s", f.record.Renewal.Message)
-	case p.own != nil && f.record.Intent != nil:
+	case f.Record.ModuleRefusal.Of(p.next.fingerprint):
+		return p.own, actuators.UnsupportedChange("%s", f.Record.ModuleRefusal.Message)
+	case p.own != nil && f.Record.Intent != nil:
 		return p.own, nil
 	}
 	return p.next, nil

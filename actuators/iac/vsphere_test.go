@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
@@ -224,7 +225,7 @@ func (v *vcenter) machine() *machinev1beta1.Machine {
 }
 
 // check waits for a drift check and answers it.
-func (v *vcenter) check(machine *machinev1beta1.Machine) *check {
+func (v *vcenter) check(machine *machinev1beta1.Machine) *lifecycle.DriftCheck {
 	v.t.Helper()
 	v.clock.SetTime(v.clock.Now().Add(2 * time.Hour))
 	now := v.clock.Now().UTC()
@@ -236,7 +237,7 @@ func (v *vcenter) check(machine *machinev1beta1.Machine) *check {
 		if err != nil {
 			v.t.Fatal(err)
 		}
-		known, err := readRecord(snapshot.Meta)
+		known, err := lifecycle.ReadRecord(snapshot.Meta)
 		if err != nil {
 			v.t.Fatal(err)
 		}
@@ -253,11 +254,11 @@ func (v *vcenter) check(machine *machinev1beta1.Machine) *check {
 func (v *vcenter) reports(machine *machinev1beta1.Machine) {
 	v.t.Helper()
 	deadline := time.Now().Add(time.Minute)
-	for !hasIP(machine.Status.Addresses) {
+	for !hasAddress(machine) {
 		if time.Now().After(deadline) {
 			v.t.Fatalf("addresses %v after a minute; want what the guest reports", machine.Status.Addresses)
 		}
-		v.clock.SetTime(v.clock.Now().Add(firstLook + time.Second))
+		v.clock.SetTime(v.clock.Now().Add(lifecycle.FirstAddressCheck + time.Second))
 		if err := v.drive(v.Update, machine); err != nil {
 			v.t.Fatal(err)
 		}
@@ -275,8 +276,8 @@ func TestAVirtualMachineFromCreateToDelete(t *testing.T) {
 	}
 	v.reports(machine)
 	v.looksAsAskedFor(machine, made)
-	if found := v.check(machine); found.Verdict != verdictNone {
-		t.Errorf("right after the create a check finds %s: %s", found.Verdict, found.Summary)
+	if found := v.check(machine); found.Result != lifecycle.DriftNone {
+		t.Errorf("right after the create a check finds %s: %s", found.Result, found.Summary)
 	}
 
 	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(v.spec(func(spec map[string]any) { spec["numCPUs"] = 4 }))
@@ -297,8 +298,8 @@ func TestAVirtualMachineFromCreateToDelete(t *testing.T) {
 	if found := v.vm(machine); found.UUID != made.UUID || *machine.Spec.ProviderID != "vsphere://"+made.UUID {
 		t.Errorf("after the loss of its state the Machine has %s, want the virtual machine that it had", *machine.Spec.ProviderID)
 	}
-	if found := v.check(machine); found.Verdict != verdictNone {
-		t.Errorf("right after the import a check finds %s: %s", found.Verdict, found.Summary)
+	if found := v.check(machine); found.Result != lifecycle.DriftNone {
+		t.Errorf("right after the import a check finds %s: %s", found.Result, found.Summary)
 	}
 
 	if err := v.drive(v.Delete, machine); err != nil {
@@ -343,8 +344,8 @@ func TestAVirtualMachineThatWasDeletedIsMissed(t *testing.T) {
 	if !v.ask(http.MethodDelete, pathOf(machine), &nothing) {
 		t.Fatal("there is no virtual machine to delete")
 	}
-	if found := v.check(machine); found.Verdict != verdictMissing {
-		t.Errorf("a check finds %s: %s; want it to miss the instance", found.Verdict, found.Summary)
+	if found := v.check(machine); found.Result != lifecycle.DriftMissing {
+		t.Errorf("a check finds %s: %s; want it to miss the instance", found.Result, found.Summary)
 	}
 	if there, err := v.Exists(t.Context(), machine); there || err != nil {
 		t.Errorf("Exists: %t, %v; want false", there, err)

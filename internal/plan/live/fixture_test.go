@@ -27,6 +27,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
@@ -295,7 +296,7 @@ func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error,
 	b.t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
-		if err := plane.Sync(b.t.Context(), machine, iac.WitnessAnnotation); err != nil {
+		if err := plane.Sync(b.t.Context(), machine, lifecycle.WitnessAnnotation); err != nil {
 			b.t.Fatal(err)
 		}
 		err := verb(b.t.Context(), machine)

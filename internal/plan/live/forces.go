@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
@@ -81,7 +82,7 @@ func (s *suspects) questions(o Options) []question {
 		asked++
 		questions = append(questions, o.newQuestion(first, variables, func(outcome offline.Outcome) {
 			asked--
-			if outcome.Err == nil && iac.RuleUpdate(outcome.Plan.Report, outcome.Plan.Broken, first.Provisioned).Refused != "" {
+			if outcome.Err == nil && lifecycle.CheckUpdate(outcome.Plan.Report, outcome.Plan.Broken, first.Provisioned).Refused != "" {
 				s.forcing[name] = true
 			}
 			if asked == 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
@@ -167,7 +168,7 @@ func (m *machine) answered(outcome offline.Outcome) {
 		return
 	}
 	m.told.Resources = preview.ResourcesOf(outcome.Plan)
-	ruling := iac.RuleUpdate(outcome.Plan.Report, outcome.Plan.Broken, m.prospect.Provisioned)
+	ruling := lifecycle.CheckUpdate(outcome.Plan.Report, outcome.Plan.Broken, m.prospect.Provisioned)
 	switch {
 	case ruling.Missing != "":
 		m.is(preview.Gone, ruling.Missing)
@@ -188,6 +189,6 @@ func (m *machine) drifted(outcome offline.Outcome) {
 	case len(outcome.Plan.Broken) > 0:
 		m.note("What the Machine asks for now cannot be had in place already, so that drift was not told: " + strings.Join(outcome.Plan.Broken, " "))
 	default:
-		m.told.Drift = iac.Drift(outcome.Plan.Report)
+		m.told.Drift = lifecycle.CompareInstance(outcome.Plan.Report).Summary
 	}
 }

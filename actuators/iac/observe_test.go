@@ -60,8 +60,8 @@ func TestARunThatEndsWhileTheStateIsReadIsNotOverYet(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !f.active() {
-				t.Errorf("the state is from before the end of the run, which is %+v; want it active", f.run)
+			if !f.Active() {
+				t.Errorf("the state is from before the end of the run, which is %+v; want it active", f.Run)
 			}
 			if active(pool, machine.UID) {
 				t.Error("the run goes on, so that the test shows nothing")

@@ -1,13 +1,10 @@
-package iac
+package lifecycle
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -20,8 +17,8 @@ const WitnessAnnotation = state.Prefix + "instance"
 // NoInstanceAnnotation is how a person confirms that a lost run has left nothing: its value is the run that the Machine's message names.
 const NoInstanceAnnotation = state.Prefix + "confirm-no-instance"
 
-// witness is the content of WitnessAnnotation.
-type witness struct {
+// Witness is the content of WitnessAnnotation.
+type Witness struct {
 	// UID is the Machine's. A Machine that was made anew from a backup carries another's.
 	UID string `json:"uid"`
 	// Run is the run that wrote it, Since when.
@@ -34,12 +31,12 @@ type witness struct {
 }
 
 // witnessOf reads the annotation. One of another Machine's UID is no witness, nor is one that cannot be read: it is written again.
-func witnessOf(machine *machinev1beta1.Machine) *witness {
+func witnessOf(machine *machinev1beta1.Machine) *Witness {
 	text, ok := machine.Annotations[WitnessAnnotation]
 	if !ok {
 		return nil
 	}
-	var read witness
+	var read Witness
 	if json.Unmarshal([]byte(text), &read) != nil || read.UID != string(machine.UID) {
 		return nil
 	}
@@ -47,25 +44,13 @@ func witnessOf(machine *machinev1beta1.Machine) *witness {
 }
 
 // restored returns the UID of the Machine whose witness this one carries, empty for none: it was made anew from a backup.
-func restored(machine *machinev1beta1.Machine) string {
-	var read witness
+func restoredFrom(machine *machinev1beta1.Machine) string {
+	var read Witness
 	if json.Unmarshal([]byte(machine.Annotations[WitnessAnnotation]), &read) != nil || read.UID == string(machine.UID) {
 		return ""
 	}
 	return read.UID
 }
 
-// testify writes a witness on the Machine. It needs no resourceVersion: the annotation is this operator's alone.
-func (a *Actuator) testify(ctx context.Context, machine *machinev1beta1.Machine, w witness) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": machine.UID, "annotations": map[string]string{WitnessAnnotation: encode(w)},
-	}})
-	if err != nil {
-		return fmt.Errorf("writing annotation %s: %w", WitnessAnnotation, err)
-	}
-	target := machine.DeepCopy()
-	if err := a.writer.Patch(ctx, target, client.RawPatch("application/merge-patch+json", patch)); err != nil {
-		return fmt.Errorf("writing annotation %s on the Machine: %w", WitnessAnnotation, err)
-	}
-	return nil
-}
+// String returns the content of WitnessAnnotation.
+func (w Witness) String() string { return encode(w) }
