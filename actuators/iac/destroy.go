@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 )
 
 // destroy removes the instance and all that was made with it. A destroy can do nothing else, so its plan is not read. What it did is: an
@@ -33,7 +33,7 @@ func (t *task) destroy(ctx context.Context) error {
 		return err
 	}
 	t.actuator.dropKnown(ctx, t.uid, before.Raw)
-	return t.within(ctx, false, func(folder runner.Folder) error {
+	return t.within(ctx, false, func(folder runner.Workspace) error {
 		t.touched = true
 		report, err := folder.Destroy(ctx)
 		t.note(report)
@@ -57,7 +57,7 @@ func (t *task) vanished(ctx context.Context, before []byte) error {
 	if t.facts.Missing() && !now.Before(first.At.Add(again)) && unproven == "" {
 		return nil
 	}
-	if _, err := t.session.PutBack(ctx, before); err != nil {
+	if _, err := t.session.Restore(ctx, before); err != nil {
 		return fmt.Errorf("keeping the state of an instance that was not found: %w", err)
 	}
 	summary := "the destroy did not find the instance"
@@ -83,9 +83,9 @@ func (t *task) unproven() string {
 
 // checkDrift compares the instance with its state. Outputs that changed by themselves are taken over: no resource is touched.
 func (t *task) checkDrift(ctx context.Context) error {
-	return t.within(ctx, t.decision.Lookup, func(folder runner.Folder) error {
+	return t.within(ctx, t.decision.Lookup, func(folder runner.Workspace) error {
 		report, err := folder.Plan(ctx)
-		if t.decision.Lookup && runner.Absent(err, t.wanted.module) {
+		if t.decision.Lookup && runner.IsNotFound(err, t.wanted.module) {
 			// The lookup has nothing to say of an instance that the state has; the next check looks at it.
 			t.lookedUp = true
 			return nil

@@ -27,7 +27,7 @@ const (
 // leftRun is a run whose folder was left behind, by a process that died or because its state could not be saved.
 type leftRun struct {
 	with runner.Runner
-	of   runner.Leftover
+	of   runner.AbandonedRun
 	who  identity
 }
 
@@ -88,7 +88,7 @@ func (a *Actuator) keep(t *task) error {
 
 // leftOf lists the left-over runs of one engine.
 func leftOf(with runner.Runner) ([]leftRun, error) {
-	left, err := with.Leftovers()
+	left, err := with.AbandonedRuns()
 	if err != nil {
 		return nil, err
 	}
@@ -184,17 +184,17 @@ func (a *Actuator) recoverOne(ctx context.Context, left leftRun) error {
 	case holds && (stored.Raw == nil || compared.Relation == state.RelationNewer):
 		a.metrics.unsaved.WithLabelValues(unsavedSaved).Inc()
 		return a.putUnsaved(ctx, key, left.who, unsaved)
-	case len(compared.Lacking) == 0:
+	case len(compared.Missing) == 0:
 		a.metrics.unsaved.WithLabelValues(unsavedDropped).Inc()
 		a.logger.Info("A state that an engine could not save has nothing that the stored one lacks; it is dropped", "state", key.String(), "relation", compared.Relation)
 		return nil
 	}
 	a.metrics.unsaved.WithLabelValues(unsavedOrphaned).Inc()
 	a.logger.Info("A state that an engine could not save has resources that the stored one lacks; it is kept as an orphan",
-		"state", key.String(), "relation", compared.Relation, "resources", resourceNames(compared.Lacking))
-	kept, err := a.store.KeepOrphan(ctx, key, unsaved, state.OrphanOptions{
-		Machine: left.who.Name, MachineUID: types.UID(left.who.UID), Lacking: compared.Lacking, Attachments: stored.Attachments,
-		Why: fmt.Sprintf("run %s of manager %s could not save it, and the state was written by another since", left.who.Run, left.who.Owner),
+		"state", key.String(), "relation", compared.Relation, "resources", resourceNames(compared.Missing))
+	kept, err := a.store.SaveOrphan(ctx, key, unsaved, state.OrphanOptions{
+		Machine: left.who.Name, MachineUID: types.UID(left.who.UID), Missing: compared.Missing, Attachments: stored.Attachments,
+		Reason: fmt.Sprintf("run %s of manager %s could not save it, and the state was written by another since", left.who.Run, left.who.Owner),
 	})
 	if err != nil {
 		return err

@@ -25,10 +25,10 @@ func (e *foreignError) Error() string {
 // find brings what a lost run may have made into the state. It returns false when there is nothing, and an *undecidedError while it is too
 // early to say so. An instance of somebody else stands in the way of a create; a destroy leaves it alone.
 func (t *task) find(ctx context.Context) (found bool, err error) {
-	err = t.within(ctx, true, func(folder runner.Folder) error {
+	err = t.within(ctx, true, func(folder runner.Workspace) error {
 		report, err := folder.Plan(ctx)
 		if err != nil {
-			if !runner.Absent(err, t.wanted.module) {
+			if !runner.IsNotFound(err, t.wanted.module) {
 				return err
 			}
 			return t.believed()
@@ -50,7 +50,7 @@ func (t *task) find(ctx context.Context) (found bool, err error) {
 
 // bring applies the plan of a lookup. Where that finds no instance, the plan makes one: a create may do that once the lookup counts, and a
 // destroy where something that belongs to an instance was found, since nothing else brings that into the state.
-func (t *task) bring(ctx context.Context, folder runner.Folder, report *engine.Report) (found bool, err error) {
+func (t *task) bring(ctx context.Context, folder runner.Workspace, report *engine.Report) (found bool, err error) {
 	instance := slices.ContainsFunc(report.Changes, func(c engine.Change) bool { return c.Import && c.Instance() })
 	if !instance {
 		if err := t.believed(); err != nil {
@@ -81,7 +81,7 @@ func (t *task) believed() error {
 
 // ours refuses a plan that would take over an object that bears no sign of the Machine: a lookup by name finds another's as well, and
 // a destroy would then remove it.
-func (t *task) ours(ctx context.Context, folder runner.Folder) error {
+func (t *task) ours(ctx context.Context, folder runner.Workspace) error {
 	imported, err := folder.Imported(ctx)
 	if err != nil {
 		return err

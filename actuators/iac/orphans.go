@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -96,7 +96,7 @@ func (o *Orphans) report(ctx context.Context, heads []state.Head) error {
 	o.intents.Set(o.oldestIntent(heads))
 	for _, one := range kept {
 		o.actuator.logger.Info("A state that an engine could not save names resources that no other state knows; see docs/troubleshooting.md",
-			"secret", one.Name, "machine", one.Machine, "resources", resourceNames(one.Lacking), "reason", one.Why)
+			"secret", one.Name, "machine", one.Machine, "resources", resourceNames(one.Missing), "reason", one.Reason)
 	}
 	for _, head := range orphans {
 		if o.actuator.finishDestroy(head) {

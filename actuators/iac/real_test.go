@@ -25,7 +25,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/conformance"
 	pulumirunner "github.com/machine-iac/machine-iac-operator/actuators/pulumi"
@@ -34,6 +33,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -211,7 +211,7 @@ func (b *bench) starts() int64 { return b.runners[cmp.Or(b.uses, v1alpha1.Engine
 // leftovers answers how many runs of a dead process are not dealt with.
 func (b *bench) leftovers() int {
 	b.t.Helper()
-	left, err := b.runners[b.uses].Leftovers()
+	left, err := b.runners[b.uses].AbandonedRuns()
 	if err != nil {
 		b.t.Fatal(err)
 	}

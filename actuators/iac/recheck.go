@@ -5,8 +5,8 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 )
 
 // RecheckAfter implements actuators.Rechecker: the time until the next check, or until the second look.

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -282,7 +282,7 @@ func TestAnUnsavedStateThatNamesWhatNobodyElseKnowsIsKept(t *testing.T) {
 		}
 	}
 	kept, err := b.store.Orphans(t.Context(), b.namespace)
-	if err != nil || len(kept) != 1 || kept[0].MachineUID != machine.UID || len(kept[0].Lacking) != 1 || kept[0].Lacking[0].ID != "second" {
+	if err != nil || len(kept) != 1 || kept[0].MachineUID != machine.UID || len(kept[0].Missing) != 1 || kept[0].Missing[0].ID != "second" {
 		t.Errorf("orphans %+v, %v; want one that names the second instance", kept, err)
 	}
 	if after, err := b.store.Get(t.Context(), state.KeyFor(machine.Namespace, machine.UID)); err != nil || after.Serial != before.Serial {
@@ -302,8 +302,8 @@ func TestAKeptStateGoesOnceItsMachinesStateHasAllOfIt(t *testing.T) {
 	}
 	keep := func(raw []byte) {
 		t.Helper()
-		options := state.OrphanOptions{Machine: machine.Name, MachineUID: machine.UID, Lacking: []state.ResourceID{{Address: "kubectl_manifest.this"}}}
-		if _, err := b.store.KeepOrphan(t.Context(), key, raw, options); err != nil {
+		options := state.OrphanOptions{Machine: machine.Name, MachineUID: machine.UID, Missing: []state.ResourceID{{Address: "kubectl_manifest.this"}}}
+		if _, err := b.store.SaveOrphan(t.Context(), key, raw, options); err != nil {
 			t.Fatal(err)
 		}
 	}

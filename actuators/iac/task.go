@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -58,7 +58,7 @@ type task struct {
 	// touched says that an engine was started that could change something.
 	touched bool
 	// kept is the folder with a state that the engine could not save, until it is saved.
-	kept runner.Folder
+	kept runner.Workspace
 }
 
 var (
@@ -244,7 +244,7 @@ func (t *task) create(ctx context.Context) error {
 			return err
 		}
 	}
-	return t.within(ctx, false, func(folder runner.Folder) error {
+	return t.within(ctx, false, func(folder runner.Workspace) error {
 		if t.facts.HasResources() {
 			return t.planned(ctx, folder)
 		}
@@ -264,7 +264,7 @@ func (t *task) update(ctx context.Context) error {
 		}
 		return err
 	}
-	return t.within(ctx, false, func(folder runner.Folder) error { return t.planned(ctx, folder) })
+	return t.within(ctx, false, func(folder runner.Workspace) error { return t.planned(ctx, folder) })
 }
 
 // missed notes that the instance is gone.
@@ -274,7 +274,7 @@ func (t *task) missed(summary string) error {
 }
 
 // planned plans, reads the plan, and applies it when it does no more than it may.
-func (t *task) planned(ctx context.Context, folder runner.Folder) error {
+func (t *task) planned(ctx context.Context, folder runner.Workspace) error {
 	report, err := folder.Plan(ctx)
 	if refused := lifecycle.RefusedByModule(err); refused != "" && t.decision.Operation == runs.Update {
 		return actuators.UnsupportedChange("%s", refused)
@@ -286,7 +286,7 @@ func (t *task) planned(ctx context.Context, folder runner.Folder) error {
 }
 
 // apply carries a plan out that was read, when it does no more than it may.
-func (t *task) apply(ctx context.Context, folder runner.Folder, report *engine.Report) error {
+func (t *task) apply(ctx context.Context, folder runner.Workspace, report *engine.Report) error {
 	ruling := lifecycle.CheckPlan(t.decision.Operation, report, t.facts.Provisioned)
 	switch {
 	case ruling.Missing != "":
@@ -342,7 +342,7 @@ func (t *task) follow(event engine.Event) {
 }
 
 // within opens a folder for the engine, and closes it.
-func (t *task) within(ctx context.Context, lookup bool, use func(runner.Folder) error) (err error) {
+func (t *task) within(ctx context.Context, lookup bool, use func(runner.Workspace) error) (err error) {
 	// A process that was stopped since it took the lock may lead no more.
 	if err := t.actuator.leader.Confirm(ctx); err != nil {
 		return err
@@ -371,24 +371,24 @@ func (t *task) within(ctx context.Context, lookup bool, use func(runner.Folder) 
 	return use(folder)
 }
 
-func (t *task) run(around surroundings, lookup bool) runner.Run {
+func (t *task) run(around surroundings, lookup bool) runner.RunSpec {
 	environment, sensitive := around.with(t.wanted.inputs.Environment, t.wanted.inputs.Sensitive)
-	return runner.Run{
+	return runner.RunSpec{
 		ID: t.id,
 		Identity: identity{
 			Namespace: t.key.Namespace, Name: t.key.Name, UID: string(t.uid), Owner: t.actuator.owner, Run: t.id,
 		},
-		Module:      t.wanted.module,
-		Session:     t.session,
-		Lineage:     string(t.uid),
-		Variables:   t.wanted.inputs.Variables,
-		Environment: environment,
-		Reach:       around.environment,
-		Files:       t.wanted.inputs.Files,
-		Sensitive:   sensitive,
-		Lookup:      lookup,
-		NotFound:    !lookup && t.decision.Lookup && t.lookedUp && !t.imported,
-		Progress:    t.follow,
-		Output:      t.transcript.add,
+		Module:          t.wanted.module,
+		Session:         t.session,
+		Lineage:         string(t.uid),
+		Variables:       t.wanted.inputs.Variables,
+		Environment:     environment,
+		InitEnvironment: around.environment,
+		Files:           t.wanted.inputs.Files,
+		Sensitive:       sensitive,
+		Lookup:          lookup,
+		NotFound:        !lookup && t.decision.Lookup && t.lookedUp && !t.imported,
+		Progress:        t.follow,
+		Output:          t.transcript.add,
 	}
 }

@@ -38,7 +38,7 @@ func CheckPlan(operation runs.Operation, report *engine.Report, provisioned bool
 
 // CompareInstance returns what a plan that asks for nothing new says of the instance: whether it is as applied, changed or missing.
 func CompareInstance(report *engine.Report) DriftCheck {
-	for _, gone := range report.Vanished() {
+	for _, gone := range report.Missing() {
 		if gone.Instance() {
 			return DriftCheck{Result: DriftMissing, Summary: fmt.Sprintf("the instance %s is gone: it was removed outside of this operator", gone.Address)}
 		}
@@ -90,7 +90,7 @@ func RefusedByModule(err error) string {
 	}
 	messages := make([]string, 0, len(failed.Diagnostics))
 	for _, diagnostic := range failed.Diagnostics {
-		if !diagnostic.BrokenCondition() {
+		if !diagnostic.ConditionFailed() {
 			return ""
 		}
 		messages = append(messages, diagnostic.Detail)
