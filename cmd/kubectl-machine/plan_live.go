@@ -118,7 +118,7 @@ func kindAndName(argument string) (kind, name string, err error) {
 }
 
 // plan answers how requests are planned against a cluster.
-func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, facts module.Facts, around *surroundings) planning {
+func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, facts module.ClusterValues, around *surroundings) planning {
 	return func(ctx context.Context, requests []*preview.Request, planner preview.Planner, engine string) (*preview.Preview, error) {
 		return live.Plan(ctx, requests, live.Options{
 			Client: cluster, Catalog: catalog, Facts: facts, ModuleUpdates: o.updates, Planner: planner, Engine: engine, Refresh: o.refresh, Surroundings: around,
