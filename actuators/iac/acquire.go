@@ -63,7 +63,7 @@ func (a *Actuator) testify(ctx context.Context, machine *machinev1beta1.Machine,
 		return fmt.Errorf("writing annotation %s: %w", lifecycle.WitnessAnnotation, err)
 	}
 	target := machine.DeepCopy()
-	if err := a.writer.Patch(ctx, target, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+	if err := a.client.Patch(ctx, target, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 		return fmt.Errorf("writing annotation %s on the Machine: %w", lifecycle.WitnessAnnotation, err)
 	}
 	return nil

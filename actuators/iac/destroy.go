@@ -52,7 +52,7 @@ func destroyedInstance(report *engine.Report) bool {
 // vanished deals with an instance that a destroy did not find. The engine has dropped it from the state by now; the state from before is
 // put back until a second look, after the time that the module says, has seen the same.
 func (t *task) vanished(ctx context.Context, before []byte) error {
-	now, again := t.actuator.clock.Now(), lifecycle.SecondLookAfter(t.wanted.module.Settle())
+	now, again := t.actuator.clock.Now(), lifecycle.SecondLookAfter(t.wanted.Module.Settle())
 	first, unproven := t.facts.Record.Check, t.unproven()
 	if t.facts.Missing() && !now.Before(first.At.Add(again)) && unproven == "" {
 		return nil
@@ -61,12 +61,12 @@ func (t *task) vanished(ctx context.Context, before []byte) error {
 		return fmt.Errorf("keeping the state of an instance that was not found: %w", err)
 	}
 	summary := "the destroy did not find the instance"
-	if where := t.wanted.place.String(); where != "" {
+	if where := t.wanted.Place.String(); where != "" {
 		summary += " in " + where
 	}
 	t.found = t.dated(lifecycle.DriftCheck{Result: lifecycle.DriftMissing, Summary: summary})
 	if unproven != "" {
-		return actuators.Uncertain(inProgress, "PlaceUnproven", "%s, but it is not proven that it was looked for in the place that it was made in (%s); look for the "+
+		return actuators.Uncertain(progressInterval, "PlaceUnproven", "%s, but it is not proven that it was looked for in the place that it was made in (%s); look for the "+
 			"instance, remove it if it is there, and then set the annotation %s: %s on the Machine", summary, unproven, lifecycle.NoInstanceAnnotation, t.uid)
 	}
 	return &undecidedError{until: now.Add(again), text: summary}
@@ -75,17 +75,17 @@ func (t *task) vanished(ctx context.Context, before []byte) error {
 // unproven says what of the place is not known to be where the instance was made; empty where it all is, or a person has looked.
 func (t *task) unproven() string {
 	made := t.facts.Record.Place
-	if len(made) == 0 || made.Equal(t.wanted.place) || t.facts.Confirmed == string(t.uid) {
+	if len(made) == 0 || made.Equal(t.wanted.Place) || t.facts.Confirmed == string(t.uid) {
 		return ""
 	}
-	return made.Diff(t.wanted.place)
+	return made.Diff(t.wanted.Place)
 }
 
 // checkDrift compares the instance with its state. Outputs that changed by themselves are taken over: no resource is touched.
 func (t *task) checkDrift(ctx context.Context) error {
 	return t.within(ctx, t.decision.Lookup, func(folder runner.Workspace) error {
 		report, err := folder.Plan(ctx)
-		if t.decision.Lookup && runner.IsNotFound(err, t.wanted.module) {
+		if t.decision.Lookup && runner.IsNotFound(err, t.wanted.Module) {
 			// The lookup has nothing to say of an instance that the state has; the next check looks at it.
 			t.lookedUp = true
 			return nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/stacks"
@@ -79,7 +80,7 @@ func TestWhatARepairRecords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &lifecycle.Facts{Record: lifecycle.Record{Repair: tc.repaired, Module: changedModule(t, "").Reference()}}
-			run := decided(&Actuator{clock: testClock()}, builder.Machine(), &desired{module: changedModule(t, "")}, f, tc.decision)
+			run := decided(&Actuator{clock: testClock()}, builder.Machine(), &desired.State{Module: changedModule(t, "")}, f, tc.decision)
 			run.found = tc.found
 			meta := run.outcome(tc.outcome).MetaPatch
 			value, set := meta["drift-repair"]
@@ -226,7 +227,7 @@ func TestOnlyDriftThatIsNotIgnoredIsTold(t *testing.T) {
 				m.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: string(tc.policy)}
 			})
 			machine.Spec.ProviderSpec.Value = builder.ProviderSpec(map[string]any{"apiVersion": "example.io/v1", "kind": "Example"})
-			run := &task{actuator: &Actuator{recorder: recorder, metrics: NewMetrics()}, machine: machine, found: &lifecycle.DriftCheck{Result: tc.found}, wanted: &desired{module: changedModule(t, "")}}
+			run := &task{actuator: &Actuator{recorder: recorder, metrics: NewMetrics()}, machine: machine, found: &lifecycle.DriftCheck{Result: tc.found}, wanted: &desired.State{Module: changedModule(t, "")}}
 			run.toldDrift(nil)
 			if got := len(recorder.Events); got != tc.want {
 				t.Errorf("%d events, want %d", got, tc.want)

@@ -68,7 +68,7 @@ func (l *leftRuns) set(uid types.UID, left []leftRun) {
 
 // keep has the Machine's next run begin with the state that this one could not save.
 func (a *Actuator) keep(t *task) error {
-	with, known := a.runners[t.wanted.module.Engine()]
+	with, known := a.runners[t.wanted.Module.Engine()]
 	if !known {
 		return nil
 	}

@@ -28,7 +28,7 @@ func (t *task) find(ctx context.Context) (found bool, err error) {
 	err = t.within(ctx, true, func(folder runner.Workspace) error {
 		report, err := folder.Plan(ctx)
 		if err != nil {
-			if !runner.IsNotFound(err, t.wanted.module) {
+			if !runner.IsNotFound(err, t.wanted.Module) {
 				return err
 			}
 			return t.believed()
@@ -71,7 +71,7 @@ func (t *task) bring(ctx context.Context, folder runner.Workspace, report *engin
 
 // believed returns nil when a lookup that found no instance counts: what the lost run asked for has had the time to appear.
 func (t *task) believed() error {
-	until := t.intent.Died.Add(t.wanted.module.Settle())
+	until := t.intent.Died.Add(t.wanted.Module.Settle())
 	if t.intent.Lost == "" || !t.actuator.clock.Now().Before(until) {
 		t.lookedUp = true
 		return nil
@@ -103,13 +103,13 @@ func (t *task) placed() error {
 	if t.wanted == nil || len(made) == 0 {
 		return nil
 	}
-	if t.wanted.placeErr != nil {
-		return typed(t.asked, t.wanted.placeErr)
+	if t.wanted.PlaceErr != nil {
+		return typed(t.asked, t.wanted.PlaceErr)
 	}
-	if !made.Contradicts(t.wanted.place) {
+	if !made.Contradicts(t.wanted.Place) {
 		return nil
 	}
-	return elsewhere(t.asked, made.Diff(t.wanted.place))
+	return elsewhere(t.asked, made.Diff(t.wanted.Place))
 }
 
 // undecidedError says that a run found nothing where an instance may be, and that it is too early to believe it.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
@@ -90,7 +91,7 @@ func (b *bench) upgrade(loaded *module.Module, owner string) {
 // record answers what is recorded of a Machine's state.
 func (b *bench) record(machine *machinev1beta1.Machine) lifecycle.Record {
 	b.t.Helper()
-	f, err := b.gather(b.t.Context(), machine)
+	f, err := b.facts(b.t.Context(), machine)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -138,8 +139,8 @@ func TestAHeldMachineIsServedWithItsOwnModule(t *testing.T) {
 		t.Errorf("a held Machine cost %d engine processes", starts)
 	}
 	held := conditionOf(machine, moduleCurrent)
-	if held.Status != metav1.ConditionFalse || held.Reason != reasonUpdateHeld ||
-		!strings.Contains(held.Message, short(older.Reference())) || !strings.Contains(held.Message, short(newer.Reference())) {
+	if held.Status != metav1.ConditionFalse || held.Reason != "UpdateHeld" ||
+		!strings.Contains(held.Message, shortDigest(older.Reference())) || !strings.Contains(held.Message, shortDigest(newer.Reference())) {
 		t.Errorf("condition %+v, want it to tell that the Machine is held, with both digests", held)
 	}
 
@@ -172,7 +173,7 @@ func TestAMachineThatMayIsBroughtToTheCurrentModuleInPlace(t *testing.T) {
 	before := b.node(machine)
 	newer := labelling(t, "newer")
 	b.upgrade(newer, "owner-2")
-	machine.Annotations = map[string]string{ModuleUpdatesAnnotation: string(ModuleUpdatesInPlace)}
+	machine.Annotations = map[string]string{desired.ModuleUpdatesAnnotation: string(desired.ModuleUpdatesInPlace)}
 	if err := b.drive(b.Update, machine); err != nil {
 		t.Fatalf("Update: %v", err)
 	}
@@ -195,7 +196,7 @@ func TestAMachineThatMayIsBroughtToTheCurrentModuleInPlace(t *testing.T) {
 
 func TestAMachineThatCannotGetTheCurrentModuleGoesOnWithItsOwn(t *testing.T) {
 	b := newBench(t)
-	b.updates = ModuleUpdatesInPlace
+	b.updates = desired.ModuleUpdatesInPlace
 	machine := b.machine()
 	b.bring(machine)
 	older := b.record(machine).Module
@@ -219,8 +220,8 @@ func TestAMachineThatCannotGetTheCurrentModuleGoesOnWithItsOwn(t *testing.T) {
 		t.Errorf("Update of a Machine that is on its way: %v, want nothing to hold it up", err)
 	}
 	for _, told := range []metav1.Condition{conditionOf(machine, moduleCurrent), conditionOf(provisioned, moduleCurrent)} {
-		if told.Reason != reasonUpdateRefused {
-			t.Errorf("condition %+v, want %s", told, reasonUpdateRefused)
+		if told.Reason != "UpdateRefused" {
+			t.Errorf("condition %+v, want %s", told, "UpdateRefused")
 		}
 	}
 	if found := b.checked(machine); found.Result != lifecycle.DriftNone {
@@ -246,7 +247,7 @@ func TestAMachineThatCannotGetTheCurrentModuleGoesOnWithItsOwn(t *testing.T) {
 
 func TestAnApplyOfANewerModuleThatFailsHasItRecorded(t *testing.T) {
 	b := newBench(t)
-	b.updates = ModuleUpdatesInPlace
+	b.updates = desired.ModuleUpdatesInPlace
 	machine := b.machine()
 	b.bring(machine)
 	broken := labelling(t, "no label's value!")
@@ -289,11 +290,19 @@ func (b *bench) crash(machine *machinev1beta1.Machine, made *module.Module) {
 	b.t.Helper()
 	key := state.KeyFor(machine.Namespace, machine.UID)
 	b.loseState(machine)
-	wanted, err := b.desire(b.t.Context(), machine, made, runs.Create)
+	catalog, err := module.NewCatalog(made)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	lost := decided(b.Actuator, machine, wanted, &lifecycle.Facts{}, lifecycle.Decision{Action: lifecycle.ActionStart, Operation: runs.Create})
+	reader, err := desired.NewReader(desired.Options{Client: b.client, Catalog: catalog})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	choice, err := reader.Choose(b.t.Context(), machine, &lifecycle.Facts{}, runs.Create)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	lost := decided(b.Actuator, machine, choice.State, &lifecycle.Facts{}, lifecycle.Decision{Action: lifecycle.ActionStart, Operation: runs.Create})
 	_, err = b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
 		Lock:   state.Lock{Owner: b.owner, Run: lost.id, Epoch: b.leads.Epoch()},
 		Decide: func(_ context.Context, seen *state.Snapshot) (state.Change, error) { return lost.intends(seen) },
@@ -303,7 +312,10 @@ func (b *bench) crash(machine *machinev1beta1.Machine, made *module.Module) {
 	}
 }
 
-func TestAModuleThatIsLostIsReplacedInPlaceAndTold(t *testing.T) {
+// shortDigest returns as much of the digest in a reference as people compare.
+func shortDigest(reference string) string { return store.DigestOf(reference)[:12] }
+
+func TestAModuleThatIsLostIsReplacedInPlaceAndReported(t *testing.T) {
 	b := newBench(t)
 	machine := b.machine()
 	b.bring(machine)
@@ -323,7 +335,7 @@ func TestAModuleThatIsLostIsReplacedInPlaceAndTold(t *testing.T) {
 	if after := b.node(machine); after.UID != before.UID || after.Labels[madeBy] != "newer" {
 		t.Errorf("labels %v, want the same Node, by the newer module", after.Labels)
 	}
-	if told := b.warnings(); len(told) != 1 || !strings.Contains(told[0], "ModuleLost") || !strings.Contains(told[0], short(newer.Reference())) {
+	if told := b.warnings(); len(told) != 1 || !strings.Contains(told[0], "ModuleLost") || !strings.Contains(told[0], shortDigest(newer.Reference())) {
 		t.Errorf("events %q, want one ModuleLost", told)
 	}
 }
@@ -360,7 +372,7 @@ func TestAHeldMachineCostsNoMoreReadsThanAnother(t *testing.T) {
 	if held := cost(); held != settled || settled == 0 {
 		t.Errorf("a held Machine costs %d reads, want %d as before", held, settled)
 	}
-	if conditionOf(machine, moduleCurrent).Reason != reasonUpdateHeld {
+	if conditionOf(machine, moduleCurrent).Reason != "UpdateHeld" {
 		t.Error("the Machine is not held; this shows nothing")
 	}
 }

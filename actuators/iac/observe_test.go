@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
@@ -53,10 +54,14 @@ func TestARunThatEndsWhileTheStateIsReadIsNotOverYet(t *testing.T) {
 					return err
 				},
 			})
-			actuator := &Actuator{reader: reader{store: state.New(reading, state.Options{})}, pool: pool}
+			reader, err := desired.NewReader(desired.Options{States: state.New(reading, state.Options{})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			actuator := &Actuator{desired: reader, pool: pool}
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			f, err := actuator.gather(ctx, machine)
+			f, err := actuator.facts(ctx, machine)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,30 +2,30 @@ package iac
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// Labels and annotations of the Machine API that tell about the instance.
+// Labels and annotations of the Machine API that describe the instance.
 const (
 	labelInstanceType       = "machine.openshift.io/instance-type"
 	labelRegion             = "machine.openshift.io/region"
 	labelZone               = "machine.openshift.io/zone"
 	annotationInstanceState = "machine.openshift.io/instance-state"
 )
-
-// drifted is the condition in the provider status that tells what a drift check found.
-const drifted = "Drifted"
 
 // outputs are the outputs of the module contract.
 type outputs struct {
@@ -39,8 +39,8 @@ type outputs struct {
 }
 
 // readOutputs reads the outputs out of a state. One that is null or missing stays empty.
-func readOutputs(s *state.State) (outputs, error) {
-	var o outputs
+func readOutputs(s *state.State) (*outputs, error) {
+	o := &outputs{}
 	for name, field := range map[string]any{
 		"provider_id":    &o.ProviderID,
 		"instance_id":    &o.InstanceID,
@@ -55,97 +55,13 @@ func readOutputs(s *state.State) (outputs, error) {
 			continue
 		}
 		if err := json.Unmarshal(output.Value, field); err != nil {
-			return outputs{}, fmt.Errorf("reading the module's output %s: it is not of the type that the module contract wants: %w", name, err)
+			return nil, fmt.Errorf("reading the module's output %s: it is not of the type that the module contract wants: %w", name, err)
 		}
 	}
 	return o, nil
 }
 
-// report is what a verb says on a Machine: its provider status is read once and written once.
-type report struct {
-	machine *machinev1beta1.Machine
-	status  v1alpha1.TerraformMachineProviderStatus
-	before  string
-}
-
-// newReport reads the provider status. One that cannot be read is replaced: it is output.
-func newReport(machine *machinev1beta1.Machine) *report {
-	status := readProviderStatus(machine)
-	return &report{machine: machine, status: status, before: encoded(status)}
-}
-
-// write puts the provider status into the Machine, in memory, where it has changed.
-func (r *report) write() {
-	r.status.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.TerraformMachineProviderStatusKind}
-	if raw := encoded(r.status); raw != r.before {
-		r.machine.Status.ProviderStatus, r.before = &runtime.RawExtension{Raw: []byte(raw)}, raw
-	}
-}
-
-// publish writes what the state says of the instance into the Machine, in memory.
-func (a *Actuator) publish(r *report, f *lifecycle.Facts) error {
-	machine := r.machine
-	o, err := readOutputs(f.State)
-	if err != nil {
-		return err
-	}
-	if o.ProviderID != "" {
-		machine.Spec.ProviderID = &o.ProviderID
-	}
-	if len(o.Addresses) > 0 {
-		machine.Status.Addresses = o.Addresses
-	}
-	for label, value := range map[string]string{labelInstanceType: o.InstanceType, labelRegion: o.Region, labelZone: o.Zone} {
-		if value != "" {
-			metav1.SetMetaDataLabel(&machine.ObjectMeta, label, value)
-		}
-	}
-	if o.InstanceState != "" {
-		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, annotationInstanceState, o.InstanceState)
-	}
-	r.status.InstanceID, r.status.InstanceState = o.InstanceID, o.InstanceState
-	r.status.Module, r.status.Run, r.status.SecondLookTime = f.Record.Module, nil, nil
-	if f.Record.SecondLook != nil {
-		r.status.SecondLookTime = seconds(*f.Record.SecondLook)
-	}
-	meta.SetStatusCondition(&r.status.Conditions, metav1.Condition{
-		Type: string(machinev1beta1.MachineCreation), Status: metav1.ConditionTrue,
-		Reason: machinev1beta1.MachineCreationSucceededConditionReason, Message: "Machine successfully created",
-		LastTransitionTime: metav1.NewTime(a.clock.Now()),
-	})
-	a.publishCheck(&r.status, f)
-	return nil
-}
-
-// failedCreation says why there is no instance.
-func (r *report) failedCreation(why string, now time.Time) {
-	meta.SetStatusCondition(&r.status.Conditions, metav1.Condition{
-		Type: string(machinev1beta1.MachineCreation), Status: metav1.ConditionFalse,
-		Reason: machinev1beta1.MachineCreationFailedConditionReason, Message: why,
-		LastTransitionTime: metav1.NewTime(now),
-	})
-}
-
-// publishCheck writes what the last drift check found into a provider status.
-func (a *Actuator) publishCheck(status *v1alpha1.TerraformMachineProviderStatus, f *lifecycle.Facts) {
-	if f.Record.Check != nil {
-		at := metav1.NewTime(f.Record.Check.At.Truncate(time.Second))
-		status.LastDriftCheckTime = &at
-	}
-	if told := driftCondition(f, a.interval, a.clock.Now()); told != nil {
-		meta.SetStatusCondition(&status.Conditions, *told)
-	}
-}
-
-// module says how the Machine's module stands to the current one.
-func (r *report) module(condition *metav1.Condition, now time.Time) {
-	if condition == nil {
-		return
-	}
-	condition.LastTransitionTime = metav1.NewTime(now)
-	meta.SetStatusCondition(&r.status.Conditions, *condition)
-}
-
+// readProviderStatus decodes the provider status. One that cannot be read is replaced: it is output.
 func readProviderStatus(machine *machinev1beta1.Machine) v1alpha1.TerraformMachineProviderStatus {
 	var status v1alpha1.TerraformMachineProviderStatus
 	if machine.Status.ProviderStatus == nil || json.Unmarshal(machine.Status.ProviderStatus.Raw, &status) != nil {
@@ -154,10 +70,88 @@ func readProviderStatus(machine *machinev1beta1.Machine) v1alpha1.TerraformMachi
 	return status
 }
 
-func encoded(status v1alpha1.TerraformMachineProviderStatus) string {
-	raw, err := json.Marshal(status)
-	if err != nil {
-		return "{}" // which its types rule out
+// write encodes the provider status into the Machine, in memory, where it has changed.
+func (o *observation) write() {
+	o.status.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.TerraformMachineProviderStatusKind}
+	if equality.Semantic.DeepEqual(o.status, o.before) {
+		return
 	}
-	return string(raw)
+	raw, err := json.Marshal(o.status)
+	if err != nil {
+		return // which its types rule out
+	}
+	o.machine.Status.ProviderStatus = &runtime.RawExtension{Raw: raw}
+}
+
+// publish writes what was observed, and what came of the verb, into the Machine, in memory.
+func (a *Actuator) publish(o *observation, outcome error) {
+	if o.outputs != nil {
+		a.publishInstance(o)
+	}
+	if o.choice.Modules != nil {
+		a.publishModule(o)
+	}
+	if failed, ok := errors.AsType[*actuators.MachineError](outcome); ok && o.asked == runs.Create {
+		a.publishCreation(o, metav1.ConditionFalse, machinev1beta1.MachineCreationFailedConditionReason, failed.Message)
+	}
+	o.write()
+}
+
+// publishInstance writes the outputs of the instance.
+func (a *Actuator) publishInstance(o *observation) {
+	machine, out := o.machine, o.outputs
+	if out.ProviderID != "" {
+		machine.Spec.ProviderID = &out.ProviderID
+	}
+	if len(out.Addresses) > 0 {
+		machine.Status.Addresses = out.Addresses
+	}
+	for label, value := range map[string]string{labelInstanceType: out.InstanceType, labelRegion: out.Region, labelZone: out.Zone} {
+		if value != "" {
+			metav1.SetMetaDataLabel(&machine.ObjectMeta, label, value)
+		}
+	}
+	if out.InstanceState != "" {
+		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, annotationInstanceState, out.InstanceState)
+	}
+	o.status.InstanceID, o.status.InstanceState = out.InstanceID, out.InstanceState
+	o.status.Module, o.status.SecondLookTime = o.facts.Record.Module, nil
+	if second := o.facts.Record.SecondLook; second != nil {
+		o.status.SecondLookTime = seconds(*second)
+	}
+	a.publishCreation(o, metav1.ConditionTrue, machinev1beta1.MachineCreationSucceededConditionReason, "Machine successfully created")
+	a.publishCheck(o)
+}
+
+// publishCreation writes whether there is an instance.
+func (a *Actuator) publishCreation(o *observation, created metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&o.status.Conditions, metav1.Condition{
+		Type: string(machinev1beta1.MachineCreation), Status: created, Reason: reason, Message: message,
+		LastTransitionTime: metav1.NewTime(a.clock.Now()),
+	})
+}
+
+// publishCheck writes what the last drift check found.
+func (a *Actuator) publishCheck(o *observation) {
+	if check := o.facts.Record.Check; check != nil {
+		o.status.LastDriftCheckTime = seconds(check.At)
+	}
+	if condition := driftCondition(o.facts, a.interval, a.clock.Now()); condition != nil {
+		meta.SetStatusCondition(&o.status.Conditions, *condition)
+	}
+}
+
+// publishModule writes how the Machine's pinned module stands to the current one.
+func (a *Actuator) publishModule(o *observation) {
+	stands := o.choice.Modules.Status(o.choice.Withheld)
+	if stands == nil {
+		return
+	}
+	condition := metav1.Condition{
+		Type: moduleCurrent, Status: metav1.ConditionFalse, Reason: stands.Reason, Message: stands.Message, LastTransitionTime: metav1.NewTime(a.clock.Now()),
+	}
+	if stands.Reason == desired.ReasonCurrent {
+		condition.Status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&o.status.Conditions, condition)
 }

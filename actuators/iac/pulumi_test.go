@@ -16,6 +16,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -134,7 +135,7 @@ func halfMade(t *testing.T, raw []byte) []byte {
 // unfinished answers what the state says is being made.
 func (b *bench) unfinished(machine *machinev1beta1.Machine) []string {
 	b.t.Helper()
-	f, err := b.gather(b.t.Context(), machine)
+	f, err := b.facts(b.t.Context(), machine)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func TestWhatPulumiWasMakingAndIsNotThereKeepsNobodyFromDeleting(t *testing.T) {
 
 func TestAnInstanceStaysWithItsEngine(t *testing.T) {
 	b := newBench(t)
-	b.updates = ModuleUpdatesInPlace
+	b.updates = desired.ModuleUpdatesInPlace
 	b.start(t.TempDir(), "owner-1")
 	machine := b.machine()
 	b.bring(machine)

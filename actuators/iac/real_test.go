@@ -31,6 +31,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
@@ -54,7 +55,7 @@ type bench struct {
 	// environment is set for every engine.
 	environment map[string]string
 	// around is what runs see of the cluster; nothing when nil.
-	around Surroundings
+	around desired.EnvironmentReader
 	// keys are what checkpoints are encrypted with.
 	keys *pulumikeys.Keys
 	// uses is the engine that the bench's Machines are made with, OpenTofu when empty; lacks is one that is not there.
@@ -62,7 +63,7 @@ type bench struct {
 	// loaded are the modules; those of this repository when nil.
 	loaded []*module.Module
 	// updates says what becomes of Machines whose module changes.
-	updates ModuleUpdates
+	updates desired.ModuleUpdates
 	// leads is what the actuator knows of leadership.
 	leads leads
 }
@@ -121,7 +122,7 @@ func newBench(t *testing.T) *bench {
 	return newBenchAround(t, nil)
 }
 
-func newBenchAround(t *testing.T, around Surroundings) *bench {
+func newBenchAround(t *testing.T, around desired.EnvironmentReader) *bench {
 	t.Helper()
 	parallel(t)
 	namespace, err := plane.Namespace(t.Context())
@@ -188,7 +189,7 @@ func (b *bench) start(workDir, owner string) {
 	b.Actuator, err = New(Options{
 		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{}),
 		Pool: pool, Runners: runners, Owner: owner, Leader: &b.leads,
-		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Surroundings: b.around,
+		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Environment: b.around,
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -20,5 +20,5 @@ func (a *Actuator) recheckAfter(machine *machinev1beta1.Machine, status *v1alpha
 	if next.IsZero() {
 		return 0
 	}
-	return max(shortest, next.Sub(a.clock.Now()))
+	return max(minRequeue, next.Sub(a.clock.Now()))
 }

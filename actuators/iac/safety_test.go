@@ -226,7 +226,7 @@ func TestARunDecidesWhenItsTurnComes(t *testing.T) {
 	if err := waiting[edited].Intend(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := string(waiting[edited].wanted.inputs.Variables); !strings.Contains(got, "zone-b") {
+	if got := string(waiting[edited].wanted.Inputs.Variables); !strings.Contains(got, "zone-b") {
 		t.Errorf("a run of a Machine that was edited while it waited is given %s", got)
 	}
 	for name, machine := range map[string]*machinev1beta1.Machine{"deleted": deleted, "gone": gone} {

@@ -125,8 +125,8 @@ func (t *task) outcome(outcome error) lifecycle.Patch {
 	}
 	t.settleIntent(p, outcome)
 	if outcome == nil {
-		p.SetApplied(t.wanted.fingerprint, t.wanted.module.Reference())
-		p.SetPlace(t.wanted.place)
+		p.SetApplied(t.wanted.Fingerprint, t.wanted.Module.Reference())
+		p.SetPlace(t.wanted.Place)
 	}
 	if outcome == nil && t.renews {
 		p.ClearModuleRefusal()
@@ -138,7 +138,7 @@ func (t *task) outcome(outcome error) lifecycle.Patch {
 		p.SetCheck(*t.dated(lifecycle.DriftCheck{Result: lifecycle.DriftNone}))
 	}
 	if outcome == nil && t.decision.Operation == runs.Create && t.decision.Lookup && !t.imported {
-		at := t.actuator.clock.Now().Add(t.wanted.module.Settle())
+		at := t.actuator.clock.Now().Add(t.wanted.Module.Settle())
 		p.SetSecondLook(&at)
 	}
 	t.refusedOrRepaired(p, outcome)
@@ -156,7 +156,7 @@ func (t *task) checkedDrift(p lifecycle.Patch, outcome error) lifecycle.Patch {
 		}
 	}
 	if outcome == nil && t.facts.Record.Place == nil {
-		p.SetPlace(t.wanted.place)
+		p.SetPlace(t.wanted.Place)
 	}
 	return p
 }
@@ -190,7 +190,7 @@ func (t *task) refusedOrRepaired(p lifecycle.Patch, outcome error) {
 	if outcome != nil {
 		message = typed(t.decision.Operation, outcome).Message
 	}
-	r := lifecycle.Refusal{Fingerprint: t.wanted.of(), Message: message}
+	r := lifecycle.Refusal{Fingerprint: t.wanted.Fingerprint, Message: message}
 	switch {
 	case t.decision.Repair:
 		p.SetRepair(t.facts.Record.Repair.Next(t.actuator.clock.Now(), message))
@@ -232,11 +232,11 @@ func (t *task) told(outcome error) error {
 		t.toldDrift(outcome)
 	}
 	if t.decision.Repair && !quiet {
-		t.actuator.metrics.repaired(t.wanted.engine(), outcome, t.changed)
+		t.actuator.metrics.repaired(engineOf(t.wanted), outcome, t.changed)
 	}
 	if outcome != nil {
 		if !quiet {
-			t.actuator.failed(t.decision.Operation, t.machine, outcome)
+			t.actuator.reportFailure(t.decision.Operation, t.machine, outcome)
 		}
 		return asMachineError(t.decision.Operation, t.waiting(outcome))
 	}
@@ -244,11 +244,11 @@ func (t *task) told(outcome error) error {
 	case t.imported:
 		succeeded(t.decision.Operation, t.machine, "Found the instance of run "+t.intent.Lost+" and took it into the state").Send(recorder)
 	case t.decision.Operation == runs.Create:
-		succeeded(runs.Create, t.machine, "Created the instance with module "+t.wanted.module.Name()).Send(recorder)
+		succeeded(runs.Create, t.machine, "Created the instance with module "+t.wanted.Module.Name()).Send(recorder)
 	case t.decision.Repair && t.changed:
 		driftRepaired(t.machine).Send(recorder)
 	case t.renews:
-		succeeded(runs.Update, t.machine, "Brought the instance to module "+t.wanted.module.Reference()).Send(recorder)
+		succeeded(runs.Update, t.machine, "Brought the instance to module "+t.wanted.Module.Reference()).Send(recorder)
 	case t.changed:
 		succeeded(runs.Update, t.machine, "Changed the instance in place").Send(recorder)
 	}
@@ -261,7 +261,7 @@ func (t *task) waiting(outcome error) error {
 	if !ok {
 		return outcome
 	}
-	return actuators.InProgress(max(shortest, open.until.Sub(t.actuator.clock.Now())), "%s", open.Error())
+	return actuators.InProgress(max(minRequeue, open.until.Sub(t.actuator.clock.Now())), "%s", open.Error())
 }
 
 // toldDrift tells what a drift check found, and counts it.
@@ -275,7 +275,7 @@ func (t *task) toldDrift(outcome error) {
 		found = nil
 	}
 	if t.found != nil || outcome != nil {
-		t.actuator.metrics.checked(t.wanted.engine(), found)
+		t.actuator.metrics.checked(engineOf(t.wanted), found)
 	}
 }
 
@@ -287,7 +287,7 @@ func refused(outcome error) bool {
 
 // attachments answers what a run keeps with the state of what it was asked for. Inputs that have no room are not kept, nor are older ones.
 func (t *task) attachments() state.Attachments {
-	packed, err := t.wanted.remember()
+	packed, err := t.wanted.PackInputs()
 	if err != nil || packed == nil {
 		t.actuator.logger.Info("The inputs of a Machine are not kept with its state; it can be deleted only while its providerSpec can be used",
 			"Machine", t.machine.Namespace+"/"+t.machine.Name, "error", err)

@@ -10,13 +10,14 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
 // decided makes a task that has taken the lock and decided.
-func decided(a *Actuator, machine *machinev1beta1.Machine, wanted *desired, f *lifecycle.Facts, d lifecycle.Decision) *task {
+func decided(a *Actuator, machine *machinev1beta1.Machine, wanted *desired.State, f *lifecycle.Facts, d lifecycle.Decision) *task {
 	t := newTask(a, machine, d.Operation)
 	t.facts, t.wanted, t.decision = f, wanted, d
 	t.bind()
@@ -94,7 +95,7 @@ func TestWhatARunLeavesOfItsIntent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &lifecycle.Facts{Stored: true, Record: tc.record}
-			run := decided(&Actuator{clock: testClock()}, &machinev1beta1.Machine{}, &desired{module: changedModule(t, "")}, f,
+			run := decided(&Actuator{clock: testClock()}, &machinev1beta1.Machine{}, &desired.State{Module: changedModule(t, "")}, f,
 				lifecycle.Decision{Operation: tc.op, Lookup: tc.record.Intent != nil})
 			if tc.prepare != nil {
 				tc.prepare(run)

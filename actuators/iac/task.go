@@ -10,6 +10,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -37,7 +38,7 @@ type task struct {
 	machine *machinev1beta1.Machine
 	// facts, wanted and decision are what was found and decided then; wanted is nil where only an empty state is to be removed.
 	facts    *lifecycle.Facts
-	wanted   *desired
+	wanted   *desired.State
 	decision lifecycle.Decision
 	// intent is what was recorded; nil for a drift check.
 	intent *lifecycle.Intent
@@ -110,18 +111,18 @@ func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) (state.Chan
 		return state.Change{}, err
 	}
 	if t.decision.Action != lifecycle.ActionStart {
-		return state.Change{}, t.actuator.undone(t.facts, t.decision)
+		return state.Change{}, t.actuator.noRun(t.facts, t.decision)
 	}
 	if err := t.placed(); err != nil {
 		return state.Change{}, err
 	}
 	if t.records || t.renews {
-		if err := t.actuator.modules.Keep(ctx, t.key.Namespace, t.wanted.module); err != nil {
+		if err := t.actuator.modules.Keep(ctx, t.key.Namespace, t.wanted.Module); err != nil {
 			return state.Change{}, err
 		}
 	}
 	if t.decision.Operation == runs.Create && t.facts.Witness == nil {
-		w := lifecycle.Witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.place}
+		w := lifecycle.Witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.Place}
 		if err := t.actuator.testify(ctx, t.machine, w); err != nil {
 			return state.Change{}, err
 		}
@@ -137,21 +138,23 @@ func (t *task) judge(ctx context.Context, snapshot *state.Snapshot) error {
 	if t.decision = lifecycle.Stale(t.asked, t.facts); t.decision.Action == lifecycle.ActionDone {
 		return nil
 	}
-	wanted, withheld, err := t.actuator.want(ctx, t.machine, t.facts, t.asked)
+	o := newObservation(t.asked, t.machine, t.facts)
+	var err error
+	o.choice, err = t.actuator.choose(ctx, t.machine, t.facts, t.asked)
 	switch {
 	case err != nil && t.asked != runs.Destroy:
 		return err
 	case err != nil && (t.facts.HasResources() || t.facts.Lost()):
 		return undeletable(t.facts, err)
-	case wanted == nil && withheld != nil:
-		return withheld
+	case o.choice.State == nil && o.choice.Withheld != nil:
+		return typed(t.asked, o.choice.Withheld)
 	}
-	t.wanted = wanted
-	t.decision = lifecycle.Decide(t.asked, t.facts, t.actuator.means(t.machine, t.facts, wanted))
+	t.wanted = o.choice.State
+	t.decision = lifecycle.Decide(t.asked, t.facts, t.actuator.target(o))
 	if t.decision.Action == lifecycle.ActionStart && t.decision.Operation != t.asked {
 		t.decision = lifecycle.Decision{Action: lifecycle.ActionDone, Reason: "something else is to be done now: " + t.decision.Reason}
 	}
-	if t.decision.Action != lifecycle.ActionStart || wanted == nil {
+	if t.decision.Action != lifecycle.ActionStart || t.wanted == nil {
 		return nil
 	}
 	t.bind()
@@ -182,7 +185,7 @@ func (t *task) look(ctx context.Context, snapshot *state.Snapshot) error {
 // bind says what the run records of its module.
 func (t *task) bind() {
 	update, recorded := t.decision.Operation == runs.Update, t.facts.Record.Module
-	t.renews = update && recorded != "" && recorded != t.wanted.module.Reference()
+	t.renews = update && recorded != "" && recorded != t.wanted.Module.Reference()
 	t.records = t.decision.Operation == runs.Create || update && (recorded == "" || t.facts.Lost())
 }
 
@@ -195,8 +198,8 @@ func (t *task) intends(snapshot *state.Snapshot) (state.Change, error) {
 	t.intent = t.nextIntent(snapshot.Lock != nil)
 	p := lifecycle.NewPatch().SetIntent(*t.intent)
 	if t.records {
-		p.SetModule(t.wanted.module.Reference())
-		p.SetPlace(t.wanted.place)
+		p.SetModule(t.wanted.Module.Reference())
+		p.SetPlace(t.wanted.Place)
 	}
 	if t.records && (!t.facts.Lost() || t.facts.Inputs == nil) { // else they are those of the run that was lost
 		change.Attachments = t.attachments()
@@ -301,7 +304,7 @@ func (t *task) apply(ctx context.Context, folder runner.Workspace, report *engin
 		if err := t.session.Attach(ctx, t.attachments()); err != nil {
 			return err
 		}
-		if err := t.session.SetMeta(ctx, lifecycle.NewPatch().SetModule(t.wanted.module.Reference()).MetaPatch); err != nil {
+		if err := t.session.SetMeta(ctx, lifecycle.NewPatch().SetModule(t.wanted.Module.Reference()).MetaPatch); err != nil {
 			return err
 		}
 	}
@@ -351,7 +354,7 @@ func (t *task) within(ctx context.Context, lookup bool, use func(runner.Workspac
 	if err != nil {
 		return err
 	}
-	around, err := t.actuator.look(ctx, t.wanted.module)
+	around, err := t.actuator.desired.Environment(ctx, t.wanted.Module)
 	if err != nil {
 		return err
 	}
@@ -371,20 +374,20 @@ func (t *task) within(ctx context.Context, lookup bool, use func(runner.Workspac
 	return use(folder)
 }
 
-func (t *task) run(around surroundings, lookup bool) runner.RunSpec {
-	environment, sensitive := around.with(t.wanted.inputs.Environment, t.wanted.inputs.Sensitive)
+func (t *task) run(around desired.Environment, lookup bool) runner.RunSpec {
+	environment, sensitive := around.With(t.wanted.Inputs.Environment, t.wanted.Inputs.Sensitive)
 	return runner.RunSpec{
 		ID: t.id,
 		Identity: identity{
 			Namespace: t.key.Namespace, Name: t.key.Name, UID: string(t.uid), Owner: t.actuator.owner, Run: t.id,
 		},
-		Module:          t.wanted.module,
+		Module:          t.wanted.Module,
 		Session:         t.session,
 		Lineage:         string(t.uid),
-		Variables:       t.wanted.inputs.Variables,
+		Variables:       t.wanted.Inputs.Variables,
 		Environment:     environment,
-		InitEnvironment: around.environment,
-		Files:           t.wanted.inputs.Files,
+		InitEnvironment: around.Variables,
+		Files:           t.wanted.Inputs.Files,
 		Sensitive:       sensitive,
 		Lookup:          lookup,
 		NotFound:        !lookup && t.decision.Lookup && t.lookedUp && !t.imported,

@@ -13,11 +13,11 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-func TestARunThatIsUnderWayTellsSinceWhen(t *testing.T) {
+func TestARunInProgressReportsSinceWhen(t *testing.T) {
 	queued := time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)
 	stored := func(at time.Time) *metav1.Time {
-		told := metav1.NewTime(at.Truncate(time.Second))
-		return &told
+		rounded := metav1.NewTime(at.Truncate(time.Second))
+		return &rounded
 	}
 	for name, tc := range map[string]struct {
 		status runs.Status
@@ -34,11 +34,11 @@ func TestARunThatIsUnderWayTellsSinceWhen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			machine := &machinev1beta1.Machine{}
-			r := newReport(machine)
-			if _, busy := actuators.AsRequeueAfter((&Actuator{}).underWay(r, tc.status)); !busy {
+			o := newObservation(runs.Create, machine, nil)
+			if _, busy := actuators.AsRequeueAfter(o.inProgress(tc.status)); !busy {
 				t.Error("it is not in progress")
 			}
-			r.write()
+			o.write()
 			if diff := cmp.Diff(&tc.want, readProviderStatus(machine).Run); diff != "" {
 				t.Errorf("the run (-want +got):\n%s", diff)
 			}

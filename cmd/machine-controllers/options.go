@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -61,7 +61,7 @@ type options struct {
 	pulumi            string
 	pulumiPlugins     string
 	moduleDirs        list
-	moduleUpdates     iac.ModuleUpdates
+	moduleUpdates     desired.ModuleUpdates
 	moduleSources     list
 	providerMirror    string
 	allowDownloads    bool
@@ -116,7 +116,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.Var(&o.engineEnvironment, "engine-env", "NAME=VALUE that every engine gets, such as a proxy; may be repeated. It wins over what the cluster's configuration says. Nothing else of this process's environment reaches an engine.")
 	flags.Var(&o.moduleDirs, "module-dir", "Folder of a provider module, or of several, beside those that are built in; may be repeated.")
 	flags.Var(&o.moduleSources, "module-source", "Provider module in an archive, allowed by its digest: oci://registry/repository@sha256:..., https://host/module.tar.gz@sha256:... or file:///module.tar.gz@sha256:...; may be repeated.")
-	o.moduleUpdates = iac.ModuleUpdatesHold
+	o.moduleUpdates = desired.ModuleUpdatesHold
 	flags.Var(&o.moduleUpdates, "module-updates", "What becomes of Machines whose module has changed: Hold keeps them with the content that they were made with, InPlace brings them to the new one where that replaces nothing. The annotation machine-iac.io/module-updates of a Machine wins.")
 	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Folder with the providers, laid out as a filesystem mirror.")
 	flags.BoolVar(&o.allowDownloads, "allow-provider-downloads", false, "Download providers that the mirror lacks, when a module is first used.")

@@ -43,6 +43,10 @@ var rules = []rule{
 	{path: "internal/cluster/config", may: []string{"api/...", "internal/module"}},
 	{path: "internal/cluster/events"},
 	{path: "internal/cluster/servingcert"},
+	{
+		path: "internal/desired", may: []string{"api/...", "internal/lifecycle", "internal/module", "internal/module/store", "internal/render", "internal/runs", "internal/state"},
+		tests: []string{"modules"},
+	},
 	{path: "internal/engine", never: kubernetes},
 	{path: "internal/engine/pulumi", may: []string{"internal/engine"}, never: kubernetes},
 	{path: "internal/engine/supervisor", may: []string{"internal/engine"}, never: kubernetes},
@@ -55,8 +59,11 @@ var rules = []rule{
 	{path: "internal/module/source", may: []string{"internal/module"}, tests: []string{"modules"}},
 	{path: "internal/module/store", may: []string{"internal/module"}, tests: []string{"modules"}},
 	{
-		path: "internal/plan/live", may: []string{"actuators", "actuators/iac", "internal/lifecycle", "internal/module", "internal/plan/offline", "internal/plan/preview", "internal/render"},
-		tests: []string{"api/...", "actuators/runner", "actuators/terraform", "internal/leadership", "internal/runs", "internal/state", "internal/engine/tofu", "modules"},
+		path: "internal/plan/live", may: []string{
+			"internal/desired", "internal/lifecycle", "internal/module", "internal/module/store", "internal/plan/offline", "internal/plan/preview", "internal/render",
+			"internal/runs", "internal/state",
+		},
+		tests: []string{"api/...", "actuators", "actuators/iac", "actuators/runner", "actuators/terraform", "internal/leadership", "internal/engine/tofu", "modules"},
 	},
 	{path: "internal/plan/offline", may: []string{"internal/engine", "internal/engine/pulumi", "internal/engine/tofu"}},
 	{path: "internal/plan/preview", may: []string{"api/...", "internal/module", "internal/plan/offline", "internal/render", "internal/engine/tofu"}, tests: []string{"internal/engine/pulumi", "modules"}},

@@ -344,7 +344,7 @@ func (b *bench) plan(object client.Object, change func(*Options)) *preview.Previ
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	options := Options{Client: b.client, Catalog: b.catalog, Planner: b.planner, Engine: "tofu", Surroundings: around{environment: b.environment}}
+	options := Options{Client: b.client, Catalog: b.catalog, Planner: b.planner, Engine: "tofu", Environment: around{environment: b.environment}}
 	if change != nil {
 		change(&options)
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -230,7 +230,7 @@ func TestAModuleThatHasChanged(t *testing.T) {
 	set := b.set(1, spec)
 	b.bring(b.machine(set, "a"))
 	const os = `"kubernetes.io/os"                 = "linux"`
-	inPlace := func(o *Options) { o.ModuleUpdates = iac.ModuleUpdatesInPlace }
+	inPlace := func(o *Options) { o.ModuleUpdates = desired.ModuleUpdatesInPlace }
 
 	b.load([]*module.Module{changedModule(t, os, `"kubernetes.io/os" = "other"`)})
 	t.Run("is not the Machine's while that is held", func(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/modules"
@@ -66,7 +67,7 @@ func TestARunSeesWhatTheClusterSays(t *testing.T) {
 	proxied := map[string]string{"HTTPS_PROXY": "http://user:secret@proxy:3128", "NO_PROXY": ".svc", "SSL_CERT_FILE": "/ca.pem"}
 	for name, tc := range map[string]struct {
 		module      string
-		around      Surroundings
+		around      desired.EnvironmentReader
 		environment map[string]string
 		want        map[string]string
 	}{
@@ -107,9 +108,13 @@ func TestARunSeesWhatTheClusterSays(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wanted := &desired{module: named(t, tc.module), inputs: &render.Inputs{Environment: tc.environment, Sensitive: []string{"t"}}}
-			task := &task{actuator: &Actuator{reader: reader{around: tc.around}}, machine: &machinev1beta1.Machine{}, wanted: wanted}
-			found, err := task.actuator.look(t.Context(), wanted.module)
+			wanted := &desired.State{Module: named(t, tc.module), Inputs: &render.Inputs{Environment: tc.environment, Sensitive: []string{"t"}}}
+			reader, err := desired.NewReader(desired.Options{Environment: tc.around})
+			if err != nil {
+				t.Fatal(err)
+			}
+			task := &task{actuator: &Actuator{desired: reader}, machine: &machinev1beta1.Machine{}, wanted: wanted}
+			found, err := reader.Environment(t.Context(), wanted.Module)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -42,7 +42,7 @@ func (o *overhears) Plan(ctx context.Context, m offline.Module, inputs []offline
 	return o.Planner.Plan(ctx, m, inputs)
 }
 
-func TestProvidersSeeTheSurroundingsOfARun(t *testing.T) {
+func TestProvidersSeeTheEnvironmentOfARun(t *testing.T) {
 	b, spec := newKubemark(t)
 	set := b.set(1, spec)
 	b.bring(b.machine(set, "a"))
@@ -51,7 +51,7 @@ func TestProvidersSeeTheSurroundingsOfARun(t *testing.T) {
 	for name, refresh := range map[string]bool{"where they are configured": true, "not where only the API server is asked": false} {
 		t.Run(name, func(t *testing.T) {
 			planner := &overhears{Planner: b.planner}
-			machineOf(t, b.plan(set, func(o *Options) { o.Refresh, o.Surroundings, o.Planner = refresh, told, planner }), preview.Unchanged)
+			machineOf(t, b.plan(set, func(o *Options) { o.Refresh, o.Environment, o.Planner = refresh, told, planner }), preview.Unchanged)
 			if len(planner.heard) == 0 {
 				t.Fatal("nothing was planned")
 			}
@@ -67,7 +67,7 @@ func TestProvidersSeeTheSurroundingsOfARun(t *testing.T) {
 		})
 	}
 	t.Run("and are not guessed where they cannot be read", func(t *testing.T) {
-		found := machineOf(t, b.plan(set, func(o *Options) { o.Refresh, o.Surroundings = true, around{err: errors.New("the API server is away")} }), preview.Undecided)
+		found := machineOf(t, b.plan(set, func(o *Options) { o.Refresh, o.Environment = true, around{err: errors.New("the API server is away")} }), preview.Undecided)
 		wantText(t, found.Why, "finding out how the infrastructure is reached: the API server is away")
 	})
 }

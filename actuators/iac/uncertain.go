@@ -7,28 +7,28 @@ import (
 )
 
 // unresolved says what a person must do about a run that may have made an instance which nothing can find.
-func (a *Actuator) unresolved(f *lifecycle.Facts, operation runs.Operation) error {
+func unresolved(f *lifecycle.Facts, operation runs.Operation) error {
 	what := "create a second one"
 	if operation == runs.Destroy {
 		what = "leave it behind"
 	}
-	return actuators.Uncertain(inProgress, "InstanceUncertain", "run %s may have made an instance that the state does not know, and the Machine's module has no lookup "+
+	return actuators.Uncertain(progressInterval, "InstanceUncertain", "run %s may have made an instance that the state does not know, and the Machine's module has no lookup "+
 		"to find it: going on could %s; look for an instance of this Machine, remove it if there is one, and then set the annotation %s: %s on the Machine",
 		f.LostRun(), what, lifecycle.NoInstanceAnnotation, f.LostRun())
 }
 
-// notOurs says why a Machine is left alone.
-func (a *Actuator) notOurs(f *lifecycle.Facts) error {
+// notAdopted says why a Machine is left alone.
+func notAdopted(f *lifecycle.Facts) error {
 	if f.RestoredFrom != "" {
-		return actuators.Uncertain(inProgress, "NotAdopted", "the Machine was made anew from one with UID %s, whose instance it names: its state is kept under that UID; "+
+		return actuators.Uncertain(progressInterval, "NotAdopted", "the Machine was made anew from one with UID %s, whose instance it names: its state is kept under that UID; "+
 			"nothing is made, changed or removed for it; to let go of the Machine and leave the instance, remove its finalizer", f.RestoredFrom)
 	}
-	return actuators.Uncertain(inProgress, "NotAdopted", "the Machine has an instance that this operator did not make: it has no state of it; nothing is made, changed "+
+	return actuators.Uncertain(progressInterval, "NotAdopted", "the Machine has an instance that this operator did not make: it has no state of it; nothing is made, changed "+
 		"or removed for it; to let go of the Machine and leave the instance, remove its finalizer")
 }
 
-// stateLost says that the instance is not known any more.
-func (a *Actuator) stateLost(f *lifecycle.Facts) error {
-	return actuators.Uncertain(inProgress, "StateLost", "the Machine has had an instance since %s, and its state does not have it: the Secret was removed or changed; "+
+// stateLost says that the state of the instance is lost.
+func stateLost(f *lifecycle.Facts) error {
+	return actuators.Uncertain(progressInterval, "StateLost", "the Machine has had an instance since %s, and its state does not have it: the Secret was removed or changed; "+
 		"it is looked up where the module can, else put the Secret back", f.Since())
 }

@@ -1,80 +1,17 @@
 package iac
 
 import (
-	"crypto/rand"
-	"encoding/base64"
-	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/render"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
-
-func TestWhatIsRememberedHasNoUserData(t *testing.T) {
-	keys := []v1alpha1.CredentialKey{{Key: "token", Env: "KUBE_TOKEN"}}
-	wanted := &desired{credentialsSecret: "secret", keys: keys, inputs: &render.Inputs{
-		Variables:   []byte(`{"machine":{"name":"m"},"provider_spec":{"cpu":12345678901234567890.5},"user_data":"hush"}`),
-		Environment: map[string]string{"KUBE_TOKEN": "hush"},
-	}}
-	packed, err := wanted.remember()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := readRemembered(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &remembered{CredentialsSecret: "secret", Keys: keys, Variables: map[string]json.RawMessage{
-		"machine": json.RawMessage(`{"name":"m"}`), "provider_spec": json.RawMessage(`{"cpu":12345678901234567890.5}`), "user_data": json.RawMessage(`""`),
-	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestWhatHasNoRoomIsNotRemembered(t *testing.T) {
-	noise := make([]byte, state.MaxAttachmentBytes)
-	_, _ = rand.Read(noise)
-	wanted := &desired{inputs: &render.Inputs{Variables: []byte(`{"machine":"` + base64.StdEncoding.EncodeToString(noise) + `"}`)}}
-	if packed, err := wanted.remember(); packed != nil || err != nil {
-		t.Errorf("%d bytes, %v; want none", len(packed), err)
-	}
-}
-
-func TestRememberedInputsTakeTheCredentialsOfNow(t *testing.T) {
-	used := changedModule(t, "")
-	kept := &remembered{CredentialsSecret: "secret", Keys: []v1alpha1.CredentialKey{
-		{Key: "token", Env: "KUBE_TOKEN"}, {Key: "server", Env: "KUBE_HOST", Public: true}, {Key: "proxy", Env: "PROXY", Optional: true},
-		{Key: "ca", File: "CA_FILE"},
-	}}
-	credentials := map[string][]byte{"token": []byte("hush\n"), "server": []byte("https://host"), "other": []byte("secret too"), "ca": []byte("pem")}
-	environment, files, err := kept.environment(used, credentials)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]string{"KUBE_TOKEN": "hush\n", "KUBE_HOST": "https://host", "KUBE_LOAD_CONFIG_FILE": "false", "KUBECTL_PROVIDER_APPLY_RETRY_COUNT": "0"}
-	if diff := cmp.Diff(want, environment); diff != "" {
-		t.Errorf("environment (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]string{"CA_FILE": "pem"}, files); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"secret too", "hush\n", "hush", "pem"}, kept.sensitive(credentials)); diff != "" {
-		t.Errorf("sensitive (-want +got):\n%s", diff)
-	}
-	delete(credentials, "token")
-	if _, _, err := kept.environment(used, credentials); err == nil || !strings.Contains(err.Error(), `"token"`) {
-		t.Errorf("error %v, want it to name the key that is missing", err)
-	}
-}
 
 func TestAMachineThatCannotBeReadIsDeletedAllTheSame(t *testing.T) {
 	eachEngine(t, aMachineThatCannotBeReadIsDeletedAllTheSame)
@@ -116,30 +53,30 @@ func TestWhatAChangeHasMadeIsRemembered(t *testing.T) {
 	if err := b.drive(b.Update, machine); !isReason(err, machinev1beta1.UnsupportedChangeMachineError) {
 		t.Fatalf("Update: %v, want UnsupportedChange", err)
 	}
-	kept := b.remembered(machine)
+	kept := b.applied(machine)
 	if spec := string(kept.Variables["provider_spec"]); !strings.Contains(spec, "zone-b") || !strings.Contains(spec, `"cpu":4`) {
-		t.Errorf("remembered is %s, want what was made and not what was refused", spec)
+		t.Errorf("the stored inputs are %s, want what was made and not what was refused", spec)
 	}
 }
 
-func (b *bench) remembered(machine *machinev1beta1.Machine) *remembered {
+func (b *bench) applied(machine *machinev1beta1.Machine) *desired.AppliedInputs {
 	b.t.Helper()
-	f, err := b.gather(b.t.Context(), machine)
+	f, err := b.facts(b.t.Context(), machine)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	kept, err := readRemembered(f.Inputs)
+	kept, err := desired.ReadInputs(f.Inputs)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return kept
 }
 
-func TestALostInstanceIsFoundWithWhatIsRemembered(t *testing.T) {
+func TestALostInstanceIsFoundWithTheStoredInputs(t *testing.T) {
 	b := newBench(t)
 	machine := b.machine()
 	b.bring(machine)
-	used, err := b.served(machine)
+	_, used, err := b.desired.Complete(machine)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +87,7 @@ func TestALostInstanceIsFoundWithWhatIsRemembered(t *testing.T) {
 	}
 }
 
-func TestRememberedInputsWaitForTheirSecret(t *testing.T) {
+func TestStoredInputsWaitForTheirSecret(t *testing.T) {
 	b := newBench(t)
 	secret := b.secret("mine", func(*corev1.Secret) {})
 	machine := b.machine(func(spec map[string]any) { spec["credentialsSecret"] = map[string]any{"name": secret.Name} })
@@ -183,7 +120,7 @@ func TestInputsOfStatesFromBeforeAreRememberedByTheNextRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.checked(machine)
-	if kept := b.remembered(machine); kept.CredentialsSecret != "kubemark-credentials" || len(kept.Keys) != 3 {
+	if kept := b.applied(machine); kept.CredentialsSecret != "kubemark-credentials" || len(kept.Keys) != 3 {
 		t.Errorf("remembered is %+v, want the inputs", kept)
 	}
 }
