@@ -16,8 +16,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// fresh reads a Machine from the API server; nil when there is none of that UID.
-func (a *Actuator) fresh(ctx context.Context, key types.NamespacedName, uid types.UID) (*machinev1beta1.Machine, error) {
+// readMachine reads a Machine from the API server; nil when there is none of that UID.
+func (a *Actuator) readMachine(ctx context.Context, key types.NamespacedName, uid types.UID) (*machinev1beta1.Machine, error) {
 	machine := &machinev1beta1.Machine{}
 	err := a.client.Get(ctx, key, machine)
 	switch {
@@ -54,8 +54,8 @@ func (a *Actuator) acquire(ctx context.Context, key state.Key, options state.Acq
 	return a.store.Acquire(ctx, key, options)
 }
 
-// testify writes a witness on the Machine. It needs no resourceVersion: the annotation is this operator's alone.
-func (a *Actuator) testify(ctx context.Context, machine *machinev1beta1.Machine, w lifecycle.Witness) error {
+// writeWitness writes a witness on the Machine. It needs no resourceVersion: the annotation is this operator's alone.
+func (a *Actuator) writeWitness(ctx context.Context, machine *machinev1beta1.Machine, w lifecycle.Witness) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": machine.UID, "annotations": map[string]string{lifecycle.WitnessAnnotation: w.String()},
 	}})

@@ -61,7 +61,7 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Logger gets what no Machine shows; nothing when unset.
 	Logger logr.Logger
-	// Metrics are counted in; new ones, which nobody sees, when nil.
+	// Metrics are counted in; new ones, which are not exported, when nil.
 	Metrics *Metrics
 }
 
@@ -81,13 +81,13 @@ type Actuator struct {
 	clock    clock.PassiveClock
 	logger   logr.Logger
 	metrics  *Metrics
-	// left are runs whose folders were left behind; recovering is held while one is dealt with.
-	left       leftRuns
+	// abandoned are runs whose workspaces were left behind; recovering is held while one is recovered.
+	abandoned  abandonedRuns
 	recovering sync.Mutex
 	kept       keptStates
 }
 
-// Leader is what the actuator needs to know of leadership: see package leadership.
+// Leader is what the actuator needs to know about leadership: see package leadership.
 type Leader interface {
 	// Epoch is the epoch that this process leads in.
 	Epoch() state.Epoch
@@ -103,7 +103,7 @@ var (
 	_ actuators.CapacityEstimator = &Actuator{}
 )
 
-// New makes an Actuator. It fails when an option that must be set is missing.
+// New returns an Actuator. It fails when an option that must be set is missing.
 func New(options Options) (*Actuator, error) {
 	if options.Client == nil || options.Recorder == nil || options.Catalog == nil || options.Store == nil ||
 		len(options.Runners) == 0 || options.Pool == nil || options.Owner == "" || options.Leader == nil {

@@ -19,7 +19,7 @@ func (t *task) destroy(ctx context.Context) error {
 	}
 	there := t.facts.HasResources()
 	if t.decision.Lookup {
-		found, err := t.find(ctx)
+		found, err := t.lookUp(ctx)
 		if err != nil {
 			return err
 		}
@@ -33,14 +33,14 @@ func (t *task) destroy(ctx context.Context) error {
 		return err
 	}
 	t.actuator.dropKnown(ctx, t.uid, before.Raw)
-	return t.within(ctx, false, func(folder runner.Workspace) error {
+	return t.inWorkspace(ctx, false, func(workspace runner.Workspace) error {
 		t.touched = true
-		report, err := folder.Destroy(ctx)
-		t.note(report)
+		report, err := workspace.Destroy(ctx)
+		t.noteApplied(report)
 		if err != nil || !t.facts.HasInstance() && !t.imported || destroyedInstance(report) {
 			return err
 		}
-		return t.vanished(ctx, before.Raw)
+		return t.instanceNotFound(ctx, before.Raw)
 	})
 }
 
@@ -49,11 +49,11 @@ func destroyedInstance(report *engine.Report) bool {
 	return slices.ContainsFunc(report.Applied, func(a engine.Applied) bool { return a.Instance() && a.Action == engine.ActionDelete })
 }
 
-// vanished deals with an instance that a destroy did not find. The engine has dropped it from the state by now; the state from before is
+// instanceNotFound handles an instance that a destroy did not find. The engine has dropped it from the state by now; the state from before is
 // put back until a second look, after the time that the module says, has seen the same.
-func (t *task) vanished(ctx context.Context, before []byte) error {
+func (t *task) instanceNotFound(ctx context.Context, before []byte) error {
 	now, again := t.actuator.clock.Now(), lifecycle.SecondLookAfter(t.wanted.Module.Settle())
-	first, unproven := t.facts.Record.Check, t.unproven()
+	first, unproven := t.facts.Record.Check, t.placeUnproven()
 	if t.facts.Missing() && !now.Before(first.At.Add(again)) && unproven == "" {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (t *task) vanished(ctx context.Context, before []byte) error {
 	if where := t.wanted.Place.String(); where != "" {
 		summary += " in " + where
 	}
-	t.found = t.dated(lifecycle.DriftCheck{Result: lifecycle.DriftMissing, Summary: summary})
+	t.found = t.checkedNow(lifecycle.DriftCheck{Result: lifecycle.DriftMissing, Summary: summary})
 	if unproven != "" {
 		return actuators.Uncertain(progressInterval, "PlaceUnproven", "%s, but it is not proven that it was looked for in the place that it was made in (%s); look for the "+
 			"instance, remove it if it is there, and then set the annotation %s: %s on the Machine", summary, unproven, lifecycle.NoInstanceAnnotation, t.uid)
@@ -72,8 +72,8 @@ func (t *task) vanished(ctx context.Context, before []byte) error {
 	return &undecidedError{until: now.Add(again), text: summary}
 }
 
-// unproven says what of the place is not known to be where the instance was made; empty where it all is, or a person has looked.
-func (t *task) unproven() string {
+// placeUnproven says what of the place is not known to be where the instance was made; empty where it all is, or a person has looked.
+func (t *task) placeUnproven() string {
 	made := t.facts.Record.Place
 	if len(made) == 0 || made.Equal(t.wanted.Place) || t.facts.Confirmed == string(t.uid) {
 		return ""
@@ -83,8 +83,8 @@ func (t *task) unproven() string {
 
 // checkDrift compares the instance with its state. Outputs that changed by themselves are taken over: no resource is touched.
 func (t *task) checkDrift(ctx context.Context) error {
-	return t.within(ctx, t.decision.Lookup, func(folder runner.Workspace) error {
-		report, err := folder.Plan(ctx)
+	return t.inWorkspace(ctx, t.decision.Lookup, func(workspace runner.Workspace) error {
+		report, err := workspace.Plan(ctx)
 		if t.decision.Lookup && runner.IsNotFound(err, t.wanted.Module) {
 			// The lookup has nothing to say of an instance that the state has; the next check looks at it.
 			t.lookedUp = true
@@ -94,11 +94,11 @@ func (t *task) checkDrift(ctx context.Context) error {
 			return err
 		}
 		t.lookedUp = t.decision.Lookup
-		t.found = t.dated(lifecycle.CompareInstance(report))
+		t.found = t.checkedNow(lifecycle.CompareInstance(report))
 		if t.decision.Lookup || !report.OutputsOnly() {
 			return nil
 		}
-		_, err = folder.ApplyPlan(ctx)
+		_, err = workspace.ApplyPlan(ctx)
 		return err
 	})
 }

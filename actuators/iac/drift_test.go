@@ -82,7 +82,7 @@ func TestWhatARepairRecords(t *testing.T) {
 			f := &lifecycle.Facts{Record: lifecycle.Record{Repair: tc.repaired, Module: changedModule(t, "").Reference()}}
 			run := decided(&Actuator{clock: testClock()}, builder.Machine(), &desired.State{Module: changedModule(t, "")}, f, tc.decision)
 			run.found = tc.found
-			meta := run.outcome(tc.outcome).MetaPatch
+			meta := run.patchFor(tc.outcome).MetaPatch
 			value, set := meta["drift-repair"]
 			if forgets := set && value == nil; forgets != tc.forgets {
 				t.Errorf("repairs are forgotten: %t, want %t", forgets, tc.forgets)
@@ -228,7 +228,7 @@ func TestOnlyDriftThatIsNotIgnoredIsTold(t *testing.T) {
 			})
 			machine.Spec.ProviderSpec.Value = builder.ProviderSpec(map[string]any{"apiVersion": "example.io/v1", "kind": "Example"})
 			run := &task{actuator: &Actuator{recorder: recorder, metrics: NewMetrics()}, machine: machine, found: &lifecycle.DriftCheck{Result: tc.found}, wanted: &desired.State{Module: changedModule(t, "")}}
-			run.toldDrift(nil)
+			run.reportDrift(nil)
 			if got := len(recorder.Events); got != tc.want {
 				t.Errorf("%d events, want %d", got, tc.want)
 			}

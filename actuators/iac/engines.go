@@ -23,7 +23,7 @@ const noEngine = "none"
 func (a *Actuator) engines() []v1alpha1.Engine { return slices.Sorted(maps.Keys(a.runners)) }
 
 // close closes all runners.
-func (a *Actuator) close(ctx context.Context) error {
+func (a *Actuator) closeRunners(ctx context.Context) error {
 	var errs []error
 	for _, name := range a.engines() {
 		errs = append(errs, a.runners[name].Close(ctx))

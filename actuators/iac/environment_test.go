@@ -118,7 +118,7 @@ func TestARunSeesWhatTheClusterSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			run := task.run(found, false)
+			run := task.runSpec(found, false)
 			if diff := cmp.Diff(tc.want, run.Environment); diff != "" {
 				t.Errorf("environment (-want +got):\n%s", diff)
 			}

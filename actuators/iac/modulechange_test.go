@@ -305,7 +305,7 @@ func (b *bench) crash(machine *machinev1beta1.Machine, made *module.Module) {
 	lost := decided(b.Actuator, machine, choice.State, &lifecycle.Facts{}, lifecycle.Decision{Action: lifecycle.ActionStart, Operation: runs.Create})
 	_, err = b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
 		Lock:   state.Lock{Owner: b.owner, Run: lost.id, Epoch: b.leads.Epoch()},
-		Decide: func(_ context.Context, seen *state.Snapshot) (state.Change, error) { return lost.intends(seen) },
+		Decide: func(_ context.Context, seen *state.Snapshot) (state.Change, error) { return lost.change(seen) },
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -387,13 +387,13 @@ func TestModulesAreStoredForStatesFromBefore(t *testing.T) {
 		t.Fatalf("the module was not stored before the create: %v", err)
 	}
 	b.start(t.TempDir(), "owner-2")
-	if err := NewOrphans(b.Actuator, b.namespace).look(t.Context()); err != nil {
+	if err := NewOrphans(b.Actuator, b.namespace).check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	b.upgrade(labelling(t, "newer"), "owner-3")
 	orphans := NewOrphans(b.Actuator, b.namespace)
 	for range 2 { // a module that a state needs is kept, however long it is not the current one
-		if err := orphans.look(t.Context()); err != nil {
+		if err := orphans.check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
@@ -408,7 +408,7 @@ func TestModulesAreStoredForStatesFromBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := orphans.look(t.Context()); err != nil {
+		if err := orphans.check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))

@@ -40,7 +40,7 @@ func TestWhatARunRecordsOfItsModule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := decided(&Actuator{clock: testClock()}, &machinev1beta1.Machine{}, wanted, &lifecycle.Facts{Record: tc.record}, lifecycle.Decision{Operation: tc.operation})
-			meta := run.outcome(tc.outcome).MetaPatch
+			meta := run.patchFor(tc.outcome).MetaPatch
 			text := func(key string) string {
 				value, set := meta[key]
 				switch {
@@ -57,7 +57,7 @@ func TestWhatARunRecordsOfItsModule(t *testing.T) {
 				}
 				return *value
 			}
-			got := recorded{run.renews, run.records, text("module"), text("refusal"), text("module-refusal")}
+			got := recorded{run.changesModule, run.recordsModule, text("module"), text("refusal"), text("module-refusal")}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}

@@ -24,10 +24,10 @@ import (
 )
 
 // orphanInterval is how often states are compared with Machines. A destroy whose Machine is gone waits for that at most.
-const orphanInterval = 2 * time.Minute
+const orphanCheckInterval = 2 * time.Minute
 
 // Orphans reports states whose Machine is gone, for example because its finalizer was removed by hand. It never deletes one: there
-// may be an instance behind it that nobody else knows of. As it looks at every state, it also sees to it that the modules that states
+// may be an instance that no other state knows. As it reads every state, it also makes sure that the modules that states
 // need are stored, and no others. It is a manager.Runnable and a prometheus.Collector.
 type Orphans struct {
 	actuator  *Actuator
@@ -37,7 +37,7 @@ type Orphans struct {
 	intents   prometheus.Gauge
 }
 
-// NewOrphans makes a report about the states in a namespace.
+// NewOrphans returns Orphans that reports on the states in a namespace.
 func NewOrphans(a *Actuator, namespace string) *Orphans {
 	return &Orphans{actuator: a, namespace: namespace, count: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "machine_iac_orphaned_states", Help: "States in Secrets whose Machine does not exist; each may stand for an instance that is paid for.",
@@ -68,14 +68,14 @@ func (o *Orphans) Collect(metrics chan<- prometheus.Metric) {
 // Start reports until ctx ends.
 func (o *Orphans) Start(ctx context.Context) error {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := o.look(ctx); err != nil && ctx.Err() == nil {
-			o.actuator.logger.Error(err, "Looking at the states")
+		if err := o.check(ctx); err != nil && ctx.Err() == nil {
+			o.actuator.logger.Error(err, "Checking the states")
 		}
-	}, orphanInterval)
+	}, orphanCheckInterval)
 	return nil
 }
 
-func (o *Orphans) look(ctx context.Context) error {
+func (o *Orphans) check(ctx context.Context) error {
 	heads, err := o.actuator.store.List(ctx, o.namespace)
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (o *Orphans) tidyModules(ctx context.Context, heads []state.Head) error {
 	return err
 }
 
-// find answers the states without a Machine. States were listed first: a Machine that is made meanwhile has none among them.
+// find returns the states without a Machine. States were listed first: a Machine that is made meanwhile has none among them.
 func (o *Orphans) find(ctx context.Context, heads []state.Head) ([]state.Head, error) {
 	machines := &machinev1beta1.MachineList{}
 	if err := o.actuator.client.List(ctx, machines, client.InNamespace(o.namespace)); err != nil {

@@ -646,7 +646,7 @@ func TestTheLockOfADeadRunIsGivenBackWhereTheMachineIsGone(t *testing.T) {
 	b.vanish(alive)
 	proof := "owner-0"
 	b.leads.proven.Store(&proof)
-	if err := NewOrphans(b.Actuator, b.namespace).look(t.Context()); err != nil {
+	if err := NewOrphans(b.Actuator, b.namespace).check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
@@ -686,7 +686,7 @@ func aDestroyIsFinishedWithoutItsMachine(t *testing.T, b *bench) {
 		if time.Now().After(deadline) {
 			t.Fatalf("after a minute the instance is %v and the state gone: %t", b.node(machine) != nil, b.stateIsGone(key))
 		}
-		if err := orphans.look(t.Context()); err != nil {
+		if err := orphans.check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -20,7 +20,7 @@ import (
 func decided(a *Actuator, machine *machinev1beta1.Machine, wanted *desired.State, f *lifecycle.Facts, d lifecycle.Decision) *task {
 	t := newTask(a, machine, d.Operation)
 	t.facts, t.wanted, t.decision = f, wanted, d
-	t.bind()
+	t.bindModule()
 	if d.Operation != runs.Drift {
 		t.intent = t.nextIntent(false)
 	}
@@ -62,9 +62,9 @@ func TestDoubtful(t *testing.T) {
 				run.intent = &lifecycle.Intent{}
 			}
 			for _, event := range tc.events {
-				run.follow(event)
+				run.trackProgress(event)
 			}
-			if got := run.doubtful(tc.outcome); got != tc.want {
+			if got := run.mayHaveLeft(tc.outcome); got != tc.want {
 				t.Errorf("doubtful: %t, want %t", got, tc.want)
 			}
 		})

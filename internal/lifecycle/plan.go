@@ -82,7 +82,7 @@ func refusalOf(operation runs.Operation, report *engine.Report, provisioned bool
 // notInPlace says why a change is refused.
 func notInPlace(why string) string { return "the change cannot be made in place: " + why }
 
-// brokenConditions answers what a module says against a change by the conditions of its resources, "" when anything else is wrong.
+// RefusedByModule returns what a module says against a change by the conditions of its resources, "" when anything else is wrong.
 func RefusedByModule(err error) string {
 	failed, ok := errors.AsType[*engine.Error](err)
 	if !ok || len(failed.Diagnostics) == 0 {

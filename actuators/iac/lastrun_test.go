@@ -113,7 +113,7 @@ func TestWhatIsToldOfARunThatEnded(t *testing.T) {
 		"a message without bound": {outcome: errors.New(strings.Repeat("ä", maxMessage)), wantResult: lifecycle.RunFailed, wantMessage: strings.Repeat("ä", maxMessage/2) + "..."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := (&task{actuator: b.Actuator, decision: lifecycle.Decision{Operation: runs.Create}, id: "r", session: session}).ended(tc.outcome)
+			told := (&task{actuator: b.Actuator, decision: lifecycle.Decision{Operation: runs.Create}, id: "r", session: session}).lastRun(tc.outcome)
 			if told.Result != tc.wantResult || told.Message != tc.wantMessage || told.Run != "r" || told.Operation != runs.Create {
 				t.Errorf("told %+v", told)
 			}

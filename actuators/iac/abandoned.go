@@ -18,32 +18,32 @@ import (
 )
 
 const (
-	// recoveryTimeout bounds the recovery of one left-over run.
+	// recoveryTimeout bounds the recovery of one abandoned run.
 	recoveryTimeout = time.Minute
-	// recoveryInterval is how often the recovery of left-over runs is tried again.
+	// recoveryInterval is how often the recovery of abandoned runs is tried again.
 	recoveryInterval = 30 * time.Second
 )
 
-// leftRun is a run whose folder was left behind, by a process that died or because its state could not be saved.
-type leftRun struct {
-	with runner.Runner
-	of   runner.AbandonedRun
-	who  identity
+// abandonedRun is a run whose workspace was left behind, by a process that died or because its state could not be saved.
+type abandonedRun struct {
+	runner    runner.Runner
+	abandoned runner.AbandonedRun
+	identity  identity
 }
 
-// leftRuns are the left-over runs that are not dealt with yet, by the UID of their Machine.
-type leftRuns struct {
+// abandonedRuns are those that are not recovered yet, by the UID of their Machine.
+type abandonedRuns struct {
 	mu   sync.Mutex
-	runs map[types.UID][]leftRun
+	runs map[types.UID][]abandonedRun
 }
 
-func (l *leftRuns) of(uid types.UID) []leftRun {
+func (l *abandonedRuns) of(uid types.UID) []abandonedRun {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.runs[uid]
 }
 
-func (l *leftRuns) machines() []types.UID {
+func (l *abandonedRuns) machines() []types.UID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	uids := make([]types.UID, 0, len(l.runs))
@@ -53,7 +53,7 @@ func (l *leftRuns) machines() []types.UID {
 	return uids
 }
 
-func (l *leftRuns) set(uid types.UID, left []leftRun) {
+func (l *abandonedRuns) set(uid types.UID, left []abandonedRun) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(left) == 0 {
@@ -61,43 +61,43 @@ func (l *leftRuns) set(uid types.UID, left []leftRun) {
 		return
 	}
 	if l.runs == nil {
-		l.runs = map[types.UID][]leftRun{}
+		l.runs = map[types.UID][]abandonedRun{}
 	}
 	l.runs[uid] = left
 }
 
-// keep has the Machine's next run begin with the state that this one could not save.
-func (a *Actuator) keep(t *task) error {
+// keepAbandoned makes the Machine's next run begin with the state that this one could not save.
+func (a *Actuator) keepAbandoned(t *task) error {
 	with, known := a.runners[t.wanted.Module.Engine()]
 	if !known {
 		return nil
 	}
-	left, err := leftOf(with)
+	left, err := abandonedBy(with)
 	if err != nil {
 		return err
 	}
-	var own []leftRun
+	var own []abandonedRun
 	for _, one := range left {
-		if one.who.UID == string(t.uid) {
+		if one.identity.UID == string(t.uid) {
 			own = append(own, one)
 		}
 	}
-	a.left.set(t.uid, own)
+	a.abandoned.set(t.uid, own)
 	return nil
 }
 
-// leftOf lists the left-over runs of one engine.
-func leftOf(with runner.Runner) ([]leftRun, error) {
+// abandonedBy lists the abandoned runs of one engine.
+func abandonedBy(with runner.Runner) ([]abandonedRun, error) {
 	left, err := with.AbandonedRuns()
 	if err != nil {
 		return nil, err
 	}
-	found := make([]leftRun, 0, len(left))
+	found := make([]abandonedRun, 0, len(left))
 	for _, one := range left {
-		run := leftRun{with: with, of: one}
+		run := abandonedRun{runner: with, abandoned: one}
 		if raw := one.Identity(); len(raw) > 0 {
-			if err := json.Unmarshal(raw, &run.who); err != nil {
-				return nil, fmt.Errorf("reading whose the left-over run %s is: %w", one.ID(), err)
+			if err := json.Unmarshal(raw, &run.identity); err != nil {
+				return nil, fmt.Errorf("reading whose the abandoned run %s is: %w", one.ID(), err)
 			}
 		}
 		found = append(found, run)
@@ -105,65 +105,65 @@ func leftOf(with runner.Runner) ([]leftRun, error) {
 	return found, nil
 }
 
-// findLeftovers lists what a predecessor has left in the work folder. Folders in which nothing was run are removed.
-func (a *Actuator) findLeftovers() {
+// findAbandoned lists the runs that an earlier process has left in the work folder. Workspaces in which nothing was run are removed.
+func (a *Actuator) findAbandoned() {
 	for _, name := range a.engines() {
-		left, err := leftOf(a.runners[name])
+		left, err := abandonedBy(a.runners[name])
 		if err != nil {
-			a.logger.Error(err, "Listing left-over runs; they stay until the next start", "engine", name)
+			a.logger.Error(err, "Listing abandoned runs; they stay until the next start", "engine", name)
 		}
 		for _, one := range left {
-			if one.who.UID != "" {
-				uid := types.UID(one.who.UID)
-				a.left.set(uid, append(a.left.of(uid), one))
-			} else if err := one.with.Discard(one.of.ID()); err != nil {
-				a.logger.Error(err, "Removing a left-over run in which nothing was done", "run", one.of.ID())
+			if one.identity.UID != "" {
+				uid := types.UID(one.identity.UID)
+				a.abandoned.set(uid, append(a.abandoned.of(uid), one))
+			} else if err := one.runner.Discard(one.abandoned.ID()); err != nil {
+				a.logger.Error(err, "Removing a abandoned run in which nothing was done", "run", one.abandoned.ID())
 			}
 		}
 	}
 }
 
-// recoverLeftovers deals with left-over runs until ctx ends: those of Machines that have no run coming are nobody else's matter.
-func (a *Actuator) recoverLeftovers(ctx context.Context) {
+// recoverAbandoned recovers abandoned runs until ctx ends. A Machine's next run would do so too, but not every Machine gets one.
+func (a *Actuator) recoverAbandoned(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		for _, uid := range a.left.machines() {
+		for _, uid := range a.abandoned.machines() {
 			if status, known := a.pool.Status(uid); known && status.Active() {
 				continue // the run itself deals with it
 			}
 			if err := a.recoverOf(ctx, uid); err != nil && ctx.Err() == nil {
-				a.logger.Error(err, "Recovering a left-over run; it is tried again", "machine-uid", uid)
+				a.logger.Error(err, "Recovering a abandoned run; it is tried again", "machine-uid", uid)
 			}
 		}
 	}, recoveryInterval)
 }
 
-// recoverOf deals with the left-over runs of a Machine. One that cannot be recovered yet stands in the way of the Machine's next run.
+// recoverOf recovers the abandoned runs of a Machine. One that cannot be recovered yet prevents the Machine's next run.
 func (a *Actuator) recoverOf(ctx context.Context, uid types.UID) error {
-	if len(a.left.of(uid)) == 0 {
+	if len(a.abandoned.of(uid)) == 0 {
 		return nil
 	}
 	a.recovering.Lock()
 	defer a.recovering.Unlock()
-	for left := a.left.of(uid); len(left) > 0; left = a.left.of(uid) {
+	for left := a.abandoned.of(uid); len(left) > 0; left = a.abandoned.of(uid) {
 		one := left[0]
 		ctx, cancel := context.WithTimeout(ctx, recoveryTimeout)
 		err := a.recoverOne(ctx, one)
 		cancel()
 		if err != nil {
-			return fmt.Errorf("saving the state that run %s could not save: %w", one.who.Run, err)
+			return fmt.Errorf("saving the state that run %s could not save: %w", one.identity.Run, err)
 		}
-		if err := one.with.Discard(one.of.ID()); err != nil {
+		if err := one.runner.Discard(one.abandoned.ID()); err != nil {
 			return err
 		}
-		a.left.set(uid, left[1:])
+		a.abandoned.set(uid, left[1:])
 	}
 	return nil
 }
 
-// recoverOne saves the state that an engine could not save. Where nobody has written since, it takes the place of the stored one. Else it is
+// recoverOne saves the state that an engine could not save. Where the stored one was not written since, it is replaced. Else it is
 // dropped when the stored one knows every resource in it, and kept as an orphan when it does not: it may be all that is known of one.
-func (a *Actuator) recoverOne(ctx context.Context, left leftRun) error {
-	key := state.KeyFor(left.who.Namespace, types.UID(left.who.UID))
+func (a *Actuator) recoverOne(ctx context.Context, left abandonedRun) error {
+	key := state.KeyFor(left.identity.Namespace, types.UID(left.identity.UID))
 	stored, err := a.store.Get(ctx, key)
 	if errors.Is(err, state.ErrNotFound) {
 		stored, err = &state.Snapshot{Key: key}, nil
@@ -171,8 +171,8 @@ func (a *Actuator) recoverOne(ctx context.Context, left leftRun) error {
 	if err != nil {
 		return err
 	}
-	holds := stored.Lock != nil && stored.Lock.Run == left.who.Run
-	unsaved, err := left.of.Unsaved(stored.Raw, holds)
+	holds := stored.Lock != nil && stored.Lock.Run == left.identity.Run
+	unsaved, err := left.abandoned.Unsaved(stored.Raw, holds)
 	if err != nil || unsaved == nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (a *Actuator) recoverOne(ctx context.Context, left leftRun) error {
 	switch {
 	case holds && (stored.Raw == nil || compared.Relation == state.RelationNewer):
 		a.metrics.unsaved.WithLabelValues(unsavedSaved).Inc()
-		return a.putUnsaved(ctx, key, left.who, unsaved)
+		return a.putUnsaved(ctx, key, left.identity, unsaved)
 	case len(compared.Missing) == 0:
 		a.metrics.unsaved.WithLabelValues(unsavedDropped).Inc()
 		a.logger.Info("A state that an engine could not save has nothing that the stored one lacks; it is dropped", "state", key.String(), "relation", compared.Relation)
@@ -193,8 +193,8 @@ func (a *Actuator) recoverOne(ctx context.Context, left leftRun) error {
 	a.logger.Info("A state that an engine could not save has resources that the stored one lacks; it is kept as an orphan",
 		"state", key.String(), "relation", compared.Relation, "resources", resourceNames(compared.Missing))
 	kept, err := a.store.SaveOrphan(ctx, key, unsaved, state.OrphanOptions{
-		Machine: left.who.Name, MachineUID: types.UID(left.who.UID), Missing: compared.Missing, Attachments: stored.Attachments,
-		Reason: fmt.Sprintf("run %s of manager %s could not save it, and the state was written by another since", left.who.Run, left.who.Owner),
+		Machine: left.identity.Name, MachineUID: types.UID(left.identity.UID), Missing: compared.Missing, Attachments: stored.Attachments,
+		Reason: fmt.Sprintf("run %s of manager %s could not save it, and the state was written by another since", left.identity.Run, left.identity.Owner),
 	})
 	if err != nil {
 		return err
