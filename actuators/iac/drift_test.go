@@ -163,7 +163,7 @@ func driftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T, b *bench) {
 		t.Errorf("Update: %v; zone %s, want it left alone for a while", err, zone())
 	}
 	if told := conditionOf(machine, drifted); told.Status != metav1.ConditionTrue || !strings.Contains(told.Message, "the next time is after") {
-		t.Errorf("condition %+v, want it to tell when it is repaired next", told)
+		t.Errorf("condition %+v, want it to say when it is repaired next", told)
 	}
 	b.clock.SetTime(b.clock.Now().Add(51 * time.Minute))
 	if err := b.drive(b.Update, machine); err != nil || zone() != "zone-a" {
@@ -205,7 +205,7 @@ func TestDriftThatIsIgnoredIsNotLookedFor(t *testing.T) {
 		t.Errorf("it is looked at again after %s, want never", again)
 	}
 	if told := conditionOf(machine, drifted); told.Reason != "Ignored" {
-		t.Errorf("condition %+v, want it to tell that drift is ignored", told)
+		t.Errorf("condition %+v, want it to say that drift is ignored", told)
 	}
 }
 

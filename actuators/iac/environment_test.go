@@ -129,7 +129,7 @@ func TestARunSeesWhatTheClusterSays(t *testing.T) {
 	}
 }
 
-// known answers a cluster on a platform.
+// known returns a cluster on a platform.
 func known(t *testing.T, platform configv1.PlatformStatus) *config.Reader {
 	t.Helper()
 	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Status: configv1.InfrastructureStatus{PlatformStatus: &platform}}

@@ -26,10 +26,10 @@ func TestTyped(t *testing.T) {
 		"quota is shown as what it is":              {runs.Create, &engine.Error{Class: engine.Quota}, machinev1beta1.InsufficientResourcesMachineError, "free or raise the quota"},
 		"throttling lacks resources, as quota does": {runs.Create, &engine.Error{Class: engine.Throttled}, machinev1beta1.InsufficientResourcesMachineError, "tried again later"},
 		"throttling of a destroy is shown the same": {runs.Destroy, &engine.Error{Class: engine.Throttled}, machinev1beta1.InsufficientResourcesMachineError, "tried again later"},
-		"credentials are retried and say the mend":  {runs.Create, &engine.Error{Class: engine.Credentials}, machinev1beta1.CreateMachineError, "check the credentials Secret"},
+		"credentials are retried and say the fix":   {runs.Create, &engine.Error{Class: engine.Credentials}, machinev1beta1.CreateMachineError, "check the credentials Secret"},
 		"a refusal stays one":                       {runs.Update, actuators.UnsupportedChange("no"), machinev1beta1.UnsupportedChangeMachineError, "no"},
 		"anything else is the operation's":          {runs.Update, errors.New("odd"), machinev1beta1.UpdateMachineError, "odd"},
-		"a lock tells who holds it": {
+		"a lock names its holder": {
 			runs.Create, &state.LockedError{Lock: state.Lock{Owner: "somebody", Run: "r"}}, machinev1beta1.CreateMachineError, "somebody",
 		},
 	} {
@@ -50,12 +50,12 @@ func TestUndeletable(t *testing.T) {
 		wantReason machinev1beta1.MachineStatusError
 	}{
 		"an instance that Exists vouches for is held by its configuration": {&lifecycle.Facts{Stored: true, State: stateOf(1, 0)}, bad, machinev1beta1.InvalidConfigurationMachineError},
-		// A caller may take an InvalidConfiguration for leave to forget the Machine when Exists answers false.
+		// A caller may take an InvalidConfiguration for leave to forget the Machine when Exists returns false.
 		"half an instance is no reason to let the Machine go":      {&lifecycle.Facts{Stored: true, State: stateOf(1, 1)}, bad, machinev1beta1.DeleteMachineError},
 		"nor is an instance that may have been made":               {&lifecycle.Facts{Stored: true, Record: lifecycle.Record{Intent: lostCreate()}}, bad, machinev1beta1.DeleteMachineError},
 		"nor is one whose state is gone":                           {&lifecycle.Facts{Provisioned: true}, bad, machinev1beta1.DeleteMachineError},
 		"nor is one that is missing, as a disk of it may be there": {&lifecycle.Facts{Stored: true, State: stateOf(1, 0), Record: lifecycle.Record{Check: &lifecycle.DriftCheck{Result: lifecycle.DriftMissing}}}, bad, machinev1beta1.DeleteMachineError},
-		"what a Secret can mend stays what it is":                  {&lifecycle.Facts{Provisioned: true}, actuators.DeleteFailed("spec.providerSpec.value.cpu: no Secret"), machinev1beta1.DeleteMachineError},
+		"what a Secret can fix stays what it is":                   {&lifecycle.Facts{Provisioned: true}, actuators.DeleteFailed("spec.providerSpec.value.cpu: no Secret"), machinev1beta1.DeleteMachineError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := typed(runs.Destroy, undeletable(tc.facts, tc.err))

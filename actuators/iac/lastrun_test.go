@@ -18,7 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// last answers what is recorded of a Machine's last run.
+// last returns what is recorded of a Machine's last run.
 func (b *bench) last(machine *machinev1beta1.Machine) lifecycle.LastRun {
 	b.t.Helper()
 	snapshot, err := b.store.Get(b.t.Context(), state.KeyFor(machine.Namespace, machine.UID))

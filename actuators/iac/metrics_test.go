@@ -17,7 +17,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// counts answers every series that is not zero, as name{labels}.
+// counts returns every series that is not zero, as name{labels}.
 func counts(t *testing.T, metrics *Metrics) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

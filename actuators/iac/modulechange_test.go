@@ -37,7 +37,7 @@ func changedModule(t *testing.T, added string, replaced ...string) *module.Modul
 	return changed(t, modules.FS, added, replaced...)
 }
 
-// changed answers the kubemark module or stack, with something added to its main.tf and each first of two pieces replaced by the second.
+// changed returns the kubemark module or stack, with something added to its main.tf and each first of two pieces replaced by the second.
 func changed(t *testing.T, folders fs.FS, added string, replaced ...string) *module.Module {
 	t.Helper()
 	shipped, err := fs.Sub(folders, "kubemark")
@@ -73,7 +73,7 @@ func changed(t *testing.T, folders fs.FS, added string, replaced ...string) *mod
 	return loaded
 }
 
-// labelling answers a module that puts one more label on its Node.
+// labelling returns a module that puts one more label on its Node.
 func labelling(t *testing.T, value string) *module.Module {
 	t.Helper()
 	return changedModule(t, "", `"kubernetes.io/os"                 = "linux"`, `"kubernetes.io/os" = "linux"`+"\n"+`"example.com/made-by" = "`+value+`"`)
@@ -88,7 +88,7 @@ func (b *bench) upgrade(loaded *module.Module, owner string) {
 	b.start(b.t.TempDir(), owner)
 }
 
-// record answers what is recorded of a Machine's state.
+// record returns what is recorded of a Machine's state.
 func (b *bench) record(machine *machinev1beta1.Machine) lifecycle.Record {
 	b.t.Helper()
 	f, err := b.facts(b.t.Context(), machine)
@@ -141,7 +141,7 @@ func TestAHeldMachineIsServedWithItsOwnModule(t *testing.T) {
 	held := conditionOf(machine, moduleCurrent)
 	if held.Status != metav1.ConditionFalse || held.Reason != "UpdateHeld" ||
 		!strings.Contains(held.Message, shortDigest(older.Reference())) || !strings.Contains(held.Message, shortDigest(newer.Reference())) {
-		t.Errorf("condition %+v, want it to tell that the Machine is held, with both digests", held)
+		t.Errorf("condition %+v, want it to say that the Machine is held, with both digests", held)
 	}
 
 	set(machine, b, "zone", "zone-b")

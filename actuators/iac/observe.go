@@ -2,6 +2,7 @@ package iac
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -86,4 +87,13 @@ func (a *Actuator) target(o *observation) lifecycle.Target {
 		t.Fingerprint, t.Lookup, t.Settle = s.Fingerprint, len(s.Module.LookupFiles()) > 0, s.Module.Settle()
 	}
 	return t
+}
+
+// readProviderStatus decodes the provider status. One that cannot be read is replaced: it is output.
+func readProviderStatus(machine *machinev1beta1.Machine) v1alpha1.TerraformMachineProviderStatus {
+	var status v1alpha1.TerraformMachineProviderStatus
+	if machine.Status.ProviderStatus == nil || json.Unmarshal(machine.Status.ProviderStatus.Raw, &status) != nil {
+		return v1alpha1.TerraformMachineProviderStatus{}
+	}
+	return status
 }

@@ -54,7 +54,7 @@ func newCloud(t *testing.T) *cloud {
 	return c
 }
 
-// machine answers a Machine as the installer writes it, with what else mods say.
+// machine returns a Machine as the installer writes it, with what else mods say.
 func (c *cloud) machine(mods ...func(map[string]any)) *machinev1beta1.Machine {
 	spec := map[string]any{
 		"apiVersion": "machine.openshift.io/v1alpha1", "kind": "OpenstackProviderSpec", "cloudName": openstack.CloudName,
@@ -85,13 +85,13 @@ func withVolumes(spec map[string]any) {
 	spec["floatingIP"] = openstack.FloatingIP
 }
 
-// check waits for a drift check and answers it.
+// check waits for a drift check and returns it.
 func (c *cloud) check(machine *machinev1beta1.Machine) *lifecycle.DriftCheck {
 	c.t.Helper()
 	c.clock.SetTime(c.clock.Now().Add(2 * time.Hour))
 	now := c.clock.Now().UTC()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		// An Update starts the check, and tells what one has found.
+		// An Update starts the check, and reports what one has found.
 		_ = c.Update(c.t.Context(), machine)
 		snapshot, err := c.store.Get(c.t.Context(), state.KeyFor(machine.Namespace, machine.UID))
 		if err != nil {
@@ -261,10 +261,10 @@ func TestAServerOfASubnetThatIsNotThereTellsWhichAndNoSecret(t *testing.T) {
 	})
 	err := c.drive(c.Create, machine)
 	if err == nil || !strings.Contains(err.Error(), "no single subnet is what networks[0].subnets[0] names") {
-		t.Errorf("Create: %v, want it to tell the subnet", err)
+		t.Errorf("Create: %v, want it to name the subnet", err)
 	}
 	if err != nil && strings.Contains(err.Error(), openstack.Password) {
-		t.Errorf("the error tells the password: %v", err)
+		t.Errorf("the error has the password: %v", err)
 	}
 	c.tellsNoSecret()
 }

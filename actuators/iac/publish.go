@@ -3,10 +3,8 @@ package iac
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +14,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
-	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 // Labels and annotations of the Machine API that describe the instance.
@@ -26,49 +23,6 @@ const (
 	labelZone               = "machine.openshift.io/zone"
 	annotationInstanceState = "machine.openshift.io/instance-state"
 )
-
-// outputs are the outputs of the module contract.
-type outputs struct {
-	ProviderID    string
-	InstanceID    string
-	InstanceState string
-	InstanceType  string
-	Region        string
-	Zone          string
-	Addresses     []corev1.NodeAddress
-}
-
-// readOutputs reads the outputs out of a state. One that is null or missing stays empty.
-func readOutputs(s *state.State) (*outputs, error) {
-	o := &outputs{}
-	for name, field := range map[string]any{
-		"provider_id":    &o.ProviderID,
-		"instance_id":    &o.InstanceID,
-		"instance_state": &o.InstanceState,
-		"instance_type":  &o.InstanceType,
-		"region":         &o.Region,
-		"zone":           &o.Zone,
-		"addresses":      &o.Addresses,
-	} {
-		output, ok := s.Outputs[name]
-		if !ok || len(output.Value) == 0 {
-			continue
-		}
-		if err := json.Unmarshal(output.Value, field); err != nil {
-			return nil, fmt.Errorf("reading the module's output %s: it is not of the type that the module contract wants: %w", name, err)
-		}
-	}
-	return o, nil
-}
-
-// readProviderStatus decodes the provider status. One that cannot be read is replaced: it is output.
-func readProviderStatus(machine *machinev1beta1.Machine) v1alpha1.TerraformMachineProviderStatus {
-	var status v1alpha1.TerraformMachineProviderStatus
-	if machine.Status.ProviderStatus == nil || json.Unmarshal(machine.Status.ProviderStatus.Raw, &status) != nil {
-		return v1alpha1.TerraformMachineProviderStatus{}
-	}
-	return status
-}
 
 // write encodes the provider status into the Machine, in memory, where it has changed.
 func (o *observation) write() {

@@ -24,7 +24,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 )
 
-// eachEngine runs a test with each engine. What is told, recorded and refused is the same with all.
+// eachEngine runs a test with each engine. What is reported, recorded and refused is the same with all.
 func eachEngine(t *testing.T, test func(t *testing.T, b *bench)) {
 	for _, name := range []v1alpha1.Engine{v1alpha1.EngineTerraform, v1alpha1.EnginePulumi} {
 		t.Run(string(name), func(t *testing.T) {
@@ -35,7 +35,7 @@ func eachEngine(t *testing.T, test func(t *testing.T, b *bench)) {
 	}
 }
 
-// onPulumi answers the providerSpec of a stack for one of the module with its name.
+// onPulumi returns the providerSpec of a stack for one of the module with its name.
 func onPulumi(spec map[string]any) map[string]any {
 	values := maps.Clone(spec)
 	delete(values, "apiVersion")
@@ -101,7 +101,7 @@ func (b *bench) pend(machine *machinev1beta1.Machine) {
 	}
 }
 
-// halfMade answers a checkpoint with the instance among what is being made.
+// halfMade returns a checkpoint with the instance among what is being made.
 func halfMade(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	var file map[string]any
@@ -132,7 +132,7 @@ func halfMade(t *testing.T, raw []byte) []byte {
 	return changed
 }
 
-// unfinished answers what the state says is being made.
+// unfinished returns what the state says is being made.
 func (b *bench) unfinished(machine *machinev1beta1.Machine) []string {
 	b.t.Helper()
 	f, err := b.facts(b.t.Context(), machine)

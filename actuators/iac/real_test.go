@@ -206,10 +206,10 @@ func (b *bench) start(workDir, owner string) {
 	})
 }
 
-// starts answers how often the engine was started.
+// starts returns how often the engine was started.
 func (b *bench) starts() int64 { return b.runners[cmp.Or(b.uses, v1alpha1.EngineTerraform)].Starts() }
 
-// leftovers answers how many runs of a dead process are not dealt with.
+// leftovers returns how many abandoned runs are not recovered.
 func (b *bench) leftovers() int {
 	b.t.Helper()
 	left, err := b.runners[b.uses].AbandonedRuns()
@@ -327,7 +327,7 @@ func set(machine *machinev1beta1.Machine, b *bench, name string, value any) {
 	machine.Spec.ProviderSpec.Value = b.machine(func(spec map[string]any) { spec[name] = value }).Spec.ProviderSpec.Value
 }
 
-// node answers the instance of a Machine, nil when there is none.
+// node returns the instance of a Machine, nil when there is none.
 func (b *bench) node(machine *machinev1beta1.Machine) *corev1.Node {
 	b.t.Helper()
 	node := &corev1.Node{}
@@ -341,7 +341,7 @@ func (b *bench) node(machine *machinev1beta1.Machine) *corev1.Node {
 	return node
 }
 
-// drive calls a verb until it is done, and answers its last error.
+// drive calls a verb until it is done, and returns its last error.
 func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error, machine *machinev1beta1.Machine) error {
 	b.t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
@@ -565,7 +565,7 @@ func anIntentWithoutAnInstanceIsJustCreated(t *testing.T, b *bench) {
 		t.Error("nothing was made")
 	}
 	if got := b.output(machine); !strings.HasPrefix(got, "(A lookup: ") || !strings.Contains(got, "\n(After the lookup: the create itself.)\n") {
-		t.Errorf("what the engine said does not tell the lookup from the create:\n%s", got)
+		t.Errorf("what the engine said does not separate the lookup from the create:\n%s", got)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
-// events answers the events so far, and forgets them.
+// events returns the events so far, and forgets them.
 func (b *bench) events() []string {
 	var sent []string
 	for {
@@ -34,7 +34,7 @@ func (b *bench) events() []string {
 	}
 }
 
-// warnings answers the Warning events so far, and forgets all events.
+// warnings returns the Warning events so far, and forgets all events.
 func (b *bench) warnings() []string {
 	return slices.DeleteFunc(b.events(), func(event string) bool { return !strings.HasPrefix(event, corev1.EventTypeWarning) })
 }
@@ -65,7 +65,7 @@ func TestWaitingIsNoWarning(t *testing.T) {
 	b := newBench(t)
 	machine := b.machine()
 	if _, waiting := actuators.AsRequeueAfter(b.Create(t.Context(), machine)); !waiting {
-		t.Fatal("the first Create does not answer that it is in progress")
+		t.Fatal("the first Create does not return that it is in progress")
 	}
 	b.bring(machine)
 	b.clock.SetTime(b.clock.Now().Add(2 * time.Hour)) // a drift check falls due

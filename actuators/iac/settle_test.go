@@ -43,18 +43,18 @@ func TestDoubtful(t *testing.T) {
 		want     bool
 	}{
 		"a success is not": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance)}},
-		"an engine that was killed while it applied is":             {touched: true, outcome: &engine.Error{Class: engine.Killed}, want: true},
-		"an engine that was killed while it planned is not":         {outcome: &engine.Error{Class: engine.Killed}},
-		"an interrupt before anything is made is not":               {touched: true, outcome: interrupted},
-		"an interrupt while the instance is made is":                {events: []engine.Event{event(engine.EventStarted, instance)}, outcome: interrupted, want: true},
-		"a failure to make the instance is: the answer may be lost": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &engine.Error{Class: engine.Transient}, want: true},
-		"a failure after everything is made is not":                 {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance)}, outcome: interrupted},
-		"a refusal to make it is not: that is an answer":            {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &engine.Error{Class: engine.Quota}},
-		"a failure to make something beside it is as well":          {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance), event(engine.EventStarted, disk), event(engine.EventFailed, disk)}, outcome: &engine.Error{Class: engine.Unknown}, want: true},
-		"a failed lookup leaves what it was to find out":            {intent: lost, outcome: &engine.Error{Class: engine.Transient}, want: true},
-		"a lookup that it is too early to believe does as well":     {intent: lost, outcome: &undecidedError{}, want: true},
-		"a failure after a lookup that has found out is not":        {intent: lost, lookedUp: true, outcome: &engine.Error{Class: engine.Credentials}},
-		"a change that is refused is not":                           {outcome: actuators.UnsupportedChange("no")},
+		"an engine that was killed while it applied is":               {touched: true, outcome: &engine.Error{Class: engine.Killed}, want: true},
+		"an engine that was killed while it planned is not":           {outcome: &engine.Error{Class: engine.Killed}},
+		"an interrupt before anything is made is not":                 {touched: true, outcome: interrupted},
+		"an interrupt while the instance is made is":                  {events: []engine.Event{event(engine.EventStarted, instance)}, outcome: interrupted, want: true},
+		"a failure to make the instance is: the response may be lost": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &engine.Error{Class: engine.Transient}, want: true},
+		"a failure after everything is made is not":                   {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance)}, outcome: interrupted},
+		"a refusal to make it is not: that is a response":             {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &engine.Error{Class: engine.Quota}},
+		"a failure to make something beside it is as well":            {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance), event(engine.EventStarted, disk), event(engine.EventFailed, disk)}, outcome: &engine.Error{Class: engine.Unknown}, want: true},
+		"a failed lookup leaves what it was to find out":              {intent: lost, outcome: &engine.Error{Class: engine.Transient}, want: true},
+		"a lookup that it is too early to believe does as well":       {intent: lost, outcome: &undecidedError{}, want: true},
+		"a failure after a lookup that has found out is not":          {intent: lost, lookedUp: true, outcome: &engine.Error{Class: engine.Credentials}},
+		"a change that is refused is not":                             {outcome: actuators.UnsupportedChange("no")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := &task{intent: tc.intent, facts: &lifecycle.Facts{}, touched: tc.touched, lookedUp: tc.lookedUp}

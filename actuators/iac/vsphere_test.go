@@ -40,7 +40,7 @@ type vcenter struct {
 	tag  string
 }
 
-// simulated is what the simulator tells of a virtual machine.
+// simulated is what the simulator reports of a virtual machine.
 type simulated struct {
 	UUID, Annotation, PowerState string
 	CPUs                         int
@@ -56,7 +56,7 @@ func newVCenter(t *testing.T) *vcenter {
 	})
 }
 
-// newVCenterReached lets reach tell the bench which authority has signed the simulated vCenter's certificate, and which proxy leads to it.
+// newVCenterReached has reach say to the bench which authority has signed the simulated vCenter's certificate, and which proxy leads to it.
 func newVCenterReached(t *testing.T, reach func(b *bench, certificate string, proxy *url.URL)) *vcenter {
 	t.Helper()
 	certificate := filepath.Join(t.TempDir(), "vcenter.pem")
@@ -81,7 +81,7 @@ func newVCenterReached(t *testing.T, reach func(b *bench, certificate string, pr
 	return v
 }
 
-// simulator starts a simulated vCenter and answers its address.
+// simulator starts a simulated vCenter and returns its address.
 func simulator(t *testing.T, certificate string) string {
 	t.Helper()
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), repository(t, "bin", "vcsim"), "--certificate-file", certificate)
@@ -151,7 +151,7 @@ func readAll(t *testing.T, name string) string {
 	return string(content)
 }
 
-// ask calls the simulator, and answers false for what is not there.
+// ask calls the simulator, and returns false for what is not there.
 func (v *vcenter) ask(method, path string, into any) bool {
 	v.t.Helper()
 	request, err := http.NewRequestWithContext(v.t.Context(), method, "https://"+vcenterName+path, nil)
@@ -177,7 +177,7 @@ func (v *vcenter) ask(method, path string, into any) bool {
 	return true
 }
 
-// vm answers the instance of a Machine, nil when there is none.
+// vm returns the instance of a Machine, nil when there is none.
 func (v *vcenter) vm(machine *machinev1beta1.Machine) *simulated {
 	v.t.Helper()
 	found := &simulated{}
@@ -224,14 +224,14 @@ func (v *vcenter) machine() *machinev1beta1.Machine {
 	return v.apply(machine)
 }
 
-// check waits for a drift check and answers it.
+// check waits for a drift check and returns it.
 func (v *vcenter) check(machine *machinev1beta1.Machine) *lifecycle.DriftCheck {
 	v.t.Helper()
 	v.clock.SetTime(v.clock.Now().Add(2 * time.Hour))
 	now := v.clock.Now().UTC()
 	deadline := time.Now().Add(time.Minute)
 	for time.Now().Before(deadline) {
-		// An Update starts the check, and tells what one has found.
+		// An Update starts the check, and reports what one has found.
 		_ = v.Update(v.t.Context(), machine)
 		snapshot, err := v.store.Get(v.t.Context(), state.KeyFor(machine.Namespace, machine.UID))
 		if err != nil {
@@ -329,10 +329,10 @@ func (v *vcenter) looksAsAskedFor(machine *machinev1beta1.Machine, made *simulat
 		v.t.Errorf("it has %d processors, disks of %v GiB and the tags %v", made.CPUs, made.DisksGiB, made.Tags)
 	}
 	if told := made.ExtraConfig["guestinfo.ignition.config.data"]; told != base64.StdEncoding.EncodeToString([]byte(`{"ignition":{"version":"3.2.0"}}`)) {
-		v.t.Errorf("Ignition is told %q", told)
+		v.t.Errorf("Ignition is given %q", told)
 	}
 	if told := made.ExtraConfig["guestinfo.hostname"]; told != machine.Name {
-		v.t.Errorf("the guest is told the name %q", told)
+		v.t.Errorf("the guest is given the name %q", told)
 	}
 }
 

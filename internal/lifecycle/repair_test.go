@@ -22,7 +22,7 @@ func TestDriftOf(t *testing.T) {
 		"a Machine may choose": {builder.Machine(func(m *machinev1beta1.Machine) {
 			m.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: "Repair"}
 		}), v1alpha1.DriftRepair, ""},
-		"what is no policy is told, and reports": {builder.Machine(func(m *machinev1beta1.Machine) {
+		"what is no policy is reported, as drift is": {builder.Machine(func(m *machinev1beta1.Machine) {
 			m.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: "repair"}
 		}), v1alpha1.DriftReport, "write Report, Repair or Ignore"},
 	} {

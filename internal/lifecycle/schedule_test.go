@@ -38,13 +38,13 @@ func TestWhenAnInstanceIsCheckedAgain(t *testing.T) {
 		wantAfter  time.Duration
 		wantWanted bool
 	}{
-		"one that has told its address, in its turn":         {addresses: []corev1.NodeAddress{name, ip}, wantAfter: regular, wantWanted: true},
-		"one that has told names only, soon":                 {addresses: []corev1.NodeAddress{name}, wantAfter: FirstAddressCheck, wantWanted: true},
-		"one that has told none for a while, less soon":      {age: 10 * time.Minute, wantAfter: 5 * time.Minute, wantWanted: true},
-		"one that has told none for a day, in its turn":      {age: 24 * time.Hour, wantAfter: regular, wantWanted: true},
-		"none whose drift is ignored, once it has told":      {addresses: []corev1.NodeAddress{ip}, policy: v1alpha1.DriftIgnore, wantAfter: regular},
-		"one whose drift is ignored, for its address":        {policy: v1alpha1.DriftIgnore, wantAfter: FirstAddressCheck, wantWanted: true},
-		"none whose drift is ignored and that tells no more": {policy: v1alpha1.DriftIgnore, age: 24 * time.Hour, wantAfter: regular},
+		"one with an IP address, in its turn":            {addresses: []corev1.NodeAddress{name, ip}, wantAfter: regular, wantWanted: true},
+		"one with names only, soon":                      {addresses: []corev1.NodeAddress{name}, wantAfter: FirstAddressCheck, wantWanted: true},
+		"one without for a while, less soon":             {age: 10 * time.Minute, wantAfter: 5 * time.Minute, wantWanted: true},
+		"one without for a day, in its turn":             {age: 24 * time.Hour, wantAfter: regular, wantWanted: true},
+		"none whose drift is ignored, once it has one":   {addresses: []corev1.NodeAddress{ip}, policy: v1alpha1.DriftIgnore, wantAfter: regular},
+		"one whose drift is ignored, for its address":    {policy: v1alpha1.DriftIgnore, wantAfter: FirstAddressCheck, wantWanted: true},
+		"none whose drift is ignored and that gets none": {policy: v1alpha1.DriftIgnore, age: 24 * time.Hour, wantAfter: regular},
 	} {
 		t.Run(title, func(t *testing.T) {
 			machine := builder.Machine()

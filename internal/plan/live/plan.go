@@ -89,18 +89,18 @@ func (o Options) read(ctx context.Context, reader *desired.Reader, all []*machin
 
 // question is a plan to be made of a Machine.
 type question struct {
-	of     *inputs
-	input  offline.Input
-	answer func(offline.Outcome)
+	of    *inputs
+	input offline.Input
+	take  func(offline.Outcome)
 }
 
 // newQuestion asks what variables would do to what there is of a Machine.
-func (o Options) newQuestion(of *inputs, variables []byte, answer func(offline.Outcome)) question {
+func (o Options) newQuestion(of *inputs, variables []byte, take func(offline.Outcome)) question {
 	existing := &offline.Existing{State: of.facts.Raw, Sensitive: of.sensitive, Refresh: o.Refresh}
 	if o.Refresh {
 		existing.Environment, existing.Files = of.environment, of.files
 	}
-	return question{of: of, input: offline.Input{Variables: variables, Existing: existing}, answer: answer}
+	return question{of: of, input: offline.Input{Variables: variables, Existing: existing}, take: take}
 }
 
 // ask has all questions about one module planned together.
@@ -123,7 +123,7 @@ func (o Options) ask(ctx context.Context, questions []question) {
 				inputs[n] = one.input
 			}
 			for n, outcome := range o.Planner.Plan(ctx, preview.ModuleOf(batch[0].of.module), inputs) {
-				batch[n].answer(outcome)
+				batch[n].take(outcome)
 			}
 		})
 	}
