@@ -118,7 +118,8 @@ func New(options Options) (*Actuator, error) {
 		return nil, fmt.Errorf("making the actuator: %w", err)
 	}
 	return &Actuator{
-		client: options.Client, recorder: options.Recorder, catalog: options.Catalog, store: options.Store, modules: options.Modules, desired: reader, runners: options.Runners, pool: options.Pool, owner: options.Owner, leader: options.Leader,
+		client: options.Client, recorder: options.Recorder, catalog: options.Catalog, store: options.Store, modules: options.Modules, desired: reader,
+		runners: options.Runners, pool: options.Pool, owner: options.Owner, leader: options.Leader,
 		interval: options.DriftInterval, clock: options.Clock, logger: options.Logger, metrics: options.Metrics,
 	}, nil
 }

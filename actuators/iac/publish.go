@@ -97,14 +97,14 @@ func (a *Actuator) publishCheck(o *observation) {
 
 // publishModule writes how the Machine's pinned module stands to the current one.
 func (a *Actuator) publishModule(o *observation) {
-	stands := o.choice.Modules.Status(o.choice.Withheld)
-	if stands == nil {
+	status := o.choice.Modules.Status(o.choice.Withheld)
+	if status == nil {
 		return
 	}
 	condition := metav1.Condition{
-		Type: moduleCurrent, Status: metav1.ConditionFalse, Reason: stands.Reason, Message: stands.Message, LastTransitionTime: metav1.NewTime(a.clock.Now()),
+		Type: moduleCurrent, Status: metav1.ConditionFalse, Reason: status.Reason, Message: status.Message, LastTransitionTime: metav1.NewTime(a.clock.Now()),
 	}
-	if stands.Reason == desired.ReasonCurrent {
+	if status.Reason == desired.ReasonCurrent {
 		condition.Status = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&o.status.Conditions, condition)

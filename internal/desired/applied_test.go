@@ -46,7 +46,7 @@ func TestInputsThatAreTooLargeAreNotStored(t *testing.T) {
 }
 
 func TestStoredInputsTakeThePresentCredentials(t *testing.T) {
-	used := kubemark(t, "")
+	used := shipped(t, "kubemark")
 	kept := &AppliedInputs{CredentialsSecret: "secret", Keys: []v1alpha1.CredentialKey{
 		{Key: "token", Env: "KUBE_TOKEN"}, {Key: "server", Env: "KUBE_HOST", Public: true}, {Key: "proxy", Env: "PROXY", Optional: true},
 		{Key: "ca", File: "CA_FILE"},

@@ -2,10 +2,9 @@ package desired
 
 import (
 	"errors"
-	"io/fs"
+	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
@@ -53,7 +52,7 @@ func TestModuleUpdatesIsAFlag(t *testing.T) {
 }
 
 func TestModuleStatus(t *testing.T) {
-	older, newer := kubemark(t, "# older\n"), kubemark(t, "# newer\n")
+	older, newer := shipped(t, "kubemark"), shipped(t, "vsphere")
 	refused := &UnsupportedError{Message: "it would be replaced"}
 	for name, tc := range map[string]struct {
 		modules    Modules
@@ -112,31 +111,16 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// kubemark loads the kubemark module with something added to its main.tf.
-func kubemark(t *testing.T, added string) *module.Module {
+// shipped returns a module of this repository.
+func shipped(t *testing.T, name string) *module.Module {
 	t.Helper()
-	shipped, err := fs.Sub(modules.FS, "kubemark")
+	all, err := module.LoadAll(modules.FS)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := fstest.MapFS{}
-	err = fs.WalkDir(shipped, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		raw, err := fs.ReadFile(shipped, name)
-		if name == "main.tf" {
-			raw = append(raw, added...)
-		}
-		files[name] = &fstest.MapFile{Data: raw}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	at := slices.IndexFunc(all, func(m *module.Module) bool { return m.Name() == name })
+	if at < 0 {
+		t.Fatalf("there is no module %s", name)
 	}
-	loaded, err := module.Load(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return loaded
+	return all[at]
 }
