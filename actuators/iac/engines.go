@@ -22,7 +22,7 @@ const noEngine = "none"
 // engines returns the engines that there are runners for, sorted.
 func (a *Actuator) engines() []v1alpha1.Engine { return slices.Sorted(maps.Keys(a.runners)) }
 
-// close closes all runners.
+// closeRunners closes all runners.
 func (a *Actuator) closeRunners(ctx context.Context) error {
 	var errs []error
 	for _, name := range a.engines() {

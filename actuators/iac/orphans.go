@@ -23,7 +23,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// orphanInterval is how often states are compared with Machines. A destroy whose Machine is gone waits for that at most.
+// orphanCheckInterval is how often states are compared with Machines. A destroy whose Machine is gone waits for that at most.
 const orphanCheckInterval = 2 * time.Minute
 
 // Orphans reports states whose Machine is gone, for example because its finalizer was removed by hand. It never deletes one: there

@@ -11,19 +11,19 @@ import (
 type Action int
 
 const (
-	// ActionDone: there is nothing to do.
+	// ActionDone means that there is nothing to do.
 	ActionDone Action = iota
-	// ActionInProgress: a run is under way.
+	// ActionInProgress means that a run is queued or running.
 	ActionInProgress
-	// ActionStart: a run is to be submitted or, under the lock, carried out. The pool holds one back that has failed, until its pause is over.
+	// ActionStart means to submit a run or, under the lock, to carry it out. The pool holds one back that has failed, until its pause is over.
 	ActionStart
-	// ActionRequeueAfter: decide again at a certain time.
+	// ActionRequeueAfter means to decide again at a certain time.
 	ActionRequeueAfter
-	// ActionRefuse: the change was planned before and refused.
+	// ActionRefuse means that the change was planned before and refused.
 	ActionRefuse
-	// ActionUnresolved: an instance may exist that nothing can find. A person must confirm that there is none.
+	// ActionUnresolved means that an instance may exist that nothing can find. A person must confirm that there is none.
 	ActionUnresolved
-	// ActionForeign: the instance was not made by this operator.
+	// ActionForeign means that the instance was not made by this operator.
 	ActionForeign
 )
 

@@ -92,6 +92,7 @@ type LastRun struct {
 // DriftResult is what a drift check found.
 type DriftResult string
 
+// Results of a drift check.
 const (
 	DriftNone    DriftResult = "None"
 	DriftChanged DriftResult = "Changed"

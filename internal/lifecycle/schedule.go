@@ -85,7 +85,7 @@ func driftAfter(interval time.Duration, uid string) time.Duration {
 	return interval - interval/10 + interval/5*time.Duration(hash.Sum32()%steps)/steps
 }
 
-// firstAddressCheck is how long after its create an instance without an IP address is checked.
+// FirstAddressCheck is how long after its create an instance without an IP address is checked.
 const FirstAddressCheck = 20 * time.Second
 
 // addressesAfter returns how long after a check an instance without an IP address is checked again. age is how old the instance was at that

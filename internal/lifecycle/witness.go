@@ -43,7 +43,7 @@ func witnessOf(machine *machinev1beta1.Machine) *Witness {
 	return &read
 }
 
-// restored returns the UID of the Machine whose witness this one carries, empty for none: it was made anew from a backup.
+// restoredFrom returns the UID of the Machine whose witness this one carries, empty for none: it was made anew from a backup.
 func restoredFrom(machine *machinev1beta1.Machine) string {
 	var read Witness
 	if json.Unmarshal([]byte(machine.Annotations[WitnessAnnotation]), &read) != nil || read.UID == string(machine.UID) {

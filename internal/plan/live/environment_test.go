@@ -13,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
 
-// around are surroundings that are always the same.
+// around is an environment that is always the same.
 type around struct {
 	environment map[string]string
 	sensitive   []string
@@ -57,11 +57,11 @@ func TestProvidersSeeTheEnvironmentOfARun(t *testing.T) {
 			}
 			for _, one := range planner.heard { // of the edit, and of drift
 				if (one.Environment["NO_PROXY"] == ".svc") != refresh || slices.Contains(one.Sensitive, "pr0xy-secret") != refresh {
-					t.Errorf("with a refresh: %t; providers see the surroundings: %t, their secrets are known: %t",
+					t.Errorf("with a refresh: %t; providers see the environment: %t, their secrets are known: %t",
 						refresh, one.Environment["NO_PROXY"] == ".svc", slices.Contains(one.Sensitive, "pr0xy-secret"))
 				}
 				if one.Environment["KUBE_TOKEN"] == "the cluster's" {
-					t.Error("the surroundings count more than the Machine's credentials")
+					t.Error("the environment wins over the Machine's credentials")
 				}
 			}
 		})
