@@ -113,7 +113,7 @@ func TestALostNodeOfAProgramInGoIsFound(t *testing.T) {
 	empty := h.empty(with)
 	h.create(with)
 	before := h.node().UID
-	lookup, err := h.engine.Look(t.Context(), h.run("look", with))
+	lookup, err := h.engine.RunLookup(t.Context(), h.run("look", with))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestALostNodeOfAProgramInGoIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.set(adopted)
-	h.must("continue", with, func(f *pulumi.Folder) (*engine.Report, error) {
+	h.must("continue", with, func(f *pulumi.Workspace) (*engine.Report, error) {
 		report, err := f.Plan(t.Context())
 		if err != nil || len(report.Destroys()) != 0 {
 			t.Fatalf("the plan is %+v, %v, want nothing destroyed", report.Changes, err)
@@ -143,7 +143,7 @@ func TestALostNodeOfAProgramInGoIsFound(t *testing.T) {
 
 func TestAProgramThatIsNotThereIsTold(t *testing.T) {
 	h := newMachine(t, "bare", load(t, examples+"/hollow-volumes"), newPulumi(t, "mirror"))
-	report, err := h.with("create", h.values(twoVolumes), func(f *pulumi.Folder) (*engine.Report, error) { return f.Apply(t.Context()) })
+	report, err := h.with("create", h.values(twoVolumes), func(f *pulumi.Workspace) (*engine.Report, error) { return f.Apply(t.Context()) })
 	if err == nil || !strings.Contains(err.Error(), `finding the program "stack-hollow-volumes-v1"`) {
 		t.Errorf("Apply() = %v, want which program is missing\n%s", err, report.Text)
 	}

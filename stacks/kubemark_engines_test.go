@@ -61,7 +61,7 @@ func (h *hollow) inHCL(e *tofu.Engine, of *module.Module, values string) (output
 	server := httptest.NewServer(&stateBackend{})
 	defer server.Close()
 	with := h.inputs(of, values)
-	folder, err := e.Open(h.t.Context(), tofu.Run{
+	folder, err := e.Open(h.t.Context(), tofu.RunSpec{
 		ID: "r", Module: of.Digest(), Variables: with.variables, Environment: with.environment, Backend: tofu.Backend{Address: server.URL},
 	})
 	if err != nil {

@@ -145,7 +145,7 @@ func TestANodeThatIsGoneIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := h.wantPlan("gone", small, engine.ActionCreate)
-	if gone := report.Vanished(); len(gone) != 1 || gone[0].Address != nodeAddress {
+	if gone := report.Missing(); len(gone) != 1 || gone[0].Address != nodeAddress {
 		t.Errorf("gone are %v, want the Node", gone)
 	}
 	h.destroy(h.values(small)) // nothing to destroy is no error
@@ -155,7 +155,7 @@ func TestACreateThatFailsPublishesNothing(t *testing.T) {
 	h := newHollow(t, "refused")
 	// The label is text that looks like a reference; as a label's value the API server refuses it.
 	const values = `{"labels":{"team":"${machine.uid}"}}`
-	_, err := h.with("create", h.values(values), func(f *pulumi.Folder) (*engine.Report, error) { return f.Apply(t.Context()) })
+	_, err := h.with("create", h.values(values), func(f *pulumi.Workspace) (*engine.Report, error) { return f.Apply(t.Context()) })
 	if err == nil || !strings.Contains(err.Error(), `Invalid value: "${machine.uid}"`) {
 		t.Errorf("Apply() = %v, want the API server's refusal, of the text as it is", err)
 	}
@@ -168,16 +168,16 @@ func TestALostHollowNodeIsFound(t *testing.T) {
 	h := newHollow(t, "lost")
 	with := h.values(small)
 	empty := h.empty(with)
-	if _, err := h.engine.Look(t.Context(), h.run("none", with)); err == nil || !h.stack.Absent(err.Error()) {
+	if _, err := h.engine.RunLookup(t.Context(), h.run("none", with)); err == nil || !h.stack.Absent(err.Error()) {
 		t.Fatalf("Look() = %v, want the words that module.yaml knows for what is not there", err)
 	}
 	h.create(with)
 	before := h.node().UID
-	lookup, err := h.engine.Look(t.Context(), h.run("look", with))
+	lookup, err := h.engine.RunLookup(t.Context(), h.run("look", with))
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := pulumi.Found(lookup)
+	found, err := pulumi.LookupResources(lookup)
 	if err != nil || !bytes.Contains(found[nodeAddress], []byte(h.machine.UID)) {
 		t.Fatalf("found is %s, %v, want the Node with the Machine's UID", found, err)
 	}
@@ -210,15 +210,15 @@ func TestANodeOfAnotherMachineIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	with := h.values(small)
-	lookup, err := h.engine.Look(t.Context(), h.run("look", with))
+	lookup, err := h.engine.RunLookup(t.Context(), h.run("look", with))
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := pulumi.Found(lookup)
+	found, err := pulumi.LookupResources(lookup)
 	if err != nil || len(found) != 1 || bytes.Contains(found[nodeAddress], []byte(h.machine.UID)) {
 		t.Errorf("found is %s, %v, want a Node without the Machine's UID", found, err)
 	}
-	_, err = h.with("create", with, func(f *pulumi.Folder) (*engine.Report, error) { return f.Apply(t.Context()) })
+	_, err = h.with("create", with, func(f *pulumi.Workspace) (*engine.Report, error) { return f.Apply(t.Context()) })
 	if err == nil {
 		t.Error("a Node of another Machine was taken over")
 	}

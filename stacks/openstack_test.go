@@ -111,7 +111,7 @@ func TestAServerThatIsGoneIsToldAndGoesWithItsPort(t *testing.T) {
 		t.Fatal("the server was not there to be deleted")
 	}
 	report := s.plan("gone", s.given(`{}`))
-	if gone := report.Vanished(); len(gone) != 1 || gone[0].Address != serverAddress {
+	if gone := report.Missing(); len(gone) != 1 || gone[0].Address != serverAddress {
 		t.Errorf("gone are %+v, want the server", gone)
 	}
 	s.destroy(s.given(`{}`))
@@ -127,11 +127,11 @@ func TestALostServerIsAdoptedWithItsPort(t *testing.T) {
 	before := s.empty(with)
 	s.create(with)
 	made := s.look()
-	lookup, err := s.engine.Look(t.Context(), s.run("look", with))
+	lookup, err := s.engine.RunLookup(t.Context(), s.run("look", with))
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := pulumi.Found(lookup)
+	found, err := pulumi.LookupResources(lookup)
 	if err != nil || len(found) != 2 || !bytes.Contains(found[serverAddress], []byte(machineUID)) || !bytes.Contains(found[portAddress], []byte(machineUID)) {
 		t.Fatalf("found is %s, %v, want the server and its port with the Machine's UID", found, err)
 	}
@@ -140,7 +140,7 @@ func TestALostServerIsAdoptedWithItsPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.set(adopted)
-	s.must("continue", with, func(f *pulumi.Folder) (*engine.Report, error) {
+	s.must("continue", with, func(f *pulumi.Workspace) (*engine.Report, error) {
 		report, err := f.Plan(t.Context())
 		if err != nil || len(report.Creates())+len(report.Destroys()) != 0 {
 			t.Fatalf("the plan is %+v, %v, want nothing made and nothing destroyed", report.Changes, err)
@@ -163,7 +163,7 @@ func TestALostServerIsAdoptedWithItsPort(t *testing.T) {
 func TestALookupTellsThatThereIsNoServer(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, worker)
-	if _, err := s.engine.Look(t.Context(), s.run("look", s.given(`{}`))); err == nil || !s.absent(err) {
+	if _, err := s.engine.RunLookup(t.Context(), s.run("look", s.given(`{}`))); err == nil || !s.absent(err) {
 		t.Errorf("Look() = %v, want the words of module.yaml for what is not there", err)
 	}
 }
@@ -173,7 +173,7 @@ func TestALookupStopsWhereItCannotTell(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, worker)
 	s.create(s.given(`{}`))
-	_, err := s.engine.Look(t.Context(), s.run("look", s.given(`{"networks":[],"ports":[{"networkID":"n","nameSuffix":"other"}]}`)))
+	_, err := s.engine.RunLookup(t.Context(), s.run("look", s.given(`{"networks":[],"ports":[{"networkID":"n","nameSuffix":"other"}]}`)))
 	if err == nil || s.absent(err) {
 		t.Errorf("Look() = %v, want an error, and not that there is no server", err)
 	}
@@ -190,7 +190,7 @@ func TestALookupStopsWhereThereAreTwo(t *testing.T) {
 	if made := len(s.cloud.Servers()); made != 2 {
 		t.Fatalf("there are %d servers, want two", made)
 	}
-	_, err := s.engine.Look(t.Context(), s.run("look", with))
+	_, err := s.engine.RunLookup(t.Context(), s.run("look", with))
 	if err == nil || s.absent(err) || !strings.Contains(err.Error(), "singleOrNone") {
 		t.Errorf("Look() = %v, want that there are two", err)
 	}
@@ -247,7 +247,7 @@ func TestWhatIsNotFoundIsRefusedInWords(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s.set(nil)
-			_, err := s.with("refused", s.given(tc.changed), func(f *pulumi.Folder) (*engine.Report, error) { return f.Apply(t.Context()) })
+			_, err := s.with("refused", s.given(tc.changed), func(f *pulumi.Workspace) (*engine.Report, error) { return f.Apply(t.Context()) })
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("the create answers %v, want %q in it", err, tc.want)
 			}

@@ -109,13 +109,13 @@ type given struct {
 	sensitive   []string
 }
 
-func (h *history) run(id string, with given) pulumi.Run {
+func (h *history) run(id string, with given) pulumi.RunSpec {
 	h.t.Helper()
 	key, err := theKey()
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return pulumi.Run{
+	return pulumi.RunSpec{
 		ID: id, Project: h.project, Program: h.program, Key: key, Secret: []string{"user_data"}, Variables: with.variables,
 		Environment: with.environment, Files: with.files, Sensitive: with.sensitive, Checkpoint: h.last(),
 		Save: func(_ context.Context, checkpoint []byte) error {
@@ -138,7 +138,7 @@ func (h *history) set(checkpoint []byte) {
 }
 
 // with opens a run, uses it and closes it.
-func (h *history) with(id string, with given, use func(*pulumi.Folder) (*engine.Report, error)) (*engine.Report, error) {
+func (h *history) with(id string, with given, use func(*pulumi.Workspace) (*engine.Report, error)) (*engine.Report, error) {
 	h.t.Helper()
 	folder, err := h.engine.Open(h.t.Context(), h.run(id, with))
 	if err != nil {
@@ -152,7 +152,7 @@ func (h *history) with(id string, with given, use func(*pulumi.Folder) (*engine.
 }
 
 // must is with for what has to go well.
-func (h *history) must(id string, with given, use func(*pulumi.Folder) (*engine.Report, error)) *engine.Report {
+func (h *history) must(id string, with given, use func(*pulumi.Workspace) (*engine.Report, error)) *engine.Report {
 	h.t.Helper()
 	report, err := h.with(id, with, use)
 	if err != nil {
@@ -163,18 +163,18 @@ func (h *history) must(id string, with given, use func(*pulumi.Folder) (*engine.
 
 func (h *history) create(with given) *engine.Report {
 	h.t.Helper()
-	return h.must("create", with, func(f *pulumi.Folder) (*engine.Report, error) { return f.Apply(h.t.Context()) })
+	return h.must("create", with, func(f *pulumi.Workspace) (*engine.Report, error) { return f.Apply(h.t.Context()) })
 }
 
 func (h *history) plan(id string, with given) *engine.Report {
 	h.t.Helper()
-	return h.must(id, with, func(f *pulumi.Folder) (*engine.Report, error) { return f.Plan(h.t.Context()) })
+	return h.must(id, with, func(f *pulumi.Workspace) (*engine.Report, error) { return f.Plan(h.t.Context()) })
 }
 
 // update plans, wants a plan that changes in place, and carries it out.
 func (h *history) update(id string, with given) {
 	h.t.Helper()
-	h.must(id, with, func(f *pulumi.Folder) (*engine.Report, error) {
+	h.must(id, with, func(f *pulumi.Workspace) (*engine.Report, error) {
 		report, err := f.Plan(h.t.Context())
 		if err != nil || !report.InPlaceOnly() {
 			h.t.Fatalf("%s: the plan is %+v, %v, want a change in place", id, report.Changes, err)
@@ -185,7 +185,7 @@ func (h *history) update(id string, with given) {
 
 func (h *history) destroy(with given) {
 	h.t.Helper()
-	h.must("destroy", with, func(f *pulumi.Folder) (*engine.Report, error) { return f.Destroy(h.t.Context()) })
+	h.must("destroy", with, func(f *pulumi.Workspace) (*engine.Report, error) { return f.Destroy(h.t.Context()) })
 }
 
 // empty answers the checkpoint of a stack that was never run.

@@ -2,19 +2,22 @@ package iac
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// fresh reads a Machine from the API server; nil when there is none of that UID.
-func (a *Actuator) fresh(ctx context.Context, key types.NamespacedName, uid types.UID) (*machinev1beta1.Machine, error) {
+// readMachine reads a Machine from the API server; nil when there is none of that UID.
+func (a *Actuator) readMachine(ctx context.Context, key types.NamespacedName, uid types.UID) (*machinev1beta1.Machine, error) {
 	machine := &machinev1beta1.Machine{}
 	err := a.client.Get(ctx, key, machine)
 	switch {
@@ -49,4 +52,19 @@ func (a *Actuator) acquire(ctx context.Context, key state.Key, options state.Acq
 	a.logger.Info("Taking over the lock of a run that is dead", "state", key.String(), "lock", locked.Lock.String())
 	options.Break = &locked.Lock
 	return a.store.Acquire(ctx, key, options)
+}
+
+// writeWitness writes a witness on the Machine. It needs no resourceVersion: the annotation is this operator's alone.
+func (a *Actuator) writeWitness(ctx context.Context, machine *machinev1beta1.Machine, w lifecycle.Witness) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": machine.UID, "annotations": map[string]string{lifecycle.WitnessAnnotation: w.String()},
+	}})
+	if err != nil {
+		return fmt.Errorf("writing annotation %s: %w", lifecycle.WitnessAnnotation, err)
+	}
+	target := machine.DeepCopy()
+	if err := a.client.Patch(ctx, target, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+		return fmt.Errorf("writing annotation %s on the Machine: %w", lifecycle.WitnessAnnotation, err)
+	}
+	return nil
 }

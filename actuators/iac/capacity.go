@@ -9,21 +9,21 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
 // Capacity implements actuators.CapacityEstimator with what the provider module says.
 func (a *Actuator) Capacity(_ context.Context, machine *machinev1beta1.Machine) (*actuators.Capacity, error) {
-	served, err := a.served(machine)
+	machine, served, err := a.desired.Complete(machine)
 	if err != nil {
-		return nil, err
+		return nil, typed(runs.Create, err)
 	}
 	if served.Spec().Capacity == nil {
 		return nil, nil
 	}
-	machine, _ = render.Complete(machine, served, a.facts)
 	providerSpec, err := render.ProviderSpec(machine, served)
 	if err != nil {
-		return nil, invalid(err)
+		return nil, actuators.InvalidConfiguration("%s", err.Error())
 	}
 	size, err := served.Size(providerSpec)
 	if unknown, ok := errors.AsType[*module.UnknownTypeError](err); ok {

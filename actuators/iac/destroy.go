@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 )
 
 // destroy removes the instance and all that was made with it. A destroy can do nothing else, so its plan is not read. What it did is: an
@@ -17,9 +17,9 @@ func (t *task) destroy(ctx context.Context) error {
 	if t.wanted == nil {
 		return nil // nothing was made, so nothing needs to be known of it
 	}
-	there := t.facts.resources()
-	if t.decision.lookup {
-		found, err := t.find(ctx)
+	there := t.facts.HasResources()
+	if t.decision.Lookup {
+		found, err := t.lookUp(ctx)
 		if err != nil {
 			return err
 		}
@@ -33,14 +33,14 @@ func (t *task) destroy(ctx context.Context) error {
 		return err
 	}
 	t.actuator.dropKnown(ctx, t.uid, before.Raw)
-	return t.within(ctx, false, func(folder runner.Folder) error {
+	return t.inWorkspace(ctx, false, func(workspace runner.Workspace) error {
 		t.touched = true
-		report, err := folder.Destroy(ctx)
-		t.note(report)
-		if err != nil || !t.facts.instance() && !t.imported || destroyedInstance(report) {
+		report, err := workspace.Destroy(ctx)
+		t.noteApplied(report)
+		if err != nil || !t.facts.HasInstance() && !t.imported || destroyedInstance(report) {
 			return err
 		}
-		return t.vanished(ctx, before.Raw)
+		return t.instanceNotFound(ctx, before.Raw)
 	})
 }
 
@@ -49,43 +49,43 @@ func destroyedInstance(report *engine.Report) bool {
 	return slices.ContainsFunc(report.Applied, func(a engine.Applied) bool { return a.Instance() && a.Action == engine.ActionDelete })
 }
 
-// vanished deals with an instance that a destroy did not find. The engine has dropped it from the state by now; the state from before is
+// instanceNotFound handles an instance that a destroy did not find. The engine has dropped it from the state by now; the state from before is
 // put back until a second look, after the time that the module says, has seen the same.
-func (t *task) vanished(ctx context.Context, before []byte) error {
-	now, again := t.actuator.clock.Now(), secondAfter(t.wanted.module.Settle())
-	first, unproven := t.facts.record.Check, t.unproven()
-	if t.facts.missing() && !now.Before(first.At.Add(again)) && unproven == "" {
+func (t *task) instanceNotFound(ctx context.Context, before []byte) error {
+	now, again := t.actuator.clock.Now(), lifecycle.SecondLookAfter(t.wanted.Module.Settle())
+	first, unproven := t.facts.Record.Check, t.placeUnproven()
+	if t.facts.Missing() && !now.Before(first.At.Add(again)) && unproven == "" {
 		return nil
 	}
-	if _, err := t.session.PutBack(ctx, before); err != nil {
+	if _, err := t.session.Restore(ctx, before); err != nil {
 		return fmt.Errorf("keeping the state of an instance that was not found: %w", err)
 	}
 	summary := "the destroy did not find the instance"
-	if where := t.wanted.place.String(); where != "" {
+	if where := t.wanted.Place.String(); where != "" {
 		summary += " in " + where
 	}
-	t.found = t.dated(check{Verdict: verdictMissing, Summary: summary})
+	t.found = t.checkedNow(lifecycle.DriftCheck{Result: lifecycle.DriftMissing, Summary: summary})
 	if unproven != "" {
-		return actuators.Uncertain(inProgress, "PlaceUnproven", "%s, but it is not proven that it was looked for in the place that it was made in (%s); look for the "+
-			"instance, remove it if it is there, and then set the annotation %s: %s on the Machine", summary, unproven, NoInstanceAnnotation, t.uid)
+		return actuators.Uncertain(progressInterval, "PlaceUnproven", "%s, but it is not proven that it was looked for in the place that it was made in (%s); look for the "+
+			"instance, remove it if it is there, and then set the annotation %s: %s on the Machine", summary, unproven, lifecycle.NoInstanceAnnotation, t.uid)
 	}
 	return &undecidedError{until: now.Add(again), text: summary}
 }
 
-// unproven says what of the place is not known to be where the instance was made; empty where it all is, or a person has looked.
-func (t *task) unproven() string {
-	made := t.facts.record.Place
-	if len(made) == 0 || made.Equal(t.wanted.place) || t.facts.confirmed == string(t.uid) {
+// placeUnproven says what of the place is not known to be where the instance was made; empty where it all is, or a person has looked.
+func (t *task) placeUnproven() string {
+	made := t.facts.Record.Place
+	if len(made) == 0 || made.Equal(t.wanted.Place) || t.facts.Confirmed == string(t.uid) {
 		return ""
 	}
-	return made.Diff(t.wanted.place)
+	return made.Diff(t.wanted.Place)
 }
 
 // checkDrift compares the instance with its state. Outputs that changed by themselves are taken over: no resource is touched.
 func (t *task) checkDrift(ctx context.Context) error {
-	return t.within(ctx, t.decision.lookup, func(folder runner.Folder) error {
-		report, err := folder.Plan(ctx)
-		if t.decision.lookup && runner.Absent(err, t.wanted.module) {
+	return t.inWorkspace(ctx, t.decision.Lookup, func(workspace runner.Workspace) error {
+		report, err := workspace.Plan(ctx)
+		if t.decision.Lookup && runner.IsNotFound(err, t.wanted.Module) {
 			// The lookup has nothing to say of an instance that the state has; the next check looks at it.
 			t.lookedUp = true
 			return nil
@@ -93,31 +93,12 @@ func (t *task) checkDrift(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		t.lookedUp = t.decision.lookup
-		t.found = t.dated(judge(report))
-		if t.decision.lookup || !report.OutputsOnly() {
+		t.lookedUp = t.decision.Lookup
+		t.found = t.checkedNow(lifecycle.CompareInstance(report))
+		if t.decision.Lookup || !report.OutputsOnly() {
 			return nil
 		}
-		_, err = folder.ApplyPlan(ctx)
+		_, err = workspace.ApplyPlan(ctx)
 		return err
 	})
-}
-
-// judge returns what a plan over a settled state says of the instance.
-func judge(report *engine.Report) check {
-	for _, gone := range report.Vanished() {
-		if gone.Instance() {
-			return check{Verdict: verdictMissing, Summary: fmt.Sprintf("the instance %s is gone: it was removed outside of this operator", gone.Address)}
-		}
-	}
-	var differences []string
-	for _, change := range report.Changes {
-		if change.Action != engine.ActionNoOp && change.Action != engine.ActionRead {
-			differences = append(differences, describe(change))
-		}
-	}
-	if len(differences) == 0 {
-		return check{Verdict: verdictNone}
-	}
-	return check{Verdict: verdictChanged, Summary: "the instance is not as it was made: to bring it back, " + strings.Join(differences, ", ")}
 }

@@ -1,8 +1,9 @@
-// Package iac is the actuator that makes each Machine with a run of infrastructure as code of its own. Which engine carries a run out is
-// the module's matter: see package runner.
+// Package iac is the actuator that makes each Machine with a run of infrastructure as code of its own. The module
+// decides which engine carries a run out: see package runner.
 //
-// A verb gathers the facts (the Machine, its state Secret, the run that the pool holds for it), decides with a pure function what
-// is to be done, and starts or continues a run. docs/architecture.md has the table of decisions.
+// A verb (verbs.go) observes the Machine, its state Secret and the run that the pool holds for it, decides with [lifecycle.Decide], submits a
+// run (submit.go) and publishes on the Machine (publish.go). A run (task.go) takes the lock, decides again, executes (execute.go, destroy.go,
+// lookup.go) and settles (settle.go). docs/architecture.md has the table of decisions.
 //
 // Rights it needs, in the namespace of the Machines: secrets get, list, create, update, delete; events (events.k8s.io) create, patch.
 package iac

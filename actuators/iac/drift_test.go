@@ -15,96 +15,35 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/stacks"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-func TestDriftOf(t *testing.T) {
-	spec := builder.ProviderSpec(map[string]any{"apiVersion": "example.io/v1", "kind": "Example"})
-	for name, tc := range map[string]struct {
-		machine     *machinev1beta1.Machine
-		want        v1alpha1.DriftPolicy
-		wantMisread string
-	}{
-		"drift is reported by default": {builder.Machine(), v1alpha1.DriftReport, ""},
-		"a Machine may choose": {builder.Machine(func(m *machinev1beta1.Machine) {
-			m.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: "Repair"}
-		}), v1alpha1.DriftRepair, ""},
-		"what is no policy is told, and reports": {builder.Machine(func(m *machinev1beta1.Machine) {
-			m.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: "repair"}
-		}), v1alpha1.DriftReport, "write Report, Repair or Ignore"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tc.machine.Spec.ProviderSpec.Value = spec
-			got := driftOf(tc.machine)
-			if got.policy != tc.want || !strings.Contains(got.misread, tc.wantMisread) || (got.misread == "") != (tc.wantMisread == "") {
-				t.Errorf("got %+v, want %s, %q", got, tc.want, tc.wantMisread)
-			}
-		})
-	}
-}
-
-func TestRepairDue(t *testing.T) {
-	checked := time.Unix(1700000000, 0)
-	changed := &check{At: checked, Verdict: verdictChanged}
-	for name, tc := range map[string]struct {
-		policy v1alpha1.DriftPolicy
-		check  *check
-		repair *repair
-		after  time.Duration
-		want   bool
-	}{
-		"drift is repaired at once":                        {v1alpha1.DriftRepair, changed, nil, 0, true},
-		"not where it is but reported":                     {v1alpha1.DriftReport, changed, nil, 0, false},
-		"nor where there was no check":                     {v1alpha1.DriftRepair, nil, nil, 0, false},
-		"nor where it found nothing":                       {v1alpha1.DriftRepair, &check{At: checked, Verdict: verdictNone}, nil, 0, false},
-		"an instance that is gone is never made again":     {v1alpha1.DriftRepair, &check{At: checked, Verdict: verdictMissing}, nil, 0, false},
-		"what was found before the last repair is past":    {v1alpha1.DriftRepair, changed, &repair{At: checked.Add(time.Second), Count: 1}, 48 * time.Hour, false},
-		"what comes back soon waits":                       {v1alpha1.DriftRepair, changed, &repair{At: checked.Add(-time.Hour), Count: 1}, 59 * time.Minute, false},
-		"until two intervals after the repair":             {v1alpha1.DriftRepair, changed, &repair{At: checked.Add(-time.Hour), Count: 1}, time.Hour, true},
-		"each time longer":                                 {v1alpha1.DriftRepair, changed, &repair{At: checked.Add(-time.Hour), Count: 3}, 6 * time.Hour, false},
-		"and a day at most":                                {v1alpha1.DriftRepair, changed, &repair{At: checked.Add(-time.Hour), Count: 99}, 23 * time.Hour, true},
-		"one that was refused is tried again all the same": {v1alpha1.DriftRepair, changed, &repair{At: checked.Add(-2 * time.Hour), Count: 1, Refused: "no"}, 0, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := &facts{drift: drift{policy: tc.policy}, record: record{Check: tc.check, Repair: tc.repair}}
-			if got := repairDue(f, time.Hour, checked.Add(tc.after)); got != tc.want {
-				t.Errorf("due is %t, want %t", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestRepairsAreSpacedByTheIntervalHoweverLong(t *testing.T) {
-	r := &repair{At: time.Unix(0, 0), Count: 5}
-	if got := r.until(48 * time.Hour).Sub(r.At); got != 48*time.Hour {
-		t.Errorf("the pause is %s, want the interval where that is longer than a day", got)
-	}
-}
-
 func TestDriftCondition(t *testing.T) {
 	at := time.Unix(1700000000, 0)
-	changed := &check{At: at, Verdict: verdictChanged, Summary: "thing.this would change"}
+	changed := &lifecycle.DriftCheck{At: at, Result: lifecycle.DriftChanged, Summary: "thing.this would change"}
 	for name, tc := range map[string]struct {
-		drift      drift
-		record     record
+		drift      lifecycle.DriftSetting
+		record     lifecycle.Record
 		wantStatus metav1.ConditionStatus
 		wantReason string
 		want       []string
 	}{
-		"none before the first check":          {drift{policy: v1alpha1.DriftReport}, record{}, "", "", nil},
-		"as applied":                           {drift{policy: v1alpha1.DriftReport}, record{Check: &check{At: at, Verdict: verdictNone}}, metav1.ConditionFalse, "AsApplied", nil},
-		"drift that is reported":               {drift{policy: v1alpha1.DriftReport}, record{Check: changed, Repair: &repair{At: at, Count: 2}}, metav1.ConditionTrue, "InstanceChanged", []string{"thing.this would change"}},
-		"drift that comes back":                {drift{policy: v1alpha1.DriftRepair}, record{Check: changed, Repair: &repair{At: at, Count: 2}}, metav1.ConditionTrue, "InstanceChanged", []string{"2 times", "after 2023-11-15T02:13:20Z"}},
-		"drift that cannot be repaired":        {drift{policy: v1alpha1.DriftRepair}, record{Check: changed, Repair: &repair{At: at, Count: 1, Refused: "it would be replaced"}}, metav1.ConditionTrue, "InstanceChanged", []string{"not brought back: it would be replaced"}},
-		"a policy that is none":                {drift{policy: v1alpha1.DriftReport, misread: "write Report"}, record{Check: changed}, metav1.ConditionTrue, "InstanceChanged", []string{"write Report; until then"}},
-		"drift that is ignored":                {drift{policy: v1alpha1.DriftIgnore}, record{Check: changed}, metav1.ConditionUnknown, "Ignored", []string{"Ignore"}},
-		"drift that was never looked for":      {drift{policy: v1alpha1.DriftIgnore}, record{}, metav1.ConditionUnknown, "Ignored", nil},
-		"an instance that was seen to be gone": {drift{policy: v1alpha1.DriftIgnore}, record{Check: &check{At: at, Verdict: verdictMissing}}, metav1.ConditionTrue, "InstanceMissing", nil},
+		"none before the first check":          {lifecycle.DriftSetting{Policy: v1alpha1.DriftReport}, lifecycle.Record{}, "", "", nil},
+		"as applied":                           {lifecycle.DriftSetting{Policy: v1alpha1.DriftReport}, lifecycle.Record{Check: &lifecycle.DriftCheck{At: at, Result: lifecycle.DriftNone}}, metav1.ConditionFalse, "AsApplied", nil},
+		"drift that is reported":               {lifecycle.DriftSetting{Policy: v1alpha1.DriftReport}, lifecycle.Record{Check: changed, Repair: &lifecycle.Repair{At: at, Count: 2}}, metav1.ConditionTrue, "InstanceChanged", []string{"thing.this would change"}},
+		"drift that comes back":                {lifecycle.DriftSetting{Policy: v1alpha1.DriftRepair}, lifecycle.Record{Check: changed, Repair: &lifecycle.Repair{At: at, Count: 2}}, metav1.ConditionTrue, "InstanceChanged", []string{"2 times", "after 2023-11-15T02:13:20Z"}},
+		"drift that cannot be repaired":        {lifecycle.DriftSetting{Policy: v1alpha1.DriftRepair}, lifecycle.Record{Check: changed, Repair: &lifecycle.Repair{At: at, Count: 1, Refused: "it would be replaced"}}, metav1.ConditionTrue, "InstanceChanged", []string{"not brought back: it would be replaced"}},
+		"a policy that is none":                {lifecycle.DriftSetting{Policy: v1alpha1.DriftReport, Misread: "write Report"}, lifecycle.Record{Check: changed}, metav1.ConditionTrue, "InstanceChanged", []string{"write Report; until then"}},
+		"drift that is ignored":                {lifecycle.DriftSetting{Policy: v1alpha1.DriftIgnore}, lifecycle.Record{Check: changed}, metav1.ConditionUnknown, "Ignored", []string{"Ignore"}},
+		"drift that was never looked for":      {lifecycle.DriftSetting{Policy: v1alpha1.DriftIgnore}, lifecycle.Record{}, metav1.ConditionUnknown, "Ignored", nil},
+		"an instance that was seen to be gone": {lifecycle.DriftSetting{Policy: v1alpha1.DriftIgnore}, lifecycle.Record{Check: &lifecycle.DriftCheck{At: at, Result: lifecycle.DriftMissing}}, metav1.ConditionTrue, "InstanceMissing", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := driftCondition(&facts{drift: tc.drift, record: tc.record}, time.Hour, at)
+			got := driftCondition(&lifecycle.Facts{Drift: tc.drift, Record: tc.record}, time.Hour, at)
 			if got == nil {
 				got = &metav1.Condition{}
 			}
@@ -122,35 +61,35 @@ func TestDriftCondition(t *testing.T) {
 
 func TestWhatARepairRecords(t *testing.T) {
 	at := testClock().Now().UTC()
-	earlier := &repair{At: at.Add(-time.Hour), Count: 2}
+	earlier := &lifecycle.Repair{At: at.Add(-time.Hour), Count: 2}
 	for name, tc := range map[string]struct {
-		decision decision
-		repaired *repair
-		found    *check
+		decision lifecycle.Decision
+		repaired *lifecycle.Repair
+		found    *lifecycle.DriftCheck
 		outcome  error
-		want     *repair
+		want     *lifecycle.Repair
 		forgets  bool
 	}{
-		"a first repair":                             {decision{operation: runs.Update, repair: true}, nil, nil, nil, &repair{At: at, Count: 1}, false},
-		"one more":                                   {decision{operation: runs.Update, repair: true}, earlier, nil, nil, &repair{At: at, Count: 3}, false},
-		"one that is refused":                        {decision{operation: runs.Update, repair: true}, nil, nil, actuators.UnsupportedChange("no"), &repair{At: at, Count: 1, Refused: "no"}, false},
-		"one that failed counts for nothing":         {decision{operation: runs.Update, repair: true}, earlier, nil, errors.New("no"), nil, false},
-		"an update is none":                          {decision{operation: runs.Update}, earlier, nil, nil, nil, false},
-		"a check that finds nothing forgets repairs": {decision{operation: runs.Drift}, earlier, &check{At: at, Verdict: verdictNone}, nil, nil, true},
-		"one that finds drift does not":              {decision{operation: runs.Drift}, earlier, &check{At: at, Verdict: verdictChanged}, nil, nil, false},
+		"a first repair":                             {lifecycle.Decision{Operation: runs.Update, Repair: true}, nil, nil, nil, &lifecycle.Repair{At: at, Count: 1}, false},
+		"one more":                                   {lifecycle.Decision{Operation: runs.Update, Repair: true}, earlier, nil, nil, &lifecycle.Repair{At: at, Count: 3}, false},
+		"one that is refused":                        {lifecycle.Decision{Operation: runs.Update, Repair: true}, nil, nil, actuators.UnsupportedChange("no"), &lifecycle.Repair{At: at, Count: 1, Refused: "no"}, false},
+		"one that failed counts for nothing":         {lifecycle.Decision{Operation: runs.Update, Repair: true}, earlier, nil, errors.New("no"), nil, false},
+		"an update is none":                          {lifecycle.Decision{Operation: runs.Update}, earlier, nil, nil, nil, false},
+		"a check that finds nothing forgets repairs": {lifecycle.Decision{Operation: runs.Drift}, earlier, &lifecycle.DriftCheck{At: at, Result: lifecycle.DriftNone}, nil, nil, true},
+		"one that finds drift does not":              {lifecycle.Decision{Operation: runs.Drift}, earlier, &lifecycle.DriftCheck{At: at, Result: lifecycle.DriftChanged}, nil, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &facts{record: record{Repair: tc.repaired, Module: changedModule(t, "").Reference()}}
-			run := decided(&Actuator{clock: testClock()}, builder.Machine(), &desired{module: changedModule(t, "")}, f, tc.decision)
+			f := &lifecycle.Facts{Record: lifecycle.Record{Repair: tc.repaired, Module: changedModule(t, "").Reference()}}
+			run := decided(&Actuator{clock: testClock()}, builder.Machine(), &desired.State{Module: changedModule(t, "")}, f, tc.decision)
 			run.found = tc.found
-			meta := run.outcome(tc.outcome).MetaPatch
-			value, set := meta[metaRepair]
+			meta := run.patchFor(tc.outcome).MetaPatch
+			value, set := meta["drift-repair"]
 			if forgets := set && value == nil; forgets != tc.forgets {
 				t.Errorf("repairs are forgotten: %t, want %t", forgets, tc.forgets)
 			}
-			var got *repair
+			var got *lifecycle.Repair
 			if value != nil {
-				got = &repair{}
+				got = &lifecycle.Repair{}
 				if err := json.Unmarshal([]byte(*value), got); err != nil {
 					t.Fatal(err)
 				}
@@ -158,7 +97,7 @@ func TestWhatARepairRecords(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
-			if _, refused := meta[metaRefusal]; tc.decision.repair && refused && tc.outcome != nil {
+			if _, refused := meta["refusal"]; tc.decision.Repair && refused && tc.outcome != nil {
 				t.Error("a repair that is refused is recorded as a change that is")
 			}
 		})
@@ -188,7 +127,7 @@ func driftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T, b *bench) {
 	}
 	zone := func() string { return b.node(machine).Labels[corev1.LabelTopologyZone] }
 	meddle()
-	if found := b.checked(machine); found.Verdict != verdictChanged {
+	if found := b.checked(machine); found.Result != lifecycle.DriftChanged {
 		t.Fatalf("the check found %+v, want it changed", found)
 	}
 	if err := b.drive(b.Update, machine); err != nil || zone() != "elsewhere" {
@@ -217,14 +156,14 @@ func driftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T, b *bench) {
 
 	meddle()
 	b.clock.SetTime(b.clock.Now().Add(-50 * time.Minute)) // the check below is at 70 minutes, and the pause is 2 hours
-	if found := b.checked(machine); found.Verdict != verdictChanged {
+	if found := b.checked(machine); found.Result != lifecycle.DriftChanged {
 		t.Fatalf("the check found %+v, want it changed again", found)
 	}
 	if err := b.drive(b.Update, machine); err != nil || zone() != "elsewhere" {
 		t.Errorf("Update: %v; zone %s, want it left alone for a while", err, zone())
 	}
 	if told := conditionOf(machine, drifted); told.Status != metav1.ConditionTrue || !strings.Contains(told.Message, "the next time is after") {
-		t.Errorf("condition %+v, want it to tell when it is repaired next", told)
+		t.Errorf("condition %+v, want it to say when it is repaired next", told)
 	}
 	b.clock.SetTime(b.clock.Now().Add(51 * time.Minute))
 	if err := b.drive(b.Update, machine); err != nil || zone() != "zone-a" {
@@ -266,21 +205,21 @@ func TestDriftThatIsIgnoredIsNotLookedFor(t *testing.T) {
 		t.Errorf("it is looked at again after %s, want never", again)
 	}
 	if told := conditionOf(machine, drifted); told.Reason != "Ignored" {
-		t.Errorf("condition %+v, want it to tell that drift is ignored", told)
+		t.Errorf("condition %+v, want it to say that drift is ignored", told)
 	}
 }
 
 func TestOnlyDriftThatIsNotIgnoredIsTold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		policy v1alpha1.DriftPolicy
-		found  verdict
+		found  lifecycle.DriftResult
 		want   int
 	}{
-		"drift that is reported":                            {v1alpha1.DriftReport, verdictChanged, 1},
-		"drift that will be repaired":                       {v1alpha1.DriftRepair, verdictChanged, 1},
-		"not drift that is ignored":                         {v1alpha1.DriftIgnore, verdictChanged, 0},
-		"an instance that is gone, when it is found anyhow": {v1alpha1.DriftIgnore, verdictMissing, 1},
-		"not that all is well":                              {v1alpha1.DriftReport, verdictNone, 0},
+		"drift that is reported":                            {v1alpha1.DriftReport, lifecycle.DriftChanged, 1},
+		"drift that will be repaired":                       {v1alpha1.DriftRepair, lifecycle.DriftChanged, 1},
+		"not drift that is ignored":                         {v1alpha1.DriftIgnore, lifecycle.DriftChanged, 0},
+		"an instance that is gone, when it is found anyhow": {v1alpha1.DriftIgnore, lifecycle.DriftMissing, 1},
+		"not that all is well":                              {v1alpha1.DriftReport, lifecycle.DriftNone, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := events.NewFakeRecorder(5)
@@ -288,8 +227,8 @@ func TestOnlyDriftThatIsNotIgnoredIsTold(t *testing.T) {
 				m.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: string(tc.policy)}
 			})
 			machine.Spec.ProviderSpec.Value = builder.ProviderSpec(map[string]any{"apiVersion": "example.io/v1", "kind": "Example"})
-			run := &task{actuator: &Actuator{recorder: recorder, metrics: NewMetrics()}, machine: machine, found: &check{Verdict: tc.found}, wanted: &desired{module: changedModule(t, "")}}
-			run.toldDrift(nil)
+			run := &task{actuator: &Actuator{recorder: recorder, metrics: NewMetrics()}, machine: machine, found: &lifecycle.DriftCheck{Result: tc.found}, wanted: &desired.State{Module: changedModule(t, "")}}
+			run.reportDrift(nil)
 			if got := len(recorder.Events); got != tc.want {
 				t.Errorf("%d events, want %d", got, tc.want)
 			}

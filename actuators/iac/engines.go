@@ -12,17 +12,18 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// noEngine is what series have for the engine of a run that needs none.
+// noEngine is the label for the engine of a run that needs none.
 const noEngine = "none"
 
-// engines answers the engines that there are runners for, sorted.
+// engines returns the engines that there are runners for, sorted.
 func (a *Actuator) engines() []v1alpha1.Engine { return slices.Sorted(maps.Keys(a.runners)) }
 
-// close closes all runners.
-func (a *Actuator) close(ctx context.Context) error {
+// closeRunners closes all runners.
+func (a *Actuator) closeRunners(ctx context.Context) error {
 	var errs []error
 	for _, name := range a.engines() {
 		errs = append(errs, a.runners[name].Close(ctx))
@@ -30,20 +31,20 @@ func (a *Actuator) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Label answers what series have for an engine.
+// Label returns the label for an engine in metrics.
 func Label(name v1alpha1.Engine) string { return strings.ToLower(string(name)) }
 
-// engine answers what series have for the engine of what a Machine asks for.
-func (d *desired) engine() string {
-	if d == nil {
+// engineOf returns the label for the engine of a desired state, which may be nil.
+func engineOf(wanted *desired.State) string {
+	if wanted == nil {
 		return noEngine
 	}
-	return Label(d.module.Engine())
+	return Label(wanted.Module.Engine())
 }
 
-// runner answers who carries out the run. An instance stays with the engine that made it: no other can read its state.
+// runner returns what carries out the run. An instance stays with the engine that made it: no other can read its state.
 func (t *task) runner(ctx context.Context) (runner.Runner, error) {
-	wanted := t.wanted.module.Engine()
+	wanted := t.wanted.Module.Engine()
 	snapshot, err := t.session.Snapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -54,17 +55,17 @@ func (t *task) runner(ctx context.Context) (runner.Runner, error) {
 	}
 	if cmp.Or(made, wanted) != wanted {
 		return nil, actuators.UnsupportedChange("the instance was made with %s and stays with it, but module %s runs on %s; "+
-			"name a module of that engine again, or make a new Machine", made, t.wanted.module.Name(), wanted)
+			"name a module of that engine again, or make a new Machine", made, t.wanted.Module.Name(), wanted)
 	}
 	with, known := t.actuator.runners[wanted]
 	if !known {
 		return nil, fmt.Errorf("module %s runs on %s, which this operator runs without; start it with --pulumi or --engine-path, or name another module",
-			t.wanted.module.Name(), wanted)
+			t.wanted.Module.Name(), wanted)
 	}
 	return with, nil
 }
 
-// engineOfState answers the engine whose state it is; nothing where there is no state yet.
+// engineOfState returns the engine whose state it is; empty where there is no state yet.
 func engineOfState(snapshot *state.Snapshot) (v1alpha1.Engine, error) {
 	if snapshot.Raw == nil {
 		return "", nil

@@ -3,20 +3,25 @@ package iac
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// mends tell what to do about a class of engine errors. A class without an entry speaks for itself.
-var mends = map[engine.Class]string{
+// secretRetry is how soon a Secret is looked for again that is missing.
+const secretRetry = 15 * time.Second
+
+// fixes say what to do about a class of engine errors. A class without an entry speaks for itself.
+var fixes = map[engine.Class]string{
 	engine.Quota:       "it is tried again; free or raise the quota, or choose another size or zone",
 	engine.Credentials: "check the credentials Secret that the providerSpec names",
 	engine.Throttled:   "it is tried again later",
@@ -30,10 +35,13 @@ func typed(operation runs.Operation, err error) *actuators.MachineError {
 	if known, ok := errors.AsType[*actuators.MachineError](err); ok {
 		return known
 	}
+	if failed := ofDesired(operation, err); failed != nil {
+		return failed
+	}
 	message := err.Error()
 	class := engine.ClassOf(err)
-	if mend, ok := mends[class]; ok {
-		message += "; " + mend
+	if fix, ok := fixes[class]; ok {
+		message += "; " + fix
 	}
 	switch {
 	case class == engine.InvalidConfiguration && operation != runs.Destroy:
@@ -44,6 +52,11 @@ func typed(operation runs.Operation, err error) *actuators.MachineError {
 	if locked, ok := errors.AsType[*state.LockedError](err); ok {
 		message = fmt.Sprintf("the Machine's state is locked by a process that is not proven dead (%s); it is tried again, and the lock is never broken without proof", locked.Lock)
 	}
+	return operationFailed(operation, message)
+}
+
+// operationFailed returns the Machine API's error for an operation that failed.
+func operationFailed(operation runs.Operation, message string) *actuators.MachineError {
 	switch operation {
 	case runs.Create:
 		return actuators.CreateFailed("%s", message)
@@ -52,6 +65,20 @@ func typed(operation runs.Operation, err error) *actuators.MachineError {
 	default:
 		return actuators.UpdateFailed("%s", message)
 	}
+}
+
+// ofDesired makes an error of package desired one of the Machine API's; nil for any other.
+func ofDesired(operation runs.Operation, err error) *actuators.MachineError {
+	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
+		return actuators.InvalidConfiguration("%s", invalid.Message)
+	}
+	if secret, ok := errors.AsType[*desired.SecretError](err); ok {
+		return operationFailed(operation, secret.Message).In(secretRetry)
+	}
+	if unsupported, ok := errors.AsType[*desired.UnsupportedError](err); ok {
+		return actuators.UnsupportedChange("%s", unsupported.Message)
+	}
+	return nil
 }
 
 // asMachineError makes an error that the machine controller understands of one of a run. Waiting, and that nothing can be said, are none of the
@@ -70,129 +97,86 @@ func asMachineError(operation runs.Operation, err error) error {
 }
 
 // elsewhere says that an instance is in another place than the one that a run would be in.
-func elsewhere(operation runs.Operation, f *facts, differs string) *actuators.MachineError {
+func elsewhere(operation runs.Operation, f *lifecycle.Facts, differs string) *actuators.MachineError {
 	message, fix := "the instance was made in another place than the providerSpec and the credentials name now", "put them back, or make a new Machine"
 	if operation == runs.Destroy {
 		message, fix = "the instance is not destroyed, since the credentials lead to another place than it was made in", "put them back"
 	}
-	if f.lost() {
+	if f.Lost() {
 		message = "an instance may have been made in another place than the providerSpec and the credentials name now"
 		fix = fmt.Sprintf("put them back, so that it is looked for there; or look yourself and, when nothing is there, set the annotation %s: %s on the Machine",
-			NoInstanceAnnotation, f.lostRun())
+			lifecycle.NoInstanceAnnotation, f.LostRun())
 	}
 	text := fmt.Sprintf("%s: %s; %s", message, differs, fix)
 	switch operation {
 	case runs.Create:
-		return actuators.CreateFailed("%s", text).In(inProgress)
+		return actuators.CreateFailed("%s", text).In(progressInterval)
 	case runs.Destroy:
-		return actuators.DeleteFailed("%s", text).In(inProgress)
+		return actuators.DeleteFailed("%s", text).In(progressInterval)
 	default:
-		return actuators.UnsupportedChange("%s", text).In(inProgress)
+		return actuators.UnsupportedChange("%s", text).In(progressInterval)
 	}
 }
 
-// undeletable says why something that is there, or may be, cannot be removed with the Machine as it is. Only where Exists vouches
-// for the instance is it an InvalidConfiguration: callers let a Machine go on one, provided that Exists answers false.
-func undeletable(f *facts, err error) error {
+// undeletable says why something that is there, or may be, cannot be removed with the Machine as it is. Only where Exists reports
+// the instance is it an InvalidConfiguration: callers let a Machine go then, provided that Exists returns false.
+func undeletable(f *lifecycle.Facts, err error) error {
 	if !actuators.IsInvalidConfiguration(err) {
 		return err
 	}
-	if f.exists() {
-		return actuators.InvalidConfiguration("the instance cannot be removed with this providerSpec; mend it, or write it as it was: %s", err)
+	if f.Exists() {
+		return actuators.InvalidConfiguration("the instance cannot be removed with this providerSpec; fix it, or write it as it was: %s", err)
 	}
-	return actuators.DeleteFailed("what is left of the instance, or may be, cannot be removed with this providerSpec; mend it, or write it as it was: %s", err).In(inProgress)
-}
-
-// refusalOf answers why a plan may not be applied, "" when it may. Nothing may be destroyed that somebody has been shown: neither
-// the instance, nor what goes with it.
-func refusalOf(operation runs.Operation, report *engine.Report, provisioned bool) string {
-	var refused []string
-	if operation == runs.Update {
-		for _, change := range report.Creates() {
-			if change.Instance() && !change.Import {
-				return "the state does not know the instance, and an update makes none: " + describe(change)
-			}
-		}
-	}
-	for _, change := range report.Destroys() {
-		halfMade := operation == runs.Create && !provisioned && change.Action == engine.ActionReplace && change.Reason == "tainted"
-		if !halfMade {
-			refused = append(refused, describe(change))
-		}
-	}
-	if len(refused) == 0 {
-		return ""
-	}
-	return notInPlace(fmt.Sprintf("%s; a Machine's instance is never replaced, so make a new Machine instead "+
-		"(delete this one and its MachineSet makes another), or take the change back", strings.Join(refused, ", ")))
-}
-
-// notInPlace says why a change is refused.
-func notInPlace(why string) string { return "the change cannot be made in place: " + why }
-
-// brokenConditions answers what a module says against a change by the conditions of its resources, "" when anything else is wrong.
-func brokenConditions(err error) string {
-	failed, ok := errors.AsType[*engine.Error](err)
-	if !ok || len(failed.Diagnostics) == 0 {
-		return ""
-	}
-	messages := make([]string, 0, len(failed.Diagnostics))
-	for _, diagnostic := range failed.Diagnostics {
-		if !diagnostic.BrokenCondition() {
-			return ""
-		}
-		messages = append(messages, diagnostic.Detail)
-	}
-	return strings.Join(messages, " ")
-}
-
-func describe(change engine.Change) string {
-	verb := map[engine.Action]string{
-		engine.ActionReplace: "would be replaced", engine.ActionDelete: "would be destroyed", engine.ActionForget: "would be dropped from the state",
-		engine.ActionUpdate: "would change", engine.ActionCreate: "would be made", engine.ActionImport: "would be imported",
-	}[change.Action]
-	if change.Reason == "" {
-		return change.Address + " " + verb
-	}
-	return fmt.Sprintf("%s %s (%s)", change.Address, verb, change.Reason)
+	return actuators.DeleteFailed("what is left of the instance, or may be, cannot be removed with this providerSpec; fix it, or write it as it was: %s", err).In(progressInterval)
 }
 
 // eventReasons are those of the Machine API's actuators.
 var eventReasons = map[runs.Operation]string{runs.Create: "Create", runs.Update: "Update", runs.Destroy: "Delete", runs.Drift: "Update"}
 
-// succeeded tells that an operation has changed the instance.
+// succeeded reports that an operation has changed the instance.
 func succeeded(operation runs.Operation, machine *machinev1beta1.Machine, note string) events.Event {
 	reason := eventReasons[operation]
 	return events.Normal(machine, reason, reason, note)
 }
 
-// failedTo tells that an operation failed.
+// failedTo reports that an operation failed.
 func failedTo(operation runs.Operation, machine *machinev1beta1.Machine, err error) events.Event {
 	reason := eventReasons[operation]
 	return events.Warning(machine, "Failed"+reason, reason, err.Error())
 }
 
-// driftFound tells that the instance is not as it was applied.
-func driftFound(machine *machinev1beta1.Machine, found check) events.Event {
-	return events.Warning(machine, "Drift"+string(found.Verdict), "CheckDrift", found.Summary)
+// driftFound reports that the instance is not as it was applied.
+func driftFound(machine *machinev1beta1.Machine, found lifecycle.DriftCheck) events.Event {
+	return events.Warning(machine, "Drift"+string(found.Result), "CheckDrift", found.Summary)
 }
 
-// driftRepaired tells that the instance was brought back to what it was applied as.
+// driftRepaired reports that the instance was brought back to what it was applied as.
 func driftRepaired(machine *machinev1beta1.Machine) events.Event {
 	return events.Normal(machine, "DriftRepaired", "RepairDrift", "Brought the instance back in place")
 }
 
-// moduleLost tells that a run is made with another module than the instance.
+// moduleLost reports that a run is made with another module than the instance.
 func moduleLost(machine *machinev1beta1.Machine, note string) events.Event {
 	return events.Warning(machine, "ModuleLost", "ChooseModule", note)
 }
 
-// doubtful tells of something in the providerSpec that may not be what was meant.
-func doubtful(machine *machinev1beta1.Machine, note string) events.Event {
+// doubtfulField reports something in the providerSpec that may not be what was meant.
+func doubtfulField(machine *machinev1beta1.Machine, note string) events.Event {
 	return events.Warning(machine, "DoubtfulField", "Render", note)
 }
 
-// ignoredField tells that a field of the providerSpec has no effect.
+// ignoredField reports that a field of the providerSpec has no effect.
 func ignoredField(machine *machinev1beta1.Machine, note string) events.Event {
 	return events.Warning(machine, "IgnoredField", "Render", note)
+}
+
+// reportFailure sends the event of an operation that failed, and counts it. Waiting is no failure.
+func (a *Actuator) reportFailure(operation runs.Operation, machine *machinev1beta1.Machine, cause error) {
+	_, waiting := actuators.AsRequeueAfter(cause)
+	_, uncertain := actuators.AsUncertain(cause)
+	if waiting || uncertain {
+		return
+	}
+	failedTo(operation, machine, typed(operation, cause)).Send(a.recorder)
+	a.metrics.failed(operation, machine, reasonOf(operation, cause))
 }

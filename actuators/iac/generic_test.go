@@ -12,7 +12,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// generic answers the providerSpec of bench.machine by the kind for any module, with some values.
+// generic returns the providerSpec of bench.machine by the kind for any module, with some values.
 func generic(values map[string]any) *runtime.RawExtension {
 	return builder.ProviderSpec(map[string]any{
 		"apiVersion": "machine-iac.io/v1alpha1", "kind": "TerraformMachineProviderSpec", "module": "kubemark",

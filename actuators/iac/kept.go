@@ -71,10 +71,10 @@ func (a *Actuator) dropIfKnown(ctx context.Context, name types.NamespacedName, r
 		return false, err
 	}
 	compared, err := state.Compare(raw, kept)
-	if err != nil || len(compared.Lacking) > 0 {
+	if err != nil || len(compared.Missing) > 0 {
 		return false, err
 	}
-	if err := a.store.DropOrphan(ctx, name); err != nil {
+	if err := a.store.DeleteOrphan(ctx, name); err != nil {
 		return false, fmt.Errorf("dropping it: %w", err)
 	}
 	return true, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// foreignError says that a lookup found an instance of somebody else.
+// foreignError says that a lookup found an instance of another owner.
 type foreignError struct{ address, uid string }
 
 // Error implements error.
@@ -22,46 +22,46 @@ func (e *foreignError) Error() string {
 		"remove it, or rename the Machine", e.address, e.uid)
 }
 
-// find brings what a lost run may have made into the state. It returns false when there is nothing, and an *undecidedError while it is too
-// early to say so. An instance of somebody else stands in the way of a create; a destroy leaves it alone.
-func (t *task) find(ctx context.Context) (found bool, err error) {
-	err = t.within(ctx, true, func(folder runner.Folder) error {
-		report, err := folder.Plan(ctx)
+// lookUp imports what a lost run may have made into the state. It returns false when there is nothing, and an *undecidedError while it is too
+// early to say so. An instance of another owner prevents a create; a destroy leaves it alone.
+func (t *task) lookUp(ctx context.Context) (found bool, err error) {
+	err = t.inWorkspace(ctx, true, func(workspace runner.Workspace) error {
+		report, err := workspace.Plan(ctx)
 		if err != nil {
-			if !runner.Absent(err, t.wanted.module) {
+			if !runner.IsNotFound(err, t.wanted.Module) {
 				return err
 			}
-			return t.believed()
+			return t.notFoundCounts()
 		}
 		if report.Planned.Import > 0 {
-			err := t.ours(ctx, folder)
-			if _, other := errors.AsType[*foreignError](err); other && t.decision.operation == runs.Destroy {
-				return t.believed()
+			err := t.checkOwner(ctx, workspace)
+			if _, other := errors.AsType[*foreignError](err); other && t.decision.Operation == runs.Destroy {
+				return t.notFoundCounts()
 			}
 			if err != nil {
 				return err
 			}
 		}
-		found, err = t.bring(ctx, folder, report)
+		found, err = t.importFound(ctx, workspace, report)
 		return err
 	})
 	return found, err
 }
 
-// bring applies the plan of a lookup. Where that finds no instance, the plan makes one: a create may do that once the lookup counts, and a
+// importFound applies the plan of a lookup. Where that finds no instance, the plan makes one: a create may do that once the lookup counts, and a
 // destroy where something that belongs to an instance was found, since nothing else brings that into the state.
-func (t *task) bring(ctx context.Context, folder runner.Folder, report *engine.Report) (found bool, err error) {
+func (t *task) importFound(ctx context.Context, workspace runner.Workspace, report *engine.Report) (found bool, err error) {
 	instance := slices.ContainsFunc(report.Changes, func(c engine.Change) bool { return c.Import && c.Instance() })
 	if !instance {
-		if err := t.believed(); err != nil {
+		if err := t.notFoundCounts(); err != nil {
 			return false, err
 		}
-		operation := t.decision.operation
+		operation := t.decision.Operation
 		if operation == runs.Update || operation == runs.Destroy && report.Planned.Import == 0 {
 			return false, nil
 		}
 	}
-	err = t.apply(ctx, folder, report)
+	err = t.apply(ctx, workspace, report)
 	if err == nil && instance {
 		t.lookedUp, t.imported = true, true
 		t.actuator.metrics.found.Inc()
@@ -69,9 +69,9 @@ func (t *task) bring(ctx context.Context, folder runner.Folder, report *engine.R
 	return err == nil, err
 }
 
-// believed returns nil when a lookup that found no instance counts: what the lost run asked for has had the time to appear.
-func (t *task) believed() error {
-	until := t.intent.Died.Add(t.wanted.module.Settle())
+// notFoundCounts returns nil when a lookup that found no instance counts: what the lost run asked for has had the time to appear.
+func (t *task) notFoundCounts() error {
+	until := t.intent.Died.Add(t.wanted.Module.Settle())
 	if t.intent.Lost == "" || !t.actuator.clock.Now().Before(until) {
 		t.lookedUp = true
 		return nil
@@ -79,10 +79,10 @@ func (t *task) believed() error {
 	return &undecidedError{until: until, text: fmt.Sprintf("the lookup finds nothing of run %s, whose requests may still be carried out", t.intent.Lost)}
 }
 
-// ours refuses a plan that would take over an object that bears no sign of the Machine: a lookup by name finds another's as well, and
+// checkOwner refuses a plan that would take over an object that bears no sign of the Machine: a lookup by name may find another's, and
 // a destroy would then remove it.
-func (t *task) ours(ctx context.Context, folder runner.Folder) error {
-	imported, err := folder.Imported(ctx)
+func (t *task) checkOwner(ctx context.Context, workspace runner.Workspace) error {
+	imported, err := workspace.Imported(ctx)
 	if err != nil {
 		return err
 	}
@@ -94,25 +94,25 @@ func (t *task) ours(ctx context.Context, folder runner.Folder) error {
 	return nil
 }
 
-// placed refuses a run in another place than the instance was made in: what it finds there, or does not find, says nothing of the instance.
-func (t *task) placed() error {
-	made := t.facts.record.Place
-	if !t.facts.stored && t.facts.witness != nil {
-		made = t.facts.witness.Place
+// checkPlace refuses a run in another place than the instance was made in: what it finds there, or does not find, says nothing of the instance.
+func (t *task) checkPlace() error {
+	made := t.facts.Record.Place
+	if !t.facts.Stored && t.facts.Witness != nil {
+		made = t.facts.Witness.Place
 	}
-	if t.wanted == nil || len(made) == 0 || !t.facts.bound() {
+	if t.wanted == nil || len(made) == 0 || !t.facts.Bound() {
 		return nil
 	}
-	if t.wanted.placeErr != nil {
-		return typed(t.asked, t.wanted.placeErr)
+	if t.wanted.PlaceErr != nil {
+		return typed(t.asked, t.wanted.PlaceErr)
 	}
-	if !made.Contradicts(t.wanted.place) {
+	if !made.Contradicts(t.wanted.Place) {
 		return nil
 	}
-	return elsewhere(t.asked, t.facts, made.Diff(t.wanted.place))
+	return elsewhere(t.asked, t.facts, made.Diff(t.wanted.Place))
 }
 
-// undecidedError says that a run found nothing where an instance may be, and that it is too early to believe it.
+// undecidedError says that a run found nothing where an instance may be, and that it is too early to rely on it.
 type undecidedError struct {
 	until time.Time
 	text  string

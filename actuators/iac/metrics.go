@@ -8,6 +8,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -24,7 +25,7 @@ type Metrics struct {
 	unsaved          *prometheus.CounterVec
 }
 
-// NewMetrics makes the series of an actuator with runners for engines; Collectors registers them.
+// NewMetrics returns the series of an actuator with runners for engines; Collectors registers them.
 func NewMetrics(engines ...v1alpha1.Engine) *Metrics {
 	failures := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"name", "namespace", "reason"})
@@ -65,7 +66,7 @@ func NewMetrics(engines ...v1alpha1.Engine) *Metrics {
 	return m
 }
 
-// Collectors answers what to register.
+// Collectors returns what to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.failures[runs.Create], m.failures[runs.Update], m.failures[runs.Destroy], m.driftChecks, m.repairs, m.takeovers, m.found, m.unsaved,
@@ -95,10 +96,10 @@ const (
 )
 
 // checked counts a drift check; found is nil for one that failed.
-func (m *Metrics) checked(engine string, found *check) {
+func (m *Metrics) checked(engine string, found *lifecycle.DriftCheck) {
 	result := resultFailed
 	if found != nil {
-		result = map[verdict]string{verdictNone: resultUnchanged, verdictChanged: resultChanged, verdictMissing: resultMissing}[found.Verdict]
+		result = map[lifecycle.DriftResult]string{lifecycle.DriftNone: resultUnchanged, lifecycle.DriftChanged: resultChanged, lifecycle.DriftMissing: resultMissing}[found.Result]
 	}
 	m.driftChecks.WithLabelValues(engine, result).Inc()
 }
@@ -130,7 +131,7 @@ func (m *Metrics) repaired(engine string, outcome error, changed bool) {
 	m.repairs.WithLabelValues(engine, result).Inc()
 }
 
-// reasonOf answers one stable word for an error: the engine's class where it has one, else the Machine API's reason.
+// reasonOf returns one stable word for an error: the engine's class where it has one, else the Machine API's reason.
 func reasonOf(operation runs.Operation, err error) string {
 	if class := engine.ClassOf(err); class != engine.Unknown {
 		return string(class)

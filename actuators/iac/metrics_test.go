@@ -11,12 +11,13 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// counts answers every series that is not zero, as name{labels}.
+// counts returns every series that is not zero, as name{labels}.
 func counts(t *testing.T, metrics *Metrics) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -68,7 +69,7 @@ func TestFailuresAreCountedUntilTheMachineIsGone(t *testing.T) {
 
 func TestDriftChecksAreCountedByResult(t *testing.T) {
 	metrics := NewMetrics()
-	for _, found := range []*check{{Verdict: verdictNone}, {Verdict: verdictNone}, {Verdict: verdictChanged}, {Verdict: verdictMissing}, nil} {
+	for _, found := range []*lifecycle.DriftCheck{{Result: lifecycle.DriftNone}, {Result: lifecycle.DriftNone}, {Result: lifecycle.DriftChanged}, {Result: lifecycle.DriftMissing}, nil} {
 		metrics.checked("terraform", found)
 	}
 	want := map[string]float64{

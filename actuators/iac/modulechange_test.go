@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -35,7 +37,7 @@ func changedModule(t *testing.T, added string, replaced ...string) *module.Modul
 	return changed(t, modules.FS, added, replaced...)
 }
 
-// changed answers the kubemark module or stack, with something added to its main.tf and each first of two pieces replaced by the second.
+// changed returns the kubemark module or stack, with something added to its main.tf and each first of two pieces replaced by the second.
 func changed(t *testing.T, folders fs.FS, added string, replaced ...string) *module.Module {
 	t.Helper()
 	shipped, err := fs.Sub(folders, "kubemark")
@@ -71,7 +73,7 @@ func changed(t *testing.T, folders fs.FS, added string, replaced ...string) *mod
 	return loaded
 }
 
-// labelling answers a module that puts one more label on its Node.
+// labelling returns a module that puts one more label on its Node.
 func labelling(t *testing.T, value string) *module.Module {
 	t.Helper()
 	return changedModule(t, "", `"kubernetes.io/os"                 = "linux"`, `"kubernetes.io/os" = "linux"`+"\n"+`"example.com/made-by" = "`+value+`"`)
@@ -86,14 +88,14 @@ func (b *bench) upgrade(loaded *module.Module, owner string) {
 	b.start(b.t.TempDir(), owner)
 }
 
-// record answers what is recorded of a Machine's state.
-func (b *bench) record(machine *machinev1beta1.Machine) record {
+// record returns what is recorded of a Machine's state.
+func (b *bench) record(machine *machinev1beta1.Machine) lifecycle.Record {
 	b.t.Helper()
-	f, err := b.gather(b.t.Context(), machine)
+	f, err := b.facts(b.t.Context(), machine)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return f.record
+	return f.Record
 }
 
 func conditionOf(machine *machinev1beta1.Machine, name string) metav1.Condition {
@@ -104,7 +106,7 @@ func conditionOf(machine *machinev1beta1.Machine, name string) metav1.Condition 
 }
 
 // checked drives a Machine until a drift check that is due has been made.
-func (b *bench) checked(machine *machinev1beta1.Machine) check {
+func (b *bench) checked(machine *machinev1beta1.Machine) lifecycle.DriftCheck {
 	b.t.Helper()
 	b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
 	deadline := time.Now().Add(time.Minute)
@@ -117,7 +119,7 @@ func (b *bench) checked(machine *machinev1beta1.Machine) check {
 		time.Sleep(20 * time.Millisecond)
 	}
 	b.t.Fatal("no drift check was made")
-	return check{}
+	return lifecycle.DriftCheck{}
 }
 
 func TestAHeldMachineIsServedWithItsOwnModule(t *testing.T) {
@@ -137,9 +139,9 @@ func TestAHeldMachineIsServedWithItsOwnModule(t *testing.T) {
 		t.Errorf("a held Machine cost %d engine processes", starts)
 	}
 	held := conditionOf(machine, moduleCurrent)
-	if held.Status != metav1.ConditionFalse || held.Reason != reasonUpdateHeld ||
-		!strings.Contains(held.Message, short(older.Reference())) || !strings.Contains(held.Message, short(newer.Reference())) {
-		t.Errorf("condition %+v, want it to tell that the Machine is held, with both digests", held)
+	if held.Status != metav1.ConditionFalse || held.Reason != "UpdateHeld" ||
+		!strings.Contains(held.Message, shortDigest(older.Reference())) || !strings.Contains(held.Message, shortDigest(newer.Reference())) {
+		t.Errorf("condition %+v, want it to say that the Machine is held, with both digests", held)
 	}
 
 	set(machine, b, "zone", "zone-b")
@@ -150,7 +152,7 @@ func TestAHeldMachineIsServedWithItsOwnModule(t *testing.T) {
 	if after.UID != before.UID || after.Labels[corev1.LabelTopologyZone] != "zone-b" || after.Labels[madeBy] != "older" {
 		t.Errorf("labels %v, want the same Node in zone-b by the older module", after.Labels)
 	}
-	if found := b.checked(machine); found.Verdict != verdictNone {
+	if found := b.checked(machine); found.Result != lifecycle.DriftNone {
 		t.Errorf("drift check: %+v, want none with the module that it was made with", found)
 	}
 	if got := b.record(machine).Module; got != older.Reference() {
@@ -171,7 +173,7 @@ func TestAMachineThatMayIsBroughtToTheCurrentModuleInPlace(t *testing.T) {
 	before := b.node(machine)
 	newer := labelling(t, "newer")
 	b.upgrade(newer, "owner-2")
-	machine.Annotations = map[string]string{ModuleUpdatesAnnotation: string(ModuleUpdatesInPlace)}
+	machine.Annotations = map[string]string{desired.ModuleUpdatesAnnotation: string(desired.ModuleUpdatesInPlace)}
 	if err := b.drive(b.Update, machine); err != nil {
 		t.Fatalf("Update: %v", err)
 	}
@@ -194,7 +196,7 @@ func TestAMachineThatMayIsBroughtToTheCurrentModuleInPlace(t *testing.T) {
 
 func TestAMachineThatCannotGetTheCurrentModuleGoesOnWithItsOwn(t *testing.T) {
 	b := newBench(t)
-	b.updates = ModuleUpdatesInPlace
+	b.updates = desired.ModuleUpdatesInPlace
 	machine := b.machine()
 	b.bring(machine)
 	older := b.record(machine).Module
@@ -218,11 +220,11 @@ func TestAMachineThatCannotGetTheCurrentModuleGoesOnWithItsOwn(t *testing.T) {
 		t.Errorf("Update of a Machine that is on its way: %v, want nothing to hold it up", err)
 	}
 	for _, told := range []metav1.Condition{conditionOf(machine, moduleCurrent), conditionOf(provisioned, moduleCurrent)} {
-		if told.Reason != reasonUpdateRefused {
-			t.Errorf("condition %+v, want %s", told, reasonUpdateRefused)
+		if told.Reason != "UpdateRefused" {
+			t.Errorf("condition %+v, want %s", told, "UpdateRefused")
 		}
 	}
-	if found := b.checked(machine); found.Verdict != verdictNone {
+	if found := b.checked(machine); found.Result != lifecycle.DriftNone {
 		t.Errorf("drift check: %+v, want none", found)
 	}
 	set(machine, b, "zone", "zone-b")
@@ -245,7 +247,7 @@ func TestAMachineThatCannotGetTheCurrentModuleGoesOnWithItsOwn(t *testing.T) {
 
 func TestAnApplyOfANewerModuleThatFailsHasItRecorded(t *testing.T) {
 	b := newBench(t)
-	b.updates = ModuleUpdatesInPlace
+	b.updates = desired.ModuleUpdatesInPlace
 	machine := b.machine()
 	b.bring(machine)
 	broken := labelling(t, "no label's value!")
@@ -288,21 +290,32 @@ func (b *bench) crash(machine *machinev1beta1.Machine, made *module.Module) {
 	b.t.Helper()
 	key := state.KeyFor(machine.Namespace, machine.UID)
 	b.loseState(machine)
-	wanted, err := b.desire(b.t.Context(), machine, made, runs.Create)
+	catalog, err := module.NewCatalog(made)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	lost := decided(b.Actuator, machine, wanted, &facts{}, decision{action: start, operation: runs.Create})
+	reader, err := desired.NewReader(desired.Options{Client: b.client, Catalog: catalog})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	choice, err := reader.Choose(b.t.Context(), machine, &lifecycle.Facts{}, runs.Create)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	lost := decided(b.Actuator, machine, choice.State, &lifecycle.Facts{}, lifecycle.Decision{Action: lifecycle.ActionStart, Operation: runs.Create})
 	_, err = b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
 		Lock:   state.Lock{Owner: b.owner, Run: lost.id, Epoch: b.leads.Epoch()},
-		Decide: func(_ context.Context, seen *state.Snapshot) (state.Change, error) { return lost.intends(seen) },
+		Decide: func(_ context.Context, seen *state.Snapshot) (state.Change, error) { return lost.change(seen) },
 	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-func TestAModuleThatIsLostIsReplacedInPlaceAndTold(t *testing.T) {
+// shortDigest returns as much of the digest in a reference as people compare.
+func shortDigest(reference string) string { return store.DigestOf(reference)[:12] }
+
+func TestAModuleThatIsLostIsReplacedInPlaceAndReported(t *testing.T) {
 	b := newBench(t)
 	machine := b.machine()
 	b.bring(machine)
@@ -322,7 +335,7 @@ func TestAModuleThatIsLostIsReplacedInPlaceAndTold(t *testing.T) {
 	if after := b.node(machine); after.UID != before.UID || after.Labels[madeBy] != "newer" {
 		t.Errorf("labels %v, want the same Node, by the newer module", after.Labels)
 	}
-	if told := b.warnings(); len(told) != 1 || !strings.Contains(told[0], "ModuleLost") || !strings.Contains(told[0], short(newer.Reference())) {
+	if told := b.warnings(); len(told) != 1 || !strings.Contains(told[0], "ModuleLost") || !strings.Contains(told[0], shortDigest(newer.Reference())) {
 		t.Errorf("events %q, want one ModuleLost", told)
 	}
 }
@@ -359,7 +372,7 @@ func TestAHeldMachineCostsNoMoreReadsThanAnother(t *testing.T) {
 	if held := cost(); held != settled || settled == 0 {
 		t.Errorf("a held Machine costs %d reads, want %d as before", held, settled)
 	}
-	if conditionOf(machine, moduleCurrent).Reason != reasonUpdateHeld {
+	if conditionOf(machine, moduleCurrent).Reason != "UpdateHeld" {
 		t.Error("the Machine is not held; this shows nothing")
 	}
 }
@@ -374,13 +387,13 @@ func TestModulesAreStoredForStatesFromBefore(t *testing.T) {
 		t.Fatalf("the module was not stored before the create: %v", err)
 	}
 	b.start(t.TempDir(), "owner-2")
-	if err := NewOrphans(b.Actuator, b.namespace).look(t.Context()); err != nil {
+	if err := NewOrphans(b.Actuator, b.namespace).check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	b.upgrade(labelling(t, "newer"), "owner-3")
 	orphans := NewOrphans(b.Actuator, b.namespace)
 	for range 2 { // a module that a state needs is kept, however long it is not the current one
-		if err := orphans.look(t.Context()); err != nil {
+		if err := orphans.check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
@@ -395,7 +408,7 @@ func TestModulesAreStoredForStatesFromBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := orphans.look(t.Context()); err != nil {
+		if err := orphans.check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))

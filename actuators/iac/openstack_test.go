@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
@@ -53,7 +54,7 @@ func newCloud(t *testing.T) *cloud {
 	return c
 }
 
-// machine answers a Machine as the installer writes it, with what else mods say.
+// machine returns a Machine as the installer writes it, with what else mods say.
 func (c *cloud) machine(mods ...func(map[string]any)) *machinev1beta1.Machine {
 	spec := map[string]any{
 		"apiVersion": "machine.openshift.io/v1alpha1", "kind": "OpenstackProviderSpec", "cloudName": openstack.CloudName,
@@ -84,19 +85,19 @@ func withVolumes(spec map[string]any) {
 	spec["floatingIP"] = openstack.FloatingIP
 }
 
-// check waits for a drift check and answers it.
-func (c *cloud) check(machine *machinev1beta1.Machine) *check {
+// check waits for a drift check and returns it.
+func (c *cloud) check(machine *machinev1beta1.Machine) *lifecycle.DriftCheck {
 	c.t.Helper()
 	c.clock.SetTime(c.clock.Now().Add(2 * time.Hour))
 	now := c.clock.Now().UTC()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		// An Update starts the check, and tells what one has found.
+		// An Update starts the check, and reports what one has found.
 		_ = c.Update(c.t.Context(), machine)
 		snapshot, err := c.store.Get(c.t.Context(), state.KeyFor(machine.Namespace, machine.UID))
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		known, err := readRecord(snapshot.Meta)
+		known, err := lifecycle.ReadRecord(snapshot.Meta)
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -143,12 +144,12 @@ func TestAServerFromCreateToDelete(t *testing.T) {
 	}
 	c.looksAsAskedFor(machine, made)
 	c.tellsNoSecret()
-	if found := c.check(machine); found.Verdict != verdictNone {
-		t.Errorf("right after the create a check finds %s: %s", found.Verdict, found.Summary)
+	if found := c.check(machine); found.Result != lifecycle.DriftNone {
+		t.Errorf("right after the create a check finds %s: %s", found.Result, found.Summary)
 	}
 	c.Stop(machine.Name)
-	if found := c.check(machine); found.Verdict != verdictNone {
-		t.Errorf("of a server that was shut off a check finds %s: %s; want no drift", found.Verdict, found.Summary)
+	if found := c.check(machine); found.Result != lifecycle.DriftNone {
+		t.Errorf("of a server that was shut off a check finds %s: %s; want no drift", found.Result, found.Summary)
 	}
 
 	wanted := machine.Spec.ProviderSpec.Value
@@ -224,8 +225,8 @@ func TestAServerThatTheStateLostIsFoundWithAllThatBelongsToIt(t *testing.T) {
 	if *machine.Spec.ProviderID != "openstack:///"+made.ID {
 		t.Errorf("after the loss of its state the Machine has %s, want the server that it had", *machine.Spec.ProviderID)
 	}
-	if found := c.check(machine); found.Verdict != verdictNone {
-		t.Errorf("right after the import a check finds %s: %s", found.Verdict, found.Summary)
+	if found := c.check(machine); found.Result != lifecycle.DriftNone {
+		t.Errorf("right after the import a check finds %s: %s", found.Result, found.Summary)
 	}
 	c.lose(machine, c.owner)
 	if err := c.drive(c.bench.Delete, machine); err != nil {
@@ -241,8 +242,8 @@ func TestAServerThatWasDeletedIsMissed(t *testing.T) {
 	if !c.Cloud.Delete(machine.Name) {
 		t.Fatal("there is no server to delete")
 	}
-	if found := c.check(machine); found.Verdict != verdictMissing {
-		t.Errorf("a check finds %s: %s; want it to miss the instance", found.Verdict, found.Summary)
+	if found := c.check(machine); found.Result != lifecycle.DriftMissing {
+		t.Errorf("a check finds %s: %s; want it to miss the instance", found.Result, found.Summary)
 	}
 	if there, err := c.Exists(t.Context(), machine); there || err != nil {
 		t.Errorf("Exists: %t, %v; want false", there, err)
@@ -260,10 +261,10 @@ func TestAServerOfASubnetThatIsNotThereTellsWhichAndNoSecret(t *testing.T) {
 	})
 	err := c.drive(c.Create, machine)
 	if err == nil || !strings.Contains(err.Error(), "no single subnet is what networks[0].subnets[0] names") {
-		t.Errorf("Create: %v, want it to tell the subnet", err)
+		t.Errorf("Create: %v, want it to name the subnet", err)
 	}
 	if err != nil && strings.Contains(err.Error(), openstack.Password) {
-		t.Errorf("the error tells the password: %v", err)
+		t.Errorf("the error has the password: %v", err)
 	}
 	c.tellsNoSecret()
 }

@@ -16,17 +16,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// orphanInterval is how often states are compared with Machines. A destroy whose Machine is gone waits for that at most.
-const orphanInterval = 2 * time.Minute
+// orphanCheckInterval is how often states are compared with Machines. A destroy whose Machine is gone waits for that at most.
+const orphanCheckInterval = 2 * time.Minute
 
 // Orphans reports states whose Machine is gone, for example because its finalizer was removed by hand. It never deletes one: there
-// may be an instance behind it that nobody else knows of. As it looks at every state, it also sees to it that the modules that states
+// may be an instance that no other state knows. As it reads every state, it also makes sure that the modules that states
 // need are stored, and no others. It is a manager.Runnable and a prometheus.Collector.
 type Orphans struct {
 	actuator  *Actuator
@@ -36,7 +37,7 @@ type Orphans struct {
 	intents   prometheus.Gauge
 }
 
-// NewOrphans makes a report about the states in a namespace.
+// NewOrphans returns Orphans that reports on the states in a namespace.
 func NewOrphans(a *Actuator, namespace string) *Orphans {
 	return &Orphans{actuator: a, namespace: namespace, count: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "machine_iac_orphaned_states", Help: "States in Secrets whose Machine does not exist; each may stand for an instance that is paid for.",
@@ -67,14 +68,14 @@ func (o *Orphans) Collect(metrics chan<- prometheus.Metric) {
 // Start reports until ctx ends.
 func (o *Orphans) Start(ctx context.Context) error {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := o.look(ctx); err != nil && ctx.Err() == nil {
-			o.actuator.logger.Error(err, "Looking at the states")
+		if err := o.check(ctx); err != nil && ctx.Err() == nil {
+			o.actuator.logger.Error(err, "Checking the states")
 		}
-	}, orphanInterval)
+	}, orphanCheckInterval)
 	return nil
 }
 
-func (o *Orphans) look(ctx context.Context) error {
+func (o *Orphans) check(ctx context.Context) error {
 	heads, err := o.actuator.store.List(ctx, o.namespace)
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func (o *Orphans) report(ctx context.Context, heads []state.Head) error {
 	o.intents.Set(o.oldestIntent(heads))
 	for _, one := range kept {
 		o.actuator.logger.Info("A state that an engine could not save names resources that no other state knows; see docs/troubleshooting.md",
-			"secret", one.Name, "machine", one.Machine, "resources", resourceNames(one.Lacking), "reason", one.Why)
+			"secret", one.Name, "machine", one.Machine, "resources", resourceNames(one.Missing), "reason", one.Reason)
 	}
 	for _, head := range orphans {
 		if o.actuator.finishDestroy(head) {
@@ -135,7 +136,7 @@ func (o *Orphans) kept(ctx context.Context) ([]state.Orphan, error) {
 
 // finishDestroy has a destroy finished that was begun before its Machine's finalizer was taken away.
 func (a *Actuator) finishDestroy(head state.Head) bool {
-	read, err := readRecord(head.Meta)
+	read, err := lifecycle.ReadRecord(head.Meta)
 	uid := types.UID(head.Labels[state.LabelMachineUID])
 	if err != nil || uid == "" || read.Intent == nil || read.Intent.Operation != runs.Destroy {
 		return false
@@ -172,7 +173,7 @@ func (a *Actuator) unlock(ctx context.Context, head state.Head) error {
 func (o *Orphans) oldestIntent(heads []state.Head) float64 {
 	var age time.Duration
 	for _, head := range heads {
-		if read, err := readRecord(head.Meta); err == nil && read.Intent != nil {
+		if read, err := lifecycle.ReadRecord(head.Meta); err == nil && read.Intent != nil {
 			age = max(age, o.actuator.clock.Since(read.Intent.Since))
 		}
 	}
@@ -187,7 +188,7 @@ func (o *Orphans) tidyModules(ctx context.Context, heads []state.Head) error {
 		current[loaded.Digest()] = loaded
 	}
 	for _, head := range heads {
-		digest := store.DigestOf(head.Meta[metaModule])
+		digest := store.DigestOf(lifecycle.ModuleIn(head.Meta))
 		needed[digest] = true
 		if digest != "" && current[digest] == nil && head.Managed > 0 {
 			held++
@@ -206,7 +207,7 @@ func (o *Orphans) tidyModules(ctx context.Context, heads []state.Head) error {
 	return err
 }
 
-// find answers the states without a Machine. States were listed first: a Machine that is made meanwhile has none among them.
+// find returns the states without a Machine. States were listed first: a Machine that is made meanwhile has none among them.
 func (o *Orphans) find(ctx context.Context, heads []state.Head) ([]state.Head, error) {
 	machines := &machinev1beta1.MachineList{}
 	if err := o.actuator.client.List(ctx, machines, client.InNamespace(o.namespace)); err != nil {

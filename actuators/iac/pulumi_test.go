@@ -16,13 +16,15 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 )
 
-// eachEngine runs a test with each engine. What is told, recorded and refused is the same with all.
+// eachEngine runs a test with each engine. What is reported, recorded and refused is the same with all.
 func eachEngine(t *testing.T, test func(t *testing.T, b *bench)) {
 	for _, name := range []v1alpha1.Engine{v1alpha1.EngineTerraform, v1alpha1.EnginePulumi} {
 		t.Run(string(name), func(t *testing.T) {
@@ -33,7 +35,7 @@ func eachEngine(t *testing.T, test func(t *testing.T, b *bench)) {
 	}
 }
 
-// onPulumi answers the providerSpec of a stack for one of the module with its name.
+// onPulumi returns the providerSpec of a stack for one of the module with its name.
 func onPulumi(spec map[string]any) map[string]any {
 	values := maps.Clone(spec)
 	delete(values, "apiVersion")
@@ -76,7 +78,7 @@ func (b *bench) pend(machine *machinev1beta1.Machine) {
 	key := state.KeyFor(machine.Namespace, machine.UID)
 	session, err := b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
 		Lock: state.Lock{Owner: b.owner, Run: "killed", Operation: string(runs.Create)},
-		Meta: newPatch().intend(intent{Operation: runs.Create, Run: "killed"}).MetaPatch,
+		Meta: lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: runs.Create, Run: "killed"}).MetaPatch,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -99,7 +101,7 @@ func (b *bench) pend(machine *machinev1beta1.Machine) {
 	}
 }
 
-// halfMade answers a checkpoint with the instance among what is being made.
+// halfMade returns a checkpoint with the instance among what is being made.
 func halfMade(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	var file map[string]any
@@ -130,14 +132,14 @@ func halfMade(t *testing.T, raw []byte) []byte {
 	return changed
 }
 
-// unfinished answers what the state says is being made.
+// unfinished returns what the state says is being made.
 func (b *bench) unfinished(machine *machinev1beta1.Machine) []string {
 	b.t.Helper()
-	f, err := b.gather(b.t.Context(), machine)
+	f, err := b.facts(b.t.Context(), machine)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return f.state.Unfinished
+	return f.State.Unfinished
 }
 
 func TestAnInstanceThatPulumiWasMakingIsTakenOverWhereItIs(t *testing.T) {
@@ -196,7 +198,7 @@ func TestWhatPulumiWasMakingAndIsNotThereKeepsNobodyFromDeleting(t *testing.T) {
 
 func TestAnInstanceStaysWithItsEngine(t *testing.T) {
 	b := newBench(t)
-	b.updates = ModuleUpdatesInPlace
+	b.updates = desired.ModuleUpdatesInPlace
 	b.start(t.TempDir(), "owner-1")
 	machine := b.machine()
 	b.bring(machine)
@@ -272,7 +274,7 @@ func TestAKeyThatIsReplacedIsDoneWithAfterADriftCheck(t *testing.T) {
 	if _, err := b.keys.Rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if found := b.checked(machine); found.Verdict != verdictNone {
+	if found := b.checked(machine); found.Result != lifecycle.DriftNone {
 		t.Errorf("the check found %+v, want no drift", found)
 	}
 	current, err := b.keys.Current(t.Context())

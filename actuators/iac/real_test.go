@@ -31,8 +31,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -53,7 +55,7 @@ type bench struct {
 	// environment is set for every engine.
 	environment map[string]string
 	// around is what runs see of the cluster; nothing when nil.
-	around Surroundings
+	around desired.EnvironmentReader
 	// keys are what checkpoints are encrypted with.
 	keys *pulumikeys.Keys
 	// uses is the engine that the bench's Machines are made with, OpenTofu when empty; lacks is one that is not there.
@@ -61,7 +63,7 @@ type bench struct {
 	// loaded are the modules; those of this repository when nil.
 	loaded []*module.Module
 	// updates says what becomes of Machines whose module changes.
-	updates ModuleUpdates
+	updates desired.ModuleUpdates
 	// leads is what the actuator knows of leadership.
 	leads leads
 }
@@ -120,7 +122,7 @@ func newBench(t *testing.T) *bench {
 	return newBenchAround(t, nil)
 }
 
-func newBenchAround(t *testing.T, around Surroundings) *bench {
+func newBenchAround(t *testing.T, around desired.EnvironmentReader) *bench {
 	t.Helper()
 	parallel(t)
 	namespace, err := plane.Namespace(t.Context())
@@ -187,7 +189,7 @@ func (b *bench) start(workDir, owner string) {
 	b.Actuator, err = New(Options{
 		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{}),
 		Pool: pool, Runners: runners, Owner: owner, Leader: &b.leads,
-		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Surroundings: b.around,
+		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Environment: b.around,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -204,13 +206,13 @@ func (b *bench) start(workDir, owner string) {
 	})
 }
 
-// starts answers how often the engine was started.
+// starts returns how often the engine was started.
 func (b *bench) starts() int64 { return b.runners[cmp.Or(b.uses, v1alpha1.EngineTerraform)].Starts() }
 
-// leftovers answers how many runs of a dead process are not dealt with.
+// leftovers returns how many abandoned runs are not recovered.
 func (b *bench) leftovers() int {
 	b.t.Helper()
-	left, err := b.runners[b.uses].Leftovers()
+	left, err := b.runners[b.uses].AbandonedRuns()
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -277,7 +279,7 @@ func (b *bench) apply(machine *machinev1beta1.Machine) *machinev1beta1.Machine {
 
 // sync brings the API server's Machine to one in memory, but for what runs have written.
 func (b *bench) sync(ctx context.Context, machine *machinev1beta1.Machine) error {
-	return plane.Sync(ctx, machine, WitnessAnnotation)
+	return plane.Sync(ctx, machine, lifecycle.WitnessAnnotation)
 }
 
 // Exists, Create, Update and Delete call the actuator about a Machine that the API server has as well.
@@ -325,7 +327,7 @@ func set(machine *machinev1beta1.Machine, b *bench, name string, value any) {
 	machine.Spec.ProviderSpec.Value = b.machine(func(spec map[string]any) { spec[name] = value }).Spec.ProviderSpec.Value
 }
 
-// node answers the instance of a Machine, nil when there is none.
+// node returns the instance of a Machine, nil when there is none.
 func (b *bench) node(machine *machinev1beta1.Machine) *corev1.Node {
 	b.t.Helper()
 	node := &corev1.Node{}
@@ -339,7 +341,7 @@ func (b *bench) node(machine *machinev1beta1.Machine) *corev1.Node {
 	return node
 }
 
-// drive calls a verb until it is done, and answers its last error.
+// drive calls a verb until it is done, and returns its last error.
 func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error, machine *machinev1beta1.Machine) error {
 	b.t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
@@ -514,7 +516,7 @@ func (b *bench) lose(machine *machinev1beta1.Machine, owner string) {
 	b.loseState(machine)
 	lock := state.Lock{Owner: owner, Run: "lost", Operation: string(runs.Create), Epoch: state.Epoch{Lease: "lease", Holder: owner}}
 	_, err := b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
-		Lock: lock, Meta: newPatch().intend(intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
+		Lock: lock, Meta: lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -551,7 +553,7 @@ func anIntentWithoutAnInstanceIsJustCreated(t *testing.T, b *bench) {
 	machine := b.machine()
 	_, err := b.store.Acquire(t.Context(), state.KeyFor(machine.Namespace, machine.UID), state.AcquireOptions{
 		Lock: state.Lock{Owner: b.owner, Run: "lost", Operation: string(runs.Create)},
-		Meta: newPatch().intend(intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
+		Meta: lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -563,7 +565,7 @@ func anIntentWithoutAnInstanceIsJustCreated(t *testing.T, b *bench) {
 		t.Error("nothing was made")
 	}
 	if got := b.output(machine); !strings.HasPrefix(got, "(A lookup: ") || !strings.Contains(got, "\n(After the lookup: the create itself.)\n") {
-		t.Errorf("what the engine said does not tell the lookup from the create:\n%s", got)
+		t.Errorf("what the engine said does not separate the lookup from the create:\n%s", got)
 	}
 }
 
@@ -644,7 +646,7 @@ func TestTheLockOfADeadRunIsGivenBackWhereTheMachineIsGone(t *testing.T) {
 	b.vanish(alive)
 	proof := "owner-0"
 	b.leads.proven.Store(&proof)
-	if err := NewOrphans(b.Actuator, b.namespace).look(t.Context()); err != nil {
+	if err := NewOrphans(b.Actuator, b.namespace).check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
@@ -655,8 +657,8 @@ func TestTheLockOfADeadRunIsGivenBackWhereTheMachineIsGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if locked := left.Lock != nil; locked != tc.locked || left.Meta[metaIntent] == "" {
-			t.Errorf("%s: locked %t with intent %q, want locked %t and the intent kept", name, locked, left.Meta[metaIntent], tc.locked)
+		if locked := left.Lock != nil; locked != tc.locked || left.Meta["intent"] == "" {
+			t.Errorf("%s: locked %t with intent %q, want locked %t and the intent kept", name, locked, left.Meta["intent"], tc.locked)
 		}
 	}
 }
@@ -672,7 +674,7 @@ func aDestroyIsFinishedWithoutItsMachine(t *testing.T, b *bench) {
 	key := state.KeyFor(machine.Namespace, machine.UID)
 	_, err := b.store.Acquire(t.Context(), key, state.AcquireOptions{
 		Lock: state.Lock{Owner: b.owner, Run: "cut", Operation: string(runs.Destroy), Epoch: b.leads.Epoch()},
-		Meta: newPatch().intend(intent{Operation: runs.Destroy, Run: "cut"}).MetaPatch,
+		Meta: lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: runs.Destroy, Run: "cut"}).MetaPatch,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -684,7 +686,7 @@ func aDestroyIsFinishedWithoutItsMachine(t *testing.T, b *bench) {
 		if time.Now().After(deadline) {
 			t.Fatalf("after a minute the instance is %v and the state gone: %t", b.node(machine) != nil, b.stateIsGone(key))
 		}
-		if err := orphans.look(t.Context()); err != nil {
+		if err := orphans.check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -706,7 +708,7 @@ func TestAStateThatCouldNotBeSavedIsSavedAtTheNextStart(t *testing.T) {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		who := encode(identity{Namespace: b.namespace, Name: machine.Name, UID: string(machine.UID), Owner: "owner-2", Run: "lost"})
+		who := asJSON(identity{Namespace: b.namespace, Name: machine.Name, UID: string(machine.UID), Owner: "owner-2", Run: "lost"})
 		for name, content := range map[string]string{
 			"run.json":        `{"id":"` + machine.Name + `","identity":` + who + `}`,
 			"errored.tfstate": `{"version":4,"serial":3,"lineage":"l","outputs":{},"resources":[]}`,

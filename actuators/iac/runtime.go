@@ -21,15 +21,15 @@ func (a *Actuator) Start(ctx context.Context) error {
 			return fmt.Errorf("starting what runs of %s need: %w", name, err)
 		}
 	}
-	a.findLeftovers()
+	a.findAbandoned()
 	recovered := make(chan struct{})
 	go func() {
 		defer close(recovered)
-		a.recoverLeftovers(ctx)
+		a.recoverAbandoned(ctx)
 	}()
 	err := a.pool.Start(ctx)
 	<-recovered
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	return errors.Join(err, a.close(closing))
+	return errors.Join(err, a.closeRunners(closing))
 }

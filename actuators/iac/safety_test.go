@@ -20,6 +20,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -184,9 +185,9 @@ func aDestroyLooksTwice(t *testing.T, b *bench) {
 	if err != nil {
 		t.Fatalf("the state of an instance that was not found once: %v, want it kept", err)
 	}
-	f, err := factsOf(machine, left)
-	if err != nil || !f.instance() || !f.missing() {
-		t.Errorf("the state has the instance: %t, and says that it was not found: %t, %v; want both", f.instance(), f.missing(), err)
+	f, err := lifecycle.NewFacts(machine, left)
+	if err != nil || !f.HasInstance() || !f.Missing() {
+		t.Errorf("the state has the instance: %t, and says that it was not found: %t, %v; want both", f.HasInstance(), f.Missing(), err)
 	}
 	if err := b.drive(b.Delete, machine); err != nil {
 		t.Fatal(err)
@@ -238,10 +239,10 @@ func TestALostCreateWithoutALookupNeedsAPerson(t *testing.T) {
 		t.Errorf("Create: uncertain %t, made %t; want that it waits for a person", uncertain, b.node(machine) != nil)
 	}
 	err := b.drive(b.Delete, machine)
-	if doubt, uncertain := actuators.AsUncertain(err); !uncertain || !strings.Contains(doubt.Message, NoInstanceAnnotation+": lost") {
+	if doubt, uncertain := actuators.AsUncertain(err); !uncertain || !strings.Contains(doubt.Message, lifecycle.NoInstanceAnnotation+": lost") {
 		t.Fatalf("Delete: %v, want what a person must do", err)
 	}
-	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, NoInstanceAnnotation, "lost")
+	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, lifecycle.NoInstanceAnnotation, "lost")
 	if err := b.drive(b.Delete, machine); err != nil || !b.stateIsGone(state.KeyFor(machine.Namespace, machine.UID)) {
 		t.Errorf("Delete once a person has said that there is nothing: %v", err)
 	}
@@ -267,7 +268,7 @@ func TestARunDecidesWhenItsTurnComes(t *testing.T) {
 	if err := waiting[edited].Intend(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := string(waiting[edited].wanted.inputs.Variables); !strings.Contains(got, "zone-b") {
+	if got := string(waiting[edited].wanted.Inputs.Variables); !strings.Contains(got, "zone-b") {
 		t.Errorf("a run of a Machine that was edited while it waited is given %s", got)
 	}
 	for name, machine := range map[string]*machinev1beta1.Machine{"deleted": deleted, "gone": gone} {
@@ -302,7 +303,7 @@ func TestAnUnsavedStateThatNamesWhatNobodyElseKnowsIsKept(t *testing.T) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	who := encode(identity{Namespace: b.namespace, Name: machine.Name, UID: string(machine.UID), Owner: "owner-0", Run: "dead"})
+	who := asJSON(identity{Namespace: b.namespace, Name: machine.Name, UID: string(machine.UID), Owner: "owner-0", Run: "dead"})
 	for name, content := range map[string]string{
 		"run.json": `{"id":"dead","identity":` + who + `}`,
 		"errored.tfstate": `{"version":4,"serial":9,"lineage":"another","outputs":{},"resources":[{"mode":"managed","type":"thing","name":"this",
@@ -323,7 +324,7 @@ func TestAnUnsavedStateThatNamesWhatNobodyElseKnowsIsKept(t *testing.T) {
 		}
 	}
 	kept, err := b.store.Orphans(t.Context(), b.namespace)
-	if err != nil || len(kept) != 1 || kept[0].MachineUID != machine.UID || len(kept[0].Lacking) != 1 || kept[0].Lacking[0].ID != "second" {
+	if err != nil || len(kept) != 1 || kept[0].MachineUID != machine.UID || len(kept[0].Missing) != 1 || kept[0].Missing[0].ID != "second" {
 		t.Errorf("orphans %+v, %v; want one that names the second instance", kept, err)
 	}
 	if after, err := b.store.Get(t.Context(), state.KeyFor(machine.Namespace, machine.UID)); err != nil || after.Serial != before.Serial {
@@ -343,8 +344,8 @@ func TestAKeptStateGoesOnceItsMachinesStateHasAllOfIt(t *testing.T) {
 	}
 	keep := func(raw []byte) {
 		t.Helper()
-		options := state.OrphanOptions{Machine: machine.Name, MachineUID: machine.UID, Lacking: []state.ResourceID{{Address: "kubectl_manifest.this"}}}
-		if _, err := b.store.KeepOrphan(t.Context(), key, raw, options); err != nil {
+		options := state.OrphanOptions{Machine: machine.Name, MachineUID: machine.UID, Missing: []state.ResourceID{{Address: "kubectl_manifest.this"}}}
+		if _, err := b.store.SaveOrphan(t.Context(), key, raw, options); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -361,7 +362,7 @@ func TestAKeptStateGoesOnceItsMachinesStateHasAllOfIt(t *testing.T) {
 	keep(stored.Raw)
 	keep(foreign)
 	orphans := NewOrphans(b.Actuator, b.namespace)
-	if err := orphans.look(t.Context()); err != nil || kept() != 1 {
+	if err := orphans.check(t.Context()); err != nil || kept() != 1 {
 		t.Fatalf("look: %v; %d states are kept, want the one alone that names what the Machine's state lacks", err, kept())
 	}
 	if got := gaugeOf(t, orphans, "machine_iac_orphaned_states"); got != 1 {

@@ -10,16 +10,18 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
 // decided makes a task that has taken the lock and decided.
-func decided(a *Actuator, machine *machinev1beta1.Machine, wanted *desired, f *facts, d decision) *task {
-	t := newTask(a, machine, d.operation)
+func decided(a *Actuator, machine *machinev1beta1.Machine, wanted *desired.State, f *lifecycle.Facts, d lifecycle.Decision) *task {
+	t := newTask(a, machine, d.Operation)
 	t.facts, t.wanted, t.decision = f, wanted, d
-	t.bind()
-	if d.operation != runs.Drift {
+	t.bindModule()
+	if d.Operation != runs.Drift {
 		t.intent = t.nextIntent(false)
 	}
 	return t
@@ -31,9 +33,9 @@ func TestDoubtful(t *testing.T) {
 		return engine.Event{Kind: kind, Ref: ref, Address: "thing." + ref.Name, Action: engine.ActionCreate}
 	}
 	interrupted := errors.Join(&engine.Error{Class: engine.Interrupted}, runs.ErrStopping)
-	lost := &intent{Lost: "lost"}
+	lost := &lifecycle.Intent{Lost: "lost"}
 	for name, tc := range map[string]struct {
-		intent   *intent
+		intent   *lifecycle.Intent
 		events   []engine.Event
 		touched  bool
 		lookedUp bool
@@ -41,28 +43,28 @@ func TestDoubtful(t *testing.T) {
 		want     bool
 	}{
 		"a success is not": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance)}},
-		"an engine that was killed while it applied is":             {touched: true, outcome: &engine.Error{Class: engine.Killed}, want: true},
-		"an engine that was killed while it planned is not":         {outcome: &engine.Error{Class: engine.Killed}},
-		"an interrupt before anything is made is not":               {touched: true, outcome: interrupted},
-		"an interrupt while the instance is made is":                {events: []engine.Event{event(engine.EventStarted, instance)}, outcome: interrupted, want: true},
-		"a failure to make the instance is: the answer may be lost": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &engine.Error{Class: engine.Transient}, want: true},
-		"a failure after everything is made is not":                 {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance)}, outcome: interrupted},
-		"a refusal to make it is not: that is an answer":            {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &engine.Error{Class: engine.Quota}},
-		"a failure to make something beside it is as well":          {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance), event(engine.EventStarted, disk), event(engine.EventFailed, disk)}, outcome: &engine.Error{Class: engine.Unknown}, want: true},
-		"a failed lookup leaves what it was to find out":            {intent: lost, outcome: &engine.Error{Class: engine.Transient}, want: true},
-		"a lookup that it is too early to believe does as well":     {intent: lost, outcome: &undecidedError{}, want: true},
-		"a failure after a lookup that has found out is not":        {intent: lost, lookedUp: true, outcome: &engine.Error{Class: engine.Credentials}},
-		"a change that is refused is not":                           {outcome: actuators.UnsupportedChange("no")},
+		"an engine that was killed while it applied is":               {touched: true, outcome: &engine.Error{Class: engine.Killed}, want: true},
+		"an engine that was killed while it planned is not":           {outcome: &engine.Error{Class: engine.Killed}},
+		"an interrupt before anything is made is not":                 {touched: true, outcome: interrupted},
+		"an interrupt while the instance is made is":                  {events: []engine.Event{event(engine.EventStarted, instance)}, outcome: interrupted, want: true},
+		"a failure to make the instance is: the response may be lost": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &engine.Error{Class: engine.Transient}, want: true},
+		"a failure after everything is made is not":                   {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance)}, outcome: interrupted},
+		"a refusal to make it is not: that is a response":             {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &engine.Error{Class: engine.Quota}},
+		"a failure to make something beside it is as well":            {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance), event(engine.EventStarted, disk), event(engine.EventFailed, disk)}, outcome: &engine.Error{Class: engine.Unknown}, want: true},
+		"a failed lookup leaves what it was to find out":              {intent: lost, outcome: &engine.Error{Class: engine.Transient}, want: true},
+		"a lookup that it is too early to believe does as well":       {intent: lost, outcome: &undecidedError{}, want: true},
+		"a failure after a lookup that has found out is not":          {intent: lost, lookedUp: true, outcome: &engine.Error{Class: engine.Credentials}},
+		"a change that is refused is not":                             {outcome: actuators.UnsupportedChange("no")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run := &task{intent: tc.intent, facts: &facts{}, touched: tc.touched, lookedUp: tc.lookedUp}
+			run := &task{intent: tc.intent, facts: &lifecycle.Facts{}, touched: tc.touched, lookedUp: tc.lookedUp}
 			if run.intent == nil {
-				run.intent = &intent{}
+				run.intent = &lifecycle.Intent{}
 			}
 			for _, event := range tc.events {
-				run.follow(event)
+				run.trackProgress(event)
 			}
-			if got := run.doubtful(tc.outcome); got != tc.want {
+			if got := run.mayHaveLeft(tc.outcome); got != tc.want {
 				t.Errorf("doubtful: %t, want %t", got, tc.want)
 			}
 		})
@@ -72,37 +74,37 @@ func TestDoubtful(t *testing.T) {
 func TestWhatARunLeavesOfItsIntent(t *testing.T) {
 	at := testClock().Now().UTC()
 	died := at.Add(-time.Hour)
-	lost := record{Intent: &intent{Operation: runs.Create, Run: "lost", Died: died}}
+	lost := lifecycle.Record{Intent: &lifecycle.Intent{Operation: runs.Create, Run: "lost", Died: died}}
 	killed := &engine.Error{Class: engine.Killed}
 	for name, tc := range map[string]struct {
-		record  record
+		record  lifecycle.Record
 		op      runs.Operation
 		prepare func(*task)
 		outcome error
-		want    *intent // without run, since and reason; nil for none
+		want    *lifecycle.Intent // without run, since and reason; nil for none
 	}{
-		"a create that was killed may have made an instance":      {record{}, runs.Create, func(t *task) { t.touched = true }, killed, &intent{Operation: runs.Create, Lost: "this run", Died: at}},
-		"a create that failed cleanly has not":                    {record{}, runs.Create, func(t *task) { t.touched = true }, errors.New("no"), nil},
-		"a lookup that found nothing too soon keeps the lost run": {lost, runs.Create, nil, &undecidedError{}, &intent{Operation: runs.Create, Lost: "lost", Died: died, Looked: true}},
-		"a lookup that failed keeps it as well":                   {lost, runs.Create, nil, errors.New("no"), &intent{Operation: runs.Create, Lost: "lost", Died: died}},
-		"a lookup that was killed has made nothing":               {lost, runs.Create, nil, killed, &intent{Operation: runs.Create, Lost: "lost", Died: died}},
-		"a create after a lookup that was killed is the lost one": {lost, runs.Create, func(t *task) { t.touched, t.lookedUp = true, true }, killed, &intent{Operation: runs.Create, Lost: "this run", Died: at}},
-		"a destroy that was killed makes nothing":                 {record{}, runs.Destroy, func(t *task) { t.touched = true }, killed, &intent{Operation: runs.Destroy}},
-		"an update that was killed makes none either":             {record{}, runs.Update, func(t *task) { t.touched = true }, killed, &intent{Operation: runs.Update}},
+		"a create that was killed may have made an instance":      {lifecycle.Record{}, runs.Create, func(t *task) { t.touched = true }, killed, &lifecycle.Intent{Operation: runs.Create, Lost: "this run", Died: at}},
+		"a create that failed cleanly has not":                    {lifecycle.Record{}, runs.Create, func(t *task) { t.touched = true }, errors.New("no"), nil},
+		"a lookup that found nothing too soon keeps the lost run": {lost, runs.Create, nil, &undecidedError{}, &lifecycle.Intent{Operation: runs.Create, Lost: "lost", Died: died, Looked: true}},
+		"a lookup that failed keeps it as well":                   {lost, runs.Create, nil, errors.New("no"), &lifecycle.Intent{Operation: runs.Create, Lost: "lost", Died: died}},
+		"a lookup that was killed has made nothing":               {lost, runs.Create, nil, killed, &lifecycle.Intent{Operation: runs.Create, Lost: "lost", Died: died}},
+		"a create after a lookup that was killed is the lost one": {lost, runs.Create, func(t *task) { t.touched, t.lookedUp = true, true }, killed, &lifecycle.Intent{Operation: runs.Create, Lost: "this run", Died: at}},
+		"a destroy that was killed makes nothing":                 {lifecycle.Record{}, runs.Destroy, func(t *task) { t.touched = true }, killed, &lifecycle.Intent{Operation: runs.Destroy}},
+		"an update that was killed makes none either":             {lifecycle.Record{}, runs.Update, func(t *task) { t.touched = true }, killed, &lifecycle.Intent{Operation: runs.Update}},
 		"a success leaves nothing":                                {lost, runs.Create, func(t *task) { t.lookedUp = true }, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &facts{stored: true, record: tc.record}
-			run := decided(&Actuator{clock: testClock()}, &machinev1beta1.Machine{}, &desired{module: changedModule(t, "")}, f,
-				decision{operation: tc.op, lookup: tc.record.Intent != nil})
+			f := &lifecycle.Facts{Stored: true, Record: tc.record}
+			run := decided(&Actuator{clock: testClock()}, &machinev1beta1.Machine{}, &desired.State{Module: changedModule(t, "")}, f,
+				lifecycle.Decision{Operation: tc.op, Lookup: tc.record.Intent != nil})
 			if tc.prepare != nil {
 				tc.prepare(run)
 			}
-			p := newPatch().intend(*run.intent)
+			p := lifecycle.NewPatch().SetIntent(*run.intent)
 			run.settleIntent(p, tc.outcome)
-			var got *intent
-			if value := p.MetaPatch[metaIntent]; value != nil {
-				got = &intent{}
+			var got *lifecycle.Intent
+			if value := p.MetaPatch["intent"]; value != nil {
+				got = &lifecycle.Intent{}
 				if err := json.Unmarshal([]byte(*value), got); err != nil {
 					t.Fatal(err)
 				}

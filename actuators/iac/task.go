@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
-	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// identity names a run to whoever finds its folder after a crash.
+// identity identifies a run whose workspace is found after a crash.
 type identity struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -35,19 +35,19 @@ type task struct {
 	// machine is the Machine as it was read when the lock was taken; only its name for one that is gone.
 	machine *machinev1beta1.Machine
 	// facts, wanted and decision are what was found and decided then; wanted is nil where only an empty state is to be removed.
-	facts    *facts
-	wanted   *desired
-	decision decision
+	facts    *lifecycle.Facts
+	wanted   *desired.State
+	decision lifecycle.Decision
 	// intent is what was recorded; nil for a drift check.
-	intent *intent
-	// renews says that an update is to bring the instance to another module than its own, records that none is recorded yet.
-	renews, records bool
+	intent *lifecycle.Intent
+	// changesModule says that an update is to bring the instance to another module than the pinned one, recordsModule that none is recorded yet.
+	changesModule, recordsModule bool
 
 	session *state.Session
 	// transcript is what the engine says.
 	transcript transcript
 	// found is what the run learned of the instance, nil for nothing.
-	found *check
+	found *lifecycle.DriftCheck
 	// changed says that the run has changed infrastructure.
 	changed bool
 	// making are the resources that the engine has begun to make and has not said to be made.
@@ -56,8 +56,8 @@ type task struct {
 	lookedUp, imported bool
 	// touched says that an engine was started that could change something.
 	touched bool
-	// kept is the folder with a state that the engine could not save, until it is saved.
-	kept runner.Folder
+	// unsaved is the workspace with a state that the engine could not save, until it is saved.
+	unsaved runner.Workspace
 }
 
 var (
@@ -73,7 +73,7 @@ func newTask(a *Actuator, machine *machinev1beta1.Machine, asked runs.Operation)
 }
 
 // Reason implements runs.Reasoner.
-func (t *task) Reason() string { return t.decision.reason }
+func (t *task) Reason() string { return t.decision.Reason }
 
 // Intend implements runs.Task: it takes the lock, decides, and records what is intended, in one write on the very state that was decided
 // upon. What an earlier run of the Machine could not save is saved first.
@@ -89,7 +89,7 @@ func (t *task) Intend(ctx context.Context) error {
 		Lock:        state.Lock{Owner: a.owner, Run: t.id, Operation: string(t.asked)},
 		Labels:      map[string]string{state.LabelMachineUID: string(t.uid)},
 		Annotations: map[string]string{state.AnnotationMachine: t.key.Name},
-		Decide:      t.decide,
+		Decide:      t.prepare,
 	})
 	if errors.Is(err, runs.ErrNothingToDo) {
 		return runs.ErrNothingToDo
@@ -98,74 +98,76 @@ func (t *task) Intend(ctx context.Context) error {
 		return asMachineError(t.asked, err)
 	}
 	t.session = session
-	a.logger.V(1).Info("Decided", "Machine", t.key.String(), "operation", t.decision.operation, "lookup", t.decision.lookup, "reason", t.decision.reason)
+	a.logger.V(1).Info("Decided", "Machine", t.key.String(), "operation", t.decision.Operation, "lookup", t.decision.Lookup, "reason", t.decision.Reason)
 	return nil
 }
 
-// decide is called with the state that is about to be locked, and returns what the write that locks it records. The module and the
+// prepare is called with the state that is about to be locked, and returns what the write that locks it records. The module and the
 // Machine's witness are written before anything can be made.
-func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) (state.Change, error) {
-	if err := t.judge(ctx, snapshot); err != nil {
+func (t *task) prepare(ctx context.Context, snapshot *state.Snapshot) (state.Change, error) {
+	if err := t.decide(ctx, snapshot); err != nil {
 		return state.Change{}, err
 	}
-	if t.decision.action != start {
-		return state.Change{}, t.actuator.undone(t.facts, t.decision)
+	if t.decision.Action != lifecycle.ActionStart {
+		return state.Change{}, t.actuator.noRun(t.facts, t.decision)
 	}
-	if err := t.placed(); err != nil {
+	if err := t.checkPlace(); err != nil {
 		return state.Change{}, err
 	}
-	if t.records || t.renews {
-		if err := t.actuator.modules.Keep(ctx, t.key.Namespace, t.wanted.module); err != nil {
+	if t.recordsModule || t.changesModule {
+		if err := t.actuator.modules.Keep(ctx, t.key.Namespace, t.wanted.Module); err != nil {
 			return state.Change{}, err
 		}
 	}
-	if t.decision.operation == runs.Create && t.witnessIsDue() {
-		w := witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.place}
-		if err := t.actuator.testify(ctx, t.machine, w); err != nil {
+	if t.decision.Operation == runs.Create && t.witnessIsDue() {
+		w := lifecycle.Witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.Place}
+		if err := t.actuator.writeWitness(ctx, t.machine, w); err != nil {
 			return state.Change{}, err
 		}
 	}
-	return t.intends(snapshot)
+	return t.change(snapshot)
 }
 
 // witnessIsDue reports whether the Machine lacks a witness of what this create makes, or has one of a place where nothing was made.
 func (t *task) witnessIsDue() bool {
-	w := t.facts.witness
-	return w == nil || !t.facts.bound() && !w.Place.Equal(t.wanted.place)
+	w := t.facts.Witness
+	return w == nil || !t.facts.Bound() && !w.Place.Equal(t.wanted.Place)
 }
 
-// judge finds out what is to be done now. It may be called again where another was faster.
-func (t *task) judge(ctx context.Context, snapshot *state.Snapshot) error {
-	if err := t.look(ctx, snapshot); err != nil {
+// decide finds out what is to be done now. It may be called again where another writer was faster.
+func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) error {
+	if err := t.observe(ctx, snapshot); err != nil {
 		return err
 	}
-	if t.decision = overtaken(t.asked, t.facts); t.decision.action == done {
+	if t.decision = lifecycle.Stale(t.asked, t.facts); t.decision.Action == lifecycle.ActionDone {
 		return nil
 	}
-	wanted, withheld, err := t.actuator.want(ctx, t.machine, t.facts, t.asked)
+	o := newObservation(t.asked, t.machine, t.facts)
+	var err error
+	o.choice, err = t.actuator.choose(ctx, t.machine, t.facts, t.asked)
 	switch {
 	case err != nil && t.asked != runs.Destroy:
 		return err
-	case err != nil && (t.facts.resources() || t.facts.lost()):
+	case err != nil && (t.facts.HasResources() || t.facts.Lost()):
 		return undeletable(t.facts, err)
-	case wanted == nil && withheld != nil:
-		return withheld
+	case o.choice.State == nil && o.choice.Withheld != nil:
+		return typed(t.asked, o.choice.Withheld)
 	}
-	t.wanted = wanted
-	t.decision = decide(t.asked, t.facts, t.actuator.means(t.machine, t.facts, wanted))
-	if t.decision.action == start && t.decision.operation != t.asked {
-		t.decision = decision{action: done, reason: "something else is to be done now: " + t.decision.reason}
+	t.wanted = o.choice.State
+	t.decision = lifecycle.Decide(t.asked, t.facts, t.actuator.target(o))
+	if t.decision.Action == lifecycle.ActionStart && t.decision.Operation != t.asked {
+		t.decision = lifecycle.Decision{Action: lifecycle.ActionDone, Reason: "something else is to be done now: " + t.decision.Reason}
 	}
-	if t.decision.action != start || wanted == nil {
+	if t.decision.Action != lifecycle.ActionStart || t.wanted == nil {
 		return nil
 	}
-	t.bind()
+	t.bindModule()
 	return nil
 }
 
-// look reads the Machine anew, and what it and its state are.
-func (t *task) look(ctx context.Context, snapshot *state.Snapshot) error {
-	machine, err := t.actuator.fresh(ctx, t.key, t.uid)
+// observe reads the Machine anew, and the facts about it.
+func (t *task) observe(ctx context.Context, snapshot *state.Snapshot) error {
+	machine, err := t.actuator.readMachine(ctx, t.key, t.uid)
 	if err != nil {
 		return err
 	}
@@ -178,32 +180,32 @@ func (t *task) look(ctx context.Context, snapshot *state.Snapshot) error {
 		snapshot = nil
 	}
 	t.machine, t.wanted = machine, nil
-	if t.facts, err = factsOf(machine, snapshot); err == nil {
-		t.facts.gone = gone
+	if t.facts, err = lifecycle.NewFacts(machine, snapshot); err == nil {
+		t.facts.Gone = gone
 	}
 	return err
 }
 
-// bind says what the run records of its module.
-func (t *task) bind() {
-	update, recorded := t.decision.operation == runs.Update, t.facts.record.Module
-	t.renews = update && recorded != "" && recorded != t.wanted.module.Reference()
-	t.records = t.decision.operation == runs.Create || update && (recorded == "" || t.facts.lost())
+// bindModule decides what the run records of its module.
+func (t *task) bindModule() {
+	update, recorded := t.decision.Operation == runs.Update, t.facts.Record.Module
+	t.changesModule = update && recorded != "" && recorded != t.wanted.Module.Reference()
+	t.recordsModule = t.decision.Operation == runs.Create || update && (recorded == "" || t.facts.Lost())
 }
 
-// intends returns what is recorded with the lock.
-func (t *task) intends(snapshot *state.Snapshot) (state.Change, error) {
-	change := state.Change{Operation: string(t.decision.operation)}
-	if t.decision.operation == runs.Drift {
+// change returns what is recorded with the lock.
+func (t *task) change(snapshot *state.Snapshot) (state.Change, error) {
+	change := state.Change{Operation: string(t.decision.Operation)}
+	if t.decision.Operation == runs.Drift {
 		return change, nil
 	}
 	t.intent = t.nextIntent(snapshot.Lock != nil)
-	p := newPatch().intend(*t.intent)
-	if t.records {
-		p.made(t.wanted.module.Reference())
-		p.at(t.wanted.place)
+	p := lifecycle.NewPatch().SetIntent(*t.intent)
+	if t.recordsModule {
+		p.SetModule(t.wanted.Module.Reference())
+		p.SetPlace(t.wanted.Place)
 	}
-	if t.records && (!t.facts.lost() || t.facts.inputs == nil) { // else they are those of the run that was lost
+	if t.recordsModule && (!t.facts.Lost() || t.facts.Inputs == nil) { // else they are those of the run that was lost
 		change.Attachments = t.attachments()
 	}
 	change.Meta = p.MetaPatch
@@ -212,188 +214,18 @@ func (t *task) intends(snapshot *state.Snapshot) (state.Change, error) {
 
 // nextIntent returns the intent of this run, with what is known of an earlier one that was lost. takenOver says that the lock is that of a
 // run whose process is dead.
-func (t *task) nextIntent(takenOver bool) *intent {
+func (t *task) nextIntent(takenOver bool) *lifecycle.Intent {
 	now := t.actuator.clock.Now().UTC()
-	next := &intent{Operation: t.decision.operation, Run: t.id, Since: now, Reason: t.decision.reason}
-	if !t.facts.lost() || t.facts.confirmedAbsent() {
+	next := &lifecycle.Intent{Operation: t.decision.Operation, Run: t.id, Since: now, Reason: t.decision.Reason}
+	if !t.facts.Lost() || t.facts.ConfirmedAbsent() {
 		return next
 	}
-	next.Lost = t.facts.lostRun()
-	if earlier := t.facts.record.Intent; earlier != nil {
+	next.Lost = t.facts.LostRun()
+	if earlier := t.facts.Record.Intent; earlier != nil {
 		next.Died, next.Looked = earlier.Died, earlier.Looked
 	}
 	if next.Died.IsZero() || takenOver {
 		next.Died, next.Looked = now, false
 	}
 	return next
-}
-
-// Execute implements runs.Task.
-func (t *task) Execute(ctx context.Context) error {
-	switch t.decision.operation {
-	case runs.Create:
-		return t.create(ctx)
-	case runs.Update:
-		return t.update(ctx)
-	case runs.Drift:
-		return t.checkDrift(ctx)
-	default:
-		return t.destroy(ctx)
-	}
-}
-
-// create makes the instance. From an empty state the engine can do nothing else, so that is one process; else the plan is read.
-func (t *task) create(ctx context.Context) error {
-	if t.decision.lookup {
-		if found, err := t.find(ctx); found || err != nil {
-			return err
-		}
-	}
-	return t.within(ctx, false, func(folder runner.Folder) error {
-		if t.facts.resources() {
-			return t.planned(ctx, folder)
-		}
-		t.touched = true
-		report, err := folder.Apply(ctx)
-		t.note(report)
-		return err
-	})
-}
-
-// update brings an instance to its providerSpec, in place or not at all. One that the state has lost is found first, or else missed.
-func (t *task) update(ctx context.Context) error {
-	if t.decision.lookup {
-		found, err := t.find(ctx)
-		if err == nil && !found {
-			return t.missed("the instance is gone: its state was lost, and the lookup finds none")
-		}
-		return err
-	}
-	return t.within(ctx, false, func(folder runner.Folder) error { return t.planned(ctx, folder) })
-}
-
-// missed notes that the instance is gone.
-func (t *task) missed(summary string) error {
-	t.found = t.dated(check{Verdict: verdictMissing, Summary: summary})
-	return actuators.UpdateFailed("%s", summary)
-}
-
-// planned plans, reads the plan, and applies it when it does no more than it may.
-func (t *task) planned(ctx context.Context, folder runner.Folder) error {
-	report, err := folder.Plan(ctx)
-	if broken := brokenConditions(err); broken != "" && t.decision.operation == runs.Update {
-		return actuators.UnsupportedChange("%s", notInPlace(broken))
-	}
-	if err != nil {
-		return err
-	}
-	return t.apply(ctx, folder, report)
-}
-
-// apply carries a plan out that was read, when it does no more than it may.
-func (t *task) apply(ctx context.Context, folder runner.Folder, report *engine.Report) error {
-	ruling := rule(t.decision.operation, report, t.facts.provisioned)
-	switch {
-	case ruling.Missing != "":
-		return t.missed(ruling.Missing) // other differences are what the change asks for, and no drift
-	case ruling.Refused != "":
-		return actuators.UnsupportedChange("%s", ruling.Refused)
-	case !ruling.Changes:
-		return nil
-	}
-	if t.renews {
-		// From here on the new module knows what there may be, and the old one does not.
-		if err := t.session.Attach(ctx, t.attachments()); err != nil {
-			return err
-		}
-		if err := t.session.SetMeta(ctx, newPatch().made(t.wanted.module.Reference()).MetaPatch); err != nil {
-			return err
-		}
-	}
-	t.touched = true
-	applied, err := folder.ApplyPlan(ctx)
-	t.note(applied)
-	if err == nil {
-		t.found = t.dated(check{Verdict: verdictNone})
-	}
-	return err
-}
-
-// dated returns a check that was made now.
-func (t *task) dated(found check) *check {
-	found.At = t.actuator.clock.Now().UTC()
-	return &found
-}
-
-func (t *task) note(report *engine.Report) {
-	if len(report.Applied) > 0 {
-		t.changed = true
-	}
-}
-
-// follow keeps what the engine says of what it makes while it works.
-func (t *task) follow(event engine.Event) {
-	if event.Action != engine.ActionCreate {
-		return
-	}
-	if event.Kind == engine.EventCompleted {
-		delete(t.making, event.Address)
-		return
-	}
-	if t.making == nil {
-		t.making = map[string]bool{}
-	}
-	t.making[event.Address] = true
-}
-
-// within opens a folder for the engine, and closes it.
-func (t *task) within(ctx context.Context, lookup bool, use func(runner.Folder) error) (err error) {
-	// A process that was stopped since it took the lock may lead no more.
-	if err := t.actuator.leader.Confirm(ctx); err != nil {
-		return err
-	}
-	with, err := t.runner(ctx)
-	if err != nil {
-		return err
-	}
-	around, err := t.actuator.look(ctx, t.wanted.module)
-	if err != nil {
-		return err
-	}
-	t.announce(lookup)
-	folder, err := with.Open(ctx, t.run(around, lookup))
-	if err != nil {
-		return err
-	}
-	defer func() {
-		unsaved, readErr := folder.Unsaved()
-		if unsaved {
-			t.kept = folder
-			return
-		}
-		err = errors.Join(err, readErr, folder.Close())
-	}()
-	return use(folder)
-}
-
-func (t *task) run(around surroundings, lookup bool) runner.Run {
-	environment, sensitive := around.with(t.wanted.inputs.Environment, t.wanted.inputs.Sensitive)
-	return runner.Run{
-		ID: t.id,
-		Identity: identity{
-			Namespace: t.key.Namespace, Name: t.key.Name, UID: string(t.uid), Owner: t.actuator.owner, Run: t.id,
-		},
-		Module:      t.wanted.module,
-		Session:     t.session,
-		Lineage:     string(t.uid),
-		Variables:   t.wanted.inputs.Variables,
-		Environment: environment,
-		Reach:       around.environment,
-		Files:       t.wanted.inputs.Files,
-		Sensitive:   sensitive,
-		Lookup:      lookup,
-		NotFound:    !lookup && t.decision.lookup && t.lookedUp && !t.imported,
-		Progress:    t.follow,
-		Output:      t.transcript.add,
-	}
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// attachedOutput is the attachment of a state that holds what the engine told in the last run.
+// attachedOutput is the attachment of a state that holds the engine's output of the last run.
 const attachedOutput = "output"
 
 const (
-	// maxTranscript bounds what is kept of an engine's output, maxPackedTranscript the same once it is packed: remembered inputs go before it.
+	// maxTranscript bounds what is kept of an engine's output, maxPackedTranscript the same once it is packed: stored inputs take precedence.
 	maxTranscript       = 32 << 10
 	maxPackedTranscript = 8 << 10
 )
 
-// transcript keeps the end of what an engine tells. It is safe for concurrent use.
+// transcript keeps the end of an engine's output. It is safe for concurrent use.
 type transcript struct {
 	mu      sync.Mutex
 	texts   []string
@@ -45,7 +45,7 @@ func (t *transcript) drop() {
 	t.dropped++
 }
 
-// packed answers what is kept, nil for nothing.
+// packed returns what is kept, nil for nothing.
 func (t *transcript) packed() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +68,7 @@ func (t *transcript) text() string {
 	return text
 }
 
-// pack answers nothing where the memory that it writes to fails, which it does not.
+// pack returns nil where the memory that it writes to fails, which it does not.
 func pack(text string) []byte {
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
@@ -81,13 +81,13 @@ func pack(text string) []byte {
 	return packed.Bytes()
 }
 
-// announce tells a lookup from what follows it: its errors may be what was hoped for.
-func (t *task) announce(lookup bool) {
+// markPhase separates a lookup from what follows it: its errors may be expected.
+func (t *task) markPhase(lookup bool) {
 	switch {
 	case lookup:
 		t.transcript.add("(A lookup: is there an instance that an earlier run has made?)")
-	case t.decision.lookup:
-		t.transcript.add(fmt.Sprintf("(After the lookup: the %s itself.)", t.decision.operation))
+	case t.decision.Lookup:
+		t.transcript.add(fmt.Sprintf("(After the lookup: the %s itself.)", t.decision.Operation))
 	}
 }
 

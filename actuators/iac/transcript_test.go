@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -142,7 +143,7 @@ func TestOutputGivesWayToInputs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			session, err := b.store.Acquire(t.Context(), key, state.AcquireOptions{
-				Lock: state.Lock{Owner: "o", Run: "r", Operation: "create"}, Attachments: state.Attachments{attachedInputs: make([]byte, tc.inputs), attachedOutput: nil},
+				Lock: state.Lock{Owner: "o", Run: "r", Operation: "create"}, Attachments: state.Attachments{lifecycle.InputsAttachment: make([]byte, tc.inputs), attachedOutput: nil},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -157,8 +158,8 @@ func TestOutputGivesWayToInputs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, kept := snapshot.Attachments[attachedOutput]; kept != tc.want || len(snapshot.Attachments[attachedInputs]) != tc.inputs {
-				t.Errorf("kept: %t, beside %d bytes of inputs", kept, len(snapshot.Attachments[attachedInputs]))
+			if _, kept := snapshot.Attachments[attachedOutput]; kept != tc.want || len(snapshot.Attachments[lifecycle.InputsAttachment]) != tc.inputs {
+				t.Errorf("kept: %t, beside %d bytes of inputs", kept, len(snapshot.Attachments[lifecycle.InputsAttachment]))
 			}
 		})
 	}

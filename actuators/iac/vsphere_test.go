@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
@@ -39,7 +40,7 @@ type vcenter struct {
 	tag  string
 }
 
-// simulated is what the simulator tells of a virtual machine.
+// simulated is what the simulator reports of a virtual machine.
 type simulated struct {
 	UUID, Annotation, PowerState string
 	CPUs                         int
@@ -55,7 +56,7 @@ func newVCenter(t *testing.T) *vcenter {
 	})
 }
 
-// newVCenterReached lets reach tell the bench which authority has signed the simulated vCenter's certificate, and which proxy leads to it.
+// newVCenterReached has reach say to the bench which authority has signed the simulated vCenter's certificate, and which proxy leads to it.
 func newVCenterReached(t *testing.T, reach func(b *bench, certificate string, proxy *url.URL)) *vcenter {
 	t.Helper()
 	certificate := filepath.Join(t.TempDir(), "vcenter.pem")
@@ -80,7 +81,7 @@ func newVCenterReached(t *testing.T, reach func(b *bench, certificate string, pr
 	return v
 }
 
-// simulator starts a simulated vCenter and answers its address.
+// simulator starts a simulated vCenter and returns its address.
 func simulator(t *testing.T, certificate string) string {
 	t.Helper()
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), repository(t, "bin", "vcsim"), "--certificate-file", certificate)
@@ -150,7 +151,7 @@ func readAll(t *testing.T, name string) string {
 	return string(content)
 }
 
-// ask calls the simulator, and answers false for what is not there.
+// ask calls the simulator, and returns false for what is not there.
 func (v *vcenter) ask(method, path string, into any) bool {
 	v.t.Helper()
 	request, err := http.NewRequestWithContext(v.t.Context(), method, "https://"+vcenterName+path, nil)
@@ -176,7 +177,7 @@ func (v *vcenter) ask(method, path string, into any) bool {
 	return true
 }
 
-// vm answers the instance of a Machine, nil when there is none.
+// vm returns the instance of a Machine, nil when there is none.
 func (v *vcenter) vm(machine *machinev1beta1.Machine) *simulated {
 	v.t.Helper()
 	found := &simulated{}
@@ -223,20 +224,20 @@ func (v *vcenter) machine() *machinev1beta1.Machine {
 	return v.apply(machine)
 }
 
-// check waits for a drift check and answers it.
-func (v *vcenter) check(machine *machinev1beta1.Machine) *check {
+// check waits for a drift check and returns it.
+func (v *vcenter) check(machine *machinev1beta1.Machine) *lifecycle.DriftCheck {
 	v.t.Helper()
 	v.clock.SetTime(v.clock.Now().Add(2 * time.Hour))
 	now := v.clock.Now().UTC()
 	deadline := time.Now().Add(time.Minute)
 	for time.Now().Before(deadline) {
-		// An Update starts the check, and tells what one has found.
+		// An Update starts the check, and reports what one has found.
 		_ = v.Update(v.t.Context(), machine)
 		snapshot, err := v.store.Get(v.t.Context(), state.KeyFor(machine.Namespace, machine.UID))
 		if err != nil {
 			v.t.Fatal(err)
 		}
-		known, err := readRecord(snapshot.Meta)
+		known, err := lifecycle.ReadRecord(snapshot.Meta)
 		if err != nil {
 			v.t.Fatal(err)
 		}
@@ -253,11 +254,11 @@ func (v *vcenter) check(machine *machinev1beta1.Machine) *check {
 func (v *vcenter) reports(machine *machinev1beta1.Machine) {
 	v.t.Helper()
 	deadline := time.Now().Add(time.Minute)
-	for !hasIP(machine.Status.Addresses) {
+	for !hasAddress(machine) {
 		if time.Now().After(deadline) {
 			v.t.Fatalf("addresses %v after a minute; want what the guest reports", machine.Status.Addresses)
 		}
-		v.clock.SetTime(v.clock.Now().Add(firstLook + time.Second))
+		v.clock.SetTime(v.clock.Now().Add(lifecycle.FirstAddressCheck + time.Second))
 		if err := v.drive(v.Update, machine); err != nil {
 			v.t.Fatal(err)
 		}
@@ -275,8 +276,8 @@ func TestAVirtualMachineFromCreateToDelete(t *testing.T) {
 	}
 	v.reports(machine)
 	v.looksAsAskedFor(machine, made)
-	if found := v.check(machine); found.Verdict != verdictNone {
-		t.Errorf("right after the create a check finds %s: %s", found.Verdict, found.Summary)
+	if found := v.check(machine); found.Result != lifecycle.DriftNone {
+		t.Errorf("right after the create a check finds %s: %s", found.Result, found.Summary)
 	}
 
 	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(v.spec(func(spec map[string]any) { spec["numCPUs"] = 4 }))
@@ -297,8 +298,8 @@ func TestAVirtualMachineFromCreateToDelete(t *testing.T) {
 	if found := v.vm(machine); found.UUID != made.UUID || *machine.Spec.ProviderID != "vsphere://"+made.UUID {
 		t.Errorf("after the loss of its state the Machine has %s, want the virtual machine that it had", *machine.Spec.ProviderID)
 	}
-	if found := v.check(machine); found.Verdict != verdictNone {
-		t.Errorf("right after the import a check finds %s: %s", found.Verdict, found.Summary)
+	if found := v.check(machine); found.Result != lifecycle.DriftNone {
+		t.Errorf("right after the import a check finds %s: %s", found.Result, found.Summary)
 	}
 
 	if err := v.drive(v.Delete, machine); err != nil {
@@ -328,10 +329,10 @@ func (v *vcenter) looksAsAskedFor(machine *machinev1beta1.Machine, made *simulat
 		v.t.Errorf("it has %d processors, disks of %v GiB and the tags %v", made.CPUs, made.DisksGiB, made.Tags)
 	}
 	if told := made.ExtraConfig["guestinfo.ignition.config.data"]; told != base64.StdEncoding.EncodeToString([]byte(`{"ignition":{"version":"3.2.0"}}`)) {
-		v.t.Errorf("Ignition is told %q", told)
+		v.t.Errorf("Ignition is given %q", told)
 	}
 	if told := made.ExtraConfig["guestinfo.hostname"]; told != machine.Name {
-		v.t.Errorf("the guest is told the name %q", told)
+		v.t.Errorf("the guest is given the name %q", told)
 	}
 }
 
@@ -343,8 +344,8 @@ func TestAVirtualMachineThatWasDeletedIsMissed(t *testing.T) {
 	if !v.ask(http.MethodDelete, pathOf(machine), &nothing) {
 		t.Fatal("there is no virtual machine to delete")
 	}
-	if found := v.check(machine); found.Verdict != verdictMissing {
-		t.Errorf("a check finds %s: %s; want it to miss the instance", found.Verdict, found.Summary)
+	if found := v.check(machine); found.Result != lifecycle.DriftMissing {
+		t.Errorf("a check finds %s: %s; want it to miss the instance", found.Result, found.Summary)
 	}
 	if there, err := v.Exists(t.Context(), machine); there || err != nil {
 		t.Errorf("Exists: %t, %v; want false", there, err)

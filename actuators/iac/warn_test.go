@@ -7,12 +7,13 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
 func TestWarningsAreEventsOfACreateAndOfAnUpdate(t *testing.T) {
-	wanted := &desired{inputs: &render.Inputs{Warnings: []render.Warning{
+	wanted := &desired.State{Inputs: &render.Inputs{Warnings: []render.Warning{
 		{Path: "spec.providerSpec.value.x", Message: "unknown field, ignored", Unknown: true},
 		{Path: "spec.providerSpec.value.subnet", Message: "providerSpec.subnet: none", Advice: true},
 	}}}

@@ -48,15 +48,15 @@ type identity struct {
 	Of      any    `json:"of"`
 }
 
-// Leftovers implements runner.Runner.
-func (r *Runner) Leftovers() ([]runner.Leftover, error) {
-	left, err := r.engine.Leftovers()
+// AbandonedRuns implements runner.Runner.
+func (r *Runner) AbandonedRuns() ([]runner.AbandonedRun, error) {
+	left, err := r.engine.AbandonedRuns()
 	if err != nil {
 		return nil, err
 	}
-	var found []runner.Leftover
+	var found []runner.AbandonedRun
 	for _, one := range left {
-		read := leftover{of: one}
+		read := abandonedRun{of: one}
 		if len(one.Identity) > 0 {
 			whose := identity{Of: &read.identity}
 			if err := json.Unmarshal(one.Identity, &whose); err != nil {
@@ -73,7 +73,7 @@ func (r *Runner) Leftovers() ([]runner.Leftover, error) {
 func (r *Runner) Discard(id string) error { return r.engine.Discard(id) }
 
 // Open implements runner.Runner.
-func (r *Runner) Open(ctx context.Context, run runner.Run) (runner.Folder, error) {
+func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace, error) {
 	states := store{session: run.Session, lineage: run.Lineage}
 	checkpoint, err := states.load(ctx)
 	if err != nil {
@@ -103,16 +103,16 @@ func (r *Runner) Open(ctx context.Context, run runner.Run) (runner.Folder, error
 	if err != nil {
 		return nil, err
 	}
-	return &folder{Folder: opened, states: states}, nil
+	return &workspace{Workspace: opened, states: states}, nil
 }
 
 // described answers the run as the engine takes it.
-func described(run runner.Run, checkpoint []byte, key *pulumi.Key) (pulumi.Run, error) {
+func described(run runner.RunSpec, checkpoint []byte, key *pulumi.Key) (pulumi.RunSpec, error) {
 	variables, err := configuration(run)
 	if err != nil {
-		return pulumi.Run{}, err
+		return pulumi.RunSpec{}, err
 	}
-	return pulumi.Run{
+	return pulumi.RunSpec{
 		ID: run.ID, Identity: identity{Lineage: run.Lineage, Of: run.Identity}, Project: run.Module.Name(), Program: run.Module.Files(),
 		Variables: variables, Secret: []string{module.VariableUserData}, Environment: run.Environment, Files: run.Files, Key: key,
 		Checkpoint: checkpoint, Sensitive: run.Sensitive, Progress: run.Progress, Output: run.Output,
@@ -141,7 +141,7 @@ func (r *Runner) renewed(ctx context.Context, states store, checkpoint []byte, k
 }
 
 // configuration answers what the program gets: the variables, and what its locals compute of them.
-func configuration(run runner.Run) ([]byte, error) {
+func configuration(run runner.RunSpec) ([]byte, error) {
 	locals, err := run.Module.Locals(run.Variables)
 	if err != nil {
 		return nil, &engine.Error{Op: engine.OpOpen, Class: engine.InvalidConfiguration, Err: err}
@@ -157,44 +157,44 @@ func configuration(run runner.Run) ([]byte, error) {
 	return json.Marshal(values)
 }
 
-// folder is an open run.
-type folder struct {
-	*pulumi.Folder
+// workspace is an open run.
+type workspace struct {
+	*pulumi.Workspace
 	states store
 }
 
-var _ runner.Folder = &folder{}
+var _ runner.Workspace = &workspace{}
 
-// Imported implements runner.Folder. Only a lookup imports.
-func (f *folder) Imported(context.Context) (map[string]json.RawMessage, error) { return nil, nil }
+// Imported implements runner.Workspace. Only a lookup imports.
+func (f *workspace) Imported(context.Context) (map[string]json.RawMessage, error) { return nil, nil }
 
-// Unsaved implements runner.Folder.
-func (f *folder) Unsaved() (bool, error) { return f.Folder.Unsaved() != nil, nil }
+// Unsaved implements runner.Workspace.
+func (f *workspace) Unsaved() (bool, error) { return f.Workspace.Unsaved() != nil, nil }
 
-// Save implements runner.Folder.
-func (f *folder) Save(ctx context.Context) error {
-	unsaved := f.Folder.Unsaved()
+// Save implements runner.Workspace.
+func (f *workspace) Save(ctx context.Context) error {
+	unsaved := f.Workspace.Unsaved()
 	if unsaved == nil {
 		return nil
 	}
 	return f.states.save(ctx, unsaved)
 }
 
-// leftover is what is left of a run.
-type leftover struct {
-	of       pulumi.Leftover
+// abandonedRun is what is left of a run.
+type abandonedRun struct {
+	of       pulumi.AbandonedRun
 	identity json.RawMessage
 	lineage  string
 }
 
-// ID implements runner.Leftover.
-func (l leftover) ID() string { return l.of.ID }
+// ID implements runner.AbandonedRun.
+func (l abandonedRun) ID() string { return l.of.ID }
 
-// Identity implements runner.Leftover.
-func (l leftover) Identity() json.RawMessage { return l.identity }
+// Identity implements runner.AbandonedRun.
+func (l abandonedRun) Identity() json.RawMessage { return l.identity }
 
-// Unsaved implements runner.Leftover. Checkpoints have no serial, so that only the lock tells that the stored one is the older.
-func (l leftover) Unsaved(stored []byte, holds bool) ([]byte, error) {
+// Unsaved implements runner.AbandonedRun. Checkpoints have no serial, so that only the lock tells that the stored one is the older.
+func (l abandonedRun) Unsaved(stored []byte, holds bool) ([]byte, error) {
 	if l.of.Checkpoint == nil || !holds {
 		return nil, nil
 	}

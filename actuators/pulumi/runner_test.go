@@ -30,7 +30,7 @@ func TestWhatALeftoverHasToSave(t *testing.T) {
 		"what was written first follows nothing, under the lineage": {checkpoint: []byte(empty), holds: true, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			raw, err := leftover{of: pulumi.Leftover{Checkpoint: tc.checkpoint}, lineage: "uid"}.Unsaved(tc.stored, tc.holds)
+			raw, err := abandonedRun{of: pulumi.AbandonedRun{Checkpoint: tc.checkpoint}, lineage: "uid"}.Unsaved(tc.stored, tc.holds)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,20 +18,20 @@ import (
 // carried out, and not before: until then nobody has said whose it is.
 type search struct {
 	engine *pulumi.Engine
-	run    pulumi.Run
+	run    pulumi.RunSpec
 	states store
 	// found are the objects that the checkpoint lacks, by address, and opened is the run with them in its checkpoint; nil before Plan.
 	found  map[string]json.RawMessage
-	opened *folder
+	opened *workspace
 }
 
-var _ runner.Folder = &search{}
+var _ runner.Workspace = &search{}
 
 var errNotPlanned = errors.New("a lookup is planned first")
 
-// Plan implements runner.Folder.
+// Plan implements runner.Workspace.
 func (s *search) Plan(ctx context.Context) (*engine.Report, error) {
-	lookup, err := s.engine.Look(ctx, s.run)
+	lookup, err := s.engine.RunLookup(ctx, s.run)
 	if err != nil {
 		return &engine.Report{}, err
 	}
@@ -49,7 +49,7 @@ func (s *search) Plan(ctx context.Context) (*engine.Report, error) {
 	if err != nil {
 		return &engine.Report{}, err
 	}
-	s.opened = &folder{Folder: opened, states: s.states}
+	s.opened = &workspace{Workspace: opened, states: s.states}
 	report, err := s.opened.Plan(ctx)
 	if err == nil {
 		imports(report, s.found)
@@ -59,7 +59,7 @@ func (s *search) Plan(ctx context.Context) (*engine.Report, error) {
 
 // missing answers the objects that a lookup has read and a checkpoint lacks.
 func missing(checkpoint, lookup []byte) (map[string]json.RawMessage, error) {
-	found, err := pulumi.Found(lookup)
+	found, err := pulumi.LookupResources(lookup)
 	if err != nil || checkpoint == nil {
 		return found, err
 	}
@@ -101,10 +101,10 @@ func nameOf(address string) string {
 	return name
 }
 
-// Imported implements runner.Folder.
+// Imported implements runner.Workspace.
 func (s *search) Imported(context.Context) (map[string]json.RawMessage, error) { return s.found, nil }
 
-// ApplyPlan implements runner.Folder.
+// ApplyPlan implements runner.Workspace.
 func (s *search) ApplyPlan(ctx context.Context) (*engine.Report, error) {
 	if s.opened == nil {
 		return &engine.Report{}, errNotPlanned
@@ -112,17 +112,17 @@ func (s *search) ApplyPlan(ctx context.Context) (*engine.Report, error) {
 	return s.opened.ApplyPlan(ctx)
 }
 
-// Apply implements runner.Folder. What is found must be looked at first, so it always fails.
+// Apply implements runner.Workspace. What is found must be looked at first, so it always fails.
 func (s *search) Apply(context.Context) (*engine.Report, error) {
 	return &engine.Report{}, errNotPlanned
 }
 
-// Destroy implements runner.Folder. It always fails, as Apply does.
+// Destroy implements runner.Workspace. It always fails, as Apply does.
 func (s *search) Destroy(context.Context) (*engine.Report, error) {
 	return &engine.Report{}, errNotPlanned
 }
 
-// Unsaved implements runner.Folder.
+// Unsaved implements runner.Workspace.
 func (s *search) Unsaved() (bool, error) {
 	if s.opened == nil {
 		return false, nil
@@ -130,7 +130,7 @@ func (s *search) Unsaved() (bool, error) {
 	return s.opened.Unsaved()
 }
 
-// Save implements runner.Folder.
+// Save implements runner.Workspace.
 func (s *search) Save(ctx context.Context) error {
 	if s.opened == nil {
 		return nil
@@ -138,7 +138,7 @@ func (s *search) Save(ctx context.Context) error {
 	return s.opened.Save(ctx)
 }
 
-// Keep implements runner.Folder.
+// Keep implements runner.Workspace.
 func (s *search) Keep() error {
 	if s.opened == nil {
 		return nil
@@ -146,7 +146,7 @@ func (s *search) Keep() error {
 	return s.opened.Keep()
 }
 
-// Close implements runner.Folder.
+// Close implements runner.Workspace.
 func (s *search) Close() error {
 	if s.opened == nil {
 		return nil

@@ -15,20 +15,20 @@ import (
 type Runner interface {
 	// Start begins to serve what runs need. It is called before anything else.
 	Start(ctx context.Context) error
-	// Leftovers answers the runs that a process which died has left behind. Nothing of them is running any more.
-	Leftovers() ([]Leftover, error)
+	// AbandonedRuns answers the runs that a process which died has left behind. Nothing of them is running any more.
+	AbandonedRuns() ([]AbandonedRun, error)
 	// Discard removes what is left of a run.
 	Discard(id string) error
 	// Open makes a run ready, and waits for its turn. The Folder must be closed or kept. An error of the engine is an [engine.Error].
-	Open(ctx context.Context, r Run) (Folder, error)
+	Open(ctx context.Context, r RunSpec) (Workspace, error)
 	// Starts counts the processes of the engine's CLI that were started so far.
 	Starts() int64
 	// Close waits until every run is closed, and ends what Start began.
 	Close(ctx context.Context) error
 }
 
-// Run describes one use of a module for one Machine.
-type Run struct {
+// RunSpec describes one use of a module for one Machine.
+type RunSpec struct {
 	// ID is unique among the runs that are open or left over, but for a lookup and the run that it belongs to.
 	ID string
 	// Identity is kept with the run as JSON, for whoever finds what it left after a crash. No secrets.
@@ -42,8 +42,8 @@ type Run struct {
 	Variables []byte
 	// Environment is added to the engine's: credentials, and how the infrastructure is reached.
 	Environment map[string]string
-	// Reach is the part of Environment that says how the infrastructure is reached: what preparing the module is given.
-	Reach map[string]string
+	// InitEnvironment is the part of Environment that says how the infrastructure is reached: what preparing the module is given.
+	InitEnvironment map[string]string
 	// Files are written for the engine alone, and removed with the run. Their paths are in the variables that they are named by.
 	Files map[string]string
 	// Sensitive are strings that must not show in anything that is reported.
@@ -58,9 +58,9 @@ type Run struct {
 	Output func(text string)
 }
 
-// Folder is an open run. Its methods run one engine at a time; each answers a report, also with an error.
-type Folder interface {
-	// Plan asks the infrastructure, plans, and changes nothing. The plan is kept for ApplyPlan. Where a lookup finds nothing, [Absent]
+// Workspace is an open run. Its methods run one engine at a time; each answers a report, also with an error.
+type Workspace interface {
+	// Plan asks the infrastructure, plans, and changes nothing. The plan is kept for ApplyPlan. Where a lookup finds nothing, [IsNotFound]
 	// knows the error.
 	Plan(ctx context.Context) (*engine.Report, error)
 	// Imported answers the objects that the plan would bring into the state, as they are now, by the address of the resource. They may
@@ -83,8 +83,8 @@ type Folder interface {
 	Close() error
 }
 
-// Leftover is what is left of a run whose process died.
-type Leftover interface {
+// AbandonedRun is what is left of a run whose process died.
+type AbandonedRun interface {
 	// ID is the run's.
 	ID() string
 	// Identity is the run's as JSON; nil where nothing was run yet.
@@ -94,9 +94,9 @@ type Leftover interface {
 	Unsaved(stored []byte, holds bool) ([]byte, error)
 }
 
-// Absent reports whether an error of a lookup says that there is no such object. Every error in it must say so: where one says anything else,
+// IsNotFound reports whether an error of a lookup says that there is no such object. Every error in it must say so: where one says anything else,
 // nothing is known.
-func Absent(err error, used *module.Module) bool {
+func IsNotFound(err error, used *module.Module) bool {
 	if used.Spec().Lookup == nil {
 		return false
 	}

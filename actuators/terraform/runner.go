@@ -37,11 +37,11 @@ func (r *Runner) Close(ctx context.Context) error {
 	return errors.Join(r.engine.Close(ctx), r.backend.Close(ctx))
 }
 
-// Leftovers implements runner.Runner.
-func (r *Runner) Leftovers() ([]runner.Leftover, error) {
-	var found []runner.Leftover
-	for _, one := range r.engine.Leftovers() {
-		found = append(found, leftover{one})
+// AbandonedRuns implements runner.Runner.
+func (r *Runner) AbandonedRuns() ([]runner.AbandonedRun, error) {
+	var found []runner.AbandonedRun
+	for _, one := range r.engine.AbandonedRuns() {
+		found = append(found, abandonedRun{one})
 	}
 	return found, nil
 }
@@ -50,10 +50,10 @@ func (r *Runner) Leftovers() ([]runner.Leftover, error) {
 func (r *Runner) Discard(id string) error { return r.engine.Discard(id) }
 
 // Open implements runner.Runner. A module that was not used before is prepared first.
-func (r *Runner) Open(ctx context.Context, run runner.Run) (runner.Folder, error) {
+func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace, error) {
 	used := run.Module
 	err := r.engine.Prepare(ctx, tofu.Module{
-		Digest: used.Digest(), Files: used.Files(), Environment: run.Reach, Sensitive: run.Sensitive,
+		Digest: used.Digest(), Files: used.Files(), Environment: run.InitEnvironment, Sensitive: run.Sensitive,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing module %s: %w", used.Name(), err)
@@ -67,15 +67,15 @@ func (r *Runner) Open(ctx context.Context, run runner.Run) (runner.Folder, error
 		endpoint.Close()
 		return nil, err
 	}
-	return &folder{Folder: opened, session: run.Session, endpoint: endpoint}, nil
+	return &workspace{Workspace: opened, session: run.Session, endpoint: endpoint}, nil
 }
 
-func described(run runner.Run, endpoint state.Endpoint) tofu.Run {
+func described(run runner.RunSpec, endpoint state.Endpoint) tofu.RunSpec {
 	id := run.ID
 	if run.Lookup {
 		id += "-lookup"
 	}
-	return tofu.Run{
+	return tofu.RunSpec{
 		ID: id, Identity: run.Identity, Module: run.Module.Digest(), Variables: run.Variables, Environment: run.Environment, Files: run.Files,
 		Sensitive: run.Sensitive, Lookup: run.Lookup, Progress: run.Progress, Output: run.Output, Final: run.Module.Final,
 		Backend: tofu.Backend{
@@ -85,28 +85,28 @@ func described(run runner.Run, endpoint state.Endpoint) tofu.Run {
 	}
 }
 
-// folder is an open run with the endpoint that its engine reaches the state by.
-type folder struct {
-	*tofu.Folder
+// workspace is an open run with the endpoint that its engine reaches the state by.
+type workspace struct {
+	*tofu.Workspace
 	session  *state.Session
 	endpoint state.Endpoint
 }
 
-var _ runner.Folder = &folder{}
+var _ runner.Workspace = &workspace{}
 
-// Plan implements runner.Folder.
-func (f *folder) Plan(ctx context.Context) (*engine.Report, error) {
-	return f.Folder.Plan(ctx, tofu.PlanOptions{Out: true, Lock: true, Refresh: true})
+// Plan implements runner.Workspace.
+func (f *workspace) Plan(ctx context.Context) (*engine.Report, error) {
+	return f.Workspace.Plan(ctx, tofu.PlanOptions{Out: true, Lock: true, Refresh: true})
 }
 
-// Unsaved implements runner.Folder.
-func (f *folder) Unsaved() (bool, error) {
+// Unsaved implements runner.Workspace.
+func (f *workspace) Unsaved() (bool, error) {
 	unsaved, err := f.ErroredState()
 	return unsaved != nil, err
 }
 
-// Save implements runner.Folder.
-func (f *folder) Save(ctx context.Context) error {
+// Save implements runner.Workspace.
+func (f *workspace) Save(ctx context.Context) error {
 	unsaved, err := f.ErroredState()
 	if err != nil || unsaved == nil {
 		return err
@@ -114,25 +114,25 @@ func (f *folder) Save(ctx context.Context) error {
 	return f.session.Put(ctx, unsaved)
 }
 
-// Keep implements runner.Folder.
-func (f *folder) Keep() error {
+// Keep implements runner.Workspace.
+func (f *workspace) Keep() error {
 	f.endpoint.Close()
-	return f.Folder.Keep()
+	return f.Workspace.Keep()
 }
 
-// Close implements runner.Folder.
-func (f *folder) Close() error {
+// Close implements runner.Workspace.
+func (f *workspace) Close() error {
 	f.endpoint.Close()
-	return f.Folder.Close()
+	return f.Workspace.Close()
 }
 
-type leftover struct{ tofu.Leftover }
+type abandonedRun struct{ tofu.AbandonedRun }
 
-// ID implements runner.Leftover.
-func (l leftover) ID() string { return l.Leftover.ID }
+// ID implements runner.AbandonedRun.
+func (l abandonedRun) ID() string { return l.AbandonedRun.ID }
 
-// Identity implements runner.Leftover.
-func (l leftover) Identity() json.RawMessage { return l.Leftover.Identity }
+// Identity implements runner.AbandonedRun.
+func (l abandonedRun) Identity() json.RawMessage { return l.AbandonedRun.Identity }
 
-// Unsaved implements runner.Leftover. States have a serial, by which the store tells one that is too old.
-func (l leftover) Unsaved([]byte, bool) ([]byte, error) { return l.ErroredState() }
+// Unsaved implements runner.AbandonedRun. States have a serial, by which the store tells one that is too old.
+func (l abandonedRun) Unsaved([]byte, bool) ([]byte, error) { return l.ErroredState() }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/live"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
@@ -22,7 +22,7 @@ import (
 type liveOptions struct {
 	asked   bool
 	refresh bool
-	updates iac.ModuleUpdates
+	updates desired.ModuleUpdates
 	// environment is what the manager gives every engine.
 	environment map[string]string
 	cluster     clusterFlags
@@ -33,7 +33,7 @@ func (o *liveOptions) register(command *cobra.Command) {
 	flags.BoolVar(&o.asked, "live", false, "Ask the cluster what the manifests would do to the Machines that exist.")
 	flags.BoolVar(&o.refresh, "refresh", false,
 		"Have providers compare the instances with their states: with the credentials in the cluster, and with the infrastructure.")
-	o.updates = iac.ModuleUpdatesHold
+	o.updates = desired.ModuleUpdatesHold
 	flags.Var(&moduleUpdates{&o.updates}, "module-updates", "What the manager does about Machines whose module has changed, as its own flag says: Hold or InPlace.")
 	flags.StringToStringVar(&o.environment, "engine-env", nil,
 		"NAME=VALUE that the manager gives every engine, by its own flag, such as a proxy; may be repeated. For --refresh.")
@@ -41,11 +41,11 @@ func (o *liveOptions) register(command *cobra.Command) {
 	// Each fails for a flag that is not there only, which the tests would see.
 	_ = command.RegisterFlagCompletionFunc("engine-env", cobra.NoFileCompletions)
 	_ = command.RegisterFlagCompletionFunc("module-updates", cobra.FixedCompletions(
-		[]string{string(iac.ModuleUpdatesHold), string(iac.ModuleUpdatesInPlace)}, cobra.ShellCompDirectiveNoFileComp))
+		[]string{string(desired.ModuleUpdatesHold), string(desired.ModuleUpdatesInPlace)}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // moduleUpdates is the actuator's flag, with the type that help shows.
-type moduleUpdates struct{ *iac.ModuleUpdates }
+type moduleUpdates struct{ *desired.ModuleUpdates }
 
 // Type implements pflag.Value.
 func (moduleUpdates) Type() string { return "string" }
@@ -118,10 +118,10 @@ func kindAndName(argument string) (kind, name string, err error) {
 }
 
 // plan answers how requests are planned against a cluster.
-func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, facts module.Facts, around *surroundings) planning {
+func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, facts module.ClusterValues, around *surroundings) planning {
 	return func(ctx context.Context, requests []*preview.Request, planner preview.Planner, engine string) (*preview.Preview, error) {
 		return live.Plan(ctx, requests, live.Options{
-			Client: cluster, Catalog: catalog, Facts: facts, ModuleUpdates: o.updates, Planner: planner, Engine: engine, Refresh: o.refresh, Surroundings: around,
+			Client: cluster, Catalog: catalog, ClusterValues: facts, ModuleUpdates: o.updates, Planner: planner, Engine: engine, Refresh: o.refresh, Environment: around,
 		})
 	}
 }

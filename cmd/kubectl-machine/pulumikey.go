@@ -124,7 +124,7 @@ func listOf(entries []pulumikeys.Entry, uses map[string]pulumikeys.Use) *inspect
 		use := left[entry.Salt]
 		delete(left, entry.Salt)
 		list.Items = append(list.Items, inspect.EncryptionKey{
-			ID: entry.ID, Current: entry.Current, Checkpoints: use.Checkpoints, Versions: use.Versions, Made: timeOf(entry.Made), Replaced: timeOf(entry.Replaced),
+			ID: entry.ID, Current: entry.Current, Checkpoints: use.Checkpoints, Versions: use.Versions, Made: timeOf(entry.Created), Replaced: timeOf(entry.Replaced),
 		})
 	}
 	for _, salt := range slices.Sorted(maps.Keys(left)) {

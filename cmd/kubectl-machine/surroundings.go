@@ -27,7 +27,7 @@ type surroundings struct {
 	// cluster is nil where the user may not read what it says.
 	cluster *config.Reader
 	// facts are what the cluster tells for defaults of providerSpecs.
-	facts      module.Facts
+	facts      module.ClusterValues
 	given, own map[string]string
 	// dir has the file with the authorities.
 	dir string
@@ -55,7 +55,7 @@ func newSurroundings(ctx context.Context, cluster client.Reader, given map[strin
 	case err != nil:
 		return nil, err
 	}
-	s.cluster, s.facts = reader, settings.Facts
+	s.cluster, s.facts = reader, settings.ClusterValues
 	return s, nil
 }
 

@@ -44,7 +44,7 @@ func newLeading(ctx context.Context, config *rest.Config, o options) (*leading, 
 		l.Leadership = leadership.Alone(identity)
 	} else if l.Leadership, err = leadership.New(leadership.Options{
 		Config: config, Namespace: o.leaseNamespace, Name: leaseName, Identity: identity, Timing: o.timing,
-		Renewed: func() { l.guard.Beat() }, // before an engine starts
+		Renewed: func() { l.guard.Heartbeat() }, // before an engine starts
 		Logger:  ctrl.Log.WithName("leadership"),
 	}); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func newLeading(ctx context.Context, config *rest.Config, o options) (*leading, 
 	if err != nil {
 		return nil, err
 	}
-	l.guard.Beat()
+	l.guard.Heartbeat()
 	return l, nil
 }
 
@@ -83,7 +83,7 @@ func (l *leading) serve(ctx context.Context, start func(context.Context) error, 
 // release releases the Lease if all runs have settled and all engines have ended. Otherwise the next leader waits until it expires.
 func (l *leading) release(ctx context.Context, runs *trackedActuator) {
 	log := ctrl.Log.WithName("leadership")
-	left, err := l.guard.Left()
+	left, err := l.guard.Processes()
 	if err != nil || len(left) > 0 || runs.open.Load() {
 		log.Info("Engine runs have not settled; the Lease is left to expire", "settled", !runs.open.Load(), "processes", left, "why", fmt.Sprint(err))
 		return

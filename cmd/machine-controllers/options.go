@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -61,7 +61,7 @@ type options struct {
 	pulumi            string
 	pulumiPlugins     string
 	moduleDirs        list
-	moduleUpdates     iac.ModuleUpdates
+	moduleUpdates     desired.ModuleUpdates
 	moduleSources     list
 	providerMirror    string
 	allowDownloads    bool
@@ -116,7 +116,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.Var(&o.engineEnvironment, "engine-env", "NAME=VALUE in the environment of every engine, such as a proxy; may be repeated. It takes precedence over the cluster's configuration. Nothing else of this process's environment reaches an engine.")
 	flags.Var(&o.moduleDirs, "module-dir", "Folder of one or more provider modules, in addition to the built-in ones; may be repeated.")
 	flags.Var(&o.moduleSources, "module-source", "Archive of a provider module, pinned by its digest: oci://registry/repository@sha256:..., https://host/module.tar.gz@sha256:... or file:///module.tar.gz@sha256:...; may be repeated.")
-	o.moduleUpdates = iac.ModuleUpdatesHold
+	o.moduleUpdates = desired.ModuleUpdatesHold
 	flags.Var(&o.moduleUpdates, "module-updates", "What happens to Machines whose module has changed: Hold keeps them on the content that they were created with, InPlace updates them to the new content where that replaces nothing. The annotation machine-iac.io/module-updates of a Machine takes precedence.")
 	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Folder with providers, laid out as a filesystem mirror.")
 	flags.BoolVar(&o.allowDownloads, "allow-provider-downloads", false, "Download providers that the mirror lacks, when a module is first used.")
@@ -178,7 +178,7 @@ func (o *options) checkCluster() error {
 		return fmt.Errorf("--cluster-id is %q, which is not a valid label value: %s", o.clusterID, strings.Join(problems, ", "))
 	}
 	for name := range o.clusterFacts {
-		if module.OfMachine(name) || !slices.Contains(module.FactNames(), name) {
+		if module.PerMachine(name) || !slices.Contains(module.ClusterValueNames(), name) {
 			return fmt.Errorf("--cluster-fact names %q, which is no fact of a cluster; name architecture, networkResourceGroup, project, region or resourceGroup", name)
 		}
 	}
@@ -188,11 +188,11 @@ func (o *options) checkCluster() error {
 // take sets options without a flag from the cluster's configuration.
 func (o *options) take(said module.Facts) {
 	if o.clusterID == "" {
-		o.clusterID = said[module.FactClusterID]
+		o.clusterID = said[module.ValueClusterID]
 	}
 	facts := assignments{}
 	maps.Copy(facts, said)
-	delete(facts, module.FactClusterID)
+	delete(facts, module.ValueClusterID)
 	maps.Copy(facts, o.clusterFacts)
 	o.clusterFacts = facts
 }
@@ -201,7 +201,7 @@ func (o *options) take(said module.Facts) {
 func (o *options) facts() module.Facts {
 	facts := module.Facts{module.FactArchitecture: runtime.GOARCH}
 	maps.Copy(facts, o.clusterFacts)
-	facts[module.FactClusterID] = o.clusterID
+	facts[module.ValueClusterID] = o.clusterID
 	return facts
 }
 

@@ -68,7 +68,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, Facts: o.facts()}); err != nil {
+	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.facts()}); err != nil {
 		return err
 	}
 	runners, err := newRunners(ctx, o, live)
@@ -76,7 +76,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	pool := newPool(o, runners)
-	actuator, err := newActuator(mgr, iac.Options{Client: live, Catalog: catalog, Runners: runners, Pool: pool, Surroundings: cluster}, leader.Leadership, o)
+	actuator, err := newActuator(mgr, iac.Options{Client: live, Catalog: catalog, Runners: runners, Pool: pool, Environment: cluster}, leader.Leadership, o)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (o *options) readCluster(ctx context.Context, live client.Reader) (*config.
 	if err != nil {
 		return nil, err
 	}
-	o.take(settings.Facts)
+	o.take(settings.ClusterValues)
 	return cluster, nil
 }
 
@@ -224,7 +224,7 @@ func newActuator(mgr manager.Manager, given iac.Options, leader *leadership.Lead
 	given.Store = state.New(given.Client, state.Options{Logger: ctrl.Log.WithName("state")})
 	given.Owner = leader.Epoch().Holder
 	given.Leader = leader
-	given.Facts = o.facts()
+	given.ClusterValues = o.facts()
 	given.DriftInterval = o.driftInterval
 	given.ModuleUpdates = o.moduleUpdates
 	given.Logger = ctrl.Log.WithName("actuator")

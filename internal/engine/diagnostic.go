@@ -40,9 +40,9 @@ func (d Diagnostic) text() string {
 	return d.Summary + "\n" + d.Detail
 }
 
-// BrokenCondition tells whether it says that a precondition or a postcondition of a managed resource does not hold. Detail is then
+// ConditionFailed tells whether it says that a precondition or a postcondition of a managed resource does not hold. Detail is then
 // the module's own message.
-func (d Diagnostic) BrokenCondition() bool {
+func (d Diagnostic) ConditionFailed() bool {
 	broken := d.Summary == preconditionFailed || d.Summary == postconditionFailed
 	return broken && strings.HasPrefix(d.Context, managedBlock)
 }

@@ -107,22 +107,22 @@ func quoted(text string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(out.String()), `"`), `"`)
 }
 
-// Clean answers text without sensitive strings.
-func (r *Redactor) Clean(text string) string {
+// Redact answers text without sensitive strings.
+func (r *Redactor) Redact(text string) string {
 	if text == "" || len(r.shapes) == 0 {
 		return text
 	}
 	return r.replacer.Replace(text)
 }
 
-// Holds tells whether text holds a sensitive string.
-func (r *Redactor) Holds(text string) bool {
+// Contains tells whether text holds a sensitive string.
+func (r *Redactor) Contains(text string) bool {
 	return slices.ContainsFunc(r.shapes, func(shape string) bool { return strings.Contains(text, shape) })
 }
 
 // Diagnostic answers d without sensitive strings and cut to size, in this order: a cut must not leave half a secret.
 func (r *Redactor) Diagnostic(d Diagnostic) Diagnostic {
-	clean := func(text string) string { return shorten(r.Clean(text), maxField) }
+	clean := func(text string) string { return shorten(r.Redact(text), maxField) }
 	d.Summary = clean(d.Summary)
 	d.Detail = clean(d.Detail)
 	d.Address = clean(d.Address)

@@ -60,7 +60,7 @@ func TestRedact(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := NewRedactor(tc.sensitive).Clean(tc.text); got != tc.want {
+			if got := NewRedactor(tc.sensitive).Redact(tc.text); got != tc.want {
 				t.Errorf("clean(%q) = %q, want %q", tc.text, got, tc.want)
 			}
 		})

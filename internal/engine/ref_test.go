@@ -37,7 +37,7 @@ func TestTheInstanceOfACallIsTheInstanceWithin(t *testing.T) {
 		{Ref: Ref{Name: "this"}, Address: "x_vm.this"},
 		{Ref: Ref{Module: "module.disk", Name: "this"}, Address: "module.disk.x_disk.this"},
 	}
-	if diff := cmp.Diff(want, report.Within("module.m1").Changes); diff != "" {
+	if diff := cmp.Diff(want, report.ForModule("module.m1").Changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 }

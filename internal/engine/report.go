@@ -192,8 +192,8 @@ func (r *Report) Destroys() []Change { return r.with(ActionDelete, ActionReplace
 // Creates answers the planned changes that make a new object where none is to be deleted.
 func (r *Report) Creates() []Change { return r.with(ActionCreate) }
 
-// Vanished answers the resources of the state whose objects were found to be gone.
-func (r *Report) Vanished() []Change {
+// Missing answers the resources of the state whose objects were found to be gone.
+func (r *Report) Missing() []Change {
 	return slices.DeleteFunc(slices.Clone(r.Drift), func(c Change) bool { return c.Action != ActionDelete })
 }
 
@@ -217,9 +217,9 @@ func destroys(c Change) bool {
 // Errors answers the diagnostics of the report that are errors.
 func (r *Report) Errors() []Diagnostic { return errorsIn(r.Diagnostics) }
 
-// Within answers what the report says of one call of a module, with addresses as the module itself has them. Outputs are those of the root
+// ForModule answers what the report says of one call of a module, with addresses as the module itself has them. Outputs are those of the root
 // and are left out, and so is what is said of no address.
-func (r *Report) Within(call string) *Report {
+func (r *Report) ForModule(call string) *Report {
 	inside := func(address string) (string, bool) { return strings.CutPrefix(address, call+".") }
 	part := &Report{Outputs: map[string]Output{}, Started: r.Started, Duration: r.Duration}
 	for from, to := range map[*[]Change]*[]Change{&r.Changes: &part.Changes, &r.Drift: &part.Drift} {

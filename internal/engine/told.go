@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Told is one message of an engine as people are to read it: with the time, where it is known, and cut to size. The text must be free of
+// LogLine is one message of an engine as people are to read it: with the time, where it is known, and cut to size. The text must be free of
 // sensitive strings already: a cut must not leave half a secret.
-func Told(at time.Time, text string) string {
+func LogLine(at time.Time, text string) string {
 	if !at.IsZero() {
 		text = at.UTC().Format(time.RFC3339) + " " + text
 	}
 	return shorten(text, maxField)
 }
 
-// Told is the diagnostic as engines print theirs for people, without the module's text.
-func (d Diagnostic) Told() string {
+// Format is the diagnostic as engines print theirs for people, without the module's text.
+func (d Diagnostic) Format() string {
 	var out strings.Builder
 	kind := "Error"
 	if d.Severity == SeverityWarning {

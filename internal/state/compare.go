@@ -31,9 +31,9 @@ type Comparison struct {
 	Serial uint64
 	// Lineage of the unsaved state.
 	Lineage string
-	// Lacking are the managed resources that the unsaved state has and the stored one does not. With any, the unsaved state
+	// Missing are the managed resources that the unsaved state has and the stored one does not. With any, the unsaved state
 	// must not be dropped: it may be all that knows of them.
-	Lacking []ResourceID
+	Missing []ResourceID
 }
 
 // ResourceID names one instance of a resource.
@@ -65,7 +65,7 @@ func Compare(stored, unsaved []byte) (Comparison, error) {
 	}
 	result := Comparison{Relation: RelationNewer, Serial: next.Serial, Lineage: next.Lineage}
 	if stored == nil {
-		result.Lacking = lacking(nil, found, true)
+		result.Missing = lacking(nil, found, true)
 		return result, nil
 	}
 	current, err := ParseState(stored)
@@ -77,7 +77,7 @@ func Compare(stored, unsaved []byte) (Comparison, error) {
 		return Comparison{}, fmt.Errorf("comparing with the stored state: %w", err)
 	}
 	result.Relation = relation(current, next, stored, unsaved)
-	result.Lacking = lacking(have, found, result.Relation == RelationForeign)
+	result.Missing = lacking(have, found, result.Relation == RelationForeign)
 	return result, nil
 }
 

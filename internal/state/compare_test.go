@@ -68,7 +68,7 @@ func TestCompare(t *testing.T) {
 				t.Fatalf("comparing: %v", err)
 			}
 			var lacks []string
-			for _, r := range got.Lacking {
+			for _, r := range got.Missing {
 				lacks = append(lacks, r.String())
 			}
 			if diff := cmp.Diff(tc.wantLacking, lacks); diff != "" || got.Relation != tc.want {

@@ -26,10 +26,10 @@ const (
 
 // OrphanOptions say what an orphaned state is.
 type OrphanOptions struct {
-	// Why it is kept, for people.
-	Why string
-	// Lacking are the resources that no other state knows, as Compare finds them. The first 200 are shown with the orphan.
-	Lacking []ResourceID
+	// Reason it is kept, for people.
+	Reason string
+	// Missing are the resources that no other state knows, as Compare finds them. The first 200 are shown with the orphan.
+	Missing []ResourceID
 	// Machine is the name of the Machine that the state was written for.
 	Machine string
 	// MachineUID is that Machine's UID.
@@ -47,8 +47,8 @@ type Orphan struct {
 	// Machine, MachineUID, Why and Lacking as in OrphanOptions.
 	Machine    string
 	MachineUID types.UID
-	Why        string
-	Lacking    []ResourceID
+	Reason     string
+	Missing    []ResourceID
 	// Serial and Lineage of the state, zero where it is none that can be read.
 	Serial  uint64
 	Lineage string
@@ -63,18 +63,18 @@ type Orphan struct {
 // orphanRecord is the annotation of an orphan.
 type orphanRecord struct {
 	State   string       `json:"state"`
-	Why     string       `json:"why"`
+	Reason  string       `json:"why"`
 	Since   time.Time    `json:"since"`
-	Lacking []ResourceID `json:"resources,omitempty"`
+	Missing []ResourceID `json:"resources,omitempty"`
 	Serial  uint64       `json:"serial,omitempty"`
 	Lineage string       `json:"lineage,omitempty"`
 	SHA256  string       `json:"sha256"`
 	Chunks  int          `json:"chunks"`
 }
 
-// KeepOrphan keeps a state that could not be saved in Secrets of its own. They are named by the key and the content, so that
+// SaveOrphan keeps a state that could not be saved in Secrets of its own. They are named by the key and the content, so that
 // the same state is kept once. It needs no lock, and raw may be what ParseState refuses.
-func (s *Store) KeepOrphan(ctx context.Context, key Key, raw []byte, options OrphanOptions) (*Orphan, error) {
+func (s *Store) SaveOrphan(ctx context.Context, key Key, raw []byte, options OrphanOptions) (*Orphan, error) {
 	if err := key.validate(); err != nil {
 		return nil, fmt.Errorf("keeping an orphaned state: %w", err)
 	}
@@ -104,8 +104,8 @@ func (s *Store) orphanSecrets(key Key, raw []byte, options OrphanOptions) ([]*co
 	}
 	chunks := split(packed, s.options.ChunkBytes)
 	record := orphanRecord{
-		State: key.Name, Why: options.Why[:min(len(options.Why), maxOrphanWhy)], Since: s.options.Clock.Now().UTC(),
-		Lacking: options.Lacking[:min(len(options.Lacking), maxOrphanLacking)], SHA256: checksum(raw), Chunks: len(chunks),
+		State: key.Name, Reason: options.Reason[:min(len(options.Reason), maxOrphanWhy)], Since: s.options.Clock.Now().UTC(),
+		Missing: options.Missing[:min(len(options.Missing), maxOrphanLacking)], SHA256: checksum(raw), Chunks: len(chunks),
 	}
 	if parsed, err := ParseState(raw); err == nil {
 		record.Serial, record.Lineage = parsed.Serial, parsed.Lineage
@@ -156,7 +156,7 @@ func newOrphan(object *metav1.ObjectMeta) *Orphan {
 	return &Orphan{
 		Namespace: object.Namespace, Name: object.Name, Key: Key{Namespace: object.Namespace, Name: record.State},
 		Machine: object.Annotations[AnnotationMachine], MachineUID: types.UID(object.Labels[LabelMachineUID]),
-		Why: record.Why, Lacking: record.Lacking, Serial: record.Serial, Lineage: record.Lineage, Since: record.Since,
+		Reason: record.Reason, Missing: record.Missing, Serial: record.Serial, Lineage: record.Lineage, Since: record.Since,
 		Deleting: object.DeletionTimestamp != nil, Problem: err,
 	}
 }
@@ -199,8 +199,8 @@ func (s *Store) ReadOrphan(ctx context.Context, name types.NamespacedName) ([]by
 	return raw, attachmentsOf(first), nil
 }
 
-// DropOrphan removes an orphaned state: its resources are destroyed, or saved in another state. It succeeds when called again.
-func (s *Store) DropOrphan(ctx context.Context, name types.NamespacedName) error {
+// DeleteOrphan removes an orphaned state: its resources are destroyed, or saved in another state. It succeeds when called again.
+func (s *Store) DeleteOrphan(ctx context.Context, name types.NamespacedName) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	_, record, err := s.orphan(ctx, name)

@@ -16,7 +16,7 @@ import (
 var _ = Describe("An orphaned state", func() {
 	since := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	options := state.OrphanOptions{
-		Why: "the lock was lost while the engine ran", Lacking: []state.ResourceID{{Address: "server.this", ID: "4711"}},
+		Reason: "the lock was lost while the engine ran", Missing: []state.ResourceID{{Address: "server.this", ID: "4711"}},
 		Machine: "worker-a", MachineUID: "uid-a", Attachments: state.Attachments{"inputs": []byte("remembered")},
 	}
 
@@ -29,14 +29,14 @@ var _ = Describe("An orphaned state", func() {
 			session := acquire(ctx, store, key, run("r1"))
 			Expect(session.Put(ctx, stored)).To(Succeed())
 			unsaved := body(7, size, "this")
-			kept, err := store.KeepOrphan(ctx, key, unsaved, options)
+			kept, err := store.SaveOrphan(ctx, key, unsaved, options)
 			Expect(err).NotTo(HaveOccurred())
-			again, err := small(live).KeepOrphan(ctx, key, unsaved, options)
+			again, err := small(live).SaveOrphan(ctx, key, unsaved, options)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(again).To(Equal(kept), "kept since the first time")
 			Expect(kept).To(HaveValue(Equal(state.Orphan{
-				Namespace: key.Namespace, Name: kept.Name, Key: key, Machine: "worker-a", MachineUID: "uid-a", Why: options.Why,
-				Lacking: options.Lacking, Serial: 7, Lineage: "lineage-1", Since: since,
+				Namespace: key.Namespace, Name: kept.Name, Key: key, Machine: "worker-a", MachineUID: "uid-a", Reason: options.Reason,
+				Missing: options.Missing, Serial: 7, Lineage: "lineage-1", Since: since,
 			})))
 			orphans, err := store.Orphans(ctx, key.Namespace)
 			Expect(err).NotTo(HaveOccurred())
@@ -58,7 +58,7 @@ var _ = Describe("An orphaned state", func() {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(raw).To(Equal(unsaved))
 			for range 2 {
-				Expect(store.DropOrphan(ctx, types.NamespacedName{Namespace: kept.Namespace, Name: kept.Name})).To(Succeed())
+				Expect(store.DeleteOrphan(ctx, types.NamespacedName{Namespace: kept.Namespace, Name: kept.Name})).To(Succeed())
 			}
 			Expect(secretsOf(ctx, key, "")).To(BeEmpty())
 		}
@@ -68,7 +68,7 @@ var _ = Describe("An orphaned state", func() {
 		unsaved, key := body(7, 30000, "this"), newKey()
 		for died := 1; ; died++ {
 			api := &faults{dieAt: died}
-			if _, err := small(api.client()).KeepOrphan(ctx, key, unsaved, options); err == nil {
+			if _, err := small(api.client()).SaveOrphan(ctx, key, unsaved, options); err == nil {
 				Expect(died).To(BeNumerically(">", 3))
 				break
 			}
@@ -83,7 +83,7 @@ var _ = Describe("An orphaned state", func() {
 
 	It("may be what is no state, and tells nothing but its words", func(ctx SpecContext) {
 		store, key := state.New(live, state.Options{}), newKey()
-		kept, err := store.KeepOrphan(ctx, key, []byte("{half a sta"), state.OrphanOptions{Why: "cut off"})
+		kept, err := store.SaveOrphan(ctx, key, []byte("{half a sta"), state.OrphanOptions{Reason: "cut off"})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(kept.Serial).To(BeZero())
 		raw, _, err := store.ReadOrphan(ctx, types.NamespacedName{Namespace: kept.Namespace, Name: kept.Name})
@@ -97,7 +97,7 @@ var _ = Describe("An orphaned state", func() {
 		name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 		_, _, err := store.ReadOrphan(ctx, name)
 		Expect(err).To(MatchError(ContainSubstring("no orphaned state")))
-		Expect(store.DropOrphan(ctx, name)).To(MatchError(ContainSubstring("no orphaned state")))
+		Expect(store.DeleteOrphan(ctx, name)).To(MatchError(ContainSubstring("no orphaned state")))
 		Expect(secretsOf(ctx, key, "")).To(HaveLen(1))
 	})
 })

@@ -10,11 +10,11 @@ import (
 	"slices"
 )
 
-// PutBack makes an earlier state of this lineage current again, under a serial above the current one: for a run that lost
+// Restore makes an earlier state of this lineage current again, under a serial above the current one: for a run that lost
 // what is still there, such as a destroy that looked in another place. raw is the state as it was before the run; the session
 // stores it whatever its serial is. A body that is no state, and another lineage, give a *RefusedError. It returns the serial
 // that is current then.
-func (s *Session) PutBack(ctx context.Context, raw []byte) (uint64, error) {
+func (s *Session) Restore(ctx context.Context, raw []byte) (uint64, error) {
 	serial, err := s.putBack(ctx, func(context.Context) ([]byte, error) { return raw, nil })
 	if err != nil {
 		return 0, fmt.Errorf("putting an earlier state %s back: %w", s.key, err)
@@ -22,9 +22,9 @@ func (s *Session) PutBack(ctx context.Context, raw []byte) (uint64, error) {
 	return serial, nil
 }
 
-// Restore puts a version back that is still kept, ErrNotFound when it is not. Each write of a run pushes the oldest kept
+// RestoreVersion puts a version back that is still kept, ErrNotFound when it is not. Each write of a run pushes the oldest kept
 // version out: a caller that may need the state from before its run keeps Snapshot.Raw and uses PutBack.
-func (s *Session) Restore(ctx context.Context, serial uint64) (uint64, error) {
+func (s *Session) RestoreVersion(ctx context.Context, serial uint64) (uint64, error) {
 	restored, err := s.putBack(ctx, func(ctx context.Context) ([]byte, error) { return s.version(ctx, serial) })
 	if err != nil {
 		return 0, fmt.Errorf("restoring version %d of state %s: %w", serial, s.key, err)

@@ -146,8 +146,8 @@ func (c *checkpoint) find(urn string) resource {
 	return c.resources[at]
 }
 
-// Found answers the objects that a lookup has read, by address: what each looks like now. They may hold secrets.
-func Found(lookup []byte) (map[string]json.RawMessage, error) {
+// LookupResources answers the objects that a lookup has read, by address: what each looks like now. They may hold secrets.
+func LookupResources(lookup []byte) (map[string]json.RawMessage, error) {
 	read, err := readCheckpoint(lookup)
 	if err != nil {
 		return nil, err

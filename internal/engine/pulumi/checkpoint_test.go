@@ -139,7 +139,7 @@ func TestAdoptDropsOutputsOfTheLookup(t *testing.T) {
 }
 
 func TestFound(t *testing.T) {
-	found, err := Found(lookup)
+	found, err := LookupResources(lookup)
 	if err != nil {
 		t.Fatal(err)
 	}

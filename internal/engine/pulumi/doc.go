@@ -7,8 +7,8 @@
 //   - [Binary]: the CLI, found and checked once by [Find].
 //   - [Engine]: the CLI together with a private work folder.
 //   - program: what Pulumi runs, a folder with Pulumi.yaml.
-//   - run: one use of a program. [Engine.Open] waits for a slot and makes its [Folder], which has the program, the configuration, files and
-//     the checkpoint. [Folder.Close] removes it; [Folder.Keep] leaves it for the next engine, whose [Engine.Leftovers] it is among.
+//   - run: one use of a program. [Engine.Open] waits for a slot and makes its [Workspace], which has the program, the configuration, files and
+//     the checkpoint. [Folder.Close] removes it; [Folder.Keep] leaves it for the next engine, whose [Engine.AbandonedRuns] it is among.
 //   - checkpoint: all that Pulumi knows of what a program has made, as Pulumi writes it. See [Adopt] and [Rekey] for the changes that are made here.
 //   - [Key]: what secrets in a checkpoint are encrypted with.
 //

@@ -208,7 +208,7 @@ func (e *Engine) acquire(ctx context.Context) (int, error) {
 var reserved = engine.Reserved{Names: []string{"HOME", "TMPDIR", "PATH"}, Prefixes: []string{"PULUMI_", "TF_", "LD_"}}
 
 // environment is everything that the CLI of a run gets to see.
-func (e *Engine) environment(f *Folder) map[string]string {
+func (e *Engine) environment(f *Workspace) map[string]string {
 	// Many short processes run at once, so that one thread for each is enough.
 	environment := map[string]string{"GOMAXPROCS": "1"}
 	maps.Copy(environment, e.options.Environment)

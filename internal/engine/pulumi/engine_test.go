@@ -15,7 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-func openIdle(t *testing.T, e *Engine, mods ...func(*Run)) *Folder {
+func openIdle(t *testing.T, e *Engine, mods ...func(*RunSpec)) *Workspace {
 	t.Helper()
 	folder, err := e.Open(t.Context(), idleRun(t, mods...))
 	if err != nil {
@@ -40,7 +40,7 @@ func successor(t *testing.T, dead *Engine) *Engine {
 	return next
 }
 
-func named(id string) func(*Run) { return func(r *Run) { r.ID = id } }
+func named(id string) func(*RunSpec) { return func(r *RunSpec) { r.ID = id } }
 
 func TestASecondEngineInAFolderIsRefused(t *testing.T) {
 	e := newIdle(t, "exit 0")
@@ -94,9 +94,9 @@ func TestOpenWaitsForASlot(t *testing.T) {
 
 func TestARunThatCannotBeGivesItsSlotBack(t *testing.T) {
 	e := newIdle(t, "exit 0", func(o *Options) { o.Slots = 1 })
-	for _, mod := range []func(*Run){
-		func(r *Run) { r.Variables = []byte(`[]`) }, // found when the folder is filled
-		func(r *Run) { r.Lookup = true },
+	for _, mod := range []func(*RunSpec){
+		func(r *RunSpec) { r.Variables = []byte(`[]`) }, // found when the folder is filled
+		func(r *RunSpec) { r.Lookup = true },
 	} {
 		if _, err := e.Open(t.Context(), idleRun(t, mod)); err == nil {
 			t.Fatal("it is opened, want an error")
@@ -134,7 +134,7 @@ const clouds = "clouds:\n  openstack:\n    auth:\n      password: hunter22\n"
 
 func TestARunHasItsFilesAndLeavesNone(t *testing.T) {
 	e := newIdle(t, `printf %s "$CLOUDS" > "$HOME/../../../path"; cat "$CLOUDS" > "$HOME/../../../content"; exit 1`)
-	folder := openIdle(t, e, func(r *Run) { r.Files = map[string]string{"CLOUDS": clouds} })
+	folder := openIdle(t, e, func(r *RunSpec) { r.Files = map[string]string{"CLOUDS": clouds} })
 	if _, err := folder.Destroy(t.Context()); err == nil {
 		t.Fatal("the script fails, and Destroy does not")
 	}
@@ -183,7 +183,7 @@ var keptFiles = []string{
 
 func TestAFolderThatIsKeptHasTheCheckpointAlone(t *testing.T) {
 	e := newIdle(t, `echo plan > ../plan.json; exit 1`, func(o *Options) { o.Slots = 1 })
-	folder := openIdle(t, e, func(r *Run) { r.Files = map[string]string{"CLOUDS": clouds} })
+	folder := openIdle(t, e, func(r *RunSpec) { r.Files = map[string]string{"CLOUDS": clouds} })
 	if _, err := folder.Destroy(t.Context()); err == nil || !exists(folder.path(planFile)) {
 		t.Fatalf("Destroy() = %v, want a failure that leaves a plan", err)
 	}
@@ -196,11 +196,11 @@ func TestAFolderThatIsKeptHasTheCheckpointAlone(t *testing.T) {
 	if diff := cmp.Diff(keptFiles, left(t, folder.dir)); diff != "" {
 		t.Errorf("what is left differs (-want +got):\n%s", diff)
 	}
-	if found, err := e.Leftovers(); err != nil || len(found) != 1 || !cmp.Equal(found[0].Checkpoint, lookup) {
+	if found, err := e.AbandonedRuns(); err != nil || len(found) != 1 || !cmp.Equal(found[0].Checkpoint, lookup) {
 		t.Errorf("left over are %v, %v, want the run that was kept", found, err)
 	}
 	openIdle(t, e, named("r2")) // the slot is free again
-	found, err := successor(t, e).Leftovers()
+	found, err := successor(t, e).AbandonedRuns()
 	if err != nil || len(found) != 2 || !cmp.Equal(found[0].Checkpoint, lookup) {
 		t.Errorf("left over are %v, %v, want the checkpoint of the first run", found, err)
 	}
@@ -208,30 +208,30 @@ func TestAFolderThatIsKeptHasTheCheckpointAlone(t *testing.T) {
 
 func TestLeftovers(t *testing.T) {
 	e := newIdle(t, "exit 1")
-	write := func(folder *Folder, checkpoint []byte) {
+	write := func(folder *Workspace, checkpoint []byte) {
 		if err := os.WriteFile(folder.stateFile(), checkpoint, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	written := openIdle(t, e, named("written"), func(r *Run) { r.Files = map[string]string{"CLOUDS": clouds} })
+	written := openIdle(t, e, named("written"), func(r *RunSpec) { r.Files = map[string]string{"CLOUDS": clouds} })
 	write(written, lookup)
-	openIdle(t, e, named("unchanged"), func(r *Run) { r.Checkpoint = lookup })
+	openIdle(t, e, named("unchanged"), func(r *RunSpec) { r.Checkpoint = lookup })
 	openIdle(t, e, named("untouched"))
 	if err := os.Mkdir(filepath.Join(e.runs(), "begun"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	looked := openIdle(t, e, named("looked"), func(r *Run) {
+	looked := openIdle(t, e, named("looked"), func(r *RunSpec) {
 		r.Program = os.DirFS("testdata/node")
 		r.Lookup = true
 	})
 	write(looked, lookup)
 	next := successor(t, e)
-	got, err := next.Leftovers()
+	got, err := next.AbandonedRuns()
 	if err != nil {
 		t.Fatal(err)
 	}
 	identity := json.RawMessage(`{"uid":"u1"}`)
-	want := []Leftover{
+	want := []AbandonedRun{
 		{ID: "begun"}, {ID: "looked", Identity: identity}, {ID: "unchanged", Identity: identity}, {ID: "untouched", Identity: identity},
 		{ID: "written", Identity: identity, Checkpoint: lookup},
 	}
@@ -248,7 +248,7 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("what is left differs (-want +got):\n%s", diff)
 	}
 	own := openIdle(t, next, named("own"))
-	if again, err := next.Leftovers(); err != nil || len(again) != len(want) {
+	if again, err := next.AbandonedRuns(); err != nil || len(again) != len(want) {
 		t.Errorf("left over are %v, %v, want the same while a run is open", again, err)
 	}
 	for _, id := range []string{"own", "..", "begun", "looked", "unchanged", "untouched", "written"} {
@@ -256,7 +256,7 @@ func TestLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if again, err := next.Leftovers(); err != nil || len(again) != 0 {
+	if again, err := next.AbandonedRuns(); err != nil || len(again) != 0 {
 		t.Errorf("left over are %v, %v, want none", again, err)
 	}
 	if !exists(own.stateFile()) {

@@ -175,7 +175,7 @@ func driftOf(m apitype.StepEventMetadata) (engine.Action, bool) {
 // addressOf answers type and name. The type is the program's own, and reads as it is, whatever a line of a secret may have in common with it.
 func (r *reader) addressOf(m apitype.StepEventMetadata) string {
 	_, name, _ := cutLast(m.URN)
-	return m.Type + "." + r.redact.Clean(name)
+	return m.Type + "." + r.redact.Redact(name)
 }
 
 // refOf reads urn:pulumi:stack::project::parent$type::name. What has a parent is no instance of its own.
@@ -197,7 +197,7 @@ func (r *reader) change(m apitype.StepEventMetadata, action engine.Action) engin
 		keys = m.Diffs
 	}
 	return engine.Change{
-		Ref: refOf(m), Address: r.addressOf(m), Type: m.Type, Action: action, Import: m.Op == apitype.OpImport, Reason: r.redact.Clean(strings.Join(keys, ", ")),
+		Ref: refOf(m), Address: r.addressOf(m), Type: m.Type, Action: action, Import: m.Op == apitype.OpImport, Reason: r.redact.Redact(strings.Join(keys, ", ")),
 	}
 }
 

@@ -221,7 +221,7 @@ func TestTheInstanceIsToldWhateverItsTypeIsLike(t *testing.T) {
 			} else {
 				report = readAll(true, apitype.EngineEvent{ResourcePreEvent: &apitype.ResourcePreEvent{Metadata: gone}})
 			}
-			found := append(report.Vanished(), report.Changes...)
+			found := append(report.Missing(), report.Changes...)
 			if len(found) != 1 || found[0].Instance() != tc.want {
 				t.Errorf("found %+v, want one that is the instance: %t", found, tc.want)
 			}

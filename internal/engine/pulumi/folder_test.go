@@ -38,13 +38,13 @@ func newIdle(t *testing.T, script string, mods ...func(*Options)) *Engine {
 	return e
 }
 
-func idleRun(t *testing.T, mods ...func(*Run)) Run {
+func idleRun(t *testing.T, mods ...func(*RunSpec)) RunSpec {
 	t.Helper()
 	key, err := theKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Run{
+	r := RunSpec{
 		ID: "r1", Project: "acme", Program: fstest.MapFS{"Pulumi.yaml": {Data: []byte("name: acme\n")}}, Key: key, Secret: []string{"user_data"},
 		Variables: []byte(`{"machine":{"name":"${evil}"},"user_data":"hunter22"}`), Identity: map[string]string{"uid": "u1"},
 		Environment: map[string]string{"ACME_TOKEN": "t0ken"}, Save: func(context.Context, []byte) error { return nil },
@@ -130,18 +130,18 @@ func TestTheEnvironmentIsBuilt(t *testing.T) {
 }
 
 func TestRunsThatCannotBe(t *testing.T) {
-	cases := map[string]func(*Run){
-		"an id that leads elsewhere":             func(r *Run) { r.ID = "../x" },
-		"a project that leads elsewhere":         func(r *Run) { r.Project = "../x" },
-		"variables that are no object":           func(r *Run) { r.Variables = []byte(`[]`) },
-		"a secret that is no text":               func(r *Run) { r.Secret = []string{"machine"} },
-		"a checkpoint that is none":              func(r *Run) { r.Checkpoint = []byte(`{}`) },
-		"a variable of the engine's environment": func(r *Run) { r.Environment = map[string]string{"PULUMI_HOME": "/x"} },
-		"nobody who saves":                       func(r *Run) { r.Save = nil },
-		"settings of a stack in the program": func(r *Run) {
+	cases := map[string]func(*RunSpec){
+		"an id that leads elsewhere":             func(r *RunSpec) { r.ID = "../x" },
+		"a project that leads elsewhere":         func(r *RunSpec) { r.Project = "../x" },
+		"variables that are no object":           func(r *RunSpec) { r.Variables = []byte(`[]`) },
+		"a secret that is no text":               func(r *RunSpec) { r.Secret = []string{"machine"} },
+		"a checkpoint that is none":              func(r *RunSpec) { r.Checkpoint = []byte(`{}`) },
+		"a variable of the engine's environment": func(r *RunSpec) { r.Environment = map[string]string{"PULUMI_HOME": "/x"} },
+		"nobody who saves":                       func(r *RunSpec) { r.Save = nil },
+		"settings of a stack in the program": func(r *RunSpec) {
 			r.Program = fstest.MapFS{"Pulumi.yaml": {}, "Pulumi.machine.yaml": {}}
 		},
-		"a lookup of a program that has none": func(r *Run) { r.Lookup = true },
+		"a lookup of a program that has none": func(r *RunSpec) { r.Lookup = true },
 	}
 	for name, mod := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestEndings(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := newIdle(t, tc.script)
-			folder, err := e.Open(t.Context(), idleRun(t, func(r *Run) {
+			folder, err := e.Open(t.Context(), idleRun(t, func(r *RunSpec) {
 				r.Sensitive, r.Final = []string{"t0ken"}, func(text string) bool { return strings.Contains(text, "no-such-flavor") }
 			}))
 			if err != nil {
@@ -213,7 +213,7 @@ func TestWhatACLIWritesBesideItsEventsIsToldWhereItFailed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var told []string
 			e := newIdle(t, tc.script)
-			folder, err := e.Open(t.Context(), idleRun(t, func(r *Run) { r.Output = func(text string) { told = append(told, text) } }))
+			folder, err := e.Open(t.Context(), idleRun(t, func(r *RunSpec) { r.Output = func(text string) { told = append(told, text) } }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -250,7 +250,7 @@ func TestAMapThatPulumiTakesForASecretIsRefused(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := newIdle(t, "exit 0")
-			folder, err := e.Open(t.Context(), idleRun(t, func(r *Run) { r.Variables, r.Secret = []byte(tc.variables), nil }))
+			folder, err := e.Open(t.Context(), idleRun(t, func(r *RunSpec) { r.Variables, r.Secret = []byte(tc.variables), nil }))
 			if tc.want == "" {
 				if err != nil {
 					t.Fatal(err)

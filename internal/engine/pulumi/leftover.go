@@ -29,8 +29,8 @@ type runRecord struct {
 	Identity json.RawMessage `json:"identity,omitempty"`
 }
 
-// Leftover is a run whose folder a predecessor left behind: it died, or kept the folder because a checkpoint was not saved.
-type Leftover struct {
+// AbandonedRun is a run whose folder a predecessor left behind: it died, or kept the folder because a checkpoint was not saved.
+type AbandonedRun struct {
 	// ID is the run's.
 	ID string
 	// Started is when the run was opened.
@@ -41,12 +41,12 @@ type Leftover struct {
 	Checkpoint []byte
 }
 
-// Leftovers returns the runs that a predecessor left behind, or that were kept, and that nobody has discarded, in the order of their ids. Nothing of them is
+// AbandonedRuns returns the runs that a predecessor left behind, or that were kept, and that nobody has discarded, in the order of their ids. Nothing of them is
 // running any more.
-func (e *Engine) Leftovers() ([]Leftover, error) {
+func (e *Engine) AbandonedRuns() ([]AbandonedRun, error) {
 	e.leftoverMu.Lock()
 	defer e.leftoverMu.Unlock()
-	found := make([]Leftover, 0, len(e.leftovers))
+	found := make([]AbandonedRun, 0, len(e.leftovers))
 	for _, id := range slices.Sorted(maps.Keys(e.leftovers)) {
 		one, err := readLeftover(filepath.Join(e.runs(), id))
 		if err != nil {
@@ -109,14 +109,14 @@ func strip(dir string) error {
 	return errors.Join(errs...)
 }
 
-func readLeftover(dir string) (Leftover, error) {
-	found := Leftover{ID: filepath.Base(dir)}
+func readLeftover(dir string) (AbandonedRun, error) {
+	found := AbandonedRun{ID: filepath.Base(dir)}
 	content, err := os.ReadFile(filepath.Join(dir, recordFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return found, nil
 	}
 	if err != nil {
-		return Leftover{}, err
+		return AbandonedRun{}, err
 	}
 	var record runRecord
 	if json.Unmarshal(content, &record) != nil {
@@ -128,7 +128,7 @@ func readLeftover(dir string) (Leftover, error) {
 	}
 	raw, err := os.ReadFile(stateFile(dir, record.Project))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return Leftover{}, err
+		return AbandonedRun{}, err
 	}
 	if _, err := readCheckpoint(raw); err == nil && checksum(raw) != record.Opened {
 		found.Checkpoint = raw
@@ -146,7 +146,7 @@ func stateFile(dir, project string) string {
 }
 
 // record writes the run's record, before anything else.
-func (f *Folder) record() error {
+func (f *Workspace) record() error {
 	identity, err := json.Marshal(f.run.Identity)
 	if err != nil {
 		return fmt.Errorf("writing the run's identity: %w", err)

@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// Look runs a program's lookup, which only reads, and answers the checkpoint with what it found, for Found and Adopt. Where the object
+// RunLookup runs a program's lookup, which only reads, and answers the checkpoint with what it found, for Found and Adopt. Where the object
 // does not exist it fails: with the class engine.ImportMissing where Pulumi says so, else with the provider's own words for it.
-func (e *Engine) Look(ctx context.Context, r Run) (lookup []byte, err error) {
+func (e *Engine) RunLookup(ctx context.Context, r RunSpec) (lookup []byte, err error) {
 	r.ID += "-lookup"
 	r.Lookup, r.Checkpoint, r.Progress = true, nil, nil
 	r.Save = func(context.Context, []byte) error { return nil }

@@ -22,7 +22,7 @@ const (
 )
 
 // mirrored calls work and saves each checkpoint that is written meanwhile. It answers what became of the last one.
-func (f *Folder) mirrored(ctx context.Context, preview bool, work func()) error {
+func (f *Workspace) mirrored(ctx context.Context, preview bool, work func()) error {
 	if preview {
 		work()
 		return nil
@@ -49,7 +49,7 @@ func (f *Folder) mirrored(ctx context.Context, preview bool, work func()) error 
 	return f.saveLast(ctx, m)
 }
 
-func (f *Folder) saveLast(ctx context.Context, m *mirror) error {
+func (f *Workspace) saveLast(ctx context.Context, m *mirror) error {
 	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
 	if err := m.look(saving); err != nil {

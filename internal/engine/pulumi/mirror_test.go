@@ -147,7 +147,7 @@ func TestWhatCouldNotBeSavedIsSavedByTheNextOperation(t *testing.T) {
 	e := newIdle(t, `[ -e ../done ] || { `+written+` touch ../done; }; exit 0`)
 	failing := true
 	var saved []byte
-	folder := openIdle(t, e, func(r *Run) {
+	folder := openIdle(t, e, func(r *RunSpec) {
 		r.Save = func(_ context.Context, c []byte) error {
 			if failing {
 				return errors.New("fenced off")

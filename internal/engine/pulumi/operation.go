@@ -20,7 +20,7 @@ import (
 const planFile = "plan.json"
 
 // Plan asks the infrastructure, plans and changes nothing. The plan is kept for ApplyPlan.
-func (f *Folder) Plan(ctx context.Context) (*engine.Report, error) {
+func (f *Workspace) Plan(ctx context.Context) (*engine.Report, error) {
 	return f.operate(ctx, operationCall{op: engine.OpPlan, preview: true, call: func(ctx context.Context) error {
 		return f.preview(ctx, "--refresh", "--save-plan="+f.path(planFile))
 	}})
@@ -28,23 +28,23 @@ func (f *Folder) Plan(ctx context.Context) (*engine.Report, error) {
 
 // preview asks the CLI as the Automation API would. That serves events to itself, and waits for them for ever where the CLI dies before it
 // has told one.
-func (f *Folder) preview(ctx context.Context, options ...string) error {
+func (f *Workspace) preview(ctx context.Context, options ...string) error {
 	args := append([]string{"preview", "--exec-kind=" + constant.ExecKindAutoLocal, "--suppress-outputs", "--suppress-progress", "--stack=" + StackName}, options...)
 	_, _, _, err := f.command.Run(ctx, f.path(programDir), nil, nil, nil, nil, args...)
 	return err
 }
 
 // Apply carries out what the program says unread, in one process. Use it where it can only create.
-func (f *Folder) Apply(ctx context.Context) (*engine.Report, error) {
+func (f *Workspace) Apply(ctx context.Context) (*engine.Report, error) {
 	return f.up(ctx, engine.OpApply)
 }
 
 // ApplyPlan carries out the plan that Plan kept, and no step that is not in it.
-func (f *Folder) ApplyPlan(ctx context.Context) (*engine.Report, error) {
+func (f *Workspace) ApplyPlan(ctx context.Context) (*engine.Report, error) {
 	return f.up(ctx, engine.OpApplyPlan, optup.Plan(f.path(planFile)), optup.Refresh())
 }
 
-func (f *Folder) up(ctx context.Context, op engine.Op, options ...optup.Option) (*engine.Report, error) {
+func (f *Workspace) up(ctx context.Context, op engine.Op, options ...optup.Option) (*engine.Report, error) {
 	return f.operate(ctx, operationCall{op: op, call: func(ctx context.Context) error {
 		_, err := f.stack.Up(ctx, append(options, optup.SuppressProgress(), optup.SuppressOutputs())...)
 		return err
@@ -52,7 +52,7 @@ func (f *Folder) up(ctx context.Context, op engine.Op, options ...optup.Option) 
 }
 
 // Destroy destroys everything that the checkpoint knows.
-func (f *Folder) Destroy(ctx context.Context) (*engine.Report, error) {
+func (f *Workspace) Destroy(ctx context.Context) (*engine.Report, error) {
 	return f.operate(ctx, operationCall{op: engine.OpDestroy, call: func(ctx context.Context) error {
 		// Providers call an object that is not there deleted. Only a refresh tells the two apart, which the report must.
 		_, err := f.stack.Destroy(ctx, optdestroy.Refresh(), optdestroy.SuppressProgress(), optdestroy.SuppressOutputs())
@@ -61,7 +61,7 @@ func (f *Folder) Destroy(ctx context.Context) (*engine.Report, error) {
 }
 
 // Checkpoint answers the stack's checkpoint as it is.
-func (f *Folder) Checkpoint() ([]byte, error) {
+func (f *Workspace) Checkpoint() ([]byte, error) {
 	raw, err := os.ReadFile(f.stateFile())
 	if err != nil {
 		return nil, fmt.Errorf("reading the checkpoint: %w", err)
@@ -79,7 +79,7 @@ type operationCall struct {
 }
 
 // operate runs a process, hands on what it writes, and tells what became of it. The report is never nil.
-func (f *Folder) operate(ctx context.Context, o operationCall) (*engine.Report, error) {
+func (f *Workspace) operate(ctx context.Context, o operationCall) (*engine.Report, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -95,7 +95,7 @@ func (f *Folder) operate(ctx context.Context, o operationCall) (*engine.Report, 
 	f.command.read, f.command.last = read.read, ending{}
 	saved := f.mirrored(ctx, o.preview, func() { _ = o.call(ctx) }) // how it ended is in f.command.last
 	report := read.finish()
-	report.Text = f.redact.Clean(f.command.last.text)
+	report.Text = f.redact.Redact(f.command.last.text)
 	report.Started, report.Duration = started, clock.Since(started)
 	if f.command.last.code != 0 { // its plugins would go on with what they do, unheard
 		f.endProcesses()
@@ -103,21 +103,21 @@ func (f *Folder) operate(ctx context.Context, o operationCall) (*engine.Report, 
 	err := f.conclude(ctx, o, report, saved)
 	// What a CLI that succeeds writes beside its events is for whoever sits in front of it.
 	if err != nil && f.run.Output != nil && report.Text != "" && len(report.Errors()) == 0 {
-		f.run.Output(engine.Told(clock.Now(), report.Text))
+		f.run.Output(engine.LogLine(clock.Now(), report.Text))
 	}
 	f.engine.options.Logger.V(1).Info("pulumi ended", "operation", o.op, "folder", f.run.ID, "duration", report.Duration, "class", engine.ClassOf(err))
 	return report, err
 }
 
 // endProcesses ends the plugins of a CLI that failed. They have process groups of their own.
-func (f *Folder) endProcesses() {
+func (f *Workspace) endProcesses() {
 	if _, err := engine.EndProcesses(f.dir); err != nil {
 		f.engine.options.Logger.Error(err, "Ending the plugins of a pulumi that failed", "folder", f.run.ID)
 	}
 }
 
 // conclude makes the operation's error, nil if it succeeded.
-func (f *Folder) conclude(ctx context.Context, o operationCall, report *engine.Report, saved error) error {
+func (f *Workspace) conclude(ctx context.Context, o operationCall, report *engine.Report, saved error) error {
 	last := f.command.last
 	failed := &engine.Error{Op: o.op, Diagnostics: report.Errors()}
 	switch {

@@ -19,7 +19,7 @@ func (r *reader) say(event apitype.EngineEvent) {
 		return
 	}
 	if text := r.wordsOf(event); text != "" {
-		r.output(engine.Told(time.Unix(int64(event.Timestamp), 0), text))
+		r.output(engine.LogLine(time.Unix(int64(event.Timestamp), 0), text))
 	}
 }
 
@@ -78,13 +78,13 @@ func (r *reader) wordsOfDiagnostic(d *apitype.DiagnosticEvent) string {
 	case d.Ephemeral || d.Severity == "debug":
 		return ""
 	case d.Severity == "error" || d.Severity == "warning":
-		return r.redact.Diagnostic(diagnosticOf(d)).Told()
+		return r.redact.Diagnostic(diagnosticOf(d)).Format()
 	}
 	return r.plain(d.Message)
 }
 
 func (r *reader) plain(message string) string {
-	return r.redact.Clean(strings.TrimSpace(colors.Never.Colorize(message)))
+	return r.redact.Redact(strings.TrimSpace(colors.Never.Colorize(message)))
 }
 
 func wordsOfSummary(s *apitype.SummaryEvent) string {

@@ -13,24 +13,24 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-// Unknown is how Pulumi writes a value that only an update would tell.
-const Unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+// UnknownValue is how Pulumi writes a value that only an update would tell.
+const UnknownValue = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
-// Foreseen is what a program would make or change, with the values that are known before it does.
-type Foreseen struct {
+// PlannedValues is what a program would make or change, with the values that are known before it does.
+type PlannedValues struct {
 	// Resources are sorted by address.
-	Resources []ForeseenResource
+	Resources []PlannedResource
 	// Outputs are the stack's. [IsUnknown] and [IsSecret] tell of the values in it, as of those of resources.
 	Outputs map[string]any
 }
 
-// ForeseenResource is a resource that would be made or changed.
-type ForeseenResource struct {
+// PlannedResource is a resource that would be made or changed.
+type PlannedResource struct {
 	Address string
 	Type    string
 	Action  engine.Action
-	// Given is what the program says.
-	Given map[string]any
+	// Inputs is what the program says.
+	Inputs map[string]any
 	// Values are all that is known of the resource, what the program says and what the provider adds, without what is the engine's own.
 	Values map[string]any
 }
@@ -38,7 +38,7 @@ type ForeseenResource struct {
 // IsUnknown tells whether a value is one that only an update would tell.
 func IsUnknown(value any) bool {
 	text, ok := value.(string)
-	return ok && strings.Contains(text, Unknown)
+	return ok && strings.Contains(text, UnknownValue)
 }
 
 // IsSecret tells whether a value is there that is not shown.
@@ -49,16 +49,16 @@ func IsSecret(value any) bool {
 
 // Preview tells what the program would do to what the checkpoint knows, without asking the infrastructure what has become of that. It
 // keeps no plan and changes nothing.
-func (f *Folder) Preview(ctx context.Context) (*Foreseen, *engine.Report, error) {
-	seen := &Foreseen{}
+func (f *Workspace) Preview(ctx context.Context) (*PlannedValues, *engine.Report, error) {
+	seen := &PlannedValues{}
 	report, err := f.operate(ctx, operationCall{op: engine.OpPlan, preview: true, also: seen.take, call: func(ctx context.Context) error {
 		return f.preview(ctx)
 	}})
-	slices.SortFunc(seen.Resources, func(a, b ForeseenResource) int { return cmp.Compare(a.Address, b.Address) })
+	slices.SortFunc(seen.Resources, func(a, b PlannedResource) int { return cmp.Compare(a.Address, b.Address) })
 	return seen, report, err
 }
 
-func (s *Foreseen) take(event apitype.EngineEvent) {
+func (s *PlannedValues) take(event apitype.EngineEvent) {
 	if event.ResOutputsEvent == nil || event.ResOutputsEvent.Metadata.New == nil {
 		return
 	}
@@ -71,8 +71,8 @@ func (s *Foreseen) take(event apitype.EngineEvent) {
 	if internal(m) || !known || action == engine.ActionNoOp {
 		return
 	}
-	s.Resources = append(s.Resources, ForeseenResource{
-		Address: addressOf(m.URN, m.Type), Type: m.Type, Action: action, Given: visible(m.New.Inputs), Values: visible(m.New.Inputs, m.New.Outputs),
+	s.Resources = append(s.Resources, PlannedResource{
+		Address: addressOf(m.URN, m.Type), Type: m.Type, Action: action, Inputs: visible(m.New.Inputs), Values: visible(m.New.Inputs, m.New.Outputs),
 	})
 }
 

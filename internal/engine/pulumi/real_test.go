@@ -188,8 +188,8 @@ func (b *bench) node() (uid string, labels map[string]any) {
 
 const userData = "#cloud-config hunter22hunter22"
 
-func (b *bench) run(id string, spec string) Run {
-	return Run{
+func (b *bench) run(id string, spec string) RunSpec {
+	return RunSpec{
 		ID: id, Project: "node", Program: os.DirFS("testdata/node"), Key: b.key, Secret: []string{"user_data"},
 		Variables: []byte(`{"machine":{"name":"` + b.name + `","uid":"uid-` + b.name + `"},"provider_spec":` + spec + `,"user_data":"` + userData + `"}`),
 		Environment: map[string]string{
@@ -219,7 +219,7 @@ func (b *bench) last() []byte {
 	return b.saved[len(b.saved)-1]
 }
 
-func (b *bench) open(r Run) *Folder {
+func (b *bench) open(r RunSpec) *Workspace {
 	b.t.Helper()
 	folder, err := b.Open(b.t.Context(), r)
 	if err != nil {
@@ -230,7 +230,7 @@ func (b *bench) open(r Run) *Folder {
 }
 
 // with opens a run, uses it and closes it.
-func (b *bench) with(id, spec string, use func(*Folder) (*engine.Report, error)) *engine.Report {
+func (b *bench) with(id, spec string, use func(*Workspace) (*engine.Report, error)) *engine.Report {
 	b.t.Helper()
 	folder := b.open(b.run(id, spec))
 	report, err := use(folder)
@@ -258,7 +258,7 @@ const (
 
 func (b *bench) create() {
 	b.t.Helper()
-	b.with("create", small, func(f *Folder) (*engine.Report, error) { return f.Apply(b.t.Context()) })
+	b.with("create", small, func(f *Workspace) (*engine.Report, error) { return f.Apply(b.t.Context()) })
 	if uid, _ := b.node(); uid == "" {
 		b.t.Fatal("there is no Node after the create")
 	}
@@ -266,7 +266,7 @@ func (b *bench) create() {
 
 func (b *bench) wantPlan(id, spec string, want engine.Action) *engine.Report {
 	b.t.Helper()
-	report := b.with(id, spec, func(f *Folder) (*engine.Report, error) { return f.Plan(b.t.Context()) })
+	report := b.with(id, spec, func(f *Workspace) (*engine.Report, error) { return f.Plan(b.t.Context()) })
 	if diff := cmp.Diff(map[string]engine.Action{nodeAddress: want}, changesOf(report)); diff != "" {
 		b.t.Errorf("%s: the plan differs (-want +got):\n%s", id, diff)
 	}
@@ -296,7 +296,7 @@ func TestAStackFromCreateToDestroy(t *testing.T) {
 	}
 	before, _ := b.node()
 	const blue = `{"team":"blue","size":"small"}`
-	b.with("update", blue, func(f *Folder) (*engine.Report, error) {
+	b.with("update", blue, func(f *Workspace) (*engine.Report, error) {
 		report, err := f.Plan(t.Context())
 		if err != nil || !report.InPlaceOnly() {
 			t.Fatalf("the plan is %+v, %v, want a change in place", report, err)
@@ -307,7 +307,7 @@ func TestAStackFromCreateToDestroy(t *testing.T) {
 	if after != before || labels["team"] != "blue" {
 		t.Errorf("the Node is %s with %v, want %s with the new label", after, labels, before)
 	}
-	b.with("destroy", blue, func(f *Folder) (*engine.Report, error) { return f.Destroy(t.Context()) })
+	b.with("destroy", blue, func(f *Workspace) (*engine.Report, error) { return f.Destroy(t.Context()) })
 	if uid, _ := b.node(); uid != "" {
 		t.Error("the Node is there after the destroy")
 	}
@@ -326,14 +326,14 @@ func TestAPlanTellsWhatOthersDid(t *testing.T) {
 	if status, _ := b.call(http.MethodPatch, "/api/v1/nodes/drift", `{"metadata":{"labels":{"team":"green"}}}`); status != http.StatusOK {
 		t.Fatalf("changing the Node answers %d", status)
 	}
-	if report := b.wantPlan("changed", small, engine.ActionUpdate); len(report.Vanished()) != 0 {
-		t.Errorf("gone are %v, want none", report.Vanished())
+	if report := b.wantPlan("changed", small, engine.ActionUpdate); len(report.Missing()) != 0 {
+		t.Errorf("gone are %v, want none", report.Missing())
 	}
 	if status, _ := b.call(http.MethodDelete, "/api/v1/nodes/drift", ""); status != http.StatusOK {
 		t.Fatalf("deleting the Node answers %d", status)
 	}
 	report := b.wantPlan("gone", small, engine.ActionCreate)
-	if gone := report.Vanished(); len(gone) != 1 || gone[0].Address != nodeAddress {
+	if gone := report.Missing(); len(gone) != 1 || gone[0].Address != nodeAddress {
 		t.Errorf("gone are %v, want the Node", gone)
 	}
 	if len(b.saved) != saved {
@@ -383,11 +383,11 @@ func TestALostCreateIsAdoptedAndNotMadeTwice(t *testing.T) {
 	b := newBench(t, "lost")
 	b.killDuringCreate()
 	before, _ := b.node()
-	lookup, err := b.Look(t.Context(), b.run("look", small))
+	lookup, err := b.RunLookup(t.Context(), b.run("look", small))
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := Found(lookup)
+	found, err := LookupResources(lookup)
 	if err != nil || !bytes.Contains(found[nodeAddress], []byte("uid-lost")) {
 		t.Fatalf("found is %s, %v, want the Node with the Machine's UID", found, err)
 	}
@@ -396,7 +396,7 @@ func TestALostCreateIsAdoptedAndNotMadeTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.saved = append(b.saved, adopted)
-	b.with("continue", small, func(f *Folder) (*engine.Report, error) {
+	b.with("continue", small, func(f *Workspace) (*engine.Report, error) {
 		report, err := f.Plan(t.Context())
 		if err != nil || len(report.Destroys()) != 0 || len(report.Creates()) != 0 {
 			t.Fatalf("the plan is %+v, %v, want nothing made and nothing destroyed", report, err)
@@ -410,7 +410,7 @@ func TestALostCreateIsAdoptedAndNotMadeTwice(t *testing.T) {
 		t.Error("operations are pending still")
 	}
 	b.wantPlan("unchanged", small, engine.ActionNoOp)
-	b.with("destroy", small, func(f *Folder) (*engine.Report, error) { return f.Destroy(t.Context()) })
+	b.with("destroy", small, func(f *Workspace) (*engine.Report, error) { return f.Destroy(t.Context()) })
 	if uid, _ := b.node(); uid != "" {
 		t.Error("the Node is there after the destroy")
 	}
@@ -422,7 +422,7 @@ func TestALookupThatFindsNothingClearsTheWay(t *testing.T) {
 	if status, _ := b.call(http.MethodDelete, "/api/v1/nodes/nothing", ""); status != http.StatusOK {
 		t.Fatalf("deleting the Node answers %d", status)
 	}
-	if _, err := b.Look(t.Context(), b.run("look", small)); err == nil || !strings.Contains(err.Error(), `nodes "nothing" not found`) {
+	if _, err := b.RunLookup(t.Context(), b.run("look", small)); err == nil || !strings.Contains(err.Error(), `nodes "nothing" not found`) {
 		t.Fatalf("Look() = %v, want the provider's words for what is not there", err)
 	}
 	adopted, err := Adopt(b.last(), nil)

@@ -152,7 +152,7 @@ func TestKeysAreNotMixed(t *testing.T) {
 		t.Errorf("Adopt() = %v, want an error: nobody could read the checkpoint", err)
 	}
 	e := newIdle(t, "exit 0")
-	_, err := e.Open(t.Context(), idleRun(t, func(r *Run) { r.Checkpoint = encryptedWith(t, to) }))
+	_, err := e.Open(t.Context(), idleRun(t, func(r *RunSpec) { r.Checkpoint = encryptedWith(t, to) }))
 	if engine.ClassOf(err) != engine.Unknown || !strings.Contains(err.Error(), "Rekey") {
 		t.Errorf("Open() = %v, want an error that nobody takes for a bad providerSpec", err)
 	}
@@ -175,7 +175,7 @@ func TestPulumiReadsWhatWasEncryptedAnew(t *testing.T) {
 		t.Errorf("the plan is %+v, want no change: the values are what they were", report)
 	}
 	before, _ := b.node()
-	b.with("update", `{"team":"blue","size":"small"}`, func(f *Folder) (*engine.Report, error) { return f.Apply(t.Context()) })
+	b.with("update", `{"team":"blue","size":"small"}`, func(f *Workspace) (*engine.Report, error) { return f.Apply(t.Context()) })
 	if after, labels := b.node(); after != before || labels["team"] != "blue" {
 		t.Errorf("the Node is %s with %v, want %s with the new label", after, labels, before)
 	}

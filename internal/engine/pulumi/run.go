@@ -17,8 +17,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-// Run describes one use of a program.
-type Run struct {
+// RunSpec describes one use of a program.
+type RunSpec struct {
 	// ID names the run's folder; it is unique among the runs that are open or left over.
 	ID string
 	// Identity is kept with the run as JSON, for whoever finds its folder after a crash. No secrets.
@@ -67,7 +67,7 @@ var runIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 var projectPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
 
-func (r Run) validate() error {
+func (r RunSpec) validate() error {
 	if !runIDPattern.MatchString(r.ID) {
 		return fmt.Errorf("the run id %q can't name a folder; use letters, digits and ._-", r.ID)
 	}
@@ -81,7 +81,7 @@ func (r Run) validate() error {
 }
 
 // checkKey refuses a checkpoint that the run's key does not open.
-func (r Run) checkKey() error {
+func (r RunSpec) checkKey() error {
 	salt, err := SaltOf(r.begin())
 	if err == nil && salt != "" && salt != r.Key.salt {
 		err = errors.New("its checkpoint is encrypted with another key than the run's; Rekey it first")
@@ -90,18 +90,18 @@ func (r Run) checkKey() error {
 }
 
 // begin is the checkpoint that the run begins with.
-func (r Run) begin() []byte {
+func (r RunSpec) begin() []byte {
 	if r.Checkpoint == nil {
 		return emptyCheckpoint(r.Project)
 	}
 	return r.Checkpoint
 }
 
-// Folder is an open run. Its methods run one CLI at a time; each answers a Report, also with an error.
-type Folder struct {
+// Workspace is an open run. Its methods run one CLI at a time; each answers a Report, also with an error.
+type Workspace struct {
 	engine  *Engine
 	slot    int
-	run     Run
+	run     RunSpec
 	dir     string
 	files   map[string]string // paths, by the variables that they are in
 	redact  *engine.Redactor
@@ -116,7 +116,7 @@ type Folder struct {
 // Open waits for a free slot, makes the run's folder, and answers it. Close gives both back. An error is an *engine.Error: a wait that ctx
 // or the engine's Close ended is Interrupted, one of values that Pulumi can't be given is InvalidConfiguration, and another that can't be is
 // Unknown: no providerSpec is to blame for it.
-func (e *Engine) Open(ctx context.Context, r Run) (*Folder, error) {
+func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	failed := func(class engine.Class, err error) *engine.Error {
 		return &engine.Error{Op: engine.OpOpen, Class: class, Err: fmt.Errorf("%s: %w", r.ID, err)}
 	}
@@ -133,7 +133,7 @@ func (e *Engine) Open(ctx context.Context, r Run) (*Folder, error) {
 	if err != nil {
 		return nil, failed(engine.Interrupted, err)
 	}
-	f := &Folder{
+	f := &Workspace{
 		engine: e, slot: slot, run: r, dir: filepath.Join(e.runs(), r.ID),
 		redact: engine.NewRedactor(append([]string{r.Key.passphrase}, r.Sensitive...)),
 	}
@@ -150,19 +150,19 @@ func (e *Engine) Open(ctx context.Context, r Run) (*Folder, error) {
 	return f, nil
 }
 
-func (f *Folder) path(parts ...string) string {
+func (f *Workspace) path(parts ...string) string {
 	return filepath.Join(append([]string{f.dir}, parts...)...)
 }
 
-func (f *Folder) stateFile() string { return stateFile(f.dir, f.run.Project) }
+func (f *Workspace) stateFile() string { return stateFile(f.dir, f.run.Project) }
 
 // temporary is where plugins put their sockets, so its path is short.
-func (f *Folder) temporary() string {
+func (f *Workspace) temporary() string {
 	return filepath.Join(f.engine.temporary(), strconv.Itoa(f.slot))
 }
 
 // fill writes what the CLI finds, by hand where a command of its own would write it: each costs a process.
-func (f *Folder) fill(ctx context.Context) (err error) {
+func (f *Workspace) fill(ctx context.Context) (err error) {
 	if err := f.record(); err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (f *Folder) fill(ctx context.Context) (err error) {
 	return f.open(ctx)
 }
 
-func (f *Folder) writeBackend() error {
+func (f *Workspace) writeBackend() error {
 	if err := os.MkdirAll(filepath.Dir(f.stateFile()), 0o700); err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (f *Folder) writeBackend() error {
 	return os.WriteFile(f.stateFile(), f.run.begin(), 0o600)
 }
 
-func (f *Folder) open(ctx context.Context) error {
+func (f *Workspace) open(ctx context.Context) error {
 	f.command = &command{
 		binary: f.engine.options.Binary, environment: environmentOf(f.engine.environment(f)), waitDelay: f.engine.options.WaitDelay, starts: &f.engine.starts,
 		pipe: f.path(eventsPipe),
@@ -222,7 +222,7 @@ func (f *Folder) open(ctx context.Context) error {
 }
 
 // writeProgram copies a program. Nothing in it may stand where this package puts something.
-func writeProgram(r Run, dir string) error {
+func writeProgram(r RunSpec, dir string) error {
 	if err := os.CopyFS(dir, r.Program); err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func writeProgram(r Run, dir string) error {
 }
 
 // settings answers the stack's settings. JSON is YAML.
-func (r Run) settings() ([]byte, error) {
+func (r RunSpec) settings() ([]byte, error) {
 	var variables map[string]json.RawMessage
 	if err := json.Unmarshal(r.Variables, &variables); err != nil {
 		return nil, errors.New("the run's variables are no JSON object")
@@ -272,7 +272,7 @@ func (r Run) settings() ([]byte, error) {
 
 // Unsaved answers the checkpoint that Save did not take, nil where there is none. It must be saved before the run is closed: it may be
 // all that is known of an object.
-func (f *Folder) Unsaved() []byte {
+func (f *Workspace) Unsaved() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.unsaved
@@ -280,7 +280,7 @@ func (f *Folder) Unsaved() []byte {
 
 // Keep gives the slot back and leaves the folder with the checkpoint that could not be saved, but without the run's secrets. Leftovers
 // lists it from then on, also those of the next Engine in this work folder. Close does nothing afterwards.
-func (f *Folder) Keep() error {
+func (f *Workspace) Keep() error {
 	return f.end(func() error {
 		f.engine.leave(f.run.ID)
 		return strip(f.dir)
@@ -288,11 +288,11 @@ func (f *Folder) Keep() error {
 }
 
 // Close removes the folder with everything in it, and gives the slot back. It may be called again.
-func (f *Folder) Close() error {
+func (f *Workspace) Close() error {
 	return f.end(func() error { return os.RemoveAll(f.dir) })
 }
 
-func (f *Folder) end(tidy func() error) error {
+func (f *Workspace) end(tidy func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {

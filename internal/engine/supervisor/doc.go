@@ -1,7 +1,7 @@
 // Package supervisor ends the engines of a manager that has died or stands still.
 //
 // A manager has one supervisor: a process of the same program ([Main]) in a session of its own, connected by a pipe. While the manager
-// leads, it sends heartbeats ([Supervisor.Beat]). When none has come for the heartbeat timeout, or the manager's end of the pipe is
+// leads, it sends heartbeats ([Supervisor.Heartbeat]). When none has come for the heartbeat timeout, or the manager's end of the pipe is
 // closed, the supervisor interrupts every process whose working folder lies in the manager's work folder: engines, language hosts,
 // plugins and warm providers. It kills what is left after the grace.
 //

@@ -44,7 +44,7 @@ func beManager(dir string) error {
 	if err != nil {
 		return err
 	}
-	s.Beat()
+	s.Heartbeat()
 	fmt.Println("guarded")
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		return err
@@ -328,14 +328,14 @@ func TestAManagerStopsWithItsSupervisor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Beat()
+	s.Heartbeat()
 	if err := s.Stop(); err != nil {
 		t.Error(err)
 	}
 	if left := supervisors(s.options.Dir); len(left) > 0 {
 		t.Errorf("%v are left", left)
 	}
-	s.Beat() // a renewal may come late
+	s.Heartbeat() // a renewal may come late
 }
 
 func TestWithoutASupervisorTheEnginesEnd(t *testing.T) {

@@ -103,9 +103,9 @@ func ownProgram() (string, error) {
 	return os.Executable()
 }
 
-// Beat sends a heartbeat if this process leads. The supervisor lets engines live from the first one on, and until one is missing; beats
+// Heartbeat sends a heartbeat if this process leads. The supervisor lets engines live from the first one on, and until one is missing; beats
 // are sent by themselves, and a leader that has just begun sends one before it starts an engine.
-func (s *Supervisor) Beat() {
+func (s *Supervisor) Heartbeat() {
 	at := now() // before it looks: what holds this process up in between counts
 	if !s.options.Active() {
 		return
@@ -141,8 +141,8 @@ func (s *Supervisor) Beat() {
 // Failed returns why there is no supervisor and no other could be started. The engines have been killed by then; this process must end.
 func (s *Supervisor) Failed() <-chan error { return s.failed }
 
-// Left returns the ids of the processes that the supervisor would end.
-func (s *Supervisor) Left() ([]int, error) { return engine.Processes(s.options.Dir) }
+// Processes returns the ids of the processes that the supervisor would end.
+func (s *Supervisor) Processes() ([]int, error) { return engine.Processes(s.options.Dir) }
 
 // Kill kills all engines at once, and waits until they are gone.
 func (s *Supervisor) Kill() error {
@@ -152,7 +152,7 @@ func (s *Supervisor) Kill() error {
 
 // Stop ends the supervisor if no engine is left. Otherwise it leaves it to end the engines, and itself after them.
 func (s *Supervisor) Stop() error {
-	left, err := s.Left()
+	left, err := s.Processes()
 	s.once.Do(func() { close(s.stopped) })
 	s.mu.Lock()
 	p := s.process
@@ -185,7 +185,7 @@ func (s *Supervisor) tick() {
 		case <-s.stopped:
 			return
 		case <-s.clock.After(s.options.Timeout / 3):
-			s.Beat()
+			s.Heartbeat()
 		}
 	}
 }
@@ -223,7 +223,7 @@ func (s *Supervisor) replace(ctx context.Context) bool {
 	for try := 1; ; try++ {
 		err := s.start(ctx)
 		if err == nil {
-			s.Beat()
+			s.Heartbeat()
 			return true
 		}
 		if try == maxStarts {

@@ -7,7 +7,7 @@
 //   - [Binary]: the CLI, found and checked once by [Find].
 //   - [Engine]: the CLI together with a private work folder, of which there is one owner at a time.
 //   - module: a root module, content-addressed, written and initialised once by [Engine.Prepare].
-//   - run: one use of a module. [Engine.Open] makes its [Folder], which shares the initialised module and owns everything else:
+//   - run: one use of a module. [Engine.Open] makes its [Workspace], which shares the initialised module and owns everything else:
 //     the variables, the plan, and the state that could not be saved. [Folder.Close] removes it.
 //   - slot: the right to run an engine. A Folder holds one from Open to Close, so slots bound the engines that run at once.
 //

@@ -105,7 +105,7 @@ type Engine struct {
 	closeMu sync.Mutex // held while Close waits; guards lock
 
 	leftoverMu sync.Mutex
-	leftovers  map[string]Leftover
+	leftovers  map[string]AbandonedRun
 }
 
 // New takes the work folder, ends what a predecessor that died has left running in it, and answers an Engine. The folder of

@@ -54,7 +54,7 @@ while true; do sleep 0.1; done`
 				o.WaitDelay = 300 * time.Millisecond
 			})
 			prepare(t, e, moduleOf("m", ""))
-			f, _, err := interruptAt(t, e, Run{ID: "r", Module: "m", Backend: Backend{Address: "http://127.0.0.1:1"}}, "x_vm.this")
+			f, _, err := interruptAt(t, e, RunSpec{ID: "r", Module: "m", Backend: Backend{Address: "http://127.0.0.1:1"}}, "x_vm.this")
 			if ClassOf(err) != Killed || !strings.Contains(err.Error(), "not known") {
 				t.Errorf("error is %v (%s), want that the outcome is not known", err, ClassOf(err))
 			}
@@ -101,7 +101,7 @@ func TestEngineThatDies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t, func(o *Options) { o.Binary = scripted(t, tc.script) })
 			prepare(t, e, moduleOf("m", ""))
-			f := open(t, e, Run{ID: "r", Module: "m", Backend: Backend{Address: "http://127.0.0.1:1"}})
+			f := open(t, e, RunSpec{ID: "r", Module: "m", Backend: Backend{Address: "http://127.0.0.1:1"}})
 			_, err := f.Apply(t.Context())
 			if ClassOf(err) != tc.wantClass {
 				t.Errorf("class is %s, want %s", ClassOf(err), tc.wantClass)
@@ -114,7 +114,7 @@ func TestEngineThatDies(t *testing.T) {
 func TestPlanThatCrashesIsNoPlan(t *testing.T) {
 	e := newEngine(t, func(o *Options) { o.Binary = scripted(t, "echo 'fatal error: out of memory' >&2; exit 2") })
 	prepare(t, e, moduleOf("m", ""))
-	f := open(t, e, Run{ID: "r", Module: "m", Backend: Backend{Address: "http://127.0.0.1:1"}})
+	f := open(t, e, RunSpec{ID: "r", Module: "m", Backend: Backend{Address: "http://127.0.0.1:1"}})
 	report, err := f.Plan(t.Context(), PlanOptions{})
 	if err == nil || report.NoChange() || report.InPlaceOnly() {
 		t.Errorf("plan answers %+v, %v, want an error and no decision", report, err)
@@ -127,7 +127,7 @@ echo '{"@level":"error","type":"diagnostic","diagnostic":{"severity":"error","su
 exit 1`
 	e := newEngine(t, func(o *Options) { o.Binary = scripted(t, dumping) })
 	prepare(t, e, moduleOf("m", ""))
-	f := open(t, e, Run{ID: "r", Module: "m", Backend: Backend{Address: "http://127.0.0.1:1"}})
+	f := open(t, e, RunSpec{ID: "r", Module: "m", Backend: Backend{Address: "http://127.0.0.1:1"}})
 	if _, err := f.Apply(t.Context()); ClassOf(err) != StateNotSaved {
 		t.Errorf("error is %v (%s), want that the state was not saved", err, ClassOf(err))
 	}
@@ -192,11 +192,11 @@ func TestWorkFolderIsPrivate(t *testing.T) {
 func TestCloseWaitsForRuns(t *testing.T) {
 	e, backend := newEngine(t), newBackend(t)
 	prepare(t, e, moduleOf("instance", instance))
-	f := open(t, e, Run{ID: "r", Module: "instance", Backend: backend.at("m")})
+	f := open(t, e, RunSpec{ID: "r", Module: "instance", Backend: backend.at("m")})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	expectTexts(t, e.Close(ctx), []string{"1 of its runs"})
-	if _, err := e.Open(t.Context(), Run{ID: "s", Module: "instance", Backend: backend.at("m"), Variables: []byte("{}")}); err == nil {
+	if _, err := e.Open(t.Context(), RunSpec{ID: "s", Module: "instance", Backend: backend.at("m"), Variables: []byte("{}")}); err == nil {
 		t.Error("an engine that is closing opens a run")
 	}
 	closeNow(t, f)
@@ -209,7 +209,7 @@ func TestCloseWaitsForRuns(t *testing.T) {
 func TestLeftovers(t *testing.T) {
 	e, backend := newEngine(t), newBackend(t)
 	prepare(t, e, moduleOf("instance", instance))
-	f := open(t, e, Run{ID: "r-1", Identity: map[string]string{"uid": "u-1"}, Module: "instance", Backend: backend.at("m"),
+	f := open(t, e, RunSpec{ID: "r-1", Identity: map[string]string{"uid": "u-1"}, Module: "instance", Backend: backend.at("m"),
 		Variables: variables(t, map[string]any{"image": "one", "size": "small", "user_data": "hunter22"})})
 	dir := workFolder(t)
 	if err := os.CopyFS(filepath.Join(dir, "runs", "r-1"), os.DirFS(f.dir)); err != nil {
@@ -243,7 +243,7 @@ func TestLeftovers(t *testing.T) {
 	if !alive(t, strconv.Itoa(bystander.Process.Pid)) {
 		t.Error("a process outside of the runs was ended")
 	}
-	leftovers := next.Leftovers()
+	leftovers := next.AbandonedRuns()
 	if len(leftovers) != 1 {
 		t.Fatalf("left-overs are %+v, want one", leftovers)
 	}
@@ -258,15 +258,15 @@ func TestLeftovers(t *testing.T) {
 		t.Error("its secrets are still there")
 	}
 	prepare(t, next, moduleOf("instance", instance))
-	_, err := next.Open(t.Context(), Run{ID: "r-1", Module: "instance", Backend: backend.at("m"), Variables: []byte("{}")})
+	_, err := next.Open(t.Context(), RunSpec{ID: "r-1", Module: "instance", Backend: backend.at("m"), Variables: []byte("{}")})
 	expectTexts(t, err, []string{"not discarded"})
 	if err := next.Discard("r-1"); err != nil {
 		t.Fatal(err)
 	}
-	if len(next.Leftovers()) != 0 || exists(run) {
+	if len(next.AbandonedRuns()) != 0 || exists(run) {
 		t.Error("a discarded left-over is still there")
 	}
-	open(t, next, Run{ID: "r-1", Module: "instance", Backend: backend.at("m")})
+	open(t, next, RunSpec{ID: "r-1", Module: "instance", Backend: backend.at("m")})
 }
 
 func TestLockEndsWithItsProcess(t *testing.T) {

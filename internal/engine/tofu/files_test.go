@@ -21,7 +21,7 @@ const clouds = "clouds:\n  openstack:\n    auth:\n      username: worker\n      
 func TestARunHasItsFilesAndLeavesNone(t *testing.T) {
 	e, backend := newEngine(t), newBackend(t)
 	prepare(t, e, moduleOf("reading", reading))
-	f := open(t, e, Run{ID: "r", Module: "reading", Backend: backend.at("m"), Variables: []byte("{}"),
+	f := open(t, e, RunSpec{ID: "r", Module: "reading", Backend: backend.at("m"), Variables: []byte("{}"),
 		Files: map[string]string{"CLOUDS": clouds}, Sensitive: []string{clouds}})
 	report, err := f.Apply(t.Context())
 	if err == nil || strings.Contains(err.Error(), "hunter22") || len(report.Applied) > 0 {
@@ -52,7 +52,7 @@ func TestARunHasItsFilesAndLeavesNone(t *testing.T) {
 func TestAFolderThatIsKeptHasNoFiles(t *testing.T) {
 	e, backend := newEngine(t), newBackend(t)
 	prepare(t, e, moduleOf("reading", reading))
-	f := open(t, e, Run{ID: "r", Module: "reading", Backend: backend.at("m"), Variables: []byte("{}"), Files: map[string]string{"CLOUDS": clouds}})
+	f := open(t, e, RunSpec{ID: "r", Module: "reading", Backend: backend.at("m"), Variables: []byte("{}"), Files: map[string]string{"CLOUDS": clouds}})
 	if err := f.Keep(); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestARunWithFilesHasNoWarmProvider(t *testing.T) {
 		o.Warm.Max = 1
 	})
 	prepare(t, e, objectModule(objectLock+"}\n"))
-	f := open(t, e, Run{ID: "r", Module: "object", Backend: newBackend(t).at("m"), Variables: []byte(`{"name":"x"}`), Files: map[string]string{"CLOUDS": clouds}})
+	f := open(t, e, RunSpec{ID: "r", Module: "object", Backend: newBackend(t).at("m"), Variables: []byte(`{"name":"x"}`), Files: map[string]string{"CLOUDS": clouds}})
 	if report := plan(t, f, PlanOptions{Out: true}); report.Planned.Add != 1 {
 		t.Errorf("plan is %+v, want one create", report.Planned)
 	}

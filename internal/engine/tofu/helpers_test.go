@@ -92,7 +92,7 @@ func prepare(t testing.TB, e *Engine, m Module) {
 }
 
 // open opens a run that is closed with the test.
-func open(t testing.TB, e *Engine, r Run) *Folder {
+func open(t testing.TB, e *Engine, r RunSpec) *Workspace {
 	t.Helper()
 	if r.Variables == nil {
 		r.Variables = []byte("{}")
@@ -219,7 +219,7 @@ func (b *stateBackend) locked(name string) bool {
 }
 
 // withEnvironment adds variables to a run's.
-func withEnvironment(r Run, add map[string]string) Run {
+func withEnvironment(r RunSpec, add map[string]string) RunSpec {
 	r.Environment = maps.Clone(add)
 	return r
 }

@@ -13,7 +13,7 @@ const showTimeout = 2 * time.Minute
 
 // Imported answers the objects that the plan kept by Plan would bring into the state, as they are now: a JSON object for each
 // resource's address. They may hold secrets.
-func (f *Folder) Imported(ctx context.Context) (map[string]json.RawMessage, error) {
+func (f *Workspace) Imported(ctx context.Context) (map[string]json.RawMessage, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -28,7 +28,7 @@ func (f *Folder) Imported(ctx context.Context) (map[string]json.RawMessage, erro
 	f.engine.starts.Add(1)
 	plan, err := f.slot.terraform.ShowPlanFile(ctx, planFile)
 	if err != nil {
-		return nil, fmt.Errorf("reading the plan's imports: %s", f.redact.Clean(err.Error()))
+		return nil, fmt.Errorf("reading the plan's imports: %s", f.redact.Redact(err.Error()))
 	}
 	imported := map[string]json.RawMessage{}
 	for _, change := range plan.ResourceChanges {

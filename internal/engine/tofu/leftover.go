@@ -37,8 +37,8 @@ type runRecord struct {
 	Identity json.RawMessage `json:"identity,omitempty"`
 }
 
-// Leftover is a run whose folder was left behind: its process died, or it was kept because its state was not saved.
-type Leftover struct {
+// AbandonedRun is a run whose folder was left behind: its process died, or it was kept because its state was not saved.
+type AbandonedRun struct {
 	ID string
 	// Module is the digest of the run's module.
 	Module  string
@@ -50,14 +50,14 @@ type Leftover struct {
 }
 
 // ErroredState answers the state that the run's engine could save nowhere else, nil where there is none.
-func (l Leftover) ErroredState() ([]byte, error) { return readErroredState(l.dir) }
+func (l AbandonedRun) ErroredState() ([]byte, error) { return readErroredState(l.dir) }
 
-// Leftovers returns the runs that a predecessor left behind, and those that were kept, in the order of their ids. Nothing of them is
+// AbandonedRuns returns the runs that a predecessor left behind, and those that were kept, in the order of their ids. Nothing of them is
 // running any more.
-func (e *Engine) Leftovers() []Leftover {
+func (e *Engine) AbandonedRuns() []AbandonedRun {
 	e.leftoverMu.Lock()
 	defer e.leftoverMu.Unlock()
-	found := make([]Leftover, 0, len(e.leftovers))
+	found := make([]AbandonedRun, 0, len(e.leftovers))
 	for _, id := range slices.Sorted(maps.Keys(e.leftovers)) {
 		found = append(found, e.leftovers[id])
 	}
@@ -80,12 +80,12 @@ func (e *Engine) Discard(id string) error {
 }
 
 // readLeftovers lists the folders in runs. It removes at once what they hold of secrets.
-func readLeftovers(runs string) (map[string]Leftover, error) {
+func readLeftovers(runs string) (map[string]AbandonedRun, error) {
 	entries, err := os.ReadDir(runs)
 	if err != nil {
 		return nil, fmt.Errorf("listing left-over runs: %w", err)
 	}
-	found := map[string]Leftover{}
+	found := map[string]AbandonedRun{}
 	for _, entry := range entries {
 		dir := filepath.Join(runs, entry.Name())
 		for _, secret := range secrets {
@@ -98,8 +98,8 @@ func readLeftovers(runs string) (map[string]Leftover, error) {
 	return found, nil
 }
 
-func readLeftover(dir string) Leftover {
-	leftover := Leftover{ID: filepath.Base(dir), dir: dir}
+func readLeftover(dir string) AbandonedRun {
+	leftover := AbandonedRun{ID: filepath.Base(dir), dir: dir}
 	var record runRecord
 	if content, err := os.ReadFile(filepath.Join(dir, runFile)); err == nil && json.Unmarshal(content, &record) == nil {
 		leftover.Module, leftover.Started, leftover.Identity = record.Module, record.Started, record.Identity
@@ -108,7 +108,7 @@ func readLeftover(dir string) Leftover {
 }
 
 // leave lists a run among the leftovers.
-func (e *Engine) leave(l Leftover) {
+func (e *Engine) leave(l AbandonedRun) {
 	e.leftoverMu.Lock()
 	defer e.leftoverMu.Unlock()
 	e.leftovers[l.ID] = l

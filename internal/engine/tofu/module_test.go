@@ -171,7 +171,7 @@ func TestProvidersComeFromTheMirror(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := open(t, e, Run{ID: "r", Module: "object", Backend: newBackend(t).at("m"), Variables: []byte(`{"name":"x"}`)})
+			f := open(t, e, RunSpec{ID: "r", Module: "object", Backend: newBackend(t).at("m"), Variables: []byte(`{"name":"x"}`)})
 			if report := plan(t, f, PlanOptions{}); !report.CreatesOnly() || report.Planned.Add != 1 {
 				t.Errorf("plan is %+v, want one create", report.Planned)
 			}
@@ -187,7 +187,7 @@ func TestChecksumsAreCheckedAtInitAndOnDemand(t *testing.T) {
 			o.VerifyEachRun = each
 		})
 		prepare(t, e, objectModule(objectLock+"}\n"))
-		f := open(t, e, Run{ID: "r", Module: "object", Backend: newBackend(t).at("m"), Variables: []byte(`{"name":"x"}`)})
+		f := open(t, e, RunSpec{ID: "r", Module: "object", Backend: newBackend(t).at("m"), Variables: []byte(`{"name":"x"}`)})
 		content, err := os.ReadFile(filepath.Join(f.dir, lockFile))
 		if err != nil {
 			t.Fatal(err)
@@ -286,7 +286,7 @@ func TestModuleWithFoldersOfItsOwn(t *testing.T) {
 		"sub/files/a.tftpl":    "on ${os}",
 		".terraform/ignore.me": "x",
 	})})
-	f := open(t, e, Run{ID: "r", Module: "deep", Backend: backend.at("m")})
+	f := open(t, e, RunSpec{ID: "r", Module: "deep", Backend: backend.at("m")})
 	report, err := f.Apply(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -166,7 +166,7 @@ func (s *slot) cause(ctx context.Context, o operation, end ending, err error) er
 	case end.cancelled:
 		return context.Cause(ctx)
 	case end.exit == exitNever:
-		return errors.New(o.redact.Clean(err.Error()))
+		return errors.New(o.redact.Redact(err.Error()))
 	case end.exit == exitSignal:
 		return errors.New("the engine was ended by a signal")
 	case end.exit == exitCrash:

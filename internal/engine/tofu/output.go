@@ -11,19 +11,19 @@ func (s *stream) tell(m message) {
 	if s.output == nil || m.Type == "log" {
 		return
 	}
-	text := s.redact.Clean(m.Message)
+	text := s.redact.Redact(m.Message)
 	if m.Diagnostic != nil {
-		text = s.redact.Diagnostic(m.Diagnostic.diagnostic()).Told()
+		text = s.redact.Diagnostic(m.Diagnostic.diagnostic()).Format()
 	}
 	at, err := time.Parse(time.RFC3339, m.Timestamp)
 	if err != nil {
 		at = time.Time{}
 	}
-	s.output(engine.Told(at, text))
+	s.output(engine.LogLine(at, text))
 }
 
 func (s *stream) pass(text string) {
 	if s.output != nil {
-		s.output(engine.Told(time.Time{}, text))
+		s.output(engine.LogLine(time.Time{}, text))
 	}
 }

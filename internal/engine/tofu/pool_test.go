@@ -219,7 +219,7 @@ func TestWarmProviderServesRunAfterRun(t *testing.T) {
 	prepare(t, e, objectModule(objectLock+"}\n"))
 	var pid int
 	for i := range 3 {
-		f := open(t, e, Run{ID: fmt.Sprint("r-", i), Module: "object", Backend: backend.at("m"), Variables: []byte(`{"name":"x"}`),
+		f := open(t, e, RunSpec{ID: fmt.Sprint("r-", i), Module: "object", Backend: backend.at("m"), Variables: []byte(`{"name":"x"}`),
 			Environment: map[string]string{"TOKEN": "t-1"}})
 		if report := plan(t, f, PlanOptions{Out: true}); report.Planned.Add != 1 {
 			t.Errorf("plan is %+v, want one create", report.Planned)
@@ -238,7 +238,7 @@ func TestWarmProviderServesRunAfterRun(t *testing.T) {
 	expectOnlyOwnEnvironment(t, pid)
 
 	// a run that fails takes its provider with it
-	f := open(t, e, Run{ID: "failing", Module: "object", Backend: backend.at("m"), Variables: []byte(`{"name":"x"}`),
+	f := open(t, e, RunSpec{ID: "failing", Module: "object", Backend: backend.at("m"), Variables: []byte(`{"name":"x"}`),
 		Environment: map[string]string{"TOKEN": "t-1"}})
 	if _, err := f.Apply(t.Context()); ClassOf(err) != Transient {
 		t.Errorf("error is %v (%s), want a refused connection", err, ClassOf(err))
@@ -287,7 +287,7 @@ func BenchmarkPlan(b *testing.B) {
 			prepare(b, e, objectModule(objectLock+"}\n"))
 			before := childrenCPU(b)
 			for i := range b.N {
-				f, err := e.Open(b.Context(), Run{ID: fmt.Sprint("r-", i), Module: "object", Backend: backend.at("m"), Variables: []byte(`{"name":"x"}`)})
+				f, err := e.Open(b.Context(), RunSpec{ID: fmt.Sprint("r-", i), Module: "object", Backend: backend.at("m"), Variables: []byte(`{"name":"x"}`)})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -18,8 +18,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-// Run describes one use of a module.
-type Run struct {
+// RunSpec describes one use of a module.
+type RunSpec struct {
 	// ID names the run's folder; it is unique among the runs that are open or left over.
 	ID string
 	// Identity is kept with the run as JSON, for whoever finds its folder after a crash. No secrets.
@@ -52,7 +52,7 @@ type Run struct {
 
 var runIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-func (r Run) validate() error {
+func (r RunSpec) validate() error {
 	if !runIDPattern.MatchString(r.ID) {
 		return fmt.Errorf("the run id %q can't name a folder; use letters, digits and ._-", r.ID)
 	}
@@ -65,11 +65,11 @@ func (r Run) validate() error {
 	return errors.Join(reserved.CheckFiles(r.Files, r.Environment), reserved.Check(r.Environment))
 }
 
-// Folder is an open run. Its methods run one engine at a time; each answers a Report, also with an error.
-type Folder struct {
+// Workspace is an open run. Its methods run one engine at a time; each answers a Report, also with an error.
+type Workspace struct {
 	engine *Engine
 	slot   *slot
-	run    Run
+	run    RunSpec
 	module string
 	dir    string
 	redact *engine.Redactor
@@ -82,7 +82,7 @@ type Folder struct {
 
 // Open waits for a free slot, makes the run's folder, and answers it. Close gives both back. An error is an *Error: a wait that
 // ctx or the engine's Close ended is Interrupted, and a run that can't be is Unknown: no providerSpec is to blame for it.
-func (e *Engine) Open(ctx context.Context, r Run) (*Folder, error) {
+func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	failed := func(class Class, err error) *Error {
 		return &Error{Op: OpOpen, Class: class, Err: fmt.Errorf("%s: %w", r.ID, err)}
 	}
@@ -94,7 +94,7 @@ func (e *Engine) Open(ctx context.Context, r Run) (*Folder, error) {
 	if err != nil {
 		return nil, failed(Interrupted, err)
 	}
-	f := &Folder{
+	f := &Workspace{
 		engine: e,
 		slot:   slot,
 		run:    r,
@@ -115,7 +115,7 @@ func (e *Engine) Open(ctx context.Context, r Run) (*Folder, error) {
 }
 
 // check answers the folder of the run's module.
-func (e *Engine) check(r Run) (string, error) {
+func (e *Engine) check(r RunSpec) (string, error) {
 	if err := r.validate(); err != nil {
 		return "", err
 	}
@@ -131,7 +131,7 @@ func (e *Engine) check(r Run) (string, error) {
 }
 
 // fill writes what the engine finds in the run's folder. The record comes first: a folder without one has never been run in.
-func (f *Folder) fill(ctx context.Context) error {
+func (f *Workspace) fill(ctx context.Context) error {
 	if err := f.record(); err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (f *Folder) fill(ctx context.Context) error {
 	return f.slot.use(ctx, f.dir, f.engine.environment(f.dir, f.slot, own, f.run.Backend))
 }
 
-func (f *Folder) record() error {
+func (f *Workspace) record() error {
 	identity, err := json.Marshal(f.run.Identity)
 	if err != nil {
 		return fmt.Errorf("writing the run's identity: %w", err)
@@ -198,7 +198,7 @@ type PlanOptions struct {
 }
 
 // Plan plans and changes nothing.
-func (f *Folder) Plan(ctx context.Context, o PlanOptions) (*Report, error) {
+func (f *Workspace) Plan(ctx context.Context, o PlanOptions) (*Report, error) {
 	options := []tfexec.PlanOption{
 		tfexec.VarFile(variablesFile), tfexec.Lock(o.Lock), tfexec.Refresh(o.Refresh), tfexec.Destroy(o.Destroy),
 	}
@@ -212,12 +212,12 @@ func (f *Folder) Plan(ctx context.Context, o PlanOptions) (*Report, error) {
 }
 
 // Apply plans and carries the plan out unread, in one process. Use it where the plan can only create.
-func (f *Folder) Apply(ctx context.Context) (*Report, error) {
+func (f *Workspace) Apply(ctx context.Context) (*Report, error) {
 	return f.apply(ctx, OpApply, tfexec.VarFile(variablesFile))
 }
 
 // ApplyPlan carries out the plan that Plan kept. Its Report has no Planned count: the plan told it.
-func (f *Folder) ApplyPlan(ctx context.Context) (*Report, error) {
+func (f *Workspace) ApplyPlan(ctx context.Context) (*Report, error) {
 	options := []tfexec.ApplyOption{tfexec.DirOrPlan(planFile)}
 	if takesVariablesWithPlan(f.engine.options.Binary) {
 		// ephemeral variables are no part of a plan
@@ -227,24 +227,24 @@ func (f *Folder) ApplyPlan(ctx context.Context) (*Report, error) {
 }
 
 // Refresh brings the state to what the infrastructure says, and reports what differed as Drift. It changes no infrastructure.
-func (f *Folder) Refresh(ctx context.Context) (*Report, error) {
+func (f *Workspace) Refresh(ctx context.Context) (*Report, error) {
 	return f.apply(ctx, OpRefresh, tfexec.VarFile(variablesFile), tfexec.RefreshOnly(true))
 }
 
-func (f *Folder) apply(ctx context.Context, op Op, options ...tfexec.ApplyOption) (*Report, error) {
+func (f *Workspace) apply(ctx context.Context, op Op, options ...tfexec.ApplyOption) (*Report, error) {
 	return f.operate(ctx, op, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
 		return f.slot.terraform.ApplyJSON(ctx, out, append(options, providers)...)
 	})
 }
 
 // Destroy destroys everything that the state knows.
-func (f *Folder) Destroy(ctx context.Context) (*Report, error) {
+func (f *Workspace) Destroy(ctx context.Context) (*Report, error) {
 	return f.operate(ctx, OpDestroy, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
 		return f.slot.terraform.DestroyJSON(ctx, out, tfexec.VarFile(variablesFile), providers)
 	})
 }
 
-func (f *Folder) operate(ctx context.Context, op Op, call func(context.Context, *stream, *tfexec.ReattachOption) error) (*Report, error) {
+func (f *Workspace) operate(ctx context.Context, op Op, call func(context.Context, *stream, *tfexec.ReattachOption) error) (*Report, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -269,7 +269,7 @@ func (f *Folder) operate(ctx context.Context, op Op, call func(context.Context, 
 }
 
 // providers answers the running providers for the next operation, nil where there are none.
-func (f *Folder) providers() tfexec.ReattachInfo {
+func (f *Workspace) providers() tfexec.ReattachInfo {
 	if len(f.run.Providers) > 0 {
 		return f.run.Providers
 	}
@@ -291,7 +291,7 @@ func (f *Folder) providers() tfexec.ReattachInfo {
 }
 
 // endProviders ends the warm providers of a run that failed: a call may still be going on in them, or they may be the cause.
-func (f *Folder) endProviders() {
+func (f *Workspace) endProviders() {
 	if f.lease == nil {
 		return
 	}
@@ -302,7 +302,7 @@ func (f *Folder) endProviders() {
 
 // ErroredState answers the state that the engine could not save, nil where there is none. It must be saved before the run is
 // closed: it may be all that is known of an object.
-func (f *Folder) ErroredState() ([]byte, error) {
+func (f *Workspace) ErroredState() ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	state, err := readErroredState(f.dir)
@@ -314,7 +314,7 @@ func (f *Folder) ErroredState() ([]byte, error) {
 
 // Keep gives the slot back and leaves the folder with the state that could not be saved, but without the run's secrets. Leftovers lists
 // it from then on, also those of the next Engine in this work folder. Close does nothing afterwards.
-func (f *Folder) Keep() error {
+func (f *Workspace) Keep() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -333,7 +333,7 @@ func (f *Folder) Keep() error {
 }
 
 // giveBack returns what the run has borrowed. The caller holds the lock.
-func (f *Folder) giveBack() error {
+func (f *Workspace) giveBack() error {
 	f.closed = true
 	f.dumped = nil
 	if f.lease != nil {
@@ -343,7 +343,7 @@ func (f *Folder) giveBack() error {
 }
 
 // Close removes the folder with everything in it, and gives the slot back. It may be called again.
-func (f *Folder) Close() error {
+func (f *Workspace) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {

@@ -42,8 +42,8 @@ output "user_data" {
 func TestInstanceFromCreateToDestroy(t *testing.T) {
 	e, backend := newEngine(t), newBackend(t)
 	prepare(t, e, moduleOf("sha256:instance", instance))
-	at := func(id string, values map[string]any) *Folder {
-		return open(t, e, Run{ID: id, Module: "sha256:instance", Variables: variables(t, values), Backend: backend.at("m")})
+	at := func(id string, values map[string]any) *Workspace {
+		return open(t, e, RunSpec{ID: id, Module: "sha256:instance", Variables: variables(t, values), Backend: backend.at("m")})
 	}
 	const data = "${file(\"/etc/hostname\")} %{ if true }x%{ endif } $${y}"
 
@@ -103,7 +103,7 @@ func TestInstanceFromCreateToDestroy(t *testing.T) {
 	}
 }
 
-func plan(t *testing.T, f *Folder, o PlanOptions) *Report {
+func plan(t *testing.T, f *Workspace, o PlanOptions) *Report {
 	t.Helper()
 	report, err := f.Plan(t.Context(), o)
 	if err != nil {
@@ -112,7 +112,7 @@ func plan(t *testing.T, f *Folder, o PlanOptions) *Report {
 	return report
 }
 
-func closeNow(t *testing.T, f *Folder) {
+func closeNow(t *testing.T, f *Workspace) {
 	t.Helper()
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ resource "terraform_data" "second" {
 `
 
 // interruptAt runs apply and ends its context when the resource is begun.
-func interruptAt(t *testing.T, e *Engine, r Run, address string) (*Folder, *Report, error) {
+func interruptAt(t *testing.T, e *Engine, r RunSpec, address string) (*Workspace, *Report, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
@@ -147,7 +147,7 @@ func TestInterruptSavesTheState(t *testing.T) {
 	e, backend := newEngine(t), newBackend(t)
 	prepare(t, e, moduleOf("slow", slow))
 	began := time.Now()
-	_, report, err := interruptAt(t, e, Run{ID: "r", Module: "slow", Backend: backend.at("m")}, "terraform_data.second")
+	_, report, err := interruptAt(t, e, RunSpec{ID: "r", Module: "slow", Backend: backend.at("m")}, "terraform_data.second")
 	if ClassOf(err) != Interrupted || !strings.Contains(err.Error(), "shutting down") {
 		t.Errorf("error is %v (%s), want that it was interrupted and why", err, ClassOf(err))
 	}
@@ -168,7 +168,7 @@ func TestInterruptSavesTheState(t *testing.T) {
 func TestContextThatHasEndedStartsNothing(t *testing.T) {
 	e, backend := newEngine(t), newBackend(t)
 	prepare(t, e, moduleOf("instance", instance))
-	f := open(t, e, Run{ID: "r", Module: "instance", Backend: backend.at("m")})
+	f := open(t, e, RunSpec{ID: "r", Module: "instance", Backend: backend.at("m")})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	before := e.Starts()
@@ -189,7 +189,7 @@ resource "terraform_data" "second" {
   depends_on = [terraform_data.first]
   provisioner "local-exec" { command = "true" }
 }`))
-	f := open(t, e, Run{ID: "r", Identity: map[string]string{"uid": "u-1"}, Module: "leaving", Backend: backend.at("m"),
+	f := open(t, e, RunSpec{ID: "r", Identity: map[string]string{"uid": "u-1"}, Module: "leaving", Backend: backend.at("m"),
 		Progress: func(event Event) {
 			if event.Address == "terraform_data.second" && event.Kind == EventStarted {
 				backend.set(func(b *stateBackend) { b.broken = true })
@@ -218,14 +218,14 @@ resource "terraform_data" "second" {
 	if _, err := os.Stat(filepath.Join(f.dir, variablesFile)); !os.IsNotExist(err) {
 		t.Errorf("the variables of a kept folder: %v, want that they are gone", err)
 	}
-	if own := e.Leftovers(); len(own) != 1 || own[0].ID != "r" || len(own[0].Identity) == 0 {
+	if own := e.AbandonedRuns(); len(own) != 1 || own[0].ID != "r" || len(own[0].Identity) == 0 {
 		t.Errorf("the engine itself lists %+v, want the run that it kept", own)
 	}
 	if err := e.Close(t.Context()); err != nil {
 		t.Fatalf("closing the engine, whose slots are all back: %v", err)
 	}
 	next := newEngine(t, func(o *Options) { o.WorkDir = e.options.WorkDir })
-	leftovers := next.Leftovers()
+	leftovers := next.AbandonedRuns()
 	if len(leftovers) != 1 {
 		t.Fatalf("the next engine finds %d left-over runs, want the kept one", len(leftovers))
 	}
@@ -237,7 +237,7 @@ resource "terraform_data" "second" {
 func TestErroredStateIsNilWhereThereIsNone(t *testing.T) {
 	e, backend := newEngine(t), newBackend(t)
 	prepare(t, e, moduleOf("instance", instance))
-	f := open(t, e, Run{ID: "r", Module: "instance", Backend: backend.at("m")})
+	f := open(t, e, RunSpec{ID: "r", Module: "instance", Backend: backend.at("m")})
 	if state, err := f.ErroredState(); state != nil || err != nil {
 		t.Errorf("ErroredState = %q, %v, want neither", state, err)
 	}
@@ -294,7 +294,7 @@ resource "terraform_data" "this" {
 		t.Run(name, func(t *testing.T) {
 			state := fmt.Sprint("state-", id)
 			backend.set(func(b *stateBackend) { b.locks[state] = tc.locked })
-			f := open(t, e, Run{
+			f := open(t, e, RunSpec{
 				ID: "r", Module: "failing", Variables: variables(t, tc.variables), Backend: backend.at(state),
 				Final: regexp.MustCompile(`no-such-flavor`).MatchString,
 			})
@@ -333,12 +333,12 @@ terraform {
 resource "dead_vm" "this" {}
 output "id" { value = dead_vm.this.id }`,
 	})})
-	for op, run := range map[Op]func(*Folder) (*Report, error){
-		OpPlan:  func(f *Folder) (*Report, error) { return f.Plan(t.Context(), PlanOptions{}) },
-		OpApply: func(f *Folder) (*Report, error) { return f.Apply(t.Context()) },
+	for op, run := range map[Op]func(*Workspace) (*Report, error){
+		OpPlan:  func(f *Workspace) (*Report, error) { return f.Plan(t.Context(), PlanOptions{}) },
+		OpApply: func(f *Workspace) (*Report, error) { return f.Apply(t.Context()) },
 	} {
 		t.Run(string(op), func(t *testing.T) {
-			f := open(t, e, Run{ID: "r", Module: "dead", Backend: backend.at("m"), Variables: []byte("{}")})
+			f := open(t, e, RunSpec{ID: "r", Module: "dead", Backend: backend.at("m"), Variables: []byte("{}")})
 			_, err := run(f)
 			if ClassOf(err) != Transient {
 				t.Errorf("class is %s, want %s: %v", ClassOf(err), Transient, err)
@@ -364,7 +364,7 @@ resource "terraform_data" "this" {
   provisioner "local-exec" { command = "env > seen" }
 }
 output "poison" { value = var.poison }`))
-	f := open(t, e, withEnvironment(Run{ID: "r", Module: "env", Backend: backend.at("m")}, map[string]string{"CLOUD_TOKEN": "t-1"}))
+	f := open(t, e, withEnvironment(RunSpec{ID: "r", Module: "env", Backend: backend.at("m")}, map[string]string{"CLOUD_TOKEN": "t-1"}))
 	report, err := f.Apply(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -411,7 +411,7 @@ resource "terraform_data" "this" {
 output "all" { value = var.user_data }`))
 	const secret, token = "#cloud-config\npassword: \"hunter22\"\n", "t0ken-of-cloud"
 	var events []Event
-	f := open(t, e, Run{
+	f := open(t, e, RunSpec{
 		ID: "r", Module: "telling", Backend: backend.at("m"),
 		Variables:   variables(t, map[string]any{"user_data": secret}),
 		Environment: map[string]string{"TOKEN": token},
@@ -440,7 +440,7 @@ output "all" { value = var.user_data }`))
 func TestCloseLeavesNoSecret(t *testing.T) {
 	e, backend := newEngine(t), newBackend(t)
 	prepare(t, e, moduleOf("instance", instance))
-	f := open(t, e, Run{ID: "r", Module: "instance", Backend: backend.at("m"),
+	f := open(t, e, RunSpec{ID: "r", Module: "instance", Backend: backend.at("m"),
 		Variables: variables(t, map[string]any{"image": "one", "size": "small", "user_data": "hunter22"})})
 	info, err := os.Stat(filepath.Join(f.dir, variablesFile))
 	if err != nil {
@@ -475,7 +475,7 @@ func TestTenRunsShareOneInitAndTwoSlots(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			f, err := e.Open(t.Context(), Run{ID: id, Module: "instance", Backend: backend.at(id),
+			f, err := e.Open(t.Context(), RunSpec{ID: id, Module: "instance", Backend: backend.at(id),
 				Variables: variables(t, map[string]any{"image": "one", "size": id})})
 			if err != nil {
 				t.Error(err)
@@ -510,18 +510,18 @@ func TestOpenRefuses(t *testing.T) {
 	e := newEngine(t)
 	prepare(t, e, moduleOf("instance", instance))
 	cases := map[string]struct {
-		run  Run
+		run  RunSpec
 		want string
 	}{
-		"an id that leads elsewhere":       {run: Run{ID: "../x"}, want: "can't name a folder"},
-		"variables that are no object":     {run: Run{Variables: []byte(`["a"]`)}, want: "no JSON object"},
-		"a module that is not prepared":    {run: Run{Module: "other"}, want: "not prepared"},
-		"an environment that is reserved":  {run: Run{Environment: map[string]string{"TF_LOG": "trace"}}, want: "TF_LOG"},
-		"an environment that loads code":   {run: Run{Environment: map[string]string{"LD_PRELOAD": "x"}}, want: "LD_PRELOAD"},
-		"an environment that can't be set": {run: Run{Environment: map[string]string{"A=B": "x"}}, want: `"A=B"`},
-		"a file that is reserved":          {run: Run{Files: map[string]string{"TF_CLI_CONFIG_FILE": "x"}}, want: "TF_CLI_CONFIG_FILE"},
-		"a file that is a value as well":   {run: Run{Files: map[string]string{"A": "x"}, Environment: map[string]string{"A": "x"}}, want: "A is to be both"},
-		"no backend":                       {run: Run{Backend: Backend{Username: "x"}}, want: "no state backend"},
+		"an id that leads elsewhere":       {run: RunSpec{ID: "../x"}, want: "can't name a folder"},
+		"variables that are no object":     {run: RunSpec{Variables: []byte(`["a"]`)}, want: "no JSON object"},
+		"a module that is not prepared":    {run: RunSpec{Module: "other"}, want: "not prepared"},
+		"an environment that is reserved":  {run: RunSpec{Environment: map[string]string{"TF_LOG": "trace"}}, want: "TF_LOG"},
+		"an environment that loads code":   {run: RunSpec{Environment: map[string]string{"LD_PRELOAD": "x"}}, want: "LD_PRELOAD"},
+		"an environment that can't be set": {run: RunSpec{Environment: map[string]string{"A=B": "x"}}, want: `"A=B"`},
+		"a file that is reserved":          {run: RunSpec{Files: map[string]string{"TF_CLI_CONFIG_FILE": "x"}}, want: "TF_CLI_CONFIG_FILE"},
+		"a file that is a value as well":   {run: RunSpec{Files: map[string]string{"A": "x"}, Environment: map[string]string{"A": "x"}}, want: "A is to be both"},
+		"no backend":                       {run: RunSpec{Backend: Backend{Username: "x"}}, want: "no state backend"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -553,18 +553,18 @@ func TestOpenRefuses(t *testing.T) {
 func TestOpenRefusesAnIDThatIsInUse(t *testing.T) {
 	e, backend := newEngine(t), newBackend(t)
 	prepare(t, e, moduleOf("instance", instance))
-	open(t, e, Run{ID: "r", Module: "instance", Backend: backend.at("m")})
-	_, err := e.Open(t.Context(), Run{ID: "r", Module: "instance", Backend: backend.at("m"), Variables: []byte("{}")})
+	open(t, e, RunSpec{ID: "r", Module: "instance", Backend: backend.at("m")})
+	_, err := e.Open(t.Context(), RunSpec{ID: "r", Module: "instance", Backend: backend.at("m"), Variables: []byte("{}")})
 	expectTexts(t, err, []string{"open already"})
 }
 
 func TestOpenWaitsForASlotUnderItsContext(t *testing.T) {
 	e, backend := newEngine(t, func(o *Options) { o.Slots = 1 }), newBackend(t)
 	prepare(t, e, moduleOf("instance", instance))
-	f := open(t, e, Run{ID: "one", Module: "instance", Backend: backend.at("m")})
+	f := open(t, e, RunSpec{ID: "one", Module: "instance", Backend: backend.at("m")})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	waiting := Run{ID: "two", Module: "instance", Backend: backend.at("m"), Variables: []byte("{}")}
+	waiting := RunSpec{ID: "two", Module: "instance", Backend: backend.at("m"), Variables: []byte("{}")}
 	if _, err := e.Open(ctx, waiting); !errors.Is(err, context.DeadlineExceeded) || ClassOf(err) != Interrupted {
 		t.Errorf("error is %v (%s), want that the wait was interrupted", err, ClassOf(err))
 	}
@@ -580,12 +580,12 @@ func TestLookupAddsImportBlocks(t *testing.T) {
 		"tests/x.tftest.hcl":  "not HCL {",
 		"examples/machine.tf": "not HCL {",
 	})})
-	plain := open(t, e, Run{ID: "plain", Module: "lookup", Backend: backend.at("m")})
+	plain := open(t, e, RunSpec{ID: "plain", Module: "lookup", Backend: backend.at("m")})
 	if report := plan(t, plain, PlanOptions{}); report.Planned.Add != 1 || report.Planned.Import != 0 {
 		t.Errorf("without lookup the plan is %+v, want a create", report.Planned)
 	}
 	closeNow(t, plain)
-	lookup := open(t, e, Run{ID: "lookup", Module: "lookup", Lookup: true, Backend: backend.at("m")})
+	lookup := open(t, e, RunSpec{ID: "lookup", Module: "lookup", Lookup: true, Backend: backend.at("m")})
 	if report := plan(t, lookup, PlanOptions{}); report.Planned.Import != 1 || report.Planned.Add != 0 || !report.CreatesOnly() {
 		t.Errorf("with lookup the plan is %+v, want an import", report.Planned)
 	}

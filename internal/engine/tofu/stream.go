@@ -86,7 +86,7 @@ func (s *stream) finish() *Report {
 
 // note keeps a line that is no message. It is redacted before it may be cut, so that no half of a secret stays.
 func (s *stream) note(line []byte) {
-	clean := s.redact.Clean(string(line))
+	clean := s.redact.Redact(string(line))
 	s.text.add(clean)
 	s.pass(clean)
 }
@@ -133,7 +133,7 @@ func (s *stream) change(m *changeMessage) Change {
 	}
 	return Change{
 		Ref:     m.Resource.ref(),
-		Address: s.redact.Clean(m.Resource.Address),
+		Address: s.redact.Redact(m.Resource.Address),
 		Type:    m.Resource.Type,
 		Action:  m.Action,
 		Reason:  m.Reason,
@@ -157,7 +157,7 @@ func (s *stream) outputs(m map[string]outputMessage) {
 		if entry.Action == "" { // told by the plan, before the values are
 			entry.Action = s.report.Outputs[name].Action
 		}
-		if !output.Sensitive && len(output.Value) > 0 && !s.redact.Holds(string(output.Value)) {
+		if !output.Sensitive && len(output.Value) > 0 && !s.redact.Contains(string(output.Value)) {
 			entry.Value = bytes.Clone(output.Value)
 		}
 		s.report.Outputs[name] = entry
@@ -179,9 +179,9 @@ func (s *stream) hook(m message) {
 	event := Event{
 		Ref:     m.Hook.Resource.ref(),
 		Kind:    kind,
-		Address: s.redact.Clean(m.Hook.Resource.Address),
+		Address: s.redact.Redact(m.Hook.Resource.Address),
 		Action:  m.Hook.Action,
-		ID:      s.redact.Clean(m.Hook.ID),
+		ID:      s.redact.Redact(m.Hook.ID),
 		Elapsed: time.Duration(m.Hook.Elapsed * float64(time.Second)),
 	}
 	if kind == EventCompleted {

@@ -20,7 +20,7 @@ type edits map[string]struct {
 	wantForces []string
 }
 
-// agree tells what each edit would do to a Machine, lets the actuator do it, and compares.
+// agree plans what each edit would do to a Machine, lets the actuator do it, and compares.
 func agree(t *testing.T, b *bench, spec map[string]any, cases edits) {
 	t.Helper()
 	for name, tc := range cases {
@@ -105,7 +105,7 @@ func TestALivePlanAgreesWithTheUpdate(t *testing.T) {
 	})
 }
 
-// stateOf answers the Machine's state as it is stored.
+// stateOf returns the Machine's state as it is stored.
 func (b *bench) stateOf(machine *machinev1beta1.Machine) string {
 	b.t.Helper()
 	snapshot, err := b.store().Get(b.t.Context(), keyOf(machine))

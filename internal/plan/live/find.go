@@ -23,11 +23,11 @@ type subject struct {
 	machines []*machine
 }
 
-// told answers the subject as it is printed.
-func (s *subject) told() *preview.Live {
+// result returns the subject as it is printed.
+func (s *subject) result() *preview.Live {
 	s.live.Machines = make([]*preview.LiveMachine, len(s.machines))
 	for n, one := range s.machines {
-		s.live.Machines[n] = one.told
+		s.live.Machines[n] = one.result
 	}
 	return &s.live
 }
@@ -87,7 +87,7 @@ func get(ctx context.Context, reader client.Reader, key client.ObjectKey, object
 	return true, nil
 }
 
-// machinesOf answers the Machines that a MachineSet has, by their names.
+// machinesOf returns the Machines that a MachineSet has, by their names.
 func machinesOf(ctx context.Context, reader client.Reader, set *machinev1beta1.MachineSet) ([]machinev1beta1.Machine, error) {
 	selector, err := render.SetSelector(&set.Spec)
 	if err != nil {
@@ -102,7 +102,7 @@ func machinesOf(ctx context.Context, reader client.Reader, set *machinev1beta1.M
 	return owned, nil
 }
 
-// edit answers an existing Machine with what another asks for: its providerSpec, labels and annotations.
+// edit returns an existing Machine with what another asks for: its providerSpec, labels and annotations.
 func edit(existing, wanted *machinev1beta1.Machine) *machinev1beta1.Machine {
 	edited := existing.DeepCopy()
 	edited.Spec.ProviderSpec = *wanted.Spec.ProviderSpec.DeepCopy()

@@ -27,6 +27,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
@@ -184,7 +185,7 @@ func (b *bench) secret(name string, content map[string]string) {
 	b.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}, StringData: content})
 }
 
-// newKubemark answers a bench whose instances are Nodes of the API server.
+// newKubemark returns a bench whose instances are Nodes of the API server.
 func newKubemark(t *testing.T) (*bench, map[string]any) {
 	t.Helper()
 	b := newBench(t, nil)
@@ -209,7 +210,7 @@ func newKubemark(t *testing.T) (*bench, map[string]any) {
 	}
 }
 
-// newVSphere answers a bench whose instances are virtual machines of a simulated vCenter.
+// newVSphere returns a bench whose instances are virtual machines of a simulated vCenter.
 func newVSphere(t *testing.T) (*bench, map[string]any, *vcenter.VCenter) {
 	t.Helper()
 	simulated, err := vcenter.Start(t.Context(), absolute(t, "../../../bin/vcsim"), t.TempDir())
@@ -236,7 +237,7 @@ func newVSphere(t *testing.T) (*bench, map[string]any, *vcenter.VCenter) {
 	}, simulated
 }
 
-// newOpenStack answers a bench whose instances are servers of a cloud that is played.
+// newOpenStack returns a bench whose instances are servers of a cloud that is played.
 func newOpenStack(t *testing.T) (*bench, map[string]any) {
 	t.Helper()
 	cloud := openstack.Start()
@@ -250,7 +251,7 @@ func newOpenStack(t *testing.T) (*bench, map[string]any) {
 	}
 }
 
-// with answers a providerSpec with other fields.
+// with returns a providerSpec with other fields.
 func with(spec, other map[string]any) map[string]any {
 	changed := map[string]any{}
 	for _, fields := range []map[string]any{spec, other} {
@@ -290,12 +291,12 @@ func (b *bench) bring(machine *machinev1beta1.Machine) {
 	}
 }
 
-// drive calls a verb until it is done, and answers its last error.
+// drive calls a verb until it is done, and returns its last error.
 func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error, machine *machinev1beta1.Machine) error {
 	b.t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
-		if err := plane.Sync(b.t.Context(), machine, iac.WitnessAnnotation); err != nil {
+		if err := plane.Sync(b.t.Context(), machine, lifecycle.WitnessAnnotation); err != nil {
 			b.t.Fatal(err)
 		}
 		err := verb(b.t.Context(), machine)
@@ -309,7 +310,7 @@ func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error,
 	}
 }
 
-// manifest answers an object as a file.
+// manifest returns an object as a file.
 func (b *bench) manifest(object client.Object) preview.File {
 	b.t.Helper()
 	copied, ok := object.DeepCopyObject().(client.Object)
@@ -329,7 +330,7 @@ func (b *bench) manifest(object client.Object) preview.File {
 	return preview.File{Name: "edit.yaml", Content: content}
 }
 
-// edited answers a MachineSet with another providerSpec.
+// edited returns a MachineSet with another providerSpec.
 func edited(set *machinev1beta1.MachineSet, spec map[string]any) *machinev1beta1.MachineSet {
 	changed := set.DeepCopy()
 	changed.Spec.Template.Spec.ProviderSpec.Value = builder.ProviderSpec(spec)
@@ -343,7 +344,7 @@ func (b *bench) plan(object client.Object, change func(*Options)) *preview.Previ
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	options := Options{Client: b.client, Catalog: b.catalog, Planner: b.planner, Engine: "tofu", Surroundings: around{environment: b.environment}}
+	options := Options{Client: b.client, Catalog: b.catalog, Planner: b.planner, Engine: "tofu", Environment: around{environment: b.environment}}
 	if change != nil {
 		change(&options)
 	}
@@ -358,7 +359,7 @@ func (b *bench) plan(object client.Object, change func(*Options)) *preview.Previ
 	return result
 }
 
-// versions answers the resourceVersions of all that a plan looks at.
+// versions returns the resourceVersions of all that a plan looks at.
 func (b *bench) versions() string {
 	b.t.Helper()
 	versions := map[string]string{}
@@ -394,7 +395,7 @@ func keyOf(machine *machinev1beta1.Machine) state.Key {
 	return state.KeyFor(machine.Namespace, machine.UID)
 }
 
-// refuses tells whether an error says that a change is not let through.
+// refuses reports whether an error says that a change is refused.
 func refuses(err error) bool {
 	refused, ok := errors.AsType[*actuators.MachineError](err)
 	return ok && refused.Reason == machinev1beta1.UnsupportedChangeMachineError

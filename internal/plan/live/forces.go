@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
@@ -25,16 +25,16 @@ func whatForces(o Options, all []*machine) []question {
 	var order []string
 	of := map[string]*suspects{}
 	for _, one := range all {
-		if one.told.Verdict != preview.NewMachine || len(one.told.Fields) == 0 {
+		if one.result.Verdict != preview.NewMachine || len(one.result.Fields) == 0 {
 			continue
 		}
-		key, err := json.Marshal(one.told.Fields)
+		key, err := json.Marshal(one.result.Fields)
 		if err != nil {
 			continue
 		}
-		name := one.prospect.Module.Reference() + "\n" + string(key)
+		name := one.inputs.module.Reference() + "\n" + string(key)
 		if of[name] == nil {
-			of[name] = &suspects{changed: changedNames(one.told.Fields), forcing: map[string]bool{}}
+			of[name] = &suspects{changed: changedNames(one.result.Fields), forcing: map[string]bool{}}
 			order = append(order, name)
 		}
 		of[name].machines = append(of[name].machines, one)
@@ -46,7 +46,7 @@ func whatForces(o Options, all []*machine) []question {
 	return questions
 }
 
-// changedNames answers the names of the fields of the providerSpec that attributes are of.
+// changedNames returns the names of the fields of the providerSpec that attributes are of.
 func changedNames(attributes []preview.Attribute) []string {
 	var names []string
 	for _, one := range attributes {
@@ -57,7 +57,7 @@ func changedNames(attributes []preview.Attribute) []string {
 	return names
 }
 
-// outermost answers the field that a path begins with.
+// outermost returns the field that a path begins with.
 func outermost(path string) string {
 	if end := strings.IndexAny(path, ".["); end > 0 {
 		return path[:end]
@@ -71,7 +71,7 @@ func (s *suspects) questions(o Options) []question {
 		return nil
 	}
 	var questions []question
-	first := s.machines[0].prospect
+	first := s.machines[0].inputs
 	asked := 0
 	for _, name := range s.changed {
 		variables, err := onlyChanging(first, name, s.changed)
@@ -81,7 +81,7 @@ func (s *suspects) questions(o Options) []question {
 		asked++
 		questions = append(questions, o.newQuestion(first, variables, func(outcome offline.Outcome) {
 			asked--
-			if outcome.Err == nil && iac.RuleUpdate(outcome.Plan.Report, outcome.Plan.Broken, first.Provisioned).Refused != "" {
+			if outcome.Err == nil && lifecycle.CheckUpdate(outcome.Plan.Report, outcome.Plan.Broken, first.facts.Provisioned).Refused != "" {
 				s.forcing[name] = true
 			}
 			if asked == 0 {
@@ -103,17 +103,17 @@ func (s *suspects) settle() {
 
 func (s *suspects) mark(names []string) {
 	for _, one := range s.machines {
-		for n := range one.told.Fields {
-			one.told.Fields[n].Forces = slices.Contains(names, outermost(one.told.Fields[n].Path))
+		for n := range one.result.Fields {
+			one.result.Fields[n].Forces = slices.Contains(names, outermost(one.result.Fields[n].Path))
 		}
 	}
 }
 
-// onlyChanging answers the variables with one field of the providerSpec changed, and the others as they were.
-func onlyChanging(of *iac.Prospect, name string, changed []string) ([]byte, error) {
-	variables := variablesIn(of.Variables)
+// onlyChanging returns the variables with one field of the providerSpec changed, and the others as they were.
+func onlyChanging(of *inputs, name string, changed []string) ([]byte, error) {
+	variables := variablesIn(of.variables)
 	var was, is map[string]json.RawMessage
-	if err := json.Unmarshal(of.Was["provider_spec"], &was); err != nil {
+	if err := json.Unmarshal(of.applied["provider_spec"], &was); err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(variables["provider_spec"], &is); err != nil {

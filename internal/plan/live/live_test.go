@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -20,7 +20,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// machineOf answers what is told of the only Machine, whose verdict must be the wanted one.
+// machineOf returns what is told of the only Machine, whose verdict must be the wanted one.
 func machineOf(t *testing.T, told *preview.Preview, want preview.Verdict) *preview.LiveMachine {
 	t.Helper()
 	machines := told.Sets[0].Live.Machines
@@ -119,18 +119,18 @@ func TestWhatIsReadOfTheCluster(t *testing.T) {
 	b.bring(machine)
 	refreshed := func(o *Options) { o.Refresh = true }
 
-	t.Run("a state that a run has is told from what was saved last", func(t *testing.T) {
+	t.Run("a state that a run has is planned from what was saved last", func(t *testing.T) {
 		b.lock(machine, "update")
 		found := machineOf(t, b.plan(edited(set, with(spec, map[string]any{"zone": "zone-b"})), nil), preview.InPlace)
 		wantText(t, strings.Join(found.Notes, " "), "A run has its state now (update of run run-9 by owner-9")
 	})
-	t.Run("drift is told where it is looked for", func(t *testing.T) {
+	t.Run("drift is reported where it is checked", func(t *testing.T) {
 		node := &corev1.Node{}
 		b.must(b.client.Get(t.Context(), client.ObjectKey{Name: machine.Name}, node))
 		node.Labels["node.kubernetes.io/instance-type"] = "other"
 		b.must(b.client.Update(t.Context(), node))
 		if found := machineOf(t, b.plan(set, nil), preview.Unchanged); found.Drift != "" {
-			t.Errorf("drift is told that nobody asked for: %s", found.Drift)
+			t.Errorf("drift is reported that nobody asked for: %s", found.Drift)
 		}
 		machineOf(t, b.plan(set, refreshed), preview.Unchanged) // labels are ignored by the module
 		b.must(b.client.Delete(t.Context(), node))
@@ -199,7 +199,7 @@ func TestAMachineByItself(t *testing.T) {
 	machineOf(t, b.plan(changed, nil), preview.InPlace)
 }
 
-// changedModule answers the kubemark module with pieces of its main.tf replaced, each old by new.
+// changedModule returns the kubemark module with pieces of its main.tf replaced, each old by new.
 func changedModule(t *testing.T, replaced ...string) *module.Module {
 	t.Helper()
 	shipped, err := fs.Sub(modules.FS, "kubemark")
@@ -230,7 +230,7 @@ func TestAModuleThatHasChanged(t *testing.T) {
 	set := b.set(1, spec)
 	b.bring(b.machine(set, "a"))
 	const os = `"kubernetes.io/os"                 = "linux"`
-	inPlace := func(o *Options) { o.ModuleUpdates = iac.ModuleUpdatesInPlace }
+	inPlace := func(o *Options) { o.ModuleUpdates = desired.ModuleUpdatesInPlace }
 
 	b.load([]*module.Module{changedModule(t, os, `"kubernetes.io/os" = "other"`)})
 	t.Run("is not the Machine's while that is held", func(t *testing.T) {

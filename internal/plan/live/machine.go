@@ -10,8 +10,8 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/utils/ptr"
 
-	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
@@ -19,80 +19,80 @@ import (
 // machine is a Machine that exists, its edit, and what comes to be known of it.
 type machine struct {
 	existing, edited *machinev1beta1.Machine
-	told             *preview.LiveMachine
-	// prospect is what would be planned for the edit, present what is for the Machine as it is; nil for nothing.
-	prospect, present *iac.Prospect
-	// refused says why the plan with the prospect's module was not let through where there is another to plan with.
+	result           *preview.LiveMachine
+	// inputs are what is planned for the edit, present what is for the Machine as it is; nil for nothing.
+	inputs, present *inputs
+	// refused says why the plan with the current module was refused, where the pinned one is planned with instead.
 	refused string
 }
 
 func newMachine(existing, wanted *machinev1beta1.Machine) *machine {
 	return &machine{
 		existing: existing, edited: edit(existing, wanted),
-		told: &preview.LiveMachine{Name: existing.Name, Phase: ptr.Deref(existing.Status.Phase, "")},
+		result: &preview.LiveMachine{Name: existing.Name, Phase: ptr.Deref(existing.Status.Phase, "")},
 	}
 }
 
 func (m *machine) is(verdict preview.Verdict, why string) {
-	m.told.Verdict, m.told.Why = verdict, why
+	m.result.Verdict, m.result.Why = verdict, why
 }
 
 func (m *machine) note(text string) {
 	if text != "" {
-		m.told.Notes = append(m.told.Notes, text)
+		m.result.Notes = append(m.result.Notes, text)
 	}
 }
 
-// foresee asks what the actuator would do about the edit. Where there is nothing to plan, that is the verdict.
-func (m *machine) foresee(ctx context.Context, outlook *iac.Outlook, o Options) {
+// read reads what the actuator would do about the edit. Where there is nothing to plan, that is the result.
+func (m *machine) read(ctx context.Context, reader *desired.Reader, o Options) {
 	switch {
 	case m.existing.DeletionTimestamp != nil:
 		m.is(preview.Gone, "it is being deleted")
 		return
-	case m.told.Phase == machinev1beta1.PhaseFailed:
+	case m.result.Phase == machinev1beta1.PhaseFailed:
 		m.is(preview.Gone, "it has failed, and nothing is done any more for a Machine that has; delete it")
 		return
 	}
-	p, err := o.prospect(ctx, outlook, m.existing, m.edited)
+	in, err := o.inputsOf(ctx, reader, m.existing, m.edited)
 	switch {
-	case actuators.IsInvalidConfiguration(err):
-		m.is(preview.Refused, iac.Message(err))
+	case desired.IsInvalid(err):
+		m.is(preview.Refused, err.Error())
 		return
 	case err != nil:
-		m.is(preview.Undecided, iac.Message(err))
+		m.is(preview.Undecided, err.Error())
 		return
 	}
-	m.told.Module = p.Module.Reference()
-	m.note(p.ModuleNote)
-	for _, warning := range p.Warnings {
+	m.result.Module = in.module.Reference()
+	m.note(in.moduleNote)
+	for _, warning := range in.warnings {
 		m.note("Warning: " + warning)
 	}
-	m.fields(p)
-	if !m.stands(p) {
+	m.fields(in)
+	if !m.hasInstance(in) {
 		return
 	}
-	m.prospect = p
-	if p.Lock != nil {
-		m.note(fmt.Sprintf("A run has its state now (%s), so this is told from what was saved last.", p.Lock))
+	m.inputs = in
+	if in.facts.Lock != nil {
+		m.note(fmt.Sprintf("A run has its state now (%s), so this is planned from what was saved last.", in.facts.Lock))
 	}
 	if o.Refresh {
-		if m.present, err = o.prospect(ctx, outlook, m.existing, m.existing); err != nil {
-			m.note("Drift was not looked for: " + iac.Message(err))
+		if m.present, err = o.inputsOf(ctx, reader, m.existing, m.existing); err != nil {
+			m.note("Drift was not checked: " + err.Error())
 		}
 	}
 }
 
-// stands tells whether there is an instance to plan changes of.
-func (m *machine) stands(p *iac.Prospect) bool {
+// hasInstance reports whether there is an instance to plan changes of.
+func (m *machine) hasInstance(in *inputs) bool {
 	switch {
-	case p.Lost:
+	case in.uncertain():
 		m.is(preview.Undecided, "there may be an instance that its state lacks; the operator looks for it before it does anything else")
-	case p.Missing != "":
-		m.is(preview.Gone, p.Missing)
-	case p.Instance:
+	case in.facts.Missing():
+		m.is(preview.Gone, in.facts.Record.Check.Summary)
+	case in.facts.HasInstance():
 		return true
-	case p.Lock != nil:
-		m.is(preview.NotMade, fmt.Sprintf("it is being made (%s), with what it asked for then", p.Lock))
+	case in.facts.Lock != nil:
+		m.is(preview.NotMade, fmt.Sprintf("it is being made (%s), with what it asked for then", in.facts.Lock))
 	default:
 		m.is(preview.NotMade, "it has no instance yet")
 	}
@@ -100,17 +100,17 @@ func (m *machine) stands(p *iac.Prospect) bool {
 }
 
 // fields notes what of the providerSpec and the labels differs from what the instance was brought to last.
-func (m *machine) fields(p *iac.Prospect) {
-	was, is := p.Was, variablesIn(p.Variables)
+func (m *machine) fields(in *inputs) {
+	was, is := in.applied, variablesIn(in.variables)
 	if was == nil || is == nil {
 		return
 	}
-	m.told.Fields = preview.Differences(decoded(was["provider_spec"]), decoded(is["provider_spec"]))
+	m.result.Fields = preview.Differences(decoded(was["provider_spec"]), decoded(is["provider_spec"]))
 	labels := preview.Differences(labelsIn(was), labelsIn(is))
 	for n := range labels {
 		labels[n].Path = "metadata." + labels[n].Path
 	}
-	m.told.Fields = append(m.told.Fields, labels...)
+	m.result.Fields = append(m.result.Fields, labels...)
 }
 
 func variablesIn(raw []byte) map[string]json.RawMessage {
@@ -138,42 +138,42 @@ func labelsIn(variables map[string]json.RawMessage) any {
 
 // questions are what is to be planned of the Machine: its edit, and what it is now where drift is looked for.
 func (m *machine) questions(o Options) []question {
-	if m.prospect == nil {
+	if m.inputs == nil {
 		return nil
 	}
-	all := []question{o.newQuestion(m.prospect, m.prospect.Variables, m.answered)}
+	all := []question{o.newQuestion(m.inputs, m.inputs.variables, m.planned)}
 	if m.present != nil {
-		all = append(all, o.newQuestion(m.present, m.present.Variables, m.drifted))
+		all = append(all, o.newQuestion(m.present, m.present.variables, m.drifted))
 	}
 	return all
 }
 
-// again plans with the Machine's own module what the current one would not do in place.
-func (m *machine) again(o Options) []question {
-	if m.told.Verdict != preview.NewMachine || m.prospect.Instead == nil {
+// withPinned plans with the pinned module what the current one would not do in place.
+func (m *machine) withPinned(o Options) []question {
+	if m.result.Verdict != preview.NewMachine || m.inputs.pinned == nil {
 		return nil
 	}
-	m.refused, m.prospect = m.told.Why, m.prospect.Instead
-	m.told.Module = m.prospect.Module.Reference()
-	m.note(fmt.Sprintf("It keeps module %s, since the current one is not to be had in place: %s.", m.told.Module, strings.TrimSuffix(m.refused, ".")))
-	return []question{o.newQuestion(m.prospect, m.prospect.Variables, m.answered)}
+	m.refused, m.inputs = m.result.Why, m.inputs.pinned
+	m.result.Module = m.inputs.module.Reference()
+	m.note(fmt.Sprintf("It keeps module %s, since the current one is not to be had in place: %s.", m.result.Module, strings.TrimSuffix(m.refused, ".")))
+	return []question{o.newQuestion(m.inputs, m.inputs.variables, m.planned)}
 }
 
-// answered takes the plan of the edit.
-func (m *machine) answered(outcome offline.Outcome) {
-	m.told.Resources = nil
+// planned takes the plan of the edit.
+func (m *machine) planned(outcome offline.Outcome) {
+	m.result.Resources = nil
 	if outcome.Err != nil {
 		m.is(preview.Undecided, outcome.Err.Error())
 		return
 	}
-	m.told.Resources = preview.ResourcesOf(outcome.Plan)
-	ruling := iac.RuleUpdate(outcome.Plan.Report, outcome.Plan.Broken, m.prospect.Provisioned)
+	m.result.Resources = preview.ResourcesOf(outcome.Plan)
+	checked := lifecycle.CheckUpdate(outcome.Plan.Report, outcome.Plan.Broken, m.inputs.facts.Provisioned)
 	switch {
-	case ruling.Missing != "":
-		m.is(preview.Gone, ruling.Missing)
-	case ruling.Refused != "":
-		m.is(preview.NewMachine, ruling.Refused)
-	case ruling.Changes:
+	case checked.Missing != "":
+		m.is(preview.Gone, checked.Missing)
+	case checked.Refused != "":
+		m.is(preview.NewMachine, checked.Refused)
+	case checked.Changes:
 		m.is(preview.InPlace, "")
 	default:
 		m.is(preview.Unchanged, "")
@@ -184,10 +184,10 @@ func (m *machine) answered(outcome offline.Outcome) {
 func (m *machine) drifted(outcome offline.Outcome) {
 	switch {
 	case outcome.Err != nil:
-		m.note("Drift was not told: " + outcome.Err.Error())
+		m.note("Drift is not known: " + outcome.Err.Error())
 	case len(outcome.Plan.Broken) > 0:
-		m.note("What the Machine asks for now cannot be had in place already, so that drift was not told: " + strings.Join(outcome.Plan.Broken, " "))
+		m.note("What the Machine asks for now cannot be had in place already, so that drift is not known: " + strings.Join(outcome.Plan.Broken, " "))
 	default:
-		m.told.Drift = iac.Drift(outcome.Plan.Report)
+		m.result.Drift = lifecycle.CompareInstance(outcome.Plan.Report).Summary
 	}
 }

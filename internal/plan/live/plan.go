@@ -9,10 +9,12 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 // Options are what a plan is made with. All must be set but those that say what they are otherwise.
@@ -20,27 +22,28 @@ type Options struct {
 	// Client reads the API server itself.
 	Client  client.Client
 	Catalog *module.Catalog
-	// Facts are what is known of the cluster, for the defaults of fields that a providerSpec lacks.
-	Facts module.Facts
+	// ClusterValues are the defaults of fields that a providerSpec lacks.
+	ClusterValues module.ClusterValues
 	// ModuleUpdates is the operator's; held when empty.
-	ModuleUpdates iac.ModuleUpdates
+	ModuleUpdates desired.ModuleUpdates
 	// Planner plans, and is called Engine.
 	Planner preview.Planner
 	Engine  string
-	// Refresh has providers compare the instances with their states, and plan themselves: with the credentials that the cluster has, and with
-	// what Surroundings tell beside these; nothing when nil.
-	Refresh      bool
-	Surroundings iac.Surroundings
+	// Refresh has providers compare the instances with their states, and plan themselves: with the credentials that the cluster has, and in
+	// the environment of a run, as usual when nil.
+	Refresh     bool
+	Environment desired.EnvironmentReader
 }
 
 // maxReads is how much is read at once.
 const maxReads = 10
 
-// Plan answers what the requested objects would do to the cluster.
+// Plan returns what the requested objects would do to the cluster.
 func Plan(ctx context.Context, requests []*preview.Request, o Options) (*preview.Preview, error) {
 	o.Client = readOnly{o.Client}
-	outlook, err := iac.NewOutlook(iac.OutlookOptions{
-		Client: o.Client, Catalog: o.Catalog, Facts: o.Facts, ModuleUpdates: o.ModuleUpdates, Credentials: o.Refresh,
+	reader, err := desired.NewReader(desired.Options{
+		Client: o.Client, Catalog: o.Catalog, Modules: store.New(o.Client, store.Options{}), States: state.New(o.Client, state.Options{}),
+		ClusterValues: o.ClusterValues, ModuleUpdates: o.ModuleUpdates, Environment: o.Environment, WithoutCredentials: !o.Refresh,
 	})
 	if err != nil {
 		return nil, err
@@ -53,32 +56,32 @@ func Plan(ctx context.Context, requests []*preview.Request, o Options) (*preview
 		}
 		all = append(all, subjects[n].machines...)
 	}
-	told, err := preview.Plan(ctx, requests, o.Planner, o.Engine)
+	planned, err := preview.Plan(ctx, requests, o.Planner, o.Engine)
 	if err != nil {
 		return nil, err
 	}
-	o.foresee(ctx, outlook, all)
+	o.read(ctx, reader, all)
 	if err := context.Cause(ctx); err != nil {
 		return nil, fmt.Errorf("reading the cluster: %w", err)
 	}
-	judge(ctx, o, all)
+	planAll(ctx, o, all)
 	lives := make([]*preview.Live, len(subjects))
 	for n, one := range subjects {
-		lives[n] = one.told()
+		lives[n] = one.result()
 	}
-	told.Attach(lives)
-	return told, nil
+	planned.Attach(lives)
+	return planned, nil
 }
 
-// foresee asks what the actuator would do about each Machine.
-func (o Options) foresee(ctx context.Context, outlook *iac.Outlook, all []*machine) {
+// read reads what the actuator would do about each Machine.
+func (o Options) read(ctx context.Context, reader *desired.Reader, all []*machine) {
 	var group sync.WaitGroup
 	slots := make(chan struct{}, maxReads)
 	for _, one := range all {
 		group.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			one.foresee(ctx, outlook, o)
+			one.read(ctx, reader, o)
 		})
 	}
 	group.Wait()
@@ -86,18 +89,18 @@ func (o Options) foresee(ctx context.Context, outlook *iac.Outlook, all []*machi
 
 // question is a plan to be made of a Machine.
 type question struct {
-	of     *iac.Prospect
-	input  offline.Input
-	answer func(offline.Outcome)
+	of    *inputs
+	input offline.Input
+	take  func(offline.Outcome)
 }
 
-// newQuestion asks what variables would do to what a prospect says that there is.
-func (o Options) newQuestion(of *iac.Prospect, variables []byte, answer func(offline.Outcome)) question {
-	existing := &offline.Existing{State: of.Raw, Sensitive: of.Sensitive, Refresh: o.Refresh}
+// newQuestion asks what variables would do to what there is of a Machine.
+func (o Options) newQuestion(of *inputs, variables []byte, take func(offline.Outcome)) question {
+	existing := &offline.Existing{State: of.facts.Raw, Sensitive: of.sensitive, Refresh: o.Refresh}
 	if o.Refresh {
-		existing.Environment, existing.Files = of.Environment, of.Files
+		existing.Environment, existing.Files = of.environment, of.files
 	}
-	return question{of: of, input: offline.Input{Variables: variables, Existing: existing}, answer: answer}
+	return question{of: of, input: offline.Input{Variables: variables, Existing: existing}, take: take}
 }
 
 // ask has all questions about one module planned together.
@@ -105,7 +108,7 @@ func (o Options) ask(ctx context.Context, questions []question) {
 	var order []string
 	of := map[string][]question{}
 	for _, one := range questions {
-		reference := one.of.Module.Reference()
+		reference := one.of.module.Reference()
 		if of[reference] == nil {
 			order = append(order, reference)
 		}
@@ -119,16 +122,16 @@ func (o Options) ask(ctx context.Context, questions []question) {
 			for n, one := range batch {
 				inputs[n] = one.input
 			}
-			for n, outcome := range o.Planner.Plan(ctx, preview.ModuleOf(batch[0].of.Module), inputs) {
-				batch[n].answer(outcome)
+			for n, outcome := range o.Planner.Plan(ctx, preview.ModuleOf(batch[0].of.module), inputs) {
+				batch[n].take(outcome)
 			}
 		})
 	}
 	group.Wait()
 }
 
-// judge plans what the edits would do, and what forces new Machines.
-func judge(ctx context.Context, o Options, all []*machine) {
+// planAll plans what the edits would do, and what forces new Machines.
+func planAll(ctx context.Context, o Options, all []*machine) {
 	var questions []question
 	for _, one := range all {
 		questions = append(questions, one.questions(o)...)
@@ -136,7 +139,7 @@ func judge(ctx context.Context, o Options, all []*machine) {
 	o.ask(ctx, questions)
 	questions = nil
 	for _, one := range all {
-		questions = append(questions, one.again(o)...)
+		questions = append(questions, one.withPinned(o)...)
 	}
 	o.ask(ctx, questions)
 	o.ask(ctx, whatForces(o, all))
@@ -145,12 +148,12 @@ func judge(ctx context.Context, o Options, all []*machine) {
 // Title names an object that is not read from a manifest.
 func Title(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
 
-// errNotFound says what to do about an object that is not there.
+// notFound says what to do about an object that is not there.
 func notFound(kind, namespace, name string) error {
 	return fmt.Errorf("%s is not in the cluster; name another, or another namespace with -n", Title(kind, namespace, name))
 }
 
-// Get answers an object of the cluster as a manifest, so that what it asks for now is planned.
+// Get returns an object of the cluster as a manifest, so that what it asks for now is planned.
 func Get(ctx context.Context, reader client.Reader, kind, namespace, name string) (client.Object, error) {
 	var object client.Object
 	switch kind {

@@ -10,7 +10,7 @@ import (
 )
 
 // planOf answers what is foreseen as a plan.
-func (p *StackPlanner) planOf(seen *pulumi.Foreseen, report *engine.Report, reads []string) *Plan {
+func (p *StackPlanner) planOf(seen *pulumi.PlannedValues, report *engine.Report, reads []string) *Plan {
 	plan := &Plan{Reads: reads, Report: report, Outputs: foreseenValues(seen.Outputs)}
 	for _, one := range seen.Resources {
 		if one.Type == unknownType {
@@ -18,7 +18,7 @@ func (p *StackPlanner) planOf(seen *pulumi.Foreseen, report *engine.Report, read
 		}
 		values := foreseenValues(one.Values)
 		if schema, known := p.schemaOf(one.Type); known {
-			schema.pruneGiven(values.Unknown, one.Given)
+			schema.pruneGiven(values.Unknown, one.Inputs)
 		}
 		plan.Resources = append(plan.Resources, Resource{Address: one.Address, Type: one.Type, Action: one.Action, Values: values})
 	}

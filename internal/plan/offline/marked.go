@@ -29,7 +29,7 @@ func (m marked) entry(n int) marked {
 // filled answers the value with something in place of what is not known that shows as that wherever it comes out.
 func (m marked) filled() any {
 	if m.unknown == true {
-		return pulumi.Unknown
+		return pulumi.UnknownValue
 	}
 	switch value := m.value.(type) {
 	case map[string]any:

@@ -224,7 +224,7 @@ func sensitiveIn(inputs []Input) []string {
 // onlyBroken tells whether conditions of resources are all that stands against a plan.
 func onlyBroken(report *tofu.Report) bool {
 	found := report.Errors()
-	return len(found) > 0 && !slices.ContainsFunc(found, func(d tofu.Diagnostic) bool { return !d.BrokenCondition() })
+	return len(found) > 0 && !slices.ContainsFunc(found, func(d tofu.Diagnostic) bool { return !d.ConditionFailed() })
 }
 
 // brokenIn counts the conditions that do not hold.
@@ -241,7 +241,7 @@ func plansWithout(inputs []Input, report *tofu.Report, failed, err error) ([]*Pl
 	if failed == nil || len(inputs) > 1 {
 		return nil, cmp.Or(failed, err)
 	}
-	plan := &Plan{Report: report.Within("module." + callName(0))}
+	plan := &Plan{Report: report.ForModule("module." + callName(0))}
 	for _, one := range report.Errors() {
 		plan.Broken = append(plan.Broken, one.Detail)
 	}
@@ -279,7 +279,7 @@ func variablesOf(inputs []Input) ([]byte, error) {
 func plansOf(shown *tfjson.Plan, report *tofu.Report, calls int) []*Plan {
 	plans := make([]*Plan, calls)
 	for n := range plans {
-		plans[n] = &Plan{Report: report.Within("module." + callName(n))}
+		plans[n] = &Plan{Report: report.ForModule("module." + callName(n))}
 		if outputs := shown.OutputChanges[callName(n)]; outputs != nil {
 			plans[n].Outputs = valuesOf(outputs)
 		}

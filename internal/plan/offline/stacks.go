@@ -218,7 +218,7 @@ func (p *StackPlanner) plan(ctx context.Context, m Module, read *program, in Inp
 	p.count++
 	id := "plan" + strconv.Itoa(p.count)
 	p.mu.Unlock()
-	folder, err := p.engine.Open(ctx, pulumi.Run{
+	folder, err := p.engine.Open(ctx, pulumi.RunSpec{
 		ID: id, Project: read.project, Program: with.files, Variables: with.variables, Secret: with.secret, Key: key,
 		Save: func(context.Context, []byte) error { return nil }, // a preview makes nothing
 	})

@@ -82,6 +82,6 @@ func (*unknownProvider) Check(_ context.Context, request *pulumirpc.CheckRequest
 // Create implements pulumirpc.ResourceProviderServer. Only previews call it.
 func (*unknownProvider) Create(context.Context, *pulumirpc.CreateRequest) (*pulumirpc.CreateResponse, error) {
 	return &pulumirpc.CreateResponse{Properties: &structpb.Struct{Fields: map[string]*structpb.Value{
-		"value": structpb.NewStringValue(pulumi.Unknown),
+		"value": structpb.NewStringValue(pulumi.UnknownValue),
 	}}}, nil
 }

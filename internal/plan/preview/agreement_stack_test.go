@@ -112,7 +112,7 @@ func updated(t *testing.T, input render.Input, environment map[string]string) ma
 	}
 	all := maps.Clone(environment)
 	maps.Copy(all, inputs.Environment)
-	folder, err := engine.Open(t.Context(), pulumi.Run{
+	folder, err := engine.Open(t.Context(), pulumi.RunSpec{
 		ID: "update", Project: input.Module.Name(), Program: input.Module.Files(), Variables: withLocals(t, input.Module, inputs.Variables),
 		Secret: []string{module.VariableUserData}, Environment: all, Key: key, Save: func(context.Context, []byte) error { return nil },
 	})

@@ -32,8 +32,8 @@ type Entry struct {
 	Salt string
 	// Current says that runs encrypt with it.
 	Current bool
-	// Made is when it was made, Replaced when another took its place; zero for the current one.
-	Made, Replaced time.Time
+	// Created is when it was made, Replaced when another took its place; zero for the current one.
+	Created, Replaced time.Time
 }
 
 // stored is a key as the Secret has it.
@@ -72,7 +72,7 @@ func readKeyring(data map[string][]byte) (keyring, error) {
 		}
 		var when times
 		if json.Unmarshal(data[id+suffixTimes], &when) == nil { // a key without times is an old one
-			one.Made, one.Replaced = when.Made, when.Replaced
+			one.Created, one.Replaced = when.Made, when.Replaced
 		}
 		ring = append(ring, one)
 	}
@@ -86,7 +86,7 @@ func readKeyring(data map[string][]byte) (keyring, error) {
 			}
 			return 1
 		}
-		return cmp.Or(b.Made.Compare(a.Made), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
 	})
 	return ring, nil
 }
@@ -100,7 +100,7 @@ func (r keyring) write(secret *corev1.Secret) error {
 		}
 	}
 	for _, one := range r {
-		raw, err := json.Marshal(times{Made: one.Made, Replaced: one.Replaced})
+		raw, err := json.Marshal(times{Made: one.Created, Replaced: one.Replaced})
 		if err != nil {
 			return fmt.Errorf("writing the times of the key %s: %w", one.ID, err)
 		}
@@ -128,7 +128,7 @@ func (r keyring) find(salt string) (stored, bool) {
 
 // with answers the keyring with a new key in the current one's place.
 func (r keyring) with(fresh stored, now time.Time) keyring {
-	fresh.Current, fresh.Made = true, now
+	fresh.Current, fresh.Created = true, now
 	next := keyring{fresh}
 	for _, one := range r {
 		if one.Current {

@@ -1,0 +1,184 @@
+package iac
+
+import (
+	"context"
+	"errors"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/runner"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+)
+
+// Execute implements runs.Task.
+func (t *task) Execute(ctx context.Context) error {
+	switch t.decision.Operation {
+	case runs.Create:
+		return t.create(ctx)
+	case runs.Update:
+		return t.update(ctx)
+	case runs.Drift:
+		return t.checkDrift(ctx)
+	default:
+		return t.destroy(ctx)
+	}
+}
+
+// create makes the instance. From an empty state the engine can do nothing else, so that is one process; else the plan is read.
+func (t *task) create(ctx context.Context) error {
+	if t.decision.Lookup {
+		if found, err := t.lookUp(ctx); found || err != nil {
+			return err
+		}
+	}
+	return t.inWorkspace(ctx, false, func(workspace runner.Workspace) error {
+		if t.facts.HasResources() {
+			return t.planAndApply(ctx, workspace)
+		}
+		t.touched = true
+		report, err := workspace.Apply(ctx)
+		t.noteApplied(report)
+		return err
+	})
+}
+
+// update brings an instance to its providerSpec, in place or not at all. One whose state is lost is looked up first.
+func (t *task) update(ctx context.Context) error {
+	if t.decision.Lookup {
+		found, err := t.lookUp(ctx)
+		if err == nil && !found {
+			return t.instanceMissing("the instance is gone: its state was lost, and the lookup finds none")
+		}
+		return err
+	}
+	return t.inWorkspace(ctx, false, func(workspace runner.Workspace) error { return t.planAndApply(ctx, workspace) })
+}
+
+// instanceMissing notes that the instance is gone.
+func (t *task) instanceMissing(summary string) error {
+	t.found = t.checkedNow(lifecycle.DriftCheck{Result: lifecycle.DriftMissing, Summary: summary})
+	return actuators.UpdateFailed("%s", summary)
+}
+
+// planAndApply plans, checks the plan, and applies it where that is allowed.
+func (t *task) planAndApply(ctx context.Context, workspace runner.Workspace) error {
+	report, err := workspace.Plan(ctx)
+	if refused := lifecycle.RefusedByModule(err); refused != "" && t.decision.Operation == runs.Update {
+		return actuators.UnsupportedChange("%s", refused)
+	}
+	if err != nil {
+		return err
+	}
+	return t.apply(ctx, workspace, report)
+}
+
+// apply checks a plan, and applies it where that is allowed.
+func (t *task) apply(ctx context.Context, workspace runner.Workspace, report *engine.Report) error {
+	checked := lifecycle.CheckPlan(t.decision.Operation, report, t.facts.Provisioned)
+	switch {
+	case checked.Missing != "":
+		return t.instanceMissing(checked.Missing) // other differences are what the change asks for, and no drift
+	case checked.Refused != "":
+		return actuators.UnsupportedChange("%s", checked.Refused)
+	case !checked.Changes:
+		return nil
+	}
+	if t.changesModule {
+		// From here on the new module knows what there may be, and the old one does not.
+		if err := t.session.Attach(ctx, t.attachments()); err != nil {
+			return err
+		}
+		if err := t.session.SetMeta(ctx, lifecycle.NewPatch().SetModule(t.wanted.Module.Reference()).MetaPatch); err != nil {
+			return err
+		}
+	}
+	t.touched = true
+	applied, err := workspace.ApplyPlan(ctx)
+	t.noteApplied(applied)
+	if err == nil {
+		t.found = t.checkedNow(lifecycle.DriftCheck{Result: lifecycle.DriftNone})
+	}
+	return err
+}
+
+// checkedNow returns a check with the present time.
+func (t *task) checkedNow(found lifecycle.DriftCheck) *lifecycle.DriftCheck {
+	found.At = t.actuator.clock.Now().UTC()
+	return &found
+}
+
+// noteApplied notes whether the run has changed infrastructure.
+func (t *task) noteApplied(report *engine.Report) {
+	if len(report.Applied) > 0 {
+		t.changed = true
+	}
+}
+
+// trackProgress keeps which resources the engine is making.
+func (t *task) trackProgress(event engine.Event) {
+	if event.Action != engine.ActionCreate {
+		return
+	}
+	if event.Kind == engine.EventCompleted {
+		delete(t.making, event.Address)
+		return
+	}
+	if t.making == nil {
+		t.making = map[string]bool{}
+	}
+	t.making[event.Address] = true
+}
+
+// inWorkspace opens a workspace for the engine, and closes it.
+func (t *task) inWorkspace(ctx context.Context, lookup bool, use func(runner.Workspace) error) (err error) {
+	// A process that was stopped since it took the lock may lead no more.
+	if err := t.actuator.leader.Confirm(ctx); err != nil {
+		return err
+	}
+	with, err := t.runner(ctx)
+	if err != nil {
+		return err
+	}
+	around, err := t.actuator.desired.Environment(ctx, t.wanted.Module)
+	if err != nil {
+		return err
+	}
+	t.markPhase(lookup)
+	workspace, err := with.Open(ctx, t.runSpec(around, lookup))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		unsaved, readErr := workspace.Unsaved()
+		if unsaved {
+			t.unsaved = workspace
+			return
+		}
+		err = errors.Join(err, readErr, workspace.Close())
+	}()
+	return use(workspace)
+}
+
+func (t *task) runSpec(around desired.Environment, lookup bool) runner.RunSpec {
+	environment, sensitive := around.With(t.wanted.Inputs.Environment, t.wanted.Inputs.Sensitive)
+	return runner.RunSpec{
+		ID: t.id,
+		Identity: identity{
+			Namespace: t.key.Namespace, Name: t.key.Name, UID: string(t.uid), Owner: t.actuator.owner, Run: t.id,
+		},
+		Module:          t.wanted.Module,
+		Session:         t.session,
+		Lineage:         string(t.uid),
+		Variables:       t.wanted.Inputs.Variables,
+		Environment:     environment,
+		InitEnvironment: around.Variables,
+		Files:           t.wanted.Inputs.Files,
+		Sensitive:       sensitive,
+		Lookup:          lookup,
+		NotFound:        !lookup && t.decision.Lookup && t.lookedUp && !t.imported,
+		Progress:        t.trackProgress,
+		Output:          t.transcript.add,
+	}
+}

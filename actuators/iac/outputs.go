@@ -1,0 +1,44 @@
+package iac
+
+import (
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// outputs are the outputs of the module contract.
+type outputs struct {
+	ProviderID    string
+	InstanceID    string
+	InstanceState string
+	InstanceType  string
+	Region        string
+	Zone          string
+	Addresses     []corev1.NodeAddress
+}
+
+// readOutputs reads the outputs out of a state. One that is null or missing stays empty.
+func readOutputs(s *state.State) (*outputs, error) {
+	o := &outputs{}
+	for name, field := range map[string]any{
+		"provider_id":    &o.ProviderID,
+		"instance_id":    &o.InstanceID,
+		"instance_state": &o.InstanceState,
+		"instance_type":  &o.InstanceType,
+		"region":         &o.Region,
+		"zone":           &o.Zone,
+		"addresses":      &o.Addresses,
+	} {
+		output, ok := s.Outputs[name]
+		if !ok || len(output.Value) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(output.Value, field); err != nil {
+			return nil, fmt.Errorf("reading the module's output %s: it is not of the type that the module contract wants: %w", name, err)
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,111 @@
+package iac
+
+import (
+	"errors"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+)
+
+// submit submits a run and returns that it is in progress, or why the last one failed.
+func (a *Actuator) submit(o *observation, d lifecycle.Decision) error {
+	wanted := o.choice.State
+	request := runs.Request{
+		Machine:   client.ObjectKeyFromObject(o.machine),
+		UID:       o.machine.UID,
+		Group:     groupOf(o.machine),
+		Operation: d.Operation,
+		Engine:    engineOf(wanted),
+		Task:      newTask(a, o.machine, d.Operation),
+	}
+	if wanted != nil {
+		request.Fingerprint = wanted.Fingerprint
+		if wanted.CredentialsSecret != "" {
+			request.Credential = o.machine.Namespace + "/" + wanted.CredentialsSecret
+		}
+	}
+	status, err := a.pool.Submit(request)
+	if err != nil {
+		return actuators.InProgress(progressInterval, "%s", err.Error())
+	}
+	switch {
+	case d.Operation == runs.Drift:
+		return nil
+	case status.Phase == runs.Failed:
+		o.status.Run = nil
+		return a.retryLater(&status)
+	}
+	a.warn(o.machine, wanted, d.Operation)
+	return o.inProgress(status)
+}
+
+// warn sends events when a run begins: that the pinned module is lost, and what is doubtful in the providerSpec.
+func (a *Actuator) warn(machine *machinev1beta1.Machine, wanted *desired.State, operation runs.Operation) {
+	if wanted != nil && wanted.ModuleLost != "" {
+		moduleLost(machine, wanted.ModuleLost).Send(a.recorder)
+	}
+	if operation != runs.Create && operation != runs.Update {
+		return
+	}
+	for _, warning := range wanted.Inputs.Warnings {
+		event := ignoredField
+		if warning.Advice {
+			event = doubtfulField
+		}
+		event(machine, warning.String()).Send(a.recorder)
+	}
+}
+
+// inProgress returns that a run is queued or running, and notes it in the provider status.
+func (o *observation) inProgress(run runs.Status) error {
+	operation := map[runs.Operation]v1alpha1.RunOperation{
+		runs.Create: v1alpha1.RunCreate, runs.Update: v1alpha1.RunUpdate,
+		runs.Drift: v1alpha1.RunDriftCheck, runs.Destroy: v1alpha1.RunDestroy,
+	}[run.Operation]
+	o.status.Run = &v1alpha1.RunStatus{Operation: operation, QueuedAt: seconds(run.QueuedAt)}
+	if run.Phase == runs.Running {
+		o.status.Run.StartedAt = seconds(run.StartedAt)
+	}
+	if run.Err != nil {
+		return actuators.InProgress(progressInterval, "an engine run is under way to %s it, after %d that failed: %s", run.Operation, run.Failures, run.Err)
+	}
+	return actuators.InProgress(progressInterval, "an engine run is under way to %s it", run.Operation)
+}
+
+// seconds is a time as it is stored, so that a status is not written again for the rest of it.
+func seconds(at time.Time) *metav1.Time {
+	stored := metav1.NewTime(at.Truncate(time.Second))
+	return &stored
+}
+
+// retryLater returns the error of a run that has failed, with the time until it is repeated.
+func (a *Actuator) retryLater(run *runs.Status) error {
+	after := max(minRequeue, run.RetryAt.Sub(a.clock.Now()))
+	err := asMachineError(run.Operation, run.Err)
+	if failed, ok := errors.AsType[*actuators.MachineError](err); ok {
+		return failed.In(after)
+	}
+	if waiting, ok := actuators.AsRequeueAfter(err); ok {
+		return actuators.InProgress(after, "%s", waiting.Reason)
+	}
+	if _, uncertain := actuators.AsUncertain(err); uncertain {
+		return err
+	}
+	return actuators.InProgress(after, "%s", err.Error())
+}
+
+// groupOf returns what runs are shared out fairly between: the Machine's controller, or the namespace for one without.
+func groupOf(machine *machinev1beta1.Machine) string {
+	if owner := metav1.GetControllerOf(machine); owner != nil {
+		return string(owner.UID)
+	}
+	return machine.Namespace
+}

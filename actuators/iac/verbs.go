@@ -1,0 +1,137 @@
+package iac
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+)
+
+// Exists implements actuators.Actuator. It is decided from the state and what was last seen of the instance, and is an UncertainError where
+// neither says anything.
+func (a *Actuator) Exists(ctx context.Context, machine *machinev1beta1.Machine) (bool, error) {
+	f, err := a.facts(ctx, machine)
+	switch {
+	case err != nil:
+		return false, err
+	case f.Exists():
+		return true, nil
+	case f.Missing():
+		o := newObservation(runs.Drift, machine, f)
+		a.publishCheck(o)
+		o.write()
+		return false, nil
+	case f.Destroyed() || !f.Provisioned || f.Lost() && f.ConfirmedAbsent():
+		return false, nil
+	case f.Foreign():
+		return false, notAdopted(f)
+	}
+	return false, stateLost(f)
+}
+
+// Create implements actuators.Actuator.
+func (a *Actuator) Create(ctx context.Context, machine *machinev1beta1.Machine) error {
+	return a.reconcile(ctx, machine, runs.Create)
+}
+
+// Update implements actuators.Actuator.
+func (a *Actuator) Update(ctx context.Context, machine *machinev1beta1.Machine) error {
+	return a.reconcile(ctx, machine, runs.Update)
+}
+
+// Delete implements actuators.Actuator. What is queued for the Machine is cancelled.
+func (a *Actuator) Delete(ctx context.Context, machine *machinev1beta1.Machine) error {
+	if queued, known := a.pool.Status(machine.UID); known && queued.Phase == runs.Queued && queued.Operation != runs.Destroy {
+		a.pool.Cancel(machine.UID)
+	}
+	return a.reconcile(ctx, machine, runs.Destroy)
+}
+
+// reconcile observes, decides, submits a run where one is needed, and publishes.
+func (a *Actuator) reconcile(ctx context.Context, machine *machinev1beta1.Machine, asked runs.Operation) error {
+	o, err := a.observe(ctx, machine, asked)
+	if err != nil {
+		return err
+	}
+	err = a.act(o, lifecycle.Decide(asked, o.facts, a.target(o)))
+	a.publish(o, err)
+	if err == nil {
+		err = a.withheld(o)
+	}
+	return err
+}
+
+// act does what was decided and returns the verb's error.
+func (a *Actuator) act(o *observation, d lifecycle.Decision) error {
+	if err := a.blocked(o, d); err != nil {
+		return err
+	}
+	switch {
+	case o.choice.State == nil && o.choice.Withheld != nil:
+		return nil
+	case d.Action == lifecycle.ActionInProgress:
+		return o.inProgress(*o.facts.Run)
+	case d.Action == lifecycle.ActionStart:
+		return a.submit(o, d)
+	case d.Action == lifecycle.ActionDone && o.asked == runs.Destroy:
+		a.metrics.forget(o.machine)
+	}
+	if err := a.noRun(o.facts, d); !errors.Is(err, runs.ErrNothingToDo) {
+		o.status.Run = nil
+		return err
+	}
+	return nil
+}
+
+// blocked returns why nothing can be done about the Machine as it is; nil where something can.
+func (a *Actuator) blocked(o *observation, d lifecycle.Decision) error {
+	err := o.choiceErr
+	switch {
+	case o.asked == runs.Update && o.facts.Foreign():
+		return notAdopted(o.facts)
+	case err == nil:
+		return nil
+	case o.asked == runs.Destroy:
+		needless := d.Action == lifecycle.ActionDone || d.Action == lifecycle.ActionInProgress || d.Action == lifecycle.ActionForeign
+		if needless || !o.facts.HasResources() && !o.facts.Lost() {
+			return nil
+		}
+		err = undeletable(o.facts, err)
+	}
+	a.reportFailure(o.asked, o.machine, err)
+	return err
+}
+
+// noRun returns why a decision starts no run: runs.ErrNothingToDo where there is nothing to do.
+func (a *Actuator) noRun(f *lifecycle.Facts, d lifecycle.Decision) error {
+	switch d.Action {
+	case lifecycle.ActionRequeueAfter:
+		return actuators.InProgress(max(minRequeue, d.Until.Sub(a.clock.Now())), "%s; it is looked for again after %s", d.Reason, d.Until.UTC().Format(time.RFC3339))
+	case lifecycle.ActionRefuse:
+		return actuators.UnsupportedChange("%s", f.Record.Refusal.Message).In(progressInterval)
+	case lifecycle.ActionUnresolved:
+		return unresolved(f, d.Operation)
+	case lifecycle.ActionForeign:
+		return notAdopted(f)
+	default:
+		return runs.ErrNothingToDo
+	}
+}
+
+// withheld returns why a Machine does not get the current module, although it may. Until the Machine is Running, an error would stop it from
+// getting there while its instance is as it should be but for the module: only the provider status says so then.
+func (a *Actuator) withheld(o *observation) error {
+	if o.choice.Withheld == nil || o.choice.State != nil && !running(o.machine) {
+		return nil
+	}
+	return typed(runs.Update, o.choice.Withheld).In(max(progressInterval, a.recheckAfter(o.machine, &o.status)))
+}
+
+func running(machine *machinev1beta1.Machine) bool {
+	return machine.Status.Phase != nil && *machine.Status.Phase == machinev1beta1.PhaseRunning
+}

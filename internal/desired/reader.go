@@ -1,0 +1,119 @@
+package desired
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/store"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// Options are what a Reader works with. All must be set but those that say what they are otherwise.
+type Options struct {
+	// Client reads the API server itself, never a cache.
+	Client  client.Reader
+	Catalog *module.Catalog
+	// Modules keeps the content of modules that Machines were made with, States the states of Machines.
+	Modules *store.Store
+	States  *state.Store
+	// ClusterValues are the defaults of fields that a providerSpec lacks.
+	ClusterValues module.ClusterValues
+	// ModuleUpdates says what becomes of Machines whose module has changed; they are held when empty.
+	ModuleUpdates ModuleUpdates
+	// Environment says how the infrastructure is reached; nil for as usual.
+	Environment EnvironmentReader
+	// WithoutCredentials says that Secrets with credentials are not read.
+	WithoutCredentials bool
+}
+
+// Reader reads what Machines ask for, and what decisions about them are made from. It writes nothing.
+type Reader struct {
+	client      client.Reader
+	catalog     *module.Catalog
+	modules     *store.Store
+	states      *state.Store
+	values      module.ClusterValues
+	updates     ModuleUpdates
+	environment EnvironmentReader
+	// withoutCredentials says that Secrets with credentials are not read.
+	withoutCredentials bool
+}
+
+// NewReader returns a Reader.
+func NewReader(options Options) (*Reader, error) {
+	if options.ModuleUpdates == "" {
+		options.ModuleUpdates = ModuleUpdatesHold
+	}
+	if err := options.ModuleUpdates.check(); err != nil {
+		return nil, err
+	}
+	return &Reader{
+		client: options.Client, catalog: options.Catalog, modules: options.Modules, states: options.States, values: options.ClusterValues,
+		updates: options.ModuleUpdates, environment: options.Environment, withoutCredentials: options.WithoutCredentials,
+	}, nil
+}
+
+// Facts reads the facts about a Machine, all but its run. The state is read from the API server itself: a cache could lag behind our own writes.
+func (r *Reader) Facts(ctx context.Context, machine *machinev1beta1.Machine) (*lifecycle.Facts, error) {
+	snapshot, err := r.states.Get(ctx, state.KeyFor(machine.Namespace, machine.UID))
+	if errors.Is(err, state.ErrNotFound) {
+		return lifecycle.NewFacts(machine, nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the Machine's state: %w", err)
+	}
+	return lifecycle.NewFacts(machine, snapshot)
+}
+
+// Complete returns the module that serves a Machine now, and the Machine with the defaults of the cluster.
+func (r *Reader) Complete(machine *machinev1beta1.Machine) (*machinev1beta1.Machine, *module.Module, error) {
+	current, err := r.current(machine)
+	if err != nil {
+		return nil, nil, err
+	}
+	machine, _ = render.Complete(machine, current, r.values)
+	return machine, current, nil
+}
+
+// current returns the module that serves the Machine's providerSpec now.
+func (r *Reader) current(machine *machinev1beta1.Machine) (*module.Module, error) {
+	served, err := render.ModuleFor(r.catalog, machine)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	return served, nil
+}
+
+// secret reads a Secret in the Machine's namespace; nil when name is empty.
+func (r *Reader) secret(ctx context.Context, machine *machinev1beta1.Machine, name, what string) (*corev1.Secret, error) {
+	if name == "" {
+		return nil, nil
+	}
+	secret := &corev1.Secret{}
+	err := r.client.Get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name}, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, ofSecret(fmt.Errorf("the Secret %s/%s with the %s, which spec.providerSpec.value names, does not exist; create it, or name another",
+			machine.Namespace, name, what))
+	case err != nil:
+		return nil, ofSecret(fmt.Errorf("reading the Secret %s/%s with the %s: %w", machine.Namespace, name, what, err))
+	}
+	return secret, nil
+}
+
+func data(secret *corev1.Secret) map[string][]byte {
+	if secret == nil {
+		return nil
+	}
+	return secret.Data
+}

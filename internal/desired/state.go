@@ -1,0 +1,132 @@
+package desired
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+)
+
+// State is the desired state of a Machine.
+type State struct {
+	Module *module.Module
+	Inputs *render.Inputs
+	// Fingerprint covers inputs, module and credentials.
+	Fingerprint string
+	// CredentialsSecret is the name of the Secret with the credentials, and keys are what is read of it.
+	CredentialsSecret string
+	keys              []v1alpha1.CredentialKey
+	// Place is where the instance is to be, as the module declares it; PlaceErr says why that is not known.
+	Place    module.Place
+	PlaceErr error
+	// ModuleLost says that Module is used in place of the pinned one, and why; empty where it is the pinned one.
+	ModuleLost string
+}
+
+// render renders a Machine for an operation with a module. A destroy does without user data that is gone.
+func (r *Reader) render(ctx context.Context, machine *machinev1beta1.Machine, used *module.Module, operation runs.Operation) (*State, error) {
+	machine, _ = render.Complete(machine, used, r.values)
+	credentialsRef, userDataRef, err := render.Refs(machine, used)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	if r.withoutCredentials {
+		return r.renderWithoutCredentials(ctx, machine, used, userDataRef)
+	}
+	credentials, err := r.secret(ctx, machine, credentialsRef.Name, "credentials")
+	if err != nil {
+		return nil, err
+	}
+	userData, err := r.secret(ctx, machine, userDataRef.Name, "user data")
+	if err != nil && operation != runs.Destroy {
+		return nil, err
+	}
+	keys, err := render.CredentialKeys(machine, used)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	inputs, err := render.Render(render.Input{
+		Machine:            machine,
+		ClusterID:          machine.Labels[machinev1beta1.MachineClusterIDLabel],
+		Module:             used,
+		Credentials:        data(credentials),
+		CredentialsVersion: versionOf(keys, credentials),
+		UserData:           data(userData)[userDataKey(used)],
+	})
+	if render.OnlySecrets(err) {
+		return nil, ofSecret(err)
+	}
+	if err != nil {
+		return nil, invalid(err)
+	}
+	s := &State{Module: used, Inputs: inputs, Fingerprint: fingerprintOf(inputs.Hash, used.Digest()), CredentialsSecret: credentialsRef.Name, keys: keys}
+	r.locate(ctx, s, data(credentials))
+	return s, nil
+}
+
+// renderWithoutCredentials is render where the credentials are not read: the state has no fingerprint and no place.
+func (r *Reader) renderWithoutCredentials(ctx context.Context, machine *machinev1beta1.Machine, used *module.Module, ref render.Ref) (*State, error) {
+	userData, err := r.secret(ctx, machine, ref.Name, "user data")
+	if err != nil {
+		return nil, err
+	}
+	input := render.Input{
+		Machine: machine, ClusterID: machine.Labels[machinev1beta1.MachineClusterIDLabel], Module: used, UserData: data(userData)[userDataKey(used)],
+	}
+	inputs := &render.Inputs{}
+	if inputs.Warnings, err = render.Check(input); err == nil {
+		inputs.Variables, err = render.Variables(input)
+	}
+	if err != nil {
+		return nil, invalid(err)
+	}
+	if len(input.UserData) > 0 {
+		inputs.Sensitive = []string{string(input.UserData)}
+	}
+	return &State{Module: used, Inputs: inputs}, nil
+}
+
+// locate finds out where the instance is to be, with these credentials. What prevents that prevents a run, and nothing else.
+func (r *Reader) locate(ctx context.Context, s *State, credentials map[string][]byte) {
+	around, err := r.Environment(ctx, s.Module)
+	if err != nil {
+		s.PlaceErr = err
+		return
+	}
+	environment, _ := around.With(s.Inputs.Environment, nil)
+	s.Place, s.PlaceErr = s.Module.Place(s.Inputs.Variables, credentials, environment)
+}
+
+// versionOf names the values that the module takes from its credentials. The Secret's resourceVersion would not do: the API server
+// writes into tokens when they were last used. The version reaches nothing but the state Secret, which is as secret.
+func versionOf(keys []v1alpha1.CredentialKey, secret *corev1.Secret) string {
+	if secret == nil || len(keys) == 0 {
+		return ""
+	}
+	parts := []string{string(secret.UID)}
+	for _, key := range keys {
+		parts = append(parts, key.Key, string(secret.Data[key.Key]))
+	}
+	return fingerprintOf(parts...)
+}
+
+func userDataKey(m *module.Module) string {
+	if spec := m.Spec().UserData; spec != nil {
+		return spec.Key
+	}
+	return ""
+}
+
+// fingerprintOf hashes parts with a separator between them.
+func fingerprintOf(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

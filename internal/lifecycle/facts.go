@@ -1,0 +1,166 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// InputsAttachment is the attachment of a state that holds the inputs which were applied last, packed.
+const InputsAttachment = "inputs"
+
+// Facts are what a decision is made from.
+type Facts struct {
+	// Gone says that there is no Machine of this UID any more, Deleting that it is being deleted.
+	Gone, Deleting bool
+	// Stored says that there is a state Secret. Without one, Record, State, Raw, Lock and Inputs are zero.
+	Stored bool
+	Record Record
+	State  *state.State
+	// Raw is the state as it is stored, Lock its lock; nil for none.
+	Raw  []byte
+	Lock *state.Lock
+	// Run is what the pool holds for the Machine; nil for nothing, and when a run itself decides.
+	Run *runs.Status
+	// Provisioned says that the Machine has once carried an instance's outputs.
+	Provisioned bool
+	// Witness is what the Machine itself says of an instance; nil for nothing. RestoredFrom is the UID of the Machine that it was copied from.
+	Witness      *Witness
+	RestoredFrom string
+	// Confirmed is the lost run of which a person has confirmed that it left nothing.
+	Confirmed string
+	// Inputs are those that were applied last, packed; nil when none are stored.
+	Inputs []byte
+	// Drift is what the Machine asks to be done about drift.
+	Drift DriftSetting
+}
+
+// NewFacts returns the facts about a Machine; snapshot is nil where there is no state. Run and Gone are left to the caller.
+func NewFacts(machine *machinev1beta1.Machine, snapshot *state.Snapshot) (*Facts, error) {
+	f := &Facts{
+		Deleting: !machine.DeletionTimestamp.IsZero(), Drift: DriftOf(machine), Witness: witnessOf(machine), RestoredFrom: restoredFrom(machine),
+		Confirmed:   machine.Annotations[NoInstanceAnnotation],
+		Provisioned: machine.Spec.ProviderID != nil && *machine.Spec.ProviderID != "" || len(machine.Status.Addresses) > 0,
+	}
+	if snapshot == nil {
+		return f, nil
+	}
+	f.Stored, f.Inputs, f.Raw, f.Lock = true, snapshot.Attachments[InputsAttachment], snapshot.Raw, snapshot.Lock
+	var err error
+	if f.Record, err = ReadRecord(snapshot.Meta); err != nil {
+		return nil, fmt.Errorf("reading the Machine's state %s: %w", snapshot.Key, err)
+	}
+	if f.State, err = snapshot.State(); err != nil {
+		return nil, fmt.Errorf("reading the Machine's state %s: %w", snapshot.Key, err)
+	}
+	return f, nil
+}
+
+// HasResources reports whether the state has any resource: only a destroy may remove it.
+func (f *Facts) HasResources() bool { return f.State != nil && len(f.State.Managed()) > 0 }
+
+// HasInstance reports whether the state has the instance, whole.
+func (f *Facts) HasInstance() bool {
+	if f.State == nil {
+		return false
+	}
+	for _, resource := range f.State.Managed() {
+		if isInstance(resource) {
+			return resource.Instances > resource.Tainted+resource.Deposed
+		}
+	}
+	return false
+}
+
+// isInstance reports whether a resource is the one that the module contract calls the instance.
+func isInstance(resource state.Resource) bool {
+	return resource.Module == "" && resource.Name == "this"
+}
+
+// Exists reports whether the state has the instance, and no check has found it missing.
+func (f *Facts) Exists() bool {
+	return f.HasInstance() && !f.Missing()
+}
+
+// Lost reports whether an instance may exist that the state lacks: a run began that may have made it and has not settled, or the
+// Machine says that there was one and its state is gone.
+func (f *Facts) Lost() bool {
+	switch {
+	case f.HasInstance() || f.Destroyed():
+		return false
+	case f.Record.Intent != nil:
+		return f.Record.Intent.LostRun() != ""
+	}
+	return !f.Stored && f.Witness != nil
+}
+
+// LostRun names the run that may have made an instance which the state lacks.
+func (f *Facts) LostRun() string {
+	switch {
+	case f.Record.Intent != nil:
+		return f.Record.Intent.LostRun()
+	case f.Witness != nil:
+		return f.Witness.Run
+	}
+	return ""
+}
+
+// ConfirmedAbsent reports whether a person has confirmed that the lost run left nothing.
+func (f *Facts) ConfirmedAbsent() bool { return f.Confirmed != "" && f.Confirmed == f.LostRun() }
+
+// Bound reports whether the Machine is bound to the place that is recorded: something of it is there, or may be. Where a person has said
+// that a lost run left nothing, what that run did not finish is not there.
+func (f *Facts) Bound() bool {
+	confirmed := f.ConfirmedAbsent()
+	if f.Lost() && !confirmed {
+		return true
+	}
+	return f.State != nil && slices.ContainsFunc(f.State.Managed(), func(r state.Resource) bool {
+		return r.Type != "terraform_data" && (!confirmed || r.Instances > r.Tainted+r.Deposed) // that type is in the state only
+	})
+}
+
+// Destroyed reports whether the instance was proven to be gone by a destroy.
+func (f *Facts) Destroyed() bool {
+	return f.Witness != nil && f.Witness.Destroyed != nil ||
+		!f.Stored && f.Run != nil && f.Run.Operation == runs.Destroy && f.Run.Phase == runs.Succeeded
+}
+
+// Foreign reports whether the Machine has an instance that this operator did not make.
+func (f *Facts) Foreign() bool {
+	return f.Provisioned && !f.Stored && f.Witness == nil && !f.Destroyed()
+}
+
+// Since returns, for people, since when there is an instance.
+func (f *Facts) Since() string {
+	if f.Witness == nil {
+		return "some time"
+	}
+	return f.Witness.Since.UTC().Format(time.RFC3339)
+}
+
+// Missing reports whether a check has found the instance missing.
+func (f *Facts) Missing() bool {
+	return f.Record.Check != nil && f.Record.Check.Result == DriftMissing
+}
+
+// Settled reports whether the desired state of a fingerprint was applied and nothing has begun since.
+func (f *Facts) Settled(fingerprint string) bool {
+	return f.Record.Intent == nil && f.Record.Fingerprint == fingerprint
+}
+
+// Active reports whether a run is queued or running.
+func (f *Facts) Active() bool { return f.Run != nil && f.Run.Active() }
+
+// PinnedModule returns the reference of the module that made what the Machine has, or may have; empty while there is nothing.
+func (f *Facts) PinnedModule() string {
+	if f.Record.Intent == nil && !f.HasResources() {
+		return ""
+	}
+	return f.Record.Module
+}

@@ -1,0 +1,58 @@
+package lifecycle
+
+import (
+	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+func TestBoundTo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		facts *Facts
+		want  string
+	}{
+		"a Machine that nothing is known of is free":               {&Facts{}, ""},
+		"an instance binds":                                        {&Facts{State: stateWith(1, 0), Record: Record{Module: "m"}}, "m"},
+		"so does what a create left half made":                     {&Facts{State: stateWith(1, 1), Record: Record{Module: "m"}}, "m"},
+		"and what a create may have made":                          {&Facts{State: stateWith(0, 0), Record: Record{Module: "m", Intent: begun()}}, "m"},
+		"a create that failed and left nothing may go on with any": {&Facts{State: &state.State{}, Record: Record{Module: "m"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.facts.PinnedModule(); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func stateWith(instances, tainted int) *state.State {
+	return &state.State{Resources: []state.Resource{
+		{Mode: state.ModeManaged, Type: "thing", Name: "this", Instances: instances, Tainted: tainted},
+	}}
+}
+
+// begun is the intent of a create that may have made an instance.
+func begun() *Intent { return &Intent{Operation: runs.Create, Run: "lost"} }
+
+func TestExists(t *testing.T) {
+	for name, tc := range map[string]struct {
+		facts *Facts
+		want  bool
+	}{
+		"no, without a state":                        {&Facts{}, false},
+		"no, with a state that is empty":             {&Facts{Stored: true, State: stateWith(0, 0)}, false},
+		"yes, with the instance in the state":        {&Facts{Stored: true, State: stateWith(1, 0)}, true},
+		"no, when the instance is only half made":    {&Facts{Stored: true, State: stateWith(1, 1)}, false},
+		"no, when a drift check found it gone":       {&Facts{Stored: true, State: stateWith(1, 0), Record: Record{Check: &DriftCheck{Result: DriftMissing}}}, false},
+		"yes, when a drift check found it changed":   {&Facts{Stored: true, State: stateWith(1, 0), Record: Record{Check: &DriftCheck{Result: DriftChanged}}}, true},
+		"yes, when its run has not settled":          {&Facts{Stored: true, State: stateWith(1, 0), Record: Record{Intent: begun()}}, true},
+		"no, when only something beside it was made": {&Facts{Stored: true, State: &state.State{Resources: []state.Resource{{Mode: state.ModeManaged, Name: "disk", Instances: 1}}}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.facts.Exists(); got != tc.want {
+				t.Errorf("exists is %t, want %t", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,100 @@
+package lifecycle
+
+import (
+	"hash/fnv"
+	"slices"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+)
+
+// Schedule says when the instance of a Machine is checked again.
+type Schedule struct {
+	interval time.Duration
+	uid      string
+	policy   v1alpha1.DriftPolicy
+	hasIP    bool
+	// created is when the Machine was first reported to have an instance; zero when it was not.
+	created time.Time
+}
+
+// NewSchedule returns the schedule of a Machine by its decoded provider status and its addresses. Drift checks are an interval apart, a tenth
+// more or less.
+func NewSchedule(machine *machinev1beta1.Machine, status *v1alpha1.TerraformMachineProviderStatus, addresses []corev1.NodeAddress, interval time.Duration) Schedule {
+	s := Schedule{interval: interval, uid: string(machine.UID), policy: DriftOf(machine).Policy, hasIP: hasIP(addresses)}
+	created := meta.FindStatusCondition(status.Conditions, string(machinev1beta1.MachineCreation))
+	if created != nil && created.Status == "True" {
+		s.created = created.LastTransitionTime.Time
+	}
+	return s
+}
+
+// Due returns what is due for an instance now.
+func (s Schedule) Due(f *Facts, now time.Time) Due {
+	return Due{
+		Check: s.checkDue(f, now), Repair: repairDue(f, s.interval, now), SecondLook: f.Record.SecondLook != nil && !now.Before(*f.Record.SecondLook),
+	}
+}
+
+func (s Schedule) checkDue(f *Facts, now time.Time) bool {
+	if f.Record.Check == nil {
+		return s.policy != v1alpha1.DriftIgnore
+	}
+	after, wanted := s.checkAfter(f.Record.Check.At)
+	return wanted && !now.Before(f.Record.Check.At.Add(after))
+}
+
+// Next returns when the Machine of a provider status should be reconciled again, for a check or for the second look; zero for never.
+func (s Schedule) Next(status *v1alpha1.TerraformMachineProviderStatus) time.Time {
+	var next time.Time
+	if last := status.LastDriftCheckTime; last != nil {
+		if after, wanted := s.checkAfter(last.Time); wanted {
+			next = last.Add(after)
+		}
+	}
+	if second := status.SecondLookTime; second != nil && (next.IsZero() || second.Time.Before(next)) {
+		next = second.Time
+	}
+	return next
+}
+
+// checkAfter returns how long after its last check an instance is checked again, and whether it is at all. One without an IP address is
+// checked soon, also where drift is ignored: guests report theirs once they run.
+func (s Schedule) checkAfter(last time.Time) (after time.Duration, wanted bool) {
+	interval := driftAfter(s.interval, s.uid)
+	var age time.Duration
+	if !s.created.IsZero() {
+		age = last.Sub(s.created)
+	}
+	if soon := addressesAfter(age); !s.hasIP && soon < interval {
+		return soon, true
+	}
+	return interval, s.policy != v1alpha1.DriftIgnore
+}
+
+// driftAfter returns how long after a check the next one is due: the interval, a tenth more or less, spread by the Machine's UID
+// so that Machines made together are not checked together.
+func driftAfter(interval time.Duration, uid string) time.Duration {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(uid)) // a hash takes everything
+	const steps = 1000
+	return interval - interval/10 + interval/5*time.Duration(hash.Sum32()%steps)/steps
+}
+
+// FirstAddressCheck is how long after its create an instance without an IP address is checked.
+const FirstAddressCheck = 20 * time.Second
+
+// addressesAfter returns how long after a check an instance without an IP address is checked again. age is how old the instance was at that
+// check: the pauses grow with it.
+func addressesAfter(age time.Duration) time.Duration { return max(FirstAddressCheck, age/2) }
+
+// hasIP reports whether one of the addresses is an IP address.
+func hasIP(addresses []corev1.NodeAddress) bool {
+	return slices.ContainsFunc(addresses, func(address corev1.NodeAddress) bool {
+		return address.Type == corev1.NodeInternalIP || address.Type == corev1.NodeExternalIP
+	})
+}

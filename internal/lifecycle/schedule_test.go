@@ -1,0 +1,64 @@
+package lifecycle
+
+import (
+	"testing"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
+)
+
+func TestAnInstanceWithoutAnAddressIsLookedAtSoonThenSeldom(t *testing.T) {
+	age, looks := time.Duration(0), 0
+	for ; age < time.Hour; looks++ {
+		after := addressesAfter(age)
+		if after < FirstAddressCheck || after > max(FirstAddressCheck, age) {
+			t.Errorf("at the age of %s the next look is after %s", age, after)
+		}
+		age += after
+	}
+	if looks > 16 {
+		t.Errorf("%d looks in the first hour; each is a run", looks)
+	}
+}
+
+func TestWhenAnInstanceIsCheckedAgain(t *testing.T) {
+	name := corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: "worker-1"}
+	ip := corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}
+	made := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	regular := driftAfter(time.Hour, "")
+	for title, tc := range map[string]struct {
+		addresses  []corev1.NodeAddress
+		policy     v1alpha1.DriftPolicy
+		age        time.Duration
+		wantAfter  time.Duration
+		wantWanted bool
+	}{
+		"one with an IP address, in its turn":            {addresses: []corev1.NodeAddress{name, ip}, wantAfter: regular, wantWanted: true},
+		"one with names only, soon":                      {addresses: []corev1.NodeAddress{name}, wantAfter: FirstAddressCheck, wantWanted: true},
+		"one without for a while, less soon":             {age: 10 * time.Minute, wantAfter: 5 * time.Minute, wantWanted: true},
+		"one without for a day, in its turn":             {age: 24 * time.Hour, wantAfter: regular, wantWanted: true},
+		"none whose drift is ignored, once it has one":   {addresses: []corev1.NodeAddress{ip}, policy: v1alpha1.DriftIgnore, wantAfter: regular},
+		"one whose drift is ignored, for its address":    {policy: v1alpha1.DriftIgnore, wantAfter: FirstAddressCheck, wantWanted: true},
+		"none whose drift is ignored and that gets none": {policy: v1alpha1.DriftIgnore, age: 24 * time.Hour, wantAfter: regular},
+	} {
+		t.Run(title, func(t *testing.T) {
+			machine := builder.Machine()
+			machine.UID = ""
+			if tc.policy != "" {
+				machine.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: string(tc.policy)}
+			}
+			status := &v1alpha1.TerraformMachineProviderStatus{Conditions: []metav1.Condition{{
+				Type: string(machinev1beta1.MachineCreation), Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(made),
+			}}}
+			after, wanted := NewSchedule(machine, status, tc.addresses, time.Hour).checkAfter(made.Add(tc.age))
+			if after != tc.wantAfter || wanted != tc.wantWanted {
+				t.Errorf("after %s, %t; want %s, %t", after, wanted, tc.wantAfter, tc.wantWanted)
+			}
+		})
+	}
+}
