@@ -115,16 +115,20 @@ func nothingBindsAMachineToAPlaceWhereNothingWasMade(t *testing.T, b *bench) {
 	back := b.moves()
 	b.poll(func() error { return b.Create(t.Context(), machine) }, "elsewhere.example.com")
 	back()
-	b.poll(func() error { return b.Create(t.Context(), machine) }, NoInstanceAnnotation)
+	b.poll(func() error { return b.Create(t.Context(), machine) }, lifecycle.NoInstanceAnnotation)
 	lost := b.record(machine).Intent
 	if lost == nil || lost.Lost == "" {
 		t.Fatalf("the intent is %+v, want one that may have made something", lost)
 	}
-	b.poll(func() error { return b.Create(t.Context(), machine) }, NoInstanceAnnotation+": "+lost.Lost)
-	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, NoInstanceAnnotation, lost.Lost)
+	b.poll(func() error { return b.Create(t.Context(), machine) }, lifecycle.NoInstanceAnnotation+": "+lost.Lost)
+	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, lifecycle.NoInstanceAnnotation, lost.Lost)
 	b.later(time.Hour) // what has failed is tried again
 	b.comesRight(b.Create, machine)
-	for what, place := range map[string]module.Place{"record": b.record(machine).Place, "witness": witnessOf(machine).Place} {
+	facts, err := lifecycle.NewFacts(machine, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, place := range map[string]module.Place{"record": b.record(machine).Place, "witness": facts.Witness.Place} {
 		if text := place.String(); !strings.Contains(text, strings.TrimSuffix(plane.Config.Host, "/")) {
 			t.Errorf("the place of the %s is %q, want %s", what, text, plane.Config.Host)
 		}

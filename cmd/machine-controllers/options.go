@@ -186,7 +186,7 @@ func (o *options) checkCluster() error {
 }
 
 // take sets options without a flag from the cluster's configuration.
-func (o *options) take(said module.Facts) {
+func (o *options) take(said module.ClusterValues) {
 	if o.clusterID == "" {
 		o.clusterID = said[module.ValueClusterID]
 	}
@@ -198,8 +198,8 @@ func (o *options) take(said module.Facts) {
 }
 
 // facts returns the cluster values. The architecture defaults to that of this process.
-func (o *options) facts() module.Facts {
-	facts := module.Facts{module.FactArchitecture: runtime.GOARCH}
+func (o *options) facts() module.ClusterValues {
+	facts := module.ClusterValues{module.ValueArchitecture: runtime.GOARCH}
 	maps.Copy(facts, o.clusterFacts)
 	facts[module.ValueClusterID] = o.clusterID
 	return facts
