@@ -54,11 +54,24 @@ var rules = []rule{
 	{path: "internal/module/source", may: []string{"internal/module"}, tests: []string{"modules"}},
 	{path: "internal/module/store", may: []string{"internal/module"}, tests: []string{"modules"}},
 	{
-		path: "internal/plan/live", may: []string{"actuators", "actuators/iac", "internal/module", "internal/plan/offline", "internal/plan/preview", "internal/render"},
-		tests: []string{"api/...", "actuators/runner", "actuators/terraform", "internal/leadership", "internal/runs", "internal/state", "internal/engine/tofu", "modules"},
+		path: "internal/plan/live", may: []string{"actuators", "actuators/iac", "internal/module", "internal/plan/diff", "internal/plan/manifest", "internal/plan/offline", "internal/plan/preview", "internal/render"},
+		tests: []string{"api/...", "internal/plan/print", "actuators/runner", "actuators/terraform", "internal/leadership", "internal/runs", "internal/state", "internal/engine/tofu", "modules"},
 	},
 	{path: "internal/plan/offline", may: []string{"internal/engine", "internal/engine/pulumi", "internal/engine/tofu"}},
-	{path: "internal/plan/preview", may: []string{"api/...", "internal/module", "internal/plan/offline", "internal/render", "internal/engine/tofu"}, tests: []string{"internal/engine/pulumi", "modules"}},
+	{path: "internal/plan/diff", may: []string{"internal/engine/tofu", "internal/plan/offline", "internal/plan/text"}},
+	{path: "internal/plan/manifest", may: []string{"api/...", "internal/module", "internal/plan/offline", "internal/plan/text", "internal/render"}},
+	{
+		path: "internal/plan/preview",
+		may: []string{
+			"api/...", "internal/engine/tofu", "internal/module", "internal/plan/diff", "internal/plan/manifest", "internal/plan/offline", "internal/plan/text",
+		},
+		tests: []string{"internal/engine/pulumi", "internal/render", "modules"},
+	},
+	{
+		path: "internal/plan/print", may: []string{"internal/engine/tofu", "internal/plan/diff", "internal/plan/manifest", "internal/plan/preview", "internal/plan/text"},
+		tests: []string{"internal/module"},
+	},
+	{path: "internal/plan/text"},
 	{path: "internal/render", may: []string{"api/...", "internal/module"}},
 	{path: "internal/runs", may: []string{"api/..."}},
 	{path: "internal/state"},

@@ -28,6 +28,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -310,7 +311,7 @@ func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error,
 }
 
 // manifest answers an object as a file.
-func (b *bench) manifest(object client.Object) preview.File {
+func (b *bench) manifest(object client.Object) manifest.File {
 	b.t.Helper()
 	copied, ok := object.DeepCopyObject().(client.Object)
 	if !ok {
@@ -326,7 +327,7 @@ func (b *bench) manifest(object client.Object) preview.File {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return preview.File{Name: "edit.yaml", Content: content}
+	return manifest.File{Name: "edit.yaml", Content: content}
 }
 
 // edited answers a MachineSet with another providerSpec.
@@ -339,7 +340,7 @@ func edited(set *machinev1beta1.MachineSet, spec map[string]any) *machinev1beta1
 // plan plans an object against the cluster, and holds that to writing nothing.
 func (b *bench) plan(object client.Object, change func(*Options)) *preview.Preview {
 	b.t.Helper()
-	requests, _, err := preview.Read([]preview.File{b.manifest(object)}, preview.Cluster{Namespace: b.namespace}, b.catalog)
+	requests, _, err := manifest.Read([]manifest.File{b.manifest(object)}, manifest.Cluster{Namespace: b.namespace}, b.catalog)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
@@ -33,7 +34,7 @@ func newMachine(existing, wanted *machinev1beta1.Machine) *machine {
 	}
 }
 
-func (m *machine) is(verdict preview.Verdict, why string) {
+func (m *machine) is(verdict preview.EditResult, why string) {
 	m.told.Verdict, m.told.Why = verdict, why
 }
 
@@ -105,8 +106,8 @@ func (m *machine) fields(p *iac.Prospect) {
 	if was == nil || is == nil {
 		return
 	}
-	m.told.Fields = preview.Differences(decoded(was["provider_spec"]), decoded(is["provider_spec"]))
-	labels := preview.Differences(labelsIn(was), labelsIn(is))
+	m.told.Fields = diff.Compare(decoded(was["provider_spec"]), decoded(is["provider_spec"]))
+	labels := diff.Compare(labelsIn(was), labelsIn(is))
 	for n := range labels {
 		labels[n].Path = "metadata." + labels[n].Path
 	}
@@ -166,7 +167,7 @@ func (m *machine) answered(outcome offline.Outcome) {
 		m.is(preview.Undecided, outcome.Err.Error())
 		return
 	}
-	m.told.Resources = preview.ResourcesOf(outcome.Plan)
+	m.told.Resources = diff.Resources(outcome.Plan)
 	ruling := iac.RuleUpdate(outcome.Plan.Report, outcome.Plan.Broken, m.prospect.Provisioned)
 	switch {
 	case ruling.Missing != "":

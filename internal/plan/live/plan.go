@@ -11,6 +11,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
@@ -37,7 +38,7 @@ type Options struct {
 const maxReads = 10
 
 // Plan answers what the requested objects would do to the cluster.
-func Plan(ctx context.Context, requests []*preview.Request, o Options) (*preview.Preview, error) {
+func Plan(ctx context.Context, requests []*manifest.Request, o Options) (*preview.Preview, error) {
 	o.Client = readOnly{o.Client}
 	outlook, err := iac.NewOutlook(iac.OutlookOptions{
 		Client: o.Client, Catalog: o.Catalog, Facts: o.Facts, ModuleUpdates: o.ModuleUpdates, Credentials: o.Refresh,

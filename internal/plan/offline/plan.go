@@ -77,18 +77,6 @@ type Resource struct {
 	Unsure bool
 }
 
-// Values are those of a resource or of all outputs, as JSON decodes them, with numbers as json.Number.
-type Values struct {
-	// Before has the values before the change; nil for what is created.
-	Before any
-	// After has the values after the change. It lacks what is unknown.
-	After any
-	// Unknown and Sensitive have true in place of each value that is unknown, or that must not be shown.
-	Unknown, Sensitive any
-	// SensitiveBefore is Sensitive for Before.
-	SensitiveBefore any
-}
-
 // Outcome is a plan, or why there is none: a [*tofu.Error] where the engine refuses it.
 type Outcome struct {
 	Plan *Plan

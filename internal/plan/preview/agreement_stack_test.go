@@ -13,6 +13,8 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
@@ -62,7 +64,7 @@ func TestAPreviewOfAStackAgreesWithTheUpdate(t *testing.T) {
 	machine := machineFor(t, providerSpec)
 	environment, credentials := apiServer(t)
 	applied := updated(t, render.Input{Machine: machine, ClusterID: "demo", Module: loaded[0], Credentials: credentials}, environment)
-	machine.Kind, machine.APIVersion = machineKind, machinev1beta1.GroupVersion.String()
+	machine.Kind, machine.APIVersion = manifest.KindMachine, machinev1beta1.GroupVersion.String()
 	raw, err := json.Marshal(machine)
 	if err != nil {
 		t.Fatal(err)
@@ -173,8 +175,8 @@ func checkpointed(t *testing.T, raw []byte) map[string]string {
 		if one.Type == "pulumi:pulumi:Stack" {
 			address = "outputs"
 		}
-		for _, leaf := range leavesOf(offline.Values{After: one.Outputs}) {
-			found[address+" "+leaf.path] = leaf.value.text()
+		for _, attribute := range diff.Compare(nil, one.Outputs) {
+			found[address+" "+attribute.Path] = attribute.Text()
 		}
 	}
 	return found

@@ -13,9 +13,12 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/planning"
 	"github.com/machine-iac/machine-iac-operator/test/vcenter"
 )
 
@@ -58,7 +61,7 @@ func TestAPreviewAgreesWithTheApply(t *testing.T) {
 			wantKnownOfMachine: []string{"vsphere_virtual_machine.this name", "vsphere_virtual_machine.this annotation"},
 		},
 	}
-	planner := realPlanner(t)
+	planner := planning.Planner(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			loaded, err := module.LoadFolders("../../../modules/" + name)
@@ -74,7 +77,7 @@ func TestAPreviewAgreesWithTheApply(t *testing.T) {
 			applied := apply(t, render.Input{
 				Machine: machine, ClusterID: "demo", Module: loaded[0], Credentials: credentials, UserData: []byte("user data"),
 			}, environment)
-			machine.Kind, machine.APIVersion = machineKind, machinev1beta1.GroupVersion.String()
+			machine.Kind, machine.APIVersion = manifest.KindMachine, machinev1beta1.GroupVersion.String()
 			raw, err := json.Marshal(machine)
 			if err != nil {
 				t.Fatal(err)
@@ -95,7 +98,7 @@ func TestAPreviewAgreesWithTheApply(t *testing.T) {
 func setFor(t *testing.T, providerSpec map[string]any) string {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{
-		"apiVersion": machinev1beta1.GroupVersion.String(), "kind": setKind, "metadata": map[string]any{"name": "workers"},
+		"apiVersion": machinev1beta1.GroupVersion.String(), "kind": manifest.KindMachineSet, "metadata": map[string]any{"name": "workers"},
 		"spec": map[string]any{
 			"selector": map[string]any{"matchLabels": map[string]any{"set": "workers"}},
 			"template": map[string]any{
@@ -124,16 +127,16 @@ func machineFor(t *testing.T, providerSpec map[string]any) *machinev1beta1.Machi
 // told answers each value that the preview of a manifest tells, by the address and the path.
 func told(t *testing.T, planner Planner, catalog *module.Catalog, manifest string) map[string]string {
 	t.Helper()
-	requests, _ := requestsOf(t, "manifest", manifest, catalog)
-	outcome := planner.Plan(t.Context(), ModuleOf(requests[0].module), []offline.Input{requests[0].input})[0]
+	requests := planning.Requests(t, "manifest", manifest, catalog)
+	outcome := planner.Plan(t.Context(), ModuleOf(requests[0].Module), []offline.Input{requests[0].Input})[0]
 	if outcome.Err != nil {
 		t.Fatal(outcome.Err)
 	}
 	found := map[string]string{}
 	add := func(address string, values offline.Values) {
-		for _, one := range leavesOf(values) {
-			if !one.value.Unknown && !one.value.Sensitive {
-				found[address+" "+one.path] = one.value.text()
+		for _, one := range diff.Changes(values) {
+			if !one.Unknown && !one.Sensitive {
+				found[address+" "+one.Path] = one.Text()
 			}
 		}
 	}
@@ -189,8 +192,8 @@ func apply(t *testing.T, input render.Input, environment map[string]string) map[
 	}
 	found := map[string]string{}
 	add := func(address string, value any) {
-		for _, one := range leavesOf(offline.Values{After: value}) {
-			found[address+" "+one.path] = one.value.text()
+		for _, one := range diff.Compare(nil, value) {
+			found[address+" "+one.Path] = one.Text()
 		}
 	}
 	for _, resource := range state.Values.RootModule.Resources {

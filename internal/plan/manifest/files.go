@@ -1,4 +1,4 @@
-package preview
+package manifest
 
 import (
 	"errors"
@@ -55,7 +55,7 @@ func ReadFiles(names []string, recursive bool, stdin io.Reader) ([]File, error) 
 	return files, errors.Join(failed...)
 }
 
-// expand answers the files that a name stands for.
+// expand returns the files that a name stands for.
 func expand(name string, recursive bool) ([]string, error) {
 	if name == Stdin {
 		return []string{name}, nil
@@ -83,11 +83,11 @@ func expand(name string, recursive bool) ([]string, error) {
 		return nil, fmt.Errorf("reading the folder %s: %w", name, err)
 	}
 	if len(found) == 0 {
-		mend := "name another"
+		fix := "name another"
 		if !recursive {
-			mend += ", or add -R for the folders in it"
+			fix += ", or add -R for the folders in it"
 		}
-		return nil, fmt.Errorf("reading the folder %s: it has no file that ends in %s; %s", name, strings.Join(manifests, ", "), mend)
+		return nil, fmt.Errorf("reading the folder %s: it has no file that ends in %s; %s", name, strings.Join(manifests, ", "), fix)
 	}
 	return found, nil
 }

@@ -1,4 +1,4 @@
-package preview
+package manifest
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
+	"github.com/machine-iac/machine-iac-operator/test/golden"
 )
 
 func TestReadFiles(t *testing.T) {
@@ -96,7 +97,7 @@ func manifest(kind string, metadata, labels map[string]any) string {
 		"apiVersion": "example.com/v1", "kind": "ExampleProviderSpec", "credentialsSecret": map[string]any{"name": "c"},
 	}}}
 	all := map[string]any{"apiVersion": "machine.openshift.io/v1beta1", "kind": kind, "metadata": metadata, "spec": spec}
-	if kind == machineKind {
+	if kind == KindMachine {
 		metadata["labels"] = labels
 	} else {
 		labels["set"] = "x"
@@ -152,7 +153,7 @@ func TestWhatIsKnownOfAMachine(t *testing.T) {
 			want:     offline.Unknown{UID: true, ClusterID: true}, wantName: "m", wantCluster: "", wantReplicas: 1,
 		},
 	}
-	catalog := exampleCatalog(t)
+	catalog := catalogOf(t, "testdata/modules")
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			requests, _, err := Read([]File{{Name: "f", Content: []byte(tc.manifest)}}, Cluster{Namespace: "ns", ID: tc.clusterID}, catalog)
@@ -160,18 +161,19 @@ func TestWhatIsKnownOfAMachine(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := requests[0]
-			if diff := cmp.Diff(tc.want, got.input.Unknown); diff != "" {
+			if diff := cmp.Diff(tc.want, got.Input.Unknown); diff != "" {
 				t.Errorf("what is unknown (-want +got):\n%s", diff)
 			}
-			if got.set.MachineName != tc.wantName || got.set.Namespace != "ns" || got.set.Replicas != tc.wantReplicas {
-				t.Errorf("it is %+v; want the Machine %s", got.set, tc.wantName)
+			machine := got.Machine()
+			if replicas, _ := got.Replicas(); machine.Name+machine.GenerateName != tc.wantName || machine.Namespace != "ns" || replicas != tc.wantReplicas {
+				t.Errorf("it is %+v, %d times; want the Machine %s", machine.ObjectMeta, replicas, tc.wantName)
 			}
 			var variables struct {
 				Machine struct {
 					ClusterID string `json:"cluster_id"`
 				} `json:"machine"`
 			}
-			if err := json.Unmarshal(got.input.Variables, &variables); err != nil {
+			if err := json.Unmarshal(got.Input.Variables, &variables); err != nil {
 				t.Fatal(err)
 			}
 			if variables.Machine.ClusterID != tc.wantCluster {
@@ -183,7 +185,7 @@ func TestWhatIsKnownOfAMachine(t *testing.T) {
 
 func TestANameThatIsNone(t *testing.T) {
 	content := manifest("MachineSet", map[string]any{"name": "a\x1b[2Jb"}, map[string]any{})
-	_, _, err := Read([]File{{Name: "f", Content: []byte(content)}}, Cluster{}, exampleCatalog(t))
+	_, _, err := Read([]File{{Name: "f", Content: []byte(content)}}, Cluster{}, catalogOf(t, "testdata/modules"))
 	if err == nil || !strings.Contains(err.Error(), "is no name") || strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("it ends with %q", err)
 	}
@@ -194,20 +196,20 @@ func TestEveryProblemIsToldAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = Read([]File{{Name: "all.yaml", Content: content}}, Cluster{Namespace: "openshift-machine-api"}, exampleCatalog(t))
+	_, _, err = Read([]File{{Name: "all.yaml", Content: content}}, Cluster{Namespace: "openshift-machine-api"}, catalogOf(t, "testdata/modules"))
 	if err == nil {
 		t.Fatal("nothing is wrong with it")
 	}
-	golden(t, "testdata/errors/all.txt", err.Error()+"\n")
+	golden.Check(t, "testdata/errors/all.txt", err.Error()+"\n")
 }
 
 func TestWhatTheClusterFillsIn(t *testing.T) {
-	catalog := awsCatalog(t)
+	catalog := catalogOf(t, "../../../modules/aws")
 	content := `{"apiVersion":"machine.openshift.io/v1beta1","kind":"Machine","metadata":{"name":"m"},"spec":{"providerSpec":{"value":{` +
 		`"apiVersion":"machine.openshift.io/v1beta1","kind":"AWSMachineProviderConfig","ami":{"id":"ami-1"}}}}}`
 	cluster := Cluster{Namespace: "ns", ID: "demo"}
 	_, _, err := Read([]File{{Name: "f", Content: []byte(content)}}, cluster, catalog)
-	const want = "; a cluster may fill it in, which is told with --cluster-fact region=VALUE"
+	const want = "; a cluster may fill it in: set it with --cluster-fact region=VALUE"
 	if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Count(err.Error(), "\n") > 1 {
 		t.Errorf("a region that nobody knows ends with\n%v\nwant one problem that ends in %q", err, want)
 	}
@@ -224,21 +226,21 @@ func TestWhatTheClusterFillsIn(t *testing.T) {
 			} `json:"placement"`
 		} `json:"provider_spec"`
 	}
-	if err := json.Unmarshal(requests[0].input.Variables, &variables); err != nil {
+	if err := json.Unmarshal(requests[0].Input.Variables, &variables); err != nil {
 		t.Fatal(err)
 	}
 	if spec := variables.Spec; spec.InstanceType != "m5.large" || spec.Placement.Region != "us-east-1" {
 		t.Errorf("it is planned with %+v", spec)
 	}
-	if secrets := requests[0].set.Secrets; len(secrets) != 2 || secrets[0].Name != "aws-cloud-credentials" {
+	if secrets := requests[0].Secrets; len(secrets) != 2 || secrets[0].Name != "aws-cloud-credentials" {
 		t.Errorf("it needs the Secrets %v", secrets)
 	}
 }
 
-// awsCatalog answers a catalogue of the module aws.
-func awsCatalog(t testing.TB) *module.Catalog {
+// catalogOf returns a catalogue of the modules in a folder.
+func catalogOf(t testing.TB, folder string) *module.Catalog {
 	t.Helper()
-	loaded, err := module.LoadFolders("../../../modules/aws")
+	loaded, err := module.LoadFolders(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

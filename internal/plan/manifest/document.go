@@ -1,4 +1,4 @@
-package preview
+package manifest
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 
 	yamlnode "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
+
+	"github.com/machine-iac/machine-iac-operator/internal/plan/text"
 )
 
 // document is one of those in a file.
@@ -46,13 +48,13 @@ func split(file File) []*document {
 func splitYAML(content []byte, add func(offset int, raw []byte)) {
 	start, offset, line := 0, 0, 0
 	at := 0
-	for text := range bytes.Lines(content) {
+	for row := range bytes.Lines(content) {
 		line++
-		at += len(text)
-		if !bytes.HasPrefix(text, []byte("---")) || len(text) > 3 && !bytes.ContainsRune([]byte(" \t\r\n"), rune(text[3])) {
+		at += len(row)
+		if !bytes.HasPrefix(row, []byte("---")) || len(row) > 3 && !bytes.ContainsRune([]byte(" \t\r\n"), rune(row[3])) {
 			continue
 		}
-		before := content[start : at-len(text)]
+		before := content[start : at-len(row)]
 		if start > 0 || !isBlank(before) { // what comes before the first separator may be nothing but comments
 			add(offset, before)
 		}
@@ -76,11 +78,11 @@ func splitJSON(content []byte, add func(offset int, raw []byte)) {
 	}
 }
 
-// isBlank tells whether there are comments only.
+// isBlank reports whether there are only comments.
 func isBlank(raw []byte) bool {
 	for line := range bytes.Lines(raw) {
-		text := bytes.TrimSpace(line)
-		if len(text) > 0 && text[0] != '#' && !bytes.Equal(text, []byte("...")) {
+		trimmed := bytes.TrimSpace(line)
+		if len(trimmed) > 0 && trimmed[0] != '#' && !bytes.Equal(trimmed, []byte("...")) {
 			return false
 		}
 	}
@@ -89,7 +91,7 @@ func isBlank(raw []byte) bool {
 
 var yamlLine = regexp.MustCompile(`\bline (\d+): `)
 
-// decode answers the document as JSON. Keys that are given twice are refused.
+// decode returns the document as JSON. Duplicate keys are refused.
 func (d *document) decode() ([]byte, *Problem) {
 	raw, err := yaml.YAMLToJSONStrict(d.raw)
 	if err == nil {
@@ -98,19 +100,19 @@ func (d *document) decode() ([]byte, *Problem) {
 	if err == nil {
 		return raw, nil
 	}
-	text := oneLine(err.Error())
+	reason := text.OneLine(err.Error())
 	line := d.offset + 1
-	if match := yamlLine.FindStringSubmatch(text); match != nil {
+	if match := yamlLine.FindStringSubmatch(reason); match != nil {
 		within, _ := strconv.Atoi(match[1])
-		line, text = d.offset+within, strings.Replace(text, match[0], "", 1)
+		line, reason = d.offset+within, strings.Replace(reason, match[0], "", 1)
 	}
-	return nil, &Problem{File: d.file, Document: d.number, Line: line, Problem: "is neither YAML nor JSON: " + text, Mend: "correct it"}
+	return nil, &Problem{File: d.file, Document: d.number, Line: line, Problem: "is neither YAML nor JSON: " + reason, Fix: "correct it"}
 }
 
 // step matches one step of a path: a name, an index, or a key in quotes.
 var step = regexp.MustCompile(`\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)`)
 
-// line answers the line of a field, or of the nearest of its parents that is there.
+// line returns the line of a field, or of the nearest of its parents that is there.
 func (d *document) line(path string) int {
 	node := &d.lines
 	if node.Kind == yamlnode.DocumentNode && len(node.Content) == 1 {
@@ -127,7 +129,7 @@ func (d *document) line(path string) int {
 	return d.offset + max(line, 1)
 }
 
-// childOf answers an entry of a map or a list, and the line where it begins; nil where there is none.
+// childOf returns an entry of a map or a list, and the line where it begins; nil where there is none.
 func childOf(node *yamlnode.Node, index, name string) (*yamlnode.Node, int) {
 	if node.Kind == yamlnode.AliasNode {
 		node = node.Alias
@@ -181,19 +183,19 @@ func (h header) title() string {
 	return strings.TrimSpace(h.Kind + " " + name)
 }
 
-// problem answers one at a field of the object.
-func (i *item) problem(field, problem, mend string) *Problem {
+// problem returns one at a field of the object.
+func (i *item) problem(field, problem, fix string) *Problem {
 	path := field
 	if i.under != "" {
 		path = i.under + "." + field
 	}
-	return &Problem{File: i.file, Document: i.number, Line: i.line(path), Object: i.meta.title(), Field: field, Problem: problem, Mend: mend}
+	return &Problem{File: i.file, Document: i.number, Line: i.line(path), Object: i.meta.title(), Field: field, Problem: problem, Fix: fix}
 }
 
 // maxNesting bounds lists in lists.
 const maxNesting = 4
 
-// itemsOf answers the objects of a document.
+// itemsOf returns the objects of a document.
 func itemsOf(d *document) ([]*item, Problems) {
 	raw, failed := d.decode()
 	if failed != nil {
@@ -202,7 +204,7 @@ func itemsOf(d *document) ([]*item, Problems) {
 	return openItem(&item{document: d, raw: raw}, 0)
 }
 
-// openItem answers the object itself, or those of the list that it is.
+// openItem returns the object itself, or those of the list that it is.
 func openItem(one *item, depth int) ([]*item, Problems) {
 	var read struct {
 		header

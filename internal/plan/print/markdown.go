@@ -1,4 +1,4 @@
-package preview
+package print
 
 import (
 	"bytes"
@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/text"
 )
 
 // marks begin the lines of a block that pages colour as a difference.
@@ -15,14 +18,14 @@ var marks = map[tofu.Action]string{
 }
 
 // markdown prints the preview for a pull request: the table, and each plan folded away.
-func (p *Preview) markdown() []byte {
+func markdown(p *preview.Preview) []byte {
 	var out bytes.Buffer
-	summary := p.Summary.line()
+	summary := summaryLine(p.Summary)
 	if p.Summary.Live != nil {
-		summary = p.Summary.Live.line()
+		summary = liveSummaryLine(p.Summary.Live)
 	}
 	fmt.Fprintf(&out, "### Preview\n\n%s\n", summary)
-	rows := p.rows()
+	rows := rows(p)
 	if len(p.Sets) > 0 {
 		fmt.Fprintf(&out, "\n%s\n%s\n", tableRow(rows[0]), strings.Repeat("|---", len(rows[0]))+"|")
 		for _, row := range rows[1:] {
@@ -30,35 +33,35 @@ func (p *Preview) markdown() []byte {
 		}
 	}
 	for _, set := range p.Sets {
-		set.liveMarkdown(&out)
+		liveMarkdown(set, &out)
 		if set.Live == nil || set.Live.Create > 0 {
-			set.markdown(&out)
+			setMarkdown(set, &out)
 		}
 	}
 	return out.Bytes()
 }
 
-func (s *Set) markdown(out *bytes.Buffer) {
+func setMarkdown(s *preview.Set, out *bytes.Buffer) {
 	var plan bytes.Buffer
 	diffOf(&plan, s.Resources)
 	if len(s.Resources) == 0 {
 		fmt.Fprintln(&plan, "  No changes.")
 	}
 	fence := fenceFor(plan.String())
-	fmt.Fprintf(out, "\n<details><summary>%s</summary>\n\n%sdiff\n%s%s\n", html.EscapeString(s.heading()), fence, plan.String(), fence)
-	for n, note := range s.notes() {
+	fmt.Fprintf(out, "\n<details><summary>%s</summary>\n\n%sdiff\n%s%s\n", html.EscapeString(heading(s)), fence, plan.String(), fence)
+	for n, note := range notes(s) {
 		if n == 0 {
 			fmt.Fprintln(out)
 		}
-		fmt.Fprintf(out, "- %s\n", plainText(printable(note)))
+		fmt.Fprintf(out, "- %s\n", plainText(text.Printable(note)))
 	}
 	fmt.Fprint(out, "\n</details>\n")
 }
 
 // diffOf writes resources as the lines of a difference.
-func diffOf(plan *bytes.Buffer, resources []Resource) {
+func diffOf(plan *bytes.Buffer, resources []diff.Resource) {
 	for _, resource := range resources {
-		fmt.Fprintf(plan, "%s %s", marks[resource.Action], printable(resource.Address))
+		fmt.Fprintf(plan, "%s %s", marks[resource.Action], text.Printable(resource.Address))
 		if resource.Unsure {
 			fmt.Fprint(plan, "  # "+unsureText)
 		}
@@ -67,7 +70,7 @@ func diffOf(plan *bytes.Buffer, resources []Resource) {
 	}
 }
 
-func diffLines(plan *bytes.Buffer, attributes []Attribute) {
+func diffLines(plan *bytes.Buffer, attributes []diff.Attribute) {
 	lines := &painter{}
 	lines.attributes("    ", attributes)
 	for line := range strings.Lines(lines.out.String()) {
@@ -97,7 +100,7 @@ func tableRow(cells []string) string {
 }
 
 // plainText keeps a text from being read as markup.
-func plainText(text string) string { return markup.Replace(text) }
+func plainText(raw string) string { return markup.Replace(raw) }
 
 var markup = strings.NewReplacer(
 	`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "@", "&#64;", "#", `\#`,

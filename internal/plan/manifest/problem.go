@@ -1,10 +1,12 @@
-package preview
+package manifest
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/machine-iac/machine-iac-operator/internal/plan/text"
 )
 
 // Problem says what is wrong with an input, where, and what to do.
@@ -17,31 +19,31 @@ type Problem struct {
 	Object string
 	// Field is the path of the field in the object; empty where it is not about one.
 	Field string
-	// Problem says what is the matter, Mend what to do.
-	Problem, Mend string
+	// Problem says what is wrong, Fix what to do.
+	Problem, Fix string
 }
 
 // Error implements error, on one line.
 func (p *Problem) Error() string {
-	var text strings.Builder
-	text.WriteString(p.File)
+	var line strings.Builder
+	line.WriteString(p.File)
 	if p.Line > 0 {
-		fmt.Fprintf(&text, ":%d", p.Line)
+		fmt.Fprintf(&line, ":%d", p.Line)
 	}
 	if p.Document > 0 {
-		fmt.Fprintf(&text, ": document %d", p.Document)
+		fmt.Fprintf(&line, ": document %d", p.Document)
 	}
 	if p.Object != "" {
-		text.WriteString(", " + p.Object)
+		line.WriteString(", " + p.Object)
 	}
 	if p.Field != "" {
-		text.WriteString(": " + p.Field)
+		line.WriteString(": " + p.Field)
 	}
-	text.WriteString(": " + oneLine(p.Problem))
-	if p.Mend != "" {
-		text.WriteString("; " + oneLine(p.Mend))
+	line.WriteString(": " + text.OneLine(p.Problem))
+	if p.Fix != "" {
+		line.WriteString("; " + text.OneLine(p.Fix))
 	}
-	return printable(text.String())
+	return text.Printable(line.String())
 }
 
 // Problems are all that is wrong with the inputs, at least one.
@@ -56,7 +58,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap answers the single problems.
+// Unwrap returns the single problems.
 func (p Problems) Unwrap() []error {
 	errs := make([]error, 0, len(p))
 	for _, one := range p {
@@ -65,7 +67,7 @@ func (p Problems) Unwrap() []error {
 	return errs
 }
 
-// sorted answers them by document and line, those of one file together.
+// sorted returns them by document and line, those of one file together.
 func (p Problems) sorted() Problems {
 	files := map[string]int{}
 	for _, one := range p {
@@ -79,22 +81,10 @@ func (p Problems) sorted() Problems {
 	return p
 }
 
-// asError answers nil where there are none.
+// asError returns nil where there are none.
 func (p Problems) asError() error {
 	if len(p) == 0 {
 		return nil
 	}
 	return p.sorted()
-}
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-// printable takes from a text what would move the cursor of a terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '\uFFFD'
-		}
-		return r
-	}, text)
 }

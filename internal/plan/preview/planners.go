@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 )
 
-// Planners has each engine plan what is its own. It is a [Planner].
+// Planners has the planner of each engine. It is a [Planner] itself.
 type Planners map[v1alpha1.Engine]Planner
 
 // Plan implements [Planner].
@@ -33,10 +34,7 @@ func (p Planners) Plan(ctx context.Context, m offline.Module, inputs []offline.I
 	return outcomes
 }
 
-// Engine answers the engine that would carry out what is requested.
-func (r *Request) Engine() v1alpha1.Engine { return r.module.Engine() }
-
-// ModuleOf answers a module as a planner takes it.
+// ModuleOf returns a module as a planner takes it.
 func ModuleOf(from *module.Module) offline.Module {
 	m := offline.Module{Files: from.Files(), Environment: environmentOf(from), Stack: from.Engine() == v1alpha1.EnginePulumi}
 	if m.Stack {
@@ -45,7 +43,7 @@ func ModuleOf(from *module.Module) offline.Module {
 	return m
 }
 
-// localsOf evaluates the locals of a stack as a run does, but with what is not known.
+// localsOf evaluates the locals of a stack as a run does, with unknown values.
 func localsOf(stack *module.Module, in offline.Input) (values, unknown any, err error) {
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(in.Variables, &raw); err != nil {
@@ -64,11 +62,11 @@ func localsOf(stack *module.Module, in offline.Input) (values, unknown any, err 
 	if err != nil || len(locals) == 0 {
 		return nil, nil, err
 	}
-	values, unknown = takeApart(cty.ObjectVal(locals))
+	values, unknown = split(cty.ObjectVal(locals))
 	return values, unknown, nil
 }
 
-// withUnknown answers a machine without what is not known of it.
+// withUnknown returns a machine with unknown values in place of what is not known.
 func withUnknown(machine cty.Value, unknown offline.Unknown) cty.Value {
 	fields := machine.AsValueMap()
 	text := cty.UnknownVal(cty.String).RefineNotNull()
@@ -84,8 +82,8 @@ func withUnknown(machine cty.Value, unknown offline.Unknown) cty.Value {
 	return cty.ObjectVal(fields)
 }
 
-// takeApart answers a value as JSON decodes it, and true in place of what of it is not known.
-func takeApart(value cty.Value) (known, unknown any) {
+// split returns a value as JSON decodes it, and true in place of each part that is unknown.
+func split(value cty.Value) (known, unknown any) {
 	of := value.Type()
 	switch {
 	case !value.IsKnown(), of.IsSetType() && !value.IsWhollyKnown(): // what is in a set depends on what is equal
@@ -101,14 +99,29 @@ func takeApart(value cty.Value) (known, unknown any) {
 	case of.IsObjectType() || of.IsMapType():
 		object, marks := map[string]any{}, map[string]any{}
 		for name, inner := range value.AsValueMap() {
-			object[name], marks[name] = takeApart(inner)
+			object[name], marks[name] = split(inner)
 		}
 		return object, marks
 	}
 	list, marks := []any{}, []any{}
 	for _, inner := range value.AsValueSlice() {
-		one, mark := takeApart(inner)
+		one, mark := split(inner)
 		list, marks = append(list, one), append(marks, mark)
 	}
 	return list, marks
+}
+
+// placeholder stands in place of credentials. No plan ever sees it.
+const placeholder = "unknown"
+
+// environmentOf is the environment in which the module's providers return their schemas. An argument that is required unless a variable
+// is set must not be required, so each credential has a placeholder.
+func environmentOf(served *module.Module) map[string]string {
+	environment := served.Constants()
+	if credentials := served.Spec().Credentials; credentials != nil {
+		for _, key := range credentials.Keys {
+			environment[cmp.Or(key.Env, key.File)] = placeholder
+		}
+	}
+	return environment
 }

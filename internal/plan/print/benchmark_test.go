@@ -1,4 +1,4 @@
-package preview
+package print
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+	"github.com/machine-iac/machine-iac-operator/test/planning"
 )
 
 // setOf answers a MachineSet.
@@ -52,28 +54,28 @@ func BenchmarkMachineSets(b *testing.B) {
 
 // BenchmarkFirst previews one MachineSet with a cache that is empty.
 func BenchmarkFirst(b *testing.B) {
-	catalog := exampleCatalog(b)
+	catalog := planning.ExampleCatalog(b)
 	for b.Loop() {
-		preview(b, catalog, realPlanner(b), setOf("workers", 100, 20))
+		planned(b, catalog, planning.Planner(b), setOf("workers", 100, 20))
 	}
 }
 
 func previewed(b *testing.B, content string) {
-	catalog, planner := exampleCatalog(b), realPlanner(b)
-	preview(b, catalog, planner, setOf("first", 1, 1))
+	catalog, planner := planning.ExampleCatalog(b), planning.Planner(b)
+	planned(b, catalog, planner, setOf("first", 1, 1))
 	for b.Loop() {
-		preview(b, catalog, planner, content)
+		planned(b, catalog, planner, content)
 	}
 }
 
-func preview(b *testing.B, catalog *module.Catalog, planner Planner, content string) {
+func planned(b *testing.B, catalog *module.Catalog, planner preview.Planner, content string) {
 	b.Helper()
-	requests, _ := requestsOf(b, "benchmark.yaml", content, catalog)
-	result, err := Plan(b.Context(), requests, planner, "")
+	requests := planning.Requests(b, "benchmark.yaml", content, catalog)
+	result, err := preview.Plan(b.Context(), requests, planner, "")
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := result.Print(&strings.Builder{}, "", false); err != nil {
+	if err := Print(&strings.Builder{}, result, "", false); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package preview
+package manifest
 
 import (
 	"encoding/json"
@@ -19,18 +19,18 @@ import (
 
 // The kinds that a preview is for.
 const (
-	setKind     = "MachineSet"
-	machineKind = "Machine"
+	KindMachineSet = "MachineSet"
+	KindMachine    = "Machine"
 )
 
 // templatePath is where a MachineSet keeps what its Machines are made from.
 const templatePath = "spec.template"
 
-// Cluster is what only the cluster could say of the inputs.
+// Cluster is what the inputs need from a cluster.
 type Cluster struct {
-	// Namespace is that of objects which do not say.
+	// Namespace is that of objects without one.
 	Namespace string
-	// ID is the name of the cluster's infrastructure, for objects which do not say; empty when it is not known.
+	// ID is the name of the cluster's infrastructure, for objects without its label; empty when it is not known.
 	ID string
 	// Facts are what else is known of the cluster, for the defaults of fields that a providerSpec lacks.
 	Facts module.Facts
@@ -43,7 +43,7 @@ type Object struct {
 	Replicas int32
 	// Machine is the representative one. Its name is empty where it is generated.
 	Machine *machinev1beta1.Machine
-	// replicasGiven says that the manifest tells Replicas.
+	// replicasGiven reports that the manifest sets Replicas.
 	replicasGiven bool
 	// under stands before the paths of the Machine's fields.
 	under string
@@ -52,9 +52,8 @@ type Object struct {
 	unfilled []render.Unfilled
 }
 
-// Read reads MachineSets and Machines from files, holds them to what admission and a run hold them to, and answers what to plan, in
-// the order of the files. Skipped names what is neither. The error is a [Problems] with all that is wrong, or else a mistake of the
-// caller.
+// Read reads MachineSets and Machines from files, checks them as admission and a run do, and returns what to plan, in the order of the
+// files. Skipped names other objects. The error is a [Problems] with all that is wrong, or else a mistake of the caller.
 func Read(files []File, cluster Cluster, catalog *module.Catalog) (requests []*Request, skipped []string, err error) {
 	var problems Problems
 	var objects []*Object
@@ -74,7 +73,7 @@ func Read(files []File, cluster Cluster, catalog *module.Catalog) (requests []*R
 			}
 		}
 	}
-	problems = append(problems, doubles(objects)...)
+	problems = append(problems, duplicates(objects)...)
 	for _, one := range objects {
 		request, failed, err := one.request(catalog)
 		if err != nil {
@@ -85,8 +84,8 @@ func Read(files []File, cluster Cluster, catalog *module.Catalog) (requests []*R
 	return requests, skipped, problems.asError()
 }
 
-// doubles refuses what is given twice: only one of them could be in the cluster.
-func doubles(objects []*Object) Problems {
+// duplicates refuses objects with the same name: only one of them could be in the cluster.
+func duplicates(objects []*Object) Problems {
 	var problems Problems
 	first := map[string]*Object{}
 	for _, one := range objects {
@@ -104,10 +103,10 @@ func doubles(objects []*Object) Problems {
 	return problems
 }
 
-// readObject answers nil for what is neither a MachineSet nor a Machine.
+// readObject returns nil for what is neither a MachineSet nor a Machine.
 func readObject(one *item, cluster Cluster) (*Object, Problems) {
 	kind := one.meta.Kind
-	if kind != setKind && kind != machineKind {
+	if kind != KindMachineSet && kind != KindMachine {
 		return nil, nil
 	}
 	if one.meta.APIVersion != machinev1beta1.GroupVersion.String() {
@@ -116,7 +115,7 @@ func readObject(one *item, cluster Cluster) (*Object, Problems) {
 	if one.meta.Metadata.Namespace == "" {
 		one.meta.Metadata.Namespace = cluster.Namespace
 	}
-	if kind == machineKind {
+	if kind == KindMachine {
 		return readMachine(one, cluster)
 	}
 	return readSet(one, cluster)
@@ -124,7 +123,7 @@ func readObject(one *item, cluster Cluster) (*Object, Problems) {
 
 func readMachine(one *item, cluster Cluster) (*Object, Problems) {
 	machine := &machinev1beta1.Machine{}
-	problems := one.fill(machine)
+	problems := one.decodeInto(machine)
 	if machine.GenerateName == "" || machine.Name != "" {
 		problems = append(problems, one.checkName(machine.Name)...)
 	}
@@ -138,7 +137,7 @@ func readMachine(one *item, cluster Cluster) (*Object, Problems) {
 
 func readSet(one *item, cluster Cluster) (*Object, Problems) {
 	set := &machinev1beta1.MachineSet{}
-	problems := one.fill(set)
+	problems := one.decodeInto(set)
 	problems = append(problems, one.checkName(set.Name)...)
 	if len(problems) > 0 {
 		return nil, problems
@@ -152,7 +151,7 @@ func readSet(one *item, cluster Cluster) (*Object, Problems) {
 	return &Object{item: one, Replicas: ptr.Deref(set.Spec.Replicas, 1), replicasGiven: set.Spec.Replicas != nil, Machine: machine, under: templatePath, facts: cluster.Facts}, problems
 }
 
-// checkName holds a name to what the API server does.
+// checkName checks a name as the API server does.
 func (i *item) checkName(name string) Problems {
 	const at = "metadata.name"
 	if name == "" {
@@ -164,7 +163,7 @@ func (i *item) checkName(name string) Problems {
 	return nil
 }
 
-// complete does to a Machine what admission does when it is created.
+// complete fills in what admission fills in when a Machine is created.
 func complete(machine *machinev1beta1.Machine, cluster Cluster) {
 	if _, given := machine.Labels[machinev1beta1.MachineClusterIDLabel]; given || cluster.ID == "" {
 		return
@@ -175,13 +174,13 @@ func complete(machine *machinev1beta1.Machine, cluster Cluster) {
 	machine.Labels[machinev1beta1.MachineClusterIDLabel] = cluster.ID
 }
 
-// clusterID answers the cluster that the Machine belongs to; empty when it is not known.
+// clusterID returns the cluster that the Machine belongs to; empty when it is not known.
 func (o *Object) clusterID() string { return o.Machine.Labels[machinev1beta1.MachineClusterIDLabel] }
 
 var strictField = regexp.MustCompile(`field "([^"]+)"`)
 
-// fill decodes the object strictly, as the API server does when it is applied.
-func (i *item) fill(into any) Problems {
+// decodeInto decodes the object strictly, as the API server does when it is applied.
+func (i *item) decodeInto(into any) Problems {
 	strict, err := strictjson.UnmarshalStrict(i.raw, into)
 	var wrong *json.UnmarshalTypeError
 	switch {
@@ -196,11 +195,11 @@ func (i *item) fill(into any) Problems {
 		if match := strictField.FindStringSubmatch(one.Error()); match != nil {
 			field = match[1]
 		}
-		problem, mend := "the field is not known", "remove it, or correct its spelling"
+		problem, fix := "the field is not known", "remove it, or correct its spelling"
 		if strings.HasPrefix(one.Error(), "duplicate") {
-			problem, mend = "the field is given twice", "remove one"
+			problem, fix = "the field is given twice", "remove one"
 		}
-		problems = append(problems, i.problem(field, problem, mend))
+		problems = append(problems, i.problem(field, problem, fix))
 	}
 	return slices.CompactFunc(problems, func(a, b *Problem) bool { return *a == *b })
 }

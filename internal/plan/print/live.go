@@ -1,4 +1,4 @@
-package preview
+package print
 
 import (
 	"bytes"
@@ -8,6 +8,11 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/text"
 )
 
 // What stands behind something that is not as it looks.
@@ -17,41 +22,41 @@ const (
 )
 
 // verdicts are what a Machine would do, and the colour of that.
-var verdicts = map[Verdict]struct{ text, colour string }{
-	Unchanged:  {text: "stay as it is"},
-	InPlace:    {text: "change in place", colour: yellow},
-	NewMachine: {text: "need a new Machine", colour: red},
-	NotMade:    {text: "be made so", colour: green},
-	Refused:    {text: "refuse it", colour: red},
-	Gone:       {text: "not change"},
-	Undecided:  {text: "not known", colour: red},
+var verdicts = map[preview.EditResult]struct{ text, colour string }{
+	preview.Unchanged:  {text: "stay as it is"},
+	preview.InPlace:    {text: "change in place", colour: yellow},
+	preview.NewMachine: {text: "need a new Machine", colour: red},
+	preview.NotMade:    {text: "be made so", colour: green},
+	preview.Refused:    {text: "refuse it", colour: red},
+	preview.Gone:       {text: "not change"},
+	preview.Undecided:  {text: "not known", colour: red},
 }
 
 // liveHeading says what the object would do to the cluster.
-func (s *Set) liveHeading() string {
-	text := fmt.Sprintf("%s %s/%s", s.Kind, s.Namespace, s.Name)
+func liveHeading(s *preview.Set) string {
+	line := fmt.Sprintf("%s %s/%s", s.Kind, s.Namespace, s.Name)
 	switch {
 	case !s.Live.Exists:
-		return printable(text + " is not in the cluster")
-	case s.Kind != setKind:
-		return printable(text)
+		return text.Printable(line + " is not in the cluster")
+	case s.Kind != manifest.KindMachineSet:
+		return text.Printable(line)
 	case s.Live.Replicas != s.Replicas:
-		text += fmt.Sprintf(": %d -> %d replicas", s.Live.Replicas, s.Replicas)
+		line += fmt.Sprintf(": %d -> %d replicas", s.Live.Replicas, s.Replicas)
 	default:
-		text += ": " + count(int(s.Replicas), "replica")
+		line += ": " + count(int(s.Replicas), "replica")
 	}
 	if s.Live.Create > 0 {
-		text += fmt.Sprintf(", so %s would be made as below", count(s.Live.Create, "Machine"))
+		line += fmt.Sprintf(", so %s would be made as below", count(s.Live.Create, "Machine"))
 	}
 	if s.Live.Delete > 0 {
-		text += fmt.Sprintf(", so %s would be deleted (delete policy %s)", count(s.Live.Delete, "Machine"), s.Live.DeletePolicy)
+		line += fmt.Sprintf(", so %s would be deleted (delete policy %s)", count(s.Live.Delete, "Machine"), s.Live.DeletePolicy)
 	}
-	return printable(text)
+	return text.Printable(line)
 }
 
 // liveMeaning says what is told of the Machines that exist.
-func (s *Set) liveMeaning() string {
-	if s.Kind != setKind {
+func liveMeaning(s *preview.Set) string {
+	if s.Kind != manifest.KindMachineSet {
 		return "The operator brings the Machine's instance to it, in place or not at all. What it would do:"
 	}
 	return "A MachineSet leaves the Machines that it has as they are; its template is for new ones. To have a Machine follow it, edit the Machine, " +
@@ -61,17 +66,17 @@ func (s *Set) liveMeaning() string {
 // alike are Machines of which the same is to be said.
 type alike struct {
 	names []string
-	first *LiveMachine
+	first *preview.LiveMachine
 }
 
 // groups puts Machines together of which the same is to be said, where that is more than the table says.
-func (l *Live) groups() []*alike {
+func groups(l *preview.Live) []*alike {
 	var groups []*alike
 	for _, machine := range l.Machines {
-		if len(machine.Fields)+len(machine.Resources)+len(machine.notes()) == 0 {
+		if len(machine.Fields)+len(machine.Resources)+len(machineNotes(machine)) == 0 {
 			continue
 		}
-		at := slices.IndexFunc(groups, func(g *alike) bool { return g.first.saysAs(machine) })
+		at := slices.IndexFunc(groups, func(g *alike) bool { return isAlike(g.first, machine) })
 		if at < 0 {
 			groups = append(groups, &alike{first: machine})
 			at = len(groups) - 1
@@ -82,13 +87,13 @@ func (l *Live) groups() []*alike {
 }
 
 // saysAs tells whether the same is to be said of another Machine, but for values that are its own, such as its name.
-func (m *LiveMachine) saysAs(other *LiveMachine) bool {
+func isAlike(m *preview.LiveMachine, other *preview.LiveMachine) bool {
 	return m.Verdict == other.Verdict && m.Why == other.Why && m.Drift == other.Drift && m.Module == other.Module &&
 		slices.Equal(m.Notes, other.Notes) && reflect.DeepEqual(m.Fields, other.Fields) && slices.Equal(outline(m.Resources), outline(other.Resources))
 }
 
 // outline names what changes, without values.
-func outline(resources []Resource) []string {
+func outline(resources []diff.Resource) []string {
 	var lines []string
 	for _, one := range resources {
 		lines = append(lines, fmt.Sprint(one.Address, one.Action, one.Unsure))
@@ -106,22 +111,22 @@ func (g *alike) heading() string {
 	if more := len(g.names) - shown; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return printable(names)
+	return text.Printable(names)
 }
 
 // reason is what stands in the table beside a verdict: what forces a new Machine, or else why.
-func (m *LiveMachine) reason() string {
+func reason(m *preview.LiveMachine) string {
 	var names []string
 	for _, field := range m.Fields {
-		if field.Forces || m.Verdict == InPlace {
+		if field.Forces || m.Verdict == preview.InPlace {
 			names = append(names, field.Path)
 		}
 	}
 	switch {
 	case len(names) > 0:
-		return printable(strings.Join(names, ", "))
+		return text.Printable(strings.Join(names, ", "))
 	case m.Why != "":
-		return printable(oneLine(m.Why))
+		return text.Printable(text.OneLine(m.Why))
 	case m.Drift != "":
 		return "it has drifted"
 	}
@@ -129,29 +134,29 @@ func (m *LiveMachine) reason() string {
 }
 
 // live prints what the cluster has of a set.
-func (p *painter) live(set *Set) {
+func (p *painter) live(set *preview.Set) {
 	if set.Live == nil {
 		return
 	}
-	fmt.Fprintf(&p.out, "%s\n\n", p.paint(bold, set.liveHeading()))
+	fmt.Fprintf(&p.out, "%s\n\n", p.paint(bold, liveHeading(set)))
 	if len(set.Live.Machines) == 0 {
 		return
 	}
-	fmt.Fprintf(&p.out, "%s\n\n", wrapped("  ", set.liveMeaning()))
+	fmt.Fprintf(&p.out, "%s\n\n", text.Wrapped("  ", liveMeaning(set)))
 	p.liveTable(set.Live)
 	fmt.Fprintln(&p.out)
-	for _, group := range set.Live.groups() {
+	for _, group := range groups(set.Live) {
 		p.liveGroup(group)
 	}
 }
 
 // liveTable prints a line for each Machine. Colours come last, for their codes would count as width.
-func (p *painter) liveTable(live *Live) {
+func (p *painter) liveTable(live *preview.Live) {
 	var plain bytes.Buffer
 	table := tabwriter.NewWriter(&plain, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, strings.Join(liveColumns, "\t"))
 	for _, machine := range live.Machines {
-		fmt.Fprintln(table, strings.Join(machine.cells(), "\t"))
+		fmt.Fprintln(table, strings.Join(cells(machine), "\t"))
 	}
 	table.Flush() //nolint:errcheck // a buffer takes everything
 	n := -1
@@ -170,8 +175,8 @@ func (p *painter) liveTable(live *Live) {
 
 var liveColumns = []string{"MACHINE", "PHASE", "WOULD", "WHY"}
 
-func (m *LiveMachine) cells() []string {
-	cells := []string{printable(m.Name), printable(m.Phase), verdicts[m.Verdict].text, m.reason()}
+func cells(m *preview.LiveMachine) []string {
+	cells := []string{text.Printable(m.Name), text.Printable(m.Phase), verdicts[m.Verdict].text, reason(m)}
 	for n := range cells {
 		if cells[n] == "" {
 			cells[n] = nothing
@@ -189,62 +194,43 @@ func (p *painter) liveGroup(group *alike) {
 		fmt.Fprintln(&p.out)
 	}
 	p.resources("    ", machine.Resources)
-	for _, note := range machine.notes() {
-		fmt.Fprintln(&p.out, wrapped("    ", printable(note)))
+	for _, note := range machineNotes(machine) {
+		fmt.Fprintln(&p.out, text.Wrapped("    ", text.Printable(note)))
 	}
-	if len(machine.notes()) > 0 {
+	if len(machineNotes(machine)) > 0 {
 		fmt.Fprintln(&p.out)
 	}
 }
 
 // notes are what is said of a Machine below its resources.
-func (m *LiveMachine) notes() []string {
+func machineNotes(m *preview.LiveMachine) []string {
 	var notes []string
-	if why := oneLine(m.Why); why != "" && m.reason() != printable(why) {
+	if why := text.OneLine(m.Why); why != "" && reason(m) != text.Printable(why) {
 		notes = append(notes, why)
 	}
 	if m.Drift != "" {
-		notes = append(notes, "Drift: "+oneLine(m.Drift))
+		notes = append(notes, "Drift: "+text.OneLine(m.Drift))
 	}
 	for _, note := range m.Notes {
-		notes = append(notes, oneLine(note))
+		notes = append(notes, text.OneLine(note))
 	}
 	return notes
 }
 
-// textWidth is how long lines of text for people are.
-const textWidth = 120
-
-// wrapped breaks a text into lines.
-func wrapped(indent, text string) string {
-	var lines []string
-	line := indent
-	for _, word := range strings.Fields(text) {
-		if len(line) > len(indent) && len(line)+1+len(word) > textWidth {
-			lines, line = append(lines, line), indent
-		}
-		if len(line) > len(indent) {
-			line += " "
-		}
-		line += word
-	}
-	return strings.Join(append(lines, line), "\n")
-}
-
 // liveMarkdown prints what the cluster has of a set, for a pull request.
-func (s *Set) liveMarkdown(out *bytes.Buffer) {
+func liveMarkdown(s *preview.Set, out *bytes.Buffer) {
 	if s.Live == nil {
 		return
 	}
-	fmt.Fprintf(out, "\n%s.\n", plainText(s.liveHeading()))
+	fmt.Fprintf(out, "\n%s.\n", plainText(liveHeading(s)))
 	if len(s.Live.Machines) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "\n%s\n\n%s\n%s\n", s.liveMeaning(), tableRow(liveColumns), strings.Repeat("|---", len(liveColumns))+"|")
+	fmt.Fprintf(out, "\n%s\n\n%s\n%s\n", liveMeaning(s), tableRow(liveColumns), strings.Repeat("|---", len(liveColumns))+"|")
 	for _, machine := range s.Live.Machines {
-		fmt.Fprintln(out, tableRow(machine.cells()))
+		fmt.Fprintln(out, tableRow(cells(machine)))
 	}
-	for _, group := range s.Live.groups() {
+	for _, group := range groups(s.Live) {
 		group.markdown(out)
 	}
 }
@@ -261,11 +247,11 @@ func (g *alike) markdown(out *bytes.Buffer) {
 		fence := fenceFor(plan.String())
 		fmt.Fprintf(out, "\n%sdiff\n%s%s\n", fence, plan.String(), fence)
 	}
-	for n, note := range g.first.notes() {
+	for n, note := range machineNotes(g.first) {
 		if n == 0 {
 			fmt.Fprintln(out)
 		}
-		fmt.Fprintf(out, "- %s\n", plainText(printable(note)))
+		fmt.Fprintf(out, "- %s\n", plainText(text.Printable(note)))
 	}
 	fmt.Fprint(out, "\n</details>\n")
 }

@@ -1,4 +1,4 @@
-package preview
+package print
 
 import (
 	"bytes"
@@ -7,6 +7,9 @@ import (
 	"text/tabwriter"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/text"
 )
 
 // signs stand before what is planned.
@@ -46,11 +49,11 @@ func (p *painter) paint(colour, text string) string {
 }
 
 // people prints the preview as text.
-func (p *Preview) people(colours bool) []byte {
+func people(p *preview.Preview, colours bool) []byte {
 	w := &painter{colours: colours}
 	if len(p.Sets) > 0 {
 		table := tabwriter.NewWriter(&w.out, 0, 0, 3, ' ', 0)
-		for _, row := range p.rows() {
+		for _, row := range rows(p) {
 			fmt.Fprintln(table, strings.Join(row, "\t"))
 		}
 		table.Flush() //nolint:errcheck // a buffer takes everything
@@ -63,31 +66,31 @@ func (p *Preview) people(colours bool) []byte {
 		}
 	}
 	if live := p.Summary.Live; live != nil {
-		fmt.Fprintln(&w.out, w.paint(bold, "Live: "+live.line()))
+		fmt.Fprintln(&w.out, w.paint(bold, "Live: "+liveSummaryLine(live)))
 		return w.out.Bytes()
 	}
-	fmt.Fprintln(&w.out, w.paint(bold, "Preview: "+p.Summary.line()))
+	fmt.Fprintln(&w.out, w.paint(bold, "Preview: "+summaryLine(p.Summary)))
 	return w.out.Bytes()
 }
 
-func (p *painter) set(set *Set) {
-	fmt.Fprintln(&p.out, p.paint(bold, set.heading()))
+func (p *painter) set(set *preview.Set) {
+	fmt.Fprintln(&p.out, p.paint(bold, heading(set)))
 	fmt.Fprintln(&p.out)
 	if len(set.Resources) == 0 {
 		fmt.Fprint(&p.out, "  No changes.\n\n")
 	}
 	p.resources("  ", set.Resources)
-	for _, note := range set.notes() {
-		fmt.Fprintln(&p.out, "  "+printable(note))
+	for _, note := range notes(set) {
+		fmt.Fprintln(&p.out, "  "+text.Printable(note))
 	}
-	if len(set.notes()) > 0 {
+	if len(notes(set)) > 0 {
 		fmt.Fprintln(&p.out)
 	}
 }
 
-func (p *painter) resources(indent string, resources []Resource) {
+func (p *painter) resources(indent string, resources []diff.Resource) {
 	for _, resource := range resources {
-		fmt.Fprintf(&p.out, "%s%s %s", indent, p.paint(signColours[resource.Action], signs[resource.Action]), p.paint(bold, printable(resource.Address)))
+		fmt.Fprintf(&p.out, "%s%s %s", indent, p.paint(signColours[resource.Action], signs[resource.Action]), p.paint(bold, text.Printable(resource.Address)))
 		if resource.Unsure {
 			fmt.Fprint(&p.out, "  "+p.paint(faint, "# "+unsureText))
 		}
@@ -101,7 +104,7 @@ func (p *painter) resources(indent string, resources []Resource) {
 const maxAligned = 48
 
 // attributes prints one a line, their values below each other.
-func (p *painter) attributes(indent string, attributes []Attribute) {
+func (p *painter) attributes(indent string, attributes []diff.Attribute) {
 	width := 0
 	for _, one := range attributes {
 		if len(one.Path) <= maxAligned {
@@ -121,21 +124,21 @@ func (p *painter) attributes(indent string, attributes []Attribute) {
 		}
 		var lines []string
 		if one.Before != nil {
-			lines = changedLines(*one.Before, one.Value)
+			lines = diff.Lines(*one.Before, one.Value)
 		}
 		if lines != nil {
 			value = "..."
 		}
-		fmt.Fprintf(&p.out, "%s%s %-*s = %s\n", indent, p.paint(signColours[one.Action], signs[one.Action]), width, printable(one.Path), value)
+		fmt.Fprintf(&p.out, "%s%s %-*s = %s\n", indent, p.paint(signColours[one.Action], signs[one.Action]), width, text.Printable(one.Path), value)
 		for _, line := range lines {
-			fmt.Fprintf(&p.out, "%s      %s\n", indent, printable(line))
+			fmt.Fprintf(&p.out, "%s      %s\n", indent, text.Printable(line))
 		}
 	}
 }
 
-func (p *painter) value(value Value) string {
+func (p *painter) value(value diff.Value) string {
 	if value.Unknown || value.Sensitive {
-		return p.paint(faint, value.text())
+		return p.paint(faint, value.Text())
 	}
-	return value.text()
+	return value.Text()
 }
