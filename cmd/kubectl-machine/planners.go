@@ -16,6 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/program"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
 
@@ -118,7 +119,7 @@ func (o engineOptions) openPulumi(ctx context.Context, into *planners) error {
 	if err != nil {
 		return err
 	}
-	planner, err := offline.NewStacks(ctx, offline.StackOptions{Binary: binary, Plugins: plugins, ProviderMirror: o.mirror(), Parallel: o.parallel})
+	planner, err := program.New(ctx, program.Options{Binary: binary, Plugins: plugins, ProviderMirror: o.mirror(), Parallel: o.parallel})
 	if err != nil {
 		return err
 	}

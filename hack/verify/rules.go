@@ -57,7 +57,9 @@ var rules = []rule{
 		path: "internal/plan/live", may: []string{"actuators", "actuators/iac", "internal/module", "internal/plan/diff", "internal/plan/manifest", "internal/plan/offline", "internal/plan/preview", "internal/render"},
 		tests: []string{"api/...", "internal/plan/print", "actuators/runner", "actuators/terraform", "internal/leadership", "internal/runs", "internal/state", "internal/engine/tofu", "modules"},
 	},
-	{path: "internal/plan/offline", may: []string{"internal/engine", "internal/engine/pulumi", "internal/engine/tofu"}},
+	{path: "internal/plan/offline", may: []string{"internal/engine/tofu", "internal/plan/stub"}, tests: []string{"internal/engine"}},
+	{path: "internal/plan/program", may: []string{"internal/engine", "internal/engine/pulumi", "internal/plan/offline", "internal/plan/stub"}},
+	{path: "internal/plan/stub", may: []string{"internal/engine/tofu"}, never: kubernetes},
 	{path: "internal/plan/diff", may: []string{"internal/engine/tofu", "internal/plan/offline", "internal/plan/text"}},
 	{path: "internal/plan/manifest", may: []string{"api/...", "internal/module", "internal/plan/offline", "internal/plan/text", "internal/render"}},
 	{
@@ -65,7 +67,7 @@ var rules = []rule{
 		may: []string{
 			"api/...", "internal/engine/tofu", "internal/module", "internal/plan/diff", "internal/plan/manifest", "internal/plan/offline", "internal/plan/text",
 		},
-		tests: []string{"internal/engine/pulumi", "internal/render", "modules"},
+		tests: []string{"internal/engine/pulumi", "internal/plan/program", "internal/render", "modules"},
 	},
 	{
 		path: "internal/plan/print", may: []string{"internal/engine/tofu", "internal/plan/diff", "internal/plan/manifest", "internal/plan/preview", "internal/plan/text"},
@@ -78,7 +80,7 @@ var rules = []rule{
 	{path: "internal/state/pulumikeys", may: []string{"internal/engine/pulumi", "internal/state"}},
 	{path: "modules", tests: []string{"internal/module", "internal/render"}},
 	{path: "examples/stacks/..."},
-	{path: "stacks", tests: []string{"api/...", "internal/engine", "internal/module", "internal/plan/offline", "internal/engine/pulumi", "internal/render", "internal/engine/tofu", "modules"}},
+	{path: "stacks", tests: []string{"api/...", "internal/engine", "internal/module", "internal/plan/offline", "internal/plan/program", "internal/engine/pulumi", "internal/render", "internal/engine/tofu", "modules"}},
 	{path: "webhooks", may: []string{"api/...", "internal/module", "internal/render"}, tests: []string{"modules", "stacks"}},
 	{path: "hack/...", may: []string{"hack/..."}, helps: true},
 	{path: "test/...", may: []string{"..."}, helps: true},

@@ -32,7 +32,7 @@ func collect(path string, at offline.Values, found *[]leaf) {
 	switch {
 	case at.Sensitive == true:
 		if at.After != nil || at.Unknown != nil && at.Unknown != false {
-			*found = append(*found, leaf{path: path, value: Value{Sensitive: true}, raw: at.After, unknown: anyTrue(at.Unknown)})
+			*found = append(*found, leaf{path: path, value: Value{Sensitive: true}, raw: at.After, unknown: offline.AnyMarked(at.Unknown)})
 		}
 		return
 	case at.Unknown == true:
@@ -77,19 +77,6 @@ func below(path, name string) string {
 		return name
 	}
 	return path + "." + name
-}
-
-// anyTrue reports whether anything in a value is marked.
-func anyTrue(marks any) bool {
-	switch marks := marks.(type) {
-	case bool:
-		return marks
-	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(marks)), anyTrue)
-	case []any:
-		return slices.ContainsFunc(marks, anyTrue)
-	}
-	return false
 }
 
 func keysOf(value any) []string {

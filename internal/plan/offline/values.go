@@ -1,5 +1,10 @@
 package offline
 
+import (
+	"maps"
+	"slices"
+)
+
 // Values are those of a resource or of all outputs, as JSON decodes them, with numbers as json.Number.
 type Values struct {
 	// Before has the values before the change; nil for what is created.
@@ -42,4 +47,17 @@ func itemOf(value any, n int) any {
 		return list[n]
 	}
 	return nil
+}
+
+// AnyMarked reports whether anything in marks is true.
+func AnyMarked(marks any) bool {
+	switch marks := marks.(type) {
+	case bool:
+		return marks
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(marks)), AnyMarked)
+	case []any:
+		return slices.ContainsFunc(marks, AnyMarked)
+	}
+	return false
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/program"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -29,9 +29,9 @@ func realPulumi(t testing.TB) pulumi.Binary {
 }
 
 // realStackPlanner answers a planner with the engine and the providers that `make tools` built.
-func realStackPlanner(t testing.TB) *offline.StackPlanner {
+func realStackPlanner(t testing.TB) *program.Planner {
 	t.Helper()
-	planner, err := offline.NewStacks(t.Context(), offline.StackOptions{
+	planner, err := program.New(t.Context(), program.Options{
 		Binary: realPulumi(t), Plugins: "../../../bin/pulumi-plugins", ProviderMirror: "../../../bin/mirror", Parallel: 2,
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package offline
+package stub
 
 import (
 	"context"
@@ -33,8 +33,8 @@ func TestWhatAStateHasOfDataSources(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := (recorded{kind: "dc", values: []byte(values)}).answers(tc.kind, packed(tc.config)); got != tc.want {
-				t.Errorf("it answers: %t, want %t", got, tc.want)
+			if got := (DataSource{Type: "dc", Attributes: []byte(values)}).matches(tc.kind, packed(tc.config)); got != tc.want {
+				t.Errorf("it matches: %t, want %t", got, tc.want)
 			}
 		})
 	}
@@ -58,19 +58,19 @@ func TestWhatAStateHasOfDataSources(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := append(append([]byte{0x81}, packed(tc.field)...), tc.value...)
-			if got := (recorded{kind: "dc", values: []byte(values)}).answers("dc", config); got != tc.want {
-				t.Errorf("it answers: %t, want %t", got, tc.want)
+			if got := (DataSource{Type: "dc", Attributes: []byte(values)}).matches("dc", config); got != tc.want {
+				t.Errorf("it matches: %t, want %t", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestKeep(t *testing.T) {
+func TestPlanChange(t *testing.T) {
 	schemas, err := resourceSchemas(responseOf(map[string][]byte{"example": exampleBlock()}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := &written{attributes: map[string]bool{"name": true}, blocks: map[string]*written{}}
+	set := &Configured{attributes: map[string]bool{"name": true}, blocks: map[string]*Configured{}}
 	cases := map[string]struct{ prior, proposed, want any }{
 		"what changes":                                  {prior: pairs{{"name", "a"}}, proposed: pairs{{"name", "b"}}, want: pairs{{"name", "b"}}},
 		"what is written and becomes null":              {prior: pairs{{"name", "a"}}, proposed: pairs{{"name", nil}}, want: pairs{{"name", nil}}},
@@ -82,7 +82,7 @@ func TestKeep(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := schemas["example"].keep(packed(tc.prior), packed(tc.proposed), said)
+			got, err := schemas["example"].planChange(packed(tc.prior), packed(tc.proposed), set)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,56 +93,56 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-func TestAStandInWithAPast(t *testing.T) {
+func TestAStubProviderWithAPriorState(t *testing.T) {
 	dynamic := func(value any) []byte { return appendField(nil, 1, packed(value)) }
-	change := frame(appendField(appendField(appendField(nil, 1, []byte("example")), 2, dynamic(pairs{{"name", "a"}})), 3, dynamic(pairs{{"name", "b"}})))
+	change := []byte(appendField(appendField(appendField(nil, 1, []byte("example")), 2, dynamic(pairs{{"name", "a"}})), 3, dynamic(pairs{{"name", "b"}})))
 	wrong := appendField(nil, 4, appendField(protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), severityError), 2, []byte("no")))
-	upgrade := frame(appendField(appendField(nil, 1, []byte("example")), 3, appendField(nil, 1, []byte(`{"name":"a"}`))))
-	read := func(name string) frame {
+	upgrade := []byte(appendField(appendField(nil, 1, []byte("example")), 3, appendField(nil, 1, []byte(`{"name":"a"}`))))
+	read := func(name string) []byte {
 		return appendField(appendField(nil, 1, []byte("dc")), 2, dynamic(pairs{{"name", name}}))
 	}
 	cases := map[string]struct {
 		method                          string
-		request                         frame
-		answer                          frame
+		request                         []byte
+		response                        []byte
 		err                             error
-		want                            frame
+		want                            []byte
 		wantErr, wantUnsure, wantMissed bool
 	}{
-		"the provider tells what becomes of a change": {method: "PlanResourceChange", request: change, answer: appendField(nil, 1, []byte("told")), want: appendField(nil, 1, []byte("told"))},
-		"it breaks down, so the change is as the engine proposes": {
+		"the provider plans the change": {method: "PlanResourceChange", request: change, response: appendField(nil, 1, []byte("planned")), want: appendField(nil, 1, []byte("planned"))},
+		"it crashes, so the change is as the engine proposes": {
 			method: "PlanResourceChange", request: change, err: errors.New("gone"), want: appendField(nil, 1, dynamic(pairs{{"name", "b"}})), wantUnsure: true,
 		},
 		"it needs to be configured": {
-			method: "PlanResourceChange", request: change, answer: wrong, want: appendField(nil, 1, dynamic(pairs{{"name", "b"}})), wantUnsure: true,
+			method: "PlanResourceChange", request: change, response: wrong, want: appendField(nil, 1, dynamic(pairs{{"name", "b"}})), wantUnsure: true,
 		},
-		"the provider reads what is in the state": {method: "UpgradeResourceState", request: upgrade, answer: appendField(nil, 1, []byte("v")), want: appendField(nil, 1, []byte("v"))},
+		"the provider reads what is in the state": {method: "UpgradeResourceState", request: upgrade, response: appendField(nil, 1, []byte("v")), want: appendField(nil, 1, []byte("v"))},
 		"it does not, so the state is as it is":   {method: "UpgradeResourceState", request: upgrade, err: errors.New("gone"), want: appendField(nil, 1, appendField(nil, 2, []byte(`{"name":"a"}`)))},
 		"a data source that a state has":          {method: "ReadDataSource", request: read("DC0"), want: appendField(nil, 1, appendField(nil, 2, []byte(`{"name":"DC0","id":"1"}`)))},
 		"a data source that none has":             {method: "ReadDataSource", request: read("DC1"), wantErr: true, wantMissed: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			known := &past{
-				records: []recorded{{kind: "dc", values: []byte(`{"name":"DC0","id":"1"}`)}},
-				writes:  func(string) *written { return &written{attributes: map[string]bool{"name": true}} },
-				ask:     func(context.Context, string, frame) (frame, error) { return tc.answer, tc.err },
+			prior := &PriorState{
+				DataSources: []DataSource{{Type: "dc", Attributes: []byte(`{"name":"DC0","id":"1"}`)}},
+				Configured:  func(string) *Configured { return &Configured{attributes: map[string]bool{"name": true}} },
+				Call:        func(context.Context, string, []byte) ([]byte, error) { return tc.response, tc.err },
 			}
 			schemas := responseOf(map[string][]byte{"example": exampleBlock()}, nil)
-			started, err := newStandIn(t.TempDir(), schemas, 6, known.ask, known)
+			started, err := New(Options{Dir: t.TempDir(), Schemas: schemas, Protocol: 6, Call: prior.Call, Prior: prior})
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(started.close)
-			got, err := started.answer(t.Context(), "/tfplugin6.Provider/"+tc.method, tc.request)
+			t.Cleanup(started.Close)
+			got, err := started.respond(t.Context(), "/tfplugin6.Provider/"+tc.method, tc.request)
 			if (err != nil) != tc.wantErr {
 				t.Errorf("it ends with %v; want an error: %t", err, tc.wantErr)
 			}
 			if diff := cmp.Diff(string(tc.want), string(got)); diff != "" {
-				t.Errorf("the answer (-want +got):\n%s", diff)
+				t.Errorf("the response (-want +got):\n%s", diff)
 			}
-			if known.isUnsure("example") != tc.wantUnsure || known.hasMissed() != tc.wantMissed {
-				t.Errorf("it is unsure: %t, and has missed something: %t", known.isUnsure("example"), known.hasMissed())
+			if prior.IsUnsure("example") != tc.wantUnsure || prior.Missed() != tc.wantMissed {
+				t.Errorf("it is unsure: %t, and has missed something: %t", prior.IsUnsure("example"), prior.Missed())
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package offline
+package program
 
 import (
 	"maps"
@@ -8,27 +8,29 @@ import (
 	"strings"
 
 	yamlnode "go.yaml.in/yaml/v3"
+
+	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 )
 
-// foretell puts what is not known in the place of the references to it that are under a node of a program. variables are those of which
-// some is not known; all other references stay as they are.
-func foretell(node *yamlnode.Node, variables map[string]marked) {
+// replaceUnknown replaces references to unknown values under a node of a program. variables are those that are partly unknown; all other
+// references stay as they are.
+func replaceUnknown(node *yamlnode.Node, variables map[string]marked) {
 	for _, inner := range node.Content {
-		foretell(inner, variables)
+		replaceUnknown(inner, variables)
 	}
 	if node.Kind != yamlnode.ScalarNode || !strings.Contains(node.Value, "${") {
 		return
 	}
 	parts := interpolationsIn(node.Value)
 	if len(parts) == 1 && parts[0].text == node.Value { // it stands for the value itself, which may be of any type
-		if found, path, ok := parts[0].in(variables); ok && anyTrue(found.unknown) {
+		if found, path, ok := parts[0].in(variables); ok && offline.AnyMarked(found.unknown) {
 			*node = *expressionOf(found, path)
 		}
 		return
 	}
 	var text strings.Builder
 	for _, one := range parts {
-		if found, _, ok := one.in(variables); ok && anyTrue(found.unknown) {
+		if found, _, ok := one.in(variables); ok && offline.AnyMarked(found.unknown) {
 			text.WriteString(unknownValue)
 		} else {
 			text.WriteString(one.text)
@@ -37,13 +39,13 @@ func foretell(node *yamlnode.Node, variables map[string]marked) {
 	node.Value = text.String()
 }
 
-// part is a part of a text of a program: plain, or a reference to a value, with the steps to it.
+// part is a part of a string of a program: plain, or a reference to a value, with the steps to it.
 type part struct {
 	text  string
 	steps []string
 }
 
-// in answers the value that a reference leads to, and how to write the reference; not ok where it leads elsewhere, or nowhere.
+// in returns the value that a reference leads to, and how to write the reference; not ok where it leads elsewhere, or nowhere.
 func (p part) in(variables map[string]marked) (found marked, path string, ok bool) {
 	if len(p.steps) == 0 {
 		return marked{}, "", false
@@ -62,7 +64,7 @@ func (p part) in(variables map[string]marked) (found marked, path string, ok boo
 	return found, strings.TrimSuffix(strings.TrimPrefix(p.text, "${"), "}"), true
 }
 
-// step answers an entry of a map or a list.
+// step returns an entry of a map or a list.
 func (m marked) step(step string) (marked, bool) {
 	switch value := m.value.(type) {
 	case map[string]any:
@@ -76,7 +78,7 @@ func (m marked) step(step string) (marked, bool) {
 	return marked{}, false
 }
 
-// interpolationsIn takes a text apart. What does not end is plain: the language says what is wrong with it.
+// interpolationsIn splits a string. What does not end is plain: the language reports what is wrong with it.
 func interpolationsIn(text string) []part {
 	var parts []part
 	start := 0
@@ -106,7 +108,7 @@ func interpolationsIn(text string) []part {
 	return parts
 }
 
-// stepsIn answers the steps of a reference, and how long it is with the brace that ends it; less than nothing where none does.
+// stepsIn returns the steps of a reference, and how long it is with the brace that ends it; less than nothing where none does.
 func stepsIn(text string) (steps []string, size int) {
 	for i := 0; i < len(text); {
 		switch text[i] {
@@ -131,7 +133,7 @@ func stepsIn(text string) (steps []string, size int) {
 	return nil, -1
 }
 
-// subscriptIn answers what is in brackets that begin before a place, and where they end.
+// subscriptIn returns what is in brackets that begin before a place, and where they end.
 func subscriptIn(text string, from int) (step string, end int) {
 	if !strings.HasPrefix(text[from:], `"`) {
 		end = strings.IndexByte(text[from:], ']')
@@ -156,9 +158,9 @@ func subscriptIn(text string, from int) (step string, end int) {
 // plainKey is that of an entry which can be written into a program, where keys may mean something.
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_./-]+$`)
 
-// expressionOf answers an expression for a value at a path, of which some is not known.
+// expressionOf returns an expression for a value at a path that is partly unknown.
 func expressionOf(m marked, path string) *yamlnode.Node {
-	if !anyTrue(m.unknown) {
+	if !offline.AnyMarked(m.unknown) {
 		return scalar("${" + path + "}")
 	}
 	if m.unknown == true {

@@ -1,4 +1,4 @@
-package offline
+package program
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	yamlnode "go.yaml.in/yaml/v3"
 )
 
-func TestForetell(t *testing.T) {
+func TestReplaceUnknown(t *testing.T) {
 	variables := map[string]marked{
 		"machine": {value: map[string]any{"name": "n", "uid": nil, "labels": map[string]any{"a.b/c": "x", `q"`: "y"}}, unknown: map[string]any{"uid": true}},
 		"locals": {
@@ -46,7 +46,7 @@ func TestForetell(t *testing.T) {
 			if err := yamlnode.Unmarshal([]byte(tc.want), &want); err != nil {
 				t.Fatal(err)
 			}
-			foretell(&got, variables)
+			replaceUnknown(&got, variables)
 			if diff := cmp.Diff(valueOf(t, &want), valueOf(t, &got)); diff != "" {
 				t.Errorf("what is written (-want +got):\n%s", diff)
 			}

@@ -1,13 +1,8 @@
-package offline
+package program
 
-import (
-	"maps"
-	"slices"
+import "github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
-)
-
-// marked is a value, as JSON decodes it, with what of it is not known: true in place of a value, or of everything in it.
+// marked is a value, as JSON decodes it, with marks of what is unknown: true in place of a value, or of everything in it.
 type marked struct{ value, unknown any }
 
 func (m marked) member(name string) marked {
@@ -26,7 +21,7 @@ func (m marked) entry(n int) marked {
 	return one
 }
 
-// filled answers the value with something in place of what is not known that shows as that wherever it comes out.
+// filled returns the value with Pulumi's mark in place of what is unknown.
 func (m marked) filled() any {
 	if m.unknown == true {
 		return pulumi.Unknown
@@ -46,17 +41,4 @@ func (m marked) filled() any {
 		return filled
 	}
 	return m.value
-}
-
-// anyTrue tells whether something is marked.
-func anyTrue(marks any) bool {
-	switch marks := marks.(type) {
-	case bool:
-		return marks
-	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(marks)), anyTrue)
-	case []any:
-		return slices.ContainsFunc(marks, anyTrue)
-	}
-	return false
 }

@@ -1,4 +1,4 @@
-package offline
+package stub
 
 import (
 	"encoding/binary"
@@ -11,23 +11,28 @@ import (
 	"strings"
 )
 
-// answers tells whether a data source with the arguments in config last had these values: each argument that is given is among them.
-// What is not sure is no.
-func (r recorded) answers(kind string, config []byte) bool {
-	if kind != r.kind {
+// DataSource is what a state has of one data source: its type, and the attributes that it last had, as JSON.
+type DataSource struct {
+	Type       string
+	Attributes json.RawMessage
+}
+
+// matches reports whether a data source with the arguments in config last had these attributes: each argument that is given is among them.
+func (d DataSource) matches(kind string, config []byte) bool {
+	if kind != d.Type {
 		return false
 	}
-	asked, rest, err := unpack(config)
+	wanted, rest, err := unpack(config)
 	if err != nil || len(rest) > 0 {
 		return false
 	}
-	decoder := json.NewDecoder(strings.NewReader(string(r.values)))
+	decoder := json.NewDecoder(strings.NewReader(string(d.Attributes)))
 	decoder.UseNumber()
 	var values any
-	return decoder.Decode(&values) == nil && covers(values, asked)
+	return decoder.Decode(&values) == nil && covers(values, wanted)
 }
 
-// covers tells whether a value has all that is given. Providers of the older SDK keep null for what is given as empty.
+// covers reports whether a value has all that is given. Providers of the older SDK keep null for what is given as empty.
 func covers(value, given any) bool {
 	if value == nil {
 		return empty(given)
@@ -63,7 +68,7 @@ func covers(value, given any) bool {
 	return value == given
 }
 
-// empty tells whether a value is one that the older SDK does not tell from null.
+// empty reports whether the older SDK takes a value for null.
 func empty(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:
@@ -79,7 +84,7 @@ func empty(value any) bool {
 // integerBits is enough for each integer that has a size of its own in MessagePack. Those of floats are rounded as floats are.
 const integerBits = 64
 
-// unpack answers the first value of b as JSON decodes it, with numbers as big.Float, and what comes after it. What is unknown, or has no
+// unpack returns the first value of b as JSON decodes it, with numbers as big.Float, and what comes after it. What is unknown, or has no
 // such form, is an error.
 func unpack(b []byte) (value any, rest []byte, err error) {
 	s, err := shapeOf(b)

@@ -1,4 +1,4 @@
-package offline
+package program
 
 import (
 	"strconv"
@@ -7,8 +7,8 @@ import (
 	yamlnode "go.yaml.in/yaml/v3"
 )
 
-// flatten gives each value inside of a program's outputs an output of its own, and answers the steps to it: names and indices. An output
-// is known as a whole or not at all.
+// flatten gives each value inside of a program's outputs an output of its own, and returns the steps to it: names and indices. Pulumi
+// knows an output as a whole or not at all.
 func flatten(outputs *yamlnode.Node) map[string][]any {
 	steps := map[string][]any{}
 	if outputs == nil || outputs.Kind != yamlnode.MappingNode {
@@ -39,12 +39,12 @@ func flatten(outputs *yamlnode.Node) map[string][]any {
 	return steps
 }
 
-// isFunction tells whether a map calls a function of the language.
+// isFunction reports whether a map calls a function of the language.
 func isFunction(node *yamlnode.Node) bool {
 	return len(node.Content) == 2 && strings.HasPrefix(strings.ToLower(node.Content[0].Value), functionPrefix)
 }
 
-// gather answers the outputs as the program has them, from one for each value.
+// gather returns the outputs as the program has them, from one for each value.
 func gather(outputs map[string]any, steps map[string][]any) map[string]any {
 	var all any = map[string]any{}
 	for name, path := range steps {
@@ -54,7 +54,7 @@ func gather(outputs map[string]any, steps map[string][]any) map[string]any {
 	return gathered
 }
 
-// put answers a value with another put into it.
+// put returns a value with another one set in it.
 func put(into any, path []any, value any) any {
 	if len(path) == 0 {
 		return value

@@ -1,4 +1,4 @@
-package offline
+package program
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 const unknownVersion = "1.0.0"
 
-// unknownSchema describes the package with the resource whose value is not known before it is made.
+// unknownSchema describes the package with the resource whose value is unknown before it is made.
 const unknownSchema = `{"name":"` + unknownResource + `","version":"` + unknownVersion + `","resources":{"` + unknownType +
 	`":{"properties":{"value":{"$ref":"pulumi.json#/Any"}},"required":["value"]}}}`
 
@@ -26,12 +26,11 @@ type unknownProvider struct {
 	port   int
 }
 
-// serveUnknown serves it on the loopback interface, which is all that Pulumi can reach it by. It knows nothing, so that it does not
-// matter who asks.
+// serveUnknown serves it on the loopback interface, the only way for Pulumi to reach it. It has no data, so anybody may call it.
 func serveUnknown() (*unknownProvider, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("serving what is not known: %w", err)
+		return nil, fmt.Errorf("serving unknown values: %w", err)
 	}
 	p := &unknownProvider{server: grpc.NewServer()}
 	if address, ok := listener.Addr().(*net.TCPAddr); ok {

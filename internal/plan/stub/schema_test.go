@@ -1,4 +1,4 @@
-package offline
+package stub
 
 import (
 	"testing"
@@ -104,7 +104,7 @@ type (
 	unknown struct{}
 )
 
-func TestForesee(t *testing.T) {
+func TestPlanNew(t *testing.T) {
 	schemas, err := resourceSchemas(responseOf(map[string][]byte{"example": exampleBlock()}, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestForesee(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := schemas["example"].foresee(packed(tc.given), tc.legacy)
+			got, err := schemas["example"].planNew(packed(tc.given), tc.legacy)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,8 +176,8 @@ func TestPrune(t *testing.T) {
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	said := &written{}
-	said.read(file.Body())
+	said := &Configured{}
+	said.Read(file.Body())
 	object := func(names ...string) map[string]any {
 		marks := map[string]any{}
 		for _, name := range names {
@@ -187,13 +187,13 @@ func TestPrune(t *testing.T) {
 	}
 	marks := object("id", "name", "both", "secret6", "required")
 	marks["list"], marks["set"], marks["single"] = []any{object("given", "key")}, []any{object("given", "key"), object("key")}, []any{object("given")}
-	schemas["example"].prune(marks, said)
+	schemas["example"].Prune(marks, said)
 	want := object("id", "name", "both", "required")
 	want["list"], want["set"], want["single"] = []any{object("key")}, []any{object("given", "key"), object("key")}, []any{object("given")}
 	if diff := cmp.Diff(want, marks); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
 	}
-	schemas["example"].prune(true, nil) // all of it is unknown: nothing to take away
+	schemas["example"].Prune(true, nil) // all of it is unknown: nothing to take away
 }
 
 func TestWriteOnlyInProtocol5(t *testing.T) {
@@ -217,7 +217,7 @@ func TestNarrow(t *testing.T) {
 		"an optional argument of an older data source is computed as well": {legacy: true, data: appendField(nil, 2, attributeOf("name", `"string"`, optional, computed))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := narrow(given, tc.legacy, func(kind string) bool { return kind == "used" })
+			got, err := Narrow(given, tc.legacy, func(kind string) bool { return kind == "used" })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -239,19 +239,19 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-func TestNarrowTellsWhatAProviderComplainsOf(t *testing.T) {
+func TestNarrowReturnsTheErrorOfAProvider(t *testing.T) {
 	diagnostic := appendField(appendField(number(nil, 1, severityError), 2, []byte("no schema")), 3, []byte("today"))
-	if got, err := narrow(appendField(nil, fieldDiagnostics, diagnostic), false, nil); err == nil {
+	if got, err := Narrow(appendField(nil, fieldDiagnostics, diagnostic), false, nil); err == nil {
 		t.Errorf("it answers %v", got)
 	}
 	warning := appendField(number(nil, 1, 2), 2, []byte("careful"))
-	if _, err := narrow(appendField(nil, fieldDiagnostics, warning), false, nil); err != nil {
+	if _, err := Narrow(appendField(nil, fieldDiagnostics, warning), false, nil); err != nil {
 		t.Errorf("a warning is no failure: %v", err)
 	}
 }
 
 // FuzzForesee tries whatever an engine could send: it must neither panic nor answer what is no MessagePack.
-func FuzzForesee(f *testing.F) {
+func FuzzPlanNew(f *testing.F) {
 	schemas, err := resourceSchemas(responseOf(map[string][]byte{"example": exampleBlock()}, nil))
 	if err != nil {
 		f.Fatal(err)
@@ -265,7 +265,7 @@ func FuzzForesee(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, err := schemas["example"].foresee(value, legacy)
+		got, err := schemas["example"].planNew(value, legacy)
 		if err != nil {
 			return
 		}
@@ -283,7 +283,7 @@ func FuzzForesee(f *testing.F) {
 func FuzzNarrow(f *testing.F) {
 	f.Add(responseOf(map[string][]byte{"example": exampleBlock()}, map[string][]byte{"example": exampleBlock()}))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		narrowed, err := narrow(raw, true, func(string) bool { return true })
+		narrowed, err := Narrow(raw, true, func(string) bool { return true })
 		if err != nil {
 			return
 		}

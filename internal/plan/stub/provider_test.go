@@ -1,4 +1,4 @@
-package offline
+package stub
 
 import (
 	"context"
@@ -8,19 +8,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// dialStandIn serves a stand-in for a provider with one resource, and answers a connection to it. It is given what the stand-in
-// passes on.
-func dialStandIn(t *testing.T, protocol int, passed *[]string) *connection {
+// dialStub serves a stub of a provider with one resource, and returns a connection to it. passed collects the calls of the provider.
+func dialStub(t *testing.T, protocol int, passed *[]string) *connection {
 	t.Helper()
 	schemas := responseOf(map[string][]byte{"example": exampleBlock()}, nil)
-	started, err := newStandIn(t.TempDir(), schemas, protocol, func(_ context.Context, method string, request frame) (frame, error) {
+	call := func(_ context.Context, method string, request []byte) ([]byte, error) {
 		*passed = append(*passed, method+" "+string(request))
-		return frame("answer"), nil
-	}, nil)
+		return []byte("response"), nil
+	}
+	started, err := New(Options{Dir: t.TempDir(), Schemas: schemas, Protocol: protocol, Call: call})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(started.close)
+	t.Cleanup(started.Close)
 	connected, err := dial(started.address.Network(), started.address.String(), protocol)
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func dialStandIn(t *testing.T, protocol int, passed *[]string) *connection {
 	return connected
 }
 
-func TestStandIn(t *testing.T) {
+func TestProvider(t *testing.T) {
 	request := func(proposed any) string {
 		return string(appendField(appendField(nil, 1, []byte("example")), 3, appendField(nil, 1, packed(proposed))))
 	}
@@ -52,31 +52,31 @@ func TestStandIn(t *testing.T) {
 		"it plans as the older kind does":                    {protocol: 5, method: "PlanResourceChange", request: request(pairs{{"list", []any{}}}), want: planned(pairs{{"list", unknown{}}}) + "\x28\x01"},
 		"it knows no other resource":                         {protocol: 6, method: "PlanResourceChange", request: "\x0a\x05other", wantErr: "its schema or its configuration is missing"},
 		"it makes no sense of nonsense":                      {protocol: 6, method: "PlanResourceChange", request: "\xff", wantErr: "reading what to plan"},
-		"the provider checks the arguments of resources":     {protocol: 6, method: "ValidateResourceConfig", request: "r", want: "answer", wantPassed: true},
-		"and those of data sources":                          {protocol: 5, method: "ValidateDataSourceConfig", request: "d", want: "answer", wantPassed: true},
-		"the provider answers functions":                     {protocol: 6, method: "CallFunction", request: "f", want: "answer", wantPassed: true},
+		"the provider checks the arguments of resources":     {protocol: 6, method: "ValidateResourceConfig", request: "r", want: "response", wantPassed: true},
+		"and those of data sources":                          {protocol: 5, method: "ValidateDataSourceConfig", request: "d", want: "response", wantPassed: true},
+		"the provider calls functions":                       {protocol: 6, method: "CallFunction", request: "f", want: "response", wantPassed: true},
 		"it reads no data":                                   {protocol: 5, method: "ReadDataSource", wantErr: "needs the infrastructure"},
 		"it opens nothing":                                   {protocol: 6, method: "OpenEphemeralResource", wantErr: "needs the infrastructure"},
 		"it makes nothing":                                   {protocol: 6, method: "ApplyResourceChange", wantErr: "needs the infrastructure"},
-		"what is newer than it, it says that it has not":     {protocol: 6, method: "GetMetadata", wantErr: "Unimplemented"},
+		"a method that it does not know":                     {protocol: 6, method: "GetMetadata", wantErr: "Unimplemented"},
 		"its schemas are those that the module makes use of": {protocol: 5, method: "GetSchema", want: string(responseOf(map[string][]byte{"example": exampleBlock()}, nil))},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var passed []string
-			connected := dialStandIn(t, tc.protocol, &passed)
-			got, err := connected.ask(t.Context(), connected.service+tc.method, frame(tc.request))
+			connected := dialStub(t, tc.protocol, &passed)
+			got, err := connected.call(t.Context(), connected.service+tc.method, []byte(tc.request))
 			switch {
 			case tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)):
-				t.Errorf("it answers the error %v; want %q", err, tc.wantErr)
+				t.Errorf("it returns the error %v; want %q", err, tc.wantErr)
 			case tc.wantErr == "" && err != nil:
 				t.Error(err)
 			}
 			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
-				t.Errorf("the answer (-want +got):\n%s", diff)
+				t.Errorf("the response (-want +got):\n%s", diff)
 			}
 			if want := connected.service + tc.method + " " + tc.request; tc.wantPassed != cmp.Equal(passed, []string{want}) || !tc.wantPassed && len(passed) > 0 {
-				t.Errorf("the provider is asked %q; want that to happen: %t", passed, tc.wantPassed)
+				t.Errorf("the provider is called with %q; want that to happen: %t", passed, tc.wantPassed)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package offline
+package program
 
 import (
 	"context"
@@ -18,10 +18,11 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 )
 
 // newStackPlanner answers a planner with a real CLI, a real bridge and real providers. It leaves nothing behind.
-func newStackPlanner(t testing.TB) *StackPlanner {
+func newStackPlanner(t testing.TB) *Planner {
 	t.Helper()
 	bin, err := filepath.Abs(filepath.Join("..", "..", "..", "bin"))
 	if err != nil {
@@ -31,7 +32,7 @@ func newStackPlanner(t testing.TB) *StackPlanner {
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
 	}
-	p, err := NewStacks(t.Context(), StackOptions{
+	p, err := New(t.Context(), Options{
 		Binary: binary, Plugins: filepath.Join(bin, "pulumi-plugins"), ProviderMirror: filepath.Join(bin, "mirror"), Parallel: 2,
 	})
 	if err != nil {
@@ -56,17 +57,17 @@ func kubectlPackage() *fstest.MapFile {
 }
 
 // stackOf answers a stack with so much of a program.
-func stackOf(rest string) Module {
+func stackOf(rest string) offline.Module {
 	const head = "name: example\nruntime: yaml\nconfig:\n  machine: {type: object}\n  provider_spec: {type: object}\n  user_data: {type: string, secret: true}\n"
-	return Module{Files: fstest.MapFS{
+	return offline.Module{Files: fstest.MapFS{
 		"Pulumi.yaml": &fstest.MapFile{Data: []byte(head + rest)}, "sdks/kubectl/kubectl-1.19.0.yaml": kubectlPackage(),
 	}}
 }
 
 // planStack plans a stack that must have a plan.
-func planStack(t *testing.T, p *StackPlanner, m Module, in Input) *Plan {
+func planStack(t *testing.T, p *Planner, m offline.Module, in offline.Input) *offline.Plan {
 	t.Helper()
-	outcome := p.Plan(t.Context(), m, []Input{in})[0]
+	outcome := p.Plan(t.Context(), m, []offline.Input{in})[0]
 	if outcome.Err != nil {
 		t.Fatalf("%v: %+v", outcome.Err, diagnosticsOf(outcome.Err))
 	}
@@ -74,14 +75,14 @@ func planStack(t *testing.T, p *StackPlanner, m Module, in Input) *Plan {
 }
 
 // knownIn answers the values of a plan with "unknown" and "sensitive" in place of those.
-func knownIn(values Values) map[string]any {
+func knownIn(values offline.Values) map[string]any {
 	known := map[string]any{}
 	after, _ := values.After.(map[string]any)
 	for name, value := range after {
 		switch {
-		case anyTrue(member(values.Sensitive, name)):
+		case offline.AnyMarked(member(values.Sensitive, name)):
 			known[name] = "sensitive"
-		case anyTrue(member(values.Unknown, name)):
+		case offline.AnyMarked(member(values.Unknown, name)):
 			known[name] = "unknown"
 		case value != nil:
 			known[name] = value
@@ -121,11 +122,11 @@ func TestWhatAStackOnlyKnowsAfterwardsIsUnknown(t *testing.T) {
 		`"provider_spec":{"team":"${machine.name}","size":3},"user_data":"t0p-secret"}`)
 	data := map[string]any{"${machine.name}": "${provider_spec.team}"}
 	cases := map[string]struct {
-		unknown Unknown
+		unknown offline.Unknown
 		want    map[string]any
 	}{
 		"a Machine of a MachineSet is not there yet, and what is data stays data": {
-			unknown: Unknown{Name: true, UID: true, ClusterID: true, UserData: true},
+			unknown: offline.Unknown{Name: true, UID: true, ClusterID: true, UserData: true},
 			want: map[string]any{
 				"name": "unknown", "uid": "unknown", "encoded": "unknown", "cluster": "unknown", "labels": data, "team": "${machine.name}",
 				"size": json.Number("3"), "user_data": "sensitive", "made": "unknown",
@@ -140,7 +141,7 @@ func TestWhatAStackOnlyKnowsAfterwardsIsUnknown(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			plan := planStack(t, p, stackOf(outputsStack), Input{Variables: variables, Unknown: tc.unknown})
+			plan := planStack(t, p, stackOf(outputsStack), offline.Input{Variables: variables, Unknown: tc.unknown})
 			if diff := cmp.Diff(tc.want, knownIn(plan.Outputs)); diff != "" {
 				t.Errorf("the outputs (-want +got):\n%s", diff)
 			}
@@ -182,7 +183,7 @@ outputs:
     fn::select:
       - 0
       - fn::split: [".", {"fn::kubectl:getServerVersion": {}}]
-`), Input{Variables: []byte(`{"machine":{"name":"n"},"provider_spec":{},"user_data":""}`)})
+`), offline.Input{Variables: []byte(`{"machine":{"name":"n"},"provider_spec":{},"user_data":""}`)})
 	wantReads := []string{"kubectl:getServerVersion.major", "kubectl:getServerVersion.version", "kubectl:Manifest.found"}
 	slices.Sort(wantReads)
 	if diff := cmp.Diff(wantReads, plan.Reads); diff != "" {
@@ -211,7 +212,7 @@ outputs:
   list: ${locals.list}
   own: [{a: "${this.uid}"}, "${machine.name}", [], {b: {"fn::toBase64": "x"}}]
 `)
-	m.Locals = func(Input) (values, unknown any, err error) {
+	m.Locals = func(offline.Input) (values, unknown any, err error) {
 		return map[string]any{
 				"known": map[string]any{"fn::toJSON": "${machine.name}"}, "id": nil, "none": nil,
 				"list": []any{map[string]any{"type": "InternalIP", "address": nil}}, "odd": map[string]any{"fn::toJSON": nil, "a": "b"},
@@ -219,7 +220,7 @@ outputs:
 				"id": true, "list": []any{map[string]any{"address": true}}, "odd": map[string]any{"fn::toJSON": true},
 			}, nil
 	}
-	plan := planStack(t, p, m, Input{Variables: []byte(`{"machine":{"name":"n"},"provider_spec":{},"user_data":""}`)})
+	plan := planStack(t, p, m, offline.Input{Variables: []byte(`{"machine":{"name":"n"},"provider_spec":{},"user_data":""}`)})
 	want := map[string]any{
 		"known": map[string]any{"fn::toJSON": "${machine.name}"}, "id": "unknown", "first": "InternalIP", "second": "unknown", "odd": "unknown",
 	}
@@ -242,35 +243,37 @@ outputs:
 
 func TestStacksThatHaveNoPlan(t *testing.T) {
 	p := newStackPlanner(t)
-	given := Input{Variables: []byte(`{"machine":{"name":"n"},"provider_spec":{"wait":"much"},"user_data":""}`)}
-	with := func(name, content string) Module {
+	given := offline.Input{Variables: []byte(`{"machine":{"name":"n"},"provider_spec":{"wait":"much"},"user_data":""}`)}
+	with := func(name, content string) offline.Module {
 		m := stackOf("resources: {}\n")
 		m.Files.(fstest.MapFS)[name] = &fstest.MapFile{Data: []byte(content)}
 		return m
 	}
 	failing := stackOf("resources: {}\n")
-	failing.Locals = func(Input) (values, unknown any, err error) { return nil, nil, errors.New("local.a has no value") }
+	failing.Locals = func(offline.Input) (values, unknown any, err error) {
+		return nil, nil, errors.New("local.a has no value")
+	}
 	cases := map[string]struct {
-		module  Module
-		in      Input
+		module  offline.Module
+		in      offline.Input
 		want    string
 		wantWhy string
 	}{
 		"a program in another language is given what is known only": {module: with("Pulumi.yaml", "name: example\nruntime: go\n"), in: given, want: `a stack whose runtime is "go": only programs in YAML`},
-		"there is no program":                                    {module: Module{Files: fstest.MapFS{}}, in: given, want: "reading the program: open Pulumi.yaml"},
+		"there is no program":                                    {module: offline.Module{Files: fstest.MapFS{}}, in: given, want: "reading the program: open Pulumi.yaml"},
 		"the program is a list":                                  {module: with("Pulumi.yaml", "- a\n"), in: given, want: "it is no map; write name, runtime and resources"},
-		"nothing stands in for a provider that is not bridged":   {module: with("sdks/aws/aws.yaml", "name: aws\nversion: 7.0.0\n"), in: given, want: `the package "aws" is not bridged from a provider of Terraform's`},
+		"there is no stub of a provider that is not bridged":     {module: with("sdks/aws/aws.yaml", "name: aws\nversion: 7.0.0\n"), in: given, want: `the package "aws" is not bridged from a Terraform provider`},
 		"a provider of this machine is not another's":            {module: with("sdks/a/a.yaml", "name: terraform-provider\nparameterization: {value: e30=}\n"), in: given, want: "names no provider with url and version"},
 		"the mirror has no such provider":                        {module: with("sdks/a/a.yaml", "name: terraform-provider\nparameterization: {value: "+base64.StdEncoding.EncodeToString([]byte(`{"remote":{"url":"a/b","version":"1.0.0"}}`))+"}\n"), in: given, want: "finding the provider registry.opentofu.org/a/b 1.0.0: "},
 		"the locals have no value":                               {module: failing, in: given, want: "local.a has no value"},
-		"the variables are none":                                 {module: stackOf("resources: {}\n"), in: Input{Variables: []byte(`[]`)}, want: "they are no JSON object"},
+		"the variables are none":                                 {module: stackOf("resources: {}\n"), in: offline.Input{Variables: []byte(`[]`)}, want: "they are no JSON object"},
 		"the provider refuses an argument":                       {module: stackOf("resources:\n  this: {type: \"kubectl:Manifest\", properties: {yamlBody: \"kind: Node\", wait: \"${provider_spec.wait}\"}}\n"), in: given, want: "Expected a Boolean"},
 		"the program does not use a provider as its schema says": {module: stackOf("resources:\n  this: {type: \"kubectl:Manifest\", properties: {colour: red}}\n"), in: given, want: "plan", wantWhy: "colour"},
-		"an instance that exists is changed by a run":            {module: stackOf("resources: {}\n"), in: Input{Variables: given.Variables, Existing: &Existing{}}, want: "its engine is Pulumi"},
+		"an instance that exists is changed by a run":            {module: stackOf("resources: {}\n"), in: offline.Input{Variables: given.Variables, Existing: &offline.Existing{}}, want: "its engine is Pulumi"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := p.Plan(t.Context(), tc.module, []Input{tc.in})[0].Err
+			err := p.Plan(t.Context(), tc.module, []offline.Input{tc.in})[0].Err
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("it ends with %v; want %q", err, tc.want)
 			}
@@ -289,30 +292,16 @@ func TestAStackIsPlannedAsLongAsSomebodyWaits(t *testing.T) {
 	p := newStackPlanner(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	err := p.Plan(ctx, stackOf(outputsStack), []Input{{Variables: []byte(`{"machine":{"name":"n"},"provider_spec":{},"user_data":""}`)}})[0].Err
+	err := p.Plan(ctx, stackOf(outputsStack), []offline.Input{{Variables: []byte(`{"machine":{"name":"n"},"provider_spec":{},"user_data":""}`)}})[0].Err
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("it ends with %v", err)
 	}
 }
 
-func TestPropertiesOfBridgedResources(t *testing.T) {
-	schema := block{
-		attributes: map[string]attribute{
-			"given_name": {optional: true}, "silent_default": {optional: true}, "computed_too": {optional: true, computed: true}, "required": {},
-		},
-		blocks: map[string]nested{"network_policy": {block: block{attributes: map[string]attribute{"inner_name": {optional: true}, "id": {computed: true}}}}},
+func diagnosticsOf(err error) []engine.Diagnostic {
+	var refused *engine.Error
+	if errors.As(err, &refused) {
+		return refused.Diagnostics
 	}
-	unknown := map[string]any{
-		"givenName": true, "silentDefault": true, "computedToo": true, "required": true, "other": true,
-		"networkPolicies": []any{map[string]any{"innerName": true, "id": true}, map[string]any{"innerName": true}},
-	}
-	given := map[string]any{"givenName": "x", "networkPolicies": []any{map[string]any{}, map[string]any{"innerName": "y"}}}
-	schema.pruneGiven(unknown, given)
-	want := map[string]any{
-		"givenName": true, "computedToo": true, "required": true, "other": true,
-		"networkPolicies": []any{map[string]any{"id": true}, map[string]any{"innerName": true}},
-	}
-	if diff := cmp.Diff(want, unknown); diff != "" {
-		t.Errorf("what is unknown (-want +got):\n%s", diff)
-	}
+	return nil
 }

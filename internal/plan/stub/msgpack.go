@@ -1,4 +1,4 @@
-package offline
+package stub
 
 import (
 	"encoding/binary"
@@ -7,16 +7,16 @@ import (
 	"io"
 )
 
-// Values travel between engine and provider as MessagePack. What a stand-in changes in them is little, so they are cut into pieces
+// Values travel between engine and provider as MessagePack. What a stub provider changes in them is little, so they are cut into pieces
 // and put together again, and no piece is ever decoded.
 
-// The two values that a stand-in writes: null, and the extension by which an engine means "not known".
+// The two values that a stub provider writes: null, and the extension by which an engine means "not known".
 var (
 	packedNull    = []byte{0xc0}
 	packedUnknown = []byte{0xd4, 0x00, 0x00}
 )
 
-// shape is what the first byte of a value says, together with the bytes that say how long it is.
+// shape is what the first byte of a value means, together with the bytes of its length.
 type shape struct {
 	// header is how many bytes come before the content.
 	header int
@@ -86,7 +86,7 @@ func longShape(b []byte) (shape, error) {
 	return s, nil
 }
 
-// cutValue answers the first value of b, with all that is in it, and what comes after it.
+// cutValue returns the first value of b, with all that is in it, and what comes after it.
 func cutValue(b []byte) (value, rest []byte, err error) {
 	at := 0
 	for pending := 1; pending > 0; pending-- {
@@ -106,13 +106,13 @@ func cutValue(b []byte) (value, rest []byte, err error) {
 	return b[:at], b[at:], nil
 }
 
-// isNull tells whether a value is null.
+// isNull reports whether a value is null.
 func isNull(value []byte) bool { return len(value) == 1 && value[0] == packedNull[0] }
 
-// isEmptyList tells whether a value is a list of nothing.
+// isEmptyList reports whether a value is a list of nothing.
 func isEmptyList(value []byte) bool { return len(value) == 1 && value[0] == 0x90 }
 
-// textOf answers the text that a value is.
+// textOf returns a value that is a string.
 func textOf(value []byte) (string, error) {
 	s, err := shapeOf(value)
 	if err != nil {
@@ -125,7 +125,7 @@ func textOf(value []byte) (string, error) {
 	return string(value[s.header:]), nil
 }
 
-// rewriteObject answers a map with each value replaced by what change answers for it. A value that is no map is answered as it is.
+// rewriteObject returns a map with each value replaced by what change returns. Another value is returned as it is.
 func rewriteObject(value []byte, change func(name string, value []byte) ([]byte, error)) ([]byte, error) {
 	s, err := shapeOf(value)
 	if err != nil || !s.object {

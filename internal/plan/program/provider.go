@@ -1,4 +1,4 @@
-package offline
+package program
 
 import (
 	"encoding/base64"
@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// bridge is the package that runs providers of Terraform's.
+	// bridge is the package that runs Terraform providers.
 	bridge = "terraform-provider"
 	// defaultRegistry is that of providers without one.
 	defaultRegistry = "registry.opentofu.org"
 )
 
-// bridged is a provider of Terraform's that a stack uses.
+// bridged is a Terraform provider that a stack uses.
 type bridged struct {
 	// address is host/namespace/type.
 	address, version string
@@ -30,7 +30,7 @@ type bridged struct {
 	kinds []string
 }
 
-// bridgedIn answers the providers that a stack names in its sdks.
+// bridgedIn returns the providers that a stack names in its sdks.
 func bridgedIn(files fs.FS) ([]bridged, error) {
 	names, err := fs.Glob(files, "sdks/*/*.yaml")
 	if err != nil {
@@ -64,7 +64,7 @@ func readBridged(raw []byte) (bridged, error) {
 		return bridged{}, err
 	}
 	if declared.Name != bridge {
-		return bridged{}, fmt.Errorf("the package %q is not bridged from a provider of Terraform's, so that nothing can stand in for it; "+
+		return bridged{}, fmt.Errorf("the package %q is not bridged from a Terraform provider, so there can be no stub provider for it; "+
 			"use the bridge (pulumi package add terraform-provider ...)", declared.Name)
 	}
 	value, err := base64.StdEncoding.DecodeString(declared.Parameterization.Value)
@@ -96,10 +96,10 @@ func (b bridged) folder() string {
 	return filepath.Join(filepath.FromSlash(b.address), b.version, runtime.GOOS+"_"+runtime.GOARCH)
 }
 
-// uses tells whether the stack may use a type.
+// uses reports whether the stack may use a type.
 func (b bridged) uses(kind string) bool { return len(b.kinds) == 0 || slices.Contains(b.kinds, kind) }
 
-// file answers the provider's executable in a mirror.
+// file returns the provider's executable in a mirror.
 func (b bridged) file(mirror string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(mirror, b.folder(), "terraform-provider-*"))
 	if err != nil || len(files) == 0 {

@@ -1,4 +1,4 @@
-package offline
+package stub
 
 import (
 	"bytes"
@@ -31,8 +31,8 @@ const (
 	nestingGroup  = 5
 )
 
-// block is what a stand-in needs to know of a block of a schema, or of the objects that an attribute holds.
-type block struct {
+// Block is what a stub provider needs of a block of a schema, or of the objects that an attribute holds.
+type Block struct {
 	attributes map[string]attribute
 	blocks     map[string]nested
 }
@@ -41,13 +41,13 @@ type attribute struct {
 	optional, computed, writeOnly bool
 	// objects is nil where the value is one of a plain type.
 	objects *nested
-	// dynamic says that the value carries its type with it.
+	// dynamic reports that the value carries its type with it.
 	dynamic bool
 }
 
 // nested is a block in a block.
 type nested struct {
-	block
+	Block
 	nesting  uint64
 	required bool
 }
@@ -86,9 +86,9 @@ func appendField(message []byte, number protowire.Number, content []byte) []byte
 	return protowire.AppendBytes(protowire.AppendTag(message, number, protowire.BytesType), content)
 }
 
-// narrow answers a provider's schemas without the resources and data sources that a module does not use: an engine reads them anew
-// in every process, and those of a large cloud are tens of megabytes. legacy says that it speaks protocol 5.
-func narrow(response []byte, legacy bool, uses func(kind string) bool) ([]byte, error) {
+// Narrow returns a provider's schemas without the resources and data sources that a module does not use: an engine reads them anew
+// in every process, and those of a large cloud are tens of megabytes. legacy is for protocol 5.
+func Narrow(response []byte, legacy bool, uses func(kind string) bool) ([]byte, error) {
 	var kept []byte
 	err := eachField(response, func(number protowire.Number, _ uint64, content []byte) error {
 		switch number {
@@ -118,8 +118,8 @@ func narrow(response []byte, legacy bool, uses func(kind string) bool) ([]byte, 
 	return kept, nil
 }
 
-// openOptional answers the schema of a data source with each optional attribute computed as well. What such a one is when the
-// configuration leaves it out, many providers say when they read it, without saying so in the schema; the engine would take it for null.
+// openOptional returns the schema of a data source with each optional attribute computed as well. Many providers fill in such an attribute
+// when they read the data source, without a word in the schema; the engine would take it for null.
 func openOptional(schema []byte) ([]byte, error) {
 	return rewriteField(schema, 2, func(block []byte) ([]byte, error) {
 		return rewriteField(block, 2, func(attribute []byte) ([]byte, error) {
@@ -136,7 +136,7 @@ func openOptional(schema []byte) ([]byte, error) {
 	})
 }
 
-// rewriteField answers a message with each field of the number replaced by what change answers for it.
+// rewriteField returns a message with each field of the number replaced by what change returns.
 func rewriteField(message []byte, wanted protowire.Number, change func(content []byte) ([]byte, error)) ([]byte, error) {
 	var out []byte
 	for len(message) > 0 {
@@ -161,7 +161,7 @@ func rewriteField(message []byte, wanted protowire.Number, change func(content [
 	return out, nil
 }
 
-// failureIn answers the error that a diagnostic is; nil for a warning.
+// failureIn returns the error of a diagnostic; nil for a warning.
 func failureIn(diagnostic []byte) error {
 	var severity uint64
 	var summary, detail []byte
@@ -197,8 +197,8 @@ func entryOf(message []byte) (key string, value []byte, err error) {
 }
 
 // resourceSchemas reads the schemas of resources.
-func resourceSchemas(response []byte) (map[string]block, error) {
-	found := map[string]block{}
+func resourceSchemas(response []byte) (map[string]Block, error) {
+	found := map[string]Block{}
 	err := eachField(response, func(number protowire.Number, _ uint64, content []byte) error {
 		if number != fieldResourceSchemas {
 			return nil
@@ -221,8 +221,8 @@ func resourceSchemas(response []byte) (map[string]block, error) {
 }
 
 // readBlock reads a Schema.Block.
-func readBlock(message []byte) (block, error) {
-	read := block{attributes: map[string]attribute{}, blocks: map[string]nested{}}
+func readBlock(message []byte) (Block, error) {
+	read := Block{attributes: map[string]attribute{}, blocks: map[string]nested{}}
 	err := eachField(message, func(number protowire.Number, _ uint64, content []byte) error {
 		switch number {
 		case 2:
@@ -235,9 +235,9 @@ func readBlock(message []byte) (block, error) {
 	return read, err
 }
 
-// addAttribute reads a Schema.Attribute. Protocol 5 says by field 10 that an attribute is write-only, protocol 6 by field 11; the
-// former is a number, the latter's field 10 a message.
-func (b *block) addAttribute(message []byte) error {
+// addAttribute reads a Schema.Attribute. An attribute is write-only by field 10 in protocol 5, by field 11 in protocol 6; the former is a
+// number, the latter's field 10 a message.
+func (b *Block) addAttribute(message []byte) error {
 	var name string
 	var read attribute
 	err := eachField(message, func(number protowire.Number, varint uint64, content []byte) error {
@@ -265,7 +265,7 @@ func (b *block) addAttribute(message []byte) error {
 
 // readObject reads a Schema.Object of protocol 6.
 func readObject(message []byte) (*nested, error) {
-	read := &nested{block: block{attributes: map[string]attribute{}}}
+	read := &nested{Block: Block{attributes: map[string]attribute{}}}
 	err := eachField(message, func(number protowire.Number, varint uint64, content []byte) error {
 		switch number {
 		case 1:
@@ -279,7 +279,7 @@ func readObject(message []byte) (*nested, error) {
 }
 
 // addBlock reads a Schema.NestedBlock.
-func (b *block) addBlock(message []byte) error {
+func (b *Block) addBlock(message []byte) error {
 	var name string
 	var read nested
 	err := eachField(message, func(number protowire.Number, varint uint64, content []byte) (err error) {
@@ -287,7 +287,7 @@ func (b *block) addBlock(message []byte) error {
 		case 1:
 			name = string(content)
 		case 2:
-			read.block, err = readBlock(content)
+			read.Block, err = readBlock(content)
 		case 3:
 			read.nesting = varint
 		case 4:
@@ -299,8 +299,8 @@ func (b *block) addBlock(message []byte) error {
 	return err
 }
 
-// isDynamic tells whether some value in the block carries its type with it. Lists of such blocks are written in another form.
-func (b block) isDynamic() bool {
+// isDynamic reports whether some value in the block carries its type with it. Lists of such blocks are written in another form.
+func (b Block) isDynamic() bool {
 	for _, one := range b.attributes {
 		if one.dynamic || one.objects != nil && one.objects.isDynamic() {
 			return true
@@ -314,8 +314,8 @@ func (b block) isDynamic() bool {
 	return false
 }
 
-// isComputed tells whether some value in the block is left to the provider.
-func (b block) isComputed() bool {
+// isComputed reports whether some value in the block is left to the provider.
+func (b Block) isComputed() bool {
 	for _, one := range b.attributes {
 		if one.computed {
 			return true
@@ -329,10 +329,10 @@ func (b block) isComputed() bool {
 	return false
 }
 
-// foresee answers an object as a plan has it: what the provider computes and the configuration does not give is unknown. legacy says
-// that the schema leaves out which defaults the provider has and which blocks it makes by itself, as all of protocol 5 do; what is left
+// planNew returns the planned value of a new object: what the provider computes and the configuration does not set is unknown. legacy is for
+// schemas without the provider's defaults and the blocks that it makes by itself, as all of protocol 5 are: what the configuration leaves
 // out is unknown then, too.
-func (b block) foresee(value []byte, legacy bool) ([]byte, error) {
+func (b Block) planNew(value []byte, legacy bool) ([]byte, error) {
 	return rewriteObject(value, func(name string, value []byte) ([]byte, error) {
 		if one, ok := b.attributes[name]; ok {
 			switch {
@@ -341,7 +341,7 @@ func (b block) foresee(value []byte, legacy bool) ([]byte, error) {
 			case isNull(value) && (one.computed || one.optional && legacy):
 				return packedUnknown, nil
 			case one.objects != nil:
-				return one.objects.foreseeAll(value, legacy)
+				return one.objects.planAllNew(value, legacy)
 			}
 			return value, nil
 		}
@@ -352,13 +352,13 @@ func (b block) foresee(value []byte, legacy bool) ([]byte, error) {
 		if legacy && isEmptyList(value) && !inner.required && inner.isComputed() {
 			return packedUnknown, nil
 		}
-		return inner.foreseeAll(value, legacy)
+		return inner.planAllNew(value, legacy)
 	})
 }
 
-// foreseeAll does so for each object of a nested block.
-func (n nested) foreseeAll(value []byte, legacy bool) ([]byte, error) {
-	one := func(value []byte) ([]byte, error) { return n.foresee(value, legacy) }
+// planAllNew does so for each object of a nested block.
+func (n nested) planAllNew(value []byte, legacy bool) ([]byte, error) {
+	one := func(value []byte) ([]byte, error) { return n.planNew(value, legacy) }
 	switch n.nesting {
 	case nestingSingle, nestingGroup:
 		return one(value)

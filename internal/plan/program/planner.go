@@ -1,4 +1,4 @@
-package offline
+package program
 
 import (
 	"context"
@@ -8,18 +8,24 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
 
 // languageHost runs programs in YAML. It lies beside the CLI.
 const languageHost = "pulumi-language-yaml"
 
-// StackOptions describe a StackPlanner. Binary and ProviderMirror must be set.
-type StackOptions struct {
+// waitDelay is how long an interrupted CLI may take before it is killed: it has nothing to save.
+const waitDelay = 5 * time.Second
+
+// Options describe a Planner. Binary and ProviderMirror must be set.
+type Options struct {
 	// Binary is the CLI; the host of the language of programs lies beside it.
 	Binary pulumi.Binary
-	// Plugins is a folder with Pulumi's plugins, of which the bridge to providers of Terraform's is used.
+	// Plugins is a folder with Pulumi's plugins, of which the bridge to Terraform providers is used.
 	Plugins string
 	// ProviderMirror is a folder in the layout of a filesystem mirror, and the only source of providers.
 	ProviderMirror string
@@ -27,9 +33,9 @@ type StackOptions struct {
 	Parallel int
 }
 
-// StackPlanner plans stacks. It is safe for concurrent use.
-type StackPlanner struct {
-	options StackOptions
+// Planner plans stacks. It is safe for concurrent use.
+type Planner struct {
+	options Options
 	// scratch is private to this process, and its path is short, for sockets are in it.
 	scratch string
 	unknown *unknownProvider
@@ -37,13 +43,13 @@ type StackPlanner struct {
 	// key hides what is secret in checkpoints, of which none is kept.
 	key func(ctx context.Context) (*pulumi.Key, error)
 
-	mu        sync.Mutex
-	impostors map[string]*impostor
-	count     int
+	mu       sync.Mutex
+	binaries map[string]*stub.Binary
+	count    int
 }
 
-// NewStacks answers a StackPlanner. Close it.
-func NewStacks(ctx context.Context, o StackOptions) (*StackPlanner, error) {
+// New returns a Planner. Close it.
+func New(ctx context.Context, o Options) (*Planner, error) {
 	if o.Binary.Path == "" || o.ProviderMirror == "" {
 		return nil, errors.New("planning stacks offline: the CLI and a folder with providers are required; name the latter with --provider-mirror")
 	}
@@ -62,20 +68,20 @@ func NewStacks(ctx context.Context, o StackOptions) (*StackPlanner, error) {
 	}
 	host := filepath.Join(filepath.Dir(o.Binary.Path), languageHost)
 	if _, err := os.Stat(host); err != nil {
-		return nil, fmt.Errorf("finding what runs programs in YAML: there is no %s; install it beside pulumi, or name another pulumi with --pulumi", host)
+		return nil, fmt.Errorf("finding the language host of YAML programs: there is no %s; install it beside pulumi, or name another pulumi with --pulumi", host)
 	}
-	scratch, err := newScratch()
+	scratch, err := stub.MakeScratch()
 	if err != nil {
 		return nil, err
 	}
-	p := &StackPlanner{options: o, scratch: scratch, impostors: map[string]*impostor{}}
+	p := &Planner{options: o, scratch: scratch, binaries: map[string]*stub.Binary{}}
 	if err := p.start(); err != nil {
 		return nil, errors.Join(err, p.Close(ctx))
 	}
 	return p, nil
 }
 
-func (p *StackPlanner) start() (err error) {
+func (p *Planner) start() (err error) {
 	if err := os.Mkdir(p.mirror(), 0o700); err != nil {
 		return fmt.Errorf("making a folder to plan in: %w", err)
 	}
@@ -91,10 +97,10 @@ func (p *StackPlanner) start() (err error) {
 	return err
 }
 
-// mirror has what stands for providers.
-func (p *StackPlanner) mirror() string { return filepath.Join(p.scratch, "m") }
+// mirror is the folder with the stub binaries.
+func (p *Planner) mirror() string { return filepath.Join(p.scratch, "m") }
 
-// lazyKey makes a key when it is asked for: that takes a good part of a second.
+// lazyKey makes a key when it is needed: that takes a good part of a second.
 type lazyKey struct {
 	mu  sync.Mutex
 	key *pulumi.Key
@@ -114,7 +120,7 @@ func (l *lazyKey) get(ctx context.Context) (*pulumi.Key, error) {
 }
 
 // Close ends what runs and removes what was written. No plan may be under way.
-func (p *StackPlanner) Close(ctx context.Context) error {
+func (p *Planner) Close(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var failed []error
@@ -124,14 +130,14 @@ func (p *StackPlanner) Close(ctx context.Context) error {
 	if p.unknown != nil {
 		p.unknown.close()
 	}
-	for _, one := range p.impostors {
-		failed = append(failed, one.close())
+	for _, one := range p.binaries {
+		failed = append(failed, one.Close())
 	}
-	p.impostors = nil
+	p.binaries = nil
 	return errors.Join(append(failed, os.RemoveAll(p.scratch))...)
 }
 
-func (p *StackPlanner) folder() (string, error) {
+func (p *Planner) folder() (string, error) {
 	p.mu.Lock()
 	p.count++
 	dir := filepath.Join(p.scratch, strconv.Itoa(p.count))
@@ -139,9 +145,9 @@ func (p *StackPlanner) folder() (string, error) {
 	return dir, os.Mkdir(dir, 0o700)
 }
 
-// Plan plans a stack for each of the inputs, and answers as many outcomes. Each takes a process of its own.
-func (p *StackPlanner) Plan(ctx context.Context, m Module, inputs []Input) []Outcome {
-	outcomes := make([]Outcome, len(inputs))
+// Plan plans a stack for each of the inputs, and returns as many outcomes. Each takes a process of its own.
+func (p *Planner) Plan(ctx context.Context, m offline.Module, inputs []offline.Input) []offline.Outcome {
+	outcomes := make([]offline.Outcome, len(inputs))
 	read, err := p.prepare(ctx, m)
 	var group sync.WaitGroup
 	for n, in := range inputs {
@@ -155,8 +161,8 @@ func (p *StackPlanner) Plan(ctx context.Context, m Module, inputs []Input) []Out
 	return outcomes
 }
 
-// prepare reads a stack's program, and has something stand in for each of its providers.
-func (p *StackPlanner) prepare(ctx context.Context, m Module) (*program, error) {
+// prepare reads a stack's program, and makes a stub binary for each of its providers.
+func (p *Planner) prepare(ctx context.Context, m offline.Module) (*program, error) {
 	read, err := newProgram(m.Files)
 	if err != nil {
 		return nil, err
@@ -166,17 +172,17 @@ func (p *StackPlanner) prepare(ctx context.Context, m Module) (*program, error) 
 		return nil, err
 	}
 	for _, one := range providers {
-		if err := p.standIn(ctx, one, m.Environment); err != nil {
+		if err := p.makeBinary(ctx, one, m.Environment); err != nil {
 			return nil, err
 		}
 	}
 	return read, nil
 }
 
-// standIn has something stand in for a provider, unless it does.
-func (p *StackPlanner) standIn(ctx context.Context, provider bridged, environment map[string]string) error {
+// makeBinary makes the stub binary of a provider, unless there is one.
+func (p *Planner) makeBinary(ctx context.Context, provider bridged, environment map[string]string) error {
 	p.mu.Lock()
-	_, known := p.impostors[provider.folder()]
+	_, known := p.binaries[provider.folder()]
 	p.mu.Unlock()
 	if known {
 		return nil
@@ -185,20 +191,21 @@ func (p *StackPlanner) standIn(ctx context.Context, provider bridged, environmen
 	if err != nil {
 		return err
 	}
-	made, err := newImpostor(ctx, provider, p.mirror(), &impostor{folder: p.folder, file: file, environment: environment})
+	made, err := stub.NewBinary(ctx, stub.BinaryOptions{
+		Folder: p.folder, File: file, Environment: environment, Uses: provider.uses, Stub: filepath.Join(p.mirror(), provider.folder(), provider.executable()),
+	})
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.impostors[provider.folder()] = made
+	p.binaries[provider.folder()] = made
 	return nil
 }
 
-func (p *StackPlanner) plan(ctx context.Context, m Module, read *program, in Input) (plan *Plan, err error) {
+func (p *Planner) plan(ctx context.Context, m offline.Module, read *program, in offline.Input) (plan *offline.Plan, err error) {
 	if in.Existing != nil {
-		return nil, errors.New("its engine is Pulumi, and what an edit does to a Machine that exists is told by a run only: see what a plan without --live says, " +
-			"and kubectl machine drift")
+		return nil, errors.New("its engine is Pulumi, and only a run can plan a Machine that exists: see the plan without --live, and kubectl machine drift")
 	}
 	var locals marked
 	if m.Locals != nil {

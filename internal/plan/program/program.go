@@ -1,4 +1,4 @@
-package offline
+package program
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	yamlnode "go.yaml.in/yaml/v3"
+
+	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 )
 
 // The names that a program gets beside its own.
@@ -32,7 +34,7 @@ const (
 	configLocals   = "locals"
 )
 
-// program is a stack's program as it is planned: what it would read is unknown in it, and so is what is not known of its variables.
+// program is a stack's program as it is planned: what it would read is unknown in it, and so are variables that are not known yet.
 type program struct {
 	files   fs.FS
 	project string
@@ -41,7 +43,7 @@ type program struct {
 	root  yamlnode.Node
 }
 
-// newProgram reads a stack's program, and puts off what it reads: it stands in the place of what is not known before an update.
+// newProgram reads a stack's program, and replaces what it reads by unknown values.
 func newProgram(files fs.FS) (*program, error) {
 	raw, err := fs.ReadFile(files, projectFile)
 	if err != nil {
@@ -60,7 +62,7 @@ func newProgram(files fs.FS) (*program, error) {
 	}
 	if runtime := runtimeOf(top); runtime != "yaml" {
 		return nil, fmt.Errorf("planning a stack whose runtime is %q: only programs in YAML can be planned without a cluster, "+
-			"for what is not known can't be given to others; see what its examples and tests say of it", runtime)
+			"because unknown values cannot be passed to others; see its examples and tests", runtime)
 	}
 	for _, section := range programSections {
 		for name, node := range entriesOf(at(top, section)) {
@@ -89,7 +91,7 @@ func runtimeOf(top *yamlnode.Node) string {
 	return runtime.Value
 }
 
-// putOff has each function that is called under a node answer what is not known.
+// putOff makes each function that is called under a node return an unknown value.
 func (p *program) putOff(name string, node *yamlnode.Node) {
 	if token := calledBy(node); token != "" {
 		p.reads = append(p.reads, token+"."+name)
@@ -103,7 +105,7 @@ func (p *program) putOff(name string, node *yamlnode.Node) {
 
 const functionPrefix = "fn::"
 
-// calledBy answers the function of a provider that a node calls; empty where it calls none. Those of the language itself have no colon
+// calledBy returns the function of a provider that a node calls; empty where it calls none. Those of the language itself have no colon
 // in their names.
 func calledBy(node *yamlnode.Node) string {
 	if node.Kind != yamlnode.MappingNode || len(node.Content) != 2 {
@@ -129,9 +131,9 @@ type inputs struct {
 	outputs map[string][]any
 }
 
-// with answers the program for one input: what is known of it is configuration, and so data; references to what is not are to a resource
-// that is yet to be made. locals are the stack's, empty where it has none.
-func (p *program) with(in Input, locals marked) (*inputs, error) {
+// with returns the program for one input: what is known of it is configuration, and so data; references to what is unknown are to a
+// resource that is yet to be made. locals are the stack's, empty where it has none.
+func (p *program) with(in offline.Input, locals marked) (*inputs, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(in.Variables, &given); err != nil {
 		return nil, errors.New("reading the variables: they are no JSON object")
@@ -150,7 +152,7 @@ func (p *program) with(in Input, locals marked) (*inputs, error) {
 	}
 	for _, section := range programSections {
 		if node := at(top, section); node != nil {
-			foretell(node, variables)
+			replaceUnknown(node, variables)
 		}
 	}
 	made := &inputs{}
@@ -173,8 +175,8 @@ func (p *program) with(in Input, locals marked) (*inputs, error) {
 	return made, nil
 }
 
-// machineOf marks what is not known of a Machine.
-func machineOf(machine map[string]any, unknown Unknown) marked {
+// machineOf marks what is unknown of a Machine.
+func machineOf(machine map[string]any, unknown offline.Unknown) marked {
 	marks := map[string]any{}
 	for name, isUnknown := range map[string]bool{"name": unknown.Name, "uid": unknown.UID, "cluster_id": unknown.ClusterID} {
 		if isUnknown {
@@ -208,82 +210,3 @@ type replacedFile struct {
 
 // Read implements fs.File.
 func (f replacedFile) Read(p []byte) (int, error) { return f.content.Read(p) }
-
-// What follows reads and writes YAML.
-
-// entriesOf answers the values of a map.
-func entriesOf(node *yamlnode.Node) map[string]*yamlnode.Node {
-	found := map[string]*yamlnode.Node{}
-	if node == nil || node.Kind != yamlnode.MappingNode {
-		return found
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		found[node.Content[i].Value] = node.Content[i+1]
-	}
-	return found
-}
-
-// at answers an entry of a map; nil where there is none. Pulumi does not tell capitals from small letters in the names of its own.
-func at(node *yamlnode.Node, name string) *yamlnode.Node {
-	if node == nil || node.Kind != yamlnode.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if strings.EqualFold(node.Content[i].Value, name) {
-			return node.Content[i+1]
-		}
-	}
-	return nil
-}
-
-func valueAt(node *yamlnode.Node, name string) string {
-	if found := at(node, name); found != nil {
-		return found.Value
-	}
-	return ""
-}
-
-func set(node *yamlnode.Node, name string, value *yamlnode.Node) {
-	if found := at(node, name); found != nil {
-		*found = *value
-		return
-	}
-	node.Content = append(node.Content, scalar(name), value)
-}
-
-// section answers a map in a map, which is made where there is none.
-func section(node *yamlnode.Node, name string) *yamlnode.Node {
-	if at(node, name) == nil {
-		set(node, name, &yamlnode.Node{Kind: yamlnode.MappingNode})
-	}
-	return at(node, name)
-}
-
-func dropEntry(node *yamlnode.Node, name string) {
-	if node == nil {
-		return
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == name {
-			node.Content = slices.Delete(node.Content, i, i+2)
-			return
-		}
-	}
-}
-
-func scalar(text string) *yamlnode.Node {
-	return &yamlnode.Node{Kind: yamlnode.ScalarNode, Tag: "!!str", Value: text, Style: yamlnode.DoubleQuotedStyle}
-}
-
-func mapping(name string, value *yamlnode.Node) *yamlnode.Node {
-	return &yamlnode.Node{Kind: yamlnode.MappingNode, Content: []*yamlnode.Node{scalar(name), value}}
-}
-
-func clone(node *yamlnode.Node) *yamlnode.Node {
-	copied := *node
-	copied.Content = make([]*yamlnode.Node, len(node.Content))
-	for n, inner := range node.Content {
-		copied.Content[n] = clone(inner)
-	}
-	return &copied
-}
