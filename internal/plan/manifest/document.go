@@ -69,7 +69,7 @@ func splitJSON(content []byte, add func(offset int, raw []byte)) {
 	for {
 		var raw json.RawMessage
 		if err := decoder.Decode(&raw); err != nil {
-			add(bytes.Count(content[:start], []byte("\n")), content[start:]) // what is wrong with it, its decoding says
+			add(bytes.Count(content[:start], []byte("\n")), content[start:]) // decoding it reports the error
 			return
 		}
 		end := int(decoder.InputOffset())

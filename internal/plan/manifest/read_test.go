@@ -91,7 +91,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// manifest answers a Machine or a MachineSet as JSON, with parts of its metadata and the labels of its Machine.
+// manifest returns a Machine or a MachineSet as JSON, with parts of its metadata and the labels of its Machine.
 func manifest(kind string, metadata, labels map[string]any) string {
 	spec := map[string]any{"providerSpec": map[string]any{"value": map[string]any{
 		"apiVersion": "example.com/v1", "kind": "ExampleProviderSpec", "credentialsSecret": map[string]any{"name": "c"},

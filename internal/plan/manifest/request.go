@@ -28,7 +28,7 @@ type Request struct {
 	ProviderSpec string
 	Source       Source
 	Secrets      []Secret
-	// Size is what an instance offers; nil where the module does not say. Shown is what else the module says of an instance.
+	// Size is what an instance offers; nil where the module does not define it. Shown are its image and disks.
 	Size  *module.Size
 	Shown module.Preview
 	// Warnings are those of the checks.
@@ -64,12 +64,12 @@ func (r *Request) Title() (kind, namespace, name string) {
 	return meta.Kind, meta.Metadata.Namespace, name
 }
 
-// Replicas returns how many Machines are requested, and whether the manifest says so.
+// Replicas returns how many Machines are requested, and whether the manifest sets it.
 func (r *Request) Replicas() (replicas int32, given bool) {
 	return r.object.Replicas, r.object.replicasGiven
 }
 
-// SetReplicas sets how many Machines are requested, for a manifest that does not say.
+// SetReplicas sets how many Machines are requested, for a manifest that does not.
 func (r *Request) SetReplicas(replicas int32) { r.object.Replicas = replicas }
 
 // Engine returns the engine that would carry out what is requested.
@@ -92,7 +92,7 @@ func (o *Object) request(catalog *module.Catalog) (*Request, Problems, error) {
 	return request, problems, nil
 }
 
-// filledBy says, for a field at a path, which flags name the values of the cluster that it would be filled in from.
+// filledBy returns, for a field at a path, which flags set the values of the cluster that it would be filled in from.
 func (o *Object) filledBy(path string) string {
 	for _, one := range o.unfilled {
 		at := strings.TrimPrefix(o.under+"."+one.Path, ".")
@@ -156,12 +156,12 @@ func (o *Object) check(catalog *module.Catalog) (*Request, error) {
 	return request, err
 }
 
-// describe adds what the module says of an instance by its providerSpec alone. An error of the module's capacity is a warning only: it
-// stops nothing but the growth from zero.
+// describe adds the size, image and disks of an instance, from its providerSpec alone. An error of the size is a warning only: it affects
+// nothing but scaling from zero.
 func (r *Request) describe() {
 	value, err := render.ProviderSpec(r.Machine(), r.Module)
 	if err != nil {
-		return // the check of the providerSpec says so
+		return // the check of the providerSpec reports it
 	}
 	size, err := r.Module.Size(value)
 	if err != nil {

@@ -6,7 +6,7 @@
 //
 //   - Resources. The engine talks to a stub provider, see package stub.
 //   - Data sources. They depend on a resource that is yet to be created, so the engine defers them until an apply.
-//   - Variables. The module is called by a root module, which gives it unknown values where [Input] says so.
+//   - Variables. The module is called by a root module, which gives it unknown values where [Input] marks them.
 //
 // A module is initialised once, and the schemas that it uses are kept with it; from then on a plan starts no provider before its
 // arguments have to be validated.

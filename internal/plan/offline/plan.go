@@ -33,7 +33,7 @@ type Input struct {
 	putOff bool
 }
 
-// Unknown says which variables are not known before there is a Machine and a cluster. What Variables has in their place is not used.
+// Unknown marks variables that are not known before there is a Machine and a cluster. What Variables has in their place is not used.
 type Unknown struct {
 	// Name is the Machine's name, of which NamePrefix is known.
 	Name       bool   `json:"name"`
@@ -197,7 +197,7 @@ func (m *module) planOnce(ctx context.Context, inputs []Input) (plans []*Plan, e
 	return plans, nil
 }
 
-// sensitiveIn answers what nothing may show that is said of the inputs.
+// sensitiveIn returns what nothing about the inputs may show.
 func sensitiveIn(inputs []Input) []string {
 	var all []string
 	for _, in := range inputs {

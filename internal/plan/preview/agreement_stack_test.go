@@ -28,7 +28,7 @@ func realPulumi(t testing.TB) pulumi.Binary {
 	return binary
 }
 
-// realStackPlanner answers a planner with the engine and the providers that `make tools` built.
+// realStackPlanner returns a planner with the engine and the providers that `make tools` built.
 func realStackPlanner(t testing.TB) *program.Planner {
 	t.Helper()
 	planner, err := program.New(t.Context(), program.Options{
@@ -75,12 +75,12 @@ func TestAPreviewOfAStackAgreesWithTheUpdate(t *testing.T) {
 		"outputs addresses[0].type", "outputs instance_type", "outputs zone",
 	}
 	wantKnownOfMachine := []string{"outputs addresses[0].address", "outputs addresses[1].address", "outputs provider_id"}
-	known := told(t, planner, catalog, setFor(t, providerSpec))
+	known := previewed(t, planner, catalog, setFor(t, providerSpec))
 	compare(t, known, applied, wantKnown)
-	compare(t, told(t, planner, catalog, string(raw)), applied, append(wantKnown, wantKnownOfMachine...))
+	compare(t, previewed(t, planner, catalog, string(raw)), applied, append(wantKnown, wantKnownOfMachine...))
 	for _, path := range wantKnownOfMachine {
-		if value, told := known[path]; told {
-			t.Errorf("the preview of the MachineSet tells %s = %s, which nobody knows yet", path, value)
+		if value, found := known[path]; found {
+			t.Errorf("the preview of the MachineSet has %s = %s, which is not known yet", path, value)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func updated(t *testing.T, input render.Input, environment map[string]string) ma
 	return checkpointed(t, raw)
 }
 
-// withLocals answers variables with the values of the stack's locals, as a run has them.
+// withLocals returns variables with the values of the stack's locals, as a run has them.
 func withLocals(t *testing.T, stack *module.Module, variables []byte) []byte {
 	t.Helper()
 	locals, err := stack.Locals(variables)
@@ -151,7 +151,7 @@ func withLocals(t *testing.T, stack *module.Module, variables []byte) []byte {
 	return raw
 }
 
-// checkpointed answers each value of a checkpoint, by the address and the path.
+// checkpointed returns each value of a checkpoint, by the address and the path.
 func checkpointed(t *testing.T, raw []byte) map[string]string {
 	t.Helper()
 	var checkpoint struct {

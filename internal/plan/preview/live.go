@@ -4,7 +4,7 @@ import "github.com/machine-iac/machine-iac-operator/internal/plan/diff"
 
 // Live is what a cluster has of an object, and what the object would do to it.
 type Live struct {
-	// Exists says that the object is in the cluster, where it asks for so many Replicas.
+	// Exists reports that the object is in the cluster, where it asks for so many Replicas.
 	Exists   bool  `json:"exists"`
 	Replicas int32 `json:"replicas"`
 	// Create and Delete are how many Machines a MachineSet would make and delete to have its replicas. DeletePolicy chooses which.
@@ -54,7 +54,7 @@ type LiveMachine struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// LiveSummary counts the Machines that exist, and what would become of them.
+// LiveSummary counts the Machines that exist, and what would happen to them.
 type LiveSummary struct {
 	Machines   int `json:"machines"`
 	Unchanged  int `json:"unchanged"`

@@ -24,7 +24,7 @@ type Summary struct {
 	Add      int `json:"add"`
 	Change   int `json:"change"`
 	Destroy  int `json:"destroy"`
-	// Live is what a cluster has; nil where none was read. Add, Change and Destroy are then those of the Machines that would be made.
+	// Live is what a cluster has; nil where none was read. Add, Change and Destroy are then those of the Machines that would be created.
 	Live *LiveSummary `json:"live,omitempty"`
 }
 
@@ -49,9 +49,9 @@ type Set struct {
 	Region       diff.Value `json:"region"`
 	Zone         diff.Value `json:"zone"`
 	Addresses    []Address  `json:"addresses,omitempty"`
-	// Size is nil where the module does not say.
+	// Size is nil where the module does not define it.
 	Size *Size `json:"size,omitempty"`
-	// Image names what the instance boots from; null where the module does not say.
+	// Image names what the instance boots from; null where the module does not define it.
 	Image   diff.Value        `json:"image"`
 	Disks   []Disk            `json:"disks,omitempty"`
 	Secrets []manifest.Secret `json:"secrets,omitempty"`
@@ -82,7 +82,7 @@ type Size struct {
 type Disk struct {
 	// Size is a Kubernetes quantity.
 	Size diff.Value `json:"size"`
-	// Type is the provider's name for it; empty where the module does not say.
+	// Type is the provider's name for it; empty where the module does not define it.
 	Type string `json:"type,omitempty"`
 }
 

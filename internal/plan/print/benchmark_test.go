@@ -10,7 +10,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/planning"
 )
 
-// setOf answers a MachineSet.
+// setOf returns a MachineSet.
 func setOf(name string, replicas int, disk int) string {
 	return strings.NewReplacer("NAME", name, "REPLICAS", fmt.Sprint(replicas), "DISK", fmt.Sprint(disk)).Replace(`
 apiVersion: machine.openshift.io/v1beta1

@@ -38,7 +38,7 @@ var columns = []struct {
 // nothing stands in a cell with no value.
 const nothing = "-"
 
-// rows answers the table, its titles first. Columns in which no set has anything are left out.
+// rows returns the table, its titles first, without columns that are empty.
 func rows(p *preview.Preview) [][]string {
 	rows := make([][]string, len(p.Sets)+1)
 	for n, column := range columns {

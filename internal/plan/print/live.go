@@ -15,24 +15,24 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/plan/text"
 )
 
-// What stands behind something that is not as it looks.
+// Comments behind a change.
 const (
 	forcesText = "needs a new Machine"
-	unsureText = "not confirmed by the provider, which --refresh asks"
+	unsureText = "not confirmed by the provider; use --refresh"
 )
 
-// verdicts are what a Machine would do, and the colour of that.
-var verdicts = map[preview.EditResult]struct{ text, colour string }{
+// results are the words for the result of an edit, and their colours.
+var results = map[preview.EditResult]struct{ text, colour string }{
 	preview.Unchanged:  {text: "stay as it is"},
 	preview.InPlace:    {text: "change in place", colour: yellow},
 	preview.NewMachine: {text: "need a new Machine", colour: red},
-	preview.NotMade:    {text: "be made so", colour: green},
-	preview.Refused:    {text: "refuse it", colour: red},
+	preview.NotMade:    {text: "be created", colour: green},
+	preview.Refused:    {text: "reject the edit", colour: red},
 	preview.Gone:       {text: "not change"},
 	preview.Undecided:  {text: "not known", colour: red},
 }
 
-// liveHeading says what the object would do to the cluster.
+// liveHeading returns what the object would do to the cluster.
 func liveHeading(s *preview.Set) string {
 	line := fmt.Sprintf("%s %s/%s", s.Kind, s.Namespace, s.Name)
 	switch {
@@ -46,39 +46,39 @@ func liveHeading(s *preview.Set) string {
 		line += ": " + count(int(s.Replicas), "replica")
 	}
 	if s.Live.Create > 0 {
-		line += fmt.Sprintf(", so %s would be made as below", count(s.Live.Create, "Machine"))
+		line += fmt.Sprintf(", %s would be created as below", count(s.Live.Create, "Machine"))
 	}
 	if s.Live.Delete > 0 {
-		line += fmt.Sprintf(", so %s would be deleted (delete policy %s)", count(s.Live.Delete, "Machine"), s.Live.DeletePolicy)
+		line += fmt.Sprintf(", %s would be deleted (delete policy %s)", count(s.Live.Delete, "Machine"), s.Live.DeletePolicy)
 	}
 	return text.Printable(line)
 }
 
-// liveMeaning says what is told of the Machines that exist.
+// liveMeaning explains the table of the Machines that exist.
 func liveMeaning(s *preview.Set) string {
 	if s.Kind != manifest.KindMachineSet {
-		return "The operator brings the Machine's instance to it, in place or not at all. What it would do:"
+		return "The operator changes the Machine's instance in place or not at all. What it would do:"
 	}
-	return "A MachineSet leaves the Machines that it has as they are; its template is for new ones. To have a Machine follow it, edit the Machine, " +
-		"or delete it, so that the MachineSet makes another. What an edit of each Machine to this template would do:"
+	return "A MachineSet does not change the Machines that it has; its template is for new ones. To bring a Machine to the template, edit the Machine, " +
+		"or delete it, so that the MachineSet creates another. What an edit of each Machine to this template would do:"
 }
 
-// alike are Machines of which the same is to be said.
-type alike struct {
+// group is Machines with the same details.
+type group struct {
 	names []string
 	first *preview.LiveMachine
 }
 
-// groups puts Machines together of which the same is to be said, where that is more than the table says.
-func groups(l *preview.Live) []*alike {
-	var groups []*alike
+// groups groups Machines by their details, where there are more than the table has.
+func groups(l *preview.Live) []*group {
+	var groups []*group
 	for _, machine := range l.Machines {
 		if len(machine.Fields)+len(machine.Resources)+len(machineNotes(machine)) == 0 {
 			continue
 		}
-		at := slices.IndexFunc(groups, func(g *alike) bool { return isAlike(g.first, machine) })
+		at := slices.IndexFunc(groups, func(g *group) bool { return isAlike(g.first, machine) })
 		if at < 0 {
-			groups = append(groups, &alike{first: machine})
+			groups = append(groups, &group{first: machine})
 			at = len(groups) - 1
 		}
 		groups[at].names = append(groups[at].names, machine.Name)
@@ -86,7 +86,7 @@ func groups(l *preview.Live) []*alike {
 	return groups
 }
 
-// saysAs tells whether the same is to be said of another Machine, but for values that are its own, such as its name.
+// isAlike reports whether two Machines have the same details, but for values of their own such as names.
 func isAlike(m *preview.LiveMachine, other *preview.LiveMachine) bool {
 	return m.Verdict == other.Verdict && m.Why == other.Why && m.Drift == other.Drift && m.Module == other.Module &&
 		slices.Equal(m.Notes, other.Notes) && reflect.DeepEqual(m.Fields, other.Fields) && slices.Equal(outline(m.Resources), outline(other.Resources))
@@ -104,8 +104,8 @@ func outline(resources []diff.Resource) []string {
 	return lines
 }
 
-// heading says of whom the rest is.
-func (g *alike) heading() string {
+// heading names the Machines.
+func (g *group) heading() string {
 	const shown = 3
 	names := strings.Join(g.names[:min(shown, len(g.names))], ", ")
 	if more := len(g.names) - shown; more > 0 {
@@ -114,7 +114,7 @@ func (g *alike) heading() string {
 	return text.Printable(names)
 }
 
-// reason is what stands in the table beside a verdict: what forces a new Machine, or else why.
+// reason returns the cell WHY: what forces a new Machine, or else the reason.
 func reason(m *preview.LiveMachine) string {
 	var names []string
 	for _, field := range m.Fields {
@@ -163,9 +163,9 @@ func (p *painter) liveTable(live *preview.Live) {
 	for line := range strings.Lines(plain.String()) {
 		line = strings.TrimRight(line, " \n")
 		if n >= 0 {
-			verdict := verdicts[live.Machines[n].Verdict]
-			if verdict.colour != "" {
-				line = strings.Replace(line, verdict.text, p.paint(verdict.colour, verdict.text), 1)
+			result := results[live.Machines[n].Verdict]
+			if result.colour != "" {
+				line = strings.Replace(line, result.text, p.paint(result.colour, result.text), 1)
 			}
 		}
 		fmt.Fprintln(&p.out, "  "+line)
@@ -176,7 +176,7 @@ func (p *painter) liveTable(live *preview.Live) {
 var liveColumns = []string{"MACHINE", "PHASE", "WOULD", "WHY"}
 
 func cells(m *preview.LiveMachine) []string {
-	cells := []string{text.Printable(m.Name), text.Printable(m.Phase), verdicts[m.Verdict].text, reason(m)}
+	cells := []string{text.Printable(m.Name), text.Printable(m.Phase), results[m.Verdict].text, reason(m)}
 	for n := range cells {
 		if cells[n] == "" {
 			cells[n] = nothing
@@ -185,7 +185,7 @@ func cells(m *preview.LiveMachine) []string {
 	return cells
 }
 
-func (p *painter) liveGroup(group *alike) {
+func (p *painter) liveGroup(group *group) {
 	machine := group.first
 	fmt.Fprintf(&p.out, "  %s\n\n", p.paint(bold, group.heading()))
 	if len(machine.Fields) > 0 {
@@ -202,7 +202,7 @@ func (p *painter) liveGroup(group *alike) {
 	}
 }
 
-// notes are what is said of a Machine below its resources.
+// machineNotes returns the notes below the resources of a Machine.
 func machineNotes(m *preview.LiveMachine) []string {
 	var notes []string
 	if why := text.OneLine(m.Why); why != "" && reason(m) != text.Printable(why) {
@@ -235,7 +235,7 @@ func liveMarkdown(s *preview.Set, out *bytes.Buffer) {
 	}
 }
 
-func (g *alike) markdown(out *bytes.Buffer) {
+func (g *group) markdown(out *bytes.Buffer) {
 	var plan bytes.Buffer
 	if len(g.first.Fields) > 0 {
 		fmt.Fprintln(&plan, "  providerSpec")

@@ -82,7 +82,7 @@ func diffLines(plan *bytes.Buffer, attributes []diff.Attribute) {
 	}
 }
 
-// fenceFor answers a fence that is longer than any in the text.
+// fenceFor returns a fence that is longer than any in the text.
 func fenceFor(text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {

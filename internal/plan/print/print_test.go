@@ -99,7 +99,7 @@ func TestPrintLive(t *testing.T) {
 		if err := Print(&out, shown, "", false); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"MachineSet ns/new is not in the cluster\n", "Machine ns/new-(generated), as each of 1 that would be made", "Live: 0 Machines exist: 0 stay as they are"} {
+		for _, want := range []string{"MachineSet ns/new is not in the cluster\n", "Machine ns/new-(generated), as each of 1 that would be created", "Live: 0 Machines exist: 0 stay as they are"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("it lacks %q:\n%s", want, out.String())
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/plan/text"
 )
 
-// line is the summary in one line.
+// summaryLine returns the summary on one line.
 func summaryLine(s preview.Summary) string {
 	text := fmt.Sprintf("%s: %s to add, %d to change, %d to destroy.", count(s.Machines, "Machine"), count(s.Add, "resource"), s.Change, s.Destroy)
 	if s.Sets > 0 {
@@ -25,7 +25,7 @@ func count(number int, noun string) string {
 	return fmt.Sprintf("%d %ss", number, noun)
 }
 
-// line is the summary in one line.
+// liveSummaryLine returns the summary of a cluster on one line.
 func liveSummaryLine(s *preview.LiveSummary) string {
 	parts := []string{fmt.Sprintf("%s as it is", verb(s.Unchanged, "stays", "stay"))}
 	if s.Unchanged != 1 {
@@ -39,7 +39,7 @@ func liveSummaryLine(s *preview.LiveSummary) string {
 	if s.Drifted > 0 {
 		text += fmt.Sprintf("; %s drifted", verb(s.Drifted, "has", "have"))
 	}
-	return fmt.Sprintf("%s. %d would be made, %d deleted.", text, s.Create, s.Delete)
+	return fmt.Sprintf("%s. %d would be created, %d deleted.", text, s.Create, s.Delete)
 }
 
 func verb(number int, one, more string) string {
@@ -49,17 +49,17 @@ func verb(number int, one, more string) string {
 	return fmt.Sprintf("%d %s", number, more)
 }
 
-// notes are what is said of a set below its resources.
+// notes returns the notes below the resources of a set.
 func notes(s *preview.Set) []string {
 	var notes []string
 	for _, secret := range s.Secrets {
 		notes = append(notes, fmt.Sprintf("The Secret %s with the %s must be in the namespace %s.", secret.Name, secret.Role, s.Namespace))
 	}
 	if len(s.Reads) > 0 {
-		notes = append(notes, "Read while applying: "+strings.Join(s.Reads, ", ")+".")
+		notes = append(notes, "Read during apply: "+strings.Join(s.Reads, ", ")+".")
 	}
 	if len(s.Open) > 0 {
-		notes = append(notes, "Conditions that are open until then: "+strings.Join(s.Open, ", ")+".")
+		notes = append(notes, "Conditions known after apply: "+strings.Join(s.Open, ", ")+".")
 	}
 	for _, warning := range s.Warnings {
 		notes = append(notes, "Warning: "+warning)
@@ -67,7 +67,7 @@ func notes(s *preview.Set) []string {
 	return notes
 }
 
-// heading says whose plan follows.
+// heading names the Machine that the plan is of.
 func heading(s *preview.Set) string {
 	name := s.Namespace + "/" + s.MachineName
 	if s.Generated {
@@ -77,7 +77,7 @@ func heading(s *preview.Set) string {
 	switch {
 	case s.Kind == manifest.KindMachine:
 	case s.Live != nil:
-		line += fmt.Sprintf(", as each of %d that would be made", s.Live.Create)
+		line += fmt.Sprintf(", as each of %d that would be created", s.Live.Create)
 	case s.Replicas == 1:
 		line += ", the only one"
 	case s.Replicas == 0:

@@ -21,7 +21,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 )
 
-// newStackPlanner answers a planner with a real CLI, a real bridge and real providers. It leaves nothing behind.
+// newStackPlanner returns a planner with a real CLI, a real bridge and real providers. It leaves nothing behind.
 func newStackPlanner(t testing.TB) *Planner {
 	t.Helper()
 	bin, err := filepath.Abs(filepath.Join("..", "..", "..", "bin"))
@@ -56,7 +56,7 @@ func kubectlPackage() *fstest.MapFile {
 		"parameterization:\n  name: kubectl\n  version: 1.19.0\n  value: " + value + "\n")}
 }
 
-// stackOf answers a stack with so much of a program.
+// stackOf returns a stack with so much of a program.
 func stackOf(rest string) offline.Module {
 	const head = "name: example\nruntime: yaml\nconfig:\n  machine: {type: object}\n  provider_spec: {type: object}\n  user_data: {type: string, secret: true}\n"
 	return offline.Module{Files: fstest.MapFS{
@@ -74,7 +74,7 @@ func planStack(t *testing.T, p *Planner, m offline.Module, in offline.Input) *of
 	return outcome.Plan
 }
 
-// knownIn answers the values of a plan with "unknown" and "sensitive" in place of those.
+// knownIn returns the values of a plan with "unknown" and "sensitive" in place of those.
 func knownIn(values offline.Values) map[string]any {
 	known := map[string]any{}
 	after, _ := values.After.(map[string]any)

@@ -146,7 +146,7 @@ func (b *Binary) Close() error {
 	return errors.Join(failed...)
 }
 
-// The certificate is valid whatever a clock says.
+// The certificate is always valid.
 var (
 	notBefore = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	notAfter  = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)

@@ -179,7 +179,7 @@ func failureIn(diagnostic []byte) error {
 	if err != nil || severity != severityError {
 		return err
 	}
-	return fmt.Errorf("the provider says: %s %s", summary, detail)
+	return fmt.Errorf("the provider reports: %s %s", summary, detail)
 }
 
 // entryOf reads an entry of a map.

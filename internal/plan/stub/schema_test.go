@@ -14,7 +14,7 @@ func number(message []byte, field protowire.Number, value uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(message, field, protowire.VarintType), value)
 }
 
-// attributeOf answers a Schema.Attribute with numbers in fields.
+// attributeOf returns a Schema.Attribute with numbers in fields.
 func attributeOf(name, kind string, fields ...protowire.Number) []byte {
 	message := appendField(nil, 1, []byte(name))
 	if kind != "" {
