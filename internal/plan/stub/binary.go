@@ -54,6 +54,9 @@ func NewBinary(ctx context.Context, o BinaryOptions) (*Binary, error) {
 		return nil, err
 	}
 	if err := b.serve(ctx, running); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return nil, errors.Join(fmt.Errorf("serving a stub of %s: %w", filepath.Base(o.File), err), b.Close())
 	}
 	return b, nil

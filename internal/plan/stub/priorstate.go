@@ -3,8 +3,10 @@ package stub
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"sync"
 
+	"github.com/zclconf/go-cty/cty"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -42,7 +44,7 @@ func (p *PriorState) IsUnsure(kind string) bool {
 }
 
 // read returns the response to ReadDataSource, from the states.
-func (p *PriorState) read(request []byte) ([]byte, error) {
+func (p *PriorState) read(request []byte, schemas map[string]Block) ([]byte, error) {
 	var kind string
 	var config []byte
 	err := eachField(request, func(number protowire.Number, _ uint64, content []byte) (err error) {
@@ -58,16 +60,28 @@ func (p *PriorState) read(request []byte) ([]byte, error) {
 		return nil, err
 	}
 	if p != nil {
-		for _, one := range p.DataSources {
-			if one.matches(kind, config) {
-				return appendField(nil, 1, appendField(nil, 2, one.Attributes)), nil
-			}
+		if attributes := p.find(kind, config, schemas[kind]); attributes != nil {
+			return appendField(nil, 1, appendField(nil, 2, attributes)), nil
 		}
 		p.mu.Lock()
 		p.missed = true
 		p.mu.Unlock()
 	}
 	return nil, status.Error(codes.Unavailable, "reading a data source needs the infrastructure, which an offline plan does without")
+}
+
+// find returns the attributes of a data source that a state has; nil where none has it.
+func (p *PriorState) find(kind string, config []byte, schema Block) json.RawMessage {
+	arguments, err := schema.unmarshal(config)
+	if err != nil {
+		return nil
+	}
+	for _, one := range p.DataSources {
+		if one.matches(kind, arguments) {
+			return one.Attributes
+		}
+	}
+	return nil
 }
 
 // upgrade returns the response to UpgradeResourceState: the provider's, else the object as it is.
@@ -123,78 +137,55 @@ func fails(response []byte, diagnostics protowire.Number) bool {
 
 // planChange returns the planned value of an object that exists, where its provider does not plan it: what is computed stays as it was, as
 // the engine proposes; what the configuration leaves out does too, and so does an empty value that becomes empty in another way.
-func (b Block) planChange(prior, proposed []byte, set *Configured) ([]byte, error) {
+func (b Block) planChange(prior, proposed cty.Value, set *Configured) cty.Value {
 	if set == nil {
 		set = &Configured{}
 	}
-	before, err := fieldsOf(prior)
-	if err != nil {
-		return nil, err
+	if isUnset(prior) {
+		return proposed
 	}
-	return rewriteObject(proposed, func(name string, value []byte) ([]byte, error) {
-		old, had := before[name]
-		if !had {
-			return value, nil
+	return rewriteObject(proposed, func(name string, value cty.Value) cty.Value {
+		old := prior.GetAttr(name)
+		if inner, ok := b.blocks[name]; ok {
+			return inner.planChanges(old, value, set.blocks[name])
 		}
-		if _, ok := b.attributes[name]; ok {
-			unset, empty := isNull(value) && !set.attributes[name], isEmpty(value) && isEmpty(old)
-			if unset || empty {
-				return old, nil
-			}
-			return value, nil
+		if value.IsNull() && !set.attributes[name] || isEmpty(value) && isEmpty(old) {
+			return old
 		}
-		inner, ok := b.blocks[name]
-		if !ok {
-			return value, nil
-		}
-		return inner.planChanges(old, value, set.blocks[name])
+		return value
 	})
 }
 
 // planChanges does so for each object of a nested block that had one at the same index.
-func (n nested) planChanges(prior, proposed []byte, set *Configured) ([]byte, error) {
+func (n nested) planChanges(prior, proposed cty.Value, set *Configured) cty.Value {
 	if n.nesting == nestingSingle || n.nesting == nestingGroup {
 		return n.planChange(prior, proposed, set)
 	}
-	before, err := itemsIn(prior)
-	if err != nil || n.isDynamic() || n.nesting == nestingMap {
-		return proposed, err
+	if n.isDynamic() || n.nesting == nestingMap || isUnset(prior) {
+		return proposed
 	}
-	at := 0
-	return rewriteList(proposed, func(value []byte) ([]byte, error) {
-		at++
-		if at > len(before) {
-			return value, nil
+	before := prior.AsValueSlice()
+	return rewriteList(proposed, func(at int, value cty.Value) cty.Value {
+		if at >= len(before) {
+			return value
 		}
-		return n.planChange(before[at-1], value, set)
+		return n.planChange(before[at], value, set)
 	})
-}
-
-// fieldsOf returns the values of a map; none for what is no map.
-func fieldsOf(value []byte) (map[string][]byte, error) {
-	fields := map[string][]byte{}
-	_, err := rewriteObject(value, func(name string, value []byte) ([]byte, error) {
-		fields[name] = value
-		return value, nil
-	})
-	return fields, err
-}
-
-// itemsIn returns the values of a list; none for what is no list.
-func itemsIn(value []byte) ([][]byte, error) {
-	var items [][]byte
-	_, err := rewriteList(value, func(value []byte) ([]byte, error) {
-		items = append(items, value)
-		return value, nil
-	})
-	return items, err
 }
 
 // isEmpty reports whether older providers take a value for null: false, zero, an empty string or collection.
-func isEmpty(value []byte) bool {
-	switch string(value) {
-	case "\x00", "\x80", "\x90", "\xa0", "\xc0", "\xc2", "\xd9\x00":
+func isEmpty(value cty.Value) bool {
+	switch of := value.Type(); {
+	case value.IsNull():
 		return true
+	case !value.IsKnown():
+		return false
+	case of == cty.Bool:
+		return value.False()
+	case of == cty.Number:
+		return value.AsBigFloat().Sign() == 0
+	case of == cty.String:
+		return value.AsString() == ""
 	}
-	return false
+	return value.LengthInt() == 0
 }

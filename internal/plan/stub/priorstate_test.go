@@ -3,9 +3,12 @@ package stub
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
+	ctymsgpack "github.com/zclconf/go-cty/cty/msgpack"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -33,7 +36,7 @@ func TestWhatAStateHasOfDataSources(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := (DataSource{Type: "dc", Attributes: []byte(values)}).matches(tc.kind, packed(tc.config)); got != tc.want {
+			if got := (DataSource{Type: "dc", Attributes: []byte(values)}).matches(tc.kind, argumentsOf(tc.config)); got != tc.want {
 				t.Errorf("it matches: %t, want %t", got, tc.want)
 			}
 		})
@@ -57,7 +60,14 @@ func TestWhatAStateHasOfDataSources(t *testing.T) {
 		"the contrary of a truth":            {value: []byte{0xc3}, field: "hidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config := append(append([]byte{0x81}, packed(tc.field)...), tc.value...)
+			of := cty.Number
+			if tc.field == "open" || tc.field == "hidden" {
+				of = cty.Bool
+			}
+			config, err := ctymsgpack.Unmarshal(slices.Concat([]byte{0x81, 0xa0 | byte(len(tc.field))}, []byte(tc.field), tc.value), cty.Object(map[string]cty.Type{tc.field: of}))
+			if err != nil {
+				t.Fatal(err)
+			}
 			if got := (DataSource{Type: "dc", Attributes: []byte(values)}).matches("dc", config); got != tc.want {
 				t.Errorf("it matches: %t, want %t", got, tc.want)
 			}
@@ -65,8 +75,31 @@ func TestWhatAStateHasOfDataSources(t *testing.T) {
 	}
 }
 
+// argumentsOf returns arguments of a data source; strings are all that is in them.
+func argumentsOf(given any) cty.Value {
+	switch given := given.(type) {
+	case string:
+		return cty.StringVal(given)
+	case pairs:
+		fields := map[string]cty.Value{}
+		for _, one := range given {
+			fields[one[0].(string)] = argumentsOf(one[1])
+		}
+		return cty.ObjectVal(fields)
+	case []any:
+		var inner []cty.Value
+		for _, one := range given {
+			inner = append(inner, argumentsOf(one))
+		}
+		return cty.TupleVal(inner)
+	case nil:
+		return cty.NullVal(cty.String)
+	}
+	return cty.UnknownVal(cty.String)
+}
+
 func TestPlanChange(t *testing.T) {
-	schemas, err := resourceSchemas(responseOf(map[string][]byte{"example": exampleBlock()}, nil))
+	schemas, err := schemasOf(responseOf(map[string][]byte{"example": exampleBlock()}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,24 +115,31 @@ func TestPlanChange(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := schemas["example"].planChange(packed(tc.prior), packed(tc.proposed), set)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(packed(tc.want), got); diff != "" {
-				t.Errorf("what is planned (-want +got):\n%s", diff)
+			of := schemas["example"].Type()
+			if got := schemas["example"].planChange(valueOf(of, tc.prior), valueOf(of, tc.proposed), set); !has(got, tc.want) {
+				t.Errorf("planned is %#v; want %v", got, tc.want)
 			}
 		})
 	}
 }
 
 func TestAStubProviderWithAPriorState(t *testing.T) {
-	dynamic := func(value any) []byte { return appendField(nil, 1, packed(value)) }
+	data := appendField(appendField(nil, 2, attributeOf("id", `"string"`, computed)), 2, attributeOf("name", `"string"`, optional))
+	schemas := responseOf(map[string][]byte{"example": exampleBlock()}, map[string][]byte{"dc": data})
+	resources, err := schemasOf(schemas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := schemasIn(schemas, fieldDataSourceSchemas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dynamic := func(value any) []byte { return appendField(nil, 1, packed(t, resources["example"], value)) }
 	change := []byte(appendField(appendField(appendField(nil, 1, []byte("example")), 2, dynamic(pairs{{"name", "a"}})), 3, dynamic(pairs{{"name", "b"}})))
 	wrong := appendField(nil, 4, appendField(protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), severityError), 2, []byte("no")))
 	upgrade := []byte(appendField(appendField(nil, 1, []byte("example")), 3, appendField(nil, 1, []byte(`{"name":"a"}`))))
 	read := func(name string) []byte {
-		return appendField(appendField(nil, 1, []byte("dc")), 2, dynamic(pairs{{"name", name}}))
+		return appendField(appendField(nil, 1, []byte("dc")), 2, appendField(nil, 1, packed(t, sources["dc"], pairs{{"name", name}})))
 	}
 	cases := map[string]struct {
 		method                          string
@@ -128,7 +168,6 @@ func TestAStubProviderWithAPriorState(t *testing.T) {
 				Configured:  func(string) *Configured { return &Configured{attributes: map[string]bool{"name": true}} },
 				Call:        func(context.Context, string, []byte) ([]byte, error) { return tc.response, tc.err },
 			}
-			schemas := responseOf(map[string][]byte{"example": exampleBlock()}, nil)
 			started, err := New(Options{Dir: t.TempDir(), Schemas: schemas, Protocol: 6, Call: prior.Call, Prior: prior})
 			if err != nil {
 				t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/hashicorp/terraform-exec/tfexec"
+	"github.com/zclconf/go-cty/cty"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
@@ -39,8 +40,9 @@ type Options struct {
 // Provider is a stub provider: it serves an engine in place of one provider. It is never configured and has no state of its own, so any
 // number of engines may use it at once, unless it has a prior state.
 type Provider struct {
-	schemas   []byte
-	resources map[string]Block
+	schemas []byte
+	// resources and sources are the schemas of resources and data sources, by type.
+	resources, sources map[string]Block
 	// legacy reports that it speaks protocol 5.
 	legacy bool
 	call   Caller
@@ -52,7 +54,11 @@ type Provider struct {
 
 // New serves a stub provider on a socket.
 func New(o Options, more ...grpc.ServerOption) (*Provider, error) {
-	resources, err := resourceSchemas(o.Schemas)
+	resources, err := schemasIn(o.Schemas, fieldResourceSchemas)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := schemasIn(o.Schemas, fieldDataSourceSchemas)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +66,7 @@ func New(o Options, more ...grpc.ServerOption) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serving a stub provider: %w", err)
 	}
-	p := &Provider{schemas: o.Schemas, resources: resources, legacy: o.Protocol == 5, call: o.Call, prior: o.Prior, address: listener.Addr()}
+	p := &Provider{schemas: o.Schemas, resources: resources, sources: sources, legacy: o.Protocol == 5, call: o.Call, prior: o.Prior, address: listener.Addr()}
 	p.server = grpc.NewServer(append(more, grpc.ForceServerCodecV2(newFrames()), grpc.UnknownServiceHandler(p.serve),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage))...)
 	alive := health.NewServer()
@@ -106,7 +112,7 @@ func (p *Provider) respond(ctx context.Context, method string, request []byte) (
 	case "UpgradeResourceState":
 		return p.prior.upgrade(ctx, method, request)
 	case "ReadDataSource":
-		return p.prior.read(request)
+		return p.prior.read(request, p.sources)
 	case "ValidateResourceTypeConfig", "ValidateResourceConfig", "ValidateDataSourceConfig", "ValidateDataResourceConfig",
 		"GetFunctions", "CallFunction":
 		return p.call(ctx, method, request)
@@ -165,18 +171,28 @@ func (p *Provider) plan(ctx context.Context, method string, request []byte) ([]b
 	if !known || read.proposed == nil {
 		return nil, fmt.Errorf("planning %q: its schema or its configuration is missing", read.kind)
 	}
-	var value []byte
+	proposed, err := schema.unmarshal(read.proposed)
+	if err != nil {
+		return nil, fmt.Errorf("planning %q: %w", read.kind, err)
+	}
+	prior := cty.NullVal(schema.Type())
+	if p.prior != nil && read.prior != nil {
+		if prior, err = schema.unmarshal(read.prior); err != nil {
+			return nil, fmt.Errorf("planning %q: %w", read.kind, err)
+		}
+	}
+	planned := proposed
 	switch {
-	case p.prior == nil || read.prior == nil || isNull(read.prior):
-		value, err = schema.planNew(read.proposed, p.legacy)
-	case isNull(read.proposed): // it is removed
-		value = packedNull
+	case prior.IsNull():
+		planned = schema.planNew(proposed, p.legacy)
+	case proposed.IsNull(): // it is deleted
 	default:
 		if response, ok := p.prior.plan(ctx, method, request, read); ok {
 			return response, nil
 		}
-		value, err = schema.planChange(read.prior, read.proposed, p.prior.Configured(read.kind))
+		planned = schema.planChange(prior, proposed, p.prior.Configured(read.kind))
 	}
+	value, err := schema.marshal(planned)
 	if err != nil {
 		return nil, fmt.Errorf("planning %q: %w", read.kind, err)
 	}

@@ -34,10 +34,16 @@ func dialStub(t *testing.T, protocol int, passed *[]string) *connection {
 }
 
 func TestProvider(t *testing.T) {
-	request := func(proposed any) string {
-		return string(appendField(appendField(nil, 1, []byte("example")), 3, appendField(nil, 1, packed(proposed))))
+	schemas, err := schemasOf(responseOf(map[string][]byte{"example": exampleBlock()}, nil))
+	if err != nil {
+		t.Fatal(err)
 	}
-	planned := func(value any) string { return string(appendField(nil, 1, appendField(nil, 1, packed(value)))) }
+	request := func(proposed any) string {
+		return string(appendField(appendField(nil, 1, []byte("example")), 3, appendField(nil, 1, packed(t, schemas["example"], proposed))))
+	}
+	planned := func(value any) string {
+		return string(appendField(nil, 1, appendField(nil, 1, packed(t, schemas["example"], value))))
+	}
 	cases := map[string]struct {
 		protocol        int
 		method, request string
@@ -48,8 +54,8 @@ func TestProvider(t *testing.T) {
 		"it is configured with anything":                     {protocol: 6, method: "ConfigureProvider", request: "anything"},
 		"its configuration is as it was":                     {protocol: 5, method: "PrepareProviderConfig", request: "config", want: "config"},
 		"its configuration is fine":                          {protocol: 6, method: "ValidateProviderConfig", request: "config"},
-		"it plans by its schema":                             {protocol: 6, method: "PlanResourceChange", request: request(pairs{{"id", nil}}), want: planned(pairs{{"id", unknown{}}})},
-		"it plans as the older kind does":                    {protocol: 5, method: "PlanResourceChange", request: request(pairs{{"list", []any{}}}), want: planned(pairs{{"list", unknown{}}}) + "\x28\x01"},
+		"it plans by its schema":                             {protocol: 6, method: "PlanResourceChange", request: request(pairs{{"id", nil}}), want: planned(pairs{{"id", unknown{}}, {"both", unknown{}}})},
+		"it plans as the older kind does":                    {protocol: 5, method: "PlanResourceChange", request: request(pairs{{"list", []any{}}}), want: planned(pairs{{"id", unknown{}}, {"name", unknown{}}, {"both", unknown{}}, {"list", unknown{}}, {"set", unknown{}}}) + "\x28\x01"},
 		"it knows no other resource":                         {protocol: 6, method: "PlanResourceChange", request: "\x0a\x05other", wantErr: "its schema or its configuration is missing"},
 		"it makes no sense of nonsense":                      {protocol: 6, method: "PlanResourceChange", request: "\xff", wantErr: "reading what to plan"},
 		"the provider checks the arguments of resources":     {protocol: 6, method: "ValidateResourceConfig", request: "r", want: "response", wantPassed: true},

@@ -1,10 +1,10 @@
 package stub
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
+	"github.com/zclconf/go-cty/cty"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -41,8 +41,8 @@ type attribute struct {
 	optional, computed, writeOnly bool
 	// objects is nil where the value is one of a plain type.
 	objects *nested
-	// dynamic reports that the value carries its type with it.
-	dynamic bool
+	// kind is the type of another value; a dynamic one carries its type with it.
+	kind cty.Type
 }
 
 // nested is a block in a block.
@@ -196,11 +196,11 @@ func entryOf(message []byte) (key string, value []byte, err error) {
 	return key, value, err
 }
 
-// resourceSchemas reads the schemas of resources.
-func resourceSchemas(response []byte) (map[string]Block, error) {
+// schemasIn reads the schemas of resources, or of data sources: those in fields of a number.
+func schemasIn(response []byte, field protowire.Number) (map[string]Block, error) {
 	found := map[string]Block{}
 	err := eachField(response, func(number protowire.Number, _ uint64, content []byte) error {
-		if number != fieldResourceSchemas {
+		if number != field {
 			return nil
 		}
 		name, schema, err := entryOf(content)
@@ -245,7 +245,9 @@ func (b *Block) addAttribute(message []byte) error {
 		case number == 1:
 			name = string(content)
 		case number == 2:
-			read.dynamic = bytes.Contains(content, []byte(`"dynamic"`))
+			kind, err := typeOf(content)
+			read.kind = kind
+			return err
 		case number == 5:
 			read.optional = varint != 0
 		case number == 6:
@@ -302,7 +304,7 @@ func (b *Block) addBlock(message []byte) error {
 // isDynamic reports whether some value in the block carries its type with it. Lists of such blocks are written in another form.
 func (b Block) isDynamic() bool {
 	for _, one := range b.attributes {
-		if one.dynamic || one.objects != nil && one.objects.isDynamic() {
+		if one.objects == nil && one.kind.HasDynamicTypes() || one.objects != nil && one.objects.isDynamic() {
 			return true
 		}
 	}
@@ -332,45 +334,47 @@ func (b Block) isComputed() bool {
 // planNew returns the planned value of a new object: what the provider computes and the configuration does not set is unknown. legacy is for
 // schemas without the provider's defaults and the blocks that it makes by itself, as all of protocol 5 are: what the configuration leaves
 // out is unknown then, too.
-func (b Block) planNew(value []byte, legacy bool) ([]byte, error) {
-	return rewriteObject(value, func(name string, value []byte) ([]byte, error) {
+func (b Block) planNew(value cty.Value, legacy bool) cty.Value {
+	return rewriteObject(value, func(name string, value cty.Value) cty.Value {
 		if one, ok := b.attributes[name]; ok {
 			switch {
 			case one.writeOnly:
-				return packedNull, nil
-			case isNull(value) && (one.computed || one.optional && legacy):
-				return packedUnknown, nil
+				return cty.NullVal(one.valueType())
+			case value.IsNull() && (one.computed || one.optional && legacy):
+				return cty.UnknownVal(one.valueType())
 			case one.objects != nil:
 				return one.objects.planAllNew(value, legacy)
 			}
-			return value, nil
+			return value
 		}
-		inner, ok := b.blocks[name]
-		if !ok {
-			return value, nil
-		}
-		if legacy && isEmptyList(value) && !inner.required && inner.isComputed() {
-			return packedUnknown, nil
+		inner := b.blocks[name]
+		if legacy && !inner.required && inner.isComputed() && isEmptyList(value) {
+			return cty.UnknownVal(inner.repeated())
 		}
 		return inner.planAllNew(value, legacy)
 	})
 }
 
+// isEmptyList reports whether a value is a list or set without elements.
+func isEmptyList(value cty.Value) bool {
+	of := value.Type()
+	return (of.IsListType() || of.IsSetType() || of.IsTupleType()) && !isUnset(value) && value.LengthInt() == 0
+}
+
 // planAllNew does so for each object of a nested block.
-func (n nested) planAllNew(value []byte, legacy bool) ([]byte, error) {
-	one := func(value []byte) ([]byte, error) { return n.planNew(value, legacy) }
+func (n nested) planAllNew(value cty.Value, legacy bool) cty.Value {
 	switch n.nesting {
 	case nestingSingle, nestingGroup:
-		return one(value)
+		return n.planNew(value, legacy)
 	}
 	if n.isDynamic() {
-		return value, nil
+		return value
 	}
 	switch n.nesting {
 	case nestingList, nestingSet:
-		return rewriteList(value, one)
+		return rewriteList(value, func(_ int, value cty.Value) cty.Value { return n.planNew(value, legacy) })
 	case nestingMap:
-		return rewriteObject(value, func(_ string, value []byte) ([]byte, error) { return one(value) })
+		return rewriteObject(value, func(_ string, value cty.Value) cty.Value { return n.planNew(value, legacy) })
 	}
-	return value, nil
+	return value
 }
