@@ -9,7 +9,7 @@ import (
 )
 
 // The messages of the plugin protocol are read field by field: what is needed of them has the same numbers in protocol 5 and 6, and is
-// frozen there.
+// frozen there; docs/adr/0007-pass-the-plugin-protocol-on-as-it-is.md has the reasons.
 
 // Fields of GetProviderSchema.Response.
 const (
