@@ -11,6 +11,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/program"
 )
 
 const ec2Address = "aws:index/instance:Instance.this"
@@ -20,7 +21,7 @@ const ec2 = `{"ami":{"id":"ami-1"},"instanceType":"m6i.xlarge","placement":{"reg
 
 // planned plans what a Machine of the stack aws would be made of, against the provider's recorded schema, and answers what is known of the
 // instance, with "unknown" and "sensitive" in the place of the rest, and what would be read.
-func (i *instance) planned(p *offline.StackPlanner, changed string) (known map[string]any, reads []string) {
+func (i *instance) planned(p *program.Planner, changed string) (known map[string]any, reads []string) {
 	i.t.Helper()
 	with := i.given(changed)
 	var variables map[string]any
@@ -89,13 +90,13 @@ func told(value any) any {
 	return value
 }
 
-func newStackPlanner(t *testing.T) *offline.StackPlanner {
+func newStackPlanner(t *testing.T) *program.Planner {
 	t.Helper()
 	binary, err := pulumi.Find(t.Context(), tool(t, "pulumi"))
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
 	}
-	p, err := offline.NewStacks(t.Context(), offline.StackOptions{Binary: binary, Plugins: tool(t, "pulumi-plugins"), ProviderMirror: tool(t, "schemas")})
+	p, err := program.New(t.Context(), program.Options{Binary: binary, Plugins: tool(t, "pulumi-plugins"), ProviderMirror: tool(t, "schemas")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/print"
 	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/stacks"
 )
@@ -32,7 +34,7 @@ const changesFound exitCode = 2
 type planOptions struct {
 	files            []string
 	recursive        bool
-	cluster          preview.Cluster
+	cluster          manifest.Cluster
 	facts            map[string]string
 	moduleDirs       []string
 	moduleSources    []string
@@ -106,7 +108,7 @@ The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where s
 // completeFlags has a shell complete what flags take.
 func completeFlags(command *cobra.Command) {
 	var formats []string
-	for format, use := range preview.Formats {
+	for format, use := range print.Formats {
 		if format != "" {
 			formats = append(formats, format+"\t"+use)
 		}
@@ -135,7 +137,7 @@ func (o planOptions) validate(names []string) error {
 	if err := o.live.validate(names, o.files); err != nil {
 		return err
 	}
-	if _, known := preview.Formats[o.output]; !known {
+	if _, known := print.Formats[o.output]; !known {
 		return fmt.Errorf("the output format %q is not known; write -o json, -o yaml or -o markdown, or leave it out", o.output)
 	}
 	for name := range o.facts {
@@ -162,7 +164,7 @@ func (o *planOptions) run(command *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	if err := result.Print(command.OutOrStdout(), o.output, inColour(command.OutOrStdout())); err != nil {
+	if err := print.Print(command.OutOrStdout(), result, o.output, inColour(command.OutOrStdout())); err != nil {
 		return err
 	}
 	if o.detailedExitCode && result.Summary.Changes() {
@@ -177,7 +179,7 @@ func (o planOptions) result(ctx context.Context, command *cobra.Command, names [
 	if err != nil {
 		return nil, err
 	}
-	files, err := preview.ReadFiles(o.files, o.recursive, command.InOrStdin())
+	files, err := manifest.ReadFiles(o.files, o.recursive, command.InOrStdin())
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +196,7 @@ func (o planOptions) result(ctx context.Context, command *cobra.Command, names [
 
 // liveResult is result where a cluster is asked as well.
 func (o planOptions) liveResult(
-	ctx context.Context, command *cobra.Command, catalog *module.Catalog, files []preview.File, names []string,
+	ctx context.Context, command *cobra.Command, catalog *module.Catalog, files []manifest.File, names []string,
 ) (_ *preview.Preview, err error) {
 	cluster, namespace, err := o.live.connect(o.cluster.Namespace, command.Flags().Changed("namespace"))
 	if err != nil {
@@ -232,8 +234,8 @@ func (o *planOptions) take(said module.ClusterValues) {
 }
 
 // requests answers what files ask for.
-func (o planOptions) requests(files []preview.File, catalog *module.Catalog, errOut io.Writer) ([]*preview.Request, error) {
-	requests, skipped, err := preview.Read(files, o.cluster, catalog)
+func (o planOptions) requests(files []manifest.File, catalog *module.Catalog, errOut io.Writer) ([]*manifest.Request, error) {
+	requests, skipped, err := manifest.Read(files, o.cluster, catalog)
 	if err != nil {
 		return nil, err
 	}
@@ -268,10 +270,10 @@ func (o planOptions) catalog(ctx context.Context) (*module.Catalog, error) {
 }
 
 // planning is how requests are planned, with a planner that is called engine.
-type planning func(ctx context.Context, requests []*preview.Request, planner preview.Planner, engine string) (*preview.Preview, error)
+type planning func(ctx context.Context, requests []*manifest.Request, planner preview.Planner, engine string) (*preview.Preview, error)
 
 // plan has the engines plan what is requested.
-func (o planOptions) plan(ctx context.Context, requests []*preview.Request, plan planning) (result *preview.Preview, err error) {
+func (o planOptions) plan(ctx context.Context, requests []*manifest.Request, plan planning) (result *preview.Preview, err error) {
 	var needed []v1alpha1.Engine
 	for _, one := range requests {
 		needed = append(needed, one.Engine())

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
+
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,8 +79,8 @@ func (o *liveOptions) connect(namespace string, given bool) (client.Client, stri
 }
 
 // manifests answers objects of the cluster that are named, as they are now.
-func (o *liveOptions) manifests(ctx context.Context, cluster client.Client, namespace string, names []string) ([]preview.File, error) {
-	var files []preview.File
+func (o *liveOptions) manifests(ctx context.Context, cluster client.Client, namespace string, names []string) ([]manifest.File, error) {
+	var files []manifest.File
 	for _, argument := range names {
 		kind, name, err := kindAndName(argument)
 		if err != nil {
@@ -94,7 +96,7 @@ func (o *liveOptions) manifests(ctx context.Context, cluster client.Client, name
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", argument, err)
 		}
-		files = append(files, preview.File{Name: "cluster", Content: content})
+		files = append(files, manifest.File{Name: "cluster", Content: content})
 	}
 	return files, nil
 }
@@ -119,7 +121,7 @@ func kindAndName(argument string) (kind, name string, err error) {
 
 // plan answers how requests are planned against a cluster.
 func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, facts module.ClusterValues, around *surroundings) planning {
-	return func(ctx context.Context, requests []*preview.Request, planner preview.Planner, engine string) (*preview.Preview, error) {
+	return func(ctx context.Context, requests []*manifest.Request, planner preview.Planner, engine string) (*preview.Preview, error) {
 		return live.Plan(ctx, requests, live.Options{
 			Client: cluster, Catalog: catalog, ClusterValues: facts, ModuleUpdates: o.updates, Planner: planner, Engine: engine, Refresh: o.refresh, Environment: around,
 		})

@@ -63,7 +63,7 @@ func TestPlanAgainstACluster(t *testing.T) {
 		wantErr   string
 	}{
 		"a MachineSet by its name":          {arguments: []string{"workers"}, wantOut: "MachineSet " + namespace + "/workers: 1 replica\n"},
-		"a MachineSet by kind and name":     {arguments: []string{"machineset/workers"}, wantOut: "be made so"},
+		"a MachineSet by kind and name":     {arguments: []string{"machineset/workers"}, wantOut: "be created"},
 		"with credentials that are missing": {arguments: []string{"workers", "--refresh"}, wantOut: "with the credentials, which spec.providerSpec.value names, does not exist"},
 		"a Machine":                         {arguments: []string{"machine/" + machine.Name, "--detailed-exitcode"}, wantCode: 2, wantOut: "it has no instance yet"},
 		"a manifest of what is not there":   {arguments: []string{"--live", "-f", manifestOf(t, "2"), "-n", "elsewhere"}, wantOut: "MachineSet openshift-machine-api/hollow is not in the cluster\n"},

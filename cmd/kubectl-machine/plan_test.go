@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/modules"
 )
@@ -231,8 +232,8 @@ func TestEveryExampleCanBePlanned(t *testing.T) {
 
 // planHas tells whether a value stands in the plan of a MachineSet.
 func planHas(set *preview.Set, value any) bool {
-	return slices.ContainsFunc(set.Resources, func(resource preview.Resource) bool {
-		return slices.ContainsFunc(resource.Attributes, func(attribute preview.Attribute) bool {
+	return slices.ContainsFunc(set.Resources, func(resource diff.Resource) bool {
+		return slices.ContainsFunc(resource.Attributes, func(attribute diff.Attribute) bool {
 			return fmt.Sprint(attribute.Value.Value) == fmt.Sprint(value)
 		})
 	})

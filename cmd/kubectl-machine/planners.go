@@ -17,6 +17,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/program"
 )
 
 // engineOptions are the flags that say where the engines are, and what they may use.
@@ -118,7 +119,7 @@ func (o engineOptions) openPulumi(ctx context.Context, into *planners) error {
 	if err != nil {
 		return err
 	}
-	planner, err := offline.NewStacks(ctx, offline.StackOptions{Binary: binary, Plugins: plugins, ProviderMirror: o.mirror(), Parallel: o.parallel})
+	planner, err := program.New(ctx, program.Options{Binary: binary, Plugins: plugins, ProviderMirror: o.mirror(), Parallel: o.parallel})
 	if err != nil {
 		return err
 	}

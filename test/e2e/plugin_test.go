@@ -120,7 +120,7 @@ func aPersonWithKubectlMachine() {
 		for _, name := range names {
 			Expect(told.out).To(MatchRegexp(`\s` + name + `\s+Running\s+change in place\s+labels\["example.com/team"\]`))
 		}
-		Expect(told.out).To(HaveSuffix("Live: 2 Machines exist: 0 stay as they are, 2 would change in place, 0 need a new Machine. 0 would be made, 0 deleted.\n"))
+		Expect(told.out).To(HaveSuffix("Live: 2 Machines exist: 0 stay as they are, 2 would change in place, 0 need a new Machine. 0 would be created, 0 deleted.\n"))
 
 		uid := w.node(ctx, names[0]).UID
 		w.patchSpec(ctx, names[0], "labels", map[string]any{"example.com/team": "search"})

@@ -9,13 +9,14 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/print"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
 // edits are changes of a providerSpec, and what they do to a Machine.
 type edits map[string]struct {
 	fields map[string]any
-	want   preview.Verdict
+	want   preview.EditResult
 	// wantForces are the fields that need a new Machine.
 	wantForces []string
 }
@@ -54,7 +55,7 @@ func agree(t *testing.T, b *bench, spec map[string]any, cases edits) {
 					t.Errorf("it tells of changes: %t", told.Summary.Changes())
 				}
 				var out strings.Builder
-				if err := told.Print(&out, "", false); err != nil || strings.Contains(out.String(), "t0p-secret") {
+				if err := print.Print(&out, told, "", false); err != nil || strings.Contains(out.String(), "t0p-secret") {
 					t.Errorf("it shows a secret, or %v:\n%s", err, out.String())
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
@@ -33,7 +34,7 @@ func (s *subject) result() *preview.Live {
 }
 
 // find reads what the cluster has of a requested object.
-func find(ctx context.Context, reader client.Reader, request *preview.Request) (*subject, error) {
+func find(ctx context.Context, reader client.Reader, request *manifest.Request) (*subject, error) {
 	kind, namespace, name := request.Title()
 	replicas, given := request.Replicas()
 	s := &subject{live: preview.Live{Create: int(replicas)}}

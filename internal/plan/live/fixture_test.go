@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
+
 	"github.com/go-logr/logr"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -311,7 +313,7 @@ func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error,
 }
 
 // manifest returns an object as a file.
-func (b *bench) manifest(object client.Object) preview.File {
+func (b *bench) manifest(object client.Object) manifest.File {
 	b.t.Helper()
 	copied, ok := object.DeepCopyObject().(client.Object)
 	if !ok {
@@ -327,7 +329,7 @@ func (b *bench) manifest(object client.Object) preview.File {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return preview.File{Name: "edit.yaml", Content: content}
+	return manifest.File{Name: "edit.yaml", Content: content}
 }
 
 // edited returns a MachineSet with another providerSpec.
@@ -340,7 +342,7 @@ func edited(set *machinev1beta1.MachineSet, spec map[string]any) *machinev1beta1
 // plan plans an object against the cluster, and holds that to writing nothing.
 func (b *bench) plan(object client.Object, change func(*Options)) *preview.Preview {
 	b.t.Helper()
-	requests, _, err := preview.Read([]preview.File{b.manifest(object)}, preview.Cluster{Namespace: b.namespace}, b.catalog)
+	requests, _, err := manifest.Read([]manifest.File{b.manifest(object)}, manifest.Cluster{Namespace: b.namespace}, b.catalog)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
+
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
@@ -47,7 +49,7 @@ func whatForces(o Options, all []*machine) []question {
 }
 
 // changedNames returns the names of the fields of the providerSpec that attributes are of.
-func changedNames(attributes []preview.Attribute) []string {
+func changedNames(attributes []diff.Attribute) []string {
 	var names []string
 	for _, one := range attributes {
 		if name := outermost(one.Path); name != "metadata" && !slices.Contains(names, name) {

@@ -21,7 +21,7 @@ import (
 )
 
 // machineOf returns what is told of the only Machine, whose verdict must be the wanted one.
-func machineOf(t *testing.T, told *preview.Preview, want preview.Verdict) *preview.LiveMachine {
+func machineOf(t *testing.T, told *preview.Preview, want preview.EditResult) *preview.LiveMachine {
 	t.Helper()
 	machines := told.Sets[0].Live.Machines
 	if len(machines) != 1 {
@@ -51,7 +51,7 @@ func TestMachinesThatAnEditDoesNothingTo(t *testing.T) {
 	shared, spec := newKubemark(t)
 	cases := map[string]struct {
 		change func(*bench, *machinev1beta1.Machine)
-		want   preview.Verdict
+		want   preview.EditResult
 		why    string
 	}{
 		"one without an instance": {want: preview.NotMade, why: "it has no instance yet"},

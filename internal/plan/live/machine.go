@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
+
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/utils/ptr"
 
@@ -33,7 +35,7 @@ func newMachine(existing, wanted *machinev1beta1.Machine) *machine {
 	}
 }
 
-func (m *machine) is(verdict preview.Verdict, why string) {
+func (m *machine) is(verdict preview.EditResult, why string) {
 	m.result.Verdict, m.result.Why = verdict, why
 }
 
@@ -105,8 +107,8 @@ func (m *machine) fields(in *inputs) {
 	if was == nil || is == nil {
 		return
 	}
-	m.result.Fields = preview.Differences(decoded(was["provider_spec"]), decoded(is["provider_spec"]))
-	labels := preview.Differences(labelsIn(was), labelsIn(is))
+	m.result.Fields = diff.Compare(decoded(was["provider_spec"]), decoded(is["provider_spec"]))
+	labels := diff.Compare(labelsIn(was), labelsIn(is))
 	for n := range labels {
 		labels[n].Path = "metadata." + labels[n].Path
 	}
@@ -166,7 +168,7 @@ func (m *machine) planned(outcome offline.Outcome) {
 		m.is(preview.Undecided, outcome.Err.Error())
 		return
 	}
-	m.result.Resources = preview.ResourcesOf(outcome.Plan)
+	m.result.Resources = diff.Resources(outcome.Plan)
 	checked := lifecycle.CheckUpdate(outcome.Plan.Report, outcome.Plan.Broken, m.inputs.facts.Provisioned)
 	switch {
 	case checked.Missing != "":

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
+
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,7 +41,7 @@ type Options struct {
 const maxReads = 10
 
 // Plan returns what the requested objects would do to the cluster.
-func Plan(ctx context.Context, requests []*preview.Request, o Options) (*preview.Preview, error) {
+func Plan(ctx context.Context, requests []*manifest.Request, o Options) (*preview.Preview, error) {
 	o.Client = readOnly{o.Client}
 	reader, err := desired.NewReader(desired.Options{
 		Client: o.Client, Catalog: o.Catalog, Modules: store.New(o.Client, store.Options{}), States: state.New(o.Client, state.Options{}),

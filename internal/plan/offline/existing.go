@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
 
 // Existing is an instance that there is, for which a change is planned.
@@ -46,7 +48,7 @@ type stateResource struct {
 func readState(raw []byte) (*stateFile, error) {
 	read := &stateFile{}
 	if err := json.Unmarshal(raw, read); err != nil {
-		return nil, errors.New("reading the state: it is no JSON of the expected form") // it may hold secrets, so that nothing of it is told
+		return nil, errors.New("reading the state: it is no JSON of the expected form") // it may hold secrets, so the error has nothing of it
 	}
 	if read.Version != stateVersion {
 		return nil, fmt.Errorf("reading the state: its version is %d; %d is needed", read.Version, stateVersion)
@@ -57,7 +59,7 @@ func readState(raw []byte) (*stateFile, error) {
 // stateVersion is that of the format, since Terraform 0.12.
 const stateVersion = 4
 
-// mergedState answers one state of the root module that has every input's, each in the call that plans it.
+// mergedState returns one state of the root module that has every input's, each in the call that plans it.
 func (s *source) mergedState(inputs []Input, engineVersion string) ([]byte, error) {
 	resources := []stateResource{}
 	for n, in := range inputs {
@@ -80,7 +82,7 @@ func (s *source) mergedState(inputs []Input, engineVersion string) ([]byte, erro
 
 var providerAddress = regexp.MustCompile(`^provider\["([^"]+)"\]`)
 
-// moved answers a resource of a state as it is where the module is called rather than the root.
+// moved returns a resource of a state as it is where the module is called rather than the root.
 func (s *source) moved(one stateResource, call string) (stateResource, error) {
 	one.Module = strings.TrimSuffix(call+"."+one.Module, ".")
 	if match := providerAddress.FindStringSubmatch(one.Provider); match != nil && s.configured[path.Base(match[1])] {
@@ -109,26 +111,20 @@ func (s *source) moved(one stateResource, call string) (stateResource, error) {
 	return one, nil
 }
 
-// recorded is what a state has of one data source: its type, and the values that it last had.
-type recorded struct {
-	kind   string
-	values json.RawMessage
-}
-
-// recordsOf answers what a state has of data sources.
-func recordsOf(raw []byte) ([]recorded, error) {
+// dataSourcesOf returns what a state has of data sources.
+func dataSourcesOf(raw []byte) ([]stub.DataSource, error) {
 	read, err := readState(raw)
 	if err != nil {
 		return nil, err
 	}
-	var found []recorded
+	var found []stub.DataSource
 	for _, one := range read.Resources {
 		if one.Mode != "data" {
 			continue
 		}
 		for _, instance := range one.Instances {
 			if values, ok := instance["attributes"]; ok {
-				found = append(found, recorded{kind: one.Type, values: values})
+				found = append(found, stub.DataSource{Type: one.Type, Attributes: values})
 			}
 		}
 	}
@@ -149,12 +145,12 @@ func batchKey(in Input) string {
 	for _, name := range slices.Sorted(maps.Keys(in.Existing.Files)) {
 		fmt.Fprintf(hash, "%q in a file: %q\n", name, in.Existing.Files[name])
 	}
-	records, err := recordsOf(in.Existing.State)
+	sources, err := dataSourcesOf(in.Existing.State)
 	if err != nil {
 		fmt.Fprintf(hash, "%s", in.Existing.State) // it is refused by itself
 	}
-	for _, one := range records {
-		fmt.Fprintf(hash, "%s %s\n", one.kind, one.values)
+	for _, one := range sources {
+		fmt.Fprintf(hash, "%s %s\n", one.Type, one.Attributes)
 	}
 	return hex.EncodeToString(hash.Sum(nil))
 }
@@ -178,5 +174,5 @@ func batchesOf(inputs []Input, engines int) [][]int {
 	return batches
 }
 
-// later tells whether data sources wait for an apply.
+// later reports whether data sources wait for an apply.
 func (in Input) later() bool { return in.Existing == nil || in.putOff }

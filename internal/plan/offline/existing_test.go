@@ -38,7 +38,7 @@ resource "terraform_data" "made_with" {
 output "size" { value = terraform_data.this.output.size }
 `
 
-// stateOf answers the state of an instance of that module.
+// stateOf returns the state of an instance of that module.
 func stateOf(t *testing.T, uid string) []byte {
 	t.Helper()
 	inputType := `["object",{"size":"number","uid":"string"}]`
@@ -62,7 +62,7 @@ func stateOf(t *testing.T, uid string) []byte {
 	return raw
 }
 
-// changeOf answers an input that changes an instance.
+// changeOf returns an input that changes an instance.
 func changeOf(t *testing.T, uid string, size int, fixed string) Input {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{

@@ -11,12 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
-	"time"
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
 
 // stampFile is written last into a module's folder: what its providers are.
@@ -30,7 +29,7 @@ type providerFile struct {
 	File string `json:"file"`
 	// Protocol is 5 or 6.
 	Protocol int `json:"protocol"`
-	// Schemas is the file with what a stand-in answers for its schemas, from the module's folder.
+	// Schemas is the file with the schemas that a stub provider returns, from the module's folder.
 	Schemas string `json:"schemas"`
 }
 
@@ -45,24 +44,18 @@ type module struct {
 	ready     bool
 	idle      []*workspace
 	installed []providerFile
-	standIns  []*standIn
+	stubs     []*stub.Provider
 	reattach  tfexec.ReattachInfo
-	plugins   map[string]*plugin
+	plugins   map[string]*stub.Plugin
 	closed    bool
 
-	// guesses has what providers are asked to tell without being configured, one at a time.
-	guesses guesses
-}
-
-// plugin is a provider that runs.
-type plugin struct {
-	process    *tofu.Plugin
-	connection *connection
+	// unconfigured calls providers that are not configured, one at a time.
+	unconfigured unconfigured
 }
 
 func (m *module) dir() string { return filepath.Join(m.planner.options.CacheDir, m.key) }
 
-// prepare initialises the module unless that was done before, by whichever process, and starts its stand-ins.
+// prepare initialises the module unless that was done before, by whichever process, and starts its stub providers.
 func (m *module) prepare(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,18 +70,18 @@ func (m *module) prepare(ctx context.Context) error {
 	}
 	m.installed, m.reattach = providers, tfexec.ReattachInfo{}
 	for _, one := range providers {
-		started, err := m.standIn(one, nil)
+		started, err := m.serve(one, nil)
 		if err != nil {
 			return err
 		}
-		m.standIns = append(m.standIns, started)
-		m.reattach[one.Address] = started.reattach(one.Protocol)
+		m.stubs = append(m.stubs, started)
+		m.reattach[one.Address] = started.Reattach(one.Protocol)
 	}
 	m.ready = true
 	return nil
 }
 
-// providers answers what the cache says. An error means that it has to be initialised.
+// providers returns those in the cache. An error means that the module has to be initialised.
 func (m *module) providers() ([]providerFile, error) {
 	raw, err := os.ReadFile(filepath.Join(m.dir(), stampFile))
 	if err != nil {
@@ -183,10 +176,10 @@ func (m *module) readProviders(ctx context.Context, dir string) ([]providerFile,
 		if err != nil {
 			return nil, err
 		}
-		one.Protocol = started.process.ProtocolVersion()
-		schemas, err := started.connection.schemas(ctx)
+		one.Protocol = started.Protocol()
+		schemas, err := started.Schemas(ctx)
 		if err == nil {
-			schemas, err = narrow(schemas, one.Protocol == 5, func(kind string) bool { return m.source.kinds[kind] })
+			schemas, err = stub.Narrow(schemas, one.Protocol == 5, func(kind string) bool { return m.source.kinds[kind] })
 		}
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, one.Schemas), schemas, 0o600)
@@ -201,7 +194,7 @@ func (m *module) readProviders(ctx context.Context, dir string) ([]providerFile,
 
 // start starts a provider for a purpose, unless it runs for that. The caller holds the lock. The file in the cache and the one beside it
 // are the same.
-func (m *module) start(file, purpose string) (*plugin, error) {
+func (m *module) start(file, purpose string) (*stub.Plugin, error) {
 	if m.closed {
 		return nil, errors.New("the planner is closed")
 	}
@@ -218,53 +211,40 @@ func (m *module) start(file, purpose string) (*plugin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the provider %s: %w", name, err)
 	}
-	running, err := startPlugin(dir, file, m.environment)
+	running, err := stub.StartPlugin(dir, file, m.environment)
 	if err != nil {
 		return nil, err
 	}
 	if m.plugins == nil {
-		m.plugins = map[string]*plugin{}
+		m.plugins = map[string]*stub.Plugin{}
 	}
 	m.plugins[key] = running
 	return running, nil
 }
 
-// startPlugin starts a provider in a folder, which is made for it.
-func startPlugin(dir, file string, environment map[string]string) (*plugin, error) {
-	process, err := tofu.StartPlugin(dir, file, environment)
-	if err != nil {
-		return nil, err
-	}
-	network, address := process.Address()
-	connection, err := dial(network, address, process.ProtocolVersion())
-	if err != nil {
-		return nil, errors.Join(err, process.End())
-	}
-	return &plugin{process: process, connection: connection}, nil
-}
-
-// standIn serves in place of a provider.
-func (m *module) standIn(provider providerFile, known *past) (*standIn, error) {
+// serve serves a stub provider in place of a provider.
+func (m *module) serve(provider providerFile, prior *stub.PriorState) (*stub.Provider, error) {
 	schemas, err := os.ReadFile(filepath.Join(m.dir(), provider.Schemas))
 	if err != nil {
 		return nil, fmt.Errorf("reading the schemas of %s: %w", provider.Address, err)
 	}
 	dir, err := m.planner.folder()
 	if err != nil {
-		return nil, fmt.Errorf("standing in for %s: %w", provider.Address, err)
+		return nil, fmt.Errorf("serving a stub of %s: %w", provider.Address, err)
 	}
 	file := filepath.Join(m.dir(), provider.File)
-	started, err := newStandIn(dir, schemas, provider.Protocol, func(ctx context.Context, method string, request frame) (frame, error) {
+	call := func(ctx context.Context, method string, request []byte) ([]byte, error) {
 		m.mu.Lock()
 		running, err := m.start(file, "")
 		m.mu.Unlock()
 		if err != nil {
 			return nil, err
 		}
-		return running.connection.ask(ctx, method, request)
-	}, known)
+		return running.Call(ctx, method, request)
+	}
+	started, err := stub.New(stub.Options{Dir: dir, Schemas: schemas, Protocol: provider.Protocol, Call: call, Prior: prior})
 	if err != nil {
-		return nil, fmt.Errorf("standing in for %s: %w", provider.Address, err)
+		return nil, fmt.Errorf("serving a stub of %s: %w", provider.Address, err)
 	}
 	return started, nil
 }
@@ -273,40 +253,13 @@ func (m *module) close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
-	for _, one := range m.standIns {
-		one.close()
+	for _, one := range m.stubs {
+		one.Close()
 	}
 	var failed []error
 	for _, one := range m.plugins {
-		failed = append(failed, one.connection.client.Close(), one.process.End())
+		failed = append(failed, one.Close())
 	}
-	m.standIns, m.plugins = nil, nil
+	m.stubs, m.plugins = nil, nil
 	return errors.Join(failed...)
-}
-
-// lockInterval is how often a lock that another process holds is tried again.
-const lockInterval = 100 * time.Millisecond
-
-// lock takes the lock that a file is. It ends with the process, however it ends.
-func lock(ctx context.Context, name string) (release func(), err error) {
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("locking the module: %w", err)
-	}
-	again := time.NewTicker(lockInterval)
-	defer again.Stop()
-	for {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { _ = file.Close() }, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return nil, errors.Join(fmt.Errorf("locking the module: %w", err), file.Close())
-		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("waiting for another process that initialises the module: %w", context.Cause(ctx)), file.Close())
-		}
-	}
 }

@@ -29,11 +29,11 @@ type Input struct {
 	// Existing is what there is and is to be changed; nil for an instance that is yet to be made.
 	Existing *Existing
 
-	// putOff says that data sources wait for an apply although there is a state: it does not have what they would now read.
+	// putOff reports that data sources wait for an apply although there is a state: it does not have what they would now read.
 	putOff bool
 }
 
-// Unknown says which variables are not known before there is a Machine and a cluster. What Variables has in their place is not used.
+// Unknown marks variables that are not known before there is a Machine and a cluster. What Variables has in their place is not used.
 type Unknown struct {
 	// Name is the Machine's name, of which NamePrefix is known.
 	Name       bool   `json:"name"`
@@ -61,7 +61,7 @@ type Plan struct {
 	// Broken are the messages of conditions of resources that do not hold, for a plan of what exists. Such a plan cannot be applied, and
 	// may lack what depends on them.
 	Broken []string
-	// Report is what the engine's stream tells of the plan.
+	// Report is what the engine's stream reports of the plan.
 	Report *tofu.Report
 }
 
@@ -73,20 +73,8 @@ type Resource struct {
 	Values  Values
 	// Forces are the paths of what makes it a replacement, each a list of names and indices.
 	Forces []any
-	// Unsure says that the provider has not told what becomes of it, so that more may change, or the resource be replaced.
+	// Unsure reports that the provider did not plan the change, so more may change, or the resource be replaced.
 	Unsure bool
-}
-
-// Values are those of a resource or of all outputs, as JSON decodes them, with numbers as json.Number.
-type Values struct {
-	// Before has the values before the change; nil for what is created.
-	Before any
-	// After has the values after the change. It lacks what is unknown.
-	After any
-	// Unknown and Sensitive have true in place of each value that is unknown, or that must not be shown.
-	Unknown, Sensitive any
-	// SensitiveBefore is Sensitive for Before.
-	SensitiveBefore any
 }
 
 // Outcome is a plan, or why there is none: a [*tofu.Error] where the engine refuses it.
@@ -98,7 +86,7 @@ type Outcome struct {
 // maxCalls bounds the inputs that one engine plans.
 const maxCalls = 32
 
-// Plan plans the module for each of the inputs, and answers as many outcomes. Inputs share engines, for starting one costs more than
+// Plan plans the module for each of the inputs, and returns as many outcomes. Inputs share engines, because starting one costs more than
 // most plans do.
 func (p *Planner) Plan(ctx context.Context, m Module, inputs []Input) []Outcome {
 	outcomes := make([]Outcome, len(inputs))
@@ -143,7 +131,7 @@ func (m *module) planAll(ctx context.Context, inputs []Input, outcomes []Outcome
 	}
 }
 
-// plan answers a plan for each input. What the states do not have of data sources is put off until an apply.
+// plan returns a plan for each input. What the states do not have of data sources is put off until an apply.
 func (m *module) plan(ctx context.Context, inputs []Input) ([]*Plan, error) {
 	select {
 	case m.planner.slots <- struct{}{}:
@@ -162,7 +150,7 @@ func (m *module) plan(ctx context.Context, inputs []Input) ([]*Plan, error) {
 	return m.planOnce(ctx, inputs)
 }
 
-// errNotRecorded says that a data source would be read that no state has.
+// errNotRecorded is the error for a data source that no state has.
 var errNotRecorded = errors.New("the state does not have what a data source would read")
 
 func (m *module) planOnce(ctx context.Context, inputs []Input) (plans []*Plan, err error) {
@@ -209,7 +197,7 @@ func (m *module) planOnce(ctx context.Context, inputs []Input) (plans []*Plan, e
 	return plans, nil
 }
 
-// sensitiveIn answers what nothing may show that is said of the inputs.
+// sensitiveIn returns what nothing about the inputs may show.
 func sensitiveIn(inputs []Input) []string {
 	var all []string
 	for _, in := range inputs {
@@ -221,7 +209,7 @@ func sensitiveIn(inputs []Input) []string {
 	return slices.Compact(all)
 }
 
-// onlyBroken tells whether conditions of resources are all that stands against a plan.
+// onlyBroken reports whether conditions of resources are all that stands against a plan.
 func onlyBroken(report *tofu.Report) bool {
 	found := report.Errors()
 	return len(found) > 0 && !slices.ContainsFunc(found, func(d tofu.Diagnostic) bool { return !d.ConditionFailed() })
@@ -236,7 +224,7 @@ func brokenIn(plans []*Plan) int {
 	return total
 }
 
-// plansWithout answers what there is to say where there is no plan to read: of a single input, the conditions that do not hold.
+// plansWithout returns what is left where there is no plan to read: for a single input, the conditions that do not hold.
 func plansWithout(inputs []Input, report *tofu.Report, failed, err error) ([]*Plan, error) {
 	if failed == nil || len(inputs) > 1 {
 		return nil, cmp.Or(failed, err)
@@ -248,18 +236,18 @@ func plansWithout(inputs []Input, report *tofu.Report, failed, err error) ([]*Pl
 	return []*Plan{plan}, nil
 }
 
-// prune takes out of a plan what is unknown without anybody having said so.
+// prune removes what is unknown only because the stub provider cannot know defaults.
 func (m *module) prune(shown *tfjson.Plan) {
 	for _, change := range shown.ResourceChanges {
-		for _, provider := range m.standIns {
-			if schema, ok := provider.resources[change.Type]; ok && change.Mode == tfjson.ManagedResourceMode {
-				schema.prune(change.Change.AfterUnknown, m.source.resources[[2]string{change.Type, change.Name}])
+		for _, provider := range m.stubs {
+			if schema, ok := provider.Schemas()[change.Type]; ok && change.Mode == tfjson.ManagedResourceMode {
+				schema.Prune(change.Change.AfterUnknown, m.source.resources[[2]string{change.Type, change.Name}])
 			}
 		}
 	}
 }
 
-// variablesOf answers those of the root module.
+// variablesOf returns those of the root module.
 func variablesOf(inputs []Input) ([]byte, error) {
 	all := map[string]any{}
 	for n, in := range inputs {
@@ -366,7 +354,7 @@ func actionOf(actions tfjson.Actions) tofu.Action {
 	return tofu.ActionNoOp
 }
 
-// engineError answers why the engine failed.
+// engineError returns why the engine failed.
 func engineError(ctx context.Context, op tofu.Op, report *tofu.Report, failure error) error {
 	if ctx.Err() != nil {
 		return &tofu.Error{Op: op, Class: tofu.Interrupted, Err: context.Cause(ctx)}

@@ -17,16 +17,11 @@ import (
 	"github.com/hashicorp/terraform-exec/tfexec"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
 
 // DefaultInitTimeout bounds the initialisation of a module where [Options] do not.
 const DefaultInitTimeout = 5 * time.Minute
-
-// maxSocketPath is how long the path of a Unix socket may be. Plugins call theirs so.
-const (
-	maxSocketPath = 103
-	socketName    = "plugin1234567890"
-)
 
 // waitDelay is how long an interrupted engine may take before it is killed: it has nothing to save.
 const waitDelay = 5 * time.Second
@@ -52,11 +47,11 @@ type Options struct {
 type Module struct {
 	// Files are the module's.
 	Files fs.FS
-	// Environment is what its providers need to see to tell their schemas. No credentials: the providers are never configured.
+	// Environment is what its providers need to see to return their schemas. No credentials: the providers are never configured.
 	Environment map[string]string
-	// Stack says that it is a program of Pulumi's, which a [StackPlanner] plans.
+	// Stack reports that it is a stack, which program.Planner plans.
 	Stack bool
-	// Locals answers the values of a stack's locals for an input, as JSON decodes them, and true in place of each that is not known; nil
+	// Locals returns the values of a stack's locals for an input, as JSON decodes them, and true in place of each that is unknown; nil
 	// where there are none, and for modules.
 	Locals func(in Input) (values, unknown any, err error)
 }
@@ -73,7 +68,7 @@ type Planner struct {
 	count   int
 }
 
-// New answers a Planner. Close it.
+// New returns a Planner. Close it.
 func New(o Options) (*Planner, error) {
 	if o.Binary.Path == "" || o.CacheDir == "" {
 		return nil, errors.New("planning offline: an engine and a folder to keep modules in are required")
@@ -97,7 +92,7 @@ func New(o Options) (*Planner, error) {
 	if err := os.MkdirAll(o.CacheDir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the cache folder: %w", err)
 	}
-	scratch, err := newScratch()
+	scratch, err := stub.MakeScratch()
 	if err != nil {
 		return nil, err
 	}
@@ -106,23 +101,6 @@ func New(o Options) (*Planner, error) {
 		return nil, errors.Join(err, os.RemoveAll(scratch))
 	}
 	return p, nil
-}
-
-// newScratch makes a folder that is private to this process, whose path is short enough for those of sockets in it.
-func newScratch() (string, error) {
-	scratch, err := os.MkdirTemp("", "plan")
-	if err == nil {
-		scratch, err = filepath.EvalSymlinks(scratch)
-	}
-	if err != nil {
-		return "", fmt.Errorf("making a folder to plan in: %w", err)
-	}
-	if longest := len(filepath.Join(scratch, "99999", socketName)); longest > maxSocketPath {
-		err := fmt.Errorf("the temporary folder's path %s is %d characters too long for sockets in it; set TMPDIR to a shorter one",
-			filepath.Dir(scratch), longest-maxSocketPath)
-		return "", errors.Join(err, os.RemoveAll(scratch))
-	}
-	return scratch, nil
 }
 
 // config is the file with the engine's configuration.
@@ -159,7 +137,7 @@ func (p *Planner) folder() (string, error) {
 	return dir, os.Mkdir(dir, 0o700)
 }
 
-// engine answers the CLI in dir, with a built environment: the one given, if any, wins.
+// engine returns the CLI in dir, with a built environment: the one given, if any, wins.
 func (p *Planner) engine(dir string, environment map[string]string) (*tfexec.Terraform, error) {
 	engine, err := tfexec.NewTerraform(dir, p.options.Binary.Path)
 	if err != nil {
@@ -180,7 +158,7 @@ func (p *Planner) engine(dir string, environment map[string]string) (*tfexec.Ter
 	return engine, engine.SetWaitDelay(waitDelay)
 }
 
-// module answers the module, initialised.
+// module returns the module, initialised.
 func (p *Planner) module(ctx context.Context, m Module) (*module, error) {
 	source, err := newSource(m.Files)
 	if err != nil {

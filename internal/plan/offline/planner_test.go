@@ -18,7 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 )
 
-// realEngine answers the engine that `make tools` built, or the one that TOFU names.
+// realEngine returns the engine that `make tools` built, or the one that TOFU names.
 func realEngine(t testing.TB) tofu.Binary {
 	t.Helper()
 	path := os.Getenv("TOFU")
@@ -32,7 +32,7 @@ func realEngine(t testing.TB) tofu.Binary {
 	return binary
 }
 
-// newPlanner answers a planner with a mirror and nothing else. Changes may be nil.
+// newPlanner returns a planner with a mirror and nothing else. Changes may be nil.
 func newPlanner(t testing.TB, change func(*Options)) *Planner {
 	t.Helper()
 	options := Options{Binary: realEngine(t), CacheDir: t.TempDir(), ProviderMirror: "../../../bin/mirror", Parallel: 2}
@@ -55,7 +55,7 @@ func exampleModule() Module {
 	return Module{Files: os.DirFS("testdata/module"), Environment: map[string]string{"VSPHERE_USER": "unknown", "VSPHERE_PASSWORD": "unknown"}}
 }
 
-// inputWith answers an input for the example with fields of its provider_spec.
+// inputWith returns an input for the example with fields of its provider_spec.
 func inputWith(t testing.TB, providerSpec map[string]any, unknown Unknown) Input {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{
@@ -87,7 +87,7 @@ func diagnosticsOf(err error) []tofu.Diagnostic {
 	return nil
 }
 
-// valuesAt answers what is after and unknown at a name in the resource.
+// valuesAt returns what is after and unknown at a name in the resource.
 func valuesAt(plan *Plan, address, name string) (after, unknown any) {
 	for _, one := range plan.Resources {
 		if one.Address == address {
@@ -227,7 +227,7 @@ func TestEachInputHasItsOwnPlan(t *testing.T) {
 	}
 }
 
-// logged answers an engine that writes its commands into a file, and a function that counts one of them.
+// logged returns an engine that writes its commands into a file, and a function that counts one of them.
 func logged(t *testing.T) (tofu.Binary, func(command string) int) {
 	t.Helper()
 	real, dir := realEngine(t), t.TempDir()
@@ -348,7 +348,7 @@ func TestAPlanThatIsInterrupted(t *testing.T) {
 	cancel(errors.New("enough"))
 	outcome := planner.Plan(ctx, exampleModule(), []Input{inputWith(t, map[string]any{}, Unknown{})})[0]
 	if outcome.Err == nil || !strings.Contains(outcome.Err.Error(), "enough") {
-		t.Errorf("it ends with %v; want to hear why", outcome.Err)
+		t.Errorf("it ends with %v; want the reason", outcome.Err)
 	}
 }
 
@@ -356,7 +356,7 @@ func TestAnInitialisationThatTakesTooLong(t *testing.T) {
 	planner := newPlanner(t, func(o *Options) { o.InitTimeout = time.Millisecond })
 	outcome := planner.Plan(t.Context(), exampleModule(), []Input{inputWith(t, map[string]any{}, Unknown{})})[0]
 	if outcome.Err == nil || !strings.Contains(outcome.Err.Error(), "took too long") {
-		t.Errorf("it ends with %v; want to hear why", outcome.Err)
+		t.Errorf("it ends with %v; want the reason", outcome.Err)
 	}
 	if left, err := filepath.Glob(filepath.Join(planner.options.CacheDir, ".new-*")); err != nil || len(left) > 0 {
 		t.Errorf("half a module is left behind: %v, %v", left, err)
@@ -379,7 +379,7 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if planner, err := New(options); err == nil {
-				t.Errorf("it answers %v", planner)
+				t.Errorf("it returns %v", planner)
 			}
 		})
 	}
@@ -393,7 +393,7 @@ func TestATemporaryFolderThatIsTooDeep(t *testing.T) {
 	options := Options{Binary: realEngine(t), CacheDir: t.TempDir()}
 	t.Setenv("TMPDIR", deep)
 	if _, err := New(options); err == nil || !strings.Contains(err.Error(), "set TMPDIR to a shorter one") {
-		t.Errorf("it ends with %v; want the mend", err)
+		t.Errorf("it ends with %v; want the fix", err)
 	}
 	if left, err := os.ReadDir(deep); err != nil || len(left) > 0 {
 		t.Errorf("left behind are %v, %v", left, err)

@@ -16,6 +16,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
+
+	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
 
 // The names in the folder that an engine plans in.
@@ -45,15 +47,15 @@ type source struct {
 	files map[string][]byte
 	// kinds are the types of the module's resources and data sources.
 	kinds map[string]bool
-	// resources have what is written of each resource, by type and name.
-	resources map[[2]string]*written
+	// resources have what is set in each resource, by type and name.
+	resources map[[2]string]*stub.Configured
 	// configured are the providers, by the module's names for them, that the module itself configures.
 	configured map[string]bool
 }
 
-// newSource answers what to plan: the module's files with its data sources put off, and a root module that calls it.
+// newSource returns what to plan: the module's files with its data sources put off, and a root module that calls it.
 func newSource(files fs.FS) (*source, error) {
-	s := &source{files: map[string][]byte{}, kinds: map[string]bool{}, resources: map[[2]string]*written{}, configured: map[string]bool{}}
+	s := &source{files: map[string][]byte{}, kinds: map[string]bool{}, resources: map[[2]string]*stub.Configured{}, configured: map[string]bool{}}
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -73,14 +75,14 @@ func newSource(files fs.FS) (*source, error) {
 		return nil, fmt.Errorf("reading the module: %w", err)
 	}
 	if _, taken := s.files[path.Join(moduleDir, laterFile)]; taken {
-		return nil, fmt.Errorf("reading the module: it has a file %s, which is the preview's; rename it", laterFile)
+		return nil, fmt.Errorf("reading the module: it has a file %s, which the preview needs; rename it", laterFile)
 	}
 	s.files[path.Join(moduleDir, laterFile)] = []byte(later)
 	s.files[rootFile], err = rootModule(1)
 	return s, err
 }
 
-// add takes one file of the module over. The lock file belongs to the root.
+// add adds one file of the module. The lock file belongs to the root.
 func (s *source) add(name string, content []byte) error {
 	if name == lockFile {
 		s.files[lockFile] = content
@@ -97,7 +99,7 @@ func (s *source) add(name string, content []byte) error {
 	return nil
 }
 
-// putOff has each data source depend on a resource that is yet to be made, and notes what resources there are.
+// putOff makes each data source depend on a resource that is yet to be made, and collects the resources.
 func (s *source) putOff(name string, content []byte) ([]byte, error) {
 	file, diags := hclwrite.ParseConfig(content, name, hcl.InitialPos)
 	if diags.HasErrors() {
@@ -114,9 +116,9 @@ func (s *source) putOff(name string, content []byte) ([]byte, error) {
 		}
 		s.kinds[labels[0]] = true
 		if kind == "resource" {
-			said := &written{}
-			said.read(block.Body())
-			s.resources[[2]string{labels[0], labels[1]}] = said
+			set := &stub.Configured{}
+			set.Read(block.Body())
+			s.resources[[2]string{labels[0], labels[1]}] = set
 			continue
 		}
 		changed = true
@@ -147,7 +149,7 @@ func breakLine(body *hclwrite.Body) {
 	}
 }
 
-// waiting answers the list that a data source depends on, with the resource that it is to wait for in front.
+// waiting returns the list that a data source depends on, with the resource that it waits for in front.
 func waiting(given *hclwrite.Attribute) hclwrite.Tokens {
 	list := hclwrite.Tokens{
 		{Type: hclsyntax.TokenOBrack, Bytes: []byte("[")},
@@ -166,7 +168,7 @@ func waiting(given *hclwrite.Attribute) hclwrite.Tokens {
 	return append(list, own...)
 }
 
-// rootModule answers a root module with so many calls of the module. Its variables are data, and what is unknown of them comes from a
+// rootModule returns a root module with so many calls of the module. Its variables are data, and what is unknown of them comes from a
 // resource that is yet to be made; so nothing of a Machine is ever written as HCL.
 func rootModule(calls int) ([]byte, error) {
 	variables, modules, outputs := map[string]any{}, map[string]any{}, map[string]any{}
@@ -206,7 +208,7 @@ const userDataSuffix = "_user_data"
 // callName names a call of the module, and what belongs to it.
 func callName(n int) string { return "machine" + strconv.Itoa(n) }
 
-// callOf answers which call an address belongs to, and the rest of it.
+// callOf returns which call an address belongs to, and the rest of it.
 func callOf(address string) (n int, rest string, ok bool) {
 	inside, ok := strings.CutPrefix(address, "module.machine")
 	number, rest, found := strings.Cut(inside, ".")
@@ -214,7 +216,7 @@ func callOf(address string) (n int, rest string, ok bool) {
 	return n, rest, ok && found && err == nil
 }
 
-// digest tells sources apart.
+// digest identifies a source.
 func (s *source) digest() (string, error) {
 	raw, err := json.Marshal(s.files)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 	tfjson "github.com/hashicorp/terraform-json"
+
+	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
 
 // modulesFile is where an engine keeps which modules a root module calls.
@@ -23,20 +25,20 @@ type workspace struct {
 	calls int
 	// reattach has the providers that run for it; nil where the engine starts them.
 	reattach tfexec.ReattachInfo
-	// once says that it is not used again: there is a state in it. standIns are its own then.
-	once     bool
-	standIns []*standIn
+	// once reports that it is not used again: there is a state in it. stubs are its own then.
+	once  bool
+	stubs []*stub.Provider
 }
 
-// workspace answers one for the inputs. It is given back with m.release.
+// workspace returns one for the inputs. It is given back with m.release.
 func (m *module) workspace(inputs []Input) (*workspace, error) {
 	if inputs[0].Existing == nil {
 		return m.borrow(len(inputs))
 	}
-	return m.furnish(inputs)
+	return m.populate(inputs)
 }
 
-// borrow answers a workspace with so many calls of the module. It is given back with m.release.
+// borrow returns a workspace with so many calls of the module. It is given back with m.release.
 func (m *module) borrow(calls int) (*workspace, error) {
 	m.mu.Lock()
 	var found *workspace
@@ -68,8 +70,8 @@ func (m *module) borrow(calls int) (*workspace, error) {
 // release takes a workspace back when the engine has ended.
 func (m *module) release(w *workspace) error {
 	if w.once {
-		for _, one := range w.standIns {
-			one.close()
+		for _, one := range w.stubs {
+			one.Close()
 		}
 		return os.RemoveAll(w.dir)
 	}
@@ -148,7 +150,7 @@ func (w *workspace) write(initialised string) error {
 	return nil
 }
 
-// calledModules answers the engine's file of modules with the entry of the one call repeated for others.
+// calledModules returns the engine's file of modules with the entry of the one call repeated for others.
 func calledModules(file string, calls int) ([]byte, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {

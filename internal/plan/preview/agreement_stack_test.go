@@ -13,7 +13,9 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/program"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -26,10 +28,10 @@ func realPulumi(t testing.TB) pulumi.Binary {
 	return binary
 }
 
-// realStackPlanner answers a planner with the engine and the providers that `make tools` built.
-func realStackPlanner(t testing.TB) *offline.StackPlanner {
+// realStackPlanner returns a planner with the engine and the providers that `make tools` built.
+func realStackPlanner(t testing.TB) *program.Planner {
 	t.Helper()
-	planner, err := offline.NewStacks(t.Context(), offline.StackOptions{
+	planner, err := program.New(t.Context(), program.Options{
 		Binary: realPulumi(t), Plugins: "../../../bin/pulumi-plugins", ProviderMirror: "../../../bin/mirror", Parallel: 2,
 	})
 	if err != nil {
@@ -62,7 +64,7 @@ func TestAPreviewOfAStackAgreesWithTheUpdate(t *testing.T) {
 	machine := machineFor(t, providerSpec)
 	environment, credentials := apiServer(t)
 	applied := updated(t, render.Input{Machine: machine, ClusterID: "demo", Module: loaded[0], Credentials: credentials}, environment)
-	machine.Kind, machine.APIVersion = machineKind, machinev1beta1.GroupVersion.String()
+	machine.Kind, machine.APIVersion = manifest.KindMachine, machinev1beta1.GroupVersion.String()
 	raw, err := json.Marshal(machine)
 	if err != nil {
 		t.Fatal(err)
@@ -73,12 +75,12 @@ func TestAPreviewOfAStackAgreesWithTheUpdate(t *testing.T) {
 		"outputs addresses[0].type", "outputs instance_type", "outputs zone",
 	}
 	wantKnownOfMachine := []string{"outputs addresses[0].address", "outputs addresses[1].address", "outputs provider_id"}
-	known := told(t, planner, catalog, setFor(t, providerSpec))
+	known := previewed(t, planner, catalog, setFor(t, providerSpec))
 	compare(t, known, applied, wantKnown)
-	compare(t, told(t, planner, catalog, string(raw)), applied, append(wantKnown, wantKnownOfMachine...))
+	compare(t, previewed(t, planner, catalog, string(raw)), applied, append(wantKnown, wantKnownOfMachine...))
 	for _, path := range wantKnownOfMachine {
-		if value, told := known[path]; told {
-			t.Errorf("the preview of the MachineSet tells %s = %s, which nobody knows yet", path, value)
+		if value, found := known[path]; found {
+			t.Errorf("the preview of the MachineSet has %s = %s, which is not known yet", path, value)
 		}
 	}
 }
@@ -130,7 +132,7 @@ func updated(t *testing.T, input render.Input, environment map[string]string) ma
 	return checkpointed(t, raw)
 }
 
-// withLocals answers variables with the values of the stack's locals, as a run has them.
+// withLocals returns variables with the values of the stack's locals, as a run has them.
 func withLocals(t *testing.T, stack *module.Module, variables []byte) []byte {
 	t.Helper()
 	locals, err := stack.Locals(variables)
@@ -149,7 +151,7 @@ func withLocals(t *testing.T, stack *module.Module, variables []byte) []byte {
 	return raw
 }
 
-// checkpointed answers each value of a checkpoint, by the address and the path.
+// checkpointed returns each value of a checkpoint, by the address and the path.
 func checkpointed(t *testing.T, raw []byte) map[string]string {
 	t.Helper()
 	var checkpoint struct {
@@ -173,8 +175,8 @@ func checkpointed(t *testing.T, raw []byte) map[string]string {
 		if one.Type == "pulumi:pulumi:Stack" {
 			address = "outputs"
 		}
-		for _, leaf := range leavesOf(offline.Values{After: one.Outputs}) {
-			found[address+" "+leaf.path] = leaf.value.text()
+		for _, attribute := range diff.Compare(nil, one.Outputs) {
+			found[address+" "+attribute.Path] = attribute.Text()
 		}
 	}
 	return found

@@ -13,20 +13,23 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/planning"
 	"github.com/machine-iac/machine-iac-operator/test/vcenter"
 )
 
-// TestAPreviewAgreesWithTheApply makes a Machine after a preview of its MachineSet, and one of the Machine itself: every value that
-// they tell is the one that the engine then has in its state.
+// TestAPreviewAgreesWithTheApply makes a Machine after a preview of its MachineSet, and one of the Machine itself: every value
+// that they have is the one that the engine then has in its state.
 func TestAPreviewAgreesWithTheApply(t *testing.T) {
 	cases := map[string]struct {
 		providerSpec map[string]any
 		// world starts what the module works on, and answers the environment and the credentials.
 		world func(t *testing.T) (environment map[string]string, credentials map[string][]byte)
-		// wantKnown are paths that must be told, so that the test says something.
+		// wantKnown are paths that must be known, so that the test means something.
 		wantKnown, wantKnownOfMachine []string
 	}{
 		"kubemark": {
@@ -58,7 +61,7 @@ func TestAPreviewAgreesWithTheApply(t *testing.T) {
 			wantKnownOfMachine: []string{"vsphere_virtual_machine.this name", "vsphere_virtual_machine.this annotation"},
 		},
 	}
-	planner := realPlanner(t)
+	planner := planning.Planner(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			loaded, err := module.LoadFolders("../../../modules/" + name)
@@ -74,28 +77,28 @@ func TestAPreviewAgreesWithTheApply(t *testing.T) {
 			applied := apply(t, render.Input{
 				Machine: machine, ClusterID: "demo", Module: loaded[0], Credentials: credentials, UserData: []byte("user data"),
 			}, environment)
-			machine.Kind, machine.APIVersion = machineKind, machinev1beta1.GroupVersion.String()
+			machine.Kind, machine.APIVersion = manifest.KindMachine, machinev1beta1.GroupVersion.String()
 			raw, err := json.Marshal(machine)
 			if err != nil {
 				t.Fatal(err)
 			}
-			known := told(t, planner, catalog, setFor(t, tc.providerSpec))
+			known := previewed(t, planner, catalog, setFor(t, tc.providerSpec))
 			compare(t, known, applied, tc.wantKnown)
-			compare(t, told(t, planner, catalog, string(raw)), applied, append(tc.wantKnown, tc.wantKnownOfMachine...))
+			compare(t, previewed(t, planner, catalog, string(raw)), applied, append(tc.wantKnown, tc.wantKnownOfMachine...))
 			for _, path := range tc.wantKnownOfMachine {
-				if value, told := known[path]; told {
-					t.Errorf("the preview of the MachineSet tells %s = %s, which nobody knows yet", path, value)
+				if value, found := known[path]; found {
+					t.Errorf("the preview of the MachineSet has %s = %s, which is not known yet", path, value)
 				}
 			}
 		})
 	}
 }
 
-// setFor answers a MachineSet, and machineFor a Machine that it could have made.
+// setFor returns a MachineSet, and machineFor a Machine that it could have made.
 func setFor(t *testing.T, providerSpec map[string]any) string {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{
-		"apiVersion": machinev1beta1.GroupVersion.String(), "kind": setKind, "metadata": map[string]any{"name": "workers"},
+		"apiVersion": machinev1beta1.GroupVersion.String(), "kind": manifest.KindMachineSet, "metadata": map[string]any{"name": "workers"},
 		"spec": map[string]any{
 			"selector": map[string]any{"matchLabels": map[string]any{"set": "workers"}},
 			"template": map[string]any{
@@ -121,19 +124,19 @@ func machineFor(t *testing.T, providerSpec map[string]any) *machinev1beta1.Machi
 	return machine
 }
 
-// told answers each value that the preview of a manifest tells, by the address and the path.
-func told(t *testing.T, planner Planner, catalog *module.Catalog, manifest string) map[string]string {
+// told returns each value that the preview of a manifest has, by the address and the path.
+func previewed(t *testing.T, planner Planner, catalog *module.Catalog, manifest string) map[string]string {
 	t.Helper()
-	requests, _ := requestsOf(t, "manifest", manifest, catalog)
-	outcome := planner.Plan(t.Context(), ModuleOf(requests[0].module), []offline.Input{requests[0].input})[0]
+	requests := planning.Requests(t, "manifest", manifest, catalog)
+	outcome := planner.Plan(t.Context(), ModuleOf(requests[0].Module), []offline.Input{requests[0].Input})[0]
 	if outcome.Err != nil {
 		t.Fatal(outcome.Err)
 	}
 	found := map[string]string{}
 	add := func(address string, values offline.Values) {
-		for _, one := range leavesOf(values) {
-			if !one.value.Unknown && !one.value.Sensitive {
-				found[address+" "+one.path] = one.value.text()
+		for _, one := range diff.Changes(values) {
+			if !one.Unknown && !one.Sensitive {
+				found[address+" "+one.Path] = one.Text()
 			}
 		}
 	}
@@ -189,8 +192,8 @@ func apply(t *testing.T, input render.Input, environment map[string]string) map[
 	}
 	found := map[string]string{}
 	add := func(address string, value any) {
-		for _, one := range leavesOf(offline.Values{After: value}) {
-			found[address+" "+one.path] = one.value.text()
+		for _, one := range diff.Compare(nil, value) {
+			found[address+" "+one.Path] = one.Text()
 		}
 	}
 	for _, resource := range state.Values.RootModule.Resources {
@@ -204,21 +207,21 @@ func apply(t *testing.T, input render.Input, environment map[string]string) map[
 	return found
 }
 
-// compare holds each value that was told to the one that came.
-func compare(t *testing.T, told, applied map[string]string, want []string) {
+// compare compares each value of the preview with the one that was made.
+func compare(t *testing.T, known, applied map[string]string, want []string) {
 	t.Helper()
-	for path, value := range told {
+	for path, value := range known {
 		if applied[path] != value {
-			t.Errorf("%s was told to become %s, and is %q", path, value, applied[path])
+			t.Errorf("%s was previewed as %s, and is %q", path, value, applied[path])
 		}
 	}
 	for _, path := range want {
-		if _, known := told[path]; !known {
-			t.Errorf("%s is not told; it is %s", path, applied[path])
+		if _, ok := known[path]; !ok {
+			t.Errorf("%s is not in the preview; it is %s", path, applied[path])
 		}
 	}
-	if len(told) >= len(applied) {
-		t.Errorf("all of the %d values were told, although some are made by the infrastructure", len(applied))
+	if len(known) >= len(applied) {
+		t.Errorf("all of the %d values were known, although some come from the infrastructure", len(applied))
 	}
 }
 

@@ -1,6 +1,7 @@
-// Package preview tells what MachineSets and Machines would create, from their manifests alone: it reads and completes them, checks and
-// renders them as the operator does, has one representative Machine of each planned offline, and prints what came of it.
+// Package preview plans what manifests request and puts the result together: for each MachineSet and Machine what would be created, and,
+// against a cluster, what would happen to the Machines that exist. [Preview] is also the JSON and YAML that users read.
 //
-// docs/preview.md says what is known before anything exists, and what is not. Everything here but the reading of files is pure; the
-// engine is behind [Planner].
+// A plan takes five steps, each in a package: manifest reads, completes and checks; its inputs go to offline, or to program for stacks,
+// where an engine plans; diff turns a plan into changes; preview puts them together; print prints them. docs/preview.md describes what is
+// known before anything exists.
 package preview

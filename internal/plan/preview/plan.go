@@ -10,15 +10,18 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/text"
 )
 
-// Planner plans a module offline, once for each input; an [offline.Planner] does.
+// Planner plans a module for each of the inputs, such as an [offline.Planner].
 type Planner interface {
 	Plan(ctx context.Context, m offline.Module, inputs []offline.Input) []offline.Outcome
 }
 
-// batch is what there is to plan of one module. Requests with equal inputs share one.
+// batch is what to plan with one module. Requests with equal inputs share one.
 type batch struct {
 	module *module.Module
 	inputs []offline.Input
@@ -26,27 +29,27 @@ type batch struct {
 }
 
 // batches sorts requests by module.
-func batches(requests []*Request) []*batch {
+func batches(requests []*manifest.Request) []*batch {
 	var all []*batch
 	of, seen := map[string]*batch{}, map[string]bool{}
 	for _, one := range requests {
-		if seen[one.key] {
+		if seen[one.Key()] {
 			continue
 		}
-		seen[one.key] = true
-		reference := one.module.Reference()
+		seen[one.Key()] = true
+		reference := one.Module.Reference()
 		if of[reference] == nil {
-			of[reference] = &batch{module: one.module}
+			of[reference] = &batch{module: one.Module}
 			all = append(all, of[reference])
 		}
-		of[reference].inputs = append(of[reference].inputs, one.input)
-		of[reference].keys = append(of[reference].keys, one.key)
+		of[reference].inputs = append(of[reference].inputs, one.Input)
+		of[reference].keys = append(of[reference].keys, one.Key())
 	}
 	return all
 }
 
 // Plan plans what was requested. The error joins those of all that cannot be planned; each names the object.
-func Plan(ctx context.Context, requests []*Request, planner Planner, engine string) (*Preview, error) {
+func Plan(ctx context.Context, requests []*manifest.Request, planner Planner, engine string) (*Preview, error) {
 	outcomes := map[string]offline.Outcome{}
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -64,58 +67,56 @@ func Plan(ctx context.Context, requests []*Request, planner Planner, engine stri
 	preview := &Preview{FormatVersion: FormatVersion, Engine: engine, Sets: []*Set{}}
 	var failed []error
 	for _, one := range requests {
-		result := outcomes[one.key]
-		if result.Err != nil {
-			failed = append(failed, one.failure(result.Err))
+		outcome := outcomes[one.Key()]
+		if outcome.Err != nil {
+			failed = append(failed, failure(one, outcome.Err))
 			continue
 		}
-		preview.Sets = append(preview.Sets, one.result(result.Plan))
+		preview.Sets = append(preview.Sets, setOf(one, outcome.Plan))
 	}
 	if len(failed) > 0 {
 		return nil, errors.Join(failed...)
 	}
-	preview.Summary = summarise(preview.Sets)
+	preview.Summary = Summarise(preview.Sets)
 	return preview, nil
 }
 
-// result answers the set with what the plan says.
-func (r *Request) result(plan *offline.Plan) *Set {
-	set := r.set
-	set.InstanceType, set.Region, set.Zone = outputOf(plan.Outputs, "instance_type"), outputOf(plan.Outputs, "region"), outputOf(plan.Outputs, "zone")
+// setOf returns a request with its plan.
+func setOf(r *manifest.Request, plan *offline.Plan) *Set {
+	set := describe(r)
+	set.InstanceType, set.Region, set.Zone = diff.Output(plan.Outputs, "instance_type"), diff.Output(plan.Outputs, "region"), diff.Output(plan.Outputs, "zone")
 	set.Addresses = addressesOf(plan.Outputs)
 	set.Reads, set.Open = plan.Reads, plan.Open
-	set.Resources = ResourcesOf(plan)
+	set.Resources = diff.Resources(plan)
 	for _, warning := range plan.Warnings {
-		if slices.Contains(set.Warnings, oneLine(warning.Detail)) {
-			continue // a check that was told without the engine
+		if slices.Contains(set.Warnings, text.OneLine(warning.Detail)) {
+			continue // a check that was reported without the engine
 		}
-		set.Warnings = append(set.Warnings, oneLine(warning.Summary+": "+warning.Detail))
+		set.Warnings = append(set.Warnings, text.OneLine(warning.Summary+": "+warning.Detail))
 	}
-	return &set
+	return set
 }
 
-// failure says which object cannot be planned, and all that the engine says of it.
-func (r *Request) failure(err error) error {
-	where := fmt.Sprintf("%s:%d: document %d, %s", r.set.Source.File, r.set.Source.Line, r.set.Source.Document, r.set.title())
+// failure returns an error with the object that cannot be planned, and every error of the engine.
+func failure(r *manifest.Request, err error) error {
+	kind, namespace, name := r.Title()
+	where := fmt.Sprintf("%s:%d: document %d, %s %s/%s", r.Source.File, r.Source.Line, r.Source.Document, kind, namespace, name)
 	var refused *tofu.Error
 	if !errors.As(err, &refused) || len(refused.Diagnostics) == 0 {
 		return fmt.Errorf("%s: %w", where, err)
 	}
 	var lines []string
 	for _, one := range refused.Diagnostics {
-		var text strings.Builder
-		fmt.Fprintf(&text, "%s: %s: ", where, refused.Op)
+		var line strings.Builder
+		fmt.Fprintf(&line, "%s: %s: ", where, refused.Op)
 		if one.File != "" {
-			fmt.Fprintf(&text, "%s:%d of the module %s: ", one.File, one.Line, r.module.Name())
+			fmt.Fprintf(&line, "%s:%d of the module %s: ", one.File, one.Line, r.Module.Name())
 		}
-		text.WriteString(oneLine(one.Summary))
+		line.WriteString(text.OneLine(one.Summary))
 		if one.Detail != "" {
-			text.WriteString("; " + oneLine(one.Detail))
+			line.WriteString("; " + text.OneLine(one.Detail))
 		}
-		lines = append(lines, printable(text.String()))
+		lines = append(lines, text.Printable(line.String()))
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }
-
-// title names the object.
-func (s *Set) title() string { return s.Kind + " " + s.Namespace + "/" + s.Name }

@@ -1,6 +1,10 @@
 package preview
 
-import "github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+import (
+	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
+)
 
 // FormatVersion is the version of [Preview] as it is printed. It changes when a field goes or changes its meaning.
 const FormatVersion = "1"
@@ -20,20 +24,20 @@ type Summary struct {
 	Add      int `json:"add"`
 	Change   int `json:"change"`
 	Destroy  int `json:"destroy"`
-	// Live is about what a cluster has; nil where none was asked. Add, Change and Destroy are then those of the Machines that would be made.
+	// Live is what a cluster has; nil where none was read. Add, Change and Destroy are then those of the Machines that would be created.
 	Live *LiveSummary `json:"live,omitempty"`
 }
 
-// Changes tells whether anything would change.
+// Changes reports whether anything would change.
 func (s Summary) Changes() bool { return s.Add+s.Change+s.Destroy > 0 || s.Live.changes() }
 
 // Set is a MachineSet, or a Machine by itself, and the plan of one Machine that stands for all.
 type Set struct {
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	Source    Source `json:"source"`
-	Replicas  int32  `json:"replicas"`
+	Kind      string          `json:"kind"`
+	Namespace string          `json:"namespace"`
+	Name      string          `json:"name"`
+	Source    manifest.Source `json:"source"`
+	Replicas  int32           `json:"replicas"`
 	// Module is name@sha256:digest, ProviderSpec apiVersion and kind.
 	Module       string `json:"module"`
 	ProviderSpec string `json:"providerSpec"`
@@ -41,37 +45,29 @@ type Set struct {
 	MachineName string `json:"machineName"`
 	Generated   bool   `json:"generated,omitempty"`
 
-	InstanceType Value     `json:"instanceType"`
-	Region       Value     `json:"region"`
-	Zone         Value     `json:"zone"`
-	Addresses    []Address `json:"addresses,omitempty"`
-	// Size is nil where the module does not tell.
+	InstanceType diff.Value `json:"instanceType"`
+	Region       diff.Value `json:"region"`
+	Zone         diff.Value `json:"zone"`
+	Addresses    []Address  `json:"addresses,omitempty"`
+	// Size is nil where the module does not define it.
 	Size *Size `json:"size,omitempty"`
-	// Image names what the instance boots from; null where the module does not tell.
-	Image Value `json:"image"`
-	// Disks are those that the module tells.
-	Disks   []Disk   `json:"disks,omitempty"`
-	Secrets []Secret `json:"secrets,omitempty"`
+	// Image names what the instance boots from; null where the module does not define it.
+	Image   diff.Value        `json:"image"`
+	Disks   []Disk            `json:"disks,omitempty"`
+	Secrets []manifest.Secret `json:"secrets,omitempty"`
 
-	Resources []Resource `json:"resources"`
-	Reads     []string   `json:"reads,omitempty"`
-	Open      []string   `json:"open,omitempty"`
-	Warnings  []string   `json:"warnings,omitempty"`
-	// Live is what a cluster has of it; nil where none was asked.
+	Resources []diff.Resource `json:"resources"`
+	Reads     []string        `json:"reads,omitempty"`
+	Open      []string        `json:"open,omitempty"`
+	Warnings  []string        `json:"warnings,omitempty"`
+	// Live is what a cluster has of it; nil where none was read.
 	Live *Live `json:"live,omitempty"`
-}
-
-// Source is where an object stands. Document and Line count from one.
-type Source struct {
-	File     string `json:"file"`
-	Document int    `json:"document"`
-	Line     int    `json:"line"`
 }
 
 // Address is one of the instance's. Type is empty where not even that is known.
 type Address struct {
-	Type    string `json:"type,omitempty"`
-	Address Value  `json:"address"`
+	Type    string     `json:"type,omitempty"`
+	Address diff.Value `json:"address"`
 }
 
 // Size is what an instance offers.
@@ -85,52 +81,16 @@ type Size struct {
 // Disk is one of the instance's.
 type Disk struct {
 	// Size is a Kubernetes quantity.
-	Size Value `json:"size"`
-	// Type is in the provider's words; empty where the module does not tell.
+	Size diff.Value `json:"size"`
+	// Type is the provider's name for it; empty where the module does not define it.
 	Type string `json:"type,omitempty"`
 }
 
-// Secret is one that must be in the cluster.
-type Secret struct {
-	Name string `json:"name"`
-	// Role is what it holds: "credentials" or "user data".
-	Role string `json:"role"`
-}
-
-// Resource is a planned change of a resource.
-type Resource struct {
-	Address    string      `json:"address"`
-	Type       string      `json:"type"`
-	Action     tofu.Action `json:"action"`
-	Attributes []Attribute `json:"attributes"`
-	// Unsure says that the provider has not told what becomes of it.
-	Unsure bool `json:"unsure,omitempty"`
-}
-
-// Attribute is one value inside of a resource.
-type Attribute struct {
-	// Path is names joined by dots, and indices and odd names in brackets.
-	Path   string      `json:"path"`
-	Action tofu.Action `json:"action"`
-	// Before is set where the attribute changes or goes.
-	Before *Value `json:"before,omitempty"`
-	Value
-	// Forces says that it is why a resource is replaced, or why a Machine needs a new one.
-	Forces bool `json:"forces,omitempty"`
-}
-
-// Value is one that is known, or that is not, or that must not be shown. The zero value is null.
-type Value struct {
-	Value     any  `json:"value,omitempty"`
-	Unknown   bool `json:"unknown,omitempty"`
-	Sensitive bool `json:"sensitive,omitempty"`
-}
-
-// summarise counts what sets would change.
-func summarise(sets []*Set) Summary {
+// Summarise counts what sets would change.
+func Summarise(sets []*Set) Summary {
 	var summary Summary
 	for _, set := range sets {
-		if set.Kind == setKind {
+		if set.Kind == manifest.KindMachineSet {
 			summary.Sets++
 		}
 		summary.Machines += int(set.Replicas)

@@ -1,0 +1,118 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
+)
+
+// Resources returns what a plan changes.
+func Resources(plan *offline.Plan) []Resource {
+	resources := make([]Resource, 0, len(plan.Resources))
+	for _, one := range plan.Resources {
+		resources = append(resources, Resource{Address: one.Address, Type: one.Type, Action: one.Action, Attributes: attributesOf(one), Unsure: one.Unsure})
+	}
+	return resources
+}
+
+// attributesOf returns the values that a resource is created with, or the changes of one that exists.
+func attributesOf(resource offline.Resource) []Attribute {
+	attributes := []Attribute{}
+	if resource.Action == tofu.ActionUpdate || resource.Action == tofu.ActionReplace {
+		attributes = append(attributes, Changes(resource.Values)...)
+		if markForced(attributes, resource.Forces) && resource.Action == tofu.ActionReplace {
+			// The other changes are those of any new resource.
+			attributes = slices.DeleteFunc(attributes, func(one Attribute) bool { return !one.Forces })
+		}
+		return attributes
+	}
+	for _, one := range leavesOf(resource.Values) {
+		attributes = append(attributes, Attribute{Path: one.path, Action: tofu.ActionCreate, Value: one.value})
+	}
+	return attributes
+}
+
+// Output returns an output that is a string.
+func Output(outputs offline.Values, name string) Value {
+	leaves := leavesOf(outputs.Member(name))
+	if len(leaves) != 1 || leaves[0].path != "" {
+		return Value{}
+	}
+	return leaves[0].value
+}
+
+// Compare returns the differences of two values, as JSON decodes them.
+func Compare(before, after any) []Attribute {
+	return Changes(offline.Values{Before: before, After: after})
+}
+
+// Changes returns what a change does to each value.
+func Changes(values offline.Values) []Attribute {
+	was, is := leavesOf(offline.Values{After: values.Before, Sensitive: values.SensitiveBefore}), leavesOf(values)
+	before, after := map[string]leaf{}, map[string]bool{}
+	for _, one := range was {
+		before[one.path] = one
+	}
+	var found []Attribute
+	for _, one := range is {
+		after[one.path] = true
+		old, had := before[one.path]
+		switch {
+		case !had:
+			found = append(found, Attribute{Path: one.path, Action: tofu.ActionCreate, Value: one.value})
+		case !one.equals(old):
+			found = append(found, Attribute{Path: one.path, Action: tofu.ActionUpdate, Before: &old.value, Value: one.value})
+		}
+	}
+	for _, one := range was {
+		if !after[one.path] {
+			found = append(found, Attribute{Path: one.path, Action: tofu.ActionDelete, Before: &one.value})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Attribute) int { return cmp.Compare(a.Path, b.Path) })
+	return found
+}
+
+// equals reports whether two leaves have one value. An unknown value equals nothing.
+func (l leaf) equals(other leaf) bool {
+	return !l.value.Unknown && !l.unknown && reflect.DeepEqual(l.raw, other.raw)
+}
+
+// markForced marks the attributes at one of the paths, in it, or around it, and reports whether there are any. Each path is a list of names
+// and indices.
+func markForced(attributes []Attribute, paths []any) (marked bool) {
+	for _, one := range paths {
+		forced := pathOf(one)
+		for n := range attributes {
+			path := attributes[n].Path
+			attributes[n].Forces = attributes[n].Forces || isWithin(path, forced) || isWithin(forced, path)
+			marked = marked || attributes[n].Forces
+		}
+	}
+	return marked
+}
+
+// pathOf writes a path as those of attributes are.
+func pathOf(steps any) string {
+	list, _ := steps.([]any)
+	path := ""
+	for _, step := range list {
+		if name, ok := step.(string); ok {
+			path = below(path, name)
+			continue
+		}
+		path += fmt.Sprintf("[%v]", step)
+	}
+	return path
+}
+
+// isWithin reports whether a path is another or lies in it.
+func isWithin(path, outer string) bool {
+	rest, ok := strings.CutPrefix(path, outer)
+	return ok && (rest == "" || outer == "" || rest[0] == '.' || rest[0] == '[')
+}

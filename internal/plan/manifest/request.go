@@ -1,0 +1,204 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
+)
+
+// maxGenerateName is how much of a generateName the API server keeps.
+const maxGenerateName = 58
+
+// Request is a MachineSet or a Machine that has passed all checks, and the inputs to plan for it.
+type Request struct {
+	// Module serves the Machine, and Input is what its variables are.
+	Module *module.Module
+	Input  offline.Input
+	// ProviderSpec is the providerSpec's apiVersion and kind.
+	ProviderSpec string
+	Source       Source
+	Secrets      []Secret
+	// Size is what an instance offers; nil where the module does not define it. Shown are its image and disks.
+	Size  *module.Size
+	Shown module.Preview
+	// Warnings are those of the checks.
+	Warnings []string
+
+	object *Object
+	key    string
+}
+
+// Source is where an object stands. Document and Line count from one.
+type Source struct {
+	File     string `json:"file"`
+	Document int    `json:"document"`
+	Line     int    `json:"line"`
+}
+
+// Secret is one that must be in the cluster.
+type Secret struct {
+	Name string `json:"name"`
+	// Role is what it holds: "credentials" or "user data".
+	Role string `json:"role"`
+}
+
+// Machine returns the Machine that is requested, or the representative one of a MachineSet. Its name is empty where it is generated.
+func (r *Request) Machine() *machinev1beta1.Machine { return r.object.Machine }
+
+// Title returns kind, namespace and name of the object.
+func (r *Request) Title() (kind, namespace, name string) {
+	meta := r.object.item.meta
+	if name = meta.Metadata.Name; name == "" {
+		name = meta.Metadata.GenerateName
+	}
+	return meta.Kind, meta.Metadata.Namespace, name
+}
+
+// Replicas returns how many Machines are requested, and whether the manifest sets it.
+func (r *Request) Replicas() (replicas int32, given bool) {
+	return r.object.Replicas, r.object.replicasGiven
+}
+
+// SetReplicas sets how many Machines are requested, for a manifest that does not.
+func (r *Request) SetReplicas(replicas int32) { r.object.Replicas = replicas }
+
+// Engine returns the engine that would carry out what is requested.
+func (r *Request) Engine() v1alpha1.Engine { return r.Module.Engine() }
+
+// Key is equal for requests with equal plans.
+func (r *Request) Key() string { return r.key }
+
+// request returns what to plan for the object, or what is wrong with it.
+func (o *Object) request(catalog *module.Catalog) (*Request, Problems, error) {
+	request, err := o.check(catalog)
+	var wrong render.Errors
+	if err != nil && !errors.As(err, &wrong) {
+		return nil, nil, fmt.Errorf("checking %s: %w", o.item.meta.title(), err)
+	}
+	var problems Problems
+	for _, field := range wrong {
+		problems = append(problems, o.item.problem(field.Path, field.Problem, field.Mend+o.filledBy(field.Path)))
+	}
+	return request, problems, nil
+}
+
+// filledBy returns, for a field at a path, which flags set the values of the cluster that it would be filled in from.
+func (o *Object) filledBy(path string) string {
+	for _, one := range o.unfilled {
+		at := strings.TrimPrefix(o.under+"."+one.Path, ".")
+		if path == at || strings.HasPrefix(path, at+".") || strings.HasPrefix(at, path+".") {
+			return "; a cluster may fill it in: set it with " + factFlags(one.Missing)
+		}
+	}
+	return ""
+}
+
+// factFlags returns the flags that set values of the cluster.
+func factFlags(names []string) string {
+	var flags []string
+	for _, name := range names {
+		switch name {
+		case module.ValueClusterID:
+			flags = append(flags, "--cluster-id")
+		case module.ValueNamespace:
+			flags = append(flags, "--namespace")
+		default:
+			flags = append(flags, "--cluster-fact "+name+"=VALUE")
+		}
+	}
+	return strings.Join(flags, " and ")
+}
+
+// check returns a [render.Errors], with paths in the object, where the object is at fault.
+func (o *Object) check(catalog *module.Catalog) (*Request, error) {
+	served, err := render.ModuleFor(catalog, o.Machine)
+	if err != nil {
+		return nil, render.Under(o.under, err)
+	}
+	o.Machine, o.unfilled = render.Complete(o.Machine, served, o.facts)
+	input := render.Input{Machine: o.Machine, ClusterID: o.clusterID(), Module: served, Under: o.under}
+	warnings, err := render.Check(input)
+	if err != nil {
+		return nil, err
+	}
+	credentials, userData, err := render.Refs(o.Machine, served)
+	if err != nil {
+		return nil, render.Under(o.under, err)
+	}
+	request := &Request{object: o, Module: served, Secrets: secretsOf(credentials, userData), Source: Source{
+		File: o.item.file, Document: o.item.number, Line: o.item.line(o.item.under),
+	}}
+	if apiVersion, kind, err := render.KindOf(o.Machine); err == nil {
+		request.ProviderSpec = apiVersion + " " + kind
+	}
+	for _, warning := range warnings {
+		request.Warnings = append(request.Warnings, warning.String())
+	}
+	if request.Input, err = o.render(input, userData.Name != ""); err != nil {
+		return nil, err
+	}
+	request.describe()
+	if o.clusterID() == "" {
+		request.Warnings = append(request.Warnings, strings.TrimPrefix(o.under+".", ".")+"metadata.labels: nothing is done for a Machine without the label "+
+			machinev1beta1.MachineClusterIDLabel+"; set it, or give --cluster-id")
+	}
+	request.key, err = keyOf(served, request.Input)
+	return request, err
+}
+
+// describe adds the size, image and disks of an instance, from its providerSpec alone. An error of the size is a warning only: it affects
+// nothing but scaling from zero.
+func (r *Request) describe() {
+	value, err := render.ProviderSpec(r.Machine(), r.Module)
+	if err != nil {
+		return // the check of the providerSpec reports it
+	}
+	size, err := r.Module.Size(value)
+	if err != nil {
+		r.Warnings = append(r.Warnings, "the size is not known to an autoscaler: "+err.Error())
+	}
+	r.Size, r.Shown = size, r.Module.Preview(value)
+}
+
+func secretsOf(credentials, userData render.Ref) []Secret {
+	var secrets []Secret
+	for _, one := range []Secret{{Name: credentials.Name, Role: "credentials"}, {Name: userData.Name, Role: "user data"}} {
+		if one.Name != "" {
+			secrets = append(secrets, one)
+		}
+	}
+	return secrets
+}
+
+// render renders the representative Machine.
+func (o *Object) render(input render.Input, hasUserData bool) (offline.Input, error) {
+	unknown := offline.Unknown{UID: o.Machine.UID == "", ClusterID: input.ClusterID == "", UserData: hasUserData}
+	if o.Machine.Name == "" {
+		unknown.Name, unknown.NamePrefix = true, o.Machine.GenerateName[:min(len(o.Machine.GenerateName), maxGenerateName)]
+	}
+	variables, err := render.Variables(input)
+	if err != nil {
+		return offline.Input{}, err
+	}
+	return offline.Input{Variables: variables, Unknown: unknown}, nil
+}
+
+// keyOf identifies a plan. The inputs are canonical JSON.
+func keyOf(served *module.Module, input offline.Input) (string, error) {
+	unknown, err := json.Marshal(input.Unknown)
+	if err != nil {
+		return "", fmt.Errorf("comparing inputs: %w", err)
+	}
+	sum := sha256.Sum256([]byte(served.Reference() + "\n" + string(unknown) + "\n" + string(input.Variables)))
+	return hex.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,37 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// lockInterval is how often a lock that another process holds is tried again.
+const lockInterval = 100 * time.Millisecond
+
+// lock takes a lock on a file. It ends with the process, however that ends.
+func lock(ctx context.Context, name string) (release func(), err error) {
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the module: %w", err)
+	}
+	again := time.NewTicker(lockInterval)
+	defer again.Stop()
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = file.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return nil, errors.Join(fmt.Errorf("locking the module: %w", err), file.Close())
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("waiting for another process that initialises the module: %w", context.Cause(ctx)), file.Close())
+		}
+	}
+}

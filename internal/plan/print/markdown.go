@@ -1,0 +1,107 @@
+package print
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"strings"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/text"
+)
+
+// marks begin the lines of a block that pages colour as a difference.
+var marks = map[tofu.Action]string{
+	tofu.ActionCreate: "+", tofu.ActionUpdate: "!", tofu.ActionDelete: "-", tofu.ActionReplace: "-", tofu.ActionForget: "-",
+}
+
+// markdown prints the preview for a pull request: the table, and each plan folded away.
+func markdown(p *preview.Preview) []byte {
+	var out bytes.Buffer
+	summary := summaryLine(p.Summary)
+	if p.Summary.Live != nil {
+		summary = liveSummaryLine(p.Summary.Live)
+	}
+	fmt.Fprintf(&out, "### Preview\n\n%s\n", summary)
+	rows := rows(p)
+	if len(p.Sets) > 0 {
+		fmt.Fprintf(&out, "\n%s\n%s\n", tableRow(rows[0]), strings.Repeat("|---", len(rows[0]))+"|")
+		for _, row := range rows[1:] {
+			fmt.Fprintln(&out, tableRow(row))
+		}
+	}
+	for _, set := range p.Sets {
+		liveMarkdown(set, &out)
+		if set.Live == nil || set.Live.Create > 0 {
+			setMarkdown(set, &out)
+		}
+	}
+	return out.Bytes()
+}
+
+func setMarkdown(s *preview.Set, out *bytes.Buffer) {
+	var plan bytes.Buffer
+	diffOf(&plan, s.Resources)
+	if len(s.Resources) == 0 {
+		fmt.Fprintln(&plan, "  No changes.")
+	}
+	fence := fenceFor(plan.String())
+	fmt.Fprintf(out, "\n<details><summary>%s</summary>\n\n%sdiff\n%s%s\n", html.EscapeString(heading(s)), fence, plan.String(), fence)
+	for n, note := range notes(s) {
+		if n == 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "- %s\n", plainText(text.Printable(note)))
+	}
+	fmt.Fprint(out, "\n</details>\n")
+}
+
+// diffOf writes resources as the lines of a difference.
+func diffOf(plan *bytes.Buffer, resources []diff.Resource) {
+	for _, resource := range resources {
+		fmt.Fprintf(plan, "%s %s", marks[resource.Action], text.Printable(resource.Address))
+		if resource.Unsure {
+			fmt.Fprint(plan, "  # "+unsureText)
+		}
+		fmt.Fprintln(plan)
+		diffLines(plan, resource.Attributes)
+	}
+}
+
+func diffLines(plan *bytes.Buffer, attributes []diff.Attribute) {
+	lines := &painter{}
+	lines.attributes("    ", attributes)
+	for line := range strings.Lines(lines.out.String()) {
+		sign, rest, _ := strings.Cut(strings.TrimPrefix(line, "    "), " ")
+		if sign == signs[tofu.ActionUpdate] {
+			sign = marks[tofu.ActionUpdate]
+		}
+		fmt.Fprintf(plan, "%s   %s", sign, rest)
+	}
+}
+
+// fenceFor returns a fence that is longer than any in the text.
+func fenceFor(text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence
+}
+
+func tableRow(cells []string) string {
+	plain := make([]string, 0, len(cells))
+	for _, cell := range cells {
+		plain = append(plain, plainText(cell))
+	}
+	return "| " + strings.Join(plain, " | ") + " |"
+}
+
+// plainText keeps a text from being read as markup.
+func plainText(raw string) string { return markup.Replace(raw) }
+
+var markup = strings.NewReplacer(
+	`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "@", "&#64;", "#", `\#`,
+)

@@ -1,0 +1,144 @@
+package print
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/text"
+)
+
+// signs stand before what is planned.
+var signs = map[tofu.Action]string{
+	tofu.ActionCreate:  "+",
+	tofu.ActionUpdate:  "~",
+	tofu.ActionDelete:  "-",
+	tofu.ActionReplace: "-/+",
+	tofu.ActionForget:  ".",
+}
+
+// What a terminal does to the text that follows.
+const (
+	bold   = "\x1b[1m"
+	faint  = "\x1b[2m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	reset  = "\x1b[0m"
+)
+
+var signColours = map[tofu.Action]string{
+	tofu.ActionCreate: green, tofu.ActionUpdate: yellow, tofu.ActionDelete: red, tofu.ActionReplace: red, tofu.ActionForget: red,
+}
+
+// painter writes a plan, in colours or without.
+type painter struct {
+	out     bytes.Buffer
+	colours bool
+}
+
+func (p *painter) paint(colour, text string) string {
+	if !p.colours || text == "" {
+		return text
+	}
+	return colour + text + reset
+}
+
+// people prints the preview as text.
+func people(p *preview.Preview, colours bool) []byte {
+	w := &painter{colours: colours}
+	if len(p.Sets) > 0 {
+		table := tabwriter.NewWriter(&w.out, 0, 0, 3, ' ', 0)
+		for _, row := range rows(p) {
+			fmt.Fprintln(table, strings.Join(row, "\t"))
+		}
+		table.Flush() //nolint:errcheck // a buffer takes everything
+		fmt.Fprintln(&w.out)
+	}
+	for _, set := range p.Sets {
+		w.live(set)
+		if set.Live == nil || set.Live.Create > 0 {
+			w.set(set)
+		}
+	}
+	if live := p.Summary.Live; live != nil {
+		fmt.Fprintln(&w.out, w.paint(bold, "Live: "+liveSummaryLine(live)))
+		return w.out.Bytes()
+	}
+	fmt.Fprintln(&w.out, w.paint(bold, "Preview: "+summaryLine(p.Summary)))
+	return w.out.Bytes()
+}
+
+func (p *painter) set(set *preview.Set) {
+	fmt.Fprintln(&p.out, p.paint(bold, heading(set)))
+	fmt.Fprintln(&p.out)
+	if len(set.Resources) == 0 {
+		fmt.Fprint(&p.out, "  No changes.\n\n")
+	}
+	p.resources("  ", set.Resources)
+	for _, note := range notes(set) {
+		fmt.Fprintln(&p.out, "  "+text.Printable(note))
+	}
+	if len(notes(set)) > 0 {
+		fmt.Fprintln(&p.out)
+	}
+}
+
+func (p *painter) resources(indent string, resources []diff.Resource) {
+	for _, resource := range resources {
+		fmt.Fprintf(&p.out, "%s%s %s", indent, p.paint(signColours[resource.Action], signs[resource.Action]), p.paint(bold, text.Printable(resource.Address)))
+		if resource.Unsure {
+			fmt.Fprint(&p.out, "  "+p.paint(faint, "# "+unsureText))
+		}
+		fmt.Fprintln(&p.out)
+		p.attributes(indent+"    ", resource.Attributes)
+		fmt.Fprintln(&p.out)
+	}
+}
+
+// maxAligned bounds the names that decide where values stand.
+const maxAligned = 48
+
+// attributes prints one a line, their values below each other.
+func (p *painter) attributes(indent string, attributes []diff.Attribute) {
+	width := 0
+	for _, one := range attributes {
+		if len(one.Path) <= maxAligned {
+			width = max(width, len(one.Path))
+		}
+	}
+	for _, one := range attributes {
+		value := p.value(one.Value)
+		switch {
+		case one.Before != nil && one.Action == tofu.ActionDelete:
+			value = p.value(*one.Before) + " -> null"
+		case one.Before != nil:
+			value = p.value(*one.Before) + " -> " + value
+		}
+		if one.Forces {
+			value += "  " + p.paint(red, "# "+forcesText)
+		}
+		var lines []string
+		if one.Before != nil {
+			lines = diff.Lines(*one.Before, one.Value)
+		}
+		if lines != nil {
+			value = "..."
+		}
+		fmt.Fprintf(&p.out, "%s%s %-*s = %s\n", indent, p.paint(signColours[one.Action], signs[one.Action]), width, text.Printable(one.Path), value)
+		for _, line := range lines {
+			fmt.Fprintf(&p.out, "%s      %s\n", indent, text.Printable(line))
+		}
+	}
+}
+
+func (p *painter) value(value diff.Value) string {
+	if value.Unknown || value.Sensitive {
+		return p.paint(faint, value.Text())
+	}
+	return value.Text()
+}

@@ -1,0 +1,54 @@
+package print
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+)
+
+// Formats are the forms that a preview can be printed in, with what each is for; the empty one is for people.
+var Formats = map[string]string{
+	"":         "for people",
+	"json":     "for machines",
+	"markdown": "for pull requests",
+	"yaml":     "for machines",
+}
+
+// Print prints the preview in one of Formats. Colours are for terminals, and are used by the empty format only.
+func Print(out io.Writer, p *preview.Preview, format string, colours bool) error {
+	var text []byte
+	var err error
+	switch format {
+	case "":
+		text = people(p, colours)
+	case "markdown":
+		text = markdown(p)
+	case "json":
+		text, err = encode(p)
+	case "yaml":
+		if text, err = encode(p); err == nil {
+			text, err = yaml.JSONToYAML(text)
+		}
+	default:
+		err = fmt.Errorf("the format %q is not known", format)
+	}
+	if err != nil {
+		return fmt.Errorf("printing the preview: %w", err)
+	}
+	_, err = out.Write(text)
+	return err
+}
+
+func encode(p *preview.Preview) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(p)
+	return text.Bytes(), err
+}

@@ -1,0 +1,56 @@
+package stub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// connection leads to a provider itself.
+type connection struct {
+	client  *grpc.ClientConn
+	service string
+}
+
+// dial connects to a provider that serves a protocol at an address.
+func dial(network, address string, protocol int) (*connection, error) {
+	client, err := grpc.NewClient("passthrough:///provider", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(newFrames()), grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to a provider: %w", err)
+	}
+	return &connection{client: client, service: fmt.Sprintf("/tfplugin%d.Provider/", protocol)}, nil
+}
+
+// call passes a request on as it is.
+func (c *connection) call(ctx context.Context, method string, request []byte) ([]byte, error) {
+	var response frame
+	sent := frame(request)
+	if err := c.client.Invoke(ctx, method, &sent, &response); err != nil {
+		return nil, err
+	}
+	return response, nil
+}
+
+// schemas returns all schemas.
+func (c *connection) schemas(ctx context.Context) ([]byte, error) {
+	method := "GetSchema"
+	if c.service != "/tfplugin5.Provider/" {
+		method = "GetProviderSchema"
+	}
+	response, err := c.call(ctx, c.service+method, nil)
+	if err == nil && len(response) == 0 {
+		err = errors.New("its response is empty")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking a provider for its schemas: %w", err)
+	}
+	return response, nil
+}

@@ -1,0 +1,82 @@
+// Package planning holds what the tests of previews share: catalogues, requests, and planners with real engines. Paths are those from a
+// package below internal/plan.
+package planning
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
+)
+
+// Catalog returns a catalogue of the module of this repository in a folder: "modules/aws".
+func Catalog(t testing.TB, folder string) *module.Catalog { return catalog(t, "../../../"+folder) }
+
+// ExampleCatalog returns a catalogue of the module that tests plan.
+func ExampleCatalog(t testing.TB) *module.Catalog { return catalog(t, "../manifest/testdata/modules") }
+
+func catalog(t testing.TB, folder string) *module.Catalog {
+	t.Helper()
+	loaded, err := module.LoadFolders(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := module.NewCatalog(loaded...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// Requests returns what a file requests.
+func Requests(t testing.TB, name, content string, catalog *module.Catalog) []*manifest.Request {
+	t.Helper()
+	requests, _, err := manifest.Read([]manifest.File{{Name: name, Content: []byte(content)}}, manifest.Cluster{Namespace: "openshift-machine-api"}, catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return requests
+}
+
+// Machine returns a Machine of the example module as JSON.
+func Machine(t testing.TB, metadata map[string]any) string {
+	t.Helper()
+	metadata["labels"] = map[string]any{"machine.openshift.io/cluster-api-cluster": "demo"}
+	raw, err := json.Marshal(map[string]any{
+		"apiVersion": "machine.openshift.io/v1beta1", "kind": manifest.KindMachine, "metadata": metadata,
+		"spec": map[string]any{"providerSpec": map[string]any{"value": map[string]any{
+			"apiVersion": "example.com/v1", "kind": "ExampleProviderSpec", "credentialsSecret": map[string]any{"name": "c"},
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// Planner returns a planner with the engine and the providers that `make tools` built.
+func Planner(t testing.TB) *offline.Planner {
+	t.Helper()
+	path := os.Getenv("TOFU")
+	if path == "" {
+		path = "../../../bin/tofu"
+	}
+	binary, err := tofu.Find(t.Context(), tofu.FindOptions{Path: path})
+	if err != nil {
+		t.Fatalf("%v; run 'make tools'", err)
+	}
+	planner, err := offline.New(offline.Options{Binary: binary, CacheDir: t.TempDir(), ProviderMirror: "../../../bin/mirror", Parallel: 2})
+	if err != nil {
+		t.Fatalf("%v; run 'make tools'", err)
+	}
+	t.Cleanup(func() {
+		if err := planner.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return planner
+}
