@@ -21,8 +21,7 @@ type inspection struct {
 
 // register adds the flags to a command that asks about Machines.
 func (i *inspection) register(command *cobra.Command) {
-	i.clusterFlags.register(command)
-	i.registerNamespace(command)
+	i.clusterFlags.register(command, "Namespace of the Machines. Default: the context's.")
 }
 
 // registerOutput adds -o to a command that prints a table.
@@ -47,12 +46,7 @@ func (i *inspection) ask(command *cobra.Command, question func(context.Context, 
 	if err != nil {
 		return err
 	}
-	ctx, cancel, err := i.bounded(command.Context())
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	return question(ctx, inspect.New(live, namespace))
+	return question(command.Context(), inspect.New(live, namespace))
 }
 
 // read answers what the cluster has, and says on the error output what could not be read.

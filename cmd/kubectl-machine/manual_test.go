@@ -115,7 +115,7 @@ func helpRows(command *cobra.Command) map[string]string {
 			first = "`" + short + "`, " + first
 		}
 		if standard != "" {
-			standard = "`" + standard + "`"
+			standard = "`" + strings.Trim(standard, `"`) + "`"
 		}
 		rows[name] = fmt.Sprintf("| %s | %s | %s |", first, standard, use)
 	}

@@ -37,7 +37,7 @@ func (o *liveOptions) register(command *cobra.Command) {
 	flags.Var(&moduleUpdates{&o.updates}, "module-updates", "What the manager does about Machines whose module has changed, as its own flag says: Hold or InPlace.")
 	flags.StringToStringVar(&o.environment, "engine-env", nil,
 		"NAME=VALUE that the manager gives every engine, by its own flag, such as a proxy; may be repeated. For --refresh.")
-	o.cluster.register(command)
+	o.cluster.register(command, "")
 	// Each fails for a flag that is not there only, which the tests would see.
 	_ = command.RegisterFlagCompletionFunc("engine-env", cobra.NoFileCompletions)
 	_ = command.RegisterFlagCompletionFunc("module-updates", cobra.FixedCompletions(

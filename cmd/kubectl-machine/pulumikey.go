@@ -40,9 +40,7 @@ type keyFlags struct {
 }
 
 func (f *keyFlags) register(command *cobra.Command) {
-	f.clusterFlags.register(command)
-	command.Flags().StringVarP(&f.namespace, "namespace", "n", "", "Namespace of the manager, where the keys are. Default: the context's.")
-	_ = command.RegisterFlagCompletionFunc("namespace", f.complete(namespaceNames))
+	f.clusterFlags.register(command, "Namespace of the manager, where the keys are. Default: the context's.")
 }
 
 // registerMachines adds where checkpoints are looked for.
@@ -64,12 +62,7 @@ func (f *keyFlags) with(command *cobra.Command, use func(context.Context, *pulum
 	if err != nil {
 		return err
 	}
-	ctx, cancel, err := f.bounded(command.Context())
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	return use(ctx, keys, state.New(live, state.Options{}))
+	return use(command.Context(), keys, state.New(live, state.Options{}))
 }
 
 func newPulumiKeyList() *cobra.Command {
@@ -109,9 +102,9 @@ themselves are not shown.`,
 
 // namespaceOrContext is the namespace that was asked about.
 func (f *keyFlags) namespaceOrContext() string {
-	namespace, _, err := f.config().Namespace()
+	namespace, _, err := f.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
-		return f.namespace
+		return *f.Namespace
 	}
 	return namespace
 }
