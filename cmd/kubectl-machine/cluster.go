@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -48,7 +47,7 @@ func (f *clusterFlags) register(command *cobra.Command, namespaceUsage string) {
 	// Each fails for a flag that is not there only, which the tests would see.
 	if f.Namespace != nil {
 		flags.Lookup("namespace").Usage = namespaceUsage
-		_ = command.RegisterFlagCompletionFunc("namespace", f.complete(namespaceNames))
+		_ = command.RegisterFlagCompletionFunc("namespace", f.complete(namesOf("Namespace")))
 	}
 	for name, list := range map[string]func(clientcmdapi.Config) []string{"context": contexts, "cluster": clusters, "user": users} {
 		_ = command.RegisterFlagCompletionFunc(name, f.completeFromKubeconfig(list))
@@ -64,8 +63,8 @@ func (f *clusterFlags) registerAllNamespaces(command *cobra.Command) {
 	command.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
 }
 
-// connect returns a client for the cluster and the namespace to read, which is empty for all.
-func (f *clusterFlags) connect() (client.Client, string, error) {
+// configuration returns how to reach the cluster, and the namespace to read, which is empty for all.
+func (f *clusterFlags) configuration() (*rest.Config, string, error) {
 	log.SetLogger(logr.Discard()) // what concerns people is in errors and on the output
 	loader := f.ToRawKubeConfigLoader()
 	config, err := loader.ClientConfig()
@@ -83,8 +82,26 @@ func (f *clusterFlags) connect() (client.Client, string, error) {
 		namespace = ""
 	}
 	config.QPS = -1 // a person reads little, and the API server protects itself
+	return config, namespace, nil
+}
+
+// connect returns a client for the cluster, and the namespace to read.
+func (f *clusterFlags) connect() (client.Client, string, error) {
+	config, namespace, err := f.configuration()
+	if err != nil {
+		return nil, "", err
+	}
 	live, err := inspect.NewClient(config)
 	return live, namespace, err
+}
+
+// cluster returns the cluster in the namespace to read.
+func (f *clusterFlags) cluster() (*inspect.Cluster, error) {
+	config, namespace, err := f.configuration()
+	if err != nil {
+		return nil, err
+	}
+	return inspect.New(config, namespace)
 }
 
 // fallsBack reports whether nothing names a cluster, so that kubectl would try a port of this machine.
@@ -96,19 +113,19 @@ func (f *clusterFlags) fallsBack(config *rest.Config) bool {
 // completion offers words to a shell.
 type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// names reads the names of something in a namespace; of all where it is empty.
-type names func(ctx context.Context, cluster client.Client, namespace string) ([]string, error)
+// names reads the names of something.
+type names func(context.Context, *inspect.Cluster) ([]string, error)
 
-// complete offers names from the cluster, and none where it cannot be asked.
+// complete offers names from the cluster, and none where it cannot be read.
 func (f *clusterFlags) complete(read names) completion {
 	return func(command *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
-		cluster, namespace, err := f.connect()
+		cluster, err := f.cluster()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
 		defer cancel()
-		found, err := read(ctx, cluster, namespace)
+		found, err := read(ctx, cluster)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -125,16 +142,6 @@ func (f *clusterFlags) completeOne(read names) completion {
 		}
 		return offer(command, given, begun)
 	}
-}
-
-func namespaceNames(ctx context.Context, cluster client.Client, _ string) ([]string, error) {
-	list := &corev1.NamespaceList{}
-	err := cluster.List(ctx, list)
-	var found []string
-	for i := range list.Items {
-		found = append(found, list.Items[i].Name)
-	}
-	return found, err
 }
 
 // completeFromKubeconfig offers names from the kubeconfig.

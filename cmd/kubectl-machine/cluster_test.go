@@ -16,7 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 )
 
 // kubeconfigFor writes a kubeconfig with the contexts "here", whose namespace is "machines", and "other".
@@ -139,19 +140,17 @@ func TestClusterFlagsAreCompleted(t *testing.T) {
 	command := &cobra.Command{}
 	command.SetContext(t.Context())
 	t.Run("names that are not given yet", func(t *testing.T) {
-		got, _ := f.complete(func(_ context.Context, _ client.Client, namespace string) ([]string, error) {
-			return []string{"a", namespace}, nil
-		})(command, []string{"a"}, "")
-		if diff := cmp.Diff([]string{"machines"}, got); diff != "" {
+		got, _ := f.complete(func(context.Context, *inspect.Cluster) ([]string, error) { return []string{"a", "b"}, nil })(command, []string{"a"}, "")
+		if diff := cmp.Diff([]string{"b"}, got); diff != "" {
 			t.Errorf("names (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("nothing, where the cluster cannot be asked", func(t *testing.T) {
-		failing := func(context.Context, client.Client, string) ([]string, error) { return []string{"a"}, errors.New("no") }
+	t.Run("nothing, where the cluster cannot be read", func(t *testing.T) {
+		failing := func(context.Context, *inspect.Cluster) ([]string, error) { return []string{"a"}, errors.New("no") }
 		if got, directive := f.complete(failing)(command, nil, ""); got != nil || directive != cobra.ShellCompDirectiveNoFileComp {
 			t.Errorf("it offers %q, %v", got, directive)
 		}
-		if got, _ := f.complete(namespaceNames)(command, nil, ""); got != nil {
+		if got, _ := f.complete(namesOf("Namespace"))(command, nil, ""); got != nil {
 			t.Errorf("it offers %q", got)
 		}
 	})

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 )
 
 func newLogs() *cobra.Command {
@@ -20,19 +17,21 @@ it was, or by its UID. What run that was, and how it ended, is told on the error
 		Example: `  # Why a Machine is not made
   kubectl machine logs workers-x7k2p -n openshift-machine-api`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: i.completeOne(machineNames),
+		ValidArgsFunction: i.completeOne(namesOf("Machine")),
 		RunE: func(command *cobra.Command, names []string) error {
-			return i.ask(command, func(ctx context.Context, cluster *inspect.Cluster) error {
-				output, err := cluster.EngineOutput(ctx, names[0])
-				if err != nil {
-					return err
-				}
-				for _, note := range output.Notes(time.Now()) {
-					fmt.Fprintln(command.ErrOrStderr(), "note:", note)
-				}
-				_, err = fmt.Fprint(command.OutOrStdout(), output.Text)
+			cluster, err := i.open()
+			if err != nil {
 				return err
-			})
+			}
+			output, err := cluster.EngineOutput(command.Context(), names[0])
+			if err != nil {
+				return err
+			}
+			for _, note := range output.Notes(time.Now()) {
+				fmt.Fprintln(command.ErrOrStderr(), "note:", note)
+			}
+			_, err = fmt.Fprint(command.OutOrStdout(), output.Text)
+			return err
 		},
 	}
 	i.register(command)

@@ -201,7 +201,7 @@ func (o planOptions) liveResult(
 		return nil, err
 	}
 	o.cluster.Namespace = namespace
-	named, err := o.live.manifests(ctx, cluster, o.cluster.Namespace, names)
+	named, err := o.live.manifests(ctx, o.cluster.Namespace, names)
 	if err != nil {
 		return nil, err
 	}

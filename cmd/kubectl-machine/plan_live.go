@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"strings"
 
-	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/live"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
@@ -51,10 +51,8 @@ type moduleUpdates struct{ *iac.ModuleUpdates }
 func (moduleUpdates) Type() string { return "string" }
 
 func (o *liveOptions) validate(names, files []string) error {
-	for _, argument := range names {
-		if _, _, err := kindAndName(argument); err != nil {
-			return err
-		}
+	if err := inspect.ParseNames(names); err != nil {
+		return fmt.Errorf("%w, or -f before a file", err)
 	}
 	switch {
 	case len(names) > 0 && len(files) > 0:
@@ -76,45 +74,33 @@ func (o *liveOptions) connect(namespace string, given bool) (client.Client, stri
 	return cluster, namespace, err
 }
 
-// manifests answers objects of the cluster that are named, as they are now.
-func (o *liveOptions) manifests(ctx context.Context, cluster client.Client, namespace string, names []string) ([]preview.File, error) {
+// manifests returns objects of the cluster that are named, as they are now.
+func (o *liveOptions) manifests(ctx context.Context, namespace string, names []string) ([]preview.File, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	config, _, err := o.cluster.configuration()
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := inspect.New(config, namespace)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := cluster.Get(ctx, names)
+	if err != nil {
+		return nil, err
+	}
 	var files []preview.File
-	for _, argument := range names {
-		kind, name, err := kindAndName(argument)
-		if err != nil {
-			return nil, err
-		}
-		object, err := live.Get(ctx, cluster, kind, namespace, name)
-		if err != nil {
-			return nil, err
-		}
+	for _, object := range objects {
 		object.SetManagedFields(nil)
-		object.GetObjectKind().SetGroupVersionKind(machinev1beta1.GroupVersion.WithKind(kind))
 		content, err := yaml.Marshal(object)
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", argument, err)
+			return nil, fmt.Errorf("reading %s: %w", object.GetName(), err)
 		}
 		files = append(files, preview.File{Name: "cluster", Content: content})
 	}
 	return files, nil
-}
-
-// kinds are the names of what can be planned.
-var kinds = map[string]string{
-	"machineset": "MachineSet", "machinesets": "MachineSet", "machine": "Machine", "machines": "Machine",
-}
-
-// kindAndName reads TYPE/NAME, as kubectl has it, or the name of a MachineSet.
-func kindAndName(argument string) (kind, name string, err error) {
-	prefix, name, both := strings.Cut(argument, "/")
-	if !both {
-		return "MachineSet", argument, nil
-	}
-	kind, known := kinds[strings.TrimSuffix(strings.ToLower(prefix), "."+machinev1beta1.GroupName)]
-	if !known || name == "" {
-		return "", "", fmt.Errorf("%q names neither a MachineSet nor a Machine; write machineset/NAME or machine/NAME, or -f before a file", argument)
-	}
-	return kind, name, nil
 }
 
 // plan answers how requests are planned against a cluster.

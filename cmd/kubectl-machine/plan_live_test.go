@@ -67,7 +67,7 @@ func TestPlanAgainstACluster(t *testing.T) {
 		"with credentials that are missing": {arguments: []string{"workers", "--refresh"}, wantOut: "with the credentials, which spec.providerSpec.value names, does not exist"},
 		"a Machine":                         {arguments: []string{"machine/" + machine.Name, "--detailed-exitcode"}, wantCode: 2, wantOut: "it has no instance yet"},
 		"a manifest of what is not there":   {arguments: []string{"--live", "-f", manifestOf(t, "2"), "-n", "elsewhere"}, wantOut: "MachineSet openshift-machine-api/hollow is not in the cluster\n"},
-		"a MachineSet that is not there":    {arguments: []string{"nobody"}, wantCode: 1, wantErr: "error: MachineSet " + namespace + "/nobody is not in the cluster; name another"},
+		"a MachineSet that is not there":    {arguments: []string{"nobody"}, wantCode: 1, wantErr: "error: there is no MachineSet \"nobody\" in namespace " + namespace},
 		"a cluster that takes no such user": {arguments: []string{"workers", "--as", "nobody"}, wantCode: 1, wantErr: "forbidden"},
 	}
 	for name, tc := range cases {

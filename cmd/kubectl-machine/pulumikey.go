@@ -46,12 +46,12 @@ func (f *keyFlags) register(command *cobra.Command) {
 // registerMachines adds where checkpoints are looked for.
 func (f *keyFlags) registerMachines(command *cobra.Command) {
 	command.Flags().StringVar(&f.machines, "machines-namespace", "", "Namespace with the states of Machines, where it is one. Default: all are read.")
-	_ = command.RegisterFlagCompletionFunc("machines-namespace", f.complete(namespaceNames))
+	_ = command.RegisterFlagCompletionFunc("machines-namespace", f.complete(namesOf("Namespace")))
 }
 
 // with calls use with the keys and, where they are wanted, what uses them, for as long as it may take.
 func (f *keyFlags) with(command *cobra.Command, use func(context.Context, *pulumikeys.Keys, *state.Store) error) error {
-	if err := inspect.KnownFormat(f.output); err != nil {
+	if err := f.validateOutput(); err != nil {
 		return err
 	}
 	live, namespace, err := f.connect()
@@ -90,7 +90,7 @@ themselves are not shown.`,
 				if len(list.Items) == 0 {
 					f.nothing(command, "There are no keys", f.namespaceOrContext())
 				}
-				return f.print(command, list, len(list.Items))
+				return f.printer.Print(command.OutOrStdout(), list)
 			})
 		},
 	}

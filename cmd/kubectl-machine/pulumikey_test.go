@@ -127,6 +127,6 @@ func TestAKeyIsReplaced(t *testing.T) {
 	expect("pulumi-key list", 0, pulumikeys.IDOf(fresh.Salt())+"   Current   1 ")
 
 	expect("pulumi-key rotate --as eve", 1, `User "eve" cannot get resource "secrets"`)
-	expect("pulumi-key list -o xml", 1, `the output format "xml" is not known`)
+	expect("pulumi-key list -o xml", 1, `unable to match a printer suitable for the output format "xml"`)
 	expect("pulumi-key list x", 1, "unknown command")
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 )
@@ -40,22 +39,22 @@ Gone stays until its instance is known to be destroyed.`,
   kubectl machine state list -o wide`,
 		ValidArgsFunction: i.complete(stateNames),
 		RunE: func(command *cobra.Command, names []string) error {
-			facts, err := i.read(command, inspect.Want{States: true})
+			facts, err := i.read(command, names, inspect.Want{States: true})
 			if err != nil {
 				return err
 			}
-			list, err := inspect.States(facts, names)
+			list, err := inspect.States(facts)
 			if err != nil {
 				return err
 			}
 			if len(list.Items) == 0 {
 				i.nothing(command, "There are no states of Machines", facts.Namespace)
 			}
-			return i.print(command, list, len(list.Items))
+			return i.printer.Print(command.OutOrStdout(), list)
 		},
 	}
 	i.register(command)
-	i.registerAllNamespaces(command)
+	i.registerSelection(command)
 	i.registerOutput(command)
 	return command
 }
@@ -77,20 +76,22 @@ Values are (sensitive) that the state marks so, that have a name which tells, su
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: i.completeOne(stateNames),
 		RunE: func(command *cobra.Command, names []string) error {
-			return i.ask(command, func(ctx context.Context, cluster *inspect.Cluster) error {
-				snapshot, err := cluster.State(ctx, names[0])
-				if err != nil {
-					return err
-				}
-				shown, err := inspect.ShowState(snapshot, sensitive)
-				if err != nil {
-					return err
-				}
-				if sensitive {
-					warnSecrets(command)
-				}
-				return i.print(command, shown, 1)
-			})
+			cluster, err := i.open()
+			if err != nil {
+				return err
+			}
+			snapshot, err := cluster.State(command.Context(), names[0])
+			if err != nil {
+				return err
+			}
+			shown, err := inspect.ShowState(snapshot, sensitive)
+			if err != nil {
+				return err
+			}
+			if sensitive {
+				warnSecrets(command)
+			}
+			return i.printer.Print(command.OutOrStdout(), shown)
 		},
 	}
 	i.register(command)
@@ -116,15 +117,17 @@ To put one back, see "When all else fails" in docs/contracts/state.md.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: i.completeOne(stateNames),
 		RunE: func(command *cobra.Command, names []string) error {
-			return i.ask(command, func(ctx context.Context, cluster *inspect.Cluster) error {
-				raw, err := pull(ctx, cluster, names[0], serial, command.Flags().Changed("serial"))
-				if err != nil {
-					return err
-				}
-				warnSecrets(command)
-				_, err = command.OutOrStdout().Write(raw)
+			cluster, err := i.open()
+			if err != nil {
 				return err
-			})
+			}
+			raw, err := pull(command.Context(), cluster, names[0], serial, command.Flags().Changed("serial"))
+			if err != nil {
+				return err
+			}
+			warnSecrets(command)
+			_, err = command.OutOrStdout().Write(raw)
+			return err
 		},
 	}
 	i.register(command)
@@ -151,6 +154,6 @@ func warnSecrets(command *cobra.Command) {
 	fmt.Fprintln(command.ErrOrStderr(), "warning: this holds credentials and user data in the clear; let nobody see it, and remove the copies that you make")
 }
 
-func stateNames(ctx context.Context, live client.Client, namespace string) ([]string, error) {
-	return inspect.New(live, namespace).StateNames(ctx)
+func stateNames(ctx context.Context, cluster *inspect.Cluster) ([]string, error) {
+	return cluster.StateNames(ctx)
 }

@@ -18,24 +18,21 @@ should be. Machines without a MachineSet stand behind them.`,
 
   # One MachineSet, with whole messages
   kubectl machine tree workers -o wide`,
-		ValidArgsFunction: i.complete(setAndMachineNames),
+		ValidArgsFunction: i.complete(namesOf("MachineSet", "Machine")),
 		RunE: func(command *cobra.Command, names []string) error {
-			facts, err := i.read(command, inspect.Want{Sets: true, Nodes: true})
+			facts, err := i.read(command, names, inspect.Want{Sets: true, Nodes: true})
 			if err != nil {
 				return err
 			}
-			forest, err := inspect.Tree(facts, names)
-			if err != nil {
-				return err
-			}
+			forest := inspect.Tree(facts)
 			if len(forest.Items) == 0 {
 				i.nothing(command, "There are no MachineSets and no Machines", facts.Namespace)
 			}
-			return i.print(command, forest, len(forest.Items))
+			return i.printer.Print(command.OutOrStdout(), forest)
 		},
 	}
 	i.register(command)
-	i.registerAllNamespaces(command)
+	i.registerSelection(command)
 	i.registerOutput(command)
 	return command
 }

@@ -50,15 +50,11 @@ type DriftList struct {
 	now       time.Time
 }
 
-// Drift answers what the last checks found, what has drifted first; only this where the rest is not wanted. Names limit it to Machines.
-func Drift(f *Facts, names []string, driftedOnly bool) (*DriftList, error) {
-	machines, err := f.pick(names)
-	if err != nil {
-		return nil, err
-	}
+// Drift returns what the last checks found, what has drifted first; only this where the rest is not wanted.
+func Drift(f *Facts, driftedOnly bool) *DriftList {
 	list := &DriftList{Items: []MachineDrift{}, namespace: f.Namespace, now: f.Now}
-	for i := range machines {
-		found := driftOf(&machines[i])
+	for i := range f.Machines {
+		found := driftOf(&f.Machines[i])
 		if !driftedOnly || found.Verdict == VerdictMissing || found.Verdict == VerdictChanged {
 			list.Items = append(list.Items, found)
 		}
@@ -66,7 +62,7 @@ func Drift(f *Facts, names []string, driftedOnly bool) (*DriftList, error) {
 	slices.SortStableFunc(list.Items, func(a, b MachineDrift) int {
 		return cmp.Compare(slices.Index(verdictOrder, a.Verdict), slices.Index(verdictOrder, b.Verdict))
 	})
-	return list, nil
+	return list
 }
 
 func driftOf(machine *machinev1beta1.Machine) MachineDrift {
@@ -90,12 +86,22 @@ func driftOf(machine *machinev1beta1.Machine) MachineDrift {
 	return found
 }
 
+func (l *DriftList) about() []metav1.PartialObjectMetadata {
+	var objects []metav1.PartialObjectMetadata
+	for i := range l.Items {
+		objects = append(objects, machineReference(l.Items[i].Namespace, l.Items[i].Machine))
+	}
+	return objects
+}
+
+func (l *DriftList) allNamespaces() bool { return l.namespace == "" }
+
 func (l *DriftList) table(wide bool) [][]string {
 	rows := [][]string{{"MACHINE", "VERDICT", "SINCE", "CHECKED", "DETAILS"}}
 	for i := range l.Items {
 		d := &l.Items[i]
 		rows = append(rows, []string{
-			qualified(l.namespace, d.Namespace, d.Machine), string(d.Verdict), age(timeOf(d.Since), l.now), age(timeOf(d.Checked), l.now), cut(d.Message, wide),
+			d.Machine, string(d.Verdict), age(timeOf(d.Since), l.now), age(timeOf(d.Checked), l.now), cut(d.Message, wide),
 		})
 	}
 	return rows

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // EncryptionKey is a key that checkpoints of Pulumi's are encrypted with, without the key.
@@ -28,6 +29,16 @@ type KeyList struct {
 	// Now is when they were read.
 	Now time.Time `json:"-"`
 }
+
+func (l *KeyList) about() []metav1.PartialObjectMetadata {
+	var objects []metav1.PartialObjectMetadata
+	for i := range l.Items {
+		objects = append(objects, reference(schema.GroupVersionKind{Version: "v1", Kind: "Key"}, "", l.Items[i].ID))
+	}
+	return objects
+}
+
+func (l *KeyList) allNamespaces() bool { return false }
 
 func (l *KeyList) table(bool) [][]string {
 	rows := [][]string{{"KEY", "STATUS", "CHECKPOINTS", "VERSIONS", "MADE", "REPLACED"}}

@@ -120,31 +120,3 @@ func failure[reason ~string](why *reason, message *string) string {
 	}
 	return fmt.Sprintf("%s: %s", string(*why), *message)
 }
-
-// pick answers those Machines that have one of the names, and all when none is given.
-func (f *Facts) pick(names []string) ([]machinev1beta1.Machine, error) {
-	if len(names) == 0 {
-		return f.Machines, nil
-	}
-	var picked []machinev1beta1.Machine
-	for _, name := range names {
-		before := len(picked)
-		for _, machine := range f.Machines {
-			if machine.Name == name {
-				picked = append(picked, machine)
-			}
-		}
-		if len(picked) == before {
-			return nil, missing("Machine", name, f.Namespace, f.machineNames())
-		}
-	}
-	return picked, nil
-}
-
-func (f *Facts) machineNames() []string {
-	var names []string
-	for _, machine := range f.Machines {
-		names = append(names, machine.Name)
-	}
-	return names
-}

@@ -78,19 +78,15 @@ type RunList struct {
 	now       time.Time
 }
 
-// Runs answers the runs of Machines, those that are active first; only these where the others are not wanted. Names limit it to Machines.
-func Runs(f *Facts, names []string, activeOnly bool) (*RunList, error) {
-	machines, err := f.pick(names)
-	if err != nil {
-		return nil, err
-	}
+// Runs returns the runs of Machines, those that are active first; only these where the others are not wanted.
+func Runs(f *Facts, activeOnly bool) *RunList {
 	heads := map[types.UID]*state.Head{}
 	for i := range f.States {
 		heads[types.UID(f.States[i].Labels[state.LabelMachineUID])] = &f.States[i]
 	}
 	list := &RunList{Items: []MachineRun{}, namespace: f.Namespace, now: f.Now}
-	for i := range machines {
-		run := runOf(&machines[i], heads[machines[i].UID], f.StatesKnown)
+	for i := range f.Machines {
+		run := runOf(&f.Machines[i], heads[f.Machines[i].UID], f.StatesKnown)
 		if !activeOnly || run.Phase != RunNone {
 			list.Items = append(list.Items, run)
 		}
@@ -98,7 +94,7 @@ func Runs(f *Facts, names []string, activeOnly bool) (*RunList, error) {
 	slices.SortStableFunc(list.Items, func(a, b MachineRun) int {
 		return cmp.Or(cmp.Compare(slices.Index(runOrder, a.Phase), slices.Index(runOrder, b.Phase)), timeOf(a.Since).Compare(timeOf(b.Since)))
 	})
-	return list, nil
+	return list
 }
 
 func timeOf(at *metav1.Time) time.Time {
@@ -157,12 +153,22 @@ func operationOf(told *v1alpha1.RunStatus) string {
 	return strings.ToLower(string(told.Operation))
 }
 
+func (l *RunList) about() []metav1.PartialObjectMetadata {
+	var objects []metav1.PartialObjectMetadata
+	for i := range l.Items {
+		objects = append(objects, machineReference(l.Items[i].Namespace, l.Items[i].Machine))
+	}
+	return objects
+}
+
+func (l *RunList) allNamespaces() bool { return l.namespace == "" }
+
 func (l *RunList) table(wide bool) [][]string {
 	rows := [][]string{{"MACHINE", "RUN", "PHASE", "SINCE", "LAST", "RESULT", "ENDED", "TOOK", "DETAILS"}}
 	for i := range l.Items {
 		r := &l.Items[i]
 		row := []string{
-			qualified(l.namespace, r.Namespace, r.Machine), cmp.Or(r.Operation, "-"), cmp.Or(string(r.Phase), "-"), age(timeOf(r.Since), l.now), "-", "-", "-", "-", r.Problem,
+			r.Machine, cmp.Or(r.Operation, "-"), cmp.Or(string(r.Phase), "-"), age(timeOf(r.Since), l.now), "-", "-", "-", "-", r.Problem,
 		}
 		if last := r.Last; last != nil {
 			row[4], row[5], row[6], row[7] = last.Operation, last.Result, age(last.Ended.Time, l.now), took(last)
@@ -187,14 +193,6 @@ func (r *MachineRun) why() string {
 
 func took(last *LastRun) string {
 	return last.Ended.Sub(last.Began.Time).Round(100 * time.Millisecond).String()
-}
-
-// qualified is a name, with its namespace where several were asked about.
-func qualified(asked, namespace, name string) string {
-	if asked == "" {
-		return namespace + "/" + name
-	}
-	return name
 }
 
 // String tells of the run in a line.

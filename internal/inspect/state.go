@@ -11,11 +11,8 @@ import (
 	"strings"
 	"time"
 
-	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -72,8 +69,9 @@ type StateList struct {
 	now       time.Time
 }
 
-// States puts states beside their Machines. Names limit it to Machines, those that are gone among them.
-func States(f *Facts, names []string) (*StateList, error) {
+// States puts states beside their Machines. Where those are limited, states are of them and of Machines that are named, those that are gone
+// among them.
+func States(f *Facts) (*StateList, error) {
 	list := &StateList{Items: []StoredState{}, namespace: f.Namespace, now: f.Now}
 	phases := map[types.UID]string{}
 	for i := range f.Machines {
@@ -84,11 +82,11 @@ func States(f *Facts, names []string) (*StateList, error) {
 		stored := newStored(&f.States[i])
 		stored.Phase = cmp.Or(phases[stored.UID], gone)
 		known = append(known, stored.Machine)
-		if len(names) == 0 || slices.Contains(names, stored.Machine) {
+		if !f.Limited || stored.Phase != gone || slices.Contains(f.Named, stored.Machine) {
 			list.Items = append(list.Items, stored)
 		}
 	}
-	for _, name := range names {
+	for _, name := range f.Named {
 		if !slices.Contains(known, name) {
 			return nil, missing("state of a Machine", name, f.Namespace, known)
 		}
@@ -129,6 +127,16 @@ func decode[T any](meta map[string]string, key string) (*T, error) {
 	return value, nil
 }
 
+func (l *StateList) about() []metav1.PartialObjectMetadata {
+	var objects []metav1.PartialObjectMetadata
+	for i := range l.Items {
+		objects = append(objects, machineReference(l.Items[i].Namespace, l.Items[i].Machine))
+	}
+	return objects
+}
+
+func (l *StateList) allNamespaces() bool { return l.namespace == "" }
+
 func (l *StateList) table(wide bool) [][]string {
 	titles := []string{"MACHINE", "PHASE", "RESOURCES", "SERIAL", "SIZE", "WRITTEN", "DETAILS"}
 	if wide {
@@ -137,8 +145,7 @@ func (l *StateList) table(wide bool) [][]string {
 	rows := [][]string{titles}
 	for i := range l.Items {
 		s := &l.Items[i]
-		name := qualified(l.namespace, s.Namespace, cmp.Or(s.Machine, "-"))
-		row := []string{name, s.Phase, strconv.Itoa(s.Resources), "-", "-", "-", cut(strings.Join(s.details(l.now), "; "), wide)}
+		row := []string{cmp.Or(s.Machine, "-"), s.Phase, strconv.Itoa(s.Resources), "-", "-", "-", cut(strings.Join(s.details(l.now), "; "), wide)}
 		if s.Written != nil {
 			row[3], row[4], row[5] = strconv.FormatUint(s.Serial, 10), kib(s.Size), age(s.Written.Time, l.now)
 		}
@@ -222,14 +229,17 @@ func corrupt(err error, machine string) error {
 
 // stateKey finds a state by its Machine, or where that is gone by the name that the state has kept.
 func (c *Cluster) stateKey(ctx context.Context, name string) (state.Key, error) {
-	machine := &machinev1beta1.Machine{}
-	err := c.reader.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, machine)
-	if err == nil {
-		return state.KeyFor(c.namespace, machine.UID), nil
-	}
-	if !apierrors.IsNotFound(err) {
+	selected, err := c.find(ctx, Selection{Names: []string{name}}, kindMachine)
+	if err != nil {
 		return state.Key{}, err
 	}
+	if len(selected.named) == 0 {
+		return state.Key{}, fmt.Errorf("%q is no Machine; name one of its Machines, which 'kubectl machine tree %s' shows", name, name)
+	}
+	if machines := selected.machines(); len(machines) > 0 {
+		return state.KeyFor(c.namespace, machines[0].UID), nil
+	}
+	name = selected.missing[0].name
 	heads, err := c.store.List(ctx, c.namespace)
 	if err != nil {
 		return state.Key{}, err
