@@ -17,7 +17,7 @@ checks nothing itself; the operator does, every --drift-interval.`,
 		Example: `  # All Machines of the namespace
   kubectl machine drift -n openshift-machine-api
 
-  # Only those that have drifted, with whole messages
+  # Only those that have drifted, with messages in full
   kubectl machine drift --drifted -o wide`,
 		ValidArgsFunction: i.complete(namesOf("Machine")),
 		RunE: func(command *cobra.Command, names []string) error {

@@ -11,10 +11,10 @@ func newLogs() *cobra.Command {
 	var i inspection
 	command := &cobra.Command{
 		Use:   "logs MACHINE",
-		Short: "Print what the engine told in the last run for a Machine",
-		Long: `Print what the engine told in the last run for a Machine, or the end of that, without sensitive values. A Machine that is gone is named as
-it was, or by its UID. What run that was, and how it ended, is told on the error output.`,
-		Example: `  # Why a Machine is not made
+		Short: "Print the engine's output of the last run for a Machine",
+		Long: `Print the engine's output of the last run for a Machine, or the end of it, without sensitive values. A Machine that is gone is named by its
+last name or its UID. Which run it was, and how it ended, is written to the error output.`,
+		Example: `  # Why a Machine is not created
   kubectl machine logs workers-x7k2p -n openshift-machine-api`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: i.completeOne(namesOf("Machine")),

@@ -51,7 +51,7 @@ func replaceIn(t *testing.T, file, old, with string) {
 	}
 }
 
-// realEngine answers the flags for the engine and the providers that `make tools` built.
+// realEngine returns the flags for the engine and the providers that `make tools` built.
 func realEngine(t *testing.T) []string {
 	t.Helper()
 	engine, mirror := os.Getenv("TOFU"), repository(t, "bin", "mirror")

@@ -20,7 +20,7 @@ import (
 
 // liveOptions are the flags of plan that are about a cluster.
 type liveOptions struct {
-	asked   bool
+	enabled bool
 	refresh bool
 	updates iac.ModuleUpdates
 	// environment is what the manager gives every engine.
@@ -30,7 +30,7 @@ type liveOptions struct {
 
 func (o *liveOptions) register(command *cobra.Command) {
 	flags := command.Flags()
-	flags.BoolVar(&o.asked, "live", false, "Ask the cluster what the manifests would do to the Machines that exist.")
+	flags.BoolVar(&o.enabled, "live", false, "Read the cluster, and show what the manifests would change of the Machines that exist.")
 	flags.BoolVar(&o.refresh, "refresh", false,
 		"Have providers compare the instances with their states: with the credentials in the cluster, and with the infrastructure.")
 	o.updates = iac.ModuleUpdatesHold
@@ -57,7 +57,7 @@ func (o *liveOptions) validate(names, files []string) error {
 	switch {
 	case len(names) > 0 && len(files) > 0:
 		return fmt.Errorf("there are both names (%s) and files; give one of them, and files with --live for an edit", strings.Join(names, ", "))
-	case o.refresh && !o.asked && len(names) == 0:
+	case o.refresh && !o.enabled && len(names) == 0:
 		return errors.New("--refresh is about Machines that exist; add --live, or name a MachineSet")
 	case len(o.environment) > 0 && !o.refresh:
 		return errors.New("--engine-env is for providers that reach the infrastructure; add --refresh, or leave it out")
@@ -65,7 +65,7 @@ func (o *liveOptions) validate(names, files []string) error {
 	return nil
 }
 
-// connect answers a client for the cluster, and the namespace of what does not say: the context's where it has one and none was given.
+// connect returns a client for the cluster, and the namespace of names and manifests that set none: the context's where it has one and no flag sets it.
 func (o *liveOptions) connect(namespace string, given bool) (client.Client, string, error) {
 	cluster, own, err := o.cluster.connect()
 	if !given && own != metav1.NamespaceDefault {
@@ -103,11 +103,11 @@ func (o *liveOptions) manifests(ctx context.Context, namespace string, names []s
 	return files, nil
 }
 
-// plan answers how requests are planned against a cluster.
-func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, facts module.Facts, around *surroundings) planning {
+// plan returns how requests are planned against a cluster.
+func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, facts module.Facts, environment *runEnvironment) planning {
 	return func(ctx context.Context, requests []*preview.Request, planner preview.Planner, engine string) (*preview.Preview, error) {
 		return live.Plan(ctx, requests, live.Options{
-			Client: cluster, Catalog: catalog, Facts: facts, ModuleUpdates: o.updates, Planner: planner, Engine: engine, Refresh: o.refresh, Surroundings: around,
+			Client: cluster, Catalog: catalog, Facts: facts, ModuleUpdates: o.updates, Planner: planner, Engine: engine, Refresh: o.refresh, Surroundings: environment,
 		})
 	}
 }

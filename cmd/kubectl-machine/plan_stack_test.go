@@ -96,7 +96,7 @@ func TestPlanOfBothEngines(t *testing.T) {
 	}
 }
 
-// asModule answers the MachineSet of a stack as one of the module of the same name.
+// asModule returns the MachineSet of a stack as one of the module of the same name.
 func asModule(manifest string) string {
 	return strings.NewReplacer("PulumiMachineProviderSpec", "TerraformMachineProviderSpec", "stack: kubemark", "module: kubemark").Replace(manifest)
 }

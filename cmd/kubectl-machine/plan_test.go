@@ -265,7 +265,7 @@ func TestPlanCommandLine(t *testing.T) {
 		"nothing that would change":             {arguments: []string{"-f", none, "--detailed-exitcode"}, wantOut: "0 resources to add"},
 		"YAML":                                  {arguments: []string{"-f", good, "-o", "yaml"}, wantOut: "\nmachineSets:\n"},
 		"Markdown":                              {arguments: []string{"-f", good, "-o", "markdown"}, wantOut: "### Preview\n"},
-		"what else is in a file is left out":    {arguments: []string{"-f", good, "-f", secret}, wantOut: "6 resources", wantErr: "warning: what is neither a MachineSet nor a Machine is left out: Secret s in " + secret},
+		"what else is in a file is skipped":     {arguments: []string{"-f", good, "-f", secret}, wantOut: "6 resources", wantErr: "warning: skipped what is neither a MachineSet nor a Machine: Secret s in " + secret},
 		"a manifest that is wrong":              {arguments: []string{"-f", wrong, "--detailed-exitcode"}, wantCode: 1, wantErr: wrong + ":10: document 1, MachineSet openshift-machine-api/hollow: spec.replicas: "},
 		"no manifest":                           {wantCode: 1, wantErr: "error: there is nothing to plan; name a file, a folder or - with -f"},
 		"no MachineSet":                         {arguments: []string{"-f", secret}, wantCode: 1, wantErr: "error: there is no MachineSet and no Machine in " + secret},

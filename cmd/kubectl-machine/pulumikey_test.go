@@ -115,12 +115,12 @@ func TestAKeyIsReplaced(t *testing.T) {
 	if err != nil || fresh.Salt() == old.Salt() {
 		t.Fatalf("the current key is still the old one, %v", err)
 	}
-	expect("pulumi-key prune", 1, oldID+" stays: 1 checkpoints and 0 versions from before")
+	expect("pulumi-key prune", 1, oldID+" stays: 1 checkpoints and 0 earlier versions")
 
 	// Its next run encrypts it with the new key, and keeps a version with the old one.
 	w.forget(t)
 	w.encrypted(t, old.Salt(), fresh.Salt())
-	expect("pulumi-key prune", 1, oldID+" stays: 0 checkpoints and 1 versions from before")
+	expect("pulumi-key prune", 1, oldID+" stays: 0 checkpoints and 1 earlier versions")
 	expect("pulumi-key prune --forget-versions", 1, oldID+" stays: it was replaced at "+time.Now().UTC().Format("2006-"), "error: older keys stay")
 	w.long(t)
 	expect("pulumi-key prune --forget-versions", 0, oldID+" is removed")

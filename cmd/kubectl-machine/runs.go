@@ -13,9 +13,12 @@ func newRuns() *cobra.Command {
 		Use:   "runs [MACHINE...]",
 		Short: "Show what is queued or running, and how the last run of each Machine ended",
 		Long: `Show what is queued or running, since when, and how the last run of each Machine ended: create, update, drift (a check) or destroy. A
-run that is Unsettled began and did not end in order; the next one finds out what it did.`,
+run that is Unsettled was interrupted; the next one finds out what it did.`,
 		Example: `  # All Machines of the namespace
   kubectl machine runs -n openshift-machine-api
+
+  # Those of one MachineSet, as columns of your own
+  kubectl machine runs machineset/workers -o custom-columns=MACHINE:.machine,RESULT:.last.result
 
   # Only what is queued or running, every two seconds
   watch kubectl machine runs --active`,

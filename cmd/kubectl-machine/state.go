@@ -12,13 +12,13 @@ import (
 func newState() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "state",
-		Short: "Look into the states of Machines, when all else fails",
-		Long: `Look into the states of Machines: what the engine knows of their infrastructure. They are kept in Secrets. These commands change
+		Short: "Inspect the states of Machines",
+		Long: `Inspect the states of Machines: what the engine knows of their infrastructure. They are kept in Secrets. These commands change
 nothing.`,
 		Example: `  # Which states there are, and which of them have no Machine any more
   kubectl machine state list
 
-  # What one says
+  # One of them
   kubectl machine state show workers-x7k2p`,
 	}
 	command.AddCommand(newStateList(), newStateShow(), newStatePull())
@@ -64,10 +64,10 @@ func newStateShow() *cobra.Command {
 	var sensitive bool
 	command := &cobra.Command{
 		Use:   "show MACHINE",
-		Short: "Show the state of a Machine, without what is sensitive",
-		Long: `Show the state of a Machine: resources with their attributes, and outputs. A Machine that is gone is named as it was, or by its UID.
+		Short: "Show the state of a Machine, without sensitive values",
+		Long: `Show the state of a Machine: resources with their attributes, and outputs. A Machine that is gone is named by its last name or its UID.
 
-Values are (sensitive) that the state marks so, that have a name which tells, such as password or user_data, and their copies.`,
+Values that the state marks, values with a name such as password or user_data, and copies of them are shown as (sensitive).`,
 		Example: `  # What the engine knows of a Machine's instance
   kubectl machine state show workers-x7k2p
 
@@ -105,8 +105,8 @@ func newStatePull() *cobra.Command {
 	var serial uint64
 	command := &cobra.Command{
 		Use:   "pull MACHINE",
-		Short: "Print the state of a Machine as it is, secrets and all",
-		Long: `Print the state of a Machine as the engine wrote it, secrets and all. A Machine that is gone is named as it was, or by its UID.
+		Short: "Print the state of a Machine as it is, including secrets",
+		Long: `Print the state of a Machine as the engine wrote it, including secrets. A Machine that is gone is named by its last name or its UID.
 
 To put one back, see "When all else fails" in docs/contracts/state.md.`,
 		Example: `  # Into a file that only you can read
@@ -151,7 +151,7 @@ func pull(ctx context.Context, cluster *inspect.Cluster, machine string, serial 
 }
 
 func warnSecrets(command *cobra.Command) {
-	fmt.Fprintln(command.ErrOrStderr(), "warning: this holds credentials and user data in the clear; let nobody see it, and remove the copies that you make")
+	fmt.Fprintln(command.ErrOrStderr(), "warning: this holds credentials and user data in the clear; keep it private, and remove the copies that you make")
 }
 
 func stateNames(ctx context.Context, cluster *inspect.Cluster) ([]string, error) {

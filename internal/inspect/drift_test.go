@@ -12,18 +12,18 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// withDrift is a cluster with a Machine for each verdict.
+// withDrift is a cluster with a Machine for each result.
 func withDrift() *Facts {
 	facts := everything()
-	told := func(name string, status metav1.ConditionStatus, reason, message string) machinev1beta1.Machine {
+	with := func(name string, status metav1.ConditionStatus, reason, message string) machinev1beta1.Machine {
 		return *builder.Machine(named(name, time.Hour), withProviderStatus(func(s *v1alpha1.TerraformMachineProviderStatus) {
 			made(s)
 			s.Conditions[1] = condition("Drifted", status, reason, message)
 		}))
 	}
 	facts.Machines = append(facts.Machines,
-		told("ignored", metav1.ConditionUnknown, "Ignored", "drift is not looked for, nor an instance that is gone: the drift policy is Ignore"),
-		told("lost", metav1.ConditionTrue, "InstanceMissing", "the instance vsphere_virtual_machine.this is gone: it was removed outside of this operator"),
+		with("ignored", metav1.ConditionUnknown, "Ignored", "drift is not looked for, nor an instance that is gone: the drift policy is Ignore"),
+		with("lost", metav1.ConditionTrue, "InstanceMissing", "the instance vsphere_virtual_machine.this is gone: it was removed outside of this operator"),
 	)
 	return facts
 }
@@ -36,7 +36,7 @@ func TestDrift(t *testing.T) {
 	t.Run("that there is", func(t *testing.T) {
 		var got []string
 		for _, found := range Drift(withDrift(), true).Items {
-			got = append(got, string(found.Verdict)+" "+found.Machine)
+			got = append(got, string(found.Result)+" "+found.Machine)
 		}
 		if diff := cmp.Diff([]string{"Missing lost", "Changed workers-b"}, got); diff != "" {
 			t.Errorf("drift (-want +got):\n%s", diff)

@@ -15,7 +15,7 @@ type EncryptionKey struct {
 	Current bool `json:"current"`
 	// Missing says that the Secret has it not, so that nobody opens what is encrypted with it.
 	Missing bool `json:"missing,omitempty"`
-	// Checkpoints are encrypted with it, and so many Versions that are kept from before.
+	// Checkpoints are encrypted with it, and so many earlier Versions.
 	Checkpoints int `json:"checkpoints"`
 	Versions    int `json:"versions"`
 	// Made is when it was made, Replaced when another took its place.

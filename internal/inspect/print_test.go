@@ -19,7 +19,7 @@ func printedBy(value report, arguments ...string) (string, error) {
 		return printer.Print(&out, value)
 	}}
 	printer.AddFlags(command)
-	command.SetArgs(arguments)
+	command.SetArgs(append([]string{}, arguments...)) // nil would stand for those of the test
 	err := command.Execute()
 	return out.String(), err
 }

@@ -143,7 +143,7 @@ func (c *Cluster) explain(err error) error {
 	return explain(err, c.config.Host)
 }
 
-// notFound says which name no object has, and what it may be meant for.
+// notFound returns an error for a name that no object has, with names that are like it.
 func (c *Cluster) notFound(ctx context.Context, missed target) error {
 	kind := strings.Join(missed.kinds, " or ")
 	others, err := c.find(ctx, Selection{}, missed.kinds...)
@@ -182,7 +182,7 @@ func ofType[T any](objects []client.Object) []T {
 	return all
 }
 
-// ownerOf returns the UID of what made a Machine; empty where somebody did by hand.
+// ownerOf returns the UID of the controller that created a Machine; empty where a person did.
 func ownerOf(machine *machinev1beta1.Machine) types.UID {
 	if owner := metav1.GetControllerOf(machine); owner != nil {
 		return owner.UID

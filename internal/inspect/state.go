@@ -24,13 +24,13 @@ const (
 	metaIntent  = "intent"
 )
 
-// StoredState is what the head of a state tells.
+// StoredState is the head of a state.
 type StoredState struct {
 	Namespace string `json:"namespace"`
 	// Machine is the name of the Machine, and UID its UID.
 	Machine string    `json:"machine,omitempty"`
 	UID     types.UID `json:"machineUID,omitempty"`
-	// Phase of the Machine; Gone where there is none, so that the state may stand for an instance that nobody knows of.
+	// Phase of the Machine; Gone where there is none, so that the state may be of an instance without a Machine.
 	Phase string `json:"phase"`
 	// Secret that names the state.
 	Secret string `json:"secret"`
@@ -61,7 +61,7 @@ type Intent struct {
 // gone is the phase of a Machine that is not there.
 const gone = "Gone"
 
-// StateList is what States answers.
+// StateList is the result of States.
 type StateList struct {
 	Items []StoredState `json:"items"`
 
@@ -69,7 +69,7 @@ type StateList struct {
 	now       time.Time
 }
 
-// States puts states beside their Machines. Where those are limited, states are of them and of Machines that are named, those that are gone
+// States joins states and their Machines. Where those are limited, states are of them and of Machines that are named, those that are gone
 // among them.
 func States(f *Facts) (*StateList, error) {
 	list := &StateList{Items: []StoredState{}, namespace: f.Namespace, now: f.Now}
@@ -114,7 +114,7 @@ func newStored(head *state.Head) StoredState {
 	return stored
 }
 
-// decode answers nil for a key that is not there.
+// decode returns nil for a key that is not there.
 func decode[T any](meta map[string]string, key string) (*T, error) {
 	raw, ok := meta[key]
 	if !ok {
@@ -166,7 +166,7 @@ func (s *StoredState) details(now time.Time) []string {
 		details = append(details, fmt.Sprintf("a %s began %s ago and has not settled", s.Intent.Operation, age(s.Intent.Since.Time, now)))
 	}
 	if s.Phase == gone && s.Resources > 0 {
-		details = append(details, "its Machine is gone, and what the state lists may be there still")
+		details = append(details, "its Machine is gone, and what the state lists may still exist")
 	}
 	if s.Problem != "" {
 		details = append(details, s.Problem)
@@ -178,7 +178,7 @@ func kib(size int) string {
 	return fmt.Sprintf("%.1f KiB", float64(size)/1024)
 }
 
-// State reads the state of a Machine, which is named, or told by its UID where it is gone.
+// State reads the state of a Machine, by its name, or by its UID where the Machine is gone.
 func (c *Cluster) State(ctx context.Context, machine string) (*state.Snapshot, error) {
 	key, err := c.stateKey(ctx, machine)
 	if err != nil {
@@ -186,7 +186,7 @@ func (c *Cluster) State(ctx context.Context, machine string) (*state.Snapshot, e
 	}
 	snapshot, err := c.store.Get(ctx, key)
 	if errors.Is(err, state.ErrNotFound) {
-		return nil, fmt.Errorf("the Machine %q has no state: no run has begun for it; 'kubectl machine runs %s' tells more", machine, machine)
+		return nil, fmt.Errorf("the Machine %q has no state: no run has begun for it; see 'kubectl machine runs %s'", machine, machine)
 	}
 	return snapshot, corrupt(err, machine)
 }
@@ -219,10 +219,10 @@ func serials(versions []state.Version) string {
 	return strings.Join(all, ", ")
 }
 
-// corrupt says what helps where a state cannot be read.
+// corrupt adds to an error about a damaged state how to fix it.
 func corrupt(err error, machine string) error {
 	if _, damaged := errors.AsType[*state.CorruptError](err); damaged {
-		return fmt.Errorf("%w; 'kubectl machine state pull %s --serial N' reads an earlier version, and docs/contracts/state.md tells how to put it back", err, machine)
+		return fmt.Errorf("%w; 'kubectl machine state pull %s --serial N' reads an earlier version, and docs/contracts/state.md says how to put it back", err, machine)
 	}
 	return err
 }
@@ -258,10 +258,10 @@ func (c *Cluster) stateKey(ctx context.Context, name string) (state.Key, error) 
 	case 1:
 		return found[0], nil
 	}
-	return state.Key{}, fmt.Errorf("%d states are of Machines %q that are gone; name one by its Machine's UID, which 'kubectl machine state list -o yaml' tells", len(found), name)
+	return state.Key{}, fmt.Errorf("%d states are of Machines %q that are gone; name one by its Machine's UID, which 'kubectl machine state list -o yaml' prints", len(found), name)
 }
 
-// StateNames answers the names of the Machines that have a state, for a shell that completes them.
+// StateNames returns the names of the Machines that have a state, for a shell that completes them.
 func (c *Cluster) StateNames(ctx context.Context) ([]string, error) {
 	heads, err := c.store.List(ctx, c.namespace)
 	var names []string

@@ -63,7 +63,7 @@ type stateFile struct {
 	} `json:"resources"`
 }
 
-// ShowState answers what a state says. Sensitive values are masked unless they are asked for.
+// ShowState returns the content of a state. Sensitive values are masked unless they are wanted.
 func ShowState(snapshot *state.Snapshot, sensitive bool) (*ShownState, error) {
 	shown := &ShownState{
 		Namespace: snapshot.Key.Namespace, Secret: snapshot.Key.Name, Machine: snapshot.Meta[metaMachine], Serial: snapshot.Serial, Lineage: snapshot.Lineage,

@@ -46,7 +46,7 @@ const (
 	kindNamespace = "Namespace"
 )
 
-// Forest is what Tree answers.
+// Forest is the result of Tree.
 type Forest struct {
 	// Items are MachineSets, and Machines without one.
 	Items []*Item `json:"items"`
@@ -95,7 +95,7 @@ func (f *Facts) machineItem(machine *machinev1beta1.Machine) *Item {
 		Conditions: machineConditions(machine.Status.Conditions),
 	}
 	if machine.DeletionTimestamp != nil {
-		item.note("deletion was asked for " + age(machine.DeletionTimestamp.Time, f.Now) + " ago")
+		item.note("deletion was requested " + age(machine.DeletionTimestamp.Time, f.Now) + " ago")
 	}
 	if instance := f.instanceItem(machine); instance != nil {
 		item.Children = append(item.Children, instance)
@@ -106,7 +106,7 @@ func (f *Facts) machineItem(machine *machinev1beta1.Machine) *Item {
 	return item
 }
 
-// instanceItem answers nil where nothing is known of an instance.
+// instanceItem returns nil where no instance is known.
 func (f *Facts) instanceItem(machine *machinev1beta1.Machine) *Item {
 	status := providerStatus(machine)
 	name := status.InstanceID
