@@ -78,15 +78,15 @@ func (w *world) states(t *testing.T, set *machinev1beta1.MachineSet) error {
 	if err := w.Create(t.Context(), failed); err != nil {
 		return err
 	}
-	var told bytes.Buffer
-	writer := gzip.NewWriter(&told)
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
 	if _, err := writer.Write([]byte("Creating...\n\x1b[2JError: no room\n")); err != nil {
 		return err
 	}
 	if err := writer.Close(); err != nil {
 		return err
 	}
-	session, err = w.acquire(t, failed, state.Attachments{"output": told.Bytes()})
+	session, err = w.acquire(t, failed, state.Attachments{"output": packed.Bytes()})
 	if err != nil {
 		return err
 	}

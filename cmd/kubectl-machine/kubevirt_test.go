@@ -155,7 +155,7 @@ func (w *vmWorld) machineOf(t *testing.T, file string) *machinev1beta1.Machine {
 	}
 }
 
-// signIn applies the example's credentials and answers a token of its service account.
+// signIn applies the example's credentials and returns a token of its service account.
 func (w *vmWorld) signIn(t *testing.T, file string) string {
 	t.Helper()
 	content, err := os.ReadFile(file)
@@ -312,7 +312,7 @@ func (w *vmWorld) expectGone(t *testing.T, vm *unstructured.Unstructured) {
 	}
 	err := w.plane.Client.Get(t.Context(), client.ObjectKey{Namespace: vmNamespace, Name: vm.GetName() + "-user-data"}, &corev1.Secret{})
 	if !apierrors.IsNotFound(err) {
-		t.Errorf("asking for the Secret answers %v; want it to be gone", err)
+		t.Errorf("reading the Secret returns %v; want it to be gone", err)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestPlanAgainstACluster(t *testing.T) {
 			t.Fatalf("%v in %s%s", err, got.out, got.err)
 		}
 		if live := read.Sets[0].Live; live == nil || len(live.Machines) != 1 || live.Machines[0].Verdict != preview.NotMade || read.Summary.Live.Other != 1 {
-			t.Errorf("it tells %s", got.out)
+			t.Errorf("it prints %s", got.out)
 		}
 	})
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
-// installed builds the plugin into a folder that has the engine and the providers beside it, and answers its path.
+// installed builds the plugin into a folder that has the engine and the providers beside it, and returns its path.
 func installed(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
@@ -43,7 +43,7 @@ func installed(t *testing.T) string {
 // been if there were a way: the kernel counts that, so that nobody gets away with ignoring the error.
 func alone(t *testing.T, stdin string, arguments ...string) result {
 	t.Helper()
-	return namespaced(t, lonely, asked, stdin, arguments...)
+	return namespaced(t, isolated, asked, stdin, arguments...)
 }
 
 // namespaced runs a command line in such a namespace by a script, and fails where something was asked.
@@ -55,11 +55,11 @@ func namespaced(t *testing.T, script string, asked []string, stdin string, argum
 	}
 	// The shell shows the interfaces that there are, and what the kernel has counted; "$@" is what it is given.
 	command := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", script, self}, arguments...)...)
-	told, writer, err := os.Pipe()
+	report, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer told.Close()
+	defer report.Close()
 	var out, errOut strings.Builder
 	command.Dir, command.Env, command.ExtraFiles = t.TempDir(), []string{}, []*os.File{writer}
 	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(stdin), &out, &errOut
@@ -73,33 +73,33 @@ func namespaced(t *testing.T, script string, asked []string, stdin string, argum
 		t.Fatalf("%v; this test needs user and network namespaces: allow them (user.max_user_namespaces, seccomp, AppArmor), or run it where they are", err)
 	}
 	writer.Close() //nolint:errcheck // what was written to it is read
-	listed, err := io.ReadAll(told)
+	listed, err := io.ReadAll(report)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkLonely(t, string(listed), asked)
+	checkIsolated(t, string(listed), asked)
 	return result{code: command.ProcessState.ExitCode(), out: out.String(), err: errOut.String()}
 }
 
-// lonely runs a command, and tells on file 3 what there is of a network, and what was asked of it.
-const lonely = `tell() { while read -r line; do echo "$line" >&3; done <"$1"; }
-tell /proc/self/net/dev
+// isolated runs a command, and reports on file 3 the network's devices and counters.
+const isolated = `report() { while read -r line; do echo "$line" >&3; done <"$1"; }
+report /proc/self/net/dev
 "$@" 3>&-
 code=$?
-tell /proc/self/net/snmp
-tell /proc/self/net/snmp6
+report /proc/self/net/snmp
+report /proc/self/net/snmp6
 exit $code`
 
 // asked are what the kernel counts when a program sends something, finds no way to do so, or connects to another. Not every kernel counts
 // the last two.
 var asked = []string{"Ip OutRequests", "Ip OutNoRoutes", "Tcp ActiveOpens", "Udp OutDatagrams", "Ip6OutRequests", "Ip6OutNoRoutes"}
 
-// checkLonely holds what the shell told to there being loopback only, and nothing asked of it.
-func checkLonely(t *testing.T, told string, asked []string) {
+// checkIsolated checks that the shell reported loopback only, and no use of it.
+func checkIsolated(t *testing.T, report string, asked []string) {
 	t.Helper()
-	devices, counted, found := strings.Cut(told, "\nIp: ")
+	devices, counted, found := strings.Cut(report, "\nIp: ")
 	if !found {
-		t.Fatalf("no counters are in\n%s", told)
+		t.Fatalf("no counters are in\n%s", report)
 	}
 	interfaces := regexp.MustCompile(`(?m)^(\S+):`).FindAllString(devices, -1)
 	if !slices.Equal(interfaces, []string{"lo:"}) {
@@ -114,9 +114,9 @@ func checkLonely(t *testing.T, told string, asked []string) {
 }
 
 // countersIn reads counters: lines of titles followed by lines of values, and lines of both.
-func countersIn(told string) map[string]string {
+func countersIn(report string) map[string]string {
 	counters, titles := map[string]string{}, map[string][]string{}
-	for line := range strings.Lines(told) {
+	for line := range strings.Lines(report) {
 		fields := strings.Fields(line)
 		switch {
 		case len(fields) == 2 && !strings.HasSuffix(fields[0], ":"):
@@ -135,7 +135,7 @@ func countersIn(told string) map[string]string {
 
 func TestReachingForTheNetworkIsSeen(t *testing.T) {
 	before := "Inter-| Receive\nlo: 0 0\nIp: Forwarding OutRequests OutNoRoutes\nIp: 2 0 %s\nTcp: ActiveOpens\nTcp: 0\nUdp: OutDatagrams\nUdp: 0\nIp6OutRequests \t%s\n"
-	checkLonely(t, fmt.Sprintf(before, "0", "0"), asked)
+	checkIsolated(t, fmt.Sprintf(before, "0", "0"), asked)
 	for _, one := range []string{fmt.Sprintf(before, "1", "0"), fmt.Sprintf(before, "0", "7")} {
 		counters := countersIn(one)
 		if counters["Ip OutNoRoutes"] == "0" && counters["Ip6OutRequests"] == "0" {
@@ -196,7 +196,7 @@ func TestPlanOfACloudNeedsRecordedSchemasOnly(t *testing.T) {
 }
 
 // TestEveryExampleCanBePlanned plans the examples of all modules: none has a number of resources that only the infrastructure knows. The
-// image and the disks that a module tells are those that its plan makes.
+// image and the disks that a module lists are those that its plan makes.
 func TestEveryExampleCanBePlanned(t *testing.T) {
 	examples, err := fs.Glob(modules.FS, "*/examples/machineset.yaml")
 	if err != nil || len(examples) == 0 {
@@ -211,8 +211,8 @@ func TestEveryExampleCanBePlanned(t *testing.T) {
 				t.Fatalf("it ends with %d, %q, %v and\n%s", got.code, got.err, err, got.out)
 			}
 			set := read.Sets[0]
-			if told := strings.HasPrefix(example, "kubemark/"); told == (set.Image.Value != nil && len(set.Disks) > 0) {
-				t.Errorf("it tells the image %v and the disks %+v; want both where an instance has them", set.Image.Value, set.Disks)
+			if without := strings.HasPrefix(example, "kubemark/"); without == (set.Image.Value != nil && len(set.Disks) > 0) {
+				t.Errorf("it lists the image %v and the disks %+v; want both where an instance has them", set.Image.Value, set.Disks)
 			}
 			if set.Image.Value != nil && !planHas(set, set.Image.Value) {
 				t.Errorf("nothing is made of the image %v", set.Image.Value)
@@ -229,7 +229,7 @@ func TestEveryExampleCanBePlanned(t *testing.T) {
 	}
 }
 
-// planHas tells whether a value stands in the plan of a MachineSet.
+// planHas reports whether a value is in the plan of a MachineSet.
 func planHas(set *preview.Set, value any) bool {
 	return slices.ContainsFunc(set.Resources, func(resource preview.Resource) bool {
 		return slices.ContainsFunc(resource.Attributes, func(attribute preview.Attribute) bool {

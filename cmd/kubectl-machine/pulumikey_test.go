@@ -78,7 +78,7 @@ func (w *world) long(t *testing.T) {
 	}
 }
 
-// TestAKeyIsReplaced goes through what docs/pulumi.md tells a person to type.
+// TestAKeyIsReplaced goes through the commands of docs/pulumi.md.
 func TestAKeyIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	expect := func(line string, code int, texts ...string) {
