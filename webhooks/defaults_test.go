@@ -16,8 +16,8 @@ const awsKind = `"apiVersion":"machine.openshift.io/v1beta1","kind":"AWSMachineP
 // awsRules are those of the module aws in a cluster of which all is known.
 func awsRules(t testing.TB, architecture string) rules {
 	t.Helper()
-	facts := module.Facts{module.FactArchitecture: architecture, module.FactRegion: "us-east-1"}
-	return newRules(Options{Catalog: catalogOf(t, "aws"), ClusterID: "demo-x7k2p", Facts: facts})
+	cluster := module.ClusterValues{module.ValueArchitecture: architecture, module.ValueRegion: "us-east-1"}
+	return newRules(Options{Catalog: catalogOf(t, "aws"), ClusterID: "demo-x7k2p", ClusterValues: cluster})
 }
 
 func raw(fields string) *runtime.RawExtension {
@@ -84,8 +84,8 @@ func TestDefaultersWriteWhatTheModuleSays(t *testing.T) {
 }
 
 func TestADefaultOfAnotherClusterIsThatOfTheMachine(t *testing.T) {
-	rules := newRules(Options{Catalog: catalogOf(t, "aws"), ClusterID: "demo", Facts: module.Facts{module.FactClusterID: "stale"}})
-	if got := rules.facts[module.FactClusterID]; got != "demo" {
+	rules := newRules(Options{Catalog: catalogOf(t, "aws"), ClusterID: "demo", ClusterValues: module.ClusterValues{module.ValueClusterID: "stale"}})
+	if got := rules.cluster[module.ValueClusterID]; got != "demo" {
 		t.Errorf("the cluster is %q, want the option's", got)
 	}
 }
@@ -124,19 +124,19 @@ func TestTheLeastOfOtherPlatforms(t *testing.T) {
 	const metadata = `"apiVersion":"machine.openshift.io/v1beta1"`
 	tests := map[string]struct {
 		module, providerSpec string
-		facts                module.Facts
+		cluster              module.ClusterValues
 		want                 string
 		wantWarnings         []string
 	}{
 		"azure": {
-			module: "azure", facts: module.Facts{module.FactResourceGroup: "demo-rg", module.FactNetworkResourceGroup: "net-rg"},
+			module: "azure", cluster: module.ClusterValues{module.ValueResourceGroup: "demo-rg", module.ValueNetworkResourceGroup: "net-rg"},
 			providerSpec: metadata + `,"kind":"AzureMachineProviderSpec","location":"eastus","osDisk":{"diskSizeGB":128},"image":{"resourceID":"i"}`,
 			want: `{` + metadata + `,"credentialsSecret":{"name":"azure-cloud-credentials","namespace":"openshift-machine-api"},"image":{"resourceID":"i"},` +
 				`"kind":"AzureMachineProviderSpec","location":"eastus","networkResourceGroup":"net-rg","osDisk":{"diskSizeGB":128},"resourceGroup":"demo-rg",` +
 				`"subnet":"demo-x7k2p-worker-subnet","userDataSecret":{"name":"worker-user-data"},"vmSize":"Standard_D4s_V3","vnet":"demo-x7k2p-vnet"}`,
 		},
 		"azure, on arm64, with a network and a Secret of one's own": {
-			module: "azure", facts: module.Facts{module.FactArchitecture: "arm64"},
+			module: "azure", cluster: module.ClusterValues{module.ValueArchitecture: "arm64"},
 			providerSpec: metadata + `,"kind":"AzureMachineProviderSpec","location":"eastus","osDisk":{"diskSizeGB":128},"image":{"resourceID":"i"},` +
 				`"resourceGroup":"r","vnet":"v","subnet":"s","credentialsSecret":{"name":"c"},"userDataSecret":{"name":""}`,
 			want: `{` + metadata + `,"credentialsSecret":{"name":"c","namespace":"openshift-machine-api"},"image":{"resourceID":"i"},` +
@@ -144,7 +144,7 @@ func TestTheLeastOfOtherPlatforms(t *testing.T) {
 				`"subnet":"s","userDataSecret":{"name":"worker-user-data"},"vmSize":"Standard_D4ps_V5","vnet":"v"}`,
 		},
 		"gcp": {
-			module: "gcp", facts: module.Facts{module.FactProject: "acme"},
+			module: "gcp", cluster: module.ClusterValues{module.ValueProject: "acme"},
 			providerSpec: metadata + `,"kind":"GCPMachineProviderSpec","region":"us-central1","zone":"us-central1-a","disks":[{"boot":true,"image":"i"}]`,
 			want: `{` + metadata + `,"credentialsSecret":{"name":"gcp-cloud-credentials"},"disks":[{"boot":true,"image":"i"}],"kind":"GCPMachineProviderSpec",` +
 				`"machineType":"n1-standard-4","networkInterfaces":[{"network":"demo-x7k2p-network","subnetwork":"demo-x7k2p-worker-subnet"}],"projectID":"acme",` +
@@ -167,7 +167,7 @@ func TestTheLeastOfOtherPlatforms(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			rules := newRules(Options{Catalog: catalogOf(t, tc.module), ClusterID: "demo-x7k2p", Facts: tc.facts})
+			rules := newRules(Options{Catalog: catalogOf(t, tc.module), ClusterID: "demo-x7k2p", ClusterValues: tc.cluster})
 			set := setWith(withTemplate(raw(tc.providerSpec)))
 			set.Namespace = "openshift-machine-api"
 			for _, labels := range []map[string]string{set.Spec.Selector.MatchLabels, set.Spec.Template.Labels} {

@@ -26,7 +26,7 @@ var shortPath = field.NewPath("providerSpec", "value")
 type rules struct {
 	catalog   *module.Catalog
 	clusterID string
-	facts     module.Facts
+	cluster   module.ClusterValues
 }
 
 // completed answers the providerSpec of a Machine that is created with the defaults of the module that serves it. One that no module
@@ -36,7 +36,7 @@ func (r rules) completed(machine *machinev1beta1.Machine) *runtime.RawExtension 
 	if err != nil {
 		return machine.Spec.ProviderSpec.Value
 	}
-	complete, _ := render.Complete(machine, served, r.facts)
+	complete, _ := render.Complete(machine, served, r.cluster)
 	return complete.Spec.ProviderSpec.Value
 }
 

@@ -29,20 +29,20 @@ type Options struct {
 	Catalog *module.Catalog
 	// ClusterID is the cluster that Machines belong to which do not say; empty when it is not known.
 	ClusterID string
-	// Facts are what is known of the cluster. Defaults that need more are left out. ClusterID is the fact of that name, unless it is empty.
-	Facts module.Facts
+	// ClusterValues are what is known of the cluster. Defaults that need more are left out. ClusterID is the value of that name, unless it is empty.
+	ClusterValues module.ClusterValues
 	// Reader tells whether the Secrets exist that a providerSpec names; the manager's reader without a cache when nil.
 	Reader client.Reader
 }
 
 // newRules answers the rules that the options make. Machines of another cluster name it, see [render.Complete].
 func newRules(options Options) rules {
-	facts := module.Facts{}
-	maps.Copy(facts, options.Facts)
+	cluster := module.ClusterValues{}
+	maps.Copy(cluster, options.ClusterValues)
 	if options.ClusterID != "" {
-		facts[module.FactClusterID] = options.ClusterID
+		cluster[module.ValueClusterID] = options.ClusterID
 	}
-	return rules{catalog: options.Catalog, clusterID: options.ClusterID, facts: facts}
+	return rules{catalog: options.Catalog, clusterID: options.ClusterID, cluster: cluster}
 }
 
 // SetupWithManager registers the webhooks with the manager's webhook server.

@@ -49,7 +49,7 @@ type Options struct {
 	// Leader says in which epoch this process leads, and whether the engines of another can still act.
 	Leader Leader
 	// Facts are what is known of the cluster, for the defaults of fields that a providerSpec lacks.
-	Facts module.Facts
+	Facts module.ClusterValues
 	// DriftInterval is the time between drift checks of an instance, a tenth more or less; an hour when zero.
 	DriftInterval time.Duration
 	// ModuleUpdates says what becomes of Machines whose module has changed; they are held when empty.

@@ -25,7 +25,7 @@ type reader struct {
 	updates ModuleUpdates
 	store   *state.Store
 	// facts are what is known of the cluster, around is how its infrastructure is reached; nil for as usual.
-	facts  module.Facts
+	facts  module.ClusterValues
 	around Surroundings
 	// blind says that credentials are not read.
 	blind bool
@@ -37,7 +37,7 @@ type OutlookOptions struct {
 	Client  client.Client
 	Catalog *module.Catalog
 	// Facts are what is known of the cluster, for the defaults of fields that a providerSpec lacks.
-	Facts module.Facts
+	Facts module.ClusterValues
 	// ModuleUpdates is what the operator does about Machines whose module has changed; they are held when empty.
 	ModuleUpdates ModuleUpdates
 	// Credentials has the Secrets with credentials read.

@@ -99,7 +99,7 @@ type ModuleSpec struct {
 type ModuleDefault struct {
 	// path is the field, its parts joined by dots. Parents that are missing are made.
 	Path string `json:"path"`
-	// value is what is written. In texts, {clusterID} stands for that fact of the cluster; a value with a fact that is not known is
+	// value is what is written. In texts, {clusterID} stands for that value of the cluster; a text with a value that is not known is
 	// not written.
 	Value runtime.RawExtension `json:"value"`
 	// byArchitecture holds what is written instead where the cluster's Nodes have that architecture. May be empty.

@@ -27,7 +27,7 @@ type runEnvironment struct {
 	// cluster is nil where the user may not read the cluster's configuration.
 	cluster *config.Reader
 	// facts are the cluster's values for defaults of providerSpecs.
-	facts      module.Facts
+	facts      module.ClusterValues
 	given, own map[string]string
 	// dir has the file with the authorities.
 	dir string
@@ -55,7 +55,7 @@ func newRunEnvironment(ctx context.Context, cluster client.Reader, given map[str
 	case err != nil:
 		return nil, err
 	}
-	s.cluster, s.facts = reader, settings.Facts
+	s.cluster, s.facts = reader, settings.ClusterValues
 	return s, nil
 }
 

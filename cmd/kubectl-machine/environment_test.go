@@ -101,7 +101,7 @@ func TestEnvironmentIsThatOfARun(t *testing.T) {
 	t.Run("what the cluster sets is used, and none of the user's proxies beside its own", func(t *testing.T) {
 		found := w.environmentOf(t, "", nil)
 		check(t, found, said, true)
-		if diff := cmp.Diff(module.Facts{module.FactClusterID: "demo-x7k2p", module.FactRegion: "us-east-1"}, found.facts); diff != "" {
+		if diff := cmp.Diff(module.ClusterValues{module.ValueClusterID: "demo-x7k2p", module.ValueRegion: "us-east-1"}, found.facts); diff != "" {
 			t.Errorf("facts (-want +got):\n%s", diff)
 		}
 	})
@@ -129,19 +129,19 @@ func TestEnvironmentIsThatOfARun(t *testing.T) {
 }
 
 func TestWhatTheClusterSaysOfItselfIsTakenForWhatNoFlagSays(t *testing.T) {
-	said := module.Facts{module.FactClusterID: "said", module.FactRegion: "said", module.FactProject: "said"}
+	said := module.ClusterValues{module.ValueClusterID: "said", module.ValueRegion: "said", module.ValueProject: "said"}
 	for name, tc := range map[string]struct {
 		id     string
 		given  map[string]string
 		wantID string
-		want   module.Facts
+		want   module.ClusterValues
 	}{
 		"no flags": {
-			wantID: "said", want: module.Facts{module.FactClusterID: "said", module.FactRegion: "said", module.FactProject: "said"},
+			wantID: "said", want: module.ClusterValues{module.ValueClusterID: "said", module.ValueRegion: "said", module.ValueProject: "said"},
 		},
 		"flags": {
-			id: "given", given: map[string]string{module.FactRegion: "given"}, wantID: "given",
-			want: module.Facts{module.FactClusterID: "given", module.FactRegion: "given", module.FactProject: "said"},
+			id: "given", given: map[string]string{module.ValueRegion: "given"}, wantID: "given",
+			want: module.ClusterValues{module.ValueClusterID: "given", module.ValueRegion: "given", module.ValueProject: "said"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

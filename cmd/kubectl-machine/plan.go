@@ -125,7 +125,7 @@ func completeFlags(command *cobra.Command) {
 
 // factNames returns the facts that --cluster-fact takes. Those of each Machine have flags of their own.
 func factNames() []string {
-	return slices.DeleteFunc(module.FactNames(), module.OfMachine)
+	return slices.DeleteFunc(module.ClusterValueNames(), module.PerMachine)
 }
 
 func (o planOptions) validate(names []string) error {
@@ -222,12 +222,12 @@ func (o planOptions) liveResult(
 }
 
 // take sets what no flag sets from the cluster, as the manager does.
-func (o *planOptions) take(said module.Facts) {
-	facts := module.Facts{}
+func (o *planOptions) take(said module.ClusterValues) {
+	facts := module.ClusterValues{}
 	maps.Copy(facts, said)
 	maps.Copy(facts, o.facts)
-	o.cluster.ID = cmp.Or(o.cluster.ID, facts[module.FactClusterID])
-	facts[module.FactClusterID] = o.cluster.ID
+	o.cluster.ID = cmp.Or(o.cluster.ID, facts[module.ValueClusterID])
+	facts[module.ValueClusterID] = o.cluster.ID
 	o.cluster.Facts = facts
 }
 

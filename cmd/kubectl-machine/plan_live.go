@@ -104,7 +104,7 @@ func (o *liveOptions) manifests(ctx context.Context, namespace string, names []s
 }
 
 // plan returns how requests are planned against a cluster.
-func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, facts module.Facts, environment *runEnvironment) planning {
+func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, facts module.ClusterValues, environment *runEnvironment) planning {
 	return func(ctx context.Context, requests []*preview.Request, planner preview.Planner, engine string) (*preview.Preview, error) {
 		return live.Plan(ctx, requests, live.Options{
 			Client: cluster, Catalog: catalog, Facts: facts, ModuleUpdates: o.updates, Planner: planner, Engine: engine, Refresh: o.refresh, Surroundings: environment,

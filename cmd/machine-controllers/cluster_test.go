@@ -24,23 +24,23 @@ func TestFlagsWinOverTheCluster(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options         options
 		objects         []client.Object
-		wantFacts       module.Facts
+		wantFacts       module.ClusterValues
 		wantEnvironment map[string]string
 	}{
 		"what no flag says is the cluster's": {
 			objects:         openshift,
-			wantFacts:       module.Facts{"clusterID": "demo-x7k2p", "region": "us-central1", "project": "acme", "architecture": runtime.GOARCH},
+			wantFacts:       module.ClusterValues{"clusterID": "demo-x7k2p", "region": "us-central1", "project": "acme", "architecture": runtime.GOARCH},
 			wantEnvironment: map[string]string{"HTTP_PROXY": "http://cluster", "HTTPS_PROXY": "http://cluster"},
 		},
 		"what a flag says is left alone": {
 			options: options{
 				clusterID: "mine", clusterFacts: assignments{"project": "mine", "architecture": "s390x"}, engineEnvironment: assignments{"https_proxy": "http://mine"},
 			}, objects: openshift,
-			wantFacts:       module.Facts{"clusterID": "mine", "region": "us-central1", "project": "mine", "architecture": "s390x"},
+			wantFacts:       module.ClusterValues{"clusterID": "mine", "region": "us-central1", "project": "mine", "architecture": "s390x"},
 			wantEnvironment: map[string]string{"HTTP_PROXY": "http://cluster"},
 		},
 		"another cluster than OpenShift": {
-			wantFacts: module.Facts{"clusterID": "", "architecture": runtime.GOARCH}, wantEnvironment: map[string]string{},
+			wantFacts: module.ClusterValues{"clusterID": "", "architecture": runtime.GOARCH}, wantEnvironment: map[string]string{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -178,7 +178,7 @@ func (o *options) checkCluster() error {
 		return fmt.Errorf("--cluster-id is %q, which is no value of a label: %s", o.clusterID, strings.Join(problems, ", "))
 	}
 	for name := range o.clusterFacts {
-		if module.OfMachine(name) || !slices.Contains(module.FactNames(), name) {
+		if module.PerMachine(name) || !slices.Contains(module.ClusterValueNames(), name) {
 			return fmt.Errorf("--cluster-fact names %q, which is no fact of a cluster; name architecture, networkResourceGroup, project, region or resourceGroup", name)
 		}
 	}
@@ -186,22 +186,22 @@ func (o *options) checkCluster() error {
 }
 
 // take takes what a cluster says of itself for what no flag says.
-func (o *options) take(said module.Facts) {
+func (o *options) take(said module.ClusterValues) {
 	if o.clusterID == "" {
-		o.clusterID = said[module.FactClusterID]
+		o.clusterID = said[module.ValueClusterID]
 	}
 	facts := assignments{}
 	maps.Copy(facts, said)
-	delete(facts, module.FactClusterID)
+	delete(facts, module.ValueClusterID)
 	maps.Copy(facts, o.clusterFacts)
 	o.clusterFacts = facts
 }
 
 // facts answers what is known of the cluster. Its Nodes are taken for such as this process runs on, unless the flag says otherwise.
-func (o *options) facts() module.Facts {
-	facts := module.Facts{module.FactArchitecture: runtime.GOARCH}
+func (o *options) facts() module.ClusterValues {
+	facts := module.ClusterValues{module.ValueArchitecture: runtime.GOARCH}
 	maps.Copy(facts, o.clusterFacts)
-	facts[module.FactClusterID] = o.clusterID
+	facts[module.ValueClusterID] = o.clusterID
 	return facts
 }
 

@@ -84,12 +84,12 @@ func TestTheDefaultEngineIsEnough(t *testing.T) {
 
 func TestFactsAreThoseOfTheFlags(t *testing.T) {
 	o := &options{clusterID: "demo", clusterFacts: assignments{"region": "r"}}
-	want := module.Facts{module.FactArchitecture: runtime.GOARCH, module.FactRegion: "r", module.FactClusterID: "demo"}
+	want := module.ClusterValues{module.ValueArchitecture: runtime.GOARCH, module.ValueRegion: "r", module.ValueClusterID: "demo"}
 	if diff := cmp.Diff(want, o.facts()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	o.clusterFacts["architecture"] = "s390x"
-	if got := o.facts()[module.FactArchitecture]; got != "s390x" {
+	if got := o.facts()[module.ValueArchitecture]; got != "s390x" {
 		t.Errorf("the architecture is %q, want that of the flag", got)
 	}
 }

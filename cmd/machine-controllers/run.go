@@ -68,7 +68,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, Facts: o.facts()}); err != nil {
+	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.facts()}); err != nil {
 		return err
 	}
 	runners, err := newRunners(ctx, o, live)
@@ -211,7 +211,7 @@ func (o *options) readCluster(ctx context.Context, live client.Reader) (*config.
 	if err != nil {
 		return nil, err
 	}
-	o.take(settings.Facts)
+	o.take(settings.ClusterValues)
 	return cluster, nil
 }
 

@@ -29,17 +29,17 @@ type Default struct {
 // Defaults answers the fields of the providerSpec that module.yaml says are filled in, in its order. The caller must not change them.
 func (m *Module) Defaults() []Default { return m.defaults }
 
-// Value answers what is filled in, as decoded JSON with numbers as json.Number, or the names of the facts that it lacks.
-func (d Default) Value(facts Facts) (value any, missing []string) {
+// Value returns what is filled in, as decoded JSON with numbers as json.Number, or the names of the cluster's values that it lacks.
+func (d Default) Value(cluster ClusterValues) (value any, missing []string) {
 	value = d.value
-	if other, given := d.byArchitecture[facts[FactArchitecture]]; given {
+	if other, given := d.byArchitecture[cluster[ValueArchitecture]]; given {
 		value = other
 	}
 	filled, err := fillIn(value, func(name string) (string, error) {
-		if facts[name] == "" && !slices.Contains(missing, name) {
+		if cluster[name] == "" && !slices.Contains(missing, name) {
 			missing = append(missing, name)
 		}
-		return facts[name], nil
+		return cluster[name], nil
 	})
 	if err != nil || len(missing) > 0 {
 		return nil, missing // braces are seen to when the module is loaded
@@ -47,15 +47,15 @@ func (d Default) Value(facts Facts) (value any, missing []string) {
 	return filled, nil
 }
 
-// fillIn answers a copy of decoded JSON with facts in place of their names in braces, in every text but keys.
-func fillIn(value any, fact func(name string) (string, error)) (any, error) {
+// fillIn returns a copy of decoded JSON with values in place of their names in braces, in every text but keys.
+func fillIn(value any, lookup func(name string) (string, error)) (any, error) {
 	switch value := value.(type) {
 	case string:
-		return ExpandKey(value, fact)
+		return ExpandKey(value, lookup)
 	case []any:
 		items := make([]any, 0, len(value))
 		for _, item := range value {
-			filled, err := fillIn(item, fact)
+			filled, err := fillIn(item, lookup)
 			if err != nil {
 				return nil, err
 			}
@@ -65,7 +65,7 @@ func fillIn(value any, fact func(name string) (string, error)) (any, error) {
 	case map[string]any:
 		fields := map[string]any{}
 		for name, inner := range value {
-			filled, err := fillIn(inner, fact)
+			filled, err := fillIn(inner, lookup)
 			if err != nil {
 				return nil, err
 			}
@@ -137,13 +137,13 @@ func (c *defaultCheck) value(field string, raw []byte, wanted cty.Type) any {
 		return nil
 	}
 	example, err := fillIn(value, func(name string) (string, error) {
-		if !isFact(name) {
-			return "", fmt.Errorf("uses the fact %q, which there is not", name)
+		if !isClusterValue(name) {
+			return "", fmt.Errorf("uses {%s}, which is no value of the cluster", name)
 		}
 		return "x", nil
 	})
 	if err != nil {
-		c.breach(field, err.Error(), "write one of {"+strings.Join(FactNames(), "}, {")+"}; braces stand for nothing else")
+		c.breach(field, err.Error(), "write one of {"+strings.Join(ClusterValueNames(), "}, {")+"}; braces stand for nothing else")
 		return value
 	}
 	if wanted == cty.NilType {

@@ -46,9 +46,9 @@ func TestLoadRefusesADefaultThatCannotBeFilledIn(t *testing.T) {
 				`module.yaml:24: spec.defaults[1].value does not fit the field's type: it has no attribute "more"; write map of object`,
 			},
 		},
-		"a fact that there is not": {
+		"a value that there is not": {
 			entries: "    - path: size\n      value: \"{zone}-size\"\n",
-			want: []string{`module.yaml:22: spec.defaults[0].value uses the fact "zone", which there is not; write one of {architecture}, {clusterID}, ` +
+			want: []string{`module.yaml:22: spec.defaults[0].value uses {zone}, which is no value of the cluster; write one of {architecture}, {clusterID}, ` +
 				`{namespace}, {networkResourceGroup}, {project}, {region}, {resourceGroup}; braces stand for nothing else`},
 		},
 		"braces that do not close": {
@@ -102,15 +102,15 @@ func TestDefaultHasAValueAsSoonAsItsFactsAreKnown(t *testing.T) {
       byArchitecture: {arm64: [c]}
 `
 	tests := map[string]struct {
-		facts       Facts
+		cluster     ClusterValues
 		want        string
 		wantMissing []string
 	}{
-		"all facts are known":                     {Facts{FactRegion: "r", FactClusterID: "c"}, `[{"rack":12345678901234567890,"region":"r"},["c-r-a","b"]]`, nil},
-		"a fact is missing":                       {Facts{FactRegion: "r"}, `[{"rack":12345678901234567890,"region":"r"},null]`, []string{FactClusterID}},
-		"no fact is known, each is named once":    {nil, `[null,null]`, []string{FactRegion, FactClusterID, FactRegion}},
-		"another architecture with its own value": {Facts{FactArchitecture: "arm64"}, `[null,["c"]]`, []string{FactRegion}},
-		"an architecture without one":             {Facts{FactArchitecture: "s390x", FactRegion: "r", FactClusterID: "c"}, `[{"rack":12345678901234567890,"region":"r"},["c-r-a","b"]]`, nil},
+		"all values are known":                    {ClusterValues{ValueRegion: "r", ValueClusterID: "c"}, `[{"rack":12345678901234567890,"region":"r"},["c-r-a","b"]]`, nil},
+		"a value is missing":                      {ClusterValues{ValueRegion: "r"}, `[{"rack":12345678901234567890,"region":"r"},null]`, []string{ValueClusterID}},
+		"no value is known, each is named once":   {nil, `[null,null]`, []string{ValueRegion, ValueClusterID, ValueRegion}},
+		"another architecture with its own value": {ClusterValues{ValueArchitecture: "arm64"}, `[null,["c"]]`, []string{ValueRegion}},
+		"an architecture without one":             {ClusterValues{ValueArchitecture: "s390x", ValueRegion: "r", ValueClusterID: "c"}, `[{"rack":12345678901234567890,"region":"r"},["c-r-a","b"]]`, nil},
 	}
 	defaults := mustLoad(t, filling(entries)...).Defaults()
 	for name, tc := range tests {
@@ -118,7 +118,7 @@ func TestDefaultHasAValueAsSoonAsItsFactsAreKnown(t *testing.T) {
 			var values []any
 			var missing []string
 			for _, one := range defaults {
-				value, lacks := one.Value(tc.facts)
+				value, lacks := one.Value(tc.cluster)
 				values, missing = append(values, value), append(missing, lacks...)
 			}
 			raw, err := json.Marshal(values)
@@ -126,7 +126,7 @@ func TestDefaultHasAValueAsSoonAsItsFactsAreKnown(t *testing.T) {
 				t.Errorf("got %s, want %s (%v)", raw, tc.want, err)
 			}
 			if diff := cmp.Diff(tc.wantMissing, missing); diff != "" {
-				t.Errorf("missing facts (-want +got):\n%s", diff)
+				t.Errorf("missing values (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -13,19 +13,19 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// Unfilled is a field that has a default which cannot be told, since facts are not known.
+// Unfilled is a field whose default needs values of the cluster that are not known.
 type Unfilled struct {
 	// Path is the field's path in the Machine.
 	Path string
-	// Facts are the names of what is not known.
-	Facts []string
+	// Missing are the names of these values.
+	Missing []string
 }
 
 // Complete answers the Machine with the defaults of the module's module.yaml written into its providerSpec: the Machine itself where
 // there is nothing to write, else a copy. Admission does this to what is created; whoever renders a Machine does it first, so that the
 // same providerSpec gives the same instance where there is no admission. A field that its author has given stays as it is, and so does
 // a providerSpec that cannot be read, which [Check] and [Render] refuse.
-func Complete(machine *machinev1beta1.Machine, from *module.Module, facts module.Facts) (*machinev1beta1.Machine, []Unfilled) {
+func Complete(machine *machinev1beta1.Machine, from *module.Module, cluster module.ClusterValues) (*machinev1beta1.Machine, []Unfilled) {
 	if len(from.Defaults()) == 0 {
 		return machine, nil
 	}
@@ -37,7 +37,7 @@ func Complete(machine *machinev1beta1.Machine, from *module.Module, facts module
 	if values == nil {
 		return machine, nil
 	}
-	additions, unfilled := additionsTo(seenBy(from, fields, values), from, factsOf(machine, facts))
+	additions, unfilled := additionsTo(seenBy(from, fields, values), from, clusterValuesOf(machine, cluster))
 	for i := range unfilled {
 		unfilled[i].Path = at + "." + unfilled[i].Path
 	}
@@ -60,13 +60,13 @@ func Complete(machine *machinev1beta1.Machine, from *module.Module, facts module
 	return &completed, unfilled
 }
 
-// factsOf answers the facts as they are for the Machine, which may name its cluster.
-func factsOf(machine *machinev1beta1.Machine, facts module.Facts) module.Facts {
-	own := module.Facts{}
-	maps.Copy(own, facts)
-	own[module.FactNamespace] = machine.Namespace
+// clusterValuesOf returns the cluster's values as they are for the Machine, which may name its cluster.
+func clusterValuesOf(machine *machinev1beta1.Machine, cluster module.ClusterValues) module.ClusterValues {
+	own := module.ClusterValues{}
+	maps.Copy(own, cluster)
+	own[module.ValueNamespace] = machine.Namespace
 	if label := machine.Labels[machinev1beta1.MachineClusterIDLabel]; label != "" {
-		own[module.FactClusterID] = label
+		own[module.ValueClusterID] = label
 	}
 	return own
 }
@@ -105,15 +105,15 @@ type addition struct {
 }
 
 // additionsTo answers what the defaults add to values, all decided by what the author has given.
-func additionsTo(values map[string]any, from *module.Module, facts module.Facts) (additions []addition, unfilled []Unfilled) {
+func additionsTo(values map[string]any, from *module.Module, cluster module.ClusterValues) (additions []addition, unfilled []Unfilled) {
 	for _, one := range from.Defaults() {
 		given := func(path string) bool { return !module.IsUnset(rawAt(values, path)) }
 		if given(one.Path) || slices.ContainsFunc(one.Unless, given) {
 			continue
 		}
-		value, missing := one.Value(facts)
+		value, missing := one.Value(cluster)
 		if len(missing) > 0 {
-			unfilled = append(unfilled, Unfilled{Path: one.Path, Facts: missing})
+			unfilled = append(unfilled, Unfilled{Path: one.Path, Missing: missing})
 			continue
 		}
 		additions = append(additions, addition{path: one.Path, value: value})

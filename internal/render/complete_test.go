@@ -41,58 +41,58 @@ func TestComplete(t *testing.T) {
 	const kind = `{"apiVersion":"example.io/v1","kind":"ExampleProviderSpec"`
 	const generic = `{"apiVersion":"machine-iac.io/v1alpha1","kind":"TerraformMachineProviderSpec","module":"example"`
 	const given = kind + `,"size":"s","placement":{"zone":"z"},"cpu":1,"disks":[{"gib":1}],"credentialsSecret":{"name":"c"},"userDataSecret":{}}`
-	facts := module.Facts{module.FactRegion: "r", module.FactClusterID: "demo"}
+	known := module.ClusterValues{module.ValueRegion: "r", module.ValueClusterID: "demo"}
 	tests := map[string]struct {
 		providerSpec string
-		facts        module.Facts
+		known        module.ClusterValues
 		cluster      string
 		// want is the same providerSpec where empty.
 		want         string
 		wantUnfilled []Unfilled
 	}{
 		"what is missing is written, with what is known of the cluster": {
-			providerSpec: kind + `}`, facts: facts,
+			providerSpec: kind + `}`, known: known,
 			want: `{"apiVersion":"example.io/v1","cpu":4,"credentialsSecret":{"name":"cloud"},"disks":[{"gib":7}],"kind":"ExampleProviderSpec",` +
 				`"placement":{"zone":"demo-r"},"quota":9,"size":"small","userDataSecret":{"name":"user"}}`,
 		},
-		"what is given stays, and an object that is empty is given": {providerSpec: given, facts: facts},
+		"what is given stays, and an object that is empty is given": {providerSpec: given, known: known},
 		"null, an empty text and an empty list are what clients write for nothing": {
-			providerSpec: kind + `,"size":"","placement":null,"disks":[],"quota":1,"credentialsSecret":{"name":"c"},"userDataSecret":{}}`, facts: facts,
+			providerSpec: kind + `,"size":"","placement":null,"disks":[],"quota":1,"credentialsSecret":{"name":"c"},"userDataSecret":{}}`, known: known,
 			want: `{"apiVersion":"example.io/v1","credentialsSecret":{"name":"c"},"disks":[{"gib":7}],"kind":"ExampleProviderSpec",` +
 				`"placement":{"zone":"demo-r"},"quota":1,"size":"small","userDataSecret":{}}`,
 		},
 		"another architecture has its own size": {
 			providerSpec: kind + `,"placement":{"zone":"z"},"cpu":1,"disks":[{"gib":1}],"credentialsSecret":{},"userDataSecret":{}}`,
-			facts:        module.Facts{module.FactArchitecture: "arm64"},
+			known:        module.ClusterValues{module.ValueArchitecture: "arm64"},
 			want: `{"apiVersion":"example.io/v1","cpu":1,"credentialsSecret":{},"disks":[{"gib":1}],"kind":"ExampleProviderSpec",` +
 				`"placement":{"zone":"z"},"size":"small-arm","userDataSecret":{}}`,
 		},
 		"a value with a fact that is not known is left out, and told": {
 			providerSpec: kind + `,"size":"s","placement":{"rack":"a"},"cpu":1,"disks":[{"gib":1}],"credentialsSecret":{},"userDataSecret":{}}`,
-			wantUnfilled: []Unfilled{{Path: "spec.providerSpec.value.placement.zone", Facts: []string{"clusterID", "region"}}},
+			wantUnfilled: []Unfilled{{Path: "spec.providerSpec.value.placement.zone", Missing: []string{"clusterID", "region"}}},
 		},
 		"a Machine's cluster is the one that its label names": {
 			providerSpec: kind + `,"size":"s","placement":{"rack":"a"},"cpu":1,"disks":[{"gib":1}],"credentialsSecret":{},"userDataSecret":{}}`,
-			facts:        facts, cluster: "other",
+			known:        known, cluster: "other",
 			want: `{"apiVersion":"example.io/v1","cpu":1,"credentialsSecret":{},"disks":[{"gib":1}],"kind":"ExampleProviderSpec",` +
 				`"placement":{"rack":"a","zone":"other-r"},"size":"s","userDataSecret":{}}`,
 		},
 		"what its author wrote is kept to the letter": {
-			providerSpec: kind + `,"x":12345678901234567890.10,"y":"<&>\u0001","placement":"no object","cpu":1,"disks":[{"gib":1}],"credentialsSecret":{},"userDataSecret":{}}`, facts: facts,
+			providerSpec: kind + `,"x":12345678901234567890.10,"y":"<&>\u0001","placement":"no object","cpu":1,"disks":[{"gib":1}],"credentialsSecret":{},"userDataSecret":{}}`, known: known,
 			want: `{"apiVersion":"example.io/v1","cpu":1,"credentialsSecret":{},"disks":[{"gib":1}],"kind":"ExampleProviderSpec",` +
 				`"placement":"no object","size":"small","userDataSecret":{},"x":12345678901234567890.10,"y":"<&>\u0001"}`,
 		},
 		"the kind for any module has values filled in, and its own Secrets are given": {
-			providerSpec: generic + `,"credentialsSecret":{"name":"c"}}`, facts: facts,
+			providerSpec: generic + `,"credentialsSecret":{"name":"c"}}`, known: known,
 			want: `{"apiVersion":"machine-iac.io/v1alpha1","credentialsSecret":{"name":"c"},"kind":"TerraformMachineProviderSpec","module":"example",` +
 				`"values":{"cpu":4,"disks":[{"gib":7}],"placement":{"zone":"demo-r"},"quota":9,"size":"small","userDataSecret":{"name":"user"}}}`,
 		},
 		"its values may name them too": {
 			providerSpec: generic + `,"values":{"size":"s","cpu":1,"disks":[{"gib":1}],"credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"}}}`,
-			want:         "", wantUnfilled: []Unfilled{{Path: "spec.providerSpec.value.values.placement.zone", Facts: []string{"clusterID", "region"}}},
+			want:         "", wantUnfilled: []Unfilled{{Path: "spec.providerSpec.value.values.placement.zone", Missing: []string{"clusterID", "region"}}},
 		},
-		"values that are none stay":                {providerSpec: generic + `,"values":[]}`, facts: facts},
-		"a providerSpec that cannot be read stays": {providerSpec: kind + `,"size":"a","size":"b"}`, facts: facts},
+		"values that are none stay":                {providerSpec: generic + `,"values":[]}`, known: known},
+		"a providerSpec that cannot be read stays": {providerSpec: kind + `,"size":"a","size":"b"}`, known: known},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestComplete(t *testing.T) {
 			if tc.cluster != "" {
 				machine.Labels = map[string]string{machinev1beta1.MachineClusterIDLabel: tc.cluster}
 			}
-			completed, unfilled := Complete(machine, defaulted(t), tc.facts)
+			completed, unfilled := Complete(machine, defaulted(t), tc.known)
 			want := tc.want
 			if want == "" {
 				want = tc.providerSpec
@@ -114,7 +114,7 @@ func TestComplete(t *testing.T) {
 			if got := string(machine.Spec.ProviderSpec.Value.Raw); got != tc.providerSpec {
 				t.Errorf("the Machine itself was changed to %s", got)
 			}
-			again, _ := Complete(completed, defaulted(t), tc.facts)
+			again, _ := Complete(completed, defaulted(t), tc.known)
 			if again != completed {
 				t.Error("what is complete was written once more")
 			}

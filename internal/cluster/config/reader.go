@@ -142,7 +142,7 @@ func (r *Reader) current(ctx context.Context) (Settings, error) {
 }
 
 func (r *Reader) tell(s Settings) {
-	r.logger.Info("Taking the cluster's configuration", "facts", s.Facts,
+	r.logger.Info("Taking the cluster's configuration", "clusterValues", s.ClusterValues,
 		"proxy", s.HTTPProxy != "" || s.HTTPSProxy != "", "authorities", s.Authorities != "", "settings", len(s.values))
 	for _, problem := range s.unusable {
 		r.logger.Info("A part of the cluster's configuration cannot be used", "problem", problem)

@@ -110,7 +110,7 @@ var _ = Describe("Reader", Ordered, func() {
 		Expect(sensitive).To(ContainElement("secret"))
 		settings, err := reader.Settings(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(settings.Facts).To(Equal(module.Facts{module.FactClusterID: "demo-x7k2p", module.FactRegion: "us-iso-east-1"}))
+		Expect(settings.ClusterValues).To(Equal(module.ClusterValues{module.ValueClusterID: "demo-x7k2p", module.ValueRegion: "us-iso-east-1"}))
 	})
 
 	It("asks again only when what it has is too old, and takes over what has changed", func(ctx SpecContext) {

@@ -23,8 +23,8 @@ const (
 
 // Settings are what a cluster says of how its infrastructure is reached. The zero value is a cluster that says nothing.
 type Settings struct {
-	// Facts are what defaults of providerSpecs are made of, as far as the cluster tells.
-	Facts module.Facts
+	// ClusterValues are what defaults of providerSpecs are made of, as far as the cluster tells.
+	ClusterValues module.ClusterValues
 	// HTTPProxy, HTTPSProxy and NoProxy are the proxies in force.
 	HTTPProxy, HTTPSProxy, NoProxy string
 	// Authorities are certificates in PEM that are to be trusted beside the system's.
@@ -45,9 +45,9 @@ type objects struct {
 }
 
 func settingsOf(found objects) Settings {
-	s := Settings{Facts: module.Facts{}, values: map[v1alpha1.EnvironmentSource]string{}}
+	s := Settings{ClusterValues: module.ClusterValues{}, values: map[v1alpha1.EnvironmentSource]string{}}
 	if found.infrastructure != nil {
-		s.fact(module.FactClusterID, found.infrastructure.Status.InfrastructureName)
+		s.setClusterValue(module.ValueClusterID, found.infrastructure.Status.InfrastructureName)
 		if platform := found.infrastructure.Status.PlatformStatus; platform != nil {
 			s.takePlatform(platform)
 		}
@@ -79,35 +79,35 @@ func (s *Settings) trust(configMap *corev1.ConfigMap, key string) {
 
 func (s *Settings) takePlatform(platform *configv1.PlatformStatus) {
 	if aws := platform.AWS; aws != nil {
-		s.fact(module.FactRegion, aws.Region)
+		s.setClusterValue(module.ValueRegion, aws.Region)
 		for _, endpoint := range aws.ServiceEndpoints {
 			s.endpoint("aws", endpoint.Name, endpoint.URL)
 		}
 	}
 	if ibm := platform.IBMCloud; ibm != nil {
-		s.fact(module.FactRegion, ibm.Location)
+		s.setClusterValue(module.ValueRegion, ibm.Location)
 		for _, endpoint := range ibm.ServiceEndpoints {
 			s.endpoint("ibmcloud", string(endpoint.Name), endpoint.URL)
 		}
 	}
 	if power := platform.PowerVS; power != nil {
-		s.fact(module.FactRegion, power.Region)
+		s.setClusterValue(module.ValueRegion, power.Region)
 		for _, endpoint := range power.ServiceEndpoints {
 			s.endpoint("powervs", endpoint.Name, endpoint.URL)
 		}
 	}
 	if gcp := platform.GCP; gcp != nil {
-		s.fact(module.FactRegion, gcp.Region)
-		s.fact(module.FactProject, gcp.ProjectID)
+		s.setClusterValue(module.ValueRegion, gcp.Region)
+		s.setClusterValue(module.ValueProject, gcp.ProjectID)
 	}
 	if azure := platform.Azure; azure != nil {
 		s.takeAzure(azure)
 	}
 }
 
-func (s *Settings) fact(name, value string) {
+func (s *Settings) setClusterValue(name, value string) {
 	if value != "" {
-		s.Facts[name] = value
+		s.ClusterValues[name] = value
 	}
 }
 
@@ -131,8 +131,8 @@ var azureClouds = map[configv1.AzureCloudEnvironment]string{
 }
 
 func (s *Settings) takeAzure(azure *configv1.AzurePlatformStatus) {
-	s.fact(module.FactResourceGroup, azure.ResourceGroupName)
-	s.fact(module.FactNetworkResourceGroup, cmp.Or(azure.NetworkResourceGroupName, azure.ResourceGroupName))
+	s.setClusterValue(module.ValueResourceGroup, azure.ResourceGroupName)
+	s.setClusterValue(module.ValueNetworkResourceGroup, cmp.Or(azure.NetworkResourceGroupName, azure.ResourceGroupName))
 	s.set(v1alpha1.FromAzureCloud, azureClouds[azure.CloudName])
 	if endpoint, err := url.Parse(azure.ARMEndpoint); err == nil {
 		s.set(v1alpha1.FromAzureResourceManagerHost, endpoint.Host)

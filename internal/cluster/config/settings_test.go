@@ -27,62 +27,62 @@ var everySource = []v1alpha1.EnvironmentVariable{
 func TestSettingsOfPlatforms(t *testing.T) {
 	for name, tc := range map[string]struct {
 		platform        configv1.PlatformStatus
-		want            module.Facts
+		want            module.ClusterValues
 		wantEnvironment map[string]string
 	}{
 		"AWS has endpoints by the names of its services": {
 			platform: configv1.PlatformStatus{AWS: &configv1.AWSPlatformStatus{
 				Region: "us-iso-east-1", ServiceEndpoints: []configv1.AWSServiceEndpoint{{Name: "ec2", URL: "https://ec2.example"}, {Name: "s3", URL: "https://s3.example"}},
 			}},
-			want:            module.Facts{"clusterID": "demo-x7k2p", "region": "us-iso-east-1"},
+			want:            module.ClusterValues{"clusterID": "demo-x7k2p", "region": "us-iso-east-1"},
 			wantEnvironment: map[string]string{"AWS_ENDPOINT_URL_EC2": "https://ec2.example"},
 		},
 		"an endpoint of another platform is not taken for AWS's": {
 			platform: configv1.PlatformStatus{PowerVS: &configv1.PowerVSPlatformStatus{
 				Region: "dal", ServiceEndpoints: []configv1.PowerVSServiceEndpoint{{Name: "Power", URL: "https://power.example"}, {Name: "ec2", URL: "https://ec2.example"}},
 			}},
-			want:            module.Facts{"clusterID": "demo-x7k2p", "region": "dal"},
+			want:            module.ClusterValues{"clusterID": "demo-x7k2p", "region": "dal"},
 			wantEnvironment: map[string]string{"IBMCLOUD_PI_API_ENDPOINT": "https://power.example"},
 		},
 		"IBM Cloud has a location": {
 			platform: configv1.PlatformStatus{IBMCloud: &configv1.IBMCloudPlatformStatus{
 				Location: "eu-de", ServiceEndpoints: []configv1.IBMCloudServiceEndpoint{{Name: configv1.IBMCloudServiceVPC, URL: "https://vpc.example"}},
 			}},
-			want:            module.Facts{"clusterID": "demo-x7k2p", "region": "eu-de"},
+			want:            module.ClusterValues{"clusterID": "demo-x7k2p", "region": "eu-de"},
 			wantEnvironment: map[string]string{"IBMCLOUD_IS_NG_API_ENDPOINT": "https://vpc.example"},
 		},
 		"Google Cloud has a project": {
 			platform: configv1.PlatformStatus{GCP: &configv1.GCPPlatformStatus{Region: "us-central1", ProjectID: "acme"}},
-			want:     module.Facts{"clusterID": "demo-x7k2p", "region": "us-central1", "project": "acme"},
+			want:     module.ClusterValues{"clusterID": "demo-x7k2p", "region": "us-central1", "project": "acme"},
 		},
 		"Azure is public unless it says otherwise, and has one resource group": {
 			platform:        configv1.PlatformStatus{Azure: &configv1.AzurePlatformStatus{ResourceGroupName: "demo-rg"}},
-			want:            module.Facts{"clusterID": "demo-x7k2p", "resourceGroup": "demo-rg", "networkResourceGroup": "demo-rg"},
+			want:            module.ClusterValues{"clusterID": "demo-x7k2p", "resourceGroup": "demo-rg", "networkResourceGroup": "demo-rg"},
 			wantEnvironment: map[string]string{"ARM_ENVIRONMENT": "public"},
 		},
 		"Azure's other clouds are named as tools name them": {
 			platform: configv1.PlatformStatus{Azure: &configv1.AzurePlatformStatus{
 				ResourceGroupName: "demo-rg", NetworkResourceGroupName: "net-rg", CloudName: configv1.AzureUSGovernmentCloud,
 			}},
-			want:            module.Facts{"clusterID": "demo-x7k2p", "resourceGroup": "demo-rg", "networkResourceGroup": "net-rg"},
+			want:            module.ClusterValues{"clusterID": "demo-x7k2p", "resourceGroup": "demo-rg", "networkResourceGroup": "net-rg"},
 			wantEnvironment: map[string]string{"ARM_ENVIRONMENT": "usgovernment"},
 		},
 		"Azure Stack Hub is known by its host": {
 			platform: configv1.PlatformStatus{Azure: &configv1.AzurePlatformStatus{
 				ResourceGroupName: "demo-rg", CloudName: configv1.AzureStackCloud, ARMEndpoint: "https://management.local.azurestack.external/",
 			}},
-			want:            module.Facts{"clusterID": "demo-x7k2p", "resourceGroup": "demo-rg", "networkResourceGroup": "demo-rg"},
+			want:            module.ClusterValues{"clusterID": "demo-x7k2p", "resourceGroup": "demo-rg", "networkResourceGroup": "demo-rg"},
 			wantEnvironment: map[string]string{"ARM_METADATA_HOSTNAME": "management.local.azurestack.external"},
 		},
 		"a platform without settings": {
 			platform: configv1.PlatformStatus{Type: configv1.VSpherePlatformType},
-			want:     module.Facts{"clusterID": "demo-x7k2p"},
+			want:     module.ClusterValues{"clusterID": "demo-x7k2p"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := settingsOf(objects{infrastructure: infrastructure(tc.platform)})
-			if diff := cmp.Diff(tc.want, got.Facts); diff != "" {
-				t.Errorf("facts (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.want, got.ClusterValues); diff != "" {
+				t.Errorf("cluster values (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tc.wantEnvironment, got.Environment(everySource, "", nil), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("environment (-want +got):\n%s", diff)
@@ -93,7 +93,7 @@ func TestSettingsOfPlatforms(t *testing.T) {
 
 func TestSettingsOfNothing(t *testing.T) {
 	got := settingsOf(objects{})
-	if diff := cmp.Diff(map[string]string{}, got.Environment(everySource, "", nil)); diff != "" || len(got.Facts) > 0 || got.Sensitive() != nil {
+	if diff := cmp.Diff(map[string]string{}, got.Environment(everySource, "", nil)); diff != "" || len(got.ClusterValues) > 0 || got.Sensitive() != nil {
 		t.Errorf("got %+v and (-want +got):\n%s", got, diff)
 	}
 }

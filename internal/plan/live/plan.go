@@ -21,7 +21,7 @@ type Options struct {
 	Client  client.Client
 	Catalog *module.Catalog
 	// Facts are what is known of the cluster, for the defaults of fields that a providerSpec lacks.
-	Facts module.Facts
+	Facts module.ClusterValues
 	// ModuleUpdates is the operator's; held when empty.
 	ModuleUpdates iac.ModuleUpdates
 	// Planner plans, and is called Engine.

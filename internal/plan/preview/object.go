@@ -33,7 +33,7 @@ type Cluster struct {
 	// ID is the name of the cluster's infrastructure, for objects which do not say; empty when it is not known.
 	ID string
 	// Facts are what else is known of the cluster, for the defaults of fields that a providerSpec lacks.
-	Facts module.Facts
+	Facts module.ClusterValues
 }
 
 // Object is a MachineSet or a Machine, completed.
@@ -47,7 +47,7 @@ type Object struct {
 	replicasGiven bool
 	// under stands before the paths of the Machine's fields.
 	under string
-	facts module.Facts
+	facts module.ClusterValues
 	// unfilled are the fields that the cluster would fill in if more were known of it.
 	unfilled []render.Unfilled
 }

@@ -211,7 +211,7 @@ func TestWhatTheClusterFillsIn(t *testing.T) {
 	if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Count(err.Error(), "\n") > 1 {
 		t.Errorf("a region that nobody knows ends with\n%v\nwant one problem that ends in %q", err, want)
 	}
-	cluster.Facts = module.Facts{module.FactRegion: "us-east-1"}
+	cluster.Facts = module.ClusterValues{module.ValueRegion: "us-east-1"}
 	requests, _, err := Read([]File{{Name: "f", Content: []byte(content)}}, cluster, catalog)
 	if err != nil {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func (o *Object) filledBy(path string) string {
 	for _, one := range o.unfilled {
 		at := strings.TrimPrefix(o.under+"."+one.Path, ".")
 		if path == at || strings.HasPrefix(path, at+".") || strings.HasPrefix(at, path+".") {
-			return "; a cluster may fill it in, which is told with " + factFlags(one.Facts)
+			return "; a cluster may fill it in, which is told with " + factFlags(one.Missing)
 		}
 	}
 	return ""
@@ -62,9 +62,9 @@ func factFlags(names []string) string {
 	var flags []string
 	for _, name := range names {
 		switch name {
-		case module.FactClusterID:
+		case module.ValueClusterID:
 			flags = append(flags, "--cluster-id")
-		case module.FactNamespace:
+		case module.ValueNamespace:
 			flags = append(flags, "--namespace")
 		default:
 			flags = append(flags, "--cluster-fact "+name+"=VALUE")
