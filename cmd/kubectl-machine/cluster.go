@@ -2,112 +2,130 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 )
 
+// requestTimeout is how long one request to the API server may take by default.
+const requestTimeout = 30 * time.Second
+
 // completionTimeout bounds how long a shell waits for names.
 const completionTimeout = 3 * time.Second
 
-// clusterFlags say which cluster a command asks, and as whom.
+// clusterFlags are kubectl's flags for a cluster.
 type clusterFlags struct {
-	kubeconfig    string
-	context       string
-	user          string
-	namespace     string
+	*genericclioptions.ConfigFlags
 	allNamespaces bool
-	timeout       time.Duration
 }
 
-// register adds the flags that every command has which asks a cluster.
-func (f *clusterFlags) register(command *cobra.Command) {
+// register adds the flags of every command that reads a cluster. The usage is that of --namespace; a command with a flag of that name of
+// its own passes none.
+func (f *clusterFlags) register(command *cobra.Command, namespaceUsage string) {
+	f.ConfigFlags = genericclioptions.NewConfigFlags(true)
+	f.Timeout = ptr.To(requestTimeout.String())
+	f.CacheDir = nil // nothing is discovered, so that there is nothing to cache
+	if namespaceUsage == "" {
+		f.Namespace = nil
+	}
 	flags := command.Flags()
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "File that tells how to reach the cluster. Default: the KUBECONFIG variable, or ~/.kube/config.")
-	flags.StringVar(&f.context, "context", "", "Context of the kubeconfig. Default: its current one.")
-	flags.StringVar(&f.user, "as", "", "User to ask as, where you may impersonate.")
-	flags.DurationVar(&f.timeout, "request-timeout", 30*time.Second, "How long the cluster may take to answer.")
+	f.AddFlags(flags)
 	// Each fails for a flag that is not there only, which the tests would see.
-	_ = command.RegisterFlagCompletionFunc("context", f.completeContexts)
-	for _, name := range []string{"as", "request-timeout"} {
+	if f.Namespace != nil {
+		flags.Lookup("namespace").Usage = namespaceUsage
+		_ = command.RegisterFlagCompletionFunc("namespace", f.complete(namesOf("Namespace")))
+	}
+	for name, list := range map[string]func(clientcmdapi.Config) []string{"context": contexts, "cluster": clusters, "user": users} {
+		_ = command.RegisterFlagCompletionFunc(name, f.completeFromKubeconfig(list))
+	}
+	for _, name := range []string{"as", "as-group", "as-uid", "as-user-extra", "proxy-url", "request-timeout", "server", "tls-server-name", "token"} {
 		_ = command.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 }
 
-// registerNamespace adds -n. A command may have it from elsewhere.
-func (f *clusterFlags) registerNamespace(command *cobra.Command) {
-	command.Flags().StringVarP(&f.namespace, "namespace", "n", "", "Namespace of the Machines. Default: the context's.")
-	_ = command.RegisterFlagCompletionFunc("namespace", f.complete(namespaceNames))
-}
-
 // registerAllNamespaces adds -A to a command that has -n.
 func (f *clusterFlags) registerAllNamespaces(command *cobra.Command) {
-	command.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Ask about all namespaces.")
+	command.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Read all namespaces.")
 	command.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
 }
 
-func (f *clusterFlags) config() clientcmd.ClientConfig {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: f.context}
-	overrides.AuthInfo.Impersonate = f.user
-	overrides.Context.Namespace = f.namespace
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
-}
-
-// connect answers a client for the cluster and the namespace to ask about, which is empty for all.
-func (f *clusterFlags) connect() (client.Client, string, error) {
+// configuration returns how to reach the cluster, and the namespace to read, which is empty for all.
+func (f *clusterFlags) configuration() (*rest.Config, string, error) {
 	log.SetLogger(logr.Discard()) // what concerns people is in errors and on the output
-	config, err := f.config().ClientConfig()
+	loader := f.ToRawKubeConfigLoader()
+	config, err := loader.ClientConfig()
+	if err == nil && f.fallsBack(config) {
+		err = errors.New("there is no kubeconfig")
+	}
 	if err != nil {
 		return nil, "", fmt.Errorf("finding the cluster: %w; name a kubeconfig with --kubeconfig, or one of its contexts with --context", err)
 	}
-	namespace, _, err := f.config().Namespace()
+	namespace, _, err := loader.Namespace()
 	if err != nil {
 		return nil, "", fmt.Errorf("finding the namespace: %w", err)
 	}
 	if f.allNamespaces {
 		namespace = ""
 	}
-	config.QPS = -1 // a person asks little, and the API server protects itself
+	config.QPS = -1 // a person reads little, and the API server protects itself
+	return config, namespace, nil
+}
+
+// connect returns a client for the cluster, and the namespace to read.
+func (f *clusterFlags) connect() (client.Client, string, error) {
+	config, namespace, err := f.configuration()
+	if err != nil {
+		return nil, "", err
+	}
 	live, err := inspect.NewClient(config)
 	return live, namespace, err
 }
 
-// bounded ends a command that the cluster keeps waiting.
-func (f *clusterFlags) bounded(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	if f.timeout <= 0 {
-		return nil, nil, fmt.Errorf("--request-timeout is %s; it must be positive", f.timeout)
+// cluster returns the cluster in the namespace to read.
+func (f *clusterFlags) cluster() (*inspect.Cluster, error) {
+	config, namespace, err := f.configuration()
+	if err != nil {
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
-	return ctx, cancel, nil
+	return inspect.New(config, namespace)
+}
+
+// fallsBack reports whether nothing names a cluster, so that kubectl would try a port of this machine.
+func (f *clusterFlags) fallsBack(config *rest.Config) bool {
+	raw, err := f.ToRawKubeConfigLoader().RawConfig()
+	return err == nil && clientcmdapi.IsConfigEmpty(&raw) && *f.APIServer == "" && config.Host == clientcmd.ClusterDefaults.Server
 }
 
 // completion offers words to a shell.
 type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// names reads the names of something in a namespace; of all where it is empty.
-type names func(ctx context.Context, cluster client.Client, namespace string) ([]string, error)
+// names reads the names of something.
+type names func(context.Context, *inspect.Cluster) ([]string, error)
 
-// complete offers names from the cluster, and none where it cannot be asked.
+// complete offers names from the cluster, and none where it cannot be read.
 func (f *clusterFlags) complete(read names) completion {
 	return func(command *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
-		cluster, namespace, err := f.connect()
+		cluster, err := f.cluster()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
 		defer cancel()
-		found, err := read(ctx, cluster, namespace)
+		found, err := read(ctx, cluster)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -126,25 +144,17 @@ func (f *clusterFlags) completeOne(read names) completion {
 	}
 }
 
-func namespaceNames(ctx context.Context, cluster client.Client, _ string) ([]string, error) {
-	list := &corev1.NamespaceList{}
-	err := cluster.List(ctx, list)
-	var found []string
-	for i := range list.Items {
-		found = append(found, list.Items[i].Name)
+// completeFromKubeconfig offers names from the kubeconfig.
+func (f *clusterFlags) completeFromKubeconfig(list func(clientcmdapi.Config) []string) completion {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		raw, err := f.ToRawKubeConfigLoader().RawConfig()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return list(raw), cobra.ShellCompDirectiveNoFileComp
 	}
-	return found, err
 }
 
-func (f *clusterFlags) completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	raw, err := f.config().RawConfig()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var found []string
-	for name := range raw.Contexts {
-		found = append(found, name)
-	}
-	slices.Sort(found)
-	return found, cobra.ShellCompDirectiveNoFileComp
-}
+func contexts(c clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Contexts)) }
+func clusters(c clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Clusters)) }
+func users(c clientcmdapi.Config) []string    { return slices.Sorted(maps.Keys(c.AuthInfos)) }

@@ -14,7 +14,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 )
 
-// moduleFolders answers the folders of the modules that the arguments name, each once.
+// moduleFolders returns the folders of the modules that the arguments name, each once.
 func moduleFolders(dirs []string) ([]string, error) {
 	var folders []string
 	for _, dir := range dirs {
@@ -31,7 +31,7 @@ func moduleFolders(dirs []string) ([]string, error) {
 	return folders, nil
 }
 
-// foldersIn answers dir itself when it looks like a module, else the folders in it.
+// foldersIn returns dir itself when it has the files of a module, else the folders in it.
 func foldersIn(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -53,7 +53,7 @@ func foldersIn(dir string) ([]string, error) {
 	return inside, nil
 }
 
-// findModules answers the modules that the arguments name, which are folders and references, each folder once.
+// findModules returns the modules that the arguments name, which are folders and references, each folder once.
 func findModules(ctx context.Context, arguments []string) ([]*checkedModule, error) {
 	var dirs []string
 	var fetched []*checkedModule
@@ -83,7 +83,7 @@ func findModules(ctx context.Context, arguments []string) ([]*checkedModule, err
 	return append(found, fetched...), nil
 }
 
-// checkContracts holds every module to the contract.
+// checkContracts checks every module against the contract.
 func checkContracts(found []*checkedModule) *checkedModules {
 	checked := &checkedModules{Modules: found}
 	var loaded []*module.Module
@@ -137,7 +137,7 @@ func checkName(folder string, loaded *module.Module) error {
 	return nil
 }
 
-// add takes breaches whose files are told from the module's folder.
+// add adds breaches whose files are relative to the module's folder.
 func (m *checkedModule) add(breaches ...module.Breach) {
 	for _, found := range breaches {
 		switch {
@@ -152,7 +152,7 @@ func (m *checkedModule) add(breaches ...module.Breach) {
 	}
 }
 
-// kindsOf answers what kinds a module serves; the one for any module of its engine, where it has none of its own.
+// kindsOf returns what kinds a module serves; the one for any module of its engine, where it has none of its own.
 func kindsOf(loaded *module.Module) []string {
 	var kinds []string
 	for _, served := range loaded.Spec().ProviderSpecs {
@@ -166,8 +166,8 @@ func kindsOf(loaded *module.Module) []string {
 	return kinds
 }
 
-// providersOf answers the providers with their versions, and the packages of a stack that bridge none. One that both engines' registries
-// have is told once, without a host.
+// providersOf returns the providers with their versions, and the packages of a stack that bridge none. One that both engines' registries
+// have is listed once, without a host.
 func providersOf(loaded *module.Module) []string {
 	var providers []string
 	for _, provider := range loaded.Providers() {

@@ -62,7 +62,7 @@ func TestContributingAProviderWordByWord(t *testing.T) {
 	}
 }
 
-// do runs a command and answers what it prints.
+// do runs a command and returns what it prints.
 func do(t *testing.T, dir, name string, arguments ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), name, arguments...)

@@ -17,29 +17,26 @@ checks nothing itself; the operator does, every --drift-interval.`,
 		Example: `  # All Machines of the namespace
   kubectl machine drift -n openshift-machine-api
 
-  # Only those that have drifted, with whole messages
+  # Only those that have drifted, with messages in full
   kubectl machine drift --drifted -o wide`,
-		ValidArgsFunction: i.complete(machineNames),
+		ValidArgsFunction: i.complete(namesOf("Machine")),
 		RunE: func(command *cobra.Command, names []string) error {
-			facts, err := i.read(command, inspect.Want{})
+			facts, err := i.read(command, names, inspect.Want{})
 			if err != nil {
 				return err
 			}
-			list, err := inspect.Drift(facts, names, drifted)
-			if err != nil {
-				return err
-			}
+			list := inspect.Drift(facts, drifted)
 			switch {
 			case len(list.Items) == 0 && drifted && len(facts.Machines) > 0:
 				i.nothing(command, "No check has found drift", facts.Namespace)
 			case len(list.Items) == 0:
 				i.nothing(command, "There are no Machines", facts.Namespace)
 			}
-			return i.print(command, list, len(list.Items))
+			return i.printer.Print(command.OutOrStdout(), list)
 		},
 	}
 	i.register(command)
-	i.registerAllNamespaces(command)
+	i.registerSelection(command)
 	i.registerOutput(command)
 	command.Flags().BoolVar(&drifted, "drifted", false, "Only Machines whose instance has changed or is gone.")
 	return command

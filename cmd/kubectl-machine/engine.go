@@ -29,7 +29,7 @@ const (
 	endDelay = 5 * time.Second
 )
 
-// engineCheck has an engine look at modules.
+// engineCheck checks modules with an engine.
 type engineCheck struct {
 	binary tofu.Binary
 	// mirror is absolute; empty means that providers come from where the user's own configuration says.
@@ -96,7 +96,7 @@ type step struct {
 	run  func(context.Context) error
 }
 
-// steps answers what applies to the module. Of a stack that is its HCL: the types, validations and locals. Its program is left out.
+// steps returns what applies to the module. Of a stack that is its HCL: the types, validations and locals. Its program is skipped.
 func (w *work) steps() []step {
 	steps := []step{{"fmt", w.format}, {"init", w.initialise}, {"validate", w.validate}}
 	if w.module.loaded.Engine() != v1alpha1.EnginePulumi {
@@ -110,7 +110,7 @@ func (w *work) steps() []step {
 	return append(steps, step{"test", w.test})
 }
 
-// terraform answers the CLI in dir with a built environment: nothing of the caller's credentials or TF_VAR_*. Credentials are dummies,
+// terraform returns the CLI in dir with a built environment: nothing of the caller's credentials or TF_VAR_*. Credentials are dummies,
 // as some providers want to be configured before anything is validated.
 func (c *engineCheck) terraform(scratch, dir string, credentials *v1alpha1.ModuleCredentials) (*tfexec.Terraform, error) {
 	terraform, err := tfexec.NewTerraform(dir, c.binary.Path)
@@ -174,11 +174,11 @@ type work struct {
 	terraform *tfexec.Terraform
 	dir       string
 	engine    string
-	// lookup are the files of the lookup that lie beside those of the module, as the module names them.
+	// lookup are the files of the lookup that are copied beside those of the module, as the module names them.
 	lookup []string
 }
 
-// lookupTests is where tests lie for which the files of lookup/ are laid beside those of the module.
+// lookupTests is the folder of the tests that run with the files of lookup/ beside those of the module.
 const lookupTests = "tests/lookup"
 
 func (w *work) format(ctx context.Context) error {
@@ -195,11 +195,11 @@ func (w *work) format(ctx context.Context) error {
 func (w *work) initialise(ctx context.Context) error {
 	var output bytes.Buffer
 	err := w.terraform.InitJSON(ctx, &output, tfexec.Backend(false))
-	return w.judge(ctx, &output, err)
+	return w.addDiagnostics(ctx, &output, err)
 }
 
-// layLookup lays the files of the lookup beside those of the module, where they lie when it is used, until the returned function is called.
-func (w *work) layLookup() (remove func(), err error) {
+// copyLookup copies the files of the lookup beside those of the module, where they are when it is used, until the returned function is called.
+func (w *work) copyLookup() (remove func(), err error) {
 	if w.module.loaded.Engine() == v1alpha1.EnginePulumi {
 		return func() {}, nil
 	}
@@ -223,9 +223,9 @@ func (w *work) layLookup() (remove func(), err error) {
 	return remove, nil
 }
 
-// validate looks at the module together with its lookup.
+// validate checks the module together with its lookup.
 func (w *work) validate(ctx context.Context) error {
-	remove, err := w.layLookup()
+	remove, err := w.copyLookup()
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (w *work) validate(ctx context.Context) error {
 func (w *work) test(ctx context.Context) error {
 	var output bytes.Buffer
 	err := w.terraform.Test(ctx, &output)
-	if err := w.judge(ctx, &output, err); err != nil {
+	if err := w.addDiagnostics(ctx, &output, err); err != nil {
 		return err
 	}
 	return w.testLookup(ctx)
@@ -259,7 +259,7 @@ func (w *work) testLookup(ctx context.Context) error {
 	if err != nil || len(tests) == 0 {
 		return err
 	}
-	remove, err := w.layLookup()
+	remove, err := w.copyLookup()
 	if err != nil {
 		return err
 	}
@@ -273,11 +273,11 @@ func (w *work) testLookup(ctx context.Context) error {
 	}
 	var output bytes.Buffer
 	err = w.terraform.Test(ctx, &output)
-	return w.judge(ctx, &output, err)
+	return w.addDiagnostics(ctx, &output, err)
 }
 
-// judge turns the errors in the engine's -json output into breaches. A failure that it says nothing of is an error.
-func (w *work) judge(ctx context.Context, output *bytes.Buffer, failure error) error {
+// addDiagnostics adds the errors in the engine's -json output as breaches. It returns a failure that the output does not explain.
+func (w *work) addDiagnostics(ctx context.Context, output *bytes.Buffer, failure error) error {
 	if failure == nil {
 		return nil
 	}
@@ -326,7 +326,7 @@ type diagnostic struct {
 	what string
 }
 
-// add adds an error as a breach; the engine's detail is the mend. Warnings are none.
+// add adds an error as a breach; the engine's detail is the fix. Warnings are not added.
 func (w *work) add(d diagnostic) {
 	if d.Severity != "error" {
 		return

@@ -3,64 +3,64 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 )
 
-// inspection is what commands have in common that show what a cluster knows.
+// inspection is what the commands have in common that show what a cluster has.
 type inspection struct {
 	clusterFlags
-	output string
+	printer *inspect.Printer
+	labels  string
 }
 
-// register adds the flags to a command that asks about Machines.
+// register adds the flags of a command about Machines.
 func (i *inspection) register(command *cobra.Command) {
-	i.clusterFlags.register(command)
-	i.registerNamespace(command)
+	i.clusterFlags.register(command, "Namespace of the Machines. Default: the context's.")
 }
 
-// registerOutput adds -o to a command that prints a table.
+// registerSelection adds -A and -l.
+func (i *inspection) registerSelection(command *cobra.Command) {
+	i.registerAllNamespaces(command)
+	command.Flags().StringVarP(&i.labels, "selector", "l", "", "Label selector that the objects match, such as -l key1=value1,key2!=value2. Not together with names.")
+	_ = command.RegisterFlagCompletionFunc("selector", cobra.NoFileCompletions)
+}
+
+// registerOutput adds -o and what belongs to it.
 func (i *inspection) registerOutput(command *cobra.Command) {
-	command.Flags().StringVarP(&i.output, "output", "o", "", "Format of the output: table, wide, json or yaml; a table when left out.")
-	var formats []string
-	for format, use := range inspect.Formats {
-		if format != "" {
-			formats = append(formats, format+"\t"+use)
-		}
-	}
-	slices.Sort(formats)
-	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	i.printer = inspect.NewPrinter()
+	i.printer.AddFlags(command)
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(i.printer.Formats(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// ask has a cluster asked, for as long as it may take.
-func (i *inspection) ask(command *cobra.Command, question func(context.Context, *inspect.Cluster) error) error {
-	if err := inspect.KnownFormat(i.output); err != nil {
-		return err
+// open returns the cluster.
+func (i *inspection) open() (*inspect.Cluster, error) {
+	if err := i.validateOutput(); err != nil {
+		return nil, err
 	}
-	live, namespace, err := i.connect()
-	if err != nil {
-		return err
-	}
-	ctx, cancel, err := i.bounded(command.Context())
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	return question(ctx, inspect.New(live, namespace))
+	return i.cluster()
 }
 
-// read answers what the cluster has, and says on the error output what could not be read.
-func (i *inspection) read(command *cobra.Command, want inspect.Want) (facts *inspect.Facts, err error) {
-	err = i.ask(command, func(ctx context.Context, cluster *inspect.Cluster) error {
-		facts, err = cluster.Read(ctx, want, time.Now())
-		return err
-	})
+// validateOutput checks the flags of the output before anything is read.
+func (i *inspection) validateOutput() error {
+	if i.printer == nil {
+		return nil
+	}
+	return i.printer.Validate()
+}
+
+// read reads what is wanted of the Machines that are selected, and says on the error output what could not be read.
+func (i *inspection) read(command *cobra.Command, names []string, want inspect.Want) (*inspect.Facts, error) {
+	cluster, err := i.open()
+	if err != nil {
+		return nil, err
+	}
+	want.Selection = inspect.Selection{Names: names, Labels: i.labels}
+	facts, err := cluster.Read(command.Context(), want, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -70,40 +70,25 @@ func (i *inspection) read(command *cobra.Command, want inspect.Want) (facts *ins
 	return facts, nil
 }
 
-// print prints so many things; a table of none is left out.
-func (i *inspection) print(command *cobra.Command, value any, count int) error {
-	if count == 0 && inspect.IsTable(i.output) {
-		return nil
-	}
-	return inspect.Print(command.OutOrStdout(), i.output, value)
-}
-
 // nothing says on the error output that there is nothing to print.
 func (i *inspection) nothing(command *cobra.Command, what, namespace string) {
 	where := "in namespace " + namespace
 	if namespace == "" {
 		where = "in any namespace"
 	}
-	mend := ""
-	if namespace != "" && !strings.HasPrefix(namespace, "openshift-") {
-		mend = "; -n names another one, such as openshift-machine-api"
+	hint := ""
+	switch {
+	case i.labels != "":
+		where = fmt.Sprintf("with labels %q %s", i.labels, where)
+	case namespace != "" && !strings.HasPrefix(namespace, "openshift-"):
+		hint = "; -n names another one, such as openshift-machine-api"
 	}
-	fmt.Fprintf(command.ErrOrStderr(), "%s %s%s\n", what, where, mend)
+	fmt.Fprintf(command.ErrOrStderr(), "%s %s%s\n", what, where, hint)
 }
 
-func machineNames(ctx context.Context, live client.Client, namespace string) ([]string, error) {
-	return inspect.New(live, namespace).MachineNames(ctx)
-}
-
-func setNames(ctx context.Context, live client.Client, namespace string) ([]string, error) {
-	return inspect.New(live, namespace).SetNames(ctx)
-}
-
-func setAndMachineNames(ctx context.Context, live client.Client, namespace string) ([]string, error) {
-	sets, err := setNames(ctx, live, namespace)
-	if err != nil {
-		return nil, err
+// namesOf reads the names of all objects of kinds.
+func namesOf(kinds ...string) names {
+	return func(ctx context.Context, cluster *inspect.Cluster) ([]string, error) {
+		return cluster.Names(ctx, kinds...)
 	}
-	machines, err := machineNames(ctx, live, namespace)
-	return slices.Concat(sets, machines), err
 }

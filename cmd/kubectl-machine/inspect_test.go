@@ -78,15 +78,15 @@ func (w *world) states(t *testing.T, set *machinev1beta1.MachineSet) error {
 	if err := w.Create(t.Context(), failed); err != nil {
 		return err
 	}
-	var told bytes.Buffer
-	writer := gzip.NewWriter(&told)
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
 	if _, err := writer.Write([]byte("Creating...\n\x1b[2JError: no room\n")); err != nil {
 		return err
 	}
 	if err := writer.Close(); err != nil {
 		return err
 	}
-	session, err = w.acquire(t, failed, state.Attachments{"output": told.Bytes()})
+	session, err = w.acquire(t, failed, state.Attachments{"output": packed.Bytes()})
 	if err != nil {
 		return err
 	}
@@ -126,10 +126,16 @@ func TestCommandsAgainstAPIServer(t *testing.T) {
 		"a tree":                         {line: "tree", wantOut: "\n├─ Machine/workers-a   Provisioned "},
 		"a tree of a Machine":            {line: "tree workers-a -o wide", wantOut: "\nMachine/workers-a "},
 		"a tree of nothing":              {line: "tree -n default", wantErr: "There are no MachineSets and no Machines in namespace default; -n names another one, such as openshift-machine-api\n"},
-		"a tree of nothing, for scripts": {line: "tree -n default -o json", wantOut: "{\n  \"items\": []\n}\n", wantErr: "There are no MachineSets"},
+		"a tree of nothing, for scripts": {line: "tree -n default -o json", wantOut: "{\n    \"items\": []\n}\n", wantErr: "There are no MachineSets"},
 		"a tree of something else":       {line: "tree worker", wantCode: 1, wantErr: "error: there is no MachineSet or Machine \"worker\""},
 		"a tree for nobody":              {line: "tree --as eve", wantCode: 1, wantErr: "User \"eve\" cannot list resource \"machinesets\""},
-		"a tree in a format that is not": {line: "tree -o xml", wantCode: 1, wantErr: "the output format \"xml\" is not known"},
+		"a tree in a format that is not": {line: "tree -o xml", wantCode: 1, wantErr: "unable to match a printer suitable for the output format \"xml\", allowed formats are: "},
+		"a tree of kinds and names":      {line: "tree machineset/workers machine/workers-a", wantOut: "\nMachineSet/workers     0/1 ready"},
+		"a tree of labels":               {line: "tree -l kind=none", wantErr: "There are no MachineSets and no Machines with labels \"kind=none\" in namespace "},
+		"a tree of another kind":         {line: "tree node/x", wantCode: 1, wantErr: "\"node/x\" names neither a MachineSet nor a Machine; write machineset/NAME or machine/NAME"},
+		"names of all namespaces":        {line: "tree workers -A", wantCode: 1, wantErr: "a resource cannot be retrieved by name across all namespaces"},
+		"names and labels":               {line: "runs workers-a -l a=b", wantCode: 1, wantErr: "selectors and the all flag cannot be used when passing resource/name arguments"},
+		"labels that are none":           {line: "runs -l a=b=c", wantCode: 1, wantErr: "found '=', expected: ',' or 'end of string'"},
 		"states":                         {line: "state list", wantOut: "\nworkers-a   Provisioned    1           2        0.2 KiB   "},
 		"states of nothing":              {line: "state list -n default", wantErr: "There are no states of Machines in namespace default"},
 		"a state":                        {line: "state show workers-a", wantOut: "\n\nOutputs\n  pin = (sensitive)\n"},
@@ -144,11 +150,17 @@ func TestCommandsAgainstAPIServer(t *testing.T) {
 		"completing it once":             {line: "__complete state pull workers-a w", wantOut: ":4\n"},
 		"runs":                           {line: "runs", wantOut: "\nworkers-a   update   Running "},
 		"runs of a Machine, for scripts": {line: "runs workers-a -o yaml", wantOut: "  phase: Running\n"},
+		"runs of a MachineSet":           {line: "runs machineset/workers -o name", wantOut: "machine.machine.openshift.io/workers-a\nmachine.machine.openshift.io/workers-b\n"},
+		"a path in runs":                 {line: "runs machine/workers-b -o jsonpath={.items[0].last.result}", wantOut: "Failed"},
+		"columns of drift":               {line: "drift -o custom-columns=:.machine,:.verdict --no-headers", wantOut: "workers-a   NotChecked\nworkers-b   NotChecked\n"},
+		"states of a MachineSet":         {line: "state list machinesets/workers --no-headers", wantOut: "workers-a   Provisioned    1     2     0.2 KiB   "},
+		"a state by kind and name":       {line: "state show machine/workers-a", wantOut: "\n\nOutputs\n  pin = (sensitive)\n"},
+		"a state of a MachineSet":        {line: "state show machineset/workers", wantCode: 1, wantErr: "\"machineset/workers\" is no Machine; name one of its Machines"},
 		"active runs":                    {line: "runs --active", wantOut: "\nworkers-a "},
 		"runs of nothing":                {line: "runs -n default", wantErr: "There are no Machines in namespace default"},
 		"runs of nobody":                 {line: "runs workers", wantCode: 1, wantErr: "did you mean workers-a, workers-b?"},
 		"completing runs":                {line: "__complete runs w", wantOut: "workers-a\nworkers-b\n:4"},
-		"drift":                          {line: "drift", wantOut: "\nworkers-a   NotChecked   -       -\n"},
+		"drift":                          {line: "drift", wantOut: "\nworkers-a   NotChecked   -       -         \n"},
 		"drift where there is none":      {line: "drift --drifted", wantErr: "No check has found drift in namespace "},
 		"drift of nothing":               {line: "drift -n default", wantErr: "There are no Machines in namespace default"},
 		"drift of nobody":                {line: "drift x", wantCode: 1, wantErr: "there is no Machine \"x\""},
@@ -159,7 +171,7 @@ func TestCommandsAgainstAPIServer(t *testing.T) {
 		"completing logs":                {line: "__complete logs w", wantOut: "workers-a\nworkers-b\n:4"},
 		"completing a tree":              {line: "__complete tree w", wantOut: "workers\nworkers-a\nworkers-b\n:4"},
 		"completing a namespace":         {line: "__complete tree -n d", wantOut: "default\n"},
-		"completing a format":            {line: "__complete tree -o w", wantOut: "wide\ta table with everything\n"},
+		"completing a format":            {line: "__complete tree -o w", wantOut: "wide\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

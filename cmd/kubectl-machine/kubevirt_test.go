@@ -138,7 +138,7 @@ func newVMWorld(t *testing.T) *vmWorld {
 	return w
 }
 
-// machineOf answers the Machine that a MachineSet's controller would make.
+// machineOf returns the Machine that a MachineSet's controller would make.
 func (w *vmWorld) machineOf(t *testing.T, file string) *machinev1beta1.Machine {
 	t.Helper()
 	content, err := os.ReadFile(file)
@@ -155,7 +155,7 @@ func (w *vmWorld) machineOf(t *testing.T, file string) *machinev1beta1.Machine {
 	}
 }
 
-// signIn applies the example's credentials and answers a token of its service account.
+// signIn applies the example's credentials and returns a token of its service account.
 func (w *vmWorld) signIn(t *testing.T, file string) string {
 	t.Helper()
 	content, err := os.ReadFile(file)
@@ -228,7 +228,7 @@ func (w *vmWorld) destroy(t *testing.T) {
 	}
 }
 
-// plan answers what would change, each as an address and actions.
+// plan returns what would change, each as an address and actions.
 func (w *vmWorld) plan(t *testing.T) []string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "plan")
@@ -253,7 +253,7 @@ func (w *vmWorld) plan(t *testing.T) []string {
 	return changes
 }
 
-// vm answers the only VM there is.
+// vm returns the only VM there is.
 func (w *vmWorld) vm(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	list := w.list(t.Context())
@@ -312,7 +312,7 @@ func (w *vmWorld) expectGone(t *testing.T, vm *unstructured.Unstructured) {
 	}
 	err := w.plane.Client.Get(t.Context(), client.ObjectKey{Namespace: vmNamespace, Name: vm.GetName() + "-user-data"}, &corev1.Secret{})
 	if !apierrors.IsNotFound(err) {
-		t.Errorf("asking for the Secret answers %v; want it to be gone", err)
+		t.Errorf("reading the Secret returns %v; want it to be gone", err)
 	}
 }
 

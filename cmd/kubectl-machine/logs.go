@@ -1,38 +1,37 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 )
 
 func newLogs() *cobra.Command {
 	var i inspection
 	command := &cobra.Command{
 		Use:   "logs MACHINE",
-		Short: "Print what the engine told in the last run for a Machine",
-		Long: `Print what the engine told in the last run for a Machine, or the end of that, without sensitive values. A Machine that is gone is named as
-it was, or by its UID. What run that was, and how it ended, is told on the error output.`,
-		Example: `  # Why a Machine is not made
+		Short: "Print the engine's output of the last run for a Machine",
+		Long: `Print the engine's output of the last run for a Machine, or the end of it, without sensitive values. A Machine that is gone is named by its
+last name or its UID. Which run it was, and how it ended, is written to the error output.`,
+		Example: `  # Why a Machine is not created
   kubectl machine logs workers-x7k2p -n openshift-machine-api`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: i.completeOne(machineNames),
+		ValidArgsFunction: i.completeOne(namesOf("Machine")),
 		RunE: func(command *cobra.Command, names []string) error {
-			return i.ask(command, func(ctx context.Context, cluster *inspect.Cluster) error {
-				output, err := cluster.EngineOutput(ctx, names[0])
-				if err != nil {
-					return err
-				}
-				for _, note := range output.Notes(time.Now()) {
-					fmt.Fprintln(command.ErrOrStderr(), "note:", note)
-				}
-				_, err = fmt.Fprint(command.OutOrStdout(), output.Text)
+			cluster, err := i.open()
+			if err != nil {
 				return err
-			})
+			}
+			output, err := cluster.EngineOutput(command.Context(), names[0])
+			if err != nil {
+				return err
+			}
+			for _, note := range output.Notes(time.Now()) {
+				fmt.Fprintln(command.ErrOrStderr(), "note:", note)
+			}
+			_, err = fmt.Fprint(command.OutOrStdout(), output.Text)
+			return err
 		},
 	}
 	i.register(command)

@@ -16,7 +16,7 @@ import (
 // version is set by the linker.
 var version = "development"
 
-// errReported ends a command whose output has said already what is wrong.
+// errReported ends a command whose output reports already what is wrong.
 var errReported = errors.New("see the output")
 
 func main() {
@@ -26,13 +26,13 @@ func main() {
 	os.Exit(code)
 }
 
-// exitCode ends a command in order with a code that tells something.
+// exitCode ends a command that succeeded with a code other than 0.
 type exitCode int
 
 // Error implements error.
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
-// run answers the exit code: 0 when all is well, 1 when it is not, and any other for what a command was asked to tell by it.
+// run returns the exit code: 0 for success, 1 for an error, and another one where a flag asks for it.
 func run(ctx context.Context, arguments []string, out, errOut io.Writer) int {
 	root := newRoot()
 	root.SetArgs(arguments)
@@ -59,13 +59,13 @@ func newRoot() *cobra.Command {
 		Long: `Work with Machines that are run on OpenTofu and Terraform, and with the provider modules behind them.
 
 The file is called kubectl-machine; on PATH, kubectl runs it as "kubectl machine".`,
-		Example: `  # Tell what a MachineSet would create
+		Example: `  # Show what a MachineSet would create
   kubectl machine plan -f machineset.yaml
 
   # Show the Machines of a cluster, with their instances and Nodes
   kubectl machine tree -n openshift-machine-api
 
-  # Lay down a new provider module, and check it
+  # Create a new provider module, and check it
   kubectl machine module new acme
   kubectl machine module check acme`,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl machine"},

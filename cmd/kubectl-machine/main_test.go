@@ -22,7 +22,7 @@ func runCommand(t *testing.T, arguments ...string) result {
 	return result{code: code, out: out.String(), err: errOut.String()}
 }
 
-// repository answers the absolute path of something in the repository.
+// repository returns the absolute path of something in the repository.
 func repository(t *testing.T, parts ...string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(append([]string{"..", ".."}, parts...)...))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"regexp"
@@ -11,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// elsewhere are the commands that other pages tell about.
+// elsewhere are the commands that other pages are about.
 var elsewhere = []string{"plan", "module", "completion", "version"}
 
 // manual is docs/kubectl-machine.md, by the headings of its sections.
@@ -45,7 +46,7 @@ func TestTheManualListsEveryCommand(t *testing.T) {
 			if !ok || !strings.HasPrefix(section, "\n```\n"+leaf.UseLine()+"\n```\n") {
 				t.Errorf("the page lacks a section %q that begins with a block %q", leaf.CommandPath(), leaf.UseLine())
 			}
-			compareFlags(t, leaf, sections["Flags of every command"], section)
+			compareFlags(t, leaf, sections["Flags of every command"], sections["Flags of several commands"], section)
 			if !strings.Contains(sections["Rights"], "`"+strings.TrimPrefix(leaf.CommandPath(), "kubectl machine ")+"`") {
 				t.Errorf("the section on rights does not say what %s needs", leaf.CommandPath())
 			}
@@ -69,17 +70,14 @@ func leaves(command *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// compareFlags holds the rows for all commands, and those for one, to its flags.
-func compareFlags(t *testing.T, command *cobra.Command, common, own string) {
+// compareFlags holds the rows for all commands, those for several, and those for one to its flags.
+func compareFlags(t *testing.T, command *cobra.Command, common, several, own string) {
 	t.Helper()
 	known, shared, rows := helpRows(command), pageRows(common), pageRows(own)
 	for name, want := range known {
-		row, ok := rows[name]
-		if !ok {
-			row = shared[name]
-		}
+		row := cmp.Or(rows[name], shared[name], pageRows(several)[name])
 		if row != want {
-			t.Errorf("the page tells of --%s of %s\n%s\nand should\n%s", name, command.CommandPath(), row, want)
+			t.Errorf("the page says of --%s of %s\n%s\nand should say\n%s", name, command.CommandPath(), row, want)
 		}
 		delete(rows, name)
 	}
@@ -115,7 +113,7 @@ func helpRows(command *cobra.Command) map[string]string {
 			first = "`" + short + "`, " + first
 		}
 		if standard != "" {
-			standard = "`" + standard + "`"
+			standard = "`" + strings.Trim(standard, `"`) + "`"
 		}
 		rows[name] = fmt.Sprintf("| %s | %s | %s |", first, standard, use)
 	}

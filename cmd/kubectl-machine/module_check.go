@@ -30,7 +30,7 @@ func newModuleCheck() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "check DIR|REFERENCE...",
 		Short: "Check provider modules",
-		Long: `Check provider modules against the contract (docs/contracts/module.md), and print each breach with its place and mend. A DIR is the
+		Long: `Check provider modules against the contract (docs/contracts/module.md), and print each breach with its place and fix. A DIR is the
 folder of a module, or one whose folders are modules; a REFERENCE is what 'kubectl machine module pack' and 'push' print, and is fetched as
 the manager fetches it. No two modules of one engine may have one name, and no two serve one kind.
 
@@ -38,8 +38,8 @@ A module that keeps the contract is then formatted (fmt -check), validated, and 
 folder and with its providers mocked. Providers come from --provider-mirror, and from their registries where that is not given. Tests are
 code: use --no-engine for a module that you do not trust.
 
-A stack, a module whose program Pulumi runs, is held to docs/contracts/stack.md. The engine looks at its variables and locals only, and tests
-it where it has tests; its program is left out.
+A stack, a module whose program Pulumi runs, is checked against docs/contracts/stack.md. The engine checks its variables and locals only, and runs
+its tests if there are any; its program is skipped.
 
 The exit code is 0 when every module passes all of it, and 1 when not.`,
 		Example: `  # All modules in a folder, offline
@@ -98,7 +98,7 @@ func (o checkOptions) run(ctx context.Context, arguments []string, out, errOut i
 	return nil
 }
 
-// finish has the engine look at a module, if there is one. People are told of each module as soon as it is done.
+// finish checks a module with the engine, if there is one. The text for people is printed as soon as a module is done.
 func (o checkOptions) finish(ctx context.Context, one *checkedModule, check *engineCheck, out io.Writer) error {
 	if check != nil {
 		if err := one.checkByEngine(ctx, check); err != nil {
@@ -113,7 +113,7 @@ func (o checkOptions) finish(ctx context.Context, one *checkedModule, check *eng
 	return err
 }
 
-// engine answers nil where the check does without.
+// engine returns nil where the check needs none.
 func (o checkOptions) engine(ctx context.Context, errOut io.Writer) (*engineCheck, error) {
 	if o.noEngine {
 		return nil, nil
@@ -150,7 +150,7 @@ type checkedModule struct {
 	// Defaults are the fields that are filled in.
 	Defaults []string `json:"defaults,omitempty"`
 	Passed   []string `json:"passed,omitempty"`
-	// LeftOut is what the engine did not look at.
+	// LeftOut is what the engine did not check.
 	LeftOut  []string `json:"leftOut,omitempty"`
 	Breaches []breach `json:"breaches,omitempty"`
 	files    fs.FS
@@ -174,7 +174,7 @@ func (c *checkedModules) settle() {
 	}
 }
 
-// print prints what is to be said of all modules together; as JSON, that is everything.
+// print prints what concerns all modules together; as JSON, that is everything.
 func (c *checkedModules) print(out io.Writer, format string) error {
 	if format == "json" {
 		encoder := json.NewEncoder(out)
@@ -190,7 +190,7 @@ func (c *checkedModules) print(out io.Writer, format string) error {
 	return nil
 }
 
-// text is what is said of one module: its breaches, or what it is.
+// text returns the breaches of a module, or else what it serves.
 func (m *checkedModule) text() string {
 	var text strings.Builder
 	for _, found := range m.Breaches {

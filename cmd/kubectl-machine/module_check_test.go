@@ -12,7 +12,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/scaffold"
 )
 
-// newFolder lays modules down in a folder of their own and answers it. Each edit is a file, what is in it, and what takes its place.
+// newFolder writes modules into a folder of their own and returns it. Each edit is a file, a text in it, and its replacement.
 func newFolder(t *testing.T, options scaffold.Options, edits ...[3]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,7 +51,7 @@ func replaceIn(t *testing.T, file, old, with string) {
 	}
 }
 
-// realEngine answers the flags for the engine and the providers that `make tools` built.
+// realEngine returns the flags for the engine and the providers that `make tools` built.
 func realEngine(t *testing.T) []string {
 	t.Helper()
 	engine, mirror := os.Getenv("TOFU"), repository(t, "bin", "mirror")
@@ -68,7 +68,7 @@ func realEngine(t *testing.T) []string {
 
 var acme = scaffold.Options{Name: "acme"}
 
-func TestCheckNamesPlaceAndMendOfEachBreach(t *testing.T) {
+func TestCheckNamesPlaceAndFixOfEachBreach(t *testing.T) {
 	cases := map[string]struct {
 		edits [][3]string
 		want  []string
@@ -204,8 +204,8 @@ func TestANewModulePassesItsOwnTests(t *testing.T) {
 			if made.code != 0 || !strings.Contains(made.out, "kubectl machine module check "+filepath.Join(dir, "acme")) {
 				t.Fatalf("new ends with %d, %q and\n%s", made.code, made.err, made.out)
 			}
-			if tellsOfChecksums := strings.Contains(made.out, "tofu providers lock"); tellsOfChecksums != (flags != nil) {
-				t.Errorf("new tells what to do for the provider's checksums: %t\n%s", tellsOfChecksums, made.out)
+			if saysChecksums := strings.Contains(made.out, "tofu providers lock"); saysChecksums != (flags != nil) {
+				t.Errorf("new says what to do for the provider's checksums: %t\n%s", saysChecksums, made.out)
 			}
 			got := runCommand(t, append([]string{"module", "check", dir}, realEngine(t)...)...)
 			if got.code != 0 || !strings.HasSuffix(got.out, "; passed: contract, fmt, init, validate, test\n") {

@@ -14,10 +14,10 @@ func newModuleNew() *cobra.Command {
 	var options scaffold.Options
 	command := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Lay down a new provider module",
-		Long: `Lay down a new provider module in a new folder of its name. It keeps the contract and passes its own tests as it is; an instance that
+		Short: "Create a new provider module",
+		Long: `Create a new provider module in a new folder of its name. It keeps the contract and passes its own tests as it is; an instance that
 makes nothing, terraform_data, stands in for the one of your provider. Nothing is ever overwritten.`,
-		Example: `  # A module that needs no provider, to look around
+		Example: `  # A module that needs no provider, to look at
   kubectl machine module new acme
 
   # One for a provider, in the folder modules
@@ -43,7 +43,7 @@ makes nothing, terraform_data, stands in for the one of your provider. Nothing i
 	return command
 }
 
-// nextSteps says what there is and what comes next.
+// nextSteps returns what was created and what comes next.
 func nextSteps(folder string, options scaffold.Options) string {
 	text := fmt.Sprintf("The module %s is in %s. It keeps the contract and passes its tests as it is:\n\n  kubectl machine module check %s\n",
 		options.Name, folder, folder)

@@ -36,7 +36,7 @@ Put the archive where managers find it, on a web server for example, and write t
 			if file == "" {
 				file = packed.Module.Name() + ".tar.gz"
 			}
-			path, err := beside(arguments[0], file)
+			path, err := outside(arguments[0], file)
 			if err != nil {
 				return err
 			}
@@ -64,8 +64,8 @@ func packFolder(dir string) (source.Packed, error) {
 	return packed, nil
 }
 
-// beside answers the absolute path of a file. In the module's folder it would be a part of the module the next time.
-func beside(dir, file string) (string, error) {
+// outside returns the absolute path of a file. In the module's folder it would be a part of the module the next time.
+func outside(dir, file string) (string, error) {
 	folder, err := realPath(dir)
 	if err != nil {
 		return "", err

@@ -15,7 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/scaffold"
 )
 
-// newRegistry starts a registry and answers its host.
+// newRegistry starts a registry and returns its host.
 func newRegistry(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))

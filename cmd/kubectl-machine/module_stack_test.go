@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// newStack lays a built-in stack down in a folder of its own and answers that folder's parent.
+// newStack writes a built-in stack into a folder of its own and returns that folder's parent.
 func newStack(t *testing.T, edits ...[3]string) string {
 	t.Helper()
 	dir := t.TempDir()

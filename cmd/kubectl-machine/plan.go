@@ -27,7 +27,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/stacks"
 )
 
-// changesFound is the exit code that says, where it is asked for, that something would change.
+// changesFound is the exit code of --detailed-exitcode where something would change.
 const changesFound exitCode = 2
 
 // planOptions are the flags of plan.
@@ -49,8 +49,8 @@ func newPlan() *cobra.Command {
 	var o planOptions
 	command := &cobra.Command{
 		Use:   "plan -f FILE... | plan --live -f FILE... | plan MACHINESET...",
-		Short: "Tell what MachineSets would create, and what an edit would do",
-		Long: `Tell what MachineSets and Machines would create, from their manifests alone: with no cluster, no credentials and no network.
+		Short: "Show what MachineSets would create, and what an edit would change",
+		Long: `Show what MachineSets and Machines would create, from their manifests alone: with no cluster, no credentials and no network.
 
 Manifests are checked and rendered as the operator does it, and one Machine of each MachineSet is planned by its engine: tofu or
 terraform for provider modules, pulumi for stacks. What only the infrastructure or the cluster knows is shown as (known after apply). Nothing is sent anywhere, and nothing made.
@@ -58,11 +58,11 @@ terraform for provider modules, pulumi for stacks. What only the infrastructure 
 The engines and the folder with the providers (mirror) are looked for beside kubectl-machine first. Where there is no such folder, tofu
 gets providers as its own configuration says, once for each module. Stacks need one, and plugins of Pulumi's (pulumi-plugins).
 
-With --live, or with names instead of files, the cluster is asked as well: for each Machine that exists, what the edit would do to it, from
+With --live, or with names instead of files, the cluster is read as well: for each Machine that exists, what the edit would do to it, from
 its state in the cluster. It would stay as it is, change in place, or need a new Machine, and why. Names stand for what is in the cluster
 now. Nothing is written to the cluster, and nothing but the API server is contacted. With --refresh, providers are configured with the
 credentials that the cluster has, and with the proxies, authorities and endpoints that it names, as in a run; they compare each instance
-with its state, and tell drift.
+with its state, and report drift.
 
 The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where something would change.`,
 		Example: `  # What a MachineSet would create
@@ -77,7 +77,7 @@ The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where s
   # What an edit would do to the Machines that exist
   kubectl machine plan --live -f machineset.yaml
 
-  # How the Machines of a MachineSet stand to its template, and to their instances
+  # How the Machines of a MachineSet differ from its template, and their instances from their states
   kubectl machine plan machineset/workers --refresh`,
 		RunE: o.run,
 	}
@@ -125,7 +125,7 @@ func completeFlags(command *cobra.Command) {
 	}
 }
 
-// factNames answers the facts that --cluster-fact takes. Those of each Machine have flags of their own.
+// factNames returns the facts that --cluster-fact takes. Those of each Machine have flags of their own.
 func factNames() []string {
 	return slices.DeleteFunc(module.ClusterValueNames(), module.PerMachine)
 }
@@ -184,7 +184,7 @@ func (o planOptions) result(ctx context.Context, command *cobra.Command, names [
 		return nil, err
 	}
 	o.cluster.Facts = o.facts
-	if o.live.asked || len(names) > 0 {
+	if o.live.enabled || len(names) > 0 {
 		return o.liveResult(ctx, command, catalog, files, names)
 	}
 	requests, err := o.requests(files, catalog, command.ErrOrStderr())
@@ -194,7 +194,7 @@ func (o planOptions) result(ctx context.Context, command *cobra.Command, names [
 	return o.plan(ctx, requests, preview.Plan)
 }
 
-// liveResult is result where a cluster is asked as well.
+// liveResult is result where a cluster is read as well.
 func (o planOptions) liveResult(
 	ctx context.Context, command *cobra.Command, catalog *module.Catalog, files []manifest.File, names []string,
 ) (_ *preview.Preview, err error) {
@@ -203,27 +203,27 @@ func (o planOptions) liveResult(
 		return nil, err
 	}
 	o.cluster.Namespace = namespace
-	named, err := o.live.manifests(ctx, cluster, o.cluster.Namespace, names)
+	named, err := o.live.manifests(ctx, o.cluster.Namespace, names)
 	if err != nil {
 		return nil, err
 	}
-	around, err := newSurroundings(ctx, cluster, o.live.environment)
+	environment, err := newRunEnvironment(ctx, cluster, o.live.environment)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, around.Close()) }()
-	if around.cluster == nil && o.live.refresh {
-		fmt.Fprintln(command.ErrOrStderr(), "note:", blindNote)
+	defer func() { err = errors.Join(err, environment.Close()) }()
+	if environment.cluster == nil && o.live.refresh {
+		fmt.Fprintln(command.ErrOrStderr(), "note:", noClusterConfigNote)
 	}
-	o.take(around.facts)
+	o.take(environment.facts)
 	requests, err := o.requests(append(files, named...), catalog, command.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}
-	return o.plan(ctx, requests, o.live.plan(cluster, catalog, o.cluster.Facts, around))
+	return o.plan(ctx, requests, o.live.plan(cluster, catalog, o.cluster.Facts, environment))
 }
 
-// take takes what the cluster says of itself for what no flag says, as the manager does.
+// take sets what no flag sets from the cluster, as the manager does.
 func (o *planOptions) take(said module.ClusterValues) {
 	facts := module.ClusterValues{}
 	maps.Copy(facts, said)
@@ -233,7 +233,7 @@ func (o *planOptions) take(said module.ClusterValues) {
 	o.cluster.Facts = facts
 }
 
-// requests answers what files ask for.
+// requests returns what is to be planned of files.
 func (o planOptions) requests(files []manifest.File, catalog *module.Catalog, errOut io.Writer) ([]*manifest.Request, error) {
 	requests, skipped, err := manifest.Read(files, o.cluster, catalog)
 	if err != nil {
@@ -243,12 +243,12 @@ func (o planOptions) requests(files []manifest.File, catalog *module.Catalog, er
 		return nil, fmt.Errorf("there is no MachineSet and no Machine in %s; name other files", strings.Join(o.files, ", "))
 	}
 	if len(skipped) > 0 {
-		fmt.Fprintf(errOut, "warning: what is neither a MachineSet nor a Machine is left out: %s\n", strings.Join(skipped, ", "))
+		fmt.Fprintf(errOut, "warning: skipped what is neither a MachineSet nor a Machine: %s\n", strings.Join(skipped, ", "))
 	}
 	return requests, nil
 }
 
-// catalog answers the modules that the operator would have.
+// catalog returns the modules that the operator would have.
 func (o planOptions) catalog(ctx context.Context) (*module.Catalog, error) {
 	builtin, err := module.LoadAll(modules.FS)
 	if err != nil {
@@ -302,7 +302,7 @@ func ownEnvironment() map[string]string {
 	return environment
 }
 
-// orBeside answers what was named, or else the first of what lies beside this program; empty where nothing does.
+// orBeside returns what was named, or else the first of the names that is in the folder of this program; empty where none is.
 func orBeside(named string, names ...string) string {
 	program, err := os.Executable()
 	if named != "" || err != nil {
@@ -320,7 +320,7 @@ func orBeside(named string, names ...string) string {
 	return ""
 }
 
-// inColour tells whether what is written to out is read on a terminal by somebody who wants colours.
+// inColour reports whether out is a terminal whose user has not switched colours off.
 func inColour(out io.Writer) bool {
 	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		return false

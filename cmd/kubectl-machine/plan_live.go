@@ -1,20 +1,19 @@
 package main
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
-
-	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/live"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
@@ -22,7 +21,7 @@ import (
 
 // liveOptions are the flags of plan that are about a cluster.
 type liveOptions struct {
-	asked   bool
+	enabled bool
 	refresh bool
 	updates desired.ModuleUpdates
 	// environment is what the manager gives every engine.
@@ -32,14 +31,14 @@ type liveOptions struct {
 
 func (o *liveOptions) register(command *cobra.Command) {
 	flags := command.Flags()
-	flags.BoolVar(&o.asked, "live", false, "Ask the cluster what the manifests would do to the Machines that exist.")
+	flags.BoolVar(&o.enabled, "live", false, "Read the cluster, and show what the manifests would change of the Machines that exist.")
 	flags.BoolVar(&o.refresh, "refresh", false,
 		"Have providers compare the instances with their states: with the credentials in the cluster, and with the infrastructure.")
 	o.updates = desired.ModuleUpdatesHold
 	flags.Var(&moduleUpdates{&o.updates}, "module-updates", "What the manager does about Machines whose module has changed, as its own flag says: Hold or InPlace.")
 	flags.StringToStringVar(&o.environment, "engine-env", nil,
 		"NAME=VALUE that the manager gives every engine, by its own flag, such as a proxy; may be repeated. For --refresh.")
-	o.cluster.register(command)
+	o.cluster.register(command, "")
 	// Each fails for a flag that is not there only, which the tests would see.
 	_ = command.RegisterFlagCompletionFunc("engine-env", cobra.NoFileCompletions)
 	_ = command.RegisterFlagCompletionFunc("module-updates", cobra.FixedCompletions(
@@ -53,15 +52,13 @@ type moduleUpdates struct{ *desired.ModuleUpdates }
 func (moduleUpdates) Type() string { return "string" }
 
 func (o *liveOptions) validate(names, files []string) error {
-	for _, argument := range names {
-		if _, _, err := kindAndName(argument); err != nil {
-			return err
-		}
+	if err := inspect.ParseNames(names); err != nil {
+		return fmt.Errorf("%w, or -f before a file", err)
 	}
 	switch {
 	case len(names) > 0 && len(files) > 0:
 		return fmt.Errorf("there are both names (%s) and files; give one of them, and files with --live for an edit", strings.Join(names, ", "))
-	case o.refresh && !o.asked && len(names) == 0:
+	case o.refresh && !o.enabled && len(names) == 0:
 		return errors.New("--refresh is about Machines that exist; add --live, or name a MachineSet")
 	case len(o.environment) > 0 && !o.refresh:
 		return errors.New("--engine-env is for providers that reach the infrastructure; add --refresh, or leave it out")
@@ -69,7 +66,7 @@ func (o *liveOptions) validate(names, files []string) error {
 	return nil
 }
 
-// connect answers a client for the cluster, and the namespace of what does not say: the context's where it has one and none was given.
+// connect returns a client for the cluster, and the namespace of names and manifests that set none: the context's where it has one and no flag sets it.
 func (o *liveOptions) connect(namespace string, given bool) (client.Client, string, error) {
 	cluster, own, err := o.cluster.connect()
 	if !given && own != metav1.NamespaceDefault {
@@ -78,52 +75,40 @@ func (o *liveOptions) connect(namespace string, given bool) (client.Client, stri
 	return cluster, namespace, err
 }
 
-// manifests answers objects of the cluster that are named, as they are now.
-func (o *liveOptions) manifests(ctx context.Context, cluster client.Client, namespace string, names []string) ([]manifest.File, error) {
+// manifests returns objects of the cluster that are named, as they are now.
+func (o *liveOptions) manifests(ctx context.Context, namespace string, names []string) ([]manifest.File, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	config, _, err := o.cluster.configuration()
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := inspect.New(config, namespace)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := cluster.Get(ctx, names)
+	if err != nil {
+		return nil, err
+	}
 	var files []manifest.File
-	for _, argument := range names {
-		kind, name, err := kindAndName(argument)
-		if err != nil {
-			return nil, err
-		}
-		object, err := live.Get(ctx, cluster, kind, namespace, name)
-		if err != nil {
-			return nil, err
-		}
+	for _, object := range objects {
 		object.SetManagedFields(nil)
-		object.GetObjectKind().SetGroupVersionKind(machinev1beta1.GroupVersion.WithKind(kind))
 		content, err := yaml.Marshal(object)
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", argument, err)
+			return nil, fmt.Errorf("reading %s: %w", object.GetName(), err)
 		}
 		files = append(files, manifest.File{Name: "cluster", Content: content})
 	}
 	return files, nil
 }
 
-// kinds are the names of what can be planned.
-var kinds = map[string]string{
-	"machineset": "MachineSet", "machinesets": "MachineSet", "machine": "Machine", "machines": "Machine",
-}
-
-// kindAndName reads TYPE/NAME, as kubectl has it, or the name of a MachineSet.
-func kindAndName(argument string) (kind, name string, err error) {
-	prefix, name, both := strings.Cut(argument, "/")
-	if !both {
-		return "MachineSet", argument, nil
-	}
-	kind, known := kinds[strings.TrimSuffix(strings.ToLower(prefix), "."+machinev1beta1.GroupName)]
-	if !known || name == "" {
-		return "", "", fmt.Errorf("%q names neither a MachineSet nor a Machine; write machineset/NAME or machine/NAME, or -f before a file", argument)
-	}
-	return kind, name, nil
-}
-
-// plan answers how requests are planned against a cluster.
-func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, facts module.ClusterValues, around *surroundings) planning {
+// plan returns how requests are planned against a cluster.
+func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, facts module.ClusterValues, environment *runEnvironment) planning {
 	return func(ctx context.Context, requests []*manifest.Request, planner preview.Planner, engine string) (*preview.Preview, error) {
 		return live.Plan(ctx, requests, live.Options{
-			Client: cluster, Catalog: catalog, ClusterValues: facts, ModuleUpdates: o.updates, Planner: planner, Engine: engine, Refresh: o.refresh, Environment: around,
+			Client: cluster, Catalog: catalog, ClusterValues: facts, ModuleUpdates: o.updates, Planner: planner, Engine: engine, Refresh: o.refresh, Environment: environment,
 		})
 	}
 }

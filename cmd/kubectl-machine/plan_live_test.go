@@ -67,7 +67,7 @@ func TestPlanAgainstACluster(t *testing.T) {
 		"with credentials that are missing": {arguments: []string{"workers", "--refresh"}, wantOut: "with the credentials, which spec.providerSpec.value names, does not exist"},
 		"a Machine":                         {arguments: []string{"machine/" + machine.Name, "--detailed-exitcode"}, wantCode: 2, wantOut: "it has no instance yet"},
 		"a manifest of what is not there":   {arguments: []string{"--live", "-f", manifestOf(t, "2"), "-n", "elsewhere"}, wantOut: "MachineSet openshift-machine-api/hollow is not in the cluster\n"},
-		"a MachineSet that is not there":    {arguments: []string{"nobody"}, wantCode: 1, wantErr: "error: MachineSet " + namespace + "/nobody is not in the cluster; name another"},
+		"a MachineSet that is not there":    {arguments: []string{"nobody"}, wantCode: 1, wantErr: "error: there is no MachineSet \"nobody\" in namespace " + namespace},
 		"a cluster that takes no such user": {arguments: []string{"workers", "--as", "nobody"}, wantCode: 1, wantErr: "forbidden"},
 	}
 	for name, tc := range cases {
@@ -85,13 +85,13 @@ func TestPlanAgainstACluster(t *testing.T) {
 			t.Fatalf("%v in %s%s", err, got.out, got.err)
 		}
 		if live := read.Sets[0].Live; live == nil || len(live.Machines) != 1 || live.Machines[0].Verdict != preview.NotMade || read.Summary.Live.Other != 1 {
-			t.Errorf("it tells %s", got.out)
+			t.Errorf("it prints %s", got.out)
 		}
 	})
 }
 
 func TestPlanWithAModuleFromAnArchive(t *testing.T) {
-	packed, err := source.Pack(os.DirFS(repository(t, "internal", "preview", "testdata", "modules", "example")))
+	packed, err := source.Pack(os.DirFS(repository(t, "internal", "plan", "preview", "testdata", "modules", "example")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestPlanWithAModuleFromAnArchive(t *testing.T) {
 	write(t, archive, string(packed.Archive))
 	sum := sha256.Sum256(packed.Archive)
 	digest := hex.EncodeToString(sum[:])
-	manifest := repository(t, "internal", "preview", "testdata", "golden", "machineset.input.yaml")
+	manifest := repository(t, "internal", "plan", "preview", "testdata", "golden", "machineset.input.yaml")
 	flags := append([]string{"plan", "--cache-dir", t.TempDir(), "--cluster-id", "demo", "-f", manifest}, realEngine(t)...)
 	got := runCommand(t, append(flags, "--module-source", "file://"+archive+"@sha256:"+digest)...)
 	if got.code != 0 || !strings.Contains(got.out, "Preview: 1 MachineSet, ") {

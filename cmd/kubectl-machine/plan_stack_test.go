@@ -47,9 +47,9 @@ func raise(name string) error {
 	return nil
 }
 
-// talking is lonely where processes may talk to each other over loopback, as those of Pulumi do.
+// talking is isolated where processes may talk to each other over loopback, as those of Pulumi do.
 const talking = `"$0" ` + raiseLoopback + ` || exit 99
-` + lonely
+` + isolated
 
 // askedBeyond are what the kernel counts when a program finds no way to anywhere but this machine, or asks it for names.
 var askedBeyond = []string{"Ip OutNoRoutes", "Udp OutDatagrams", "Ip6OutNoRoutes"}
@@ -96,7 +96,7 @@ func TestPlanOfBothEngines(t *testing.T) {
 	}
 }
 
-// asModule answers the MachineSet of a stack as one of the module of the same name.
+// asModule returns the MachineSet of a stack as one of the module of the same name.
 func asModule(manifest string) string {
 	return strings.NewReplacer("PulumiMachineProviderSpec", "TerraformMachineProviderSpec", "stack: kubemark", "module: kubemark").Replace(manifest)
 }

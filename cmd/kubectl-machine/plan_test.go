@@ -21,7 +21,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
-// installed builds the plugin into a folder that has the engine and the providers beside it, and answers its path.
+// installed builds the plugin into a folder that has the engine and the providers beside it, and returns its path.
 func installed(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
@@ -44,7 +44,7 @@ func installed(t *testing.T) string {
 // been if there were a way: the kernel counts that, so that nobody gets away with ignoring the error.
 func alone(t *testing.T, stdin string, arguments ...string) result {
 	t.Helper()
-	return namespaced(t, lonely, asked, stdin, arguments...)
+	return namespaced(t, isolated, asked, stdin, arguments...)
 }
 
 // namespaced runs a command line in such a namespace by a script, and fails where something was asked.
@@ -56,11 +56,11 @@ func namespaced(t *testing.T, script string, asked []string, stdin string, argum
 	}
 	// The shell shows the interfaces that there are, and what the kernel has counted; "$@" is what it is given.
 	command := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", script, self}, arguments...)...)
-	told, writer, err := os.Pipe()
+	report, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer told.Close()
+	defer report.Close()
 	var out, errOut strings.Builder
 	command.Dir, command.Env, command.ExtraFiles = t.TempDir(), []string{}, []*os.File{writer}
 	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(stdin), &out, &errOut
@@ -74,33 +74,33 @@ func namespaced(t *testing.T, script string, asked []string, stdin string, argum
 		t.Fatalf("%v; this test needs user and network namespaces: allow them (user.max_user_namespaces, seccomp, AppArmor), or run it where they are", err)
 	}
 	writer.Close() //nolint:errcheck // what was written to it is read
-	listed, err := io.ReadAll(told)
+	listed, err := io.ReadAll(report)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkLonely(t, string(listed), asked)
+	checkIsolated(t, string(listed), asked)
 	return result{code: command.ProcessState.ExitCode(), out: out.String(), err: errOut.String()}
 }
 
-// lonely runs a command, and tells on file 3 what there is of a network, and what was asked of it.
-const lonely = `tell() { while read -r line; do echo "$line" >&3; done <"$1"; }
-tell /proc/self/net/dev
+// isolated runs a command, and reports on file 3 the network's devices and counters.
+const isolated = `report() { while read -r line; do echo "$line" >&3; done <"$1"; }
+report /proc/self/net/dev
 "$@" 3>&-
 code=$?
-tell /proc/self/net/snmp
-tell /proc/self/net/snmp6
+report /proc/self/net/snmp
+report /proc/self/net/snmp6
 exit $code`
 
 // asked are what the kernel counts when a program sends something, finds no way to do so, or connects to another. Not every kernel counts
 // the last two.
 var asked = []string{"Ip OutRequests", "Ip OutNoRoutes", "Tcp ActiveOpens", "Udp OutDatagrams", "Ip6OutRequests", "Ip6OutNoRoutes"}
 
-// checkLonely holds what the shell told to there being loopback only, and nothing asked of it.
-func checkLonely(t *testing.T, told string, asked []string) {
+// checkIsolated checks that the shell reported loopback only, and no use of it.
+func checkIsolated(t *testing.T, report string, asked []string) {
 	t.Helper()
-	devices, counted, found := strings.Cut(told, "\nIp: ")
+	devices, counted, found := strings.Cut(report, "\nIp: ")
 	if !found {
-		t.Fatalf("no counters are in\n%s", told)
+		t.Fatalf("no counters are in\n%s", report)
 	}
 	interfaces := regexp.MustCompile(`(?m)^(\S+):`).FindAllString(devices, -1)
 	if !slices.Equal(interfaces, []string{"lo:"}) {
@@ -115,9 +115,9 @@ func checkLonely(t *testing.T, told string, asked []string) {
 }
 
 // countersIn reads counters: lines of titles followed by lines of values, and lines of both.
-func countersIn(told string) map[string]string {
+func countersIn(report string) map[string]string {
 	counters, titles := map[string]string{}, map[string][]string{}
-	for line := range strings.Lines(told) {
+	for line := range strings.Lines(report) {
 		fields := strings.Fields(line)
 		switch {
 		case len(fields) == 2 && !strings.HasSuffix(fields[0], ":"):
@@ -136,7 +136,7 @@ func countersIn(told string) map[string]string {
 
 func TestReachingForTheNetworkIsSeen(t *testing.T) {
 	before := "Inter-| Receive\nlo: 0 0\nIp: Forwarding OutRequests OutNoRoutes\nIp: 2 0 %s\nTcp: ActiveOpens\nTcp: 0\nUdp: OutDatagrams\nUdp: 0\nIp6OutRequests \t%s\n"
-	checkLonely(t, fmt.Sprintf(before, "0", "0"), asked)
+	checkIsolated(t, fmt.Sprintf(before, "0", "0"), asked)
 	for _, one := range []string{fmt.Sprintf(before, "1", "0"), fmt.Sprintf(before, "0", "7")} {
 		counters := countersIn(one)
 		if counters["Ip OutNoRoutes"] == "0" && counters["Ip6OutRequests"] == "0" {
@@ -197,7 +197,7 @@ func TestPlanOfACloudNeedsRecordedSchemasOnly(t *testing.T) {
 }
 
 // TestEveryExampleCanBePlanned plans the examples of all modules: none has a number of resources that only the infrastructure knows. The
-// image and the disks that a module tells are those that its plan makes.
+// image and the disks that a module lists are those that its plan makes.
 func TestEveryExampleCanBePlanned(t *testing.T) {
 	examples, err := fs.Glob(modules.FS, "*/examples/machineset.yaml")
 	if err != nil || len(examples) == 0 {
@@ -212,8 +212,8 @@ func TestEveryExampleCanBePlanned(t *testing.T) {
 				t.Fatalf("it ends with %d, %q, %v and\n%s", got.code, got.err, err, got.out)
 			}
 			set := read.Sets[0]
-			if told := strings.HasPrefix(example, "kubemark/"); told == (set.Image.Value != nil && len(set.Disks) > 0) {
-				t.Errorf("it tells the image %v and the disks %+v; want both where an instance has them", set.Image.Value, set.Disks)
+			if without := strings.HasPrefix(example, "kubemark/"); without == (set.Image.Value != nil && len(set.Disks) > 0) {
+				t.Errorf("it lists the image %v and the disks %+v; want both where an instance has them", set.Image.Value, set.Disks)
 			}
 			if set.Image.Value != nil && !planHas(set, set.Image.Value) {
 				t.Errorf("nothing is made of the image %v", set.Image.Value)
@@ -230,7 +230,7 @@ func TestEveryExampleCanBePlanned(t *testing.T) {
 	}
 }
 
-// planHas tells whether a value stands in the plan of a MachineSet.
+// planHas reports whether a value is in the plan of a MachineSet.
 func planHas(set *preview.Set, value any) bool {
 	return slices.ContainsFunc(set.Resources, func(resource diff.Resource) bool {
 		return slices.ContainsFunc(resource.Attributes, func(attribute diff.Attribute) bool {
@@ -266,7 +266,7 @@ func TestPlanCommandLine(t *testing.T) {
 		"nothing that would change":             {arguments: []string{"-f", none, "--detailed-exitcode"}, wantOut: "0 resources to add"},
 		"YAML":                                  {arguments: []string{"-f", good, "-o", "yaml"}, wantOut: "\nmachineSets:\n"},
 		"Markdown":                              {arguments: []string{"-f", good, "-o", "markdown"}, wantOut: "### Preview\n"},
-		"what else is in a file is left out":    {arguments: []string{"-f", good, "-f", secret}, wantOut: "6 resources", wantErr: "warning: what is neither a MachineSet nor a Machine is left out: Secret s in " + secret},
+		"what else is in a file is skipped":     {arguments: []string{"-f", good, "-f", secret}, wantOut: "6 resources", wantErr: "warning: skipped what is neither a MachineSet nor a Machine: Secret s in " + secret},
 		"a manifest that is wrong":              {arguments: []string{"-f", wrong, "--detailed-exitcode"}, wantCode: 1, wantErr: wrong + ":10: document 1, MachineSet openshift-machine-api/hollow: spec.replicas: "},
 		"no manifest":                           {wantCode: 1, wantErr: "error: there is nothing to plan; name a file, a folder or - with -f"},
 		"no MachineSet":                         {arguments: []string{"-f", secret}, wantCode: 1, wantErr: "error: there is no MachineSet and no Machine in " + secret},
@@ -297,7 +297,7 @@ func TestPlanCommandLine(t *testing.T) {
 }
 
 func TestPlanWithAModuleOfOnesOwn(t *testing.T) {
-	own, manifests := repository(t, "internal", "preview", "testdata", "modules"), repository(t, "internal", "preview", "testdata", "golden")
+	own, manifests := repository(t, "internal", "plan", "preview", "testdata", "modules"), repository(t, "internal", "plan", "preview", "testdata", "golden")
 	flags := append([]string{"plan", "--cache-dir", t.TempDir(), "--module-dir", own, "--cluster-id", "demo"}, realEngine(t)...)
 	got := runCommand(t, append(flags, "-f", filepath.Join(manifests, "machineset.input.yaml"), "-f", filepath.Join(manifests, "many.input.yaml"))...)
 	if got.code != 0 || !strings.Contains(got.out, "Preview: 3 MachineSets, 22 Machines: 22 resources to add") || strings.Contains(got.out, "cluster-id") {

@@ -72,7 +72,7 @@ func (p *planners) close() error {
 // title names the engines.
 func (p *planners) title() string { return strings.Join(p.names, ", ") }
 
-// mirror answers the folder with the providers; empty where there is none.
+// mirror returns the folder with the providers; empty where there is none.
 func (o engineOptions) mirror() string { return orBeside(o.providerMirror, "schemas", "mirror") }
 
 func (o engineOptions) openTofu(ctx context.Context, into *planners) error {
@@ -109,7 +109,7 @@ func (o engineOptions) openPulumi(ctx context.Context, into *planners) error {
 		path = found
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // the hosts of languages lie beside it
+		path = real // the hosts of languages are beside it
 	}
 	binary, err := pulumi.Find(ctx, path)
 	if err != nil {
@@ -129,7 +129,7 @@ func (o engineOptions) openPulumi(ctx context.Context, into *planners) error {
 	return nil
 }
 
-// plugins answers the folder with Pulumi's plugins.
+// plugins returns the folder with Pulumi's plugins.
 func (o engineOptions) plugins() (string, error) {
 	if beside := orBeside(o.pulumiPlugins, "pulumi-plugins"); beside != "" {
 		return beside, nil
@@ -143,7 +143,7 @@ func (o engineOptions) plugins() (string, error) {
 	return "", errors.New("finding Pulumi's plugins: there are none beside kubectl-machine (pulumi-plugins) or in the user's own folder; name a folder with --pulumi-plugins")
 }
 
-// cache answers the folder that keeps modules. Where the user has none, it is one for this call.
+// cache returns the folder that keeps modules. Where the user has none, it is one for this call.
 func (o engineOptions) cache() (dir string, release func() error, err error) {
 	keep := func() error { return nil }
 	if o.cacheDir != "" {

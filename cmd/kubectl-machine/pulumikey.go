@@ -40,20 +40,18 @@ type keyFlags struct {
 }
 
 func (f *keyFlags) register(command *cobra.Command) {
-	f.clusterFlags.register(command)
-	command.Flags().StringVarP(&f.namespace, "namespace", "n", "", "Namespace of the manager, where the keys are. Default: the context's.")
-	_ = command.RegisterFlagCompletionFunc("namespace", f.complete(namespaceNames))
+	f.clusterFlags.register(command, "Namespace of the manager, where the keys are. Default: the context's.")
 }
 
-// registerMachines adds where checkpoints are looked for.
+// registerMachines adds the namespace of the checkpoints.
 func (f *keyFlags) registerMachines(command *cobra.Command) {
 	command.Flags().StringVar(&f.machines, "machines-namespace", "", "Namespace with the states of Machines, where it is one. Default: all are read.")
-	_ = command.RegisterFlagCompletionFunc("machines-namespace", f.complete(namespaceNames))
+	_ = command.RegisterFlagCompletionFunc("machines-namespace", f.complete(namesOf("Namespace")))
 }
 
 // with calls use with the keys and, where they are wanted, what uses them, for as long as it may take.
 func (f *keyFlags) with(command *cobra.Command, use func(context.Context, *pulumikeys.Keys, *state.Store) error) error {
-	if err := inspect.KnownFormat(f.output); err != nil {
+	if err := f.validateOutput(); err != nil {
 		return err
 	}
 	live, namespace, err := f.connect()
@@ -64,12 +62,7 @@ func (f *keyFlags) with(command *cobra.Command, use func(context.Context, *pulum
 	if err != nil {
 		return err
 	}
-	ctx, cancel, err := f.bounded(command.Context())
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	return use(ctx, keys, state.New(live, state.Options{}))
+	return use(command.Context(), keys, state.New(live, state.Options{}))
 }
 
 func newPulumiKeyList() *cobra.Command {
@@ -77,7 +70,7 @@ func newPulumiKeyList() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List the keys, and how many checkpoints use each",
-		Long: `List the keys, and how many checkpoints are encrypted with each: current ones, and versions that are kept from before. The keys
+		Long: `List the keys, and how many checkpoints are encrypted with each: current ones, and earlier versions. The keys
 themselves are not shown.`,
 		Example: `  # The keys of a cluster
   kubectl machine pulumi-key list -n machine-iac-system`,
@@ -97,7 +90,7 @@ themselves are not shown.`,
 				if len(list.Items) == 0 {
 					f.nothing(command, "There are no keys", f.namespaceOrContext())
 				}
-				return f.print(command, list, len(list.Items))
+				return f.printer.Print(command.OutOrStdout(), list)
 			})
 		},
 	}
@@ -107,16 +100,16 @@ themselves are not shown.`,
 	return command
 }
 
-// namespaceOrContext is the namespace that was asked about.
+// namespaceOrContext returns the namespace of the keys.
 func (f *keyFlags) namespaceOrContext() string {
-	namespace, _, err := f.config().Namespace()
+	namespace, _, err := f.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
-		return f.namespace
+		return *f.Namespace
 	}
 	return namespace
 }
 
-// listOf puts keys beside their uses. What uses a key that is not there comes last.
+// listOf joins keys and their uses. Uses of a key that is missing come last.
 func listOf(entries []pulumikeys.Entry, uses map[string]pulumikeys.Use) *inspect.KeyList {
 	list := &inspect.KeyList{Items: []inspect.EncryptionKey{}, Now: time.Now()}
 	left := maps.Clone(uses)
@@ -175,7 +168,7 @@ func newPulumiKeyPrune() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove the keys that nothing uses any more",
-		Long: `Remove the keys that nothing uses any more. One stays that a checkpoint is encrypted with, or a version that is kept from before, or that
+		Long: `Remove the keys that nothing uses any more. One stays that a checkpoint is encrypted with, or an earlier version, or that
 was replaced less than a day ago, since a run that began before may still write with it. The exit code is 1 while an older key stays.`,
 		Example: `  # Remove what nothing uses
   kubectl machine pulumi-key prune -n machine-iac-system
@@ -196,20 +189,20 @@ was replaced less than a day ago, since a run that began before may still write 
 	}
 	f.register(command)
 	f.registerMachines(command)
-	command.Flags().BoolVar(&forget, "forget-versions", false, "Remove a key too that only versions from before are encrypted with; nobody reads them again.")
+	command.Flags().BoolVar(&forget, "forget-versions", false, "Also remove keys that only earlier versions are encrypted with; these cannot be read any more.")
 	return command
 }
 
 type pruning struct {
 	keys *pulumikeys.Keys
 	uses map[string]pulumikeys.Use
-	// forget says that versions from before do not count.
+	// forget ignores earlier versions.
 	forget bool
 }
 
 var errKeysStay = errors.New("older keys stay; try again when nothing uses them")
 
-// prune tells what became of each key.
+// prune removes keys, and reports on each.
 func prune(ctx context.Context, out io.Writer, p pruning) error {
 	var inUse []string
 	for salt, use := range p.uses {
@@ -236,7 +229,7 @@ func prune(ctx context.Context, out io.Writer, p pruning) error {
 		stays = true
 		why := fmt.Sprintf("it was replaced at %s, and a run that began before may write with it for %s", entry.Replaced.Format(time.RFC3339), p.keys.Grace())
 		if use := p.uses[entry.Salt]; slices.Contains(inUse, entry.Salt) {
-			why = fmt.Sprintf("%d checkpoints and %d versions from before are encrypted with it", use.Checkpoints, use.Versions)
+			why = fmt.Sprintf("%d checkpoints and %d earlier versions are encrypted with it", use.Checkpoints, use.Versions)
 		}
 		fmt.Fprintf(out, "%s stays: %s\n", entry.ID, why)
 	}

@@ -78,7 +78,7 @@ func (w *world) long(t *testing.T) {
 	}
 }
 
-// TestAKeyIsReplaced goes through what docs/pulumi.md tells a person to type.
+// TestAKeyIsReplaced goes through the commands of docs/pulumi.md.
 func TestAKeyIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	expect := func(line string, code int, texts ...string) {
@@ -115,18 +115,18 @@ func TestAKeyIsReplaced(t *testing.T) {
 	if err != nil || fresh.Salt() == old.Salt() {
 		t.Fatalf("the current key is still the old one, %v", err)
 	}
-	expect("pulumi-key prune", 1, oldID+" stays: 1 checkpoints and 0 versions from before")
+	expect("pulumi-key prune", 1, oldID+" stays: 1 checkpoints and 0 earlier versions")
 
 	// Its next run encrypts it with the new key, and keeps a version with the old one.
 	w.forget(t)
 	w.encrypted(t, old.Salt(), fresh.Salt())
-	expect("pulumi-key prune", 1, oldID+" stays: 0 checkpoints and 1 versions from before")
+	expect("pulumi-key prune", 1, oldID+" stays: 0 checkpoints and 1 earlier versions")
 	expect("pulumi-key prune --forget-versions", 1, oldID+" stays: it was replaced at "+time.Now().UTC().Format("2006-"), "error: older keys stay")
 	w.long(t)
 	expect("pulumi-key prune --forget-versions", 0, oldID+" is removed")
 	expect("pulumi-key list", 0, pulumikeys.IDOf(fresh.Salt())+"   Current   1 ")
 
 	expect("pulumi-key rotate --as eve", 1, `User "eve" cannot get resource "secrets"`)
-	expect("pulumi-key list -o xml", 1, `the output format "xml" is not known`)
+	expect("pulumi-key list -o xml", 1, `unable to match a printer suitable for the output format "xml"`)
 	expect("pulumi-key list x", 1, "unknown command")
 }

@@ -13,33 +13,33 @@ func newRuns() *cobra.Command {
 		Use:   "runs [MACHINE...]",
 		Short: "Show what is queued or running, and how the last run of each Machine ended",
 		Long: `Show what is queued or running, since when, and how the last run of each Machine ended: create, update, drift (a check) or destroy. A
-run that is Unsettled began and did not end in order; the next one finds out what it did.`,
+run that is Unsettled was interrupted; the next one finds out what it did.`,
 		Example: `  # All Machines of the namespace
   kubectl machine runs -n openshift-machine-api
 
+  # Those of one MachineSet, as columns of your own
+  kubectl machine runs machineset/workers -o custom-columns=MACHINE:.machine,RESULT:.last.result
+
   # Only what is queued or running, every two seconds
   watch kubectl machine runs --active`,
-		ValidArgsFunction: i.complete(machineNames),
+		ValidArgsFunction: i.complete(namesOf("Machine")),
 		RunE: func(command *cobra.Command, names []string) error {
-			facts, err := i.read(command, inspect.Want{StatesIfAllowed: true})
+			facts, err := i.read(command, names, inspect.Want{StatesIfAllowed: true})
 			if err != nil {
 				return err
 			}
-			list, err := inspect.Runs(facts, names, active)
-			if err != nil {
-				return err
-			}
+			list := inspect.Runs(facts, active)
 			switch {
 			case len(list.Items) == 0 && active && len(facts.Machines) > 0:
 				i.nothing(command, "Nothing is queued or running", facts.Namespace)
 			case len(list.Items) == 0:
 				i.nothing(command, "There are no Machines", facts.Namespace)
 			}
-			return i.print(command, list, len(list.Items))
+			return i.printer.Print(command.OutOrStdout(), list)
 		},
 	}
 	i.register(command)
-	i.registerAllNamespaces(command)
+	i.registerSelection(command)
 	i.registerOutput(command)
 	command.Flags().BoolVar(&active, "active", false, "Only what is queued or running, or unsettled.")
 	return command

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 )
@@ -13,13 +12,13 @@ import (
 func newState() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "state",
-		Short: "Look into the states of Machines, when all else fails",
-		Long: `Look into the states of Machines: what the engine knows of their infrastructure. They are kept in Secrets. These commands change
+		Short: "Inspect the states of Machines",
+		Long: `Inspect the states of Machines: what the engine knows of their infrastructure. They are kept in Secrets. These commands change
 nothing.`,
 		Example: `  # Which states there are, and which of them have no Machine any more
   kubectl machine state list
 
-  # What one says
+  # One of them
   kubectl machine state show workers-x7k2p`,
 	}
 	command.AddCommand(newStateList(), newStateShow(), newStatePull())
@@ -40,22 +39,22 @@ Gone stays until its instance is known to be destroyed.`,
   kubectl machine state list -o wide`,
 		ValidArgsFunction: i.complete(stateNames),
 		RunE: func(command *cobra.Command, names []string) error {
-			facts, err := i.read(command, inspect.Want{States: true})
+			facts, err := i.read(command, names, inspect.Want{States: true})
 			if err != nil {
 				return err
 			}
-			list, err := inspect.States(facts, names)
+			list, err := inspect.States(facts)
 			if err != nil {
 				return err
 			}
 			if len(list.Items) == 0 {
 				i.nothing(command, "There are no states of Machines", facts.Namespace)
 			}
-			return i.print(command, list, len(list.Items))
+			return i.printer.Print(command.OutOrStdout(), list)
 		},
 	}
 	i.register(command)
-	i.registerAllNamespaces(command)
+	i.registerSelection(command)
 	i.registerOutput(command)
 	return command
 }
@@ -65,10 +64,10 @@ func newStateShow() *cobra.Command {
 	var sensitive bool
 	command := &cobra.Command{
 		Use:   "show MACHINE",
-		Short: "Show the state of a Machine, without what is sensitive",
-		Long: `Show the state of a Machine: resources with their attributes, and outputs. A Machine that is gone is named as it was, or by its UID.
+		Short: "Show the state of a Machine, without sensitive values",
+		Long: `Show the state of a Machine: resources with their attributes, and outputs. A Machine that is gone is named by its last name or its UID.
 
-Values are (sensitive) that the state marks so, that have a name which tells, such as password or user_data, and their copies.`,
+Values that the state marks, values with a name such as password or user_data, and copies of them are shown as (sensitive).`,
 		Example: `  # What the engine knows of a Machine's instance
   kubectl machine state show workers-x7k2p
 
@@ -77,20 +76,22 @@ Values are (sensitive) that the state marks so, that have a name which tells, su
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: i.completeOne(stateNames),
 		RunE: func(command *cobra.Command, names []string) error {
-			return i.ask(command, func(ctx context.Context, cluster *inspect.Cluster) error {
-				snapshot, err := cluster.State(ctx, names[0])
-				if err != nil {
-					return err
-				}
-				shown, err := inspect.ShowState(snapshot, sensitive)
-				if err != nil {
-					return err
-				}
-				if sensitive {
-					warnSecrets(command)
-				}
-				return i.print(command, shown, 1)
-			})
+			cluster, err := i.open()
+			if err != nil {
+				return err
+			}
+			snapshot, err := cluster.State(command.Context(), names[0])
+			if err != nil {
+				return err
+			}
+			shown, err := inspect.ShowState(snapshot, sensitive)
+			if err != nil {
+				return err
+			}
+			if sensitive {
+				warnSecrets(command)
+			}
+			return i.printer.Print(command.OutOrStdout(), shown)
 		},
 	}
 	i.register(command)
@@ -104,8 +105,8 @@ func newStatePull() *cobra.Command {
 	var serial uint64
 	command := &cobra.Command{
 		Use:   "pull MACHINE",
-		Short: "Print the state of a Machine as it is, secrets and all",
-		Long: `Print the state of a Machine as the engine wrote it, secrets and all. A Machine that is gone is named as it was, or by its UID.
+		Short: "Print the state of a Machine as it is, including secrets",
+		Long: `Print the state of a Machine as the engine wrote it, including secrets. A Machine that is gone is named by its last name or its UID.
 
 To put one back, see "When all else fails" in docs/contracts/state.md.`,
 		Example: `  # Into a file that only you can read
@@ -116,15 +117,17 @@ To put one back, see "When all else fails" in docs/contracts/state.md.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: i.completeOne(stateNames),
 		RunE: func(command *cobra.Command, names []string) error {
-			return i.ask(command, func(ctx context.Context, cluster *inspect.Cluster) error {
-				raw, err := pull(ctx, cluster, names[0], serial, command.Flags().Changed("serial"))
-				if err != nil {
-					return err
-				}
-				warnSecrets(command)
-				_, err = command.OutOrStdout().Write(raw)
+			cluster, err := i.open()
+			if err != nil {
 				return err
-			})
+			}
+			raw, err := pull(command.Context(), cluster, names[0], serial, command.Flags().Changed("serial"))
+			if err != nil {
+				return err
+			}
+			warnSecrets(command)
+			_, err = command.OutOrStdout().Write(raw)
+			return err
 		},
 	}
 	i.register(command)
@@ -148,9 +151,9 @@ func pull(ctx context.Context, cluster *inspect.Cluster, machine string, serial 
 }
 
 func warnSecrets(command *cobra.Command) {
-	fmt.Fprintln(command.ErrOrStderr(), "warning: this holds credentials and user data in the clear; let nobody see it, and remove the copies that you make")
+	fmt.Fprintln(command.ErrOrStderr(), "warning: this holds credentials and user data in the clear; keep it private, and remove the copies that you make")
 }
 
-func stateNames(ctx context.Context, live client.Client, namespace string) ([]string, error) {
-	return inspect.New(live, namespace).StateNames(ctx)
+func stateNames(ctx context.Context, cluster *inspect.Cluster) ([]string, error) {
+	return cluster.StateNames(ctx)
 }

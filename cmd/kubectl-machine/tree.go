@@ -12,30 +12,27 @@ func newTree() *cobra.Command {
 		Use:   "tree [MACHINESET|MACHINE...]",
 		Short: "Show MachineSets with their Machines, instances and Nodes",
 		Long: `Show MachineSets with their Machines, the Machines' instances, and their Nodes: phase, age, and the conditions that are not as they
-should be. Machines without a MachineSet stand behind them.`,
+should be. Machines without a MachineSet come last.`,
 		Example: `  # Everything in the namespace
   kubectl machine tree -n openshift-machine-api
 
-  # One MachineSet, with whole messages
-  kubectl machine tree workers -o wide`,
-		ValidArgsFunction: i.complete(setAndMachineNames),
+  # One MachineSet, with messages in full
+  kubectl machine tree machineset/workers -o wide`,
+		ValidArgsFunction: i.complete(namesOf("MachineSet", "Machine")),
 		RunE: func(command *cobra.Command, names []string) error {
-			facts, err := i.read(command, inspect.Want{Sets: true, Nodes: true})
+			facts, err := i.read(command, names, inspect.Want{Sets: true, Nodes: true})
 			if err != nil {
 				return err
 			}
-			forest, err := inspect.Tree(facts, names)
-			if err != nil {
-				return err
-			}
+			forest := inspect.Tree(facts)
 			if len(forest.Items) == 0 {
 				i.nothing(command, "There are no MachineSets and no Machines", facts.Namespace)
 			}
-			return i.print(command, forest, len(forest.Items))
+			return i.printer.Print(command.OutOrStdout(), forest)
 		},
 	}
 	i.register(command)
-	i.registerAllNamespaces(command)
+	i.registerSelection(command)
 	i.registerOutput(command)
 	return command
 }

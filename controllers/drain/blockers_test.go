@@ -39,7 +39,7 @@ func TestMessageTellsWhatHoldsEachPod(t *testing.T) {
 		"a budget, in its own words":               {nil, []error{refused}, "The disruption budget web needs 1 healthy pods and has 1 currently"},
 		"a refusal without a budget":               {nil, []error{apierrors.NewTooManyRequests("Slow down.", 0)}, "Slow down"},
 		"evicted after a refusal":                  {nil, []error{refused, nil}, "it was evicted and has not terminated"},
-		"evicted, and held":                        {[]string{"a/b", "c/d"}, []error{nil}, "finalizers hold it: a/b, c/d"},
+		"evicted, and held":                        {[]string{"a/b", "c/d"}, []error{nil}, "it has finalizers: a/b, c/d"},
 		"no answer":                                {nil, []error{silent}, "evicting it failed: connection reset by peer"},
 		"a refusal says more than a later silence": {nil, []error{refused, silent}, "The disruption budget web needs"},
 	}

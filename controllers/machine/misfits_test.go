@@ -72,7 +72,7 @@ var _ = Describe("On a cluster without webhooks", func() {
 	}
 
 	const noLabel = "metadata.labels: machine.openshift.io/cluster-api-cluster is missing or empty; set it to"
-	const noSpec = "spec.providerSpec.value: it is missing; it must describe"
+	const noSpec = "spec.providerSpec.value is missing; set it to describe"
 	unlabelled := func(m *machinev1beta1.Machine) { m.Labels = nil }
 	specless := func(m *machinev1beta1.Machine) { m.Spec.ProviderSpec.Value = nil }
 	undecodable := func(m *machinev1beta1.Machine) {

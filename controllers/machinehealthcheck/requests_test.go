@@ -119,7 +119,7 @@ func TestRequestFrom(t *testing.T) {
 	}
 }
 
-func TestMendOf(t *testing.T) {
+func TestFixFor(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Reboot"}
 	resource := schema.GroupResource{Group: "example.com", Resource: "reboots"}
 	tcs := map[string]struct {
@@ -128,7 +128,7 @@ func TestMendOf(t *testing.T) {
 	}{
 		"no CRD":       {&meta.NoKindMatchError{GroupKind: kind.GroupKind()}, "install the CustomResourceDefinition of Reboot in example.com/v1"},
 		"no right":     {apierrors.NewForbidden(resource, "x", errors.New("no")), "grant the operator's service account get for Reboot.example.com"},
-		"no object":    {apierrors.NewNotFound(resource, "x"), "make the Reboot, or correct spec.remediationTemplate"},
+		"no object":    {apierrors.NewNotFound(resource, "x"), "create the Reboot, or correct spec.remediationTemplate"},
 		"just trouble": {errors.New("connection refused"), "it will be retried"},
 	}
 	for name, tc := range tcs {

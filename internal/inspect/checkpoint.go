@@ -49,7 +49,7 @@ func (s *ShownState) fillCheckpoint(raw []byte, sensitive bool) error {
 	decoder := json.NewDecoder(bytes.NewReader(envelope.Raw))
 	decoder.UseNumber()
 	if err := decoder.Decode(&file); err != nil {
-		return errors.New("it is no checkpoint that is known") // the decoder's own words may repeat what is in it
+		return errors.New("it is no checkpoint that is known") // the decoder's error may quote it
 	}
 	latest := file.Checkpoint.Latest
 	s.Engine = latest.Manifest.Version

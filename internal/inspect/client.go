@@ -1,8 +1,10 @@
 package inspect
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -10,28 +12,39 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NewClient answers a client for people: it asks the API server itself, gives up at the first refusal, and its errors say what mends them.
+// NewClient returns a client for people: it caches nothing, gives up at the first error, and its errors say how to fix what is wrong.
 // It knows Machines, MachineSets, Secrets, ConfigMaps, Nodes, Namespaces and Events, and how OpenShift describes a cluster.
 func NewClient(config *rest.Config) (client.Client, error) {
-	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), eventsv1.AddToScheme(scheme), machinev1beta1.Install(scheme), configv1.Install(scheme)); err != nil {
-		return nil, fmt.Errorf("building the scheme: %w", err)
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
 	}
 	live, err := client.New(config, client.Options{Scheme: scheme, Mapper: kinds()})
 	if err != nil {
 		return nil, fmt.Errorf("reaching the API server at %s: %w", config.Host, err)
 	}
-	return once{Client: live, host: config.Host}, nil
+	return noRetry{Client: live, host: config.Host}, nil
 }
 
-// kinds are known, so that the API server need not be asked about them first.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), eventsv1.AddToScheme(scheme), machinev1beta1.Install(scheme), configv1.Install(scheme)); err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	return scheme, nil
+}
+
+// kinds are known, so that nothing has to be discovered. Besides, "machine" means a Machine of the Machine API here, also in a cluster that
+// has another kind of that name, such as the Cluster API's.
 func kinds() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
-	for _, kind := range []string{"Machine", "MachineSet"} {
+	for _, kind := range []string{kindMachine, kindSet} {
 		mapper.Add(machinev1beta1.GroupVersion.WithKind(kind), meta.RESTScopeNamespace)
 	}
 	for _, kind := range []string{"Infrastructure", "Proxy"} {
@@ -41,8 +54,46 @@ func kinds() meta.RESTMapper {
 		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
 	}
 	mapper.Add(eventsv1.SchemeGroupVersion.WithKind("Event"), meta.RESTScopeNamespace)
-	for _, kind := range []string{"Namespace", "Node"} {
+	for _, kind := range []string{kindNamespace, kindNode} {
 		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
 	return mapper
 }
+
+// clientGetter gives cli-runtime's resource builder a client whose requests end with a context: the builder takes none.
+type clientGetter struct {
+	config *rest.Config
+	done   func(*http.Request) *http.Request
+}
+
+var _ resource.RESTClientGetter = clientGetter{}
+
+func newClientGetter(ctx context.Context, config *rest.Config) clientGetter {
+	return clientGetter{config: config, done: func(request *http.Request) *http.Request {
+		own, cancel := context.WithCancelCause(request.Context())
+		context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+		return request.WithContext(own)
+	}}
+}
+
+// ToRESTConfig implements resource.RESTClientGetter.
+func (g clientGetter) ToRESTConfig() (*rest.Config, error) {
+	config := rest.CopyConfig(g.config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) { return next.RoundTrip(g.done(request)) })
+	})
+	return config, nil
+}
+
+// ToRESTMapper implements resource.RESTClientGetter.
+func (g clientGetter) ToRESTMapper() (meta.RESTMapper, error) { return kinds(), nil }
+
+// ToDiscoveryClient implements resource.RESTClientGetter.
+func (g clientGetter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
+	return nil, errors.New("nothing is discovered: all kinds are known")
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }

@@ -7,29 +7,39 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// page is how many objects one answer of the API server holds.
-const page = 500
-
 // Cluster reads a cluster, and writes nothing.
 type Cluster struct {
-	reader client.Client
+	config *rest.Config
+	scheme *runtime.Scheme
 	store  *state.Store
 	// namespace is empty for all of them.
 	namespace string
 }
 
-// New answers the cluster behind a client of [NewClient]; the empty namespace stands for all.
-func New(reader client.Client, namespace string) *Cluster {
-	return &Cluster{reader: reader, store: state.New(reader, state.Options{}), namespace: namespace}
+// New returns the cluster of a client configuration; the empty namespace stands for all.
+func New(config *rest.Config, namespace string) (*Cluster, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	reader, err := NewClient(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{config: config, scheme: scheme, store: state.New(reader, state.Options{}), namespace: namespace}, nil
 }
 
 // Want says what Read reads besides Machines.
 type Want struct {
+	// Selection limits it to Machines, and to those of MachineSets.
+	Selection
 	// Sets are MachineSets.
 	Sets bool
 	// Nodes are read where that is allowed.
@@ -55,6 +65,9 @@ type Facts struct {
 	States []state.Head
 	// StatesKnown says that States were read.
 	StatesKnown bool
+	// Limited says that a selection was made, and Named are the names of Machines in it: States may be of Machines that are gone.
+	Limited bool
+	Named   []string
 	// Notes say what could not be read.
 	Notes []string
 }
@@ -68,13 +81,7 @@ func (c *Cluster) Read(ctx context.Context, want Want, now time.Time) (*Facts, e
 			return nil, err
 		}
 	}
-	var err error
-	if want.Sets {
-		if facts.Sets, err = c.sets(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if facts.Machines, err = c.machines(ctx); err != nil {
+	if err := c.readMachines(ctx, facts, want); err != nil {
 		return nil, err
 	}
 	if want.Nodes {
@@ -87,10 +94,45 @@ func (c *Cluster) Read(ctx context.Context, want Want, now time.Time) (*Facts, e
 	return facts, nil
 }
 
+// readMachines reads what is selected, and the Machines of MachineSets that are.
+func (c *Cluster) readMachines(ctx context.Context, facts *Facts, want Want) error {
+	kinds := []string{kindMachine}
+	if want.Sets {
+		kinds = []string{kindSet, kindMachine}
+	}
+	selected, err := c.find(ctx, want.Selection, kinds...)
+	if err != nil {
+		return err
+	}
+	if len(selected.missing) > 0 && !want.States {
+		return c.notFound(ctx, selected.missing[0])
+	}
+	facts.Machines, facts.Limited, facts.Named = selected.machines(), !want.all(), selected.named
+	sets := selected.sets()
+	if want.Sets {
+		facts.Sets = sets
+	}
+	if want.all() || len(sets) == 0 {
+		return nil
+	}
+	others, err := c.find(ctx, Selection{}, kindMachine)
+	if err != nil {
+		return err
+	}
+	for _, machine := range others.machines() {
+		isOwner := func(set machinev1beta1.MachineSet) bool { return set.UID == ownerOf(&machine) }
+		isKnown := func(known machinev1beta1.Machine) bool { return known.UID == machine.UID }
+		if slices.ContainsFunc(sets, isOwner) && !slices.ContainsFunc(facts.Machines, isKnown) {
+			facts.Machines = append(facts.Machines, machine)
+		}
+	}
+	return nil
+}
+
 func (c *Cluster) readStates(ctx context.Context, facts *Facts, required bool) error {
 	heads, err := c.store.List(ctx, c.namespace)
 	if Denied(err) && !required {
-		facts.Notes = append(facts.Notes, "you may not list Secrets, so that locks and intents of states are not known; "+rightsMend)
+		facts.Notes = append(facts.Notes, "you may not list Secrets, so that locks and intents of states are not known; "+rightsHint)
 		return nil
 	}
 	if err != nil {
@@ -101,60 +143,45 @@ func (c *Cluster) readStates(ctx context.Context, facts *Facts, required bool) e
 }
 
 func (c *Cluster) readNodes(ctx context.Context, facts *Facts) error {
-	nodes, err := listAll(ctx, c, "", func() *corev1.NodeList { return &corev1.NodeList{} },
-		func(l *corev1.NodeList) []corev1.Node { return l.Items })
+	nodes, err := c.find(ctx, Selection{}, kindNode)
 	if Denied(err) {
-		facts.Notes = append(facts.Notes, "you may not list Nodes, so that only their names are known; "+rightsMend)
+		facts.Notes = append(facts.Notes, "you may not list Nodes, so that only their names are known; "+rightsHint)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	facts.Nodes = map[string]*corev1.Node{}
-	for i := range nodes {
-		facts.Nodes[nodes[i].Name] = &nodes[i]
+	for _, node := range ofType[corev1.Node](nodes.objects) {
+		facts.Nodes[node.Name] = &node
 	}
 	return nil
 }
 
-// listAll reads all pages of a list. Each page gets a list of its own: what is decoded into an old one may keep parts of it.
-func listAll[L client.ObjectList, T any](ctx context.Context, c *Cluster, namespace string, fresh func() L, items func(L) []T) ([]T, error) {
-	var all []T
-	for next := ""; ; {
-		list := fresh()
-		if err := c.reader.List(ctx, list, &client.ListOptions{Namespace: namespace, Limit: page, Continue: next}); err != nil {
-			return nil, err
-		}
-		all = append(all, items(list)...)
-		if next = list.GetContinue(); next == "" {
-			return all, nil
-		}
+// Names returns the names of all objects of kinds, for a shell that completes them.
+func (c *Cluster) Names(ctx context.Context, kinds ...string) ([]string, error) {
+	all, err := c.find(ctx, Selection{}, kinds...)
+	if err != nil {
+		return nil, err
 	}
+	return all.names(), nil
 }
 
-func (c *Cluster) machines(ctx context.Context) ([]machinev1beta1.Machine, error) {
-	return listAll(ctx, c, c.namespace, func() *machinev1beta1.MachineList { return &machinev1beta1.MachineList{} },
-		func(l *machinev1beta1.MachineList) []machinev1beta1.Machine { return l.Items })
-}
-
-func (c *Cluster) sets(ctx context.Context) ([]machinev1beta1.MachineSet, error) {
-	return listAll(ctx, c, c.namespace, func() *machinev1beta1.MachineSetList { return &machinev1beta1.MachineSetList{} },
-		func(l *machinev1beta1.MachineSetList) []machinev1beta1.MachineSet { return l.Items })
-}
-
-// MachineNames answers the names of the Machines, for a shell that completes them.
-func (c *Cluster) MachineNames(ctx context.Context) ([]string, error) {
-	all, err := c.machines(ctx)
-	facts := Facts{Machines: all}
-	return facts.machineNames(), err
-}
-
-// SetNames answers the names of the MachineSets, for a shell that completes them.
-func (c *Cluster) SetNames(ctx context.Context) ([]string, error) {
-	all, err := c.sets(ctx)
-	var names []string
-	for i := range all {
-		names = append(names, all[i].Name)
+// Get returns the MachineSets and Machines that are named by TYPE/NAME, or NAME for a MachineSet.
+func (c *Cluster) Get(ctx context.Context, names []string) ([]client.Object, error) {
+	selected, err := c.find(ctx, Selection{Names: names}, kindSet)
+	if err != nil {
+		return nil, err
 	}
-	return names, err
+	if len(selected.missing) > 0 {
+		return nil, c.notFound(ctx, selected.missing[0])
+	}
+	for _, object := range selected.objects {
+		kind := kindSet
+		if _, ok := object.(*machinev1beta1.Machine); ok {
+			kind = kindMachine
+		}
+		object.GetObjectKind().SetGroupVersionKind(machinev1beta1.GroupVersion.WithKind(kind))
+	}
+	return selected.objects, nil
 }

@@ -18,7 +18,7 @@ var _ = Describe("Reading a cluster", func() {
 
 	BeforeEach(func(ctx SpecContext) { namespace = suite.Namespace(ctx, plane) })
 
-	It("answers what there is, sorted, in one namespace or in all", func(ctx SpecContext) {
+	It("returns what there is, sorted, in one namespace or in all", func(ctx SpecContext) {
 		node := builder.Node()
 		set := builder.In(namespace, builder.MachineSet())
 		Expect(plane.Create(ctx, node, set)).To(Succeed())
@@ -33,8 +33,7 @@ var _ = Describe("Reading a cluster", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(facts.Notes).To(BeEmpty())
 		Expect(facts.Machines).To(HaveExactElements(HaveField("Name", "a"), HaveField("Name", "b"), HaveField("Name", "c")))
-		forest, err := inspect.Tree(facts, nil)
-		Expect(err).NotTo(HaveOccurred())
+		forest := inspect.Tree(facts)
 		Expect(forest.Items).To(HaveExactElements(And(HaveField("Name", set.Name), HaveField("Children", HaveLen(3)))))
 		Expect(forest.Items[0].Children[0]).To(And(HaveField("Status", "Running"), HaveField("Children", HaveExactElements(
 			And(HaveField("Kind", "Node"), HaveField("Name", node.Name), HaveField("Status", "Ready"))))))
@@ -46,12 +45,12 @@ var _ = Describe("Reading a cluster", func() {
 		Expect(facts.Nodes).To(BeNil())
 	})
 
-	It("reads more Machines than one answer holds", func(ctx SpecContext) {
+	It("reads more Machines than one response holds", func(ctx SpecContext) {
 		const many = 502
 		for range many {
 			Expect(plane.Client.Create(ctx, builder.In(namespace, builder.Machine()))).To(Succeed())
 		}
-		names, err := clusterOf("", namespace).MachineNames(ctx)
+		names, err := clusterOf("", namespace).Names(ctx, "Machine")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(names).To(HaveLen(many))
 	})

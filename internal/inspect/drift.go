@@ -10,30 +10,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Verdict is what the last drift check found.
-type Verdict string
+// DriftResult is what the last drift check found.
+type DriftResult string
 
-// The verdicts, those first that a person asks for first.
+// The results, the most urgent first.
 const (
-	// VerdictMissing is an instance that is gone.
-	VerdictMissing Verdict = "Missing"
-	// VerdictChanged is an instance that is not as it was made.
-	VerdictChanged Verdict = "Changed"
-	// VerdictUnchecked is an instance that no check has looked at yet, or none.
-	VerdictUnchecked Verdict = "NotChecked"
-	// VerdictIgnored is an instance whose drift nobody wants to know of.
-	VerdictIgnored Verdict = "Ignored"
-	// VerdictNone is an instance that is as it was made.
-	VerdictNone Verdict = "AsApplied"
+	// DriftMissing is an instance that is gone.
+	DriftMissing DriftResult = "Missing"
+	// DriftChanged is an instance that is not as it was made.
+	DriftChanged DriftResult = "Changed"
+	// DriftNotChecked is an instance that no check has seen yet, or no instance.
+	DriftNotChecked DriftResult = "NotChecked"
+	// DriftIgnored is an instance whose drift policy is Ignore.
+	DriftIgnored DriftResult = "Ignored"
+	// DriftAsApplied is an instance that is as it was made.
+	DriftAsApplied DriftResult = "AsApplied"
 )
 
-var verdictOrder = []Verdict{VerdictMissing, VerdictChanged, VerdictUnchecked, VerdictIgnored, VerdictNone}
+var driftOrder = []DriftResult{DriftMissing, DriftChanged, DriftNotChecked, DriftIgnored, DriftAsApplied}
 
 // MachineDrift is what is known of how a Machine's instance differs from what it was made as.
 type MachineDrift struct {
-	Namespace string  `json:"namespace"`
-	Machine   string  `json:"machine"`
-	Verdict   Verdict `json:"verdict"`
+	Namespace string      `json:"namespace"`
+	Machine   string      `json:"machine"`
+	Result    DriftResult `json:"verdict"`
 	// Checked is when the last check was.
 	Checked *metav1.Time `json:"checked,omitempty"`
 	// Since is when a check first found it so.
@@ -42,7 +42,7 @@ type MachineDrift struct {
 	Message string `json:"message,omitempty"`
 }
 
-// DriftList is what Drift answers.
+// DriftList is the result of Drift.
 type DriftList struct {
 	Items []MachineDrift `json:"items"`
 
@@ -50,52 +50,58 @@ type DriftList struct {
 	now       time.Time
 }
 
-// Drift answers what the last checks found, what has drifted first; only this where the rest is not wanted. Names limit it to Machines.
-func Drift(f *Facts, names []string, driftedOnly bool) (*DriftList, error) {
-	machines, err := f.pick(names)
-	if err != nil {
-		return nil, err
-	}
+// Drift returns what the last checks found, what has drifted first; only this where the rest is not wanted.
+func Drift(f *Facts, driftedOnly bool) *DriftList {
 	list := &DriftList{Items: []MachineDrift{}, namespace: f.Namespace, now: f.Now}
-	for i := range machines {
-		found := driftOf(&machines[i])
-		if !driftedOnly || found.Verdict == VerdictMissing || found.Verdict == VerdictChanged {
+	for i := range f.Machines {
+		found := driftOf(&f.Machines[i])
+		if !driftedOnly || found.Result == DriftMissing || found.Result == DriftChanged {
 			list.Items = append(list.Items, found)
 		}
 	}
 	slices.SortStableFunc(list.Items, func(a, b MachineDrift) int {
-		return cmp.Compare(slices.Index(verdictOrder, a.Verdict), slices.Index(verdictOrder, b.Verdict))
+		return cmp.Compare(slices.Index(driftOrder, a.Result), slices.Index(driftOrder, b.Result))
 	})
-	return list, nil
+	return list
 }
 
 func driftOf(machine *machinev1beta1.Machine) MachineDrift {
 	status := providerStatus(machine)
-	found := MachineDrift{Namespace: machine.Namespace, Machine: machine.Name, Verdict: VerdictUnchecked, Checked: status.LastDriftCheckTime}
-	told := meta.FindStatusCondition(status.Conditions, drifted)
-	if told == nil {
+	found := MachineDrift{Namespace: machine.Namespace, Machine: machine.Name, Result: DriftNotChecked, Checked: status.LastDriftCheckTime}
+	condition := meta.FindStatusCondition(status.Conditions, drifted)
+	if condition == nil {
 		return found
 	}
-	found.Message, found.Since = told.Message, &told.LastTransitionTime
+	found.Message, found.Since = condition.Message, &condition.LastTransitionTime
 	switch {
-	case told.Reason == "InstanceMissing":
-		found.Verdict = VerdictMissing
-	case told.Status == metav1.ConditionTrue:
-		found.Verdict = VerdictChanged
-	case told.Status == metav1.ConditionFalse:
-		found.Verdict = VerdictNone
+	case condition.Reason == "InstanceMissing":
+		found.Result = DriftMissing
+	case condition.Status == metav1.ConditionTrue:
+		found.Result = DriftChanged
+	case condition.Status == metav1.ConditionFalse:
+		found.Result = DriftAsApplied
 	default:
-		found.Verdict = VerdictIgnored
+		found.Result = DriftIgnored
 	}
 	return found
 }
 
+func (l *DriftList) about() []metav1.PartialObjectMetadata {
+	var objects []metav1.PartialObjectMetadata
+	for i := range l.Items {
+		objects = append(objects, machineReference(l.Items[i].Namespace, l.Items[i].Machine))
+	}
+	return objects
+}
+
+func (l *DriftList) allNamespaces() bool { return l.namespace == "" }
+
 func (l *DriftList) table(wide bool) [][]string {
-	rows := [][]string{{"MACHINE", "VERDICT", "SINCE", "CHECKED", "DETAILS"}}
+	rows := [][]string{{"MACHINE", "RESULT", "SINCE", "CHECKED", "DETAILS"}}
 	for i := range l.Items {
 		d := &l.Items[i]
 		rows = append(rows, []string{
-			qualified(l.namespace, d.Namespace, d.Machine), string(d.Verdict), age(timeOf(d.Since), l.now), age(timeOf(d.Checked), l.now), cut(d.Message, wide),
+			d.Machine, string(d.Result), age(timeOf(d.Since), l.now), age(timeOf(d.Checked), l.now), cut(d.Message, wide),
 		})
 	}
 	return rows

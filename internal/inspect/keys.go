@@ -5,6 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // EncryptionKey is a key that checkpoints of Pulumi's are encrypted with, without the key.
@@ -14,7 +15,7 @@ type EncryptionKey struct {
 	Current bool `json:"current"`
 	// Missing says that the Secret has it not, so that nobody opens what is encrypted with it.
 	Missing bool `json:"missing,omitempty"`
-	// Checkpoints are encrypted with it, and so many Versions that are kept from before.
+	// Checkpoints are encrypted with it, and so many earlier Versions.
 	Checkpoints int `json:"checkpoints"`
 	Versions    int `json:"versions"`
 	// Made is when it was made, Replaced when another took its place.
@@ -28,6 +29,16 @@ type KeyList struct {
 	// Now is when they were read.
 	Now time.Time `json:"-"`
 }
+
+func (l *KeyList) about() []metav1.PartialObjectMetadata {
+	var objects []metav1.PartialObjectMetadata
+	for i := range l.Items {
+		objects = append(objects, reference(schema.GroupVersionKind{Version: "v1", Kind: "Key"}, "", l.Items[i].ID))
+	}
+	return objects
+}
+
+func (l *KeyList) allNamespaces() bool { return false }
 
 func (l *KeyList) table(bool) [][]string {
 	rows := [][]string{{"KEY", "STATUS", "CHECKPOINTS", "VERSIONS", "MADE", "REPLACED"}}

@@ -11,7 +11,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
-// Condition is a condition that keeps something from being as it should be, or tells of it.
+// Condition is a condition with a problem.
 type Condition struct {
 	// Type of the condition.
 	Type string `json:"type"`
@@ -36,7 +36,7 @@ func (c Condition) String() string {
 	return text
 }
 
-// bad are the conditions that tell of something that is not as it should be when they are True. Of all others it is False and Unknown.
+// bad are the conditions that report a problem when they are True. All others report one when they are False or Unknown.
 var bad = map[string]bool{
 	drifted: true, "Paused": true,
 	string(corev1.NodeMemoryPressure): true, string(corev1.NodeDiskPressure): true, string(corev1.NodePIDPressure): true,
@@ -87,7 +87,7 @@ func nodeConditions(conditions []corev1.NodeCondition) []Condition {
 	return shown
 }
 
-// providerStatus reads what the operator tells of a Machine. What is no status of this operator is empty.
+// providerStatus decodes a Machine's provider status. That of another operator is empty.
 func providerStatus(machine *machinev1beta1.Machine) v1alpha1.TerraformMachineProviderStatus {
 	var status v1alpha1.TerraformMachineProviderStatus
 	raw := machine.Status.ProviderStatus
@@ -97,7 +97,7 @@ func providerStatus(machine *machinev1beta1.Machine) v1alpha1.TerraformMachinePr
 	return status
 }
 
-// phase is a Machine's phase, Deleting as soon as that was asked for.
+// phase returns a Machine's phase, Deleting as soon as it has a deletion timestamp.
 func phase(machine *machinev1beta1.Machine) string {
 	switch {
 	case machine.DeletionTimestamp != nil:
@@ -108,7 +108,7 @@ func phase(machine *machinev1beta1.Machine) string {
 	return *machine.Status.Phase
 }
 
-// failure is what a status says of a failure for good.
+// failure returns the terminal failure of a status.
 func failure[reason ~string](why *reason, message *string) string {
 	switch {
 	case why == nil && message == nil:
@@ -119,32 +119,4 @@ func failure[reason ~string](why *reason, message *string) string {
 		return *message
 	}
 	return fmt.Sprintf("%s: %s", string(*why), *message)
-}
-
-// pick answers those Machines that have one of the names, and all when none is given.
-func (f *Facts) pick(names []string) ([]machinev1beta1.Machine, error) {
-	if len(names) == 0 {
-		return f.Machines, nil
-	}
-	var picked []machinev1beta1.Machine
-	for _, name := range names {
-		before := len(picked)
-		for _, machine := range f.Machines {
-			if machine.Name == name {
-				picked = append(picked, machine)
-			}
-		}
-		if len(picked) == before {
-			return nil, missing("Machine", name, f.Namespace, f.machineNames())
-		}
-	}
-	return picked, nil
-}
-
-func (f *Facts) machineNames() []string {
-	var names []string
-	for _, machine := range f.Machines {
-		names = append(names, machine.Name)
-	}
-	return names
 }

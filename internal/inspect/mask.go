@@ -14,14 +14,14 @@ const Masked = "(sensitive)"
 // shortestCopy is the shortest sensitive text whose copies are masked too. Shorter ones ("true", "root") occur everywhere.
 const shortestCopy = 6
 
-// telling are names of attributes that hold secrets although nobody has marked them, as older engines do not write down what a provider's
+// secretNames are names of attributes that hold secrets although they are not marked, as older engines do not write down what a provider's
 // schema marks.
-var telling = regexp.MustCompile(`(?i)(passw|secret|token|private_?key|credential|kubeconfig|user_?data|custom_?data|ignition)`)
+var secretNames = regexp.MustCompile(`(?i)(passw|secret|token|private_?key|credential|kubeconfig|user_?data|custom_?data|ignition)`)
 
 // mask hides sensitive values and remembers them, to hide their copies too.
 type mask struct{ texts []string }
 
-// hide answers what stands for a value. What is not there needs no hiding.
+// hide returns the mask of a value. An empty value needs none.
 func (m *mask) hide(value any) any {
 	if value == nil || value == "" {
 		return value
@@ -53,7 +53,7 @@ type step struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// attributes hides those that are marked and those whose name tells. Marks that cannot be read hide everything.
+// attributes hides those that are marked and those with a name of secretNames. Marks that cannot be read hide everything.
 func (m *mask) attributes(all map[string]any, marks json.RawMessage) map[string]any {
 	var paths [][]step
 	if len(marks) > 0 && json.Unmarshal(marks, &paths) != nil {
@@ -112,7 +112,7 @@ func (m *mask) marked(value any, path []step) any {
 	return m.hide(value)
 }
 
-// key answers the name of an attribute, or the key in a map, which is told as an object of value and type.
+// key returns the name of an attribute, or the key in a map, which is written as an object of value and type.
 func (s step) key() (string, bool) {
 	var key string
 	if json.Unmarshal(s.Value, &key) == nil {
@@ -133,7 +133,7 @@ func (s step) index() (int, bool) {
 	return *typed.Value, true
 }
 
-// named hides what has a name that tells, wherever it is. Numbers and booleans say about a secret, and are none.
+// named hides texts with a name of secretNames at any depth. Numbers and booleans are about a secret, and are none.
 func (m *mask) named(name string, value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -149,7 +149,7 @@ func (m *mask) named(name string, value any) any {
 		}
 		return changed
 	case string:
-		if telling.MatchString(name) {
+		if secretNames.MatchString(name) {
 			return m.hide(value)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// missing says that something is not there, and what is.
+// missing returns an error for a name that is not there, with names that are.
 func missing(kind, name, namespace string, known []string) error {
 	where := "in namespace " + namespace
 	if namespace == "" {
@@ -29,7 +29,7 @@ func missing(kind, name, namespace string, known []string) error {
 // nearby is how many names are offered in place of one that is not there.
 const nearby = 3
 
-// nearest answers the names that somebody may have meant, the most alike first.
+// nearest returns the names that are most alike, the nearest first.
 func nearest(name string, known []string) []string {
 	limit := max(2, len(name)/3)
 	type candidate struct {

@@ -5,76 +5,189 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode"
 
-	"sigs.k8s.io/yaml"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/kubectl/pkg/cmd/get"
 )
 
-// Formats are the forms of output, with what each is for; the empty one is a table for people.
-var Formats = map[string]string{
-	"":      "a table",
-	"table": "a table",
-	"wide":  "a table with everything",
-	"json":  "for machines",
-	"yaml":  "for machines",
+// Printer prints what this package returns in the formats of kubectl get. What is no table is for people in a form of its own.
+type Printer struct{ flags *get.PrintFlags }
+
+// NewPrinter returns a printer of tables.
+func NewPrinter() *Printer {
+	flags := get.NewGetPrintFlags()
+	flags.HumanReadableFlags = &get.HumanPrintFlags{} // the other flags for tables are about objects
+	return &Printer{flags: flags}
 }
 
-// KnownFormat refuses what is none of Formats.
-func KnownFormat(format string) error {
-	if _, known := Formats[format]; !known {
-		return fmt.Errorf("the output format %q is not known; write -o table, -o wide, -o json or -o yaml, or leave it out", format)
+// AddFlags adds --output and what belongs to it.
+func (p *Printer) AddFlags(command *cobra.Command) {
+	p.flags.TemplateFlags.AddFlags(command)
+	flags := command.Flags()
+	flags.StringVarP(p.flags.OutputFormat, "output", "o", "", "Output format. One of: ("+strings.Join(p.Formats(), ", ")+"). Default: a table.")
+	flags.BoolVar(p.flags.NoHeaders, "no-headers", false, "Print no headers in a table or in custom columns.")
+}
+
+// tableFormat is another name of the format that is printed by default.
+const tableFormat = "table"
+
+// Formats returns what --output takes.
+func (p *Printer) Formats() []string {
+	return slices.Sorted(slices.Values(append(p.flags.AllowedFormats(), tableFormat)))
+}
+
+// Validate checks the flags before anything is read.
+func (p *Printer) Validate() error {
+	_, err := p.printer()
+	return err
+}
+
+func (p *Printer) printer() (printers.ResourcePrinter, error) {
+	if *p.flags.OutputFormat == tableFormat {
+		*p.flags.OutputFormat = ""
 	}
-	return nil
+	return p.flags.ToPrinter()
 }
 
-// IsTable reports whether one of Formats is for people.
-func IsTable(format string) bool { return format != "json" && format != "yaml" }
+// report is what can be printed.
+type report interface {
+	// about returns the object that each row or item is about.
+	about() []metav1.PartialObjectMetadata
+}
 
-// narrow is how much of a text a table shows that is not wide.
-const narrow = 100
-
-// table is what can be printed for people too.
+// table is a report for people in rows.
 type table interface {
-	// table answers rows, the titles first.
+	report
+	// table returns rows, the titles first.
 	table(wide bool) [][]string
+	// allNamespaces reports whether the rows are of several namespaces.
+	allNamespaces() bool
 }
 
-// prose is what is printed for people in no table.
-type prose interface{ text() []byte }
+// prose is a report for people in another form.
+type prose interface {
+	report
+	text(wide, headers bool) []byte
+}
 
-func readable(value any, wide bool) ([]byte, error) {
-	switch value := value.(type) {
-	case table:
-		return aligned(value.table(wide)), nil
-	case prose:
-		return value.text(), nil
+// Print prints a report.
+func (p *Printer) Print(out io.Writer, value report) error {
+	rows, isTable := value.(table)
+	p.flags.HumanReadableFlags.WithNamespace = isTable && rows.allNamespaces()
+	printer, err := p.printer()
+	if err != nil {
+		return err
 	}
-	return nil, fmt.Errorf("%T is for machines only", value)
-}
-
-// Print prints what this package answers in one of Formats.
-func Print(out io.Writer, format string, value any) error {
-	var text []byte
-	var err error
-	switch format {
-	case "json", "yaml":
-		text, err = encode(value)
-		if err == nil && format == "yaml" {
-			text, err = yaml.JSONToYAML(text)
+	wide := *p.flags.OutputFormat == "wide"
+	switch printer := printer.(type) {
+	case *printers.HumanReadablePrinter:
+		if isTable {
+			return printer.PrintObj(tableOf(rows, wide), out)
 		}
-	case "", "table", "wide":
-		text, err = readable(value, format == "wide")
+		if prose, ok := value.(prose); ok {
+			_, err := out.Write(prose.text(wide, !*p.flags.NoHeaders))
+			return err
+		}
+		return fmt.Errorf("printing: %T has no form for people", value)
+	case *printers.NamePrinter:
+		for _, object := range value.about() {
+			if err := printer.PrintObj(&object, out); err != nil {
+				return err
+			}
+		}
+		return nil
+	case *get.CustomColumnsPrinter:
+		return printObject(printer, out, value, listOf)
 	default:
-		return KnownFormat(format)
+		return printObject(printer, out, value, documentOf)
 	}
+}
+
+// printObject prints a report in the form that a printer takes.
+func printObject(printer printers.ResourcePrinter, out io.Writer, value report, form func([]byte) (runtime.Object, error)) error {
+	text, err := encode(value)
 	if err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
-	_, err = out.Write(text)
-	return err
+	object, err := form(text)
+	if err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	return printer.PrintObj(object, out)
 }
+
+// documentOf is for printers of whole objects. A report has no API version and no kind, which they ask for unless the object is unknown.
+func documentOf(text []byte) (runtime.Object, error) {
+	return &runtime.Unknown{Raw: text, ContentType: runtime.ContentTypeJSON}, nil
+}
+
+// listOf is for printers that take items one by one.
+func listOf(text []byte) (runtime.Object, error) {
+	var value struct{ Items []map[string]any }
+	var whole map[string]any
+	if err := decodeNumbers(text, &whole); err != nil {
+		return nil, err
+	}
+	if _, ok := whole["items"]; !ok {
+		return &unstructured.Unstructured{Object: whole}, nil
+	}
+	if err := decodeNumbers(text, &value); err != nil {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{}
+	for _, item := range value.Items {
+		list.Items = append(list.Items, unstructured.Unstructured{Object: item})
+	}
+	return list, nil
+}
+
+// decodeNumbers decodes JSON, and keeps numbers as they are written.
+func decodeNumbers(text []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	return decoder.Decode(into)
+}
+
+// tableOf returns the table that kubectl's printer takes.
+func tableOf(value table, wide bool) *metav1.Table {
+	rows, objects := value.table(wide), value.about()
+	result := &metav1.Table{}
+	for _, title := range rows[0] {
+		result.ColumnDefinitions = append(result.ColumnDefinitions, metav1.TableColumnDefinition{Name: title, Type: "string"})
+	}
+	for i, row := range rows[1:] {
+		one := metav1.TableRow{Object: runtime.RawExtension{Object: &objects[i]}}
+		for _, cell := range row {
+			one.Cells = append(one.Cells, oneLine(cell))
+		}
+		result.Rows = append(result.Rows, one)
+	}
+	return result
+}
+
+// reference returns the metadata of an object by which -o name prints it.
+func reference(kind schema.GroupVersionKind, namespace, name string) metav1.PartialObjectMetadata {
+	object := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	object.SetGroupVersionKind(kind)
+	return object
+}
+
+func machineReference(namespace, name string) metav1.PartialObjectMetadata {
+	return reference(machinev1beta1.GroupVersion.WithKind(kindMachine), namespace, name)
+}
+
+// narrow is how much of a text a table shows that is not wide.
+const narrow = 100
 
 func encode(value any) ([]byte, error) {
 	var text bytes.Buffer
@@ -82,7 +195,7 @@ func encode(value any) ([]byte, error) {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	err := encoder.Encode(value)
-	return text.Bytes(), err
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
 func aligned(rows [][]string) []byte {
@@ -123,7 +236,27 @@ func cut(text string, wide bool) string {
 	return text
 }
 
-func (t *Forest) table(wide bool) [][]string {
+func (t *Forest) about() []metav1.PartialObjectMetadata {
+	var objects []metav1.PartialObjectMetadata
+	for _, item := range t.Items {
+		objects = append(objects, reference(machinev1beta1.GroupVersion.WithKind(item.Kind), item.Namespace, item.Name))
+	}
+	return objects
+}
+
+// text draws a tree: kubectl's printer of tables counts bytes, so that branches would move the columns.
+func (t *Forest) text(wide, headers bool) []byte {
+	if len(t.Items) == 0 {
+		return nil
+	}
+	rows := t.rows(wide)
+	if !headers {
+		rows = rows[1:]
+	}
+	return aligned(rows)
+}
+
+func (t *Forest) rows(wide bool) [][]string {
 	rows := [][]string{{"NAME", "STATUS", "AGE", "DETAILS"}}
 	spread := map[string]bool{}
 	for _, item := range t.Items {

@@ -21,7 +21,7 @@ const metaLast = "last-run"
 // RunPhase is how far a Machine's run has come.
 type RunPhase string
 
-// The phases of a run, those first that a person asks for first.
+// The phases of a run, the most urgent first.
 const (
 	// RunRunning holds the state's lock, or is about to take it.
 	RunRunning RunPhase = "Running"
@@ -45,7 +45,7 @@ type MachineRun struct {
 	Phase     RunPhase  `json:"phase,omitempty"`
 	// Operation is create, update, drift or destroy; empty where there is no run.
 	Operation string `json:"operation,omitempty"`
-	// Since is when the run began, or was asked for while it waits.
+	// Since is when the run began, or was queued while it waits.
 	Since *metav1.Time `json:"since,omitempty"`
 	// Owner is the manager process that the run is of.
 	Owner string `json:"owner,omitempty"`
@@ -70,7 +70,7 @@ type LastRun struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// RunList is what Runs answers.
+// RunList is the result of Runs.
 type RunList struct {
 	Items []MachineRun `json:"items"`
 
@@ -78,19 +78,15 @@ type RunList struct {
 	now       time.Time
 }
 
-// Runs answers the runs of Machines, those that are active first; only these where the others are not wanted. Names limit it to Machines.
-func Runs(f *Facts, names []string, activeOnly bool) (*RunList, error) {
-	machines, err := f.pick(names)
-	if err != nil {
-		return nil, err
-	}
+// Runs returns the runs of Machines, those that are active first; only these where the others are not wanted.
+func Runs(f *Facts, activeOnly bool) *RunList {
 	heads := map[types.UID]*state.Head{}
 	for i := range f.States {
 		heads[types.UID(f.States[i].Labels[state.LabelMachineUID])] = &f.States[i]
 	}
 	list := &RunList{Items: []MachineRun{}, namespace: f.Namespace, now: f.Now}
-	for i := range machines {
-		run := runOf(&machines[i], heads[machines[i].UID], f.StatesKnown)
+	for i := range f.Machines {
+		run := runOf(&f.Machines[i], heads[f.Machines[i].UID], f.StatesKnown)
 		if !activeOnly || run.Phase != RunNone {
 			list.Items = append(list.Items, run)
 		}
@@ -98,7 +94,7 @@ func Runs(f *Facts, names []string, activeOnly bool) (*RunList, error) {
 	slices.SortStableFunc(list.Items, func(a, b MachineRun) int {
 		return cmp.Or(cmp.Compare(slices.Index(runOrder, a.Phase), slices.Index(runOrder, b.Phase)), timeOf(a.Since).Compare(timeOf(b.Since)))
 	})
-	return list, nil
+	return list
 }
 
 func timeOf(at *metav1.Time) time.Time {
@@ -108,10 +104,10 @@ func timeOf(at *metav1.Time) time.Time {
 	return at.Time
 }
 
-// runOf takes what runs from the state, which tells at once, and what waits from the Machine's status.
+// runOf takes a running run from the state, which is up to date, and a queued one from the Machine's status.
 func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) MachineRun {
 	run := MachineRun{Namespace: machine.Namespace, Machine: machine.Name, UID: machine.UID, Phase: RunNone}
-	told := providerStatus(machine).Run
+	reported := providerStatus(machine).Run
 	var intent *Intent
 	if head != nil {
 		stored := newStored(head)
@@ -125,44 +121,54 @@ func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) Machin
 		}
 		run.Last = last
 	}
-	if told != nil && run.Last.was(told) {
-		told = nil // nobody has looked at the Machine since
+	if reported != nil && run.Last.is(reported) {
+		reported = nil // the Machine was not reconciled since
 	}
 	switch {
 	case head != nil && head.Lock != nil:
 		since := metav1.NewTime(head.Lock.Since)
 		run.Phase, run.Operation, run.Since, run.Owner = RunRunning, head.Lock.Operation, &since, head.Lock.Owner
-	case told != nil && told.StartedAt != nil:
-		run.Phase, run.Operation, run.Since = RunRunning, operationOf(told), told.StartedAt
-	case told != nil && known:
-		run.Phase, run.Operation, run.Since = RunQueued, operationOf(told), told.QueuedAt
-	case told != nil:
-		run.Phase, run.Operation, run.Since = RunActive, operationOf(told), told.QueuedAt
+	case reported != nil && reported.StartedAt != nil:
+		run.Phase, run.Operation, run.Since = RunRunning, operationOf(reported), reported.StartedAt
+	case reported != nil && known:
+		run.Phase, run.Operation, run.Since = RunQueued, operationOf(reported), reported.QueuedAt
+	case reported != nil:
+		run.Phase, run.Operation, run.Since = RunActive, operationOf(reported), reported.QueuedAt
 	case intent != nil:
 		run.Phase, run.Operation, run.Since = RunUnsettled, intent.Operation, &intent.Since
 	}
 	return run
 }
 
-// was tells whether the run that a status tells of is this one, which has ended.
-func (r *LastRun) was(told *v1alpha1.RunStatus) bool {
-	return r != nil && told.QueuedAt != nil && r.Operation == operationOf(told) && !r.Began.Before(told.QueuedAt)
+// is reports whether the run in a status is this one, which has ended.
+func (r *LastRun) is(reported *v1alpha1.RunStatus) bool {
+	return r != nil && reported.QueuedAt != nil && r.Operation == operationOf(reported) && !r.Began.Before(reported.QueuedAt)
 }
 
-// operationOf answers the word that states use too.
-func operationOf(told *v1alpha1.RunStatus) string {
-	if told.Operation == v1alpha1.RunDriftCheck {
+// operationOf returns the operation as states have it.
+func operationOf(reported *v1alpha1.RunStatus) string {
+	if reported.Operation == v1alpha1.RunDriftCheck {
 		return "drift"
 	}
-	return strings.ToLower(string(told.Operation))
+	return strings.ToLower(string(reported.Operation))
 }
+
+func (l *RunList) about() []metav1.PartialObjectMetadata {
+	var objects []metav1.PartialObjectMetadata
+	for i := range l.Items {
+		objects = append(objects, machineReference(l.Items[i].Namespace, l.Items[i].Machine))
+	}
+	return objects
+}
+
+func (l *RunList) allNamespaces() bool { return l.namespace == "" }
 
 func (l *RunList) table(wide bool) [][]string {
 	rows := [][]string{{"MACHINE", "RUN", "PHASE", "SINCE", "LAST", "RESULT", "ENDED", "TOOK", "DETAILS"}}
 	for i := range l.Items {
 		r := &l.Items[i]
 		row := []string{
-			qualified(l.namespace, r.Namespace, r.Machine), cmp.Or(r.Operation, "-"), cmp.Or(string(r.Phase), "-"), age(timeOf(r.Since), l.now), "-", "-", "-", "-", r.Problem,
+			r.Machine, cmp.Or(r.Operation, "-"), cmp.Or(string(r.Phase), "-"), age(timeOf(r.Since), l.now), "-", "-", "-", "-", r.Problem,
 		}
 		if last := r.Last; last != nil {
 			row[4], row[5], row[6], row[7] = last.Operation, last.Result, age(last.Ended.Time, l.now), took(last)
@@ -177,7 +183,7 @@ func (l *RunList) table(wide bool) [][]string {
 	return rows
 }
 
-// why says for what reason the run was begun that runs, or else that ended last.
+// why returns the reason of the run that goes on, or else of the last one.
 func (r *MachineRun) why() string {
 	if r.Reason == "" && r.Last != nil {
 		return r.Last.Reason
@@ -189,15 +195,7 @@ func took(last *LastRun) string {
 	return last.Ended.Sub(last.Began.Time).Round(100 * time.Millisecond).String()
 }
 
-// qualified is a name, with its namespace where several were asked about.
-func qualified(asked, namespace, name string) string {
-	if asked == "" {
-		return namespace + "/" + name
-	}
-	return name
-}
-
-// String tells of the run in a line.
+// String describes the run in a line.
 func (r *LastRun) String() string {
 	return fmt.Sprintf("%s, %s, began %s, took %s", r.Operation, r.Result, r.Began.UTC().Format(time.RFC3339), took(r))
 }

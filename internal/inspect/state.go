@@ -11,11 +11,8 @@ import (
 	"strings"
 	"time"
 
-	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -27,13 +24,13 @@ const (
 	metaIntent  = "intent"
 )
 
-// StoredState is what the head of a state tells.
+// StoredState is the head of a state.
 type StoredState struct {
 	Namespace string `json:"namespace"`
 	// Machine is the name of the Machine, and UID its UID.
 	Machine string    `json:"machine,omitempty"`
 	UID     types.UID `json:"machineUID,omitempty"`
-	// Phase of the Machine; Gone where there is none, so that the state may stand for an instance that nobody knows of.
+	// Phase of the Machine; Gone where there is none, so that the state may be of an instance without a Machine.
 	Phase string `json:"phase"`
 	// Secret that names the state.
 	Secret string `json:"secret"`
@@ -64,7 +61,7 @@ type Intent struct {
 // gone is the phase of a Machine that is not there.
 const gone = "Gone"
 
-// StateList is what States answers.
+// StateList is the result of States.
 type StateList struct {
 	Items []StoredState `json:"items"`
 
@@ -72,8 +69,9 @@ type StateList struct {
 	now       time.Time
 }
 
-// States puts states beside their Machines. Names limit it to Machines, those that are gone among them.
-func States(f *Facts, names []string) (*StateList, error) {
+// States joins states and their Machines. Where those are limited, states are of them and of Machines that are named, those that are gone
+// among them.
+func States(f *Facts) (*StateList, error) {
 	list := &StateList{Items: []StoredState{}, namespace: f.Namespace, now: f.Now}
 	phases := map[types.UID]string{}
 	for i := range f.Machines {
@@ -84,11 +82,11 @@ func States(f *Facts, names []string) (*StateList, error) {
 		stored := newStored(&f.States[i])
 		stored.Phase = cmp.Or(phases[stored.UID], gone)
 		known = append(known, stored.Machine)
-		if len(names) == 0 || slices.Contains(names, stored.Machine) {
+		if !f.Limited || stored.Phase != gone || slices.Contains(f.Named, stored.Machine) {
 			list.Items = append(list.Items, stored)
 		}
 	}
-	for _, name := range names {
+	for _, name := range f.Named {
 		if !slices.Contains(known, name) {
 			return nil, missing("state of a Machine", name, f.Namespace, known)
 		}
@@ -116,7 +114,7 @@ func newStored(head *state.Head) StoredState {
 	return stored
 }
 
-// decode answers nil for a key that is not there.
+// decode returns nil for a key that is not there.
 func decode[T any](meta map[string]string, key string) (*T, error) {
 	raw, ok := meta[key]
 	if !ok {
@@ -129,6 +127,16 @@ func decode[T any](meta map[string]string, key string) (*T, error) {
 	return value, nil
 }
 
+func (l *StateList) about() []metav1.PartialObjectMetadata {
+	var objects []metav1.PartialObjectMetadata
+	for i := range l.Items {
+		objects = append(objects, machineReference(l.Items[i].Namespace, l.Items[i].Machine))
+	}
+	return objects
+}
+
+func (l *StateList) allNamespaces() bool { return l.namespace == "" }
+
 func (l *StateList) table(wide bool) [][]string {
 	titles := []string{"MACHINE", "PHASE", "RESOURCES", "SERIAL", "SIZE", "WRITTEN", "DETAILS"}
 	if wide {
@@ -137,8 +145,7 @@ func (l *StateList) table(wide bool) [][]string {
 	rows := [][]string{titles}
 	for i := range l.Items {
 		s := &l.Items[i]
-		name := qualified(l.namespace, s.Namespace, cmp.Or(s.Machine, "-"))
-		row := []string{name, s.Phase, strconv.Itoa(s.Resources), "-", "-", "-", cut(strings.Join(s.details(l.now), "; "), wide)}
+		row := []string{cmp.Or(s.Machine, "-"), s.Phase, strconv.Itoa(s.Resources), "-", "-", "-", cut(strings.Join(s.details(l.now), "; "), wide)}
 		if s.Written != nil {
 			row[3], row[4], row[5] = strconv.FormatUint(s.Serial, 10), kib(s.Size), age(s.Written.Time, l.now)
 		}
@@ -159,7 +166,7 @@ func (s *StoredState) details(now time.Time) []string {
 		details = append(details, fmt.Sprintf("a %s began %s ago and has not settled", s.Intent.Operation, age(s.Intent.Since.Time, now)))
 	}
 	if s.Phase == gone && s.Resources > 0 {
-		details = append(details, "its Machine is gone, and what the state lists may be there still")
+		details = append(details, "its Machine is gone, and what the state lists may still exist")
 	}
 	if s.Problem != "" {
 		details = append(details, s.Problem)
@@ -171,7 +178,7 @@ func kib(size int) string {
 	return fmt.Sprintf("%.1f KiB", float64(size)/1024)
 }
 
-// State reads the state of a Machine, which is named, or told by its UID where it is gone.
+// State reads the state of a Machine, by its name, or by its UID where the Machine is gone.
 func (c *Cluster) State(ctx context.Context, machine string) (*state.Snapshot, error) {
 	key, err := c.stateKey(ctx, machine)
 	if err != nil {
@@ -179,7 +186,7 @@ func (c *Cluster) State(ctx context.Context, machine string) (*state.Snapshot, e
 	}
 	snapshot, err := c.store.Get(ctx, key)
 	if errors.Is(err, state.ErrNotFound) {
-		return nil, fmt.Errorf("the Machine %q has no state: no run has begun for it; 'kubectl machine runs %s' tells more", machine, machine)
+		return nil, fmt.Errorf("the Machine %q has no state: no run has begun for it; see 'kubectl machine runs %s'", machine, machine)
 	}
 	return snapshot, corrupt(err, machine)
 }
@@ -212,24 +219,27 @@ func serials(versions []state.Version) string {
 	return strings.Join(all, ", ")
 }
 
-// corrupt says what helps where a state cannot be read.
+// corrupt adds to an error about a damaged state how to fix it.
 func corrupt(err error, machine string) error {
 	if _, damaged := errors.AsType[*state.CorruptError](err); damaged {
-		return fmt.Errorf("%w; 'kubectl machine state pull %s --serial N' reads an earlier version, and docs/contracts/state.md tells how to put it back", err, machine)
+		return fmt.Errorf("%w; 'kubectl machine state pull %s --serial N' reads an earlier version, and docs/contracts/state.md says how to put it back", err, machine)
 	}
 	return err
 }
 
 // stateKey finds a state by its Machine, or where that is gone by the name that the state has kept.
 func (c *Cluster) stateKey(ctx context.Context, name string) (state.Key, error) {
-	machine := &machinev1beta1.Machine{}
-	err := c.reader.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, machine)
-	if err == nil {
-		return state.KeyFor(c.namespace, machine.UID), nil
-	}
-	if !apierrors.IsNotFound(err) {
+	selected, err := c.find(ctx, Selection{Names: []string{name}}, kindMachine)
+	if err != nil {
 		return state.Key{}, err
 	}
+	if len(selected.named) == 0 {
+		return state.Key{}, fmt.Errorf("%q is no Machine; name one of its Machines, which 'kubectl machine tree %s' shows", name, name)
+	}
+	if machines := selected.machines(); len(machines) > 0 {
+		return state.KeyFor(c.namespace, machines[0].UID), nil
+	}
+	name = selected.missing[0].name
 	heads, err := c.store.List(ctx, c.namespace)
 	if err != nil {
 		return state.Key{}, err
@@ -248,10 +258,10 @@ func (c *Cluster) stateKey(ctx context.Context, name string) (state.Key, error) 
 	case 1:
 		return found[0], nil
 	}
-	return state.Key{}, fmt.Errorf("%d states are of Machines %q that are gone; name one by its Machine's UID, which 'kubectl machine state list -o yaml' tells", len(found), name)
+	return state.Key{}, fmt.Errorf("%d states are of Machines %q that are gone; name one by its Machine's UID, which 'kubectl machine state list -o yaml' prints", len(found), name)
 }
 
-// StateNames answers the names of the Machines that have a state, for a shell that completes them.
+// StateNames returns the names of the Machines that have a state, for a shell that completes them.
 func (c *Cluster) StateNames(ctx context.Context) ([]string, error) {
 	heads, err := c.store.List(ctx, c.namespace)
 	var names []string

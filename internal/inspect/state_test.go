@@ -44,7 +44,7 @@ func withStates() *Facts {
 }
 
 func TestStates(t *testing.T) {
-	list, err := States(withStates(), nil)
+	list, err := States(withStates())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,21 +52,25 @@ func TestStates(t *testing.T) {
 		t.Run(format, func(t *testing.T) { golden(t, "states."+extension, printed(t, format, list)) })
 	}
 	t.Run("of names", func(t *testing.T) {
-		list, err := States(withStates(), []string{"departed", "workers-a"})
+		facts := only(withStates(), "workers-a")
+		facts.Limited, facts.Named = true, []string{"departed", "workers-a"}
+		list, err := States(facts)
 		if err != nil || len(list.Items) != 2 || list.Items[0].Phase != gone || list.Items[1].Phase != "Running" {
-			t.Errorf("it answers %v and %+v", err, list)
+			t.Errorf("it returns %v and %+v", err, list)
 		}
 	})
 	t.Run("of a name that is none", func(t *testing.T) {
-		if _, err := States(withStates(), []string{"wokers-a"}); err == nil || !strings.Contains(err.Error(), `no state of a Machine "wokers-a" in namespace openshift-machine-api; did you mean workers-a`) {
-			t.Errorf("it answers %v", err)
+		facts := only(withStates())
+		facts.Limited, facts.Named = true, []string{"wokers-a"}
+		if _, err := States(facts); err == nil || !strings.Contains(err.Error(), `no state of a Machine "wokers-a" in namespace openshift-machine-api; did you mean workers-a`) {
+			t.Errorf("it returns %v", err)
 		}
 	})
 	t.Run("of all namespaces", func(t *testing.T) {
 		facts := withStates()
 		facts.Namespace = ""
-		list, err := States(facts, nil)
-		if got := printed(t, "", list); err != nil || !strings.Contains(got, "\nopenshift-machine-api/workers-a ") {
+		list, err := States(facts)
+		if got := printed(t, "", list); err != nil || !strings.Contains(got, "\nopenshift-machine-api   workers-a ") {
 			t.Errorf("%v; it prints\n%s", err, got)
 		}
 	})
@@ -132,13 +136,13 @@ func TestShowState(t *testing.T) {
 	t.Run("nothing yet", func(t *testing.T) {
 		shown, err := ShowState(snapshotOf(""), false)
 		if err != nil || len(shown.Resources) != 0 || !strings.HasSuffix(printed(t, "", shown), "\nOutputs\n") {
-			t.Errorf("%v; it answers %+v", err, shown)
+			t.Errorf("%v; it returns %+v", err, shown)
 		}
 	})
 	t.Run("what is no state", func(t *testing.T) {
 		_, err := ShowState(snapshotOf(`{"resources": "hunter22"}`), false)
 		if err == nil || !strings.Contains(err.Error(), "'kubectl machine state pull'") || strings.Contains(err.Error(), "hunter22") {
-			t.Errorf("it answers %v", err)
+			t.Errorf("it returns %v", err)
 		}
 	})
 }

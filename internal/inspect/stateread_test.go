@@ -48,7 +48,7 @@ var _ = Describe("Reading states", func() {
 	It("lists those of Machines, and those whose Machine is gone", func(ctx SpecContext) {
 		facts, err := clusterOf("", namespace).Read(ctx, inspect.Want{States: true}, time.Now())
 		Expect(err).NotTo(HaveOccurred())
-		list, err := inspect.States(facts, nil)
+		list, err := inspect.States(facts)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(list.Items).To(HaveExactElements(
 			And(HaveField("Machine", "departed"), HaveField("UID", departed), HaveField("Phase", "Gone"), HaveField("Lock", BeNil()), HaveField("Serial", BeEquivalentTo(1)),
@@ -57,7 +57,7 @@ var _ = Describe("Reading states", func() {
 		))
 	})
 
-	It("answers one by the Machine, its name when it is gone, and its UID", func(ctx SpecContext) {
+	It("returns one by the Machine, its name when it is gone, and its UID", func(ctx SpecContext) {
 		cluster := clusterOf("", namespace)
 		for name, want := range map[string]string{machine.Name: `"i-2"`, "departed": `"i-1"`, string(departed): `"i-1"`} {
 			snapshot, err := cluster.State(ctx, name)
@@ -75,7 +75,7 @@ var _ = Describe("Reading states", func() {
 		Expect(err).To(MatchError(ContainSubstring("2 states are of Machines \"departed\" that are gone; name one by its Machine's UID")))
 	})
 
-	It("answers earlier versions, and says which there are", func(ctx SpecContext) {
+	It("returns earlier versions, and says which there are", func(ctx SpecContext) {
 		cluster := clusterOf("", namespace)
 		Expect(cluster.Version(ctx, machine.Name, 1)).To(ContainSubstring(`"i-1"`))
 		_, err := cluster.Version(ctx, machine.Name, 9)

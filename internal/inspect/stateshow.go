@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -61,7 +63,7 @@ type stateFile struct {
 	} `json:"resources"`
 }
 
-// ShowState answers what a state says. Sensitive values are masked unless they are asked for.
+// ShowState returns the content of a state. Sensitive values are masked unless they are wanted.
 func ShowState(snapshot *state.Snapshot, sensitive bool) (*ShownState, error) {
 	shown := &ShownState{
 		Namespace: snapshot.Key.Namespace, Secret: snapshot.Key.Name, Machine: snapshot.Meta[metaMachine], Serial: snapshot.Serial, Lineage: snapshot.Lineage,
@@ -147,8 +149,12 @@ func providerOf(written string) string {
 	return written
 }
 
+func (s *ShownState) about() []metav1.PartialObjectMetadata {
+	return []metav1.PartialObjectMetadata{machineReference(s.Namespace, s.Machine)}
+}
+
 // text prints the state for people.
-func (s *ShownState) text() []byte {
+func (s *ShownState) text(bool, bool) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "Machine %s/%s, Secret %s\n", s.Namespace, cmp.Or(s.Machine, "-"), s.Secret)
 	fmt.Fprintf(&out, "Serial %d, module %s, written by version %s of the engine\n", s.Serial, cmp.Or(short(s.Module), "-"), cmp.Or(s.Engine, "-"))

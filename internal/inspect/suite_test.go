@@ -22,16 +22,16 @@ func TestInspectAgainstAPIServer(t *testing.T) {
 
 var _ = BeforeSuite(func() { plane = suite.Start(controlplane.CustomNoUpgrade) })
 
-// clusterOf answers what a user sees of a namespace; an administrator when it is empty.
+// clusterOf returns what a user sees of a namespace; an administrator when it is empty.
 func clusterOf(user, namespace string) *inspect.Cluster {
 	GinkgoHelper()
 	config := rest.CopyConfig(plane.Config)
 	if user != "" {
 		config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	}
-	live, err := inspect.NewClient(config)
+	cluster, err := inspect.New(config, namespace)
 	Expect(err).NotTo(HaveOccurred())
-	return inspect.New(live, namespace)
+	return cluster
 }
 
 // userWho makes a user who may do so much in a namespace, and nothing else.

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -38,15 +37,16 @@ type Item struct {
 	Children []*Item `json:"children,omitempty"`
 }
 
-// Kinds of items.
+// Kinds of items, and of objects.
 const (
-	kindSet      = "MachineSet"
-	kindMachine  = "Machine"
-	kindInstance = "Instance"
-	kindNode     = "Node"
+	kindSet       = "MachineSet"
+	kindMachine   = "Machine"
+	kindInstance  = "Instance"
+	kindNode      = "Node"
+	kindNamespace = "Namespace"
 )
 
-// Forest is what Tree answers.
+// Forest is the result of Tree.
 type Forest struct {
 	// Items are MachineSets, and Machines without one.
 	Items []*Item `json:"items"`
@@ -54,8 +54,8 @@ type Forest struct {
 	now time.Time
 }
 
-// Tree puts Machines under their MachineSets, and instances and Nodes under their Machines. Names limit it to MachineSets and Machines.
-func Tree(f *Facts, names []string) (*Forest, error) {
+// Tree puts Machines under their MachineSets, and instances and Nodes under their Machines.
+func Tree(f *Facts) *Forest {
 	forest := &Forest{Items: []*Item{}, now: f.Now}
 	sets := map[types.UID]*Item{}
 	for i := range f.Sets {
@@ -72,45 +72,7 @@ func Tree(f *Facts, names []string) (*Forest, error) {
 			forest.Items = append(forest.Items, item)
 		}
 	}
-	return forest, forest.limit(f.Namespace, names)
-}
-
-// limit leaves what has one of the names.
-func (t *Forest) limit(namespace string, names []string) error {
-	if len(names) == 0 {
-		return nil
-	}
-	var all, picked []*Item
-	var known []string
-	for _, item := range t.Items {
-		all = append(all, item)
-		if item.Kind == kindSet {
-			all = append(all, item.Children...)
-		}
-	}
-	for _, item := range all {
-		known = append(known, item.Name)
-	}
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return missing("MachineSet or Machine", name, namespace, known)
-		}
-		for _, item := range all {
-			if item.Name == name && !slices.Contains(picked, item) {
-				picked = append(picked, item)
-			}
-		}
-	}
-	t.Items = picked
-	return nil
-}
-
-// ownerOf answers the UID of what made a Machine; empty where somebody did by hand.
-func ownerOf(machine *machinev1beta1.Machine) types.UID {
-	if owner := metav1.GetControllerOf(machine); owner != nil {
-		return owner.UID
-	}
-	return ""
+	return forest
 }
 
 func setItem(set *machinev1beta1.MachineSet) *Item {
@@ -133,7 +95,7 @@ func (f *Facts) machineItem(machine *machinev1beta1.Machine) *Item {
 		Conditions: machineConditions(machine.Status.Conditions),
 	}
 	if machine.DeletionTimestamp != nil {
-		item.note("deletion was asked for " + age(machine.DeletionTimestamp.Time, f.Now) + " ago")
+		item.note("deletion was requested " + age(machine.DeletionTimestamp.Time, f.Now) + " ago")
 	}
 	if instance := f.instanceItem(machine); instance != nil {
 		item.Children = append(item.Children, instance)
@@ -144,7 +106,7 @@ func (f *Facts) machineItem(machine *machinev1beta1.Machine) *Item {
 	return item
 }
 
-// instanceItem answers nil where nothing is known of an instance.
+// instanceItem returns nil where no instance is known.
 func (f *Facts) instanceItem(machine *machinev1beta1.Machine) *Item {
 	status := providerStatus(machine)
 	name := status.InstanceID

@@ -22,7 +22,7 @@ func TestNotesSayWhatRunTheOutputIsOf(t *testing.T) {
 			output: EngineOutput{Text: "x", Lock: &state.Lock{Operation: "destroy", Since: now.Add(-5 * time.Second)}},
 			want:   []string{"a destroy goes on, for 5s now; what follows is of the run before"},
 		},
-		"no text": {want: []string{"the engine's output is not kept: the run ended before it told anything, or there was no room beside the inputs"}},
+		"no text": {want: []string{"the engine's output is not kept: the run ended before there was any, or there was no room beside the inputs"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestOutputThatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := newOutput(snapshot); err == nil || !strings.HasPrefix(err.Error(), "reading ") {
-				t.Errorf("it answers %v", err)
+				t.Errorf("it returns %v", err)
 			}
 		})
 	}

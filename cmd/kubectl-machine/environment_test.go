@@ -19,7 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// ownVariables has the user's environment tell nothing of proxies and authorities but this.
+// ownVariables sets the proxies and authorities of the user's environment.
 func ownVariables(t *testing.T, own map[string]string) {
 	t.Helper()
 	for name := range ownAccess() {
@@ -33,8 +33,8 @@ func ownVariables(t *testing.T, own map[string]string) {
 	}
 }
 
-// surroundingsOf answers what a user finds out about a cluster; an administrator where there is none.
-func (w *world) surroundingsOf(t *testing.T, user string, given map[string]string) *surroundings {
+// environmentOf returns the environment that a user reads from a cluster; an administrator where none is named.
+func (w *world) environmentOf(t *testing.T, user string, given map[string]string) *runEnvironment {
 	t.Helper()
 	config := rest.CopyConfig(w.Config)
 	config.Impersonate.UserName = user
@@ -42,7 +42,7 @@ func (w *world) surroundingsOf(t *testing.T, user string, given map[string]strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := newSurroundings(t.Context(), cluster, given)
+	found, err := newRunEnvironment(t.Context(), cluster, given)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,12 +57,12 @@ func (w *world) surroundingsOf(t *testing.T, user string, given map[string]strin
 	return found
 }
 
-func TestSurroundingsAreThoseOfARun(t *testing.T) {
+func TestEnvironmentIsThatOfARun(t *testing.T) {
 	w := newWorld(t)
 	own := map[string]string{"https_proxy": "http://mine:3128", "NO_PROXY": ".mine", "SSL_CERT_DIR": "/mine"}
 	ownVariables(t, own)
 	endpoint := []v1alpha1.EnvironmentVariable{{Name: "AWS_ENDPOINT_URL_EC2", From: "serviceEndpoint.aws.ec2"}}
-	check := func(t *testing.T, s *surroundings, want map[string]string, wantSensitive bool) {
+	check := func(t *testing.T, s *runEnvironment, want map[string]string, wantSensitive bool) {
 		t.Helper()
 		got, sensitive, err := s.Environment(t.Context(), endpoint)
 		if err != nil {
@@ -74,11 +74,11 @@ func TestSurroundingsAreThoseOfARun(t *testing.T) {
 	}
 
 	t.Run("a cluster that is not OpenShift leaves the user's own", func(t *testing.T) {
-		check(t, w.surroundingsOf(t, "", nil), own, false)
+		check(t, w.environmentOf(t, "", nil), own, false)
 	})
-	t.Run("what the manager is given counts there, and its proxy leaves nothing of the user's", func(t *testing.T) {
+	t.Run("what the manager is given is used, and none of the user's proxies beside its own", func(t *testing.T) {
 		given := map[string]string{"HTTP_PROXY": "http://given:3128"}
-		check(t, w.surroundingsOf(t, "", given), map[string]string{"HTTP_PROXY": "http://given:3128", "SSL_CERT_DIR": "/mine"}, false)
+		check(t, w.environmentOf(t, "", given), map[string]string{"HTTP_PROXY": "http://given:3128", "SSL_CERT_DIR": "/mine"}, false)
 	})
 
 	if err := w.InstallClusterConfig(); err != nil {
@@ -98,20 +98,20 @@ func TestSurroundingsAreThoseOfARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := map[string]string{"HTTPS_PROXY": "http://user:secret@proxy:3128", "AWS_ENDPOINT_URL_EC2": "https://ec2.example", "SSL_CERT_DIR": "/mine"}
-	t.Run("what the cluster says counts, and its proxy leaves nothing of the user's", func(t *testing.T) {
-		found := w.surroundingsOf(t, "", nil)
+	t.Run("what the cluster sets is used, and none of the user's proxies beside its own", func(t *testing.T) {
+		found := w.environmentOf(t, "", nil)
 		check(t, found, said, true)
 		if diff := cmp.Diff(module.ClusterValues{module.ValueClusterID: "demo-x7k2p", module.ValueRegion: "us-east-1"}, found.facts); diff != "" {
 			t.Errorf("facts (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("what the manager is given counts more", func(t *testing.T) {
+	t.Run("what the manager is given has precedence", func(t *testing.T) {
 		want := maps.Clone(said)
 		want["AWS_ENDPOINT_URL_EC2"] = "https://given.example"
-		check(t, w.surroundingsOf(t, "", map[string]string{"AWS_ENDPOINT_URL_EC2": "https://given.example"}), want, true)
+		check(t, w.environmentOf(t, "", map[string]string{"AWS_ENDPOINT_URL_EC2": "https://given.example"}), want, true)
 	})
-	t.Run("somebody who may not read it has the user's own, and is told so", func(t *testing.T) {
-		check(t, w.surroundingsOf(t, "viewer", nil), own, false)
+	t.Run("a user who may not read it has their own, and a note", func(t *testing.T) {
+		check(t, w.environmentOf(t, "viewer", nil), own, false)
 		rights := []rbacv1.PolicyRule{
 			{APIGroups: []string{"machine.openshift.io"}, Resources: []string{"machines", "machinesets"}, Verbs: []string{"get", "list"}},
 			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
@@ -121,7 +121,7 @@ func TestSurroundingsAreThoseOfARun(t *testing.T) {
 		}
 		line := "plan machineset/workers --as viewer --cache-dir " + t.TempDir() + " "
 		for flags, want := range map[string]bool{"--refresh": true, "": false} {
-			if got := w.ask(t, line+flags); strings.Contains(got.err, "note: "+blindNote) != want {
+			if got := w.ask(t, line+flags); strings.Contains(got.err, "note: "+noClusterConfigNote) != want {
 				t.Errorf("with %q it ends with %d and says %s", flags, got.code, got.err)
 			}
 		}

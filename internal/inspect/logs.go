@@ -13,15 +13,15 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// attachedOutput is the attachment of a state that holds what the engine told in the last run.
+// attachedOutput is the attachment of a state that holds the engine's output of the last run.
 const attachedOutput = "output"
 
 // maxOutput bounds what it is unpacked to.
 const maxOutput = 1 << 20
 
-// EngineOutput is what an engine told in the last run for a Machine.
+// EngineOutput is the engine's output of the last run for a Machine.
 type EngineOutput struct {
-	// Text that it told, empty where it did not begin or had no room.
+	// Text is empty where the engine did not start or the output had no room.
 	Text string
 	// Last is the run; nil where that is not recorded.
 	Last *LastRun
@@ -29,7 +29,7 @@ type EngineOutput struct {
 	Lock *state.Lock
 }
 
-// EngineOutput reads what the engine told in the last run for a Machine.
+// EngineOutput reads the engine's output of the last run for a Machine.
 func (c *Cluster) EngineOutput(ctx context.Context, machine string) (*EngineOutput, error) {
 	snapshot, err := c.State(ctx, machine)
 	if err != nil {
@@ -63,7 +63,7 @@ func newOutput(snapshot *state.Snapshot) (*EngineOutput, error) {
 	if err != nil {
 		return nil, unreadable(snapshot, err)
 	}
-	output.Text = harmless(string(text))
+	output.Text = printable(string(text))
 	return output, nil
 }
 
@@ -71,8 +71,8 @@ func unreadable(snapshot *state.Snapshot, err error) error {
 	return fmt.Errorf("reading the engine's output in Secret %s: %w", snapshot.Key, err)
 }
 
-// harmless keeps a text of many lines from moving a terminal's cursor.
-func harmless(text string) string {
+// printable removes control characters, which could move a terminal's cursor, from a text of many lines.
+func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return -1
@@ -94,7 +94,7 @@ func (o *EngineOutput) Notes(now time.Time) []string {
 		notes = append(notes, oneLine(o.Last.Message))
 	}
 	if o.Text == "" {
-		notes = append(notes, "the engine's output is not kept: the run ended before it told anything, or there was no room beside the inputs")
+		notes = append(notes, "the engine's output is not kept: the run ended before there was any, or there was no room beside the inputs")
 	}
 	return notes
 }

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -19,7 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// refusing is an API server that answers everything with a status.
+// refusing is an API server that responds to everything with a status.
 func refusing(t *testing.T, code int, reason metav1.StatusReason) (live client.Client, host string, asked func() int) {
 	t.Helper()
 	count := 0
@@ -44,7 +43,7 @@ func connected(t *testing.T, host string) client.Client {
 	return live
 }
 
-func TestARefusalTellsItsMend(t *testing.T) {
+func TestAnErrorSaysHowToFixIt(t *testing.T) {
 	cases := map[string]struct {
 		code   int
 		reason metav1.StatusReason
@@ -53,28 +52,28 @@ func TestARefusalTellsItsMend(t *testing.T) {
 		"a right is missing":      {code: http.StatusForbidden, reason: metav1.StatusReasonForbidden, want: "docs/kubectl-machine.md lists the rights"},
 		"credentials are wrong":   {code: http.StatusUnauthorized, reason: metav1.StatusReasonUnauthorized, want: "log in again"},
 		"there is no Machine API": {code: http.StatusNotFound, reason: metav1.StatusReasonNotFound, want: "'kubectl apply -k install/kubernetes'"},
-		"it is not well":          {code: http.StatusInternalServerError, reason: metav1.StatusReasonInternalError, want: "no"},
+		"it has failed":           {code: http.StatusInternalServerError, reason: metav1.StatusReasonInternalError, want: "no"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			live, _, asked := refusing(t, tc.code, tc.reason)
 			err := live.List(t.Context(), &machinev1beta1.MachineList{})
 			if err == nil || !strings.Contains(err.Error(), tc.want) || Denied(err) != (tc.reason == metav1.StatusReasonForbidden) {
-				t.Errorf("it answers %v (denied: %t); want %q", err, Denied(err), tc.want)
+				t.Errorf("it returns %v (denied: %t); want %q", err, Denied(err), tc.want)
 			}
 			_, err = state.New(live, state.Options{}).List(t.Context(), "ns")
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("listing states answers %v; want %q", err, tc.want)
+				t.Errorf("listing states returns %v; want %q", err, tc.want)
 			}
 			if asked() != 2 {
-				t.Errorf("it asked %d times for two answers: a person waits", asked())
+				t.Errorf("it sent %d requests for two calls: a person waits", asked())
 			}
 		})
 	}
 	t.Run("an object that is not there is no refusal", func(t *testing.T) {
 		live, _, _ := refusing(t, http.StatusNotFound, metav1.StatusReasonNotFound)
 		if err := live.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "n"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
-			t.Errorf("it answers %v; want what callers know", err)
+			t.Errorf("it returns %v; want what callers know", err)
 		}
 	})
 }
@@ -84,8 +83,8 @@ func TestAnAPIServerThatIsNotThere(t *testing.T) {
 		server := httptest.NewServer(http.NotFoundHandler())
 		server.Close()
 		err := connected(t, server.URL).List(t.Context(), &corev1.NodeList{})
-		if err == nil || !strings.Contains(err.Error(), server.URL+" does not answer") || !strings.Contains(err.Error(), "check --kubeconfig and --context") {
-			t.Errorf("it answers %v", err)
+		if err == nil || !strings.Contains(err.Error(), server.URL+" does not respond") || !strings.Contains(err.Error(), "check --kubeconfig and --context") {
+			t.Errorf("it returns %v", err)
 		}
 	})
 	t.Run("it takes too long", func(t *testing.T) {
@@ -93,11 +92,13 @@ func TestAnAPIServerThatIsNotThere(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 		defer server.Close()
 		defer close(release)
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		err := connected(t, server.URL).List(ctx, &corev1.NodeList{})
+		cluster, err := New(&rest.Config{Host: server.URL, Timeout: 50 * time.Millisecond}, "ns")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = cluster.Read(t.Context(), Want{}, now)
 		if err == nil || !strings.Contains(err.Error(), "--request-timeout gives it more time") {
-			t.Errorf("it answers %v", err)
+			t.Errorf("it returns %v", err)
 		}
 	})
 }
