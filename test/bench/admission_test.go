@@ -54,7 +54,7 @@ func TestAdmission(t *testing.T) {
 	result.write(t)
 }
 
-// exampleOf answers the module's example, with changes to its providerSpec, as JSON.
+// exampleOf returns the module's example, with changes to its providerSpec, as JSON.
 func exampleOf(t *testing.T, b *bench, changes ...func(map[string]any)) []byte {
 	t.Helper()
 	manifest, err := os.ReadFile(b.Path("modules", "kubemark", "examples", "machineset.yaml"))

@@ -100,7 +100,7 @@ func togetherRow(way string, s scaling) string {
 		way, s.settled.Seconds(), s.cpu.Seconds(), s.writes.sum(), s.writes.sum()/float64(*replicas), s.writes)
 }
 
-// quantile answers the smallest of sorted durations that q of them do not exceed.
+// quantile returns the smallest of sorted durations that q of them do not exceed.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

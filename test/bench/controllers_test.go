@@ -298,7 +298,7 @@ func (m *managerProcess) stop(t *testing.T) {
 	}
 }
 
-// provisioned answers a check that so many Machines have ever become Provisioned.
+// provisioned returns a check that so many Machines have ever become Provisioned.
 func (m *managerProcess) provisioned(ever int) func(context.Context, int) (bool, error) {
 	return func(ctx context.Context, _ int) (bool, error) {
 		text, err := m.get(ctx, "/metrics")
@@ -354,7 +354,7 @@ func fetch(ctx context.Context, address, path string) (string, error) {
 	return string(text), err
 }
 
-// sampleOf answers the value of one sample in metrics, by its name with labels; zero when it is missing.
+// sampleOf returns the value of one sample in metrics, by its name with labels; zero when it is missing.
 func sampleOf(text, name string) float64 {
 	for line := range strings.Lines(text) {
 		var value float64
@@ -369,7 +369,7 @@ func sampleOf(text, name string) float64 {
 	return 0
 }
 
-// freeAddress answers an address of loopback that nothing listens on.
+// freeAddress returns an address of loopback that nothing listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

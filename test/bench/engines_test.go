@@ -156,7 +156,7 @@ func (r *race) patch(t *testing.T, c contender, with func(name string) string) {
 	}
 }
 
-// machines answers a field of the metadata of each Machine of an engine.
+// machines returns a field of the metadata of each Machine of an engine.
 func (r *race) machines(t *testing.T, c contender, field string) []string {
 	t.Helper()
 	all, err := r.Kubectl(contextOf(t), "get", "machines", "--selector", setLabel+"="+c.engine, "-o", "jsonpath={.items[*].metadata."+field+"}")

@@ -242,7 +242,7 @@ func (w *world) kubectlWith(ctx context.Context, input string, arguments ...stri
 // errNotRefused says that something wrong was let in.
 var errNotRefused = errors.New("a MachineSet that is wrong was let in")
 
-// refusal answers nil when the webhooks refuse what is wrong.
+// refusal returns nil when the webhooks refuse what is wrong.
 func (w *world) refusal(ctx context.Context) error {
 	GinkgoHelper()
 	err := w.client.Create(ctx, w.emptySet("wrong", with("cpu", "four")), client.DryRunAll)
@@ -274,7 +274,7 @@ func (w *world) unguarded(ctx context.Context) {
 	})
 }
 
-// certificate answers what the Secret of the webhooks' certificate holds.
+// certificate returns what the Secret of the webhooks' certificate holds.
 func (w *world) certificate(ctx context.Context) map[string][]byte {
 	GinkgoHelper()
 	secret := &corev1.Secret{}
@@ -290,7 +290,7 @@ func putFiles(dir string, data map[string][]byte) {
 	}
 }
 
-// servedBy answers nil when the webhooks are served with a certificate of an authority.
+// servedBy returns nil when the webhooks are served with a certificate of an authority.
 func (w *world) servedBy(ctx context.Context, vouching []byte) error {
 	GinkgoHelper()
 	registered := &admissionregistrationv1.ValidatingWebhookConfiguration{}

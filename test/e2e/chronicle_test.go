@@ -143,7 +143,7 @@ func (c *chronicle) happens(ctx context.Context, moments ...string) {
 	}
 }
 
-// among answers those moments that have come.
+// among returns those moments that have come.
 func (c *chronicle) among(moments ...string) []string {
 	return slices.DeleteFunc(moments, func(moment string) bool { return !c.tells(moment) })
 }

@@ -207,7 +207,7 @@ func anAPIServerAway() {
 	})
 }
 
-// phaseIs answers nil when a Machine is in a phase.
+// phaseIs returns nil when a Machine is in a phase.
 func phaseIs(machine *machinev1beta1.Machine, phase string) error {
 	if phaseOf(machine) == phase {
 		return nil

@@ -79,7 +79,7 @@ func (w *world) machineSetOn(engine machinery, replicas int32) *machinev1beta1.M
 	return set
 }
 
-// renamed answers a MachineSet under another name, with a selector of its own.
+// renamed returns a MachineSet under another name, with a selector of its own.
 func renamed(set *machinev1beta1.MachineSet, name string) *machinev1beta1.MachineSet {
 	set.Name = name
 	for _, labels := range []map[string]string{set.Spec.Selector.MatchLabels, set.Spec.Template.Labels} {

@@ -124,7 +124,7 @@ func aMachineHealthCheck() {
 	})
 }
 
-// names answers the names of all Machines that are to stay, sorted.
+// names returns the names of all Machines that are to stay, sorted.
 func (w *world) names(ctx context.Context) []string {
 	GinkgoHelper()
 	seen, err := w.census(ctx)

@@ -160,7 +160,7 @@ func aPersonWithKubectlMachine() {
 // plannedMachine is what a plan tells of a Machine.
 type plannedMachine struct{ Name, Verdict, Drift string }
 
-// plans answers what a plan tells of the Machines that there are.
+// plans returns what a plan tells of the Machines that there are.
 func (w *world) plans(ctx context.Context, arguments ...string) []plannedMachine {
 	GinkgoHelper()
 	told := w.asks(ctx, append([]string{"plan", "-o", "json"}, arguments...)...)

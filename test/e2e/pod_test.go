@@ -170,7 +170,7 @@ func (p *pod) current() *lab.Manager {
 	return p.manager
 }
 
-// unexpected answers the ends that no test has caused.
+// unexpected returns the ends that no test has caused.
 func (p *pod) unexpected() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,7 +191,7 @@ func (p *pod) workDir() string { return filepath.Join(p.lab.Dir(), "work") }
 // section is a part of a file.
 type section struct{ from, to int64 }
 
-// logged answers how long the manager's log is.
+// logged returns how long the manager's log is.
 func (p *pod) logged() int64 {
 	GinkgoHelper()
 	info, err := os.Stat(p.log())

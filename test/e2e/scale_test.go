@@ -64,7 +64,7 @@ func aMachineSetThatIsScaled() {
 	})
 }
 
-// scaleOf answers the scale subresource of the MachineSet.
+// scaleOf returns the scale subresource of the MachineSet.
 func (w *world) scaleOf(ctx context.Context) *autoscalingv1.Scale {
 	GinkgoHelper()
 	scale := &autoscalingv1.Scale{}

@@ -17,7 +17,7 @@ import (
 func twoEngines() {
 	const otherSet = "beside"
 	const all = 2 * few
-	// machines answers the names of the Machines of a set.
+	// machines returns the names of the Machines of a set.
 	machines := func(ctx context.Context, set string) []string {
 		GinkgoHelper()
 		seen, err := w.census(ctx)

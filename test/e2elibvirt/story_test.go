@@ -203,13 +203,13 @@ func onlyMachine(ctx context.Context, g Gomega, set *machinev1beta1.MachineSet) 
 	return &machines[0]
 }
 
-// drift answers what the last drift check has found; an empty condition before the first.
+// drift returns what the last drift check has found; an empty condition before the first.
 func drift(machine *machinev1beta1.Machine) metav1.Condition {
 	GinkgoHelper()
 	return told(machine, "Drifted")
 }
 
-// told answers a condition of the provider status.
+// told returns a condition of the provider status.
 func told(machine *machinev1beta1.Machine, condition machinev1beta1.ConditionType) metav1.Condition {
 	GinkgoHelper()
 	status := v1alpha1.TerraformMachineProviderStatus{}

@@ -103,7 +103,7 @@ func (g *Gate) matching(request *http.Request, at Moment) []Fault {
 	return matching
 }
 
-// fail answers a request that has failed on its way. One that reached nobody learns nothing, as with an API server that is away.
+// fail returns a request that has failed on its way. One that reached nobody learns nothing, as with an API server that is away.
 func fail(answer http.ResponseWriter, _ *http.Request, err error) {
 	if errors.Is(err, errRefused) {
 		answer.WriteHeader(http.StatusBadGateway)

@@ -123,7 +123,7 @@ type Port struct {
 	Trunk          bool
 }
 
-// Servers answers the servers.
+// Servers returns the servers.
 func (c *Cloud) Servers() []Server {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()
@@ -134,7 +134,7 @@ func (c *Cloud) Servers() []Server {
 	return found
 }
 
-// Server answers the server of a name, nil where there is none.
+// Server returns the server of a name, nil where there is none.
 func (c *Cloud) Server(name string) *Server {
 	for _, server := range c.Servers() {
 		if server.Name == name {
@@ -184,7 +184,7 @@ func (s *services) lookAtPort(port object) Port {
 	return found
 }
 
-// Count answers how many servers, ports, trunks, volumes and server groups there are, the cluster's two ports left out.
+// Count returns how many servers, ports, trunks, volumes and server groups there are, the cluster's two ports left out.
 func (c *Cloud) Count() map[string]int {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()

@@ -98,7 +98,7 @@ func (c *collection) show(o object) object {
 	return o
 }
 
-// serve answers requests for the collection at a path.
+// serve returns requests for the collection at a path.
 func (s *services) serve(path string, c *collection) {
 	s.handle("GET "+path, func(r *http.Request) (int, any, error) {
 		return http.StatusOK, map[string]any{c.many: c.search(r)}, nil
@@ -183,7 +183,7 @@ func (c *collection) create(r *http.Request) (int, any, error) {
 	return status, map[string]any{c.one: c.show(made)}, nil
 }
 
-// search answers what fits the request's query.
+// search returns what fits the request's query.
 func (c *collection) search(r *http.Request) []object {
 	found := []object{}
 	for _, one := range c.objects {

@@ -156,7 +156,7 @@ func (v *VCenter) Close() error {
 	return nil
 }
 
-// VM answers a virtual machine by its inventory path, nil when there is none.
+// VM returns a virtual machine by its inventory path, nil when there is none.
 func (v *VCenter) VM(ctx context.Context, path string) (*VM, error) {
 	found := &VM{}
 	there, err := v.ask(ctx, http.MethodGet, "/test/vm", url.Values{"path": {path}}, found)
@@ -196,7 +196,7 @@ func (v *VCenter) do(ctx context.Context, method string, query url.Values) error
 	return err
 }
 
-// ask answers false for what is not there.
+// ask returns false for what is not there.
 func (v *VCenter) ask(ctx context.Context, method, path string, query url.Values, into any) (bool, error) {
 	address := url.URL{Scheme: "https", Host: Name, Path: path, RawQuery: query.Encode()}
 	request, err := http.NewRequestWithContext(ctx, method, address.String(), nil)

@@ -167,7 +167,7 @@ func (c *Cluster) Purge(ctx context.Context) error {
 	})
 }
 
-// wasUp tells whether the data folder holds a cluster, running or not.
+// wasUp reports whether the data folder holds a cluster, running or not.
 func (c *Cluster) wasUp() bool {
 	_, err := os.Stat(c.layout.state())
 	return err == nil
