@@ -146,7 +146,7 @@ func (w writes) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// settled waits until nothing has been written for two seconds, and answers all that ever was.
+// settled waits until nothing has been written for two seconds, and returns all that ever was.
 func (s *apiServer) settled(t *testing.T) writes {
 	t.Helper()
 	var last writes

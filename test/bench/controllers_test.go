@@ -154,7 +154,7 @@ func (b *controllersBench) exist(ctx context.Context, count int) (bool, error) {
 	return set.Status.Replicas == count, err
 }
 
-// scale brings the MachineSet to so many Machines, waits until settled says so too and nothing is written any more, and answers what
+// scale brings the MachineSet to so many Machines, waits until settled says so too and nothing is written any more, and returns what
 // that cost.
 func (b *controllersBench) scale(t *testing.T, m *managerProcess, to int, settled func(context.Context, int) (bool, error)) scaling {
 	t.Helper()
@@ -177,7 +177,7 @@ func (b *controllersBench) scale(t *testing.T, m *managerProcess, to int, settle
 	return out
 }
 
-// touch writes an annotation to one Machine after another. It answers how long each took until its reconcile had asked the actuator
+// touch writes an annotation to one Machine after another. It returns how long each took until its reconcile had asked the actuator
 // for all it wanted, and the mean seconds of a reconcile by controller.
 func (b *controllersBench) touch(t *testing.T, m *managerProcess) ([]time.Duration, map[string]float64) {
 	t.Helper()
@@ -319,7 +319,7 @@ func (m *managerProcess) get(ctx context.Context, path string) (string, error) {
 	return fetch(ctx, m.address, path)
 }
 
-// profile profiles the process for 20 seconds. The function that it answers waits for the end of them.
+// profile profiles the process for 20 seconds. The function that it returns waits for the end of them.
 func (m *managerProcess) profile(t *testing.T, file string) (wait func()) {
 	t.Helper()
 	const seconds = 20

@@ -91,7 +91,7 @@ func TestEngines(t *testing.T) {
 	found.write(t)
 }
 
-// operate has every Machine of an engine go through an operation, and answers what that cost.
+// operate has every Machine of an engine go through an operation, and returns what that cost.
 func (r *race) operate(t *testing.T, c contender, o operation, count int) (cost, peak) {
 	t.Helper()
 	r.api.settled(t)

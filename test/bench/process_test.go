@@ -14,7 +14,7 @@ import (
 // ticksPerSecond is USER_HZ, which Linux fixes at 100 for what it shows in /proc.
 const ticksPerSecond = 100
 
-// process is what /proc tells of one process.
+// process is what /proc has about one process.
 type process struct {
 	pid, parent int
 	name        string

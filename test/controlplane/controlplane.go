@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
-// assetsVariable names the environment variable that tells where etcd and kube-apiserver are.
+// assetsVariable names the environment variable with the folder of etcd and kube-apiserver.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
 const apiModule = "github.com/openshift/api"
@@ -59,7 +59,7 @@ type ControlPlane struct {
 // Option changes how an API server is started.
 type Option func(*envtest.Environment)
 
-// WithWebhooks registers webhooks, whose Services stand for the server that [ControlPlane.WebhookServer] answers.
+// WithWebhooks registers webhooks, whose Services stand for the server that [ControlPlane.WebhookServer] returns.
 func WithWebhooks(mutating *admissionregistrationv1.MutatingWebhookConfiguration,
 	validating *admissionregistrationv1.ValidatingWebhookConfiguration,
 ) Option {
@@ -128,7 +128,7 @@ func (p *ControlPlane) WebhookServer() webhook.Server {
 	})
 }
 
-// Namespace makes a namespace with a random name and answers the name.
+// Namespace makes a namespace with a random name and returns the name.
 func (p *ControlPlane) Namespace(ctx context.Context) (string, error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	if err := p.Client.Create(ctx, namespace); err != nil {

@@ -12,7 +12,7 @@ import (
 // engineVariable names the environment variable with the engine that the story's Machines run on.
 const engineVariable = "E2E_ENGINE"
 
-// The engines, and the labels of what is told of one of them alone.
+// The engines, and the labels of what is tested with one of them alone.
 const (
 	onTerraform = "terraform"
 	onPulumi    = "pulumi"
@@ -61,7 +61,7 @@ func engineKnown() bool {
 	return slices.Contains([]string{"", onTerraform, onPulumi}, os.Getenv(engineVariable))
 }
 
-// only leaves out what is told of the other engine alone.
+// only leaves out what is tested with the other engine alone.
 func (m machinery) only(filter string) string {
 	_, other := chosen(m.name)
 	mine := "!" + other.name
@@ -105,7 +105,7 @@ func (m machinery) patch(fields map[string]any) map[string]any {
 	return patch
 }
 
-// forTerraform and forPulumi mark what is told of one engine alone.
+// forTerraform and forPulumi mark what is tested with one engine alone.
 var (
 	forTerraform = Label(onTerraform)
 	forPulumi    = Label(onPulumi)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// twoEngines tells of two MachineSets under one manager, whose Machines run on an engine each.
+// twoEngines tests two MachineSets under one manager, whose Machines run on an engine each.
 func twoEngines() {
 	const otherSet = "beside"
 	const all = 2 * few
@@ -60,7 +60,7 @@ func twoEngines() {
 			Expect(known.engine()).To(Equal(engine.name), machine.Name)
 			Expect(machine.Spec.ProviderID).To(HaveValue(Equal("kubemark://" + string(machine.UID))))
 			Expect(machine.Labels).To(HaveKeyWithValue("machine.openshift.io/instance-type", "hollow"))
-			w.tells(ctx, &machine, "Create", "Created the instance")
+			w.expectEvent(ctx, &machine, "Create", "Created the instance")
 		}
 	})
 

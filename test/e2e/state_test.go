@@ -90,8 +90,8 @@ func (s *knownState) making() bool {
 	return false
 }
 
-// told reports whether the outputs are in Pulumi's checkpoint.
-func (s *knownState) told() bool {
+// hasOutputs reports whether the outputs are in Pulumi's checkpoint.
+func (s *knownState) hasOutputs() bool {
 	return slices.ContainsFunc(s.Checkpoint.Checkpoint.Latest.Resources, func(r checkpointResource) bool {
 		return r.Type == "pulumi:pulumi:Stack" && r.Outputs["instance_id"] != nil
 	})

@@ -95,7 +95,7 @@ func (h *host) volumes() []string {
 	return names
 }
 
-// domain is what libvirt tells of one.
+// domain is a domain as libvirt reports it.
 type domain struct {
 	Type        string `xml:"type,attr"`
 	UUID        string `xml:"uuid"`

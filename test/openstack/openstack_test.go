@@ -46,7 +46,7 @@ func newAsker(t *testing.T, c *openstack.Cloud) *asker {
 	return &asker{t: t, client: &http.Client{Transport: transport}, address: clouds.Clouds[openstack.CloudName].Auth.AuthURL, endpoints: map[string]string{}}
 }
 
-// ask returns the status, and what was told.
+// ask returns the status and the body.
 func (a *asker) ask(method, address string, body any) (int, map[string]any) {
 	a.t.Helper()
 	response, err := a.client.Do(a.request(a.t.Context(), method, address, body))

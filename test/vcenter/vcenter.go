@@ -86,7 +86,7 @@ func Start(ctx context.Context, program, dir string) (*VCenter, error) {
 	return v, nil
 }
 
-// launch starts the process and answers its address, which it prints when it serves.
+// launch starts the process and returns its address, which it prints when it serves.
 func (v *VCenter) launch(ctx context.Context, program, dir string) (string, error) {
 	process := exec.CommandContext(context.WithoutCancel(ctx), program, "--certificate-file", v.certificate, "--username", Username, "--password", Password)
 	log, err := os.Create(filepath.Join(dir, "vcenter.log"))

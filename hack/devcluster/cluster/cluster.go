@@ -90,7 +90,7 @@ func New(options Options) (*Cluster, error) {
 // Dir returns the absolute path of the data folder.
 func (c *Cluster) Dir() string { return c.layout.dir }
 
-// remember keeps what Server answers.
+// remember keeps what Server returns.
 func (c *Cluster) remember(current *state) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 // head is what the page begins with.
 const head = `# Benchmarks
 
-Measured by ` + "`make bench`" + `, which writes this page; ` + "`make bench TESTFLAGS='-run NAME'`" + ` measures again what one benchmark tells and leaves the
+Measured by ` + "`make bench`" + `, which writes this page; ` + "`make bench TESTFLAGS='-run NAME'`" + ` measures one benchmark again and leaves the
 rest. Trust the ratios; seconds are the machine's.
 `
 
