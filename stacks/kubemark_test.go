@@ -99,7 +99,7 @@ func (c *cluster) signIn(ctx context.Context, file, name string) (string, error)
 	return request.Status.Token, nil
 }
 
-// hollow is a Machine that a stack makes a hollow Node for.
+// hollow is a Machine that a stack creates a simulated Node for.
 type hollow struct {
 	*cluster
 	history
