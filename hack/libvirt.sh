@@ -10,7 +10,7 @@
 set -euo pipefail
 
 readonly bridge=guests
-readonly patience=30 # seconds until libvirtd answers
+readonly patience=30 # seconds until libvirtd responds
 
 # program that must be there | Debian package that has it
 programs() {

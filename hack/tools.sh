@@ -1,6 +1,11 @@
 #!/usr/bin/env bash
 # Builds the tools that this repository uses from their pinned Go modules (hack/tools/*) into bin/.
 #
+# They are built, and not downloaded, so that a Go module proxy is all that tests, demo and image need. Where downloads are possible, the
+# ordinary ways are: 'setup-envtest' or 'kind' for etcd, the API server and kubectl; the releases of OpenTofu, KWOK, Pulumi and golangci-lint;
+# 'tofu providers mirror' for the providers of the mirror, and the real providers in place of hack/tools/schema-provider; 'pulumi plugin
+# install' for Pulumi's plugins. Tools that are installed already can be used through the variables below.
+#
 #   hack/tools.sh              every tool that the tests, the demo and the benchmarks need
 #   hack/tools.sh TOOL ...     only these (hack/tools.sh --list names them)
 #
@@ -138,7 +143,7 @@ build() {
   if ! (cd "$root/hack/tools/$module" &&
     CGO_ENABLED=0 GOFLAGS=-mod=readonly go build -trimpath -buildvcs=false -ldflags "-s -w $ldflags" -o "$bin/$file" "$package") >"$log" 2>&1; then
     tail -n 20 "$log" >&2
-    die "building $tool failed (module hack/tools/$module, full output in $log); mend the cause and run 'make tools' again"
+    die "building $tool failed (module hack/tools/$module, full output in $log); fix the cause and run 'make tools' again"
   fi
   extras "$tool"
   printf '%s\n' "$wanted" >"$stamps/$tool"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks what must be true of the repository besides its tests; CI and 'make verify' run the same.
 #
-# To add a step: write a function below that only reads, prints what is wrong with the mend, and fails; then add a line to the
+# To add a step: write a function below that only reads, prints what is wrong and how to fix it, and fails; then add a line to the
 # list 'steps'. What can be said in Go belongs into hack/verify as a test instead, where 'make test' runs it too.
 #
 # The last step compares the tree, untracked files included, with what it was at the start. A tree that was clean must be clean
@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# name of the function | what it sees to
+# name of the function | what it checks
 steps=(
   'scripts|shell scripts can be parsed'
   'crds|CRDs are those of go.mod'
@@ -22,7 +22,7 @@ steps=(
   'go_format|Go code is formatted'
   'hcl_format|HCL is formatted'
   'go_lint|Go code passes the linters'
-  'rules|import rules of docs/architecture.md hold'
+  'rules|import rules, words, dependencies and links of docs hold'
   'tree|the tree is as it was'
 )
 
@@ -112,7 +112,7 @@ main() {
     fi
   done
   [[ ${#failed[@]} -eq 0 ]] && return
-  printf 'verify: not so: %s\n' "${failed[@]}" >&2
+  printf 'verify: failed: %s\n' "${failed[@]}" >&2
   exit 1
 }
 

@@ -34,7 +34,7 @@ func awsMachine(t *testing.T, changes string) *machinev1beta1.Machine {
 	return exampleMachine(t, "aws", changes)
 }
 
-// exampleMachine answers a Machine of a module's example, with fields of its providerSpec changed.
+// exampleMachine returns a Machine of a module's example, with fields of its providerSpec changed.
 func exampleMachine(t *testing.T, module, changes string) *machinev1beta1.Machine {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(module, "examples", "machineset.yaml"))

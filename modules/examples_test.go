@@ -45,7 +45,7 @@ func TestExamplesAreTakenAsTheyAre(t *testing.T) {
 func TestExamplesGrowFromZero(t *testing.T) {
 	each(t, func(t *testing.T, m kept) {
 		if m.Spec().Capacity == nil && !slices.Contains(folders(t, "."), m.Name()) {
-			t.Skip("a module that is not built in need not tell sizes")
+			t.Skip("a module that is not built in need not have sizes")
 		}
 		set := machineSet(t, m.files, "examples/machineset.yaml")
 		providerSpec, err := render.ProviderSpec(&machinev1beta1.Machine{Spec: set.Spec.Template.Spec}, m.Module)

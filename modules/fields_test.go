@@ -82,7 +82,7 @@ func knowsTheMachineAPI(t *testing.T, m kept) {
 	}
 }
 
-// fieldsOf answers the fields of provider_spec and their kinds, by their paths.
+// fieldsOf returns the fields of provider_spec and their kinds, by their paths.
 func fieldsOf(m kept) map[string]string {
 	fields := map[string]string{}
 	hclFields(m.Variable(module.VariableProviderSpec).Type, "", fields)
@@ -179,7 +179,7 @@ func table(t *testing.T, files fs.FS) map[string]string {
 	return rows
 }
 
-// rowFor answers what the table says of a field, in a row of its own or else of what it is a part of; "" when there is none.
+// rowFor returns what the table says of a field, in a row of its own or else of what it is a part of; "" when there is none.
 func rowFor(rows map[string]string, path string) string {
 	closest := ""
 	for row := range rows {

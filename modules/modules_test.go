@@ -37,7 +37,7 @@ func each(t *testing.T, test func(t *testing.T, m kept)) {
 	}
 }
 
-// folders answers the names of the modules in a folder.
+// folders returns the names of the modules in a folder.
 func folders(t *testing.T, parent string) []string {
 	t.Helper()
 	descriptions, err := filepath.Glob(filepath.Join(parent, "*", "module.yaml"))

@@ -8,9 +8,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
-// TestOpenStackTakesWhatTheInstallerWritesAndTellsWhatHasNoEffect changes the MachineSet that the installer writes. The fields are those that
+// TestOpenStackTakesWhatTheInstallerWritesAndReportsWhatHasNoEffect changes the MachineSet that the installer writes. The fields are those that
 // OpenShift's provider takes without using them.
-func TestOpenStackTakesWhatTheInstallerWritesAndTellsWhatHasNoEffect(t *testing.T) {
+func TestOpenStackTakesWhatTheInstallerWritesAndReportsWhatHasNoEffect(t *testing.T) {
 	openstack, err := module.Load(os.DirFS("openstack"))
 	if err != nil {
 		t.Fatal(err)

@@ -4,66 +4,79 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
 
-// repository is where the paths of the README begin.
-const repository = ".."
+// platformsPage is the page with the matrix of platforms; its links are relative to its folder.
+const platformsPage = "../docs/platforms.md"
 
-// evidence is a cell of the README's table of platforms: a word, a file of tests, and the test in it that shows the word to be true.
-var evidence = regexp.MustCompile(`^\[[^\]]+\]\(([^ )]+) "([^"]+)"\)$`)
+// proof is a cell with the name of a test, and the file that has it.
+var proof = regexp.MustCompile("^\\[`([^`]+)`\\]\\(([^ )]+)\\)$")
 
-// TestThePlatformsOfTheREADMEAreShown looks up each test that the README's table of platforms names, and each module in its head.
-func TestThePlatformsOfTheREADMEAreShown(t *testing.T) {
-	rows := platforms(t)
+// TestEveryClaimAboutAPlatformHasATest compares the summary of the page with the tables of the platforms, and looks up each test in them.
+func TestEveryClaimAboutAPlatformHasATest(t *testing.T) {
+	content, err := os.ReadFile(platformsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range folders(t, ".") {
-		if !slices.ContainsFunc(rows[0], func(cell string) bool { return strings.HasSuffix(cell, "(modules/"+name+"/README.md)") }) {
-			t.Errorf("the module %s has no column", name)
+		if !strings.Contains(string(content), "\nModule: [modules/"+name+"](../modules/"+name+"/README.md)\n") {
+			t.Errorf("the module %s has no section", name)
 		}
 	}
-	for _, row := range rows[2:] {
-		if len(row) != len(rows[0]) {
-			t.Errorf("the row %q has %d cells; want %d", row[0], len(row), len(rows[0]))
+	sections := map[string]string{}
+	for _, section := range strings.Split(string(content), "\n## ")[1:] {
+		title, text, _ := strings.Cut(section, "\n")
+		sections[title] = text
+	}
+	summary := tableOf(t, sections["Summary"])
+	for column, head := range summary[0] {
+		platform, _, _ := strings.Cut(strings.TrimPrefix(head, "["), "]")
+		if column == 0 {
+			continue
 		}
-		for _, cell := range row[1:] {
-			if cell == "-" {
+		rows := tableOf(t, sections[platform])[2:]
+		for _, claim := range summary[2:] {
+			if claim[column] == "-" {
 				continue
 			}
-			found := evidence.FindStringSubmatch(cell)
-			if found == nil {
-				t.Errorf("%s: %q is neither - nor a link to a file of tests with the name of a test as its title", row[0], cell)
-				continue
+			if len(rows) == 0 || rows[0][0] != claim[0] || rows[0][1] != claim[column] {
+				t.Fatalf("%s: the table lacks the row %q, %q of the summary", platform, claim[0], claim[column])
 			}
-			content, err := os.ReadFile(filepath.Join(repository, found[1]))
-			if err != nil {
-				t.Errorf("%s: %v", row[0], err)
-			} else if !hasTest(string(content), found[2]) {
-				t.Errorf("%s: %s has no test called %q", row[0], found[1], found[2])
-			}
+			checkProof(t, platform+", "+claim[0], rows[0][2])
+			rows = rows[1:]
+		}
+		if len(rows) > 0 {
+			t.Errorf("%s: the summary lacks %q", platform, rows[0][0])
 		}
 	}
 }
 
-// hasTest tells whether a file has a run, a function, a case or a spec of a name. That of a spec may be cut short.
+func checkProof(t *testing.T, claim, cell string) {
+	t.Helper()
+	found := proof.FindStringSubmatch(cell)
+	if found == nil {
+		t.Errorf("%s: %q is no link from the name of a test to its file", claim, cell)
+		return
+	}
+	content, err := os.ReadFile(filepath.Join(filepath.Dir(platformsPage), found[2]))
+	if err != nil {
+		t.Errorf("%s: %v", claim, err)
+	} else if !hasTest(string(content), found[1]) {
+		t.Errorf("%s: %s has no test called %q", claim, found[2], found[1])
+	}
+}
+
+// hasTest reports whether a file has a run, a function, a case or a spec of a name. That of a spec may be cut short.
 func hasTest(content, name string) bool {
 	return strings.Contains(content, "run \""+name+"\" {") || strings.Contains(content, "func "+name+"(t *testing.T)") ||
 		strings.Contains(content, "\t\""+name+"\": {") || strings.Contains(content, "It(\""+name)
 }
 
-// platforms answers the cells of the README's table, head and ruler first.
-func platforms(t *testing.T) [][]string {
+// tableOf returns the cells of the table in a section, head and ruler first.
+func tableOf(t *testing.T, section string) [][]string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(repository, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, found := strings.Cut(string(content), "\n## Platforms\n")
-	if !found {
-		t.Fatal("README.md has no section Platforms")
-	}
-	section, _, _ = strings.Cut(section, "\n## ")
 	var rows [][]string
 	for line := range strings.Lines(section) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "|") {
@@ -75,7 +88,7 @@ func platforms(t *testing.T) [][]string {
 		}
 	}
 	if len(rows) < 3 {
-		t.Fatal("the section Platforms of README.md has no table")
+		t.Fatal("a section of docs/platforms.md has no table")
 	}
 	return rows
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
-// TestWhatAPreviewTells holds the images and disks that modules tell to what they make of a providerSpec: the example's, with fields
+// TestWhatAPreviewShows compares the images and disks of spec.preview with what modules make of a providerSpec: the example's, with fields
 // changed.
-func TestWhatAPreviewTells(t *testing.T) {
+func TestWhatAPreviewShows(t *testing.T) {
 	disks := func(disks ...module.Disk) []module.Disk { return disks }
 	tests := map[string]map[string]struct {
 		change string
@@ -92,7 +92,7 @@ func TestWhatAPreviewTells(t *testing.T) {
 	}
 	each(t, func(t *testing.T, m kept) {
 		if len(tests[m.Name()]) == 0 {
-			t.Fatal("no case holds what its preview tells")
+			t.Fatal("no case tests its preview")
 		}
 		for name, tc := range tests[m.Name()] {
 			t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestWhatAPreviewTells(t *testing.T) {
 	})
 }
 
-// exampleWith answers a Machine of a module's example, with some fields of its providerSpec changed.
+// exampleWith returns a Machine of a module's example, with some fields of its providerSpec changed.
 func exampleWith(t *testing.T, m kept, change string) *machinev1beta1.Machine {
 	t.Helper()
 	machine := &machinev1beta1.Machine{Spec: machineSet(t, m.files, "examples/machineset.yaml").Spec.Template.Spec}
@@ -131,7 +131,7 @@ func exampleWith(t *testing.T, m kept, change string) *machinev1beta1.Machine {
 	return machine
 }
 
-// TestDefaultTypesAreTheModules looks for the types that a preview tells where a providerSpec names none: the HCL asks for them.
+// TestDefaultTypesAreTheModules looks for the types that a preview shows where a providerSpec names none: the HCL asks for them.
 func TestDefaultTypesAreTheModules(t *testing.T) {
 	each(t, func(t *testing.T, m kept) {
 		preview := m.Spec().Preview
@@ -147,7 +147,7 @@ func TestDefaultTypesAreTheModules(t *testing.T) {
 	})
 }
 
-// sources answers what the module's own .tf files hold.
+// sources returns what the module's own .tf files hold.
 func sources(t *testing.T, files fs.FS) []string {
 	t.Helper()
 	names, err := fs.Glob(files, "*.tf")

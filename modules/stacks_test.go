@@ -122,7 +122,7 @@ func TestEveryValidationOfAStackIsSeenToFail(t *testing.T) {
 	})
 }
 
-// changed answers the variables that the tests of a module's validations begin with, with fields in the place of some of its providerSpec.
+// changed returns the variables that the tests of a module's validations begin with, with fields in the place of some of its providerSpec.
 func changed(t *testing.T, name, fields string) map[string]cty.Value {
 	t.Helper()
 	expression, diags := hclsyntax.ParseExpression([]byte(fields), "fields", hcl.InitialPos)

@@ -31,7 +31,7 @@ type run struct {
 }
 
 // TestEveryValidationIsSeenToFail holds tests to what they are for: a run that expects a variable to be refused has it refused by one
-// validation and no other, and each validation has such a run. The engine tells the variable only.
+// validation and no other, and each validation has such a run. The engine reports the variable only.
 func TestEveryValidationIsSeenToFail(t *testing.T) {
 	each(t, func(t *testing.T, m kept) {
 		seen := map[string]bool{}
@@ -87,7 +87,7 @@ func TestEveryCheckIsSeenToFail(t *testing.T) {
 	})
 }
 
-// failing answers the checks of variables that a run's variables break.
+// failing returns the checks of variables that a run's variables break.
 func failing(t *testing.T, m kept, r run) []module.Check {
 	t.Helper()
 	var broken []module.Check
@@ -104,7 +104,7 @@ func failing(t *testing.T, m kept, r run) []module.Check {
 	return broken
 }
 
-// refusals answers the validations that a run's variables break.
+// refusals returns the validations that a run's variables break.
 func refusals(t *testing.T, m kept, r run) []module.Validation {
 	t.Helper()
 	values := valuesOf(t, m, r)
@@ -124,7 +124,7 @@ func refusals(t *testing.T, m kept, r run) []module.Validation {
 	return broken
 }
 
-// valuesOf answers the variables of a run, of their types.
+// valuesOf returns the variables of a run, of their types.
 func valuesOf(t *testing.T, m kept, r run) map[string]cty.Value {
 	t.Helper()
 	values := map[string]cty.Value{}
@@ -205,7 +205,7 @@ func readRun(t *testing.T, block *hclsyntax.Block, shared map[string]cty.Value) 
 	return read
 }
 
-// variablesOf answers the values in the variables block of a body.
+// variablesOf returns the values in the variables block of a body.
 func variablesOf(t *testing.T, body *hclsyntax.Body) map[string]cty.Value {
 	t.Helper()
 	values := map[string]cty.Value{}

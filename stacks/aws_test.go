@@ -19,7 +19,7 @@ const ec2Address = "aws:index/instance:Instance.this"
 // ec2 is an instance as small as one can be.
 const ec2 = `{"ami":{"id":"ami-1"},"instanceType":"m6i.xlarge","placement":{"region":"us-east-1"}}`
 
-// planned plans what a Machine of the stack aws would be made of, against the provider's recorded schema, and answers what is known of the
+// planned plans what a Machine of the stack aws would be made of, against the provider's recorded schema, and returns what is known of the
 // instance, with "unknown" and "sensitive" in the place of the rest, and what would be read.
 func (i *instance) planned(p *program.Planner, changed string) (known map[string]any, reads []string) {
 	i.t.Helper()
@@ -44,7 +44,7 @@ func (i *instance) planned(p *program.Planner, changed string) (known map[string
 	return nil, nil
 }
 
-// knownIn answers the values of a plan that somebody has said something of.
+// knownIn returns the values of a plan that somebody has said something of.
 func knownIn(values offline.Values) map[string]any {
 	known := map[string]any{}
 	after, _ := values.After.(map[string]any)
@@ -54,7 +54,7 @@ func knownIn(values offline.Values) map[string]any {
 		case sensitive[name] == true:
 			known[name] = "sensitive"
 		case value != nil:
-			known[name] = told(value)
+			known[name] = onlyGiven(value)
 		}
 	}
 	// What is searched for; of the rest it is the provider who says.
@@ -67,21 +67,21 @@ func knownIn(values offline.Values) map[string]any {
 	return known
 }
 
-// told leaves out what nobody has said anything of, at any depth.
-func told(value any) any {
+// onlyGiven leaves out what nobody has said anything of, at any depth.
+func onlyGiven(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		kept := map[string]any{}
 		for name, inner := range value {
 			if inner != nil {
-				kept[name] = told(inner)
+				kept[name] = onlyGiven(inner)
 			}
 		}
 		return kept
 	case []any:
 		kept := make([]any, 0, len(value))
 		for _, inner := range value {
-			kept = append(kept, told(inner))
+			kept = append(kept, onlyGiven(inner))
 		}
 		return kept
 	case json.Number:

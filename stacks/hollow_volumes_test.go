@@ -17,7 +17,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 )
 
-// withProgram answers a folder with the CLI, the host of Go programs, and the stack's program, as its README says.
+// withProgram returns a folder with the CLI, the host of Go programs, and the stack's program, as its README says.
 func withProgram(t *testing.T, folder string) string {
 	t.Helper()
 	project, err := os.ReadFile(filepath.Join(folder, "Pulumi.yaml"))
@@ -51,7 +51,7 @@ func newHollowVolumes(t *testing.T, name string) *hollow {
 	return newMachine(t, name, load(t, folder), newPulumi(t, "mirror", func(o *pulumi.Options) { o.Binary = binary }))
 }
 
-// volumes answers the sizes of the Machine's volumes that are not being deleted, by name. Nothing ends the protection of those that are.
+// volumes returns the sizes of the Machine's volumes that are not being deleted, by name. Nothing ends the protection of those that are.
 func (h *hollow) volumes() map[string]string {
 	h.t.Helper()
 	var list corev1.PersistentVolumeList

@@ -36,7 +36,7 @@ func (b *stateBackend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// newTofu answers OpenTofu with the module kubemark.
+// newTofu returns OpenTofu with the module kubemark.
 func newTofu(t *testing.T, of *module.Module) *tofu.Engine {
 	t.Helper()
 	binary, err := tofu.Find(t.Context(), tofu.FindOptions{Path: tool(t, "tofu")})
@@ -55,7 +55,7 @@ func newTofu(t *testing.T, of *module.Module) *tofu.Engine {
 	return made
 }
 
-// inHCL makes a Node by the module in HCL, removes it again, and answers the outputs and what the Node was.
+// inHCL makes a Node by the module in HCL, removes it again, and returns the outputs and what the Node was.
 func (h *hollow) inHCL(e *tofu.Engine, of *module.Module, values string) (outputs map[string]any, node *corev1.Node) {
 	h.t.Helper()
 	server := httptest.NewServer(&stateBackend{})
@@ -89,7 +89,7 @@ func (h *hollow) inHCL(e *tofu.Engine, of *module.Module, values string) (output
 	return outputs, node
 }
 
-// comparableNode answers a Node without what the API server makes up each time.
+// comparableNode returns a Node without what the API server makes up each time.
 func comparableNode(node *corev1.Node) *corev1.Node {
 	bare := node.DeepCopy()
 	bare.UID, bare.ResourceVersion, bare.ManagedFields = "", "", nil

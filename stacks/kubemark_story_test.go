@@ -105,7 +105,7 @@ func TestWhatANodeKeepsForEverPlansAReplacement(t *testing.T) {
 	h.wantPlan("back", `{"cpu":2,"labels":{"team":"blue"}}`, engine.ActionNoOp)
 }
 
-// TestWhatIsFixed tells what the replacement above turns on.
+// TestWhatIsFixed tests what the replacement above depends on.
 func TestWhatIsFixed(t *testing.T) {
 	h := newHollow(t, "trigger")
 	fixed := func(values string) string {

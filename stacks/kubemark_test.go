@@ -39,7 +39,7 @@ type cluster struct {
 // theCluster is shared by the tests: starting one is dear.
 var theCluster = sync.OnceValues(startCluster)
 
-// started is what theCluster has answered; nil while nobody asked.
+// started is the result of theCluster; nil before the first call.
 var started atomic.Pointer[cluster]
 
 func TestMain(m *testing.M) {
@@ -76,7 +76,7 @@ func startCluster() (*cluster, error) {
 	return made, nil
 }
 
-// signIn applies a file, and answers a token of an account in it.
+// signIn applies a file, and returns a token of an account in it.
 func (c *cluster) signIn(ctx context.Context, file, name string) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *cluster) signIn(ctx context.Context, file, name string) (string, error)
 	return request.Status.Token, nil
 }
 
-// hollow is a Machine that a stack makes a hollow Node for.
+// hollow is a Machine that a stack creates a simulated Node for.
 type hollow struct {
 	*cluster
 	history
@@ -165,7 +165,7 @@ func (h *hollow) values(values string) given {
 	return with
 }
 
-// node answers the Machine's Node; nil when there is none.
+// node returns the Machine's Node; nil when there is none.
 func (h *hollow) node() *corev1.Node {
 	h.t.Helper()
 	node := &corev1.Node{}

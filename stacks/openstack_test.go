@@ -168,8 +168,8 @@ func TestALookupTellsThatThereIsNoServer(t *testing.T) {
 	}
 }
 
-// TestALookupStopsWhereItCannotTell has a server without the port that it was made with.
-func TestALookupStopsWhereItCannotTell(t *testing.T) {
+// TestALookupStopsWhereItIsUncertain has a server without the port that it was made with.
+func TestALookupStopsWhereItIsUncertain(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, worker)
 	s.create(s.given(`{}`))
@@ -249,7 +249,7 @@ func TestWhatIsNotFoundIsRefusedInWords(t *testing.T) {
 			s.set(nil)
 			_, err := s.with("refused", s.given(tc.changed), func(f *pulumi.Workspace) (*engine.Report, error) { return f.Apply(t.Context()) })
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("the create answers %v, want %q in it", err, tc.want)
+				t.Errorf("the create returns %v, want %q in it", err, tc.want)
 			}
 			if len(s.cloud.Servers()) != 0 {
 				t.Error("a server was made")

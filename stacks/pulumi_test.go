@@ -18,7 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// tool answers the path of what `make tools` has built.
+// tool returns the path of what `make tools` has built.
 func tool(t *testing.T, parts ...string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(append([]string{"..", "bin"}, parts...)...))
@@ -28,7 +28,7 @@ func tool(t *testing.T, parts ...string) string {
 	return path
 }
 
-// workFolder answers a short path, since plugins put sockets into it.
+// workFolder returns a short path, since plugins put sockets into it.
 func workFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "st")
@@ -42,7 +42,7 @@ func workFolder(t *testing.T) string {
 // theKey is shared: making one takes its time.
 var theKey = sync.OnceValues(func() (*pulumi.Key, error) { return pulumi.NewKey(context.Background()) })
 
-// newPulumi answers an engine with the real CLI, and providers from a folder of bin/. The mods change its options.
+// newPulumi returns an engine with the real CLI, and providers from a folder of bin/. The mods change its options.
 func newPulumi(t *testing.T, mirror string, mods ...func(*pulumi.Options)) *pulumi.Engine {
 	t.Helper()
 	binary, err := pulumi.Find(t.Context(), tool(t, "pulumi"))
@@ -74,7 +74,7 @@ type history struct {
 	checkpoint []byte
 }
 
-// newHistory answers that of a stack that was never run.
+// newHistory returns that of a stack that was never run.
 func newHistory(t *testing.T, e *pulumi.Engine, of *module.Module) history {
 	return history{t: t, engine: e, project: of.Name(), program: of.Files()}
 }
@@ -188,7 +188,7 @@ func (h *history) destroy(with given) {
 	h.must("destroy", with, func(f *pulumi.Workspace) (*engine.Report, error) { return f.Destroy(h.t.Context()) })
 }
 
-// empty answers the checkpoint of a stack that was never run.
+// empty returns the checkpoint of a stack that was never run.
 func (h *history) empty(with given) []byte {
 	h.t.Helper()
 	h.set(nil)
@@ -216,7 +216,7 @@ type recorded struct {
 	}
 }
 
-// outputs answers the stack's outputs; none where there are none.
+// outputs returns the stack's outputs; none where there are none.
 func (h *history) outputs() map[string]any {
 	h.t.Helper()
 	var read recorded

@@ -34,7 +34,7 @@ func each(t *testing.T, test func(t *testing.T, stack *module.Module, folder str
 	}
 }
 
-// folders answers the names of the stacks in a folder.
+// folders returns the names of the stacks in a folder.
 func folders(t *testing.T, parent string) []string {
 	t.Helper()
 	descriptions, err := filepath.Glob(filepath.Join(parent, "*", "module.yaml"))
@@ -48,7 +48,7 @@ func folders(t *testing.T, parent string) []string {
 	return names
 }
 
-// load answers the stack or module in a folder, which keeps its contract.
+// load returns the stack or module in a folder, which keeps its contract.
 func load(t *testing.T, folder string) *module.Module {
 	t.Helper()
 	loaded, err := module.Load(os.DirFS(folder))
@@ -142,7 +142,7 @@ func TestHollowNodesTakeTheSameValuesOfBothEngines(t *testing.T) {
 	}
 }
 
-// sources answers what validations say.
+// sources returns what validations say.
 func sources(t *testing.T, folder string, validations []module.Validation) []string {
 	t.Helper()
 	var said []string

@@ -1,5 +1,8 @@
 // Command devcluster runs a Kubernetes cluster on this machine for development and tests: etcd, kube-apiserver,
 // kube-controller-manager, kube-scheduler and KWOK, on loopback, from the binaries that 'make tools' builds.
+//
+// It exists because it needs nothing but a Go module proxy: no container runtime, no images, no downloads of binaries. The ordinary ways to get
+// such a cluster are kind and kwokctl, and setup-envtest for a control plane alone.
 package main
 
 import (
@@ -33,7 +36,7 @@ Components: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok
 'devcluster COMMAND --help' shows the flags of a command.
 `
 
-// errNotRunning makes the exit status of "status" 1; the table has told the rest.
+// errNotRunning makes the exit status of "status" 1; the table shows the rest.
 var errNotRunning = errors.New("not every component runs; 'devcluster up' starts what is missing")
 
 // usageError is a mistake on the command line; it makes the exit status 2.

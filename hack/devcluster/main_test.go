@@ -85,7 +85,7 @@ func TestStatusTable(t *testing.T) {
 	var stdout bytes.Buffer
 	err := printStatus(&stdout, []cluster.ComponentStatus{
 		{Component: cluster.Etcd, PID: 17, Port: 20001, State: cluster.StateRunning},
-		{Component: cluster.APIServer, PID: 18, Port: 20002, State: cluster.StateNotReady, Detail: "no answer"},
+		{Component: cluster.APIServer, PID: 18, Port: 20002, State: cluster.StateNotReady, Detail: "no response"},
 		{Component: cluster.KWOK, State: cluster.StateStopped},
 	})
 	if err != nil {
@@ -93,7 +93,7 @@ func TestStatusTable(t *testing.T) {
 	}
 	want := "COMPONENT       PID  PORT   STATE\n" +
 		"etcd            17   20001  Running\n" +
-		"kube-apiserver  18   20002  NotReady: no answer\n" +
+		"kube-apiserver  18   20002  NotReady: no response\n" +
 		"kwok            -    -      Stopped\n"
 	if diff := cmp.Diff(want, stdout.String()); diff != "" {
 		t.Errorf("table differs (-want +got):\n%s", diff)

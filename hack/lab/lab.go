@@ -39,7 +39,7 @@ type Options struct {
 	Root string
 	// Dir is the cluster's data folder; .dev in Root when empty.
 	Dir string
-	// Progress is told what is being done; nothing when nil.
+	// Progress gets a line per step; nothing when nil.
 	Progress io.Writer
 }
 
@@ -85,10 +85,10 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 	return l, nil
 }
 
-// Dir answers the data folder.
+// Dir returns the data folder.
 func (l *Lab) Dir() string { return l.dir }
 
-// Path answers a path in the repository.
+// Path returns a path in the repository.
 func (l *Lab) Path(parts ...string) string {
 	return filepath.Join(append([]string{l.root}, parts...)...)
 }
@@ -124,7 +124,7 @@ func (l *Lab) install(ctx context.Context) error {
 	})
 }
 
-// Kubectl runs kubectl as the administrator in the operator's namespace, and answers what it printed.
+// Kubectl runs kubectl as the administrator in the operator's namespace, and returns its output.
 func (l *Lab) Kubectl(ctx context.Context, arguments ...string) (string, error) {
 	return l.kubectl(ctx, nil, append([]string{"--namespace", Namespace}, arguments...)...)
 }
@@ -145,7 +145,7 @@ func (l *Lab) kubectl(ctx context.Context, input io.Reader, arguments ...string)
 	return out.String(), nil
 }
 
-// Until polls until done answers true. An error of done is kept and reported when the time is over.
+// Until polls until done returns true. An error of done is kept and reported when the time is over.
 func (l *Lab) Until(ctx context.Context, limit time.Duration, what string, done func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

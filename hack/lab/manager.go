@@ -32,7 +32,7 @@ type Manager struct {
 	state   *os.ProcessState
 }
 
-// Instance tells managers that run side by side apart. The zero value is the one manager that there is.
+// Instance distinguishes managers that run side by side. The zero value is the one manager that there is.
 type Instance struct {
 	// Name is part of the names of its log and its work folder.
 	Name string
@@ -40,7 +40,7 @@ type Instance struct {
 	Kubeconfig string
 }
 
-// OperatorKubeconfig answers the file with the operator's own kubeconfig. It is there once a manager was started.
+// OperatorKubeconfig returns the file with the operator's own kubeconfig. It is there once a manager was started.
 func (l *Lab) OperatorKubeconfig() string { return filepath.Join(l.dir, "operator.kubeconfig") }
 
 // StartManager starts bin/machine-controllers with the kubeconfig of the operator's service account and waits until it is ready,
@@ -135,14 +135,14 @@ func (m *Manager) start(binary string, arguments []string) error {
 	}
 	m.process = command.Process
 	go func() {
-		_ = command.Wait() // the state tells
+		_ = command.Wait() // the state has the result
 		m.state = command.ProcessState
 		close(m.ended)
 	}()
 	return nil
 }
 
-// PID answers the process id.
+// PID returns the process id.
 func (m *Manager) PID() int { return m.process.Pid }
 
 // Running reports whether the process runs.
@@ -158,7 +158,7 @@ func (m *Manager) Running() bool {
 // Ended is closed when the process has ended.
 func (m *Manager) Ended() <-chan struct{} { return m.ended }
 
-// State answers what is known of the ended process, nil while it runs.
+// State returns what is known of the ended process, nil while it runs.
 func (m *Manager) State() *os.ProcessState {
 	if m.Running() {
 		return nil
@@ -199,7 +199,7 @@ func probe(ctx context.Context, address string) (bool, error) {
 	return response.StatusCode == http.StatusOK, response.Body.Close()
 }
 
-// freePort answers a port of loopback that nothing listens on.
+// freePort returns a port of loopback that nothing listens on.
 func freePort() (string, error) {
 	address, err := freeAddress()
 	if err != nil {
@@ -212,7 +212,7 @@ func freePort() (string, error) {
 	return port, nil
 }
 
-// freeAddress answers an address of loopback that nothing listens on.
+// freeAddress returns an address of loopback that nothing listens on.
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

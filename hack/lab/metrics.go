@@ -24,7 +24,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: machine-
 subjects: [{kind: ServiceAccount, name: metrics-reader, namespace: openshift-machine-api}]
 `
 
-// MetricsToken makes who may read the metrics, and answers its token, which is good for an hour.
+// MetricsToken makes a service account that may read the metrics, and returns its token, which is good for an hour.
 func (l *Lab) MetricsToken(ctx context.Context) (string, error) {
 	if err := l.Apply(ctx, metricsReader); err != nil {
 		return "", err
@@ -33,7 +33,7 @@ func (l *Lab) MetricsToken(ctx context.Context) (string, error) {
 	return strings.TrimSpace(token), err
 }
 
-// Scrape asks the manager for its metrics; an empty token asks as nobody. It answers the status code and the text.
+// Scrape asks the manager for its metrics; an empty token asks as nobody. It returns the status code and the body.
 func (m *Manager) Scrape(ctx context.Context, token string) (int, string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+m.Metrics+"/metrics", nil)
 	if err != nil {

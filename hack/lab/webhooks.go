@@ -14,7 +14,7 @@ import (
 const webhookKinds = "WebhookConfiguration"
 
 // InstallWebhooks registers the webhooks of the install tree. A development cluster has no network for Services, so that the API
-// server is told an address of loopback in place of the Service; all else is as it is in the tree.
+// server is given a loopback address in place of the Service; all else is as it is in the tree.
 func (l *Lab) InstallWebhooks(ctx context.Context) error {
 	_, hooks, err := l.manifests(ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func (l *Lab) RemoveWebhooks(ctx context.Context) error {
 	return err
 }
 
-// manifests answers the install tree: webhooks, which call this machine, and all else as it is.
+// manifests returns the install tree: webhooks, which call this machine, and all else as it is.
 func (l *Lab) manifests(ctx context.Context) (others, hooks []string, err error) {
 	built, err := l.kubectl(ctx, nil, "kustomize", l.Path("install", "kubernetes"))
 	if err != nil {

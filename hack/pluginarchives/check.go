@@ -47,8 +47,8 @@ type platform struct {
 	Bin    string `json:"bin"`
 }
 
-// check answers the archives that are as the manifest in a folder says: one for each platform, with its checksum, and in it the program
-// built of a package for that platform, in that version. The error tells of all others.
+// check returns the archives that are as the manifest in a folder says: one for each platform, with its checksum, and in it the program
+// built of a package for that platform, in that version. The error lists all others.
 func check(dir, program string) (good []string, err error) {
 	content, err := os.ReadFile(filepath.Join(dir, manifestName))
 	if err != nil {

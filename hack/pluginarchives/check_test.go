@@ -121,12 +121,12 @@ func TestAnArchiveIsHeldToTheManifest(t *testing.T) {
 			good, err := check(r.write(t), r.program)
 			if tc.want == "" {
 				if err != nil || len(good) != 1 || filepath.Base(good[0]) != "tiny-new.tar.gz" {
-					t.Errorf("it answers %q, %v", good, err)
+					t.Errorf("check returns %q, %v", good, err)
 				}
 				return
 			}
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("it answers %q, %v; want %q", good, err, tc.want)
+				t.Errorf("check returns %q, %v; want %q", good, err, tc.want)
 			}
 		})
 	}

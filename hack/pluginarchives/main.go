@@ -1,8 +1,9 @@
-// Command pluginarchives holds the archives of the kubectl plugin to the krew manifest beside them, before anybody gets them:
+// Command pluginarchives checks the archives of the kubectl plugin against the krew manifest beside them, before they are released:
 //
 //	pluginarchives FOLDER
 //
-// hack/plugin-archives.sh runs it on what it has made.
+// hack/plugin-archives.sh runs it on the archives that it built. It exists because the ordinary tools, goreleaser for the archives and
+// 'kubectl krew install --manifest --archive' for the check, are downloads that builds of this repository do without.
 package main
 
 import (

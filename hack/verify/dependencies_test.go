@@ -39,7 +39,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// compare answers what must be named in cells and is not, and what is named and not known.
+// compare returns what must be named in cells and is not, and what is named and not known.
 func compare(cells string, must, known []string) (missing, stale []string) {
 	named := map[string]bool{}
 	for at, part := range strings.Split(cells, "`") {
@@ -61,7 +61,7 @@ func compare(cells string, must, known []string) (missing, stale []string) {
 	return missing, stale
 }
 
-// required answers the modules that go.mod names.
+// required returns the modules that go.mod names.
 func required(t *testing.T) (direct, indirect []string) {
 	t.Helper()
 	if _, err := os.ReadFile(filepath.Join(root, "go.mod")); err != nil { // for go test's cache, as in foldersOf

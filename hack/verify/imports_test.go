@@ -25,7 +25,7 @@ func TestPackagesImportOnlyWhatTheArchitectureAllows(t *testing.T) {
 	foldersOf(t)
 	packages := list(t, "./...")
 	if len(packages) < len(rules)/2 {
-		t.Fatalf("go list answered only %d packages; the test would hold nothing", len(packages))
+		t.Fatalf("go list returned only %d packages; the test would hold nothing", len(packages))
 	}
 	for _, violation := range violations(rules, packages) {
 		t.Error(violation)
@@ -65,7 +65,7 @@ func TestEveryRuleHasARowInTheArchitecture(t *testing.T) {
 	}
 }
 
-// firstCells answers the first column of a page's tables.
+// firstCells returns the first column of a page's tables.
 func firstCells(page string) string {
 	var out []string
 	for line := range strings.Lines(page) {
@@ -96,7 +96,7 @@ func TestViolations(t *testing.T) {
 		"what the rule allows is fine": {
 			pkg: imports{path: "controllers/noun", product: []string{"fmt", "./actuators", "./controllers/shared", "k8s.io/api/core/v1"}},
 		},
-		"a package without a rule is told where to add one": {
+		"a package without a rule is reported with where to add one": {
 			pkg:  imports{path: "internal/new", product: []string{"fmt"}},
 			want: []string{"internal/new: no rule says what it may import; add one to the table in hack/verify/rules.go"},
 		},
@@ -116,7 +116,7 @@ func TestViolations(t *testing.T) {
 			pkg:  imports{path: "actuators/engine", product: []string{"./internally/cli"}},
 			want: []string{"actuators/engine imports ./internally/cli"},
 		},
-		"what may import nothing is told so": {
+		"an import of a package that may import nothing is refused": {
 			pkg:  imports{path: "internal/cli", product: []string{"./modules"}},
 			want: []string{"internal/cli imports ./modules: internal/cli may import nothing inside the repository"},
 		},
@@ -175,12 +175,12 @@ func TestNamedForNothing(t *testing.T) {
 	}
 }
 
-// namedForNothing judges the last part of a path.
+// namedForNothing reports whether the last part of a path has no meaning.
 func namedForNothing(folder string) bool {
 	return slices.Contains([]string{"pkg", "util", "utils", "common", "helper", "helpers", "misc"}, filepath.Base(folder))
 }
 
-// foldersOf answers the folders of the repository that are under version control or may come to be. A test that calls it is run again
+// foldersOf returns the folders of the repository that are under version control or may come to be. A test that calls it is run again
 // when a file has changed: go test's cache sees what a test reads itself, and not what go list reads for it.
 func foldersOf(t *testing.T) []string {
 	t.Helper()

@@ -106,7 +106,7 @@ type imports struct {
 	product, tests []string
 }
 
-// violations answers what breaks the rules, each with what to do.
+// violations returns what violates the rules, each with what to do.
 func violations(rules []rule, packages []imports) []string {
 	var out []string
 	for _, p := range packages {
@@ -116,12 +116,12 @@ func violations(rules []rule, packages []imports) []string {
 			continue
 		}
 		for _, imported := range p.product {
-			if problem := r.judge(rules, imported); problem != "" {
+			if problem := r.check(rules, imported); problem != "" {
 				out = append(out, fmt.Sprintf("%s imports %s: %s", p.path, imported, problem))
 			}
 		}
 		for _, imported := range p.tests {
-			if problem := r.judgeTest(rules, p.path, imported); problem != "" {
+			if problem := r.checkTest(rules, p.path, imported); problem != "" {
 				out = append(out, fmt.Sprintf("a test of %s imports %s: %s", p.path, imported, problem))
 			}
 		}
@@ -129,41 +129,41 @@ func violations(rules []rule, packages []imports) []string {
 	return out
 }
 
-// judge answers what is wrong with an import of a package that the rule is for, "" for nothing.
-func (r *rule) judge(rules []rule, imported string) string {
+// check returns what is wrong with an import of a package that the rule is for, "" for nothing.
+func (r *rule) check(rules []rule, imported string) string {
 	inside, ok := strings.CutPrefix(imported, "./")
 	if !ok {
 		if !r.helps && underAny(frameworks, imported) {
 			return "it is for tests; a product package must do without"
 		}
-		return r.judgeForeign(imported)
+		return r.checkForeign(imported)
 	}
 	if target := ruleFor(rules, inside); target != nil && target.helps && !r.helps {
 		return "it helps tests and developers; a product package must do without"
 	}
-	return r.judgeInside(inside, r.may)
+	return r.checkInside(inside, r.may)
 }
 
-// judgeTest is judge for an import of a test.
-func (r *rule) judgeTest(rules []rule, own, imported string) string {
+// checkTest is check for an import of a test.
+func (r *rule) checkTest(rules []rule, own, imported string) string {
 	inside, ok := strings.CutPrefix(imported, "./")
 	if !ok {
-		return r.judgeForeign(imported)
+		return r.checkForeign(imported)
 	}
 	if target := ruleFor(rules, inside); inside == own || target != nil && target.helps {
 		return ""
 	}
-	return r.judgeInside(inside, slices.Concat(r.may, r.tests))
+	return r.checkInside(inside, slices.Concat(r.may, r.tests))
 }
 
-func (r *rule) judgeForeign(imported string) string {
+func (r *rule) checkForeign(imported string) string {
 	if underAny(r.never, imported) {
 		return fmt.Sprintf("%s must not know of it; see docs/architecture.md", r.path)
 	}
 	return ""
 }
 
-func (r *rule) judgeInside(inside string, may []string) string {
+func (r *rule) checkInside(inside string, may []string) string {
 	if slices.ContainsFunc(may, func(pattern string) bool { return matches(pattern, inside) }) {
 		return ""
 	}

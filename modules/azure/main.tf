@@ -9,7 +9,7 @@ provider "azurerm" {
   }
 }
 
-# Tells the subscription, from which the ids of what is there already are made: nothing is looked up that may be gone when it comes to
+# Has the subscription, from which the ids of what is there already are made: nothing is looked up that may be gone when it comes to
 # a destroy.
 data "azurerm_client_config" "current" {}
 
@@ -32,7 +32,7 @@ resource "azurerm_linux_virtual_machine" "this" {
 
   custom_data = base64encode(var.user_data)
 
-  # Azure wants a user. Nobody is told this password, which is made from what only the user data's Secret knows.
+  # Azure wants a user. Nobody knows this password, which is made from what only the user data's Secret knows.
   admin_username                  = "capi"
   admin_password                  = local.ssh_key == null ? "Aa1-${sha256("${var.machine.uid} ${var.user_data}")}" : null
   disable_password_authentication = local.ssh_key != null
@@ -117,7 +117,7 @@ resource "azurerm_linux_virtual_machine" "this" {
   }
 
   lifecycle {
-    # A virtual machine is what it was made as. Others tag it, and an import does not know what it was told at its first boot.
+    # A virtual machine is what it was made as. Others tag it, and an import does not know the inputs of its first boot.
     ignore_changes = [
       size, tags, zone, availability_set_id, capacity_reservation_group_id, priority, eviction_policy, max_bid_price,
       custom_data, admin_username, admin_password, disable_password_authentication, admin_ssh_key, source_image_id, source_image_reference, plan,

@@ -11,7 +11,7 @@ output "instance_id" {
 }
 
 output "instance_state" {
-  description = "The state of the instance; a hollow Node runs as soon as it exists."
+  description = "The state of the instance; a simulated Node runs as soon as it exists."
   value       = "Running"
 
   depends_on = [kubectl_manifest.this]

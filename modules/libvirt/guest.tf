@@ -5,7 +5,7 @@ locals {
   prefix        = var.provider_spec.networkInterfaceAddress == "" ? null : split("/", var.provider_spec.networkInterfaceAddress)[1]
   first_address = local.prefix == null ? null : cidrhost(var.provider_spec.networkInterfaceAddress, 0)
 
-  # Ignition gets the hostname from its configuration: libvirt has nothing else that would tell it before the first boot.
+  # Ignition gets the hostname from its configuration: libvirt has no other way to set it before the first boot.
   config        = try(jsondecode(var.user_data), {})
   files         = try([for file in local.config.storage.files : file], [])
   knows_root    = startswith(try(local.config.ignition.version, ""), "2.")

@@ -96,7 +96,7 @@ resource "libvirt_domain" "this" {
   }
 
   lifecycle {
-    # An import does not have all of them, and terraform_data.made_with tells their changes.
+    # An import does not have all of them, and terraform_data.made_with detects their changes.
     ignore_changes = [
       memory, vcpu, type, coreos_ignition, fw_cfg_name, qemu_agent, cpu, disk, network_interface, console, graphics, video,
       machine, arch, emulator, firmware, nvram,

@@ -1,5 +1,5 @@
 # What providerSpecs name is looked for with every plan. What is found counts when the server is made; later there may be no network of
-# that name, or two, which changes nothing. In place of an id that is missing stands what to mend, which the refusal then repeats.
+# that name, or two, which changes nothing. In place of an id that is missing stands what to fix, which the refusal then repeats.
 locals {
   networks = { for position, network in var.provider_spec.networks : position => merge(network.filter, {
     id      = network.uuid == "" ? network.filter.id : network.uuid
@@ -28,7 +28,7 @@ locals {
     length(search.ids) > 0 ? search.ids : ["no security group is what securityGroups[${position}] names"]
   ]))
 
-  # Any Machine may answer to the addresses of the API and of ingress, which the installer reserves with ports of these names.
+  # Any Machine may use the addresses of the API and of ingress, which the installer reserves with ports of these names.
   shared_ports     = { for purpose in ["api", "ingress"] : purpose => "${var.machine.cluster_id}-${purpose}-port" if anytrue([for network in var.provider_spec.networks : !network.noAllowedAddressPairs]) }
   shared_addresses = sort(distinct(flatten([for search in data.openstack_networking_ports_v2.shared : search.addresses])))
 }

@@ -26,7 +26,7 @@ locals {
   )
 }
 
-# What the guest tells once it runs.
+# What the guest reports once it runs.
 locals {
   tools      = coalesce(vsphere_virtual_machine.this.vmware_tools_status, "unknown")
   guest_runs = contains(["guestToolsRunning", "guestToolsExecutingScripts"], local.tools)

@@ -121,7 +121,7 @@ resource "vsphere_virtual_machine" "this" {
   }
 
   lifecycle {
-    # Templates are replaced by newer ones of their name, and what the guest is told counts at its first boot only.
+    # Templates are replaced by newer ones of their name, and the inputs of the guest count at its first boot only.
     ignore_changes = [
       clone, extra_config, num_cpus, num_cores_per_socket, memory, guest_id, firmware, scsi_type, scsi_controller_count, network_interface, disk,
       datastore_id, resource_pool_id, host_system_id, swap_placement_policy,

@@ -9,7 +9,7 @@ output "instance_id" {
 }
 
 output "instance_state" {
-  description = "poweredOn when the guest's tools run. Else what vCenter says of them, as the provider does not tell the power state."
+  description = "poweredOn when the guest's tools run. Else what vCenter says of them, as the provider does not return the power state."
   value       = local.guest_runs ? "poweredOn" : local.tools
 }
 

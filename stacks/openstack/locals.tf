@@ -53,7 +53,7 @@ locals {
     }
   }
 
-  # Any Machine may answer to the addresses of the API and of ingress, which the installer reserves with ports of these names.
+  # Any Machine may use the addresses of the API and of ingress, which the installer reserves with ports of these names.
   shared_pairs = !local.insecure && !try(local.network.noAllowedAddressPairs, true) ? 1 : 0
   shared = {
     api     = "${var.machine.cluster_id}-api-port"

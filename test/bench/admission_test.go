@@ -54,7 +54,7 @@ func TestAdmission(t *testing.T) {
 	result.write(t)
 }
 
-// exampleOf answers the module's example, with changes to its providerSpec, as JSON.
+// exampleOf returns the module's example, with changes to its providerSpec, as JSON.
 func exampleOf(t *testing.T, b *bench, changes ...func(map[string]any)) []byte {
 	t.Helper()
 	manifest, err := os.ReadFile(b.Path("modules", "kubemark", "examples", "machineset.yaml"))
@@ -103,7 +103,7 @@ func (s *apiServer) try(ctx context.Context, set []byte) error {
 	return s.rest.Post().RequestURI(apiPath+"/machinesets?dryRun=All").SetHeader("Content-Type", "application/json").Body(set).Do(ctx).Error()
 }
 
-// tries does so many times, and answers how long each took.
+// tries does so many times, and returns how long each took.
 func (s *apiServer) tries(t *testing.T, set []byte, count int, allowed bool) []time.Duration {
 	t.Helper()
 	took := make([]time.Duration, 0, count)

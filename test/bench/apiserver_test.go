@@ -72,7 +72,7 @@ func (s *apiServer) patch(ctx context.Context, path, patch string) error {
 	return nil
 }
 
-// writes answers the writes of Machines and MachineSets, and of events, since the API server started. Scaling is left out: the
+// writes returns the writes of Machines and MachineSets, and of events, since the API server started. Scaling is left out: the
 // benchmark does that itself.
 func (s *apiServer) writes(ctx context.Context) (writes, error) {
 	text, err := s.rest.Get().RequestURI("/metrics").DoRaw(ctx)
@@ -109,7 +109,7 @@ func (s *apiServer) writes(ctx context.Context) (writes, error) {
 	return out, lines.Err()
 }
 
-// since answers what was written after earlier.
+// since returns what was written after earlier.
 func (w writes) since(earlier writes) writes {
 	out := writes{}
 	for what, count := range w {
@@ -146,7 +146,7 @@ func (w writes) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// settled waits until nothing has been written for two seconds, and answers all that ever was.
+// settled waits until nothing has been written for two seconds, and returns all that ever was.
 func (s *apiServer) settled(t *testing.T) writes {
 	t.Helper()
 	var last writes

@@ -148,7 +148,7 @@ func (b *bench) addSet(t *testing.T, name, folder string) {
 	}
 }
 
-// scale brings the MachineSet to so many Machines that run, and answers what that cost.
+// scale brings the MachineSet to so many Machines that run, and returns what that cost.
 func (b *bench) scale(t *testing.T, replicas int) cost {
 	t.Helper()
 	before := cost{cpu: cpuOf(b.manager.PID()), starts: b.starts(t)}

@@ -51,7 +51,7 @@ func (l callLogs) clear(t *testing.T) {
 	}
 }
 
-// calls answers how often each CLI was called, by the command.
+// calls returns how often each CLI was called, by the command.
 func (l callLogs) calls(t *testing.T) map[string]map[string]int {
 	t.Helper()
 	found := map[string]map[string]int{}
@@ -71,7 +71,7 @@ func (l callLogs) calls(t *testing.T) map[string]map[string]int {
 	return found
 }
 
-// commandOf answers the first argument that is no flag.
+// commandOf returns the first argument that is no flag.
 func commandOf(line string) string {
 	for argument := range strings.FieldsSeq(line) {
 		if !strings.HasPrefix(argument, "-") {

@@ -35,7 +35,7 @@ type aloneFigures struct {
 
 var aloneText = template.Must(template.New("alone").Parse(`A MachineSet goes from 0 to {{.Count}} and back, with the machineset controller alone beside the API server and etcd ({{.Machine}}). The Machines
 have no finalizer, so they go as soon as they are deleted. "There" is when all exist, or none; "said so" is when the MachineSet's status
-tells. CPU seconds are the controller's process only. Writes are counted at the API server.
+measures. CPU seconds are the controller's process only. Writes are counted at the API server.
 
 | client requests | way | there, s | said so, s | CPU s | writes | of these |
 |---|---|---|---|---|---|---|
@@ -56,7 +56,7 @@ Memory at its peak: {{printf "%.0f" .PeakMiB}} MiB.
 `))
 
 var latencyText = template.Must(template.New("latency").Parse(`{{.Count}} Machines idle, and {{.Touches}} of them are touched one after another, some 40 a second: an annotation is written ({{.Machine}}). Measured from
-just before that write until the Machine's reconcile has had its answers from the actuator, after which it finds nothing to write: **p50 {{.P50}},
+just before that write until the Machine's reconcile has the results of the actuator, after which it finds nothing to write: **p50 {{.P50}},
 p99 {{.P99}}**. Each touch also wakes the MachineSet and the drain controller. A reconcile takes on average{{range .Means}} {{.}}{{end}}
 (controller_runtime_reconcile_time_seconds).
 `))
@@ -100,7 +100,7 @@ func togetherRow(way string, s scaling) string {
 		way, s.settled.Seconds(), s.cpu.Seconds(), s.writes.sum(), s.writes.sum()/float64(*replicas), s.writes)
 }
 
-// quantile answers the smallest of sorted durations that q of them do not exceed.
+// quantile returns the smallest of sorted durations that q of them do not exceed.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

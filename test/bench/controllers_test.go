@@ -154,7 +154,7 @@ func (b *controllersBench) exist(ctx context.Context, count int) (bool, error) {
 	return set.Status.Replicas == count, err
 }
 
-// scale brings the MachineSet to so many Machines, waits until settled says so too and nothing is written any more, and answers what
+// scale brings the MachineSet to so many Machines, waits until settled says so too and nothing is written any more, and returns what
 // that cost.
 func (b *controllersBench) scale(t *testing.T, m *managerProcess, to int, settled func(context.Context, int) (bool, error)) scaling {
 	t.Helper()
@@ -177,7 +177,7 @@ func (b *controllersBench) scale(t *testing.T, m *managerProcess, to int, settle
 	return out
 }
 
-// touch writes an annotation to one Machine after another. It answers how long each took until its reconcile had asked the actuator
+// touch writes an annotation to one Machine after another. It returns how long each took until its reconcile had asked the actuator
 // for all it wanted, and the mean seconds of a reconcile by controller.
 func (b *controllersBench) touch(t *testing.T, m *managerProcess) ([]time.Duration, map[string]float64) {
 	t.Helper()
@@ -298,7 +298,7 @@ func (m *managerProcess) stop(t *testing.T) {
 	}
 }
 
-// provisioned answers a check that so many Machines have ever become Provisioned.
+// provisioned returns a check that so many Machines have ever become Provisioned.
 func (m *managerProcess) provisioned(ever int) func(context.Context, int) (bool, error) {
 	return func(ctx context.Context, _ int) (bool, error) {
 		text, err := m.get(ctx, "/metrics")
@@ -319,7 +319,7 @@ func (m *managerProcess) get(ctx context.Context, path string) (string, error) {
 	return fetch(ctx, m.address, path)
 }
 
-// profile profiles the process for 20 seconds. The function that it answers waits for the end of them.
+// profile profiles the process for 20 seconds. The function that it returns waits for the end of them.
 func (m *managerProcess) profile(t *testing.T, file string) (wait func()) {
 	t.Helper()
 	const seconds = 20
@@ -354,7 +354,7 @@ func fetch(ctx context.Context, address, path string) (string, error) {
 	return string(text), err
 }
 
-// sampleOf answers the value of one sample in metrics, by its name with labels; zero when it is missing.
+// sampleOf returns the value of one sample in metrics, by its name with labels; zero when it is missing.
 func sampleOf(text, name string) float64 {
 	for line := range strings.Lines(text) {
 		var value float64
@@ -369,7 +369,7 @@ func sampleOf(text, name string) float64 {
 	return 0
 }
 
-// freeAddress answers an address of loopback that nothing listens on.
+// freeAddress returns an address of loopback that nothing listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

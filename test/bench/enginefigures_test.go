@@ -43,7 +43,7 @@ A check is one for drift. Wall seconds are those until the last of the runs has 
 {{range .Peaks}}{{.}}
 {{end}}
 What processes share is counted once in the last column.{{if .Held}} No other command of a CLI was started, {{else}} Other commands of CLIs were started than
-an operation needs, {{end}}as the programs tell that were called in their place.
+an operation needs, {{end}}as the wrappers of the programs recorded.
 `))
 
 var titles = map[operation]string{creating: "create", updating: "update in place", checking: "check", destroying: "destroy"}

@@ -91,7 +91,7 @@ func TestEngines(t *testing.T) {
 	found.write(t)
 }
 
-// operate has every Machine of an engine go through an operation, and answers what that cost.
+// operate has every Machine of an engine go through an operation, and returns what that cost.
 func (r *race) operate(t *testing.T, c contender, o operation, count int) (cost, peak) {
 	t.Helper()
 	r.api.settled(t)
@@ -156,7 +156,7 @@ func (r *race) patch(t *testing.T, c contender, with func(name string) string) {
 	}
 }
 
-// machines answers a field of the metadata of each Machine of an engine.
+// machines returns a field of the metadata of each Machine of an engine.
 func (r *race) machines(t *testing.T, c contender, field string) []string {
 	t.Helper()
 	all, err := r.Kubectl(contextOf(t), "get", "machines", "--selector", setLabel+"="+c.engine, "-o", "jsonpath={.items[*].metadata."+field+"}")

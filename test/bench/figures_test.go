@@ -62,7 +62,7 @@ func (f *figures) print(t *testing.T) {
 	}
 }
 
-// filled answers a text with values put in.
+// filled returns a text with values put in.
 func filled(t *testing.T, text *template.Template, values map[string]any) string {
 	t.Helper()
 	var out bytes.Buffer

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// contextOf answers the test's context, which ends with an interrupt too.
+// contextOf returns the test's context, which ends with an interrupt too.
 func contextOf(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())

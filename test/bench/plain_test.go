@@ -74,7 +74,7 @@ func secret(t *testing.T, l *lab.Lab, key string) string {
 	return string(raw)
 }
 
-// run answers the CPU time of the command and of all that it started.
+// run returns the CPU time of the command and of all that it started.
 func (p *plain) run(ctx context.Context, arguments ...string) (time.Duration, error) {
 	command := exec.CommandContext(ctx, p.tofu, arguments...)
 	command.Dir, command.Env = p.dir, p.environment

@@ -119,7 +119,7 @@ func (p *planning) write(t *testing.T, name, content string) {
 	}
 }
 
-// run answers what a command takes.
+// run returns what a command takes.
 func (p *planning) run(ctx context.Context, t *testing.T, program string, arguments ...string) cost {
 	t.Helper()
 	command := exec.CommandContext(ctx, program, arguments...)
@@ -133,7 +133,7 @@ func (p *planning) run(ctx context.Context, t *testing.T, program string, argume
 	return cost{wall: time.Since(begun), cpu: command.ProcessState.UserTime() + command.ProcessState.SystemTime()}
 }
 
-// previewed answers what the plugin takes.
+// previewed returns what the plugin takes.
 func (p *planning) previewed(t *testing.T, replicas, sets int) cost {
 	t.Helper()
 	example, err := os.ReadFile(filepath.Join(p.root, "modules", "kubemark", "examples", "machineset.yaml"))
@@ -150,7 +150,7 @@ func (p *planning) previewed(t *testing.T, replicas, sets int) cost {
 	return p.run(contextOf(t), t, filepath.Join(p.root, "bin", "kubectl-machine"), "plan", "-f", "manifests.yaml", "--cache-dir", filepath.Join(p.dir, "cache"))
 }
 
-// plain answers what the plain loop takes for so many Machines.
+// plain returns what the plain loop takes for so many Machines.
 func (p *planning) plain(t *testing.T, count int) cost {
 	t.Helper()
 	costs := make(chan cost, count)

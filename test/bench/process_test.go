@@ -14,7 +14,7 @@ import (
 // ticksPerSecond is USER_HZ, which Linux fixes at 100 for what it shows in /proc.
 const ticksPerSecond = 100
 
-// process is what /proc tells of one process.
+// process is what /proc has about one process.
 type process struct {
 	pid, parent int
 	name        string
@@ -44,7 +44,7 @@ func readProcess(pid int) (process, error) {
 	return p, nil
 }
 
-// tree answers a process and its living descendants.
+// tree returns a process and its living descendants.
 func tree(root int) []process {
 	entries, _ := filepath.Glob("/proc/[0-9]*")
 	children := map[int][]process{}
@@ -68,7 +68,7 @@ func tree(root int) []process {
 	return all
 }
 
-// cpuOf answers the CPU time of a process, of all that it has waited for, and of its living descendants.
+// cpuOf returns the CPU time of a process, of all that it has waited for, and of its living descendants.
 func cpuOf(root int) time.Duration {
 	var sum time.Duration
 	for _, p := range tree(root) {
@@ -77,10 +77,10 @@ func cpuOf(root int) time.Duration {
 	return sum
 }
 
-// peakOf answers the most memory that a process has had, in MiB.
+// peakOf returns the most memory that a process has had, in MiB.
 func peakOf(pid int) float64 { return mibOf(fmt.Sprintf("/proc/%d/status", pid), "VmHWM:") }
 
-// mibOf answers a field in KiB of a file of /proc, in MiB.
+// mibOf returns a field in KiB of a file of /proc, in MiB.
 func mibOf(file, field string) float64 {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -95,7 +95,7 @@ func mibOf(file, field string) float64 {
 	return 0
 }
 
-// programOf answers a process's program; /proc/PID/stat cuts its name off.
+// programOf returns a process's program; /proc/PID/stat cuts its name off.
 func programOf(p process) string {
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.pid))
 	if err != nil {

@@ -36,12 +36,12 @@ func In[T client.Object](namespace string, object T) T {
 	return object
 }
 
-// Name answers a random name that starts with prefix.
+// Name returns a random name that starts with prefix.
 func Name(prefix string) string {
 	return prefix + "-" + rand.String(8)
 }
 
-// ProviderSpec answers a providerSpec of a kind that no actuator serves, with fields as its content. It panics when fields cannot
+// ProviderSpec returns a providerSpec of a kind that no actuator serves, with fields as its content. It panics when fields cannot
 // be encoded, as only a mistake in a test can cause.
 func ProviderSpec(fields map[string]any) *runtime.RawExtension {
 	content := map[string]any{"apiVersion": "machine.openshift.io/v1beta1", "kind": "TestMachineProviderSpec"}

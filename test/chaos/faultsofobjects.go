@@ -12,21 +12,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/test/gate"
+	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
 
-// stateWrites has writes of states answered with a status, or not answered; every other time the write is carried out all the same where that
+// stateWrites makes writes of states fail with a status, or without a response; every other time the write is carried out all the same where that
 // is possible.
 func stateWrites(status int) injector {
 	return func(_ context.Context, r *round, step Step) error {
-		f := gate.Fault{At: gate.BeforeRequest, Match: gate.WritesState, Status: status, Times: 1 + step.Draw/2%6}
+		f := apiproxy.Fault{At: apiproxy.BeforeRequest, Match: apiproxy.WritesState, Status: status, Times: 1 + step.Draw/2%6}
 		if (status == 0 || status == 500) && step.Draw%2 == 0 {
-			f.At = gate.BeforeAnswer
+			f.At = apiproxy.BeforeResponse
 		}
-		var on []*gate.Injection
+		var on []*apiproxy.Injection
 		for _, replica := range r.replicas {
-			injected := replica.gate.Inject(f)
+			injected := replica.proxy.Inject(f)
 			defer injected.Lift()
 			on = append(on, injected)
 		}

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/machine-iac/machine-iac-operator/test/gate"
+	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
 
@@ -20,7 +20,7 @@ func hangProvider(_ context.Context, r *round, step Step) error {
 	if r.plan.Sets[step.Set].On == OpenStack {
 		return r.obstruct(step, openstack.Obstacle{Match: making(step.Draw), Hold: true, Times: 1 + step.Draw/4%2})
 	}
-	held := r.infra.Hold(gate.BeforeRequest, gate.NodesMade)
+	held := r.infra.Hold(apiproxy.BeforeRequest, apiproxy.NodesMade)
 	defer held.Lift()
 	return lasts(step, "Node", func() int { return len(held.Reached) })
 }
@@ -31,26 +31,26 @@ func failProvider(_ context.Context, r *round, step Step) error {
 	if r.plan.Sets[step.Set].On == OpenStack {
 		return r.obstruct(step, openstack.Obstacle{Match: making(step.Draw / 2), Status: http.StatusInternalServerError, Silent: silent, Times: 1 + step.Draw/8%2})
 	}
-	f := gate.Fault{At: gate.BeforeAnswer, Match: gate.NodesMade, Status: http.StatusInternalServerError, Times: 1 + step.Draw/8%2}
+	f := apiproxy.Fault{At: apiproxy.BeforeResponse, Match: apiproxy.NodesMade, Status: http.StatusInternalServerError, Times: 1 + step.Draw/8%2}
 	if silent {
 		f.Status = 0
 	}
 	return r.meet(step, f)
 }
 
-// slowProvider carries requests out late, or answers late.
+// slowProvider carries requests out late, or responds late.
 func slowProvider(_ context.Context, r *round, step Step) error {
 	late := step.Draw%2 == 0
 	if r.plan.Sets[step.Set].On == OpenStack {
-		slow := openstack.Obstacle{Match: making(step.Draw / 2), AnswerDelay: step.For}
+		slow := openstack.Obstacle{Match: making(step.Draw / 2), ResponseDelay: step.For}
 		if late {
-			slow.Delay, slow.AnswerDelay = step.For, 0
+			slow.Delay, slow.ResponseDelay = step.For, 0
 		}
 		return r.obstruct(step, slow)
 	}
-	f := gate.Fault{At: gate.BeforeAnswer, Match: gate.NodesMade, Slow: true, Delay: step.For}
+	f := apiproxy.Fault{At: apiproxy.BeforeResponse, Match: apiproxy.NodesMade, Slow: true, Delay: step.For}
 	if late {
-		f.At = gate.BeforeRequest
+		f.At = apiproxy.BeforeRequest
 	}
 	return r.meet(step, f)
 }
@@ -75,7 +75,7 @@ func (r *round) obstruct(step Step, o openstack.Obstacle) error {
 	return lasts(step, "thing of the kind", put.Met)
 }
 
-func (r *round) meet(step Step, f gate.Fault) error {
+func (r *round) meet(step Step, f apiproxy.Fault) error {
 	on := r.infra.Inject(f)
 	defer on.Lift()
 	return lasts(step, "Node", on.Met)

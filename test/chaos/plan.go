@@ -12,7 +12,7 @@ import (
 type Workload string
 
 const (
-	// Kubemark is hollow Nodes by OpenTofu, KubemarkPulumi the same by Pulumi.
+	// Kubemark is simulated Nodes by OpenTofu, KubemarkPulumi the same by Pulumi.
 	Kubemark       Workload = "kubemark"
 	KubemarkPulumi Workload = "kubemark-pulumi"
 	// OpenStack is servers of a played cloud, where names are not unique.
@@ -22,7 +22,7 @@ const (
 // Kind is a kind of fault.
 type Kind string
 
-// The faults. docs/reliability.md tells what each does.
+// The faults. docs/reliability.md describes each.
 const (
 	KillEngine         Kind = "engine killed"
 	KillProvider       Kind = "provider killed"
@@ -34,11 +34,11 @@ const (
 	StopManager        Kind = "manager stopped with a short grace"
 	APIServerAway      Kind = "API server away"
 	EtcdAway           Kind = "etcd away"
-	StateConflict      Kind = "state write answered 409"
-	StateTooLarge      Kind = "state write answered 413"
-	StateThrottled     Kind = "state write answered 429"
-	StateError         Kind = "state write answered 500"
-	StateSilence       Kind = "state write not answered"
+	StateConflict      Kind = "state write fails with 409"
+	StateTooLarge      Kind = "state write fails with 413"
+	StateThrottled     Kind = "state write fails with 429"
+	StateError         Kind = "state write fails with 500"
+	StateSilence       Kind = "state write gets no response"
 	FullDisk           Kind = "disk of the runs full"
 	CredentialsRotated Kind = "credentials rotated"
 	CredentialsDeleted Kind = "credentials deleted"
@@ -74,25 +74,25 @@ type Set struct {
 	Replicas int32
 }
 
-// Deed is what somebody does to Machines.
-type Deed string
+// Action is what a user does to Machines.
+type Action string
 
-// The deeds.
+// The actions.
 const (
-	ScaleUp       Deed = "scale up"
-	ScaleDown     Deed = "scale down"
-	EditInPlace   Deed = "edit in place"
-	EditRefused   Deed = "edit that is refused"
-	DeleteMachine Deed = "delete a Machine"
-	DeleteSet     Deed = "delete a MachineSet"
+	ScaleUp       Action = "scale up"
+	ScaleDown     Action = "scale down"
+	EditInPlace   Action = "edit in place"
+	EditRefused   Action = "edit that is refused"
+	DeleteMachine Action = "delete a Machine"
+	DeleteSet     Action = "delete a MachineSet"
 )
 
-// Step is a deed or a fault at a time of the round.
+// Step is an action or a fault at a time of the round.
 type Step struct {
 	At time.Duration
-	// Deed or Fault says what; the other is empty.
-	Deed  Deed
-	Fault Kind
+	// Action or Fault says what; the other is empty.
+	Action Action
+	Fault  Kind
 	// Set is the index of the MachineSet that it is about, For how long it lasts, Draw a number to choose by.
 	Set  int
 	For  time.Duration
@@ -100,7 +100,7 @@ type Step struct {
 }
 
 func (s Step) String() string {
-	return fmt.Sprintf("%.1fs %s%s set %d for %.1fs", s.At.Seconds(), s.Deed, s.Fault, s.Set, s.For.Seconds())
+	return fmt.Sprintf("%.1fs %s%s set %d for %.1fs", s.At.Seconds(), s.Action, s.Fault, s.Set, s.For.Seconds())
 }
 
 // Plan is a round, as its seed has it.
@@ -141,7 +141,7 @@ func NewPlan(seed uint64, limits Limits) Plan {
 		p.Steps = append(p.Steps, p.drawFault(draw, kind, limits))
 	}
 	for range 1 + draw.IntN(3) {
-		p.Steps = append(p.Steps, p.drawDeed(draw))
+		p.Steps = append(p.Steps, p.drawAction(draw))
 	}
 	slices.SortStableFunc(p.Steps, func(a, b Step) int { return int(a.At - b.At) })
 	return p
@@ -219,13 +219,13 @@ func (p *Plan) drawFault(draw *rand.Rand, kind Kind, limits Limits) Step {
 	return step
 }
 
-func (p *Plan) drawDeed(draw *rand.Rand) Step {
-	deeds := []Deed{ScaleUp, ScaleDown, ScaleUp, EditInPlace, EditInPlace, EditRefused, DeleteMachine, DeleteMachine}
+func (p *Plan) drawAction(draw *rand.Rand) Step {
+	actions := []Action{ScaleUp, ScaleDown, ScaleUp, EditInPlace, EditInPlace, EditRefused, DeleteMachine, DeleteMachine}
 	if len(p.Sets) > 1 { // else little would be left of the round
-		deeds = append(deeds, DeleteSet)
+		actions = append(actions, DeleteSet)
 	}
 	return Step{
-		Deed: deeds[draw.IntN(len(deeds))], At: between(draw, time.Second, 8*time.Second), Set: draw.IntN(len(p.Sets)), Draw: draw.IntN(1 << 16),
+		Action: actions[draw.IntN(len(actions))], At: between(draw, time.Second, 8*time.Second), Set: draw.IntN(len(p.Sets)), Draw: draw.IntN(1 << 16),
 	}
 }
 

@@ -34,8 +34,8 @@ func TestTwentyRoundsHaveEveryFault(t *testing.T) {
 	}
 }
 
-func TestManyRoundsPairFaultsAndDeeds(t *testing.T) {
-	pairs, deeds, on := map[[2]Kind]bool{}, map[Deed]bool{}, map[Workload]int{}
+func TestManyRoundsPairFaultsAndActions(t *testing.T) {
+	pairs, actions, on := map[[2]Kind]bool{}, map[Action]bool{}, map[Workload]int{}
 	for seed := range uint64(500) {
 		p := NewPlan(seed, everything)
 		faults := p.Faults()
@@ -49,7 +49,7 @@ func TestManyRoundsPairFaultsAndDeeds(t *testing.T) {
 			}
 		}
 		for _, step := range p.Steps {
-			deeds[step.Deed] = true
+			actions[step.Action] = true
 		}
 		for _, set := range p.Sets {
 			on[set.On]++
@@ -58,8 +58,8 @@ func TestManyRoundsPairFaultsAndDeeds(t *testing.T) {
 	if len(pairs) < 250 {
 		t.Errorf("%d pairs of faults in 500 rounds", len(pairs))
 	}
-	if len(deeds) != 7 { // a fault is a step without a deed
-		t.Errorf("deeds %v", deeds)
+	if len(actions) != 7 { // a fault is a step without an action
+		t.Errorf("actions %v", actions)
 	}
 	for _, workload := range everything.On {
 		if on[workload] < 100 {

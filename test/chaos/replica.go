@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
-	"github.com/machine-iac/machine-iac-operator/test/gate"
+	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
 )
 
 const (
@@ -25,11 +25,11 @@ const (
 	diskSize = "size=768m"
 )
 
-// replica is one of the managers: it has a gate of its own before the API server, a work folder of its own, and is started again when it ends.
+// replica is one of the managers: it has a proxy of its own before the API server, a work folder of its own, and is started again when it ends.
 type replica struct {
 	name  string
 	world *world
-	gate  *gate.Gate
+	proxy *apiproxy.Proxy
 	// disk says that the work folder is a file system of its own, which can be full.
 	disk bool
 
@@ -50,16 +50,16 @@ func newReplica(w *world, name string) (*replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.gate, err = gate.Open(w.lab.Cluster.Server(), authority); err != nil {
+	if r.proxy, err = apiproxy.Open(w.lab.Cluster.Server(), authority); err != nil {
 		return nil, err
 	}
-	r.gate.Audit(r.note)
+	r.proxy.Audit(r.note)
 	config, err := clientcmd.LoadFromFile(w.lab.OperatorKubeconfig())
 	if err != nil {
 		return nil, fmt.Errorf("reading the operator's kubeconfig: %w", err)
 	}
 	for _, reached := range config.Clusters {
-		reached.Server, reached.CertificateAuthorityData, reached.CertificateAuthority = r.gate.Address(), r.gate.Authority(), ""
+		reached.Server, reached.CertificateAuthorityData, reached.CertificateAuthority = r.proxy.Address(), r.proxy.Authority(), ""
 	}
 	if err := clientcmd.WriteToFile(*config, r.kubeconfig()); err != nil {
 		return nil, fmt.Errorf("writing the kubeconfig of manager %s: %w", name, err)
@@ -82,7 +82,7 @@ func (r *replica) mount() error {
 	return nil
 }
 
-// note sees from the gate who holds the Lease.
+// note sees from the proxy who holds the Lease.
 func (r *replica) note(request *http.Request, status int) {
 	if status < http.StatusMultipleChoices && request.Method != http.MethodGet && strings.Contains(request.URL.Path, "/leases") {
 		r.mu.Lock()
@@ -179,7 +179,7 @@ func (r *replica) end() error {
 
 func (r *replica) close() error {
 	err := r.end()
-	r.gate.Close()
+	r.proxy.Close()
 	if r.disk {
 		err = errors.Join(err, syscall.Unmount(r.workDir(), syscall.MNT_DETACH))
 	}

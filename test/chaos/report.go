@@ -40,15 +40,15 @@ func (t *Tally) Add(o Outcome) {
 
 // Line is a line of progress about a round.
 func Line(o Outcome) string {
-	verdict := "ok"
+	findings := "ok"
 	if len(o.Violations) > 0 {
-		verdict = fmt.Sprintf("FAILED (%d)", len(o.Violations))
+		findings = fmt.Sprintf("FAILED (%d)", len(o.Violations))
 	}
 	var sets []string
 	for _, set := range o.Plan.Sets {
 		sets = append(sets, fmt.Sprintf("%d %s", set.Replicas, set.On))
 	}
-	line := fmt.Sprintf("seed %-4d %5.1fs  %-11s %s: %s", o.Plan.Seed, o.Took.Seconds(), verdict, strings.Join(sets, " + "), list(o.Injected))
+	line := fmt.Sprintf("seed %-4d %5.1fs  %-11s %s: %s", o.Plan.Seed, o.Took.Seconds(), findings, strings.Join(sets, " + "), list(o.Injected))
 	if len(o.Missed) > 0 {
 		line += "; not met: " + list(o.Missed)
 	}

@@ -137,7 +137,7 @@ func (r *round) carryOut(ctx context.Context) {
 			case <-ctx.Done():
 				return
 			}
-			if step.Deed != "" {
+			if step.Action != "" {
 				r.note(step, r.do(ctx, step))
 				return
 			}
@@ -160,14 +160,14 @@ func (r *round) note(step Step, err error) {
 		r.outcome.Missed = append(r.outcome.Missed, step.Fault)
 	}
 	if err != nil {
-		r.outcome.Notes = append(r.outcome.Notes, fmt.Sprintf("%s%s: %v", step.Deed, step.Fault, err))
+		r.outcome.Notes = append(r.outcome.Notes, fmt.Sprintf("%s%s: %v", step.Action, step.Fault, err))
 	}
 	if err != nil && !miss && step.Fault != "" {
 		r.outcome.Violations = append(r.outcome.Violations, Violation{Stuck, fmt.Sprintf("fault %q could not be injected: %v", step.Fault, err)})
 	}
 }
 
-// healLater has something put right when the round has done its deeds, if not before, and returns what does it.
+// healLater has something put right when the round has done its actions, if not before, and returns what does it.
 func (r *round) healLater(heal func(context.Context) error) func(context.Context) error {
 	var once sync.Once
 	var err error
@@ -195,7 +195,7 @@ func (r *round) heal(ctx context.Context) {
 }
 
 // settle waits until there is what should be, twice in a row, and writes down what does not come right.
-func (r *round) settle(ctx context.Context, what string, judge func(*Facts, *Expected) []Violation) {
+func (r *round) settle(ctx context.Context, what string, check func(*Facts, *Expected) []Violation) {
 	began := time.Now()
 	var last []Violation
 	calm, told := 0, ""
@@ -205,7 +205,7 @@ func (r *round) settle(ctx context.Context, what string, judge func(*Facts, *Exp
 			return err
 		}
 		r.mu.Lock()
-		last = judge(f, &r.expected)
+		last = check(f, &r.expected)
 		r.mu.Unlock()
 		if len(last) > 0 {
 			calm = 0

@@ -22,7 +22,7 @@ import (
 
 const (
 	root = "../.."
-	// most is how many violations of a round are told.
+	// most is how many violations of a round are reported.
 	most = 12
 )
 
@@ -84,7 +84,7 @@ func TestRounds(t *testing.T) {
 				outcome := w.play(ctx, NewPlan(seed, o.Limits))
 				told.Lock()
 				tally.Add(outcome)
-				tell(t, w, outcome)
+				logRound(t, w, outcome)
 				told.Unlock()
 			}
 		})
@@ -129,8 +129,8 @@ func open(t *testing.T, o Options) *world {
 	return w
 }
 
-// tell tells how a round went.
-func tell(t *testing.T, w *world, outcome Outcome) {
+// logRound logs how a round went.
+func logRound(t *testing.T, w *world, outcome Outcome) {
 	fmt.Println(Line(outcome))
 	if len(outcome.Violations) == 0 {
 		return

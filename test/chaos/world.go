@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
-	"github.com/machine-iac/machine-iac-operator/test/gate"
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
@@ -43,7 +43,7 @@ type world struct {
 	replicas [2]*replica
 	flags    []string
 	// infra is before the API server for the providers of kubemark.
-	infra *gate.Gate
+	infra *apiproxy.Proxy
 	cloud *openstack.Cloud
 	// mine and theirs log in to the projects of the cloud.
 	mine, theirs openstack.Login
@@ -112,7 +112,7 @@ func (w *world) openInfrastructure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.infra, err = gate.Open(w.lab.Cluster.Server(), authority); err != nil {
+	if w.infra, err = apiproxy.Open(w.lab.Cluster.Server(), authority); err != nil {
 		return err
 	}
 	w.cloud = openstack.Start()

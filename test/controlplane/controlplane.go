@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
-// assetsVariable names the environment variable that tells where etcd and kube-apiserver are.
+// assetsVariable names the environment variable with the folder of etcd and kube-apiserver.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
 const apiModule = "github.com/openshift/api"
@@ -59,7 +59,7 @@ type ControlPlane struct {
 // Option changes how an API server is started.
 type Option func(*envtest.Environment)
 
-// WithWebhooks registers webhooks, whose Services stand for the server that [ControlPlane.WebhookServer] answers.
+// WithWebhooks registers webhooks, whose Services stand for the server that [ControlPlane.WebhookServer] returns.
 func WithWebhooks(mutating *admissionregistrationv1.MutatingWebhookConfiguration,
 	validating *admissionregistrationv1.ValidatingWebhookConfiguration,
 ) Option {
@@ -116,7 +116,7 @@ func (p *ControlPlane) Stop() error {
 	return nil
 }
 
-// WebhookServer answers a server for the webhooks of [WithWebhooks], with a certificate that the API server trusts; nil without any.
+// WebhookServer returns a server for the webhooks of [WithWebhooks], with a certificate that the API server trusts; nil without any.
 // One of them can listen at a time.
 func (p *ControlPlane) WebhookServer() webhook.Server {
 	installed := p.environment.WebhookInstallOptions
@@ -128,7 +128,7 @@ func (p *ControlPlane) WebhookServer() webhook.Server {
 	})
 }
 
-// Namespace makes a namespace with a random name and answers the name.
+// Namespace makes a namespace with a random name and returns the name.
 func (p *ControlPlane) Namespace(ctx context.Context) (string, error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	if err := p.Client.Create(ctx, namespace); err != nil {
@@ -158,7 +158,7 @@ func (p *ControlPlane) Create(ctx context.Context, objects ...client.Object) err
 	return nil
 }
 
-// statusPatch answers a merge patch that sets the status of object and insists on nothing else; nil when there is no status.
+// statusPatch returns a merge patch that sets the status of object and insists on nothing else; nil when there is no status.
 func statusPatch(object client.Object) ([]byte, error) {
 	content, err := kubernetes.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -175,7 +175,7 @@ func statusPatch(object client.Object) ([]byte, error) {
 	return patch, nil
 }
 
-// Scheme answers a scheme that knows Kubernetes' own types, the Machine API, and how OpenShift describes a cluster.
+// Scheme returns a scheme that knows Kubernetes' own types, the Machine API, and how OpenShift describes a cluster.
 func Scheme() (*kubernetes.Scheme, error) {
 	scheme := kubernetes.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), machinev1beta1.Install(scheme), configv1.Install(scheme)); err != nil {
@@ -193,7 +193,7 @@ func repositoryRoot() (string, error) {
 	return filepath.Join(filepath.Dir(file), "..", ".."), nil
 }
 
-// assetsDirectory answers the folder of the binaries: configured if set, the repository's bin otherwise.
+// assetsDirectory returns the folder of the binaries: configured if set, the repository's bin otherwise.
 func assetsDirectory(configured, root string) (string, error) {
 	directory := configured
 	if directory == "" {
@@ -208,7 +208,7 @@ func assetsDirectory(configured, root string) (string, error) {
 	return directory, nil
 }
 
-// crdFiles answers the manifests of the Machine API in the very version of the module that the code is built with.
+// crdFiles returns the manifests of the Machine API in the very version of the module that the code is built with.
 func crdFiles(root string, features FeatureSet) ([]string, error) {
 	directory, err := apiDirectory(root)
 	if err != nil {
@@ -222,7 +222,7 @@ func crdFiles(root string, features FeatureSet) ([]string, error) {
 	}, nil
 }
 
-// apiDirectory answers the folder of the module with OpenShift's types.
+// apiDirectory returns the folder of the module with OpenShift's types.
 func apiDirectory(root string) (string, error) {
 	command := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", apiModule)
 	command.Dir = root

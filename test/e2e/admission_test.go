@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	// clusterID is the cluster of the fixtures, and what the manager is told that it serves.
+	// clusterID is the cluster of the fixtures, which is a flag of the manager.
 	clusterID     = "demo"
 	clusterLabel  = "machine.openshift.io/cluster-api-cluster"
 	certSecret    = "machine-iac-webhook-cert"
@@ -48,7 +48,7 @@ func anObjectThatIsApplied() {
 		w.guarded(ctx)
 	})
 
-	It("is refused where it is wrong, with each field, its value and the mend", func(ctx SpecContext) {
+	It("is refused where it is wrong, with each field, its value and the fix", func(ctx SpecContext) {
 		set := w.emptySet(name, with("cpu", "four"), with("memory", "plenty"), with("zone", "a/b"))
 		said, err := w.apply(ctx, set)
 		Expect(err).To(HaveOccurred())
@@ -137,15 +137,15 @@ func anObjectThatIsApplied() {
 		Expect(w.client.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
 	})
 
-	It("is judged without a gap while the certificate and its authority are replaced", func(ctx SpecContext) {
+	It("is checked without a gap while the certificate and its authority are replaced", func(ctx SpecContext) {
 		former = w.certificate(ctx)
 		before := former[authority]
 		Expect(w.servedBy(ctx, before)).To(Succeed())
 		w.kubectl(ctx, "delete", "secret", certSecret)
-		judged := 0
+		checked := 0
 		Eventually(ctx, func() error {
-			Expect(w.refusal(ctx)).To(Succeed(), "after %d that were judged", judged)
-			judged++
+			Expect(w.refusal(ctx)).To(Succeed(), "after %d that were checked", checked)
+			checked++
 			if w.servedBy(ctx, before) == nil {
 				return errors.New("a certificate of the deleted authority is still served")
 			}
@@ -153,10 +153,10 @@ func anObjectThatIsApplied() {
 		}).WithTimeout(patience).WithPolling(fast).Should(Succeed())
 		Expect(w.refusal(ctx)).To(Succeed())
 		Expect(w.pod.current().Running()).To(BeTrue())
-		say("    %d objects were judged meanwhile", judged)
+		say("    %d objects were checked meanwhile", checked)
 	})
 
-	It("is judged with a certificate in files that somebody else keeps and renews", func(ctx SpecContext) {
+	It("is checked with a certificate in files that another program renews", func(ctx SpecContext) {
 		Expect(former).NotTo(BeEmpty(), "both authorities are trusted for an hour")
 		present, dir := w.certificate(ctx), GinkgoT().TempDir()
 		putFiles(dir, former)
@@ -169,7 +169,7 @@ func anObjectThatIsApplied() {
 		w.pod.restart(ctx)
 	})
 
-	It("is judged again as soon as the webhooks are installed again", func(ctx SpecContext) {
+	It("is checked again as soon as the webhooks are installed again", func(ctx SpecContext) {
 		Expect(w.lab.InstallWebhooks(ctx)).To(Succeed())
 		Expect(w.refusal(ctx)).To(Succeed(), "installing over them takes away whom to trust")
 		w.unguarded(ctx)
@@ -219,7 +219,7 @@ func instanceTypeHere() string {
 	return "m5.large"
 }
 
-// apply runs kubectl apply with an object, and answers what it said.
+// apply runs kubectl apply with an object, and returns its output.
 func (w *world) apply(ctx context.Context, object client.Object) (string, error) {
 	GinkgoHelper()
 	kind, err := w.client.GroupVersionKindFor(object)
@@ -230,7 +230,7 @@ func (w *world) apply(ctx context.Context, object client.Object) (string, error)
 	return w.kubectlWith(ctx, string(manifest), "apply", "-f", "-")
 }
 
-// kubectlWith runs kubectl as the administrator with some input, and answers all that it said.
+// kubectlWith runs kubectl as the administrator with some input, and returns all its output.
 func (w *world) kubectlWith(ctx context.Context, input string, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, w.lab.Path("bin", "kubectl"),
 		append([]string{"--kubeconfig", w.lab.Cluster.AdminKubeconfig(), "--namespace", lab.Namespace}, arguments...)...)
@@ -242,7 +242,7 @@ func (w *world) kubectlWith(ctx context.Context, input string, arguments ...stri
 // errNotRefused says that something wrong was let in.
 var errNotRefused = errors.New("a MachineSet that is wrong was let in")
 
-// refusal answers nil when the webhooks refuse what is wrong.
+// refusal returns nil when the webhooks refuse what is wrong.
 func (w *world) refusal(ctx context.Context) error {
 	GinkgoHelper()
 	err := w.client.Create(ctx, w.emptySet("wrong", with("cpu", "four")), client.DryRunAll)
@@ -255,7 +255,7 @@ func (w *world) refusal(ctx context.Context) error {
 	return nil
 }
 
-// guarded waits until the webhooks answer, and registers them where they are not.
+// guarded waits until the webhooks respond, and registers them where they are not.
 func (w *world) guarded(ctx context.Context) {
 	GinkgoHelper()
 	Expect(w.lab.InstallWebhooks(ctx)).To(Succeed())
@@ -274,7 +274,7 @@ func (w *world) unguarded(ctx context.Context) {
 	})
 }
 
-// certificate answers what the Secret of the webhooks' certificate holds.
+// certificate returns what the Secret of the webhooks' certificate holds.
 func (w *world) certificate(ctx context.Context) map[string][]byte {
 	GinkgoHelper()
 	secret := &corev1.Secret{}
@@ -290,7 +290,7 @@ func putFiles(dir string, data map[string][]byte) {
 	}
 }
 
-// servedBy answers nil when the webhooks are served with a certificate of an authority.
+// servedBy returns nil when the webhooks are served with a certificate of an authority.
 func (w *world) servedBy(ctx context.Context, vouching []byte) error {
 	GinkgoHelper()
 	registered := &admissionregistrationv1.ValidatingWebhookConfiguration{}

@@ -44,7 +44,7 @@ func (w *world) census(ctx context.Context) (*census, error) {
 	return &census{machines: machines.Items, nodes: nodes.Items, states: states.Items}, err
 }
 
-// settled answers nil when there are so many Machines, all Running and linked, and so many Nodes and states, and nobody holds a lock.
+// settled returns nil when there are so many Machines, all Running and linked, and so many Nodes and states, and nobody holds a lock.
 func (c *census) settled(count int) error {
 	phases := map[string]int{}
 	linked := 0
@@ -69,7 +69,7 @@ func (c *census) settled(count int) error {
 	return c.joined()
 }
 
-// joined answers nil when each Machine has a Node and a state of its own, and all agree on which Node that is.
+// joined returns nil when each Machine has a Node and a state of its own, and all agree on which Node that is.
 func (c *census) joined() error {
 	for i := range c.machines {
 		machine := &c.machines[i]
@@ -94,7 +94,7 @@ func (c *census) joined() error {
 	return nil
 }
 
-// nodeOf answers the Node that a Machine refers to, nil when it is not there.
+// nodeOf returns the Node that a Machine refers to, nil when it is not there.
 func (c *census) nodeOf(machine *machinev1beta1.Machine) *corev1.Node {
 	ref := machine.Status.NodeRef
 	for i := range c.nodes {
@@ -105,7 +105,7 @@ func (c *census) nodeOf(machine *machinev1beta1.Machine) *corev1.Node {
 	return nil
 }
 
-// intents answers the runs that have not settled, by their Machines.
+// intents returns the runs that have not settled, by their Machines.
 func (c *census) intents() map[string]string {
 	unsettled := map[string]string{}
 	for _, secret := range c.states {
@@ -116,7 +116,7 @@ func (c *census) intents() map[string]string {
 	return unsettled
 }
 
-// locks answers the locks that are held.
+// locks returns the locks that are held.
 func (c *census) locks() []string {
 	var held []string
 	for _, secret := range c.states {
@@ -192,7 +192,7 @@ func (w *world) get(ctx context.Context, name string) *machinev1beta1.Machine {
 	return machine
 }
 
-// node answers the Node of a Machine, which bears the Machine's name.
+// node returns the Node of a Machine, which bears the Machine's name.
 func (w *world) node(ctx context.Context, name string) *corev1.Node {
 	GinkgoHelper()
 	node := &corev1.Node{}
@@ -200,7 +200,7 @@ func (w *world) node(ctx context.Context, name string) *corev1.Node {
 	return node
 }
 
-// events answers the notes of an object's events with a reason, oldest first.
+// events returns the notes of an object's events with a reason, oldest first.
 func (w *world) events(ctx context.Context, object client.Object, reason string) ([]string, error) {
 	var list eventsv1.EventList
 	if err := w.client.List(ctx, &list, client.InNamespace(lab.Namespace)); err != nil {

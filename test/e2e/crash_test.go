@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
-	"github.com/machine-iac/machine-iac-operator/test/gate"
+	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
@@ -61,9 +61,9 @@ func aManagerKilled() {
 	})
 
 	It("after the Node was made and before the engine knew adopts that very Node", func(ctx SpecContext) {
-		held := w.gate.Hold(gate.BeforeAnswer, gate.NodesMade)
+		held := w.proxy.Hold(apiproxy.BeforeResponse, apiproxy.NodesMade)
 		defer held.Lift()
-		w.create(ctx, w.machine("adopted", credentialsFrom(gateSecret)))
+		w.create(ctx, w.machine("adopted", credentialsFrom(proxySecret)))
 		w.reaches(ctx, held)
 		made := w.node(ctx, "adopted").UID
 		w.killAndReplace(ctx)
@@ -74,9 +74,9 @@ func aManagerKilled() {
 	})
 
 	It("before the Node was made makes it when it has run again", func(ctx SpecContext) {
-		held := w.gate.Hold(gate.BeforeRequest, gate.NodesMade)
+		held := w.proxy.Hold(apiproxy.BeforeRequest, apiproxy.NodesMade)
 		defer held.Lift()
-		w.create(ctx, w.machine("unmade", credentialsFrom(gateSecret)))
+		w.create(ctx, w.machine("unmade", credentialsFrom(proxySecret)))
 		w.reaches(ctx, held)
 		if on.plainUserData {
 			// While a run goes on its folder holds secrets; that they are found now is what makes their absence later worth something.
@@ -132,10 +132,10 @@ func (w *world) replaceKilled(ctx context.Context, meanwhile func()) {
 }
 
 // reaches waits until a request is held.
-func (w *world) reaches(ctx context.Context, held *gate.Hold) {
+func (w *world) reaches(ctx context.Context, held *apiproxy.Hold) {
 	GinkgoHelper()
 	var path string
-	Eventually(ctx, held.Reached).WithTimeout(patience).Should(Receive(&path), "waiting for a request to reach the gate")
+	Eventually(ctx, held.Reached).WithTimeout(patience).Should(Receive(&path), "waiting for a request to reach the proxy")
 	say("    held %s: %s", held.At, path)
 }
 
@@ -145,9 +145,9 @@ func aManagerStopped() {
 	BeforeAll(func(ctx SpecContext) { w.replicas(ctx, few) })
 
 	It("in the middle of two creates ends in time and in order, with what it knows saved and no lock held", func(ctx SpecContext) {
-		held := w.gate.Hold(gate.BeforeRequest, gate.NodesMade)
+		held := w.proxy.Hold(apiproxy.BeforeRequest, apiproxy.NodesMade)
 		defer held.Lift()
-		w.create(ctx, w.machine(goesOn, credentialsFrom(gateSecret)), w.machine(goesAway, credentialsFrom(gateSecret)))
+		w.create(ctx, w.machine(goesOn, credentialsFrom(proxySecret)), w.machine(goesAway, credentialsFrom(proxySecret)))
 		w.reaches(ctx, held)
 		w.reaches(ctx, held)
 
@@ -207,7 +207,7 @@ func anAPIServerAway() {
 	})
 }
 
-// phaseIs answers nil when a Machine is in a phase.
+// phaseIs returns nil when a Machine is in a phase.
 func phaseIs(machine *machinev1beta1.Machine, phase string) error {
 	if phaseOf(machine) == phase {
 		return nil

@@ -1,4 +1,4 @@
-// Package e2e tells the operator's whole story on a development cluster, against the binaries that `make build` has made: Machines
+// Package e2e tests the operator end to end on a development cluster, against the binaries that `make build` has made: Machines
 // come, are scaled, are drained, lose their instance or their health, change and go, while the manager is killed or stopped at the
 // worst moments and the API server goes away.
 //
@@ -7,7 +7,7 @@
 //	make e2e TESTFLAGS='-ginkgo.focus="API server"'       # one chapter; each sets up what it stands on
 //	E2E_MANAGER_FLAGS=--warm-providers=8 make e2e         # with other flags for the manager
 //
-// E2E_ENGINE says what the Machines of the story run on: terraform, which is the default, or pulumi. What is told of one engine alone bears
+// E2E_ENGINE says what the Machines of the story run on: terraform, which is the default, or pulumi. What is tested with one engine alone bears
 // that engine's name as its label, and is left out with the other. Machines of both meet in a chapter that either story has.
 //
 // The cluster's data folder is a temporary one. It is removed when all has passed, and kept and named when something has failed:

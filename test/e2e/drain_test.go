@@ -22,21 +22,21 @@ const (
 )
 
 func aDrain() {
-	var told *chronicle
+	var seen *timeline
 
 	BeforeAll(func(ctx SpecContext) {
 		w.replicas(ctx, 3)
-		told = w.chronicle(ctx)
+		seen = w.timeline(ctx)
 	})
 
-	aDrainUnderABudget(func() *chronicle { return told })
-	manyDrains(func() *chronicle { return told })
-	aDrainThatIsHeld(func() *chronicle { return told })
-	aDrainThatIsCutShort(func() *chronicle { return told })
+	aDrainUnderABudget(func() *timeline { return seen })
+	manyDrains(func() *timeline { return seen })
+	aDrainThatIsHeld(func() *timeline { return seen })
+	aDrainThatIsCutShort(func() *timeline { return seen })
 }
 
-// aDrainUnderABudget tells of a Machine of the MachineSet and a Deployment that is spread over its Nodes.
-func aDrainUnderABudget(told func() *chronicle) {
+// aDrainUnderABudget tests a Machine of the MachineSet and a Deployment that is spread over its Nodes.
+func aDrainUnderABudget(seen func() *timeline) {
 	const app = "spread"
 	var machine *machinev1beta1.Machine
 	var pod string
@@ -50,16 +50,16 @@ func aDrainUnderABudget(told func() *chronicle) {
 		w.kubectl(ctx, "delete", "machine", machine.Name, "--wait=false")
 		w.drainFails(ctx, machine.Name, pod)
 		Expect(w.node(ctx, machine.Name).Spec.Unschedulable).To(BeTrue(), "the Node is not cordoned")
-		told().tellsNone(ctx, leaves(pod), drained(machine.Name), destroyed(machine.Name), nodeGone(machine.Name))
-		w.tells(ctx, machine, "DrainProceeds", "")
-		w.tells(ctx, machine, "DrainRequeued", pod)
+		seen().hasNone(ctx, leaves(pod), drained(machine.Name), destroyed(machine.Name), nodeGone(machine.Name))
+		w.expectEvent(ctx, machine, "DrainProceeds", "")
+		w.expectEvent(ctx, machine, "DrainRequeued", pod)
 	})
 
 	It("goes on when the budget allows: the Pod leaves, the instance is destroyed, the Machine goes, in this order", func(ctx SpecContext) {
 		w.kubectl(ctx, "patch", "poddisruptionbudget", app, "--namespace", workloads, "--type=merge", "--patch", `{"spec": {"minAvailable": 2}}`)
-		told().happens(ctx, cordoned(machine.Name), leaves(pod), podGone(pod), drained(machine.Name), destroyed(machine.Name),
+		seen().happens(ctx, cordoned(machine.Name), leaves(pod), podGone(pod), drained(machine.Name), destroyed(machine.Name),
 			nodeGone(machine.Name), machineGone(machine.Name))
-		w.tells(ctx, machine, "DrainSucceeded", "")
+		w.expectEvent(ctx, machine, "DrainSucceeded", "")
 		w.settles(ctx, 3)
 		until(ctx, patience, "all Pods run elsewhere", func(ctx context.Context) error {
 			pods, err := w.pods(ctx, app)
@@ -75,7 +75,7 @@ func aDrainUnderABudget(told func() *chronicle) {
 	})
 }
 
-func manyDrains(told func() *chronicle) {
+func manyDrains(seen func() *timeline) {
 	const stuck = "stuck"
 	free := []string{"free-a", "free-b", "free-c"}
 
@@ -86,21 +86,21 @@ func manyDrains(told func() *chronicle) {
 		w.drainFails(ctx, stuck, stuck)
 		w.removed(ctx, free...)
 		for _, name := range free {
-			told().happens(ctx, leaves(name), podGone(name), drained(name), destroyed(name), nodeGone(name), machineGone(name))
+			seen().happens(ctx, leaves(name), podGone(name), drained(name), destroyed(name), nodeGone(name), machineGone(name))
 		}
-		Expect(told().among(leaves(stuck), drained(stuck), destroyed(stuck), nodeGone(stuck))).To(BeEmpty())
+		Expect(seen().among(leaves(stuck), drained(stuck), destroyed(stuck), nodeGone(stuck))).To(BeEmpty())
 	})
 
 	It("goes on when the manager was killed in the middle of it", func(ctx SpecContext) {
 		w.kubectl(ctx, "delete", "poddisruptionbudget", stuck, "--namespace", workloads)
-		w.killAt(ctx, func() bool { return told().tells(leaves(stuck)) })
-		Expect(told().tells(drained(stuck))).To(BeFalse(), "the kill came too late")
+		w.killAt(ctx, func() bool { return seen().has(leaves(stuck)) })
+		Expect(seen().has(drained(stuck))).To(BeFalse(), "the kill came too late")
 		w.removed(ctx, stuck)
-		told().happens(ctx, leaves(stuck), podGone(stuck), drained(stuck), destroyed(stuck), nodeGone(stuck), machineGone(stuck))
+		seen().happens(ctx, leaves(stuck), podGone(stuck), drained(stuck), destroyed(stuck), nodeGone(stuck), machineGone(stuck))
 	})
 }
 
-func aDrainThatIsHeld(told func() *chronicle) {
+func aDrainThatIsHeld(seen func() *timeline) {
 	const name = "hooked"
 	hook := func(name string) []machinev1beta1.LifecycleHook {
 		return []machinev1beta1.LifecycleHook{{Name: name, Owner: "the-end-to-end-tests"}}
@@ -115,22 +115,22 @@ func aDrainThatIsHeld(told func() *chronicle) {
 		w.create(ctx, machine)
 		w.housed(ctx, name)
 		w.kubectl(ctx, "delete", "machine", name, "--wait=false")
-		w.tells(ctx, machine, "DrainBlocked", "Backup")
+		w.expectEvent(ctx, machine, "DrainBlocked", "Backup")
 		w.holds(ctx, name, machinev1beta1.MachineDrainable, "Backup")
-		told().tellsNone(ctx, cordoned(name), leaves(name), drained(name), destroyed(name))
+		seen().hasNone(ctx, cordoned(name), leaves(name), drained(name), destroyed(name))
 	})
 
 	It("ends, and its Machine stays while there is a preTerminate hook", func(ctx SpecContext) {
 		unhook(ctx, "preDrain")
-		told().happens(ctx, cordoned(name), leaves(name), podGone(name), drained(name))
+		seen().happens(ctx, cordoned(name), leaves(name), podGone(name), drained(name))
 		w.holds(ctx, name, machinev1beta1.MachineTerminable, "Audit")
-		told().tellsNone(ctx, destroyed(name), nodeGone(name))
+		seen().hasNone(ctx, destroyed(name), nodeGone(name))
 		unhook(ctx, "preTerminate")
-		told().happens(ctx, drained(name), destroyed(name), nodeGone(name), machineGone(name))
+		seen().happens(ctx, drained(name), destroyed(name), nodeGone(name), machineGone(name))
 	})
 }
 
-func aDrainThatIsCutShort(told func() *chronicle) {
+func aDrainThatIsCutShort(seen func() *timeline) {
 	annotated := func(ctx context.Context, name, key, value string) *machinev1beta1.Machine {
 		machine := w.machine(name)
 		machine.Annotations = map[string]string{key: value}
@@ -145,16 +145,16 @@ func aDrainThatIsCutShort(told func() *chronicle) {
 	It("is left out where the Machine says so", func(ctx SpecContext) {
 		const name = "skipped"
 		machine := annotated(ctx, name, excludeAnnotation, "")
-		w.tells(ctx, machine, "DrainSkipped", excludeAnnotation)
-		told().happens(ctx, drained(name), destroyed(name), nodeGone(name), machineGone(name))
-		Expect(told().among(cordoned(name))).To(BeEmpty())
+		w.expectEvent(ctx, machine, "DrainSkipped", excludeAnnotation)
+		seen().happens(ctx, drained(name), destroyed(name), nodeGone(name), machineGone(name))
+		Expect(seen().among(cordoned(name))).To(BeEmpty())
 	})
 
-	It("ends with the time that the Machine allows, and tells which Pod is left behind", func(ctx SpecContext) {
+	It("ends with the time that the Machine allows, and reports which Pod is left behind", func(ctx SpecContext) {
 		const name = "hurried"
 		machine := annotated(ctx, name, timeoutAnnotation, "5s")
-		w.tells(ctx, machine, "DrainTimedOut", workloads+"/"+name)
-		told().happens(ctx, cordoned(name), drained(name), destroyed(name), nodeGone(name), machineGone(name))
+		w.expectEvent(ctx, machine, "DrainTimedOut", workloads+"/"+name)
+		seen().happens(ctx, cordoned(name), drained(name), destroyed(name), nodeGone(name), machineGone(name))
 	})
 }
 

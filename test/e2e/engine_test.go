@@ -12,7 +12,7 @@ import (
 // engineVariable names the environment variable with the engine that the story's Machines run on.
 const engineVariable = "E2E_ENGINE"
 
-// The engines, and the labels of what is told of one of them alone.
+// The engines, and the labels of what is tested with one of them alone.
 const (
 	onTerraform = "terraform"
 	onPulumi    = "pulumi"
@@ -48,7 +48,7 @@ var machineries = []machinery{
 // on is what the story's Machines run on, beside is the other.
 var on, beside = chosen(os.Getenv(engineVariable))
 
-// chosen answers the engine of that name, OpenTofu for none. A name that is wrong is found when the story begins.
+// chosen returns the engine of that name, OpenTofu for none. A name that is wrong is found when the story begins.
 func chosen(name string) (on, beside machinery) {
 	if name == onPulumi {
 		return machineries[1], machineries[0]
@@ -56,12 +56,12 @@ func chosen(name string) (on, beside machinery) {
 	return machineries[0], machineries[1]
 }
 
-// engineKnown answers whether the environment names an engine that there is.
+// engineKnown returns whether the environment names an engine that there is.
 func engineKnown() bool {
 	return slices.Contains([]string{"", onTerraform, onPulumi}, os.Getenv(engineVariable))
 }
 
-// only leaves out what is told of the other engine alone.
+// only leaves out what is tested with the other engine alone.
 func (m machinery) only(filter string) string {
 	_, other := chosen(m.name)
 	mine := "!" + other.name
@@ -74,7 +74,7 @@ func (m machinery) only(filter string) string {
 // frame are the fields of a PulumiMachineProviderSpec that are the same for all stacks; a stack's own are under values.
 var frame = []string{"apiVersion", "kind", "stack", "values", "credentialsSecret", "userDataSecret", "driftPolicy"}
 
-// placed answers the object of a providerSpec that a field is in.
+// placed returns the object of a providerSpec that a field is in.
 func placed(spec map[string]any, field string) map[string]any {
 	if spec["kind"] != stackKind || slices.Contains(frame, field) {
 		return spec
@@ -105,7 +105,7 @@ func (m machinery) patch(fields map[string]any) map[string]any {
 	return patch
 }
 
-// forTerraform and forPulumi mark what is told of one engine alone.
+// forTerraform and forPulumi mark what is tested with one engine alone.
 var (
 	forTerraform = Label(onTerraform)
 	forPulumi    = Label(onPulumi)

@@ -25,13 +25,13 @@ import (
 const (
 	setName        = "hollow"
 	credentials    = "kubemark-credentials"
-	gateSecret     = "gate-credentials"
+	proxySecret    = "proxy-credentials"
 	userDataSecret = "worker-user-data"
 )
 
 func randomText() string { return strings.ToLower(rand.Text()) }
 
-// makeSecrets makes what the fixtures refer to: user data, and credentials that lead through the gate.
+// makeSecrets makes what the fixtures refer to: user data, and credentials that lead through the proxy.
 func (w *world) makeSecrets(ctx context.Context) error {
 	own := &corev1.Secret{}
 	if err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: credentials}, own); err != nil {
@@ -39,8 +39,8 @@ func (w *world) makeSecrets(ctx context.Context) error {
 	}
 	for _, secret := range []*corev1.Secret{
 		newSecret(userDataSecret, map[string][]byte{"userData": []byte(w.userData)}),
-		newSecret(gateSecret, map[string][]byte{
-			"server": []byte(w.gate.Address()), "ca.crt": w.gate.Authority(), "token": own.Data["token"],
+		newSecret(proxySecret, map[string][]byte{
+			"server": []byte(w.proxy.Address()), "ca.crt": w.proxy.Authority(), "token": own.Data["token"],
 		}),
 	} {
 		if err := w.client.Create(ctx, secret); err != nil {
@@ -79,7 +79,7 @@ func (w *world) machineSetOn(engine machinery, replicas int32) *machinev1beta1.M
 	return set
 }
 
-// renamed answers a MachineSet under another name, with a selector of its own.
+// renamed returns a MachineSet under another name, with a selector of its own.
 func renamed(set *machinev1beta1.MachineSet, name string) *machinev1beta1.MachineSet {
 	set.Name = name
 	for _, labels := range []map[string]string{set.Spec.Selector.MatchLabels, set.Spec.Template.Labels} {

@@ -32,7 +32,7 @@ func (f *fleet) machines(ctx context.Context) []machinev1beta1.Machine {
 	return list.Items
 }
 
-// reach waits until all Machines, so many, are in a phase, and answers them.
+// reach waits until all Machines, so many, are in a phase, and returns them.
 func (f *fleet) reach(ctx context.Context, count int, phase string) (machines []machinev1beta1.Machine) {
 	GinkgoHelper()
 	until(ctx, patience, fmt.Sprintf("%d Machines are %s", count, phase), func(ctx context.Context) error {

@@ -54,7 +54,7 @@ func healthCheck() *machinev1beta1.MachineHealthCheck {
 }
 
 func aMachineHealthCheck() {
-	var told *chronicle
+	var seen *timeline
 	var check *machinev1beta1.MachineHealthCheck
 	var machines []string // those of the MachineSet, as they are when a story begins
 	labels := []string{label("name", checkName), label("namespace", lab.Namespace)}
@@ -63,7 +63,7 @@ func aMachineHealthCheck() {
 		w.replicas(ctx, 3)
 		w.nodesAreSilentFor(ctx, heartbeatGrace)
 		DeferCleanup(func(ctx SpecContext) { w.nodesAreSilentFor(ctx, 0) })
-		told = w.chronicle(ctx)
+		seen = w.timeline(ctx)
 		check = healthCheck()
 		w.create(ctx, check)
 	})
@@ -79,8 +79,8 @@ func aMachineHealthCheck() {
 			}
 			return nil
 		})
-		told.happens(ctx, drained(lost.Name), destroyed(lost.Name), nodeGone(lost.Name), machineGone(lost.Name))
-		w.tells(ctx, lost, "MachineDeleted", "")
+		seen.happens(ctx, drained(lost.Name), destroyed(lost.Name), nodeGone(lost.Name), machineGone(lost.Name))
+		w.expectEvent(ctx, lost, "MachineDeleted", "")
 		w.settles(ctx, 3)
 		w.checked(ctx, 3, corev1.ConditionTrue, "")
 		Expect(w.names(ctx)).To(ContainElements(machines[1:]), "a healthy Machine was replaced")
@@ -93,14 +93,14 @@ func aMachineHealthCheck() {
 		w.breaks(ctx, machines[0], corev1.ConditionTrue)
 		w.breaks(ctx, machines[1], corev1.ConditionTrue)
 		w.checked(ctx, 1, corev1.ConditionFalse, machinev1beta1.TooManyUnhealthyReason)
-		w.tells(ctx, check, "RemediationRestricted", "")
+		w.expectEvent(ctx, check, "RemediationRestricted", "")
 		Consistently(ctx, w.names).WithArguments(ctx).WithTimeout(unhealthyFor + aWhile).WithPolling(poll).Should(Equal(machines))
 		Expect(w.shows(ctx, "mapi_machinehealthcheck_short_circuit", labels...)).To(Equal(1.0))
 	})
 
 	It("goes on when enough of them have recovered", func(ctx SpecContext) {
 		w.breaks(ctx, machines[1], corev1.ConditionFalse)
-		told.happens(ctx, destroyed(machines[0]), machineGone(machines[0]))
+		seen.happens(ctx, destroyed(machines[0]), machineGone(machines[0]))
 		w.settles(ctx, 3)
 		w.checked(ctx, 3, corev1.ConditionTrue, "")
 		Expect(w.names(ctx)).To(ContainElements(machines[1:]), "a healthy Machine was replaced")
@@ -112,7 +112,7 @@ func aMachineHealthCheck() {
 		w.breaks(ctx, machines[2], corev1.ConditionTrue)
 		Consistently(ctx, w.names).WithArguments(ctx).WithTimeout(unhealthyFor + aWhile).WithPolling(poll).Should(Equal(machines))
 		w.kubectl(ctx, "annotate", "machinehealthcheck", checkName, pausedAnnotation+"-")
-		told.happens(ctx, machineGone(machines[2]))
+		seen.happens(ctx, machineGone(machines[2]))
 		w.settles(ctx, 3)
 	})
 
@@ -124,7 +124,7 @@ func aMachineHealthCheck() {
 	})
 }
 
-// names answers the names of all Machines that are to stay, sorted.
+// names returns the names of all Machines that are to stay, sorted.
 func (w *world) names(ctx context.Context) []string {
 	GinkgoHelper()
 	seen, err := w.census(ctx)
@@ -171,7 +171,7 @@ func (w *world) breaks(ctx context.Context, name string, status corev1.Condition
 	node.Status.Conditions = append(
 		slices.DeleteFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == broken }),
 		corev1.NodeCondition{
-			Type: broken, Status: status, Reason: "Told", Message: "a test says so", LastHeartbeatTime: now, LastTransitionTime: now,
+			Type: broken, Status: status, Reason: "Reported", Message: "a test says so", LastHeartbeatTime: now, LastTransitionTime: now,
 		})
 	Expect(w.client.Status().Patch(ctx, node, client.StrategicMergeFrom(before))).To(Succeed())
 }

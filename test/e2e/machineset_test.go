@@ -20,7 +20,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
 
-// upToDate is the condition that tells whether the instance is as its providerSpec wants it.
+// upToDate is the condition that says whether the instance is as its providerSpec wants it.
 const upToDate = machinev1beta1.ConditionType("InstanceUpToDate")
 
 func aMachineSet() {
@@ -48,7 +48,7 @@ func aMachineSet() {
 		}
 	})
 
-	It("tells on each Machine, in conditions and events, that all is well", func(ctx SpecContext) {
+	It("reports on each Machine, in conditions and events, that all is well", func(ctx SpecContext) {
 		seen, err := w.census(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		for i := range seen.machines {
@@ -59,7 +59,7 @@ func aMachineSet() {
 				Expect(condition(machine, kind).Status).To(Equal(corev1.ConditionTrue), "%s of %s", kind, describe(seen.machines[i:i+1]))
 			}
 			Expect(machine.Status.ErrorMessage).To(BeNil())
-			w.tells(ctx, machine, "Create", "Created the instance")
+			w.expectEvent(ctx, machine, "Create", "Created the instance")
 		}
 	})
 
@@ -74,8 +74,8 @@ func aMachineSet() {
 	})
 }
 
-// tells waits for an event about an object: events are sent in the background.
-func (w *world) tells(ctx context.Context, object client.Object, reason, part string) {
+// expectEvent waits for an event about an object: events are sent in the background.
+func (w *world) expectEvent(ctx context.Context, object client.Object, reason, part string) {
 	GinkgoHelper()
 	until(ctx, 20*time.Second, fmt.Sprintf("%s has an event %s", object.GetName(), reason), func(ctx context.Context) error {
 		notes, err := w.events(ctx, object, reason)
@@ -115,7 +115,7 @@ func anInstanceRemoved() {
 		exists := condition(lost, machinev1beta1.InstanceExistsCondition)
 		Expect(exists.Status).To(Equal(corev1.ConditionFalse))
 		Expect(exists.Reason).To(Equal(machinev1beta1.InstanceMissingReason))
-		w.tells(ctx, lost, "DriftMissing", "removed outside of this operator")
+		w.expectEvent(ctx, lost, "DriftMissing", "removed outside of this operator")
 		Expect(w.asksHere(ctx, "drift", "--drifted").out).To(MatchRegexp(row(lost.Name, "Missing", `\d+m?s`, `\d+m?s`)))
 	})
 

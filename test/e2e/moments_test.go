@@ -20,23 +20,23 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
-	"github.com/machine-iac/machine-iac-operator/test/gate"
+	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
 )
 
-// aManagerKilledInAnUp kills the manager at five moments of one create with Pulumi. Each is held still: by a gate before the API server
+// aManagerKilledInAnUp kills the manager at five moments of one create with Pulumi. Each is held still: by a proxy before the API server
 // that the provider asks, by one that the manager asks, or by stopping the process that reads the program.
 func aManagerKilledInAnUp() {
-	var own *gate.Gate // before the API server, for the manager
+	var own *apiproxy.Proxy // before the API server, for the manager
 	var name string
 
 	BeforeAll(func(ctx SpecContext) {
 		w.replicas(ctx, few)
-		own = w.throughAGate(ctx)
+		own = w.throughAProxy(ctx)
 	})
 	BeforeEach(func() { name = "held-" + randomText()[:6] }) // no Machine's name comes twice
 
-	// makes makes the Machine, with a provider that goes through the gate.
-	makes := func(ctx context.Context) { w.create(ctx, w.machine(name, credentialsFrom(gateSecret))) }
+	// makes makes the Machine, with a provider that goes through the proxy.
+	makes := func(ctx context.Context) { w.create(ctx, w.machine(name, credentialsFrom(proxySecret))) }
 	// recovers expects that the Machine gets to Running with one instance, that Pulumi made it in the last run unless it was made already,
 	// and that nothing is left once the Machine is deleted.
 	recovers := func(ctx context.Context, made ...types.UID) {
@@ -58,7 +58,7 @@ func aManagerKilledInAnUp() {
 	}
 
 	It("after the intent and before the CLI has started makes the instance once", func(ctx SpecContext) {
-		held := own.Hold(gate.BeforeAnswer, func(request *http.Request) bool {
+		held := own.Hold(apiproxy.BeforeResponse, func(request *http.Request) bool {
 			return writesSecret(request) && w.learned(ctx, name).intent
 		})
 		defer held.Lift()
@@ -71,7 +71,7 @@ func aManagerKilledInAnUp() {
 	})
 
 	It("after the pending operation is in the Secret and before the instance exists makes it once", func(ctx SpecContext) {
-		held := w.gate.Hold(gate.BeforeRequest, gate.NodesMade)
+		held := w.proxy.Hold(apiproxy.BeforeRequest, apiproxy.NodesMade)
 		defer held.Lift()
 		makes(ctx)
 		w.reaches(ctx, held)
@@ -84,7 +84,7 @@ func aManagerKilledInAnUp() {
 	})
 
 	It("after the instance exists and before the checkpoint says so adopts that very instance", func(ctx SpecContext) {
-		held := w.gate.Hold(gate.BeforeAnswer, gate.NodesMade)
+		held := w.proxy.Hold(apiproxy.BeforeResponse, apiproxy.NodesMade)
 		defer held.Lift()
 		makes(ctx)
 		w.reaches(ctx, held)
@@ -96,12 +96,12 @@ func aManagerKilledInAnUp() {
 	})
 
 	It("after the checkpoint has the instance and before it has the outputs keeps that very instance", func(ctx SpecContext) {
-		held := w.gate.Hold(gate.BeforeAnswer, gate.NodesMade)
+		held := w.proxy.Hold(apiproxy.BeforeResponse, apiproxy.NodesMade)
 		defer held.Lift()
 		makes(ctx)
 		w.reaches(ctx, held)
 		made := w.node(ctx, name).UID
-		w.stopsProgram(syscall.SIGSTOP) // it tells the outputs
+		w.stopsProgram(syscall.SIGSTOP) // it reports the outputs
 		held.Lift()
 		w.comesToKnow(ctx, name, learned{intent: true, uid: made})
 		w.killAndReplace(ctx)
@@ -109,7 +109,7 @@ func aManagerKilledInAnUp() {
 	})
 
 	It("after the up has ended and before the run is settled keeps that very instance", func(ctx SpecContext) {
-		held := own.Hold(gate.BeforeRequest, func(request *http.Request) bool {
+		held := own.Hold(apiproxy.BeforeRequest, func(request *http.Request) bool {
 			return writesSecret(request) && w.learned(ctx, name).outputs && !w.enginesRun()
 		})
 		defer held.Lift()
@@ -123,12 +123,12 @@ func aManagerKilledInAnUp() {
 	})
 }
 
-// throughAGate has the manager ask the API server through a gate, until the chapter ends.
-func (w *world) throughAGate(ctx context.Context) *gate.Gate {
+// throughAProxy has the manager ask the API server through a proxy, until the chapter ends.
+func (w *world) throughAProxy(ctx context.Context) *apiproxy.Proxy {
 	GinkgoHelper()
 	vouching, err := w.lab.Cluster.CAData()
 	Expect(err).NotTo(HaveOccurred())
-	opened, err := gate.Open(w.lab.Cluster.Server(), vouching)
+	opened, err := apiproxy.Open(w.lab.Cluster.Server(), vouching)
 	Expect(err).NotTo(HaveOccurred())
 	config, err := clientcmd.LoadFromFile(w.lab.OperatorKubeconfig())
 	Expect(err).NotTo(HaveOccurred())
@@ -145,7 +145,7 @@ func (w *world) throughAGate(ctx context.Context) *gate.Gate {
 	return opened
 }
 
-// learned is what the Secret of a Machine's state tells.
+// learned is what the Secret of a Machine's state has.
 type learned struct {
 	// intent says that a run has begun and is not settled, making that Pulumi has begun to make the instance.
 	intent, making bool
@@ -170,16 +170,16 @@ func (w *world) learned(ctx context.Context, name string) learned {
 		return learned{}
 	}
 	return learned{
-		intent: seen.intents()[name] != "", making: known.making(), uid: types.UID(known.nodeUID()), outputs: known.told(),
+		intent: seen.intents()[name] != "", making: known.making(), uid: types.UID(known.nodeUID()), outputs: known.hasOutputs(),
 	}
 }
 
-// comesToKnow waits until the Secret of a Machine's state tells all this and no more.
+// comesToKnow waits until the Secret of a Machine's state has all this and no more.
 func (w *world) comesToKnow(ctx context.Context, name string, wanted learned) {
 	GinkgoHelper()
-	until(ctx, patience, fmt.Sprintf("the state of %s tells %+v", name, wanted), func(ctx context.Context) error {
+	until(ctx, patience, fmt.Sprintf("the state of %s has %+v", name, wanted), func(ctx context.Context) error {
 		if got := w.learned(ctx, name); got != wanted {
-			return fmt.Errorf("it tells %+v", got)
+			return fmt.Errorf("it has %+v", got)
 		}
 		return nil
 	})

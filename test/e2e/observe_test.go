@@ -18,7 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
-// madeTwice answers the names of Nodes that were made more than once. A Node is named like its Machine, and no name comes twice.
+// madeTwice returns the names of Nodes that were made more than once. A Node is named like its Machine, and no name comes twice.
 func (w *world) madeTwice() []string {
 	var twice []string
 	for name, uids := range w.nodes.ByName() {
@@ -29,7 +29,7 @@ func (w *world) madeTwice() []string {
 	return twice
 }
 
-// engines answers the engines and providers of this world: whatever has its working folder in the work folder, and every engine or
+// engines returns the engines and providers of this world: whatever has its working folder in the work folder, and every engine or
 // provider whose parent is the manager.
 func (w *world) engines() ([]observe.Process, error) {
 	all, err := observe.Processes()
@@ -45,7 +45,7 @@ func (w *world) engines() ([]observe.Process, error) {
 	}), nil
 }
 
-// atRest answers nil when no run has left a process or a folder. Providers that the manager keeps for the next run are none.
+// atRest returns nil when no run has left a process or a folder. Providers that the manager keeps for the next run are none.
 func (w *world) atRest() error {
 	running, err := w.engines()
 	if err != nil {
@@ -68,7 +68,7 @@ func (w *world) atRest() error {
 	return nil
 }
 
-// metrics answers what the manager shows to those who may read its metrics.
+// metrics returns what the manager shows to those who may read its metrics.
 func (w *world) metrics(ctx context.Context) string {
 	GinkgoHelper()
 	token, err := w.lab.MetricsToken(ctx)
@@ -79,7 +79,7 @@ func (w *world) metrics(ctx context.Context) string {
 	return text
 }
 
-// metric answers the sum of a metric's series, of which there must be one at least.
+// metric returns the sum of a metric's series, of which there must be one at least.
 func (w *world) metric(ctx context.Context, name string) float64 {
 	GinkgoHelper()
 	text := w.metrics(ctx)
@@ -90,7 +90,7 @@ func (w *world) metric(ctx context.Context, name string) float64 {
 // label is a label of a series as it is written.
 func label(name, value string) string { return fmt.Sprintf("%s=%q", name, value) }
 
-// series answers the lines of a metric whose labels have all of these.
+// series returns the lines of a metric whose labels have all of these.
 func (w *world) series(ctx context.Context, name string, labels ...string) []string {
 	GinkgoHelper()
 	var found []string
@@ -105,7 +105,7 @@ func (w *world) series(ctx context.Context, name string, labels ...string) []str
 	return found
 }
 
-// shows answers the value of the one series of a metric that has these labels.
+// shows returns the value of the one series of a metric that has these labels.
 func (w *world) shows(ctx context.Context, name string, labels ...string) float64 {
 	GinkgoHelper()
 	found := w.series(ctx, name, labels...)

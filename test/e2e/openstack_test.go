@@ -49,7 +49,7 @@ func aMachineSetOnOpenStack() {
 		}
 		for _, machine := range s.reach(ctx, 2, machinev1beta1.PhaseRunning) {
 			Expect(machine.Status.NodeRef).To(HaveValue(HaveField("Name", nodeNameOf(&machine))))
-			w.tells(ctx, &machine, "Create", "Created the instance with module openstack")
+			w.expectEvent(ctx, &machine, "Create", "Created the instance with module openstack")
 		}
 	})
 
@@ -62,7 +62,7 @@ func aMachineSetOnOpenStack() {
 			machine = w.get(ctx, machine.Name)
 			return phaseIs(machine, machinev1beta1.PhaseFailed)
 		})
-		w.tells(ctx, machine, "DriftMissing", "openstack_compute_instance_v2.this")
+		w.expectEvent(ctx, machine, "DriftMissing", "openstack_compute_instance_v2.this")
 		Expect(s.Server(machine.Name)).To(BeNil(), "it was made again")
 	})
 
@@ -95,7 +95,7 @@ func (w *world) openStack(ctx context.Context) *stack {
 	return &stack{Cloud: cloud, fleet: fleet{set}}
 }
 
-// looksAsAskedFor compares a server, and what the Machine tells of it, with the providerSpec.
+// looksAsAskedFor compares a server, and what the Machine reports of it, with the providerSpec.
 func (s *stack) looksAsAskedFor(machine *machinev1beta1.Machine) {
 	GinkgoHelper()
 	server := s.Server(machine.Name)

@@ -21,14 +21,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
-	"github.com/machine-iac/machine-iac-operator/test/gate"
+	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
 )
 
-// answer is what the plugin printed.
-type answer struct{ out, notes string }
+// output is what the plugin printed.
+type output struct{ out, notes string }
 
 // asks types `kubectl machine ...` as a person would who has bin on PATH, a kubeconfig and a home, and nothing else.
-func (w *world) asks(ctx context.Context, arguments ...string) answer {
+func (w *world) asks(ctx context.Context, arguments ...string) output {
 	GinkgoHelper()
 	bin := w.lab.Path("bin")
 	command := exec.CommandContext(ctx, filepath.Join(bin, "kubectl"), append([]string{"machine"}, arguments...)...)
@@ -38,11 +38,11 @@ func (w *world) asks(ctx context.Context, arguments ...string) answer {
 	command.Stdout, command.Stderr = &out, &notes
 	err := command.Run()
 	Expect(err).NotTo(HaveOccurred(), "kubectl machine %s:\n%s%s", strings.Join(arguments, " "), out.String(), notes.String())
-	return answer{out: out.String(), notes: notes.String()}
+	return output{out: out.String(), notes: notes.String()}
 }
 
 // asksHere is asks about the operator's namespace.
-func (w *world) asksHere(ctx context.Context, arguments ...string) answer {
+func (w *world) asksHere(ctx context.Context, arguments ...string) output {
 	GinkgoHelper()
 	return w.asks(ctx, append(arguments, "--namespace", lab.Namespace)...)
 }
@@ -70,10 +70,10 @@ func aPersonWithKubectlMachine() {
 	})
 
 	It("sees a run that goes on, and reads what the engine said once it has ended", func(ctx SpecContext) {
-		const name = "awaited"
-		held := w.gate.Hold(gate.BeforeRequest, gate.NodesMade)
+		const name = "waiting"
+		held := w.proxy.Hold(apiproxy.BeforeRequest, apiproxy.NodesMade)
 		DeferCleanup(held.Lift)
-		w.create(ctx, w.machine(name, credentialsFrom(gateSecret)))
+		w.create(ctx, w.machine(name, credentialsFrom(proxySecret)))
 		DeferCleanup(func(ctx SpecContext) { w.removed(ctx, name) })
 		Eventually(ctx, held.Reached).WithTimeout(patience).Should(Receive())
 
@@ -84,10 +84,10 @@ func aPersonWithKubectlMachine() {
 		w.runs(ctx, name)
 
 		Expect(w.asksHere(ctx, "runs", name).out).To(MatchRegexp(row(name, "-", "-", "-", "create", "Succeeded")))
-		told := w.asksHere(ctx, "logs", name)
-		Expect(told.notes).To(HavePrefix("note: create, Succeeded, began "))
-		Expect(told.out).To(ContainSubstring("kubectl_manifest.this: Creation complete"))
-		Expect(told.out).NotTo(ContainSubstring(w.userData))
+		printed := w.asksHere(ctx, "logs", name)
+		Expect(printed.notes).To(HavePrefix("note: create, Succeeded, began "))
+		Expect(printed.out).To(ContainSubstring("kubectl_manifest.this: Creation complete"))
+		Expect(printed.out).NotTo(ContainSubstring(w.userData))
 		Expect(w.asksHere(ctx, "runs", "--active").notes).To(HavePrefix("Nothing is queued or running"))
 	})
 
@@ -113,14 +113,14 @@ func aPersonWithKubectlMachine() {
 		Expect(known.nodeUID()).To(Equal(string(w.node(ctx, names[0]).UID)))
 	})
 
-	It("is told what an edit would do, and the operator does that", func(ctx SpecContext) {
+	It("shows what an edit would do, and the operator does that", func(ctx SpecContext) {
 		edit := w.editOf(with("labels", map[string]any{"example.com/team": "search"}))
-		told := w.asks(ctx, "plan", "--live", "-f", edit)
-		Expect(told.notes).To(BeEmpty())
+		printed := w.asks(ctx, "plan", "--live", "-f", edit)
+		Expect(printed.notes).To(BeEmpty())
 		for _, name := range names {
-			Expect(told.out).To(MatchRegexp(`\s` + name + `\s+Running\s+change in place\s+labels\["example.com/team"\]`))
+			Expect(printed.out).To(MatchRegexp(`\s` + name + `\s+Running\s+change in place\s+labels\["example.com/team"\]`))
 		}
-		Expect(told.out).To(HaveSuffix("Live: 2 Machines exist: 0 stay as they are, 2 would change in place, 0 need a new Machine. 0 would be created, 0 deleted.\n"))
+		Expect(printed.out).To(HaveSuffix("Live: 2 Machines exist: 0 stay as they are, 2 would change in place, 0 need a new Machine. 0 would be created, 0 deleted.\n"))
 
 		uid := w.node(ctx, names[0]).UID
 		w.patchSpec(ctx, names[0], "labels", map[string]any{"example.com/team": "search"})
@@ -131,16 +131,16 @@ func aPersonWithKubectlMachine() {
 			return w.upToDateIs(w.get(ctx, names[0]), corev1.ConditionTrue, "")
 		})
 		Expect(w.node(ctx, names[0]).UID).To(Equal(uid))
-		told = w.asks(ctx, "plan", "--live", "-f", edit)
-		Expect(told.out).To(MatchRegexp(`\s` + names[0] + `\s+Running\s+stay as it is\s`))
-		Expect(told.out).To(MatchRegexp(`\s` + names[1] + `\s+Running\s+change in place\s`))
+		printed = w.asks(ctx, "plan", "--live", "-f", edit)
+		Expect(printed.out).To(MatchRegexp(`\s` + names[0] + `\s+Running\s+stay as it is\s`))
+		Expect(printed.out).To(MatchRegexp(`\s` + names[1] + `\s+Running\s+change in place\s`))
 	})
 
-	It("is told what needs a new Machine, and that nothing has drifted", func(ctx SpecContext) {
-		told := w.plans(ctx, "--live", "--refresh", "-f", w.editOf(with("cpu", 8)))
-		Expect(told).To(HaveLen(few))
-		for _, one := range told {
-			Expect(one).To(Equal(plannedMachine{Name: one.Name, Verdict: "NewMachine"}))
+	It("shows what needs a new Machine, and that nothing has drifted", func(ctx SpecContext) {
+		printed := w.plans(ctx, "--live", "--refresh", "-f", w.editOf(with("cpu", 8)))
+		Expect(printed).To(HaveLen(few))
+		for _, one := range printed {
+			Expect(one).To(Equal(plannedMachine{Name: one.Name, Result: "NewMachine"}))
 			Expect(names).To(ContainElement(one.Name))
 		}
 	})
@@ -157,25 +157,29 @@ func aPersonWithKubectlMachine() {
 	})
 }
 
-// plannedMachine is what a plan tells of a Machine.
-type plannedMachine struct{ Name, Verdict, Drift string }
+// plannedMachine is what a plan reports of a Machine.
+type plannedMachine struct {
+	Name   string
+	Result string `json:"verdict"`
+	Drift  string
+}
 
-// plans answers what a plan tells of the Machines that there are.
+// plans returns what a plan reports of the Machines that there are.
 func (w *world) plans(ctx context.Context, arguments ...string) []plannedMachine {
 	GinkgoHelper()
-	told := w.asks(ctx, append([]string{"plan", "-o", "json"}, arguments...)...)
-	Expect(told.notes).To(BeEmpty())
+	printed := w.asks(ctx, append([]string{"plan", "-o", "json"}, arguments...)...)
+	Expect(printed.notes).To(BeEmpty())
 	var read struct {
 		MachineSets []struct {
 			Live struct{ Machines []plannedMachine }
 		}
 	}
-	Expect(json.Unmarshal([]byte(told.out), &read)).To(Succeed())
+	Expect(json.Unmarshal([]byte(printed.out), &read)).To(Succeed())
 	Expect(read.MachineSets).To(HaveLen(1))
 	return read.MachineSets[0].Live.Machines
 }
 
-// editOf writes the MachineSet as a person would who edits it, and answers the file.
+// editOf writes the MachineSet as a person would who edits it, and returns the file.
 func (w *world) editOf(changes ...func(map[string]any)) string {
 	GinkgoHelper()
 	edited := w.machineSet(few)

@@ -27,7 +27,7 @@ const (
 	maxBackoff   = 5 * time.Second
 )
 
-// flagsVariable names the environment variable with more flags for every manager, to tell the story of another configuration.
+// flagsVariable names the environment variable with more flags for every manager, to test another configuration.
 const flagsVariable = "E2E_MANAGER_FLAGS"
 
 // A machine that is busy with tests may hold a heartbeat up for a second, so more of the lease is left for it than by default.
@@ -53,7 +53,7 @@ type pod struct {
 
 func newPod(l *lab.Lab) *pod { return &pod{lab: l} }
 
-// start starts the manager, with more flags, and answers when it is ready.
+// start starts the manager, with more flags, and returns when it is ready.
 func (p *pod) start(ctx context.Context, flags ...string) {
 	GinkgoHelper()
 	manager, err := p.lab.StartManager(ctx, slices.Concat(managerFlags, flags)...)
@@ -72,7 +72,7 @@ func (p *pod) restart(ctx context.Context, flags ...string) {
 	p.start(ctx, flags...)
 }
 
-// terminate stops the manager as a kubelet does, and answers how it ended and how long that took.
+// terminate stops the manager as a kubelet does, and returns how it ended and how long that took.
 func (p *pod) terminate() (*os.ProcessState, time.Duration) {
 	GinkgoHelper()
 	asked := time.Now()
@@ -121,7 +121,7 @@ func (p *pod) keep(ctx context.Context, manager *lab.Manager) {
 	}
 }
 
-// ended notes an end, and answers whether the manager is still wanted.
+// ended notes an end, and returns whether the manager is still wanted.
 func (p *pod) ended(manager *lab.Manager) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,7 +170,7 @@ func (p *pod) current() *lab.Manager {
 	return p.manager
 }
 
-// unexpected answers the ends that no test has caused.
+// unexpected returns the ends that no test has caused.
 func (p *pod) unexpected() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,7 +191,7 @@ func (p *pod) workDir() string { return filepath.Join(p.lab.Dir(), "work") }
 // section is a part of a file.
 type section struct{ from, to int64 }
 
-// logged answers how long the manager's log is.
+// logged returns how long the manager's log is.
 func (p *pod) logged() int64 {
 	GinkgoHelper()
 	info, err := os.Stat(p.log())

@@ -25,7 +25,7 @@ import (
 func aMachineSetThatIsScaled() {
 	BeforeAll(func(ctx SpecContext) { w.replicas(ctx, few) })
 
-	It("answers for its scale: how many are wanted, how many there are, and which", func(ctx SpecContext) {
+	It("serves its scale subresource: how many are wanted, how many there are, and which", func(ctx SpecContext) {
 		w.scale(ctx, few+1)
 		w.settles(ctx, few+1)
 		scale := w.scaleOf(ctx)
@@ -43,20 +43,20 @@ func aMachineSetThatIsScaled() {
 		w.create(ctx, autoscaler)
 		DeferCleanup(func(ctx SpecContext) { Expect(w.client.Delete(ctx, autoscaler)).To(Succeed()) })
 		w.settles(ctx, few+2)
-		// Nobody measures Machines here. That it gets as far as to miss that tells that it has understood the selector.
+		// Nobody measures Machines here. That it gets as far as to miss shows that it has understood the selector.
 		w.autoscales(ctx, autoscaler,
 			autoscalingv2.HorizontalPodAutoscalerCondition{Type: autoscalingv2.AbleToScale, Status: corev1.ConditionTrue, Reason: "SucceededGetScale"},
 			autoscalingv2.HorizontalPodAutoscalerCondition{Type: autoscalingv2.ScalingActive, Status: corev1.ConditionFalse, Reason: "FailedGetResourceMetric"},
 		)
 	})
 
-	It("tells a cluster autoscaler how large its Machines are, none of them existing either", func(ctx SpecContext) {
+	It("reports to a cluster autoscaler how large its Machines are, none of them existing either", func(ctx SpecContext) {
 		w.scale(ctx, 0)
 		w.settles(ctx, 0)
 		w.sized(ctx, "4", "16384")
 	})
 
-	It("tells it anew when its template changes", func(ctx SpecContext) {
+	It("reports it again when its template changes", func(ctx SpecContext) {
 		w.patchTemplate(ctx, map[string]any{"cpu": 8, "memory": "32Gi"})
 		w.sized(ctx, "8", "32768")
 		w.patchTemplate(ctx, map[string]any{"cpu": 4, "memory": "16Gi"})
@@ -64,7 +64,7 @@ func aMachineSetThatIsScaled() {
 	})
 }
 
-// scaleOf answers the scale subresource of the MachineSet.
+// scaleOf returns the scale subresource of the MachineSet.
 func (w *world) scaleOf(ctx context.Context) *autoscalingv1.Scale {
 	GinkgoHelper()
 	scale := &autoscalingv1.Scale{}
@@ -111,10 +111,10 @@ func (w *world) autoscales(ctx context.Context, autoscaler *autoscalingv2.Horizo
 	})
 }
 
-// sized waits until the MachineSet tells this size.
+// sized waits until the MachineSet reports this size.
 func (w *world) sized(ctx context.Context, cpus, megabytes string) {
 	GinkgoHelper()
-	until(ctx, patience, "the MachineSet tells its size", func(ctx context.Context) error {
+	until(ctx, patience, "the MachineSet reports its size", func(ctx context.Context) error {
 		set := &machinev1beta1.MachineSet{}
 		if err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: setName}, set); err != nil {
 			return err

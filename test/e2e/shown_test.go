@@ -36,7 +36,7 @@ func (w *world) asOperator(ctx context.Context, arguments ...string) (string, er
 	return out.String(), nil
 }
 
-// logLines answers the lines of the manager's log with a word in them, whatever its case. What was logged while the API server was
+// logLines returns the lines of the manager's log with a word in them, whatever its case. What was logged while the API server was
 // away is left out: one that starts refuses everybody until it has read its rules.
 func (w *world) logLines(word string) []string {
 	GinkgoHelper()
@@ -62,7 +62,7 @@ func (w *world) wasAway(at int64) bool {
 	return false
 }
 
-// secretsShown answers where one of the fixtures' secrets can be read that is no Secret: the manager's log, events, Machines and
+// secretsShown returns where one of the fixtures' secrets can be read that is no Secret: the manager's log, events, Machines and
 // Nodes, and the files of the work folder.
 func (w *world) secretsShown(ctx context.Context) ([]string, error) {
 	secrets, err := w.secrets(ctx)
@@ -105,7 +105,7 @@ func (w *world) secretsShown(ctx context.Context) ([]string, error) {
 	return found, err
 }
 
-// secrets answers everything that nobody may see, by what it is.
+// secrets returns everything that nobody may see, by what it is.
 func (w *world) secrets(ctx context.Context) (map[string][]byte, error) {
 	own := &corev1.Secret{}
 	if err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: credentials}, own); err != nil {

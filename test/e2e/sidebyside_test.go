@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// twoEngines tells of two MachineSets under one manager, whose Machines run on an engine each.
+// twoEngines tests two MachineSets under one manager, whose Machines run on an engine each.
 func twoEngines() {
 	const otherSet = "beside"
 	const all = 2 * few
-	// machines answers the names of the Machines of a set.
+	// machines returns the names of the Machines of a set.
 	machines := func(ctx context.Context, set string) []string {
 		GinkgoHelper()
 		seen, err := w.census(ctx)
@@ -60,7 +60,7 @@ func twoEngines() {
 			Expect(known.engine()).To(Equal(engine.name), machine.Name)
 			Expect(machine.Spec.ProviderID).To(HaveValue(Equal("kubemark://" + string(machine.UID))))
 			Expect(machine.Labels).To(HaveKeyWithValue("machine.openshift.io/instance-type", "hollow"))
-			w.tells(ctx, &machine, "Create", "Created the instance")
+			w.expectEvent(ctx, &machine, "Create", "Created the instance")
 		}
 	})
 

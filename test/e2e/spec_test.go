@@ -32,7 +32,7 @@ func aMachineThatCannotBeMade() {
 		}
 	})
 
-	DescribeTable("says what is wrong, makes nothing, and goes on once it is mended",
+	DescribeTable("says what is wrong, makes nothing, and continues once it is fixed",
 		func(ctx SpecContext, tc misfit) {
 			w.create(ctx, w.machine(name, tc.change))
 			w.says(ctx, name, tc)
@@ -110,7 +110,7 @@ func (w *world) says(ctx context.Context, name string, tc misfit) {
 		return nil
 	})
 	for _, word := range tc.wantWords {
-		w.tells(ctx, w.get(ctx, name), "FailedCreate", word)
+		w.expectEvent(ctx, w.get(ctx, name), "FailedCreate", word)
 	}
 }
 
@@ -137,7 +137,7 @@ func aChangedProviderSpec() {
 			}
 			return w.upToDateIs(machine, corev1.ConditionTrue, "")
 		})
-		w.tells(ctx, w.get(ctx, name), "Update", "in place")
+		w.expectEvent(ctx, w.get(ctx, name), "Update", "in place")
 		Expect(w.node(ctx, name).UID).To(Equal(uid))
 	})
 

@@ -51,7 +51,7 @@ func (r checkpointResource) isInstance() bool {
 	return r.Type+"."+r.URN[strings.LastIndex(r.URN, ":")+1:] == machineries[1].instance
 }
 
-// engine answers the name of the engine that has written the state.
+// engine returns the name of the engine that has written the state.
 func (s *knownState) engine() string {
 	if s.Format == "" {
 		return onTerraform
@@ -59,7 +59,7 @@ func (s *knownState) engine() string {
 	return s.Format
 }
 
-// nodeUID answers the UID of the instance, empty without one that is whole.
+// nodeUID returns the UID of the instance, empty without one that is whole.
 func (s *knownState) nodeUID() string {
 	for _, resource := range s.Resources {
 		if resource.Type+"."+resource.Name != machineries[0].instance {
@@ -90,8 +90,8 @@ func (s *knownState) making() bool {
 	return false
 }
 
-// told reports whether the outputs are in Pulumi's checkpoint.
-func (s *knownState) told() bool {
+// hasOutputs reports whether the outputs are in Pulumi's checkpoint.
+func (s *knownState) hasOutputs() bool {
 	return slices.ContainsFunc(s.Checkpoint.Checkpoint.Latest.Resources, func(r checkpointResource) bool {
 		return r.Type == "pulumi:pulumi:Stack" && r.Outputs["instance_id"] != nil
 	})

@@ -43,7 +43,7 @@ var w *world
 var _ = BeforeSuite(func(ctx SpecContext) {
 	dir, err := os.MkdirTemp("", "machine-iac-e2e-")
 	Expect(err).NotTo(HaveOccurred())
-	dir, err = filepath.EvalSymlinks(dir) // as the kernel tells a process's folder
+	dir, err = filepath.EvalSymlinks(dir) // as the kernel reports a process's folder
 	Expect(err).NotTo(HaveOccurred())
 	w, err = openWorld(ctx, dir)
 	Expect(err).NotTo(HaveOccurred())

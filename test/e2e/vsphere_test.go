@@ -55,14 +55,14 @@ func aMachineSetOnVSphere() {
 		}
 		for _, machine := range v.reach(ctx, 2, machinev1beta1.PhaseRunning) {
 			Expect(machine.Status.NodeRef).To(HaveValue(HaveField("Name", nodeNameOf(&machine))))
-			w.tells(ctx, &machine, "Create", "Created the instance with module vsphere")
+			w.expectEvent(ctx, &machine, "Create", "Created the instance with module vsphere")
 		}
 	})
 
 	It("is compared with its virtual machines by kubectl machine, which reaches them as runs do", func(ctx SpecContext) {
-		told := w.plans(ctx, "--refresh", "machineset/"+v.set.Name, "--namespace", lab.Namespace)
-		Expect(told).To(HaveLen(2))
-		Expect(told).To(HaveEach(And(HaveField("Verdict", "Unchanged"), HaveField("Drift", ""))))
+		printed := w.plans(ctx, "--refresh", "machineset/"+v.set.Name, "--namespace", lab.Namespace)
+		Expect(printed).To(HaveLen(2))
+		Expect(printed).To(HaveEach(And(HaveField("Result", "Unchanged"), HaveField("Drift", ""))))
 	})
 
 	Context("whose virtual machines are meddled with", Ordered, func() {
@@ -74,7 +74,7 @@ func aMachineSetOnVSphere() {
 			machine = &v.reach(ctx, 2, machinev1beta1.PhaseRunning)[0]
 		})
 
-		It("tells of a guest that was powered off", func(ctx SpecContext) {
+		It("reports a guest that was powered off", func(ctx SpecContext) {
 			Expect(machine.Annotations).To(HaveKeyWithValue(instanceState, "poweredOn"))
 			Expect(v.PowerOff(ctx, vmPath(machine))).To(Succeed())
 			until(ctx, time.Minute, "the Machine says that nothing is heard of the guest", func(ctx context.Context) error {
@@ -96,7 +96,7 @@ func aMachineSetOnVSphere() {
 			})
 			Expect(machine.Status.ErrorMessage).To(HaveValue(Equal("can't find created instance")))
 			Expect(condition(machine, machinev1beta1.InstanceExistsCondition).Reason).To(Equal(machinev1beta1.InstanceMissingReason))
-			w.tells(ctx, machine, "DriftMissing", "vsphere_virtual_machine.this")
+			w.expectEvent(ctx, machine, "DriftMissing", "vsphere_virtual_machine.this")
 			Expect(v.VM(ctx, vmPath(machine))).To(BeNil(), "it was made again")
 		})
 	})
@@ -162,7 +162,7 @@ func inWorkspace(field, value string) func(map[string]any) {
 	}
 }
 
-// looksAsAskedFor compares a virtual machine, and what the Machine tells of it, with the providerSpec.
+// looksAsAskedFor compares a virtual machine, and what the Machine reports of it, with the providerSpec.
 func (v *vsphere) looksAsAskedFor(ctx context.Context, machine *machinev1beta1.Machine) {
 	GinkgoHelper()
 	vm, err := v.VM(ctx, vmPath(machine))

@@ -83,7 +83,7 @@ func (w *world) visited(ctx context.Context, counts map[string]int, objects ...c
 	})
 }
 
-// pods answers the ready Pods of an app that are to stay.
+// pods returns the ready Pods of an app that are to stay.
 func (w *world) pods(ctx context.Context, app string) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	err := w.client.List(ctx, &list, client.InNamespace(workloads), client.MatchingLabels(called(app)))

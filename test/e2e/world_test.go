@@ -17,8 +17,8 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
-	"github.com/machine-iac/machine-iac-operator/test/gate"
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
@@ -46,7 +46,7 @@ type world struct {
 	clients kubernetes.Interface
 	pod     *pod
 	nodes   *observe.NodeLog
-	gate    *gate.Gate
+	proxy   *apiproxy.Proxy
 	// userData is what no log may show.
 	userData string
 	// away are the parts of the manager's log that were written while the API server was away.
@@ -87,7 +87,7 @@ func openWorld(ctx context.Context, dir string) (*world, error) {
 	if err != nil {
 		return w, err
 	}
-	if w.gate, err = gate.Open(opened.Cluster.Server(), authority); err != nil {
+	if w.proxy, err = apiproxy.Open(opened.Cluster.Server(), authority); err != nil {
 		return w, err
 	}
 	return w, w.makeSecrets(ctx)
@@ -99,8 +99,8 @@ func (w *world) close(ctx context.Context) error {
 		return nil
 	}
 	var failed []error
-	if w.gate != nil {
-		w.gate.Close()
+	if w.proxy != nil {
+		w.proxy.Close()
 	}
 	if w.pod != nil {
 		failed = append(failed, w.pod.end())
@@ -114,7 +114,7 @@ func (w *world) close(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// until waits until check answers nil. What it answers before that is shown as progress, and in the failure.
+// until waits until check returns nil. What it returns before that is shown as progress, and in the failure.
 func until(ctx context.Context, limit time.Duration, what string, check func(context.Context) error) {
 	GinkgoHelper()
 	if err := waitFor(ctx, limit, check); err != nil {
@@ -180,7 +180,7 @@ func (w *world) dump(ctx context.Context) {
 		fmt.Printf("\n$ kubectl %s\n%s", strings.Join(arguments, " "), lastLines(out, 60))
 	}
 	engines, err := w.engines()
-	fmt.Printf("\nengines: %v (%v)\nholds on the gate: %v\n", engines, err, w.gate.Waiting())
+	fmt.Printf("\nengines: %v (%v)\nholds on the proxy: %v\n", engines, err, w.proxy.Waiting())
 	log, err := os.ReadFile(w.pod.log())
 	fmt.Printf("\nthe end of %s (%v):\n%s\n", w.pod.log(), err, lastLines(string(log), 60))
 }

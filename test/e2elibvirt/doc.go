@@ -1,4 +1,4 @@
-// Package e2elibvirt tells the story of the module libvirt on a development cluster, with the built manager and a libvirt daemon of its
+// Package e2elibvirt tests the module libvirt on a development cluster, with the built manager and a libvirt daemon of its
 // own: domains that QEMU runs, by KVM where there is one, come and go by a MachineSet.
 //
 //	make e2e-libvirt                            # needs root; a minute or two on two cores

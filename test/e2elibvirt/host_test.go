@@ -74,13 +74,13 @@ func (h *host) virsh(ctx context.Context, arguments ...string) string {
 	return out
 }
 
-// domains answers the names of all domains, running or not.
+// domains returns the names of all domains, running or not.
 func (h *host) domains(ctx context.Context) []string {
 	GinkgoHelper()
 	return strings.Fields(h.virsh(ctx, "list", "--all", "--name"))
 }
 
-// volumes answers the files in the pool beside the base volume.
+// volumes returns the files in the pool beside the base volume.
 func (h *host) volumes() []string {
 	GinkgoHelper()
 	entries, err := os.ReadDir(h.pool)
@@ -95,7 +95,7 @@ func (h *host) volumes() []string {
 	return names
 }
 
-// domain is what libvirt tells of one.
+// domain is a domain as libvirt reports it.
 type domain struct {
 	Type        string `xml:"type,attr"`
 	UUID        string `xml:"uuid"`

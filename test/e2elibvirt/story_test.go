@@ -102,7 +102,7 @@ var _ = Describe("The module libvirt", Ordered, func() {
 		}).Should(Succeed())
 	})
 
-	It("notices a domain that is powered off behind its back, and back on", func(ctx SpecContext) {
+	It("detects a domain that is powered off outside of the operator, and on again", func(ctx SpecContext) {
 		w.host.virsh(ctx, "destroy", machine.Name)
 		Eventually(ctx, func(g Gomega) {
 			g.Expect(drift(onlyMachine(ctx, g, set))).To(And(
@@ -129,7 +129,7 @@ var _ = Describe("The module libvirt", Ordered, func() {
 		Expect(w.client.Create(ctx, lost)).To(Succeed())
 		Eventually(ctx, func(g Gomega) {
 			g.Expect(w.client.Get(ctx, client.ObjectKeyFromObject(lost), lost)).To(Succeed())
-			g.Expect(told(lost, machinev1beta1.MachineCreation)).To(HaveField("Message", ContainSubstring("error creating libvirt domain")))
+			g.Expect(conditionOf(lost, machinev1beta1.MachineCreation)).To(HaveField("Message", ContainSubstring("error creating libvirt domain")))
 		}).Should(Succeed())
 		Expect(w.host.state(ctx, lost.Name)).To(Equal("shut off"))
 		uuid := w.host.domain(ctx, lost.Name).UUID
@@ -158,7 +158,7 @@ var _ = Describe("The module libvirt", Ordered, func() {
 		Expect(w.host.volumes()).To(BeEmpty())
 	})
 
-	It("has told no log the user data", func() {
+	It("has the user data in no log", func() {
 		Expect(os.ReadFile(w.manager.Log)).NotTo(ContainSubstring(marker))
 	})
 })
@@ -203,14 +203,14 @@ func onlyMachine(ctx context.Context, g Gomega, set *machinev1beta1.MachineSet) 
 	return &machines[0]
 }
 
-// drift answers what the last drift check has found; an empty condition before the first.
+// drift returns what the last drift check has found; an empty condition before the first.
 func drift(machine *machinev1beta1.Machine) metav1.Condition {
 	GinkgoHelper()
-	return told(machine, "Drifted")
+	return conditionOf(machine, "Drifted")
 }
 
-// told answers a condition of the provider status.
-func told(machine *machinev1beta1.Machine, condition machinev1beta1.ConditionType) metav1.Condition {
+// conditionOf returns a condition of the provider status.
+func conditionOf(machine *machinev1beta1.Machine, condition machinev1beta1.ConditionType) metav1.Condition {
 	GinkgoHelper()
 	status := v1alpha1.TerraformMachineProviderStatus{}
 	if machine.Status.ProviderStatus != nil {

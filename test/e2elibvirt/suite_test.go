@@ -60,7 +60,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	w.host = openHost(ctx)
 	w.dir, err = os.MkdirTemp("", "machine-iac-e2e-libvirt-")
 	Expect(err).NotTo(HaveOccurred())
-	w.dir, err = filepath.EvalSymlinks(w.dir) // as the kernel tells a process's folder
+	w.dir, err = filepath.EvalSymlinks(w.dir) // as the kernel reports a process's folder
 	Expect(err).NotTo(HaveOccurred())
 	w.cluster, err = cluster.New(cluster.Options{Dir: w.dir, Bin: filepath.Join(root, "bin")})
 	Expect(err).NotTo(HaveOccurred())

@@ -48,6 +48,6 @@ func TestWhatAProcessIs(t *testing.T) {
 	}
 	supervisor := observe.Process{Arguments: []string{"machine-iac-supervisor", "/w", "2s"}}
 	if supervisor.Supervises() != "/w" || (observe.Process{Arguments: []string{"machine-controllers", "/w"}}).Supervises() != "" {
-		t.Error("supervisors are not told apart")
+		t.Error("supervisors are not distinguished")
 	}
 }

@@ -142,7 +142,7 @@ func (s *services) checkDisks(server object) error {
 	return nil
 }
 
-// showServer tells of a server as Nova does. One that was looked at while it was built is active from then on.
+// showServer returns a server as Nova does. One that was looked at while it was built is active from then on.
 func (s *services) showServer(server object) object {
 	shown := object{}
 	for _, field := range []string{"id", "name", "status", "created", "updated", "tenant_id", "user_id", "metadata", "key_name", "tags"} {

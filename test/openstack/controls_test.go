@@ -33,15 +33,15 @@ func TestAnObstacleIsMet(t *testing.T) {
 	ports := openstack.Makes("ports")
 	for name, tc := range map[string]struct {
 		obstacle openstack.Obstacle
-		// wantStatus is zero for no answer.
+		// wantStatus is zero for no response.
 		wantStatus, wantMade int
 	}{
 		"refused":                         {openstack.Obstacle{Match: ports, Refuse: true, Status: 503}, 503, 0},
 		"failed after it was carried out": {openstack.Obstacle{Match: ports, Status: 500}, 500, 1},
-		"not answered":                    {openstack.Obstacle{Match: ports, Silent: true}, 0, 1},
+		"no response":                     {openstack.Obstacle{Match: ports, Silent: true}, 0, 1},
 		"lost":                            {openstack.Obstacle{Match: ports, Silent: true, Refuse: true}, 0, 0},
 		"late":                            {openstack.Obstacle{Match: ports, Delay: time.Millisecond}, 201, 1},
-		"answered late":                   {openstack.Obstacle{Match: ports, AnswerDelay: time.Millisecond}, 201, 1},
+		"a late response":                 {openstack.Obstacle{Match: ports, ResponseDelay: time.Millisecond}, 201, 1},
 		"in the way of others":            {openstack.Obstacle{Match: openstack.Removes("ports"), Refuse: true, Status: 503}, 201, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,13 +49,13 @@ func TestAnObstacleIsMet(t *testing.T) {
 			put := c.Obstruct(tc.obstacle)
 			status := a.asks(t.Context(), address, a.aPort("p", "uid"))
 			if met := put.Clear(); status != tc.wantStatus || c.Count()["ports"] != tc.wantMade || (met == 1) != (name != "in the way of others") {
-				t.Errorf("answered %d, %v, met %d times; want %d and %d ports", status, c.Count(), met, tc.wantStatus, tc.wantMade)
+				t.Errorf("got status %d, %v, met %d times; want %d and %d ports", status, c.Count(), met, tc.wantStatus, tc.wantMade)
 			}
 		})
 	}
 }
 
-// asks returns the status of a request that makes something, zero when it was not answered.
+// asks returns the status of a request that makes something, zero without a response.
 func (a *asker) asks(ctx context.Context, address string, body any) int {
 	a.t.Helper()
 	request := a.request(ctx, http.MethodPost, address, body)
@@ -77,7 +77,7 @@ func TestAHeldRequestIsCarriedOutAlthoughItsAskerHasGone(t *testing.T) {
 	impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if status := a.asks(impatient, address, body); status != 0 || c.Count()["ports"] != 0 {
-		t.Fatalf("answered %d, %v", status, c.Count())
+		t.Fatalf("got status %d, %v", status, c.Count())
 	}
 	put.Clear()
 	for end := time.Now().Add(10 * time.Second); c.Count()["ports"] == 0; time.Sleep(time.Millisecond) {

@@ -99,7 +99,7 @@ func (s *services) machineOf(made object) string {
 	return ""
 }
 
-// Set changes a server's metadata behind everybody's back, and tells whether it was there.
+// Set changes a server's metadata outside of the operator, and reports whether it was there.
 func (c *Cloud) Set(name, key, value string) bool {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()

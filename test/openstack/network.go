@@ -84,7 +84,7 @@ func (s *services) addressPort(port, network object) error {
 	return nil
 }
 
-// next answers a number for an address that no port has.
+// next returns a number for an address that no port has.
 func (s *services) next() int { return 20 + len(s.ports.objects) + s.removedPorts }
 
 func (s *services) removePort(port object) error {

@@ -20,11 +20,11 @@ type Obstacle struct {
 	// Delay is how long a request waits before it is carried out; forever with Hold, until the obstacle is cleared.
 	Delay time.Duration
 	Hold  bool
-	// AnswerDelay is how long the answer waits after that.
-	AnswerDelay time.Duration
+	// ResponseDelay is how long the response is delayed after that.
+	ResponseDelay time.Duration
 	// Refuse says that the request is not carried out.
 	Refuse bool
-	// Status is answered in place of what the cloud would; with Silent the connection is closed and nothing is.
+	// Status is returned in place of the cloud's; with Silent the connection is closed without a response.
 	Status int
 	Silent bool
 	// Times is how many requests are met; zero for all.
@@ -116,7 +116,7 @@ func (s *services) receive(w http.ResponseWriter, r *http.Request) {
 		taken.Body = io.NopCloser(bytes.NewReader(body))
 		s.mux.ServeHTTP(answered, taken)
 	}
-	time.Sleep(met.AnswerDelay)
+	time.Sleep(met.ResponseDelay)
 	switch {
 	case met.Silent:
 		panic(http.ErrAbortHandler)

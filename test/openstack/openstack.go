@@ -43,7 +43,7 @@ func Start() *Cloud {
 	c.server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that were killed
 	c.server.StartTLS()
 	s.address = c.server.URL
-	s.furnish()
+	s.seed()
 	return c
 }
 
@@ -53,8 +53,8 @@ func (c *Cloud) Close() {
 	c.server.Close()
 }
 
-// furnish makes what is there before any Machine.
-func (s *services) furnish() {
+// seed creates what exists before any Machine.
+func (s *services) seed() {
 	tags := []any{"openshiftClusterID=" + Cluster}
 	network := s.networks.add(object{"name": Cluster + "-openshift", "status": "ACTIVE", "admin_state_up": true, "tags": tags, "project_id": project, "shared": true})
 	other := s.networks.add(object{"name": "other", "status": "ACTIVE", "admin_state_up": true, "project_id": project, "shared": true})
@@ -116,14 +116,14 @@ type Server struct {
 type Port struct {
 	Name, Network, Description string
 	Addresses                  []string
-	// Others are addresses that it may answer to besides.
+	// Others are addresses that it may use besides.
 	Others         []string
 	SecurityGroups []string
 	Tags           []string
 	Trunk          bool
 }
 
-// Servers answers the servers.
+// Servers returns the servers.
 func (c *Cloud) Servers() []Server {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()
@@ -134,7 +134,7 @@ func (c *Cloud) Servers() []Server {
 	return found
 }
 
-// Server answers the server of a name, nil where there is none.
+// Server returns the server of a name, nil where there is none.
 func (c *Cloud) Server(name string) *Server {
 	for _, server := range c.Servers() {
 		if server.Name == name {
@@ -184,7 +184,7 @@ func (s *services) lookAtPort(port object) Port {
 	return found
 }
 
-// Count answers how many servers, ports, trunks, volumes and server groups there are, the cluster's two ports left out.
+// Count returns how many servers, ports, trunks, volumes and server groups there are, the cluster's two ports left out.
 func (c *Cloud) Count() map[string]int {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()
@@ -195,7 +195,7 @@ func (c *Cloud) Count() map[string]int {
 	}
 }
 
-// Delete deletes a server behind everybody's back, and tells whether it was there.
+// Delete deletes a server outside of the operator, and reports whether it was there.
 func (c *Cloud) Delete(name string) bool {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()
@@ -210,7 +210,7 @@ func (c *Cloud) Delete(name string) bool {
 	return false
 }
 
-// Stop shuts a server off, and tells whether it was there.
+// Stop shuts a server off, and reports whether it was there.
 func (c *Cloud) Stop(name string) bool {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()

@@ -46,7 +46,7 @@ func newAsker(t *testing.T, c *openstack.Cloud) *asker {
 	return &asker{t: t, client: &http.Client{Transport: transport}, address: clouds.Clouds[openstack.CloudName].Auth.AuthURL, endpoints: map[string]string{}}
 }
 
-// ask answers the status, and what was told.
+// ask returns the status and the body.
 func (a *asker) ask(method, address string, body any) (int, map[string]any) {
 	a.t.Helper()
 	response, err := a.client.Do(a.request(a.t.Context(), method, address, body))
@@ -98,7 +98,7 @@ func (a *asker) loginAs(user, password string) int {
 	return status
 }
 
-// id answers the id of the first object of a list.
+// id returns the id of the first object of a list.
 func (a *asker) id(address, list string) string {
 	a.t.Helper()
 	_, told := a.ask(http.MethodGet, address, nil)

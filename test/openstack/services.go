@@ -40,7 +40,7 @@ func newServices() *services {
 	return s
 }
 
-// handle answers requests of those who are logged in, one after another.
+// handle returns requests of those who are logged in, one after another.
 func (s *services) handle(pattern string, answer func(*http.Request) (int, any, error)) {
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()

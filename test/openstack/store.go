@@ -43,7 +43,7 @@ func list(value any) []any {
 	return listed
 }
 
-// refusal is an answer that tells what is wrong with a request.
+// refusal is a response that says what is wrong with a request.
 type refusal struct {
 	status  int
 	message string
@@ -59,14 +59,14 @@ func notFound(what, id string) error {
 
 // collection is all that a service has of a kind.
 type collection struct {
-	// one and many are what objects are called in requests and answers.
+	// one and many are what objects are called in requests and responses.
 	one, many string
 	objects   []object
 	// made completes and checks what is to be made, and removed says what else goes, or refuses.
 	made    func(request *http.Request, made object) error
 	removed func(gone object) error
 	history []*Made
-	// shown is what is told of an object; nil for all of it.
+	// shown is what a response has of an object; nil for all of it.
 	shown func(object) object
 }
 
@@ -98,7 +98,7 @@ func (c *collection) show(o object) object {
 	return o
 }
 
-// serve answers requests for the collection at a path.
+// serve returns requests for the collection at a path.
 func (s *services) serve(path string, c *collection) {
 	s.handle("GET "+path, func(r *http.Request) (int, any, error) {
 		return http.StatusOK, map[string]any{c.many: c.search(r)}, nil
@@ -183,7 +183,7 @@ func (c *collection) create(r *http.Request) (int, any, error) {
 	return status, map[string]any{c.one: c.show(made)}, nil
 }
 
-// search answers what fits the request's query.
+// search returns what fits the request's query.
 func (c *collection) search(r *http.Request) []object {
 	found := []object{}
 	for _, one := range c.objects {

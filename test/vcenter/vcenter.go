@@ -86,7 +86,7 @@ func Start(ctx context.Context, program, dir string) (*VCenter, error) {
 	return v, nil
 }
 
-// launch starts the process and answers its address, which it prints when it serves.
+// launch starts the process and returns its address, which it prints when it serves.
 func (v *VCenter) launch(ctx context.Context, program, dir string) (string, error) {
 	process := exec.CommandContext(context.WithoutCancel(ctx), program, "--certificate-file", v.certificate, "--username", Username, "--password", Password)
 	log, err := os.Create(filepath.Join(dir, "vcenter.log"))
@@ -156,7 +156,7 @@ func (v *VCenter) Close() error {
 	return nil
 }
 
-// VM answers a virtual machine by its inventory path, nil when there is none.
+// VM returns a virtual machine by its inventory path, nil when there is none.
 func (v *VCenter) VM(ctx context.Context, path string) (*VM, error) {
 	found := &VM{}
 	there, err := v.ask(ctx, http.MethodGet, "/test/vm", url.Values{"path": {path}}, found)
@@ -196,7 +196,7 @@ func (v *VCenter) do(ctx context.Context, method string, query url.Values) error
 	return err
 }
 
-// ask answers false for what is not there.
+// ask returns false for what is not there.
 func (v *VCenter) ask(ctx context.Context, method, path string, query url.Values, into any) (bool, error) {
 	address := url.URL{Scheme: "https", Host: Name, Path: path, RawQuery: query.Encode()}
 	request, err := http.NewRequestWithContext(ctx, method, address.String(), nil)

@@ -88,7 +88,7 @@ func TestNothingListensOffLoopback(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("%s is not told where to listen", component)
+			t.Errorf("%s has no argument for its address", component)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func New(options Options) (*Cluster, error) {
 // Dir returns the absolute path of the data folder.
 func (c *Cluster) Dir() string { return c.layout.dir }
 
-// remember keeps what Server answers.
+// remember keeps what Server returns.
 func (c *Cluster) remember(current *state) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,7 +167,7 @@ func (c *Cluster) Purge(ctx context.Context) error {
 	})
 }
 
-// wasUp tells whether the data folder holds a cluster, running or not.
+// wasUp reports whether the data folder holds a cluster, running or not.
 func (c *Cluster) wasUp() bool {
 	_, err := os.Stat(c.layout.state())
 	return err == nil

@@ -109,7 +109,7 @@ func (l layout) checkOwn() error {
 	return nil
 }
 
-// checkBinaries finds every missing binary at once, so that one build mends them all.
+// checkBinaries finds every missing binary at once, so that one build fixes all.
 func (l layout) checkBinaries() error {
 	var missing []string
 	for _, component := range Components() {

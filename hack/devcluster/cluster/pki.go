@@ -72,7 +72,7 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// ensurePKI makes what is missing, damaged or near its end in pki/, and tells whether it made anything.
+// ensurePKI makes what is missing, damaged or near its end in pki/, and reports whether it made anything.
 func ensurePKI(l layout, now time.Time) (changed bool, err error) {
 	ca, fresh, err := ensureAuthority(l, now)
 	if err != nil {
@@ -172,7 +172,7 @@ func sign(template, parent *x509.Certificate, public *ecdsa.PublicKey, signer *e
 	return x509.ParseCertificate(der)
 }
 
-// usable tells whether the files hold the wanted certificate with its key, of this authority, for some time to come.
+// usable reports whether the files hold the wanted certificate with its key, of this authority, for some time to come.
 func usable(l layout, wanted certificate, ca authority, now time.Time) bool {
 	pair, err := tls.LoadX509KeyPair(l.cert(wanted.name), l.key(wanted.name))
 	if err != nil {

@@ -38,7 +38,7 @@ func portsOf(component Component) []portName {
 	return nil
 }
 
-// portSource tells free ports from taken ones; tests replace it.
+// portSource reports free ports from taken ones; tests replace it.
 type portSource struct {
 	free func(port int) bool
 	pick func() int

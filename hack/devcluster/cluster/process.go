@@ -30,7 +30,7 @@ func identify(pid int) (process, error) {
 	return process{PID: pid, StartTicks: stat.startTicks, BootID: boot}, nil
 }
 
-// alive tells whether that very process still runs.
+// alive reports whether that very process still runs.
 func (p process) alive() bool {
 	if p.PID <= 0 {
 		return false
@@ -146,7 +146,7 @@ type procStat struct {
 	startTicks uint64
 }
 
-// dead tells whether the process only waits to be reaped. A first thread that has ended does not say so: until the others have
+// dead reports whether the process only waits to be reaped. A first thread that has ended does not say so: until the others have
 // ended, too, the process holds its ports and its files.
 func (s procStat) dead() bool { return (s.state == 'Z' || s.state == 'X') && s.threads <= 1 }
 

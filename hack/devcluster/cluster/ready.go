@@ -22,7 +22,7 @@ const (
 	tailBytes = 8 << 10
 )
 
-// probeURL is where a component tells that it is ready.
+// probeURL is the URL on which a component reports that it is ready.
 func probeURL(component Component, ports map[portName]int) string {
 	address := loopback(ports[portsOf(component)[0]])
 	switch component {
@@ -111,11 +111,11 @@ func exitError(status error) error {
 // failure says what failed, where and what to do, with the end of the component's log.
 func failure(l layout, component Component, cause error) error {
 	tail := logTail(l.log(component))
-	mend := "mend what its log names and run 'devcluster up' again"
+	fix := "fix the problem in its log and run 'devcluster up' again"
 	if strings.Contains(tail, "address already in use") {
-		mend = "another program took its port; run 'devcluster up' again to move it to a free one"
+		fix = "another program took its port; run 'devcluster up' again to move it to a free one"
 	}
-	return fmt.Errorf("starting %s: %w; %s\nlast lines of %s:\n%s", component, cause, mend, l.log(component), tail)
+	return fmt.Errorf("starting %s: %w; %s\nlast lines of %s:\n%s", component, cause, fix, l.log(component), tail)
 }
 
 // logTail returns the last lines of a file, indented; a file that can't be read says so.

@@ -12,7 +12,7 @@ type ComponentState string
 const (
 	// StateRunning means that the process runs and says that it is ready.
 	StateRunning ComponentState = "Running"
-	// StateNotReady means that the process runs but is not ready, or does not answer.
+	// StateNotReady means that the process runs but is not ready, or does not respond.
 	StateNotReady ComponentState = "NotReady"
 	// StateDead means that the process was started and is gone without having been stopped.
 	StateDead ComponentState = "Dead"
@@ -28,11 +28,11 @@ type ComponentStatus struct {
 	// Port is the one that the component serves on; 0 before the cluster was first up.
 	Port  int
 	State ComponentState
-	// Detail says what a component that is not ready answered.
+	// Detail is the response of a component that is not ready.
 	Detail string
 }
 
-// Status tells how every component is, in the order in which they start. It changes nothing and waits for nobody.
+// Status returns the state of every component, in the order in which they start. It changes nothing and waits for nobody.
 func (c *Cluster) Status(ctx context.Context) ([]ComponentStatus, error) {
 	current, err := loadState(c.layout.state())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // Up starts whatever does not run and waits until all of it is ready, with a line of progress a step. It is safe to repeat: what
 // runs is left alone, unless its certificates or the ports that it is configured with had to change. After an error the
-// components that did start go on running; mend the cause and call Up again, or call Down. A nil progress is silent.
+// components that did start go on running; fix the cause and call Up again, or call Down. A nil progress is silent.
 func (c *Cluster) Up(ctx context.Context, progress io.Writer) error {
 	if progress == nil {
 		progress = io.Discard

@@ -40,7 +40,7 @@ func TestUpTellsWhyAComponentDidNotStart(t *testing.T) {
 			script: "echo 'listen tcp: address already in use'; exit 1",
 			want:   []string{"run 'devcluster up' again to move it to a free one"},
 		},
-		"it never answers": {
+		"it never responds": {
 			script: "echo still thinking; exec sleep 60",
 			want:   []string{"starting etcd: waiting until it is ready: context deadline exceeded", "connection refused", "  still thinking"},
 		},

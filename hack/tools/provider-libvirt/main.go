@@ -1,12 +1,13 @@
 // Command terraform-provider-libvirt is the provider dmacvicar/libvirt, at the version that go.mod pins, and what Machines need
 // beside it, which come and go, and whose runs may be cut off before they save their state:
 //
-//   - a domain is imported by its name, as name=NAME: its UUID is libvirt's choice, and nobody but the lost run was told;
+//   - a domain is imported by its name, as name=NAME: its UUID is libvirt's choice, and only the interrupted run knew it;
 //   - an Ignition volume of the name that is to be made is replaced, where the provider alone would fail;
 //   - an Ignition volume that is gone, and a domain whose volume is gone, can be read, and hence be destroyed;
 //   - a domain that is deleted takes its address with it, which the provider alone leaves reserved in its network for ever.
 //
-// Everything else is the provider's own code.
+// Everything else is the provider's own code. It is built from its Go module, since released providers cannot be downloaded everywhere; the
+// ordinary way is the registry, or 'tofu providers mirror', without the additions above.
 package main
 
 import (
@@ -105,7 +106,7 @@ func (h *host) replaceVolume(create schema.CreateContextFunc) schema.CreateConte
 			if err != nil {
 				return nil // create says it better
 			}
-			// So that libvirt sees files which it was not told of. A pool that is busy cannot be read anew, and create waits for it.
+			// So that libvirt sees files that were added without it. A pool that is busy cannot be read anew, and create waits for it.
 			_ = connection.StoragePoolRefresh(pool, 0)
 			left, err := connection.StorageVolLookupByName(pool, d.Get("name").(string))
 			if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/terraform-provider-openstack/terraform-provider-openstack/openstack"
 )
 
-// all answers everything that a list has.
+// all returns everything that a list has.
 func all[T any](what string, pager pagination.Pager, extract func(pagination.Page) ([]T, error)) ([]T, error) {
 	pages, err := pager.AllPages()
 	if err != nil {
@@ -81,7 +81,7 @@ func findSecurityGroups(config *openstack.Config, d *schema.ResourceData) (found
 	return lists, err
 }
 
-// findPorts answers the addresses of all ports that it finds as one list.
+// findPorts returns the addresses of all ports that it finds as one list.
 func findPorts(config *openstack.Config, d *schema.ResourceData) (found, error) {
 	client, err := config.NetworkingV2Client(config.Region)
 	if err != nil {

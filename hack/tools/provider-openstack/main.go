@@ -5,9 +5,10 @@
 //     server was made from may be gone, or have a namesake, and the server is still to be looked at and deleted;
 //   - a server group is made where there is none of its name, and stays when its Machine goes: others are in it;
 //   - a trunk can be imported;
-//   - user data that an import does not know is no change of a server. Nova tells nobody what it was.
+//   - user data that an import does not know is no change of a server. Nova does not return it.
 //
-// Everything else is the provider's own code.
+// Everything else is the provider's own code. It is built from its Go module, since released providers cannot be downloaded everywhere; the
+// ordinary way is the registry, or 'tofu providers mirror', without the additions above.
 package main
 
 import (
@@ -22,7 +23,7 @@ func main() {
 
 func provider() *schema.Provider {
 	p := openstack.Provider()
-	p.Schema["use_octavia"].Deprecated = "" // it would be told with every run, whether load balancers are used or not
+	p.Schema["use_octavia"].Deprecated = "" // the warning would come with every run, whether load balancers are used or not
 	p.DataSourcesMap["openstack_networking_networks_v2"] = search(findNetworks, networkFilter, "ids")
 	p.DataSourcesMap["openstack_networking_subnets_v2"] = search(findSubnets, subnetFilter, "ids", "network_ids")
 	p.DataSourcesMap["openstack_networking_secgroups_v2"] = search(findSecurityGroups, groupFilter, "ids")

@@ -9,7 +9,7 @@ import (
 	"github.com/terraform-provider-openstack/terraform-provider-openstack/openstack"
 )
 
-// found are the lists that a search answers, by their names.
+// found are the lists that a search returns, by their names.
 type found map[string][]string
 
 // finder searches by a data source's arguments.
@@ -45,7 +45,7 @@ func merged(parts ...map[string]*schema.Schema) map[string]*schema.Schema {
 	return all
 }
 
-// search makes a data source of a finder, with its arguments and the lists that it answers.
+// search makes a data source of a finder, with its arguments and the lists that it returns.
 func search(find finder, arguments map[string]*schema.Schema, answers ...string) *schema.Resource {
 	fields := maps.Clone(arguments)
 	for _, answer := range answers {

@@ -43,7 +43,7 @@ func chooseServerGroup(_ context.Context, d *schema.ResourceData, meta any) diag
 	return nil
 }
 
-// serverGroup answers the server group of a name, and makes one where there is none. Machines that are made at the same time may
+// serverGroup returns the server group of a name, and makes one where there is none. Machines that are made at the same time may
 // each make one. Then the first by id is everybody's, and the others go before they have members.
 func serverGroup(client *gophercloud.ServiceClient, name, policy string) (string, error) {
 	ids, err := serverGroups(client, name)

@@ -16,10 +16,10 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// hasToldWhy is the exit code of a program that has told the CLI itself what went wrong.
-const hasToldWhy = 32
+// alreadyReported is the exit code of a program that has reported its error to the CLI itself.
+const alreadyReported = 32
 
-// host answers the CLI. What it does not answer is about writing and building programs, which is done elsewhere.
+// host implements the calls of the CLI. Those it lacks are about writing and building programs, which is done elsewhere.
 type host struct {
 	pulumirpc.UnimplementedLanguageRuntimeServer
 	engine string
@@ -27,17 +27,17 @@ type host struct {
 	stop context.Context
 }
 
-// GetPluginInfo answers no version: the CLI asks for none.
+// GetPluginInfo returns no version: the CLI asks for none.
 func (h *host) GetPluginInfo(context.Context, *emptypb.Empty) (*pulumirpc.PluginInfo, error) {
 	return &pulumirpc.PluginInfo{}, nil
 }
 
-// GetRequiredPackages answers none: a program registers its packages itself, and nothing is to be installed before.
+// GetRequiredPackages returns none: a program registers its packages itself, and nothing is to be installed before.
 func (h *host) GetRequiredPackages(context.Context, *pulumirpc.GetRequiredPackagesRequest) (*pulumirpc.GetRequiredPackagesResponse, error) {
 	return &pulumirpc.GetRequiredPackagesResponse{}, nil
 }
 
-// GetRequiredPlugins answers none, for the same reason.
+// GetRequiredPlugins returns none, for the same reason.
 func (h *host) GetRequiredPlugins(context.Context, *pulumirpc.GetRequiredPluginsRequest) (*pulumirpc.GetRequiredPluginsResponse, error) {
 	return &pulumirpc.GetRequiredPluginsResponse{}, nil
 }
@@ -59,10 +59,10 @@ func (h *host) Run(ctx context.Context, request *pulumirpc.RunRequest) (*pulumir
 	command.Dir = request.GetPwd()
 	command.Env = append(os.Environ(), environment...)
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr // the CLI reads them
-	return answer(command.Run()), nil
+	return result(command.Run()), nil
 }
 
-// program answers the path of the program that Pulumi.yaml names.
+// program returns the path of the program that Pulumi.yaml names.
 func program(options map[string]any) (string, error) {
 	name, _ := options["binary"].(string)
 	if name == "" {
@@ -78,7 +78,7 @@ func program(options map[string]any) (string, error) {
 	return path, nil
 }
 
-// environment answers what a program reads of the stack that it runs for, by the names that Pulumi's SDK knows.
+// environment returns the variables from which a program reads its stack, by the names that Pulumi's SDK knows.
 func (h *host) environment(request *pulumirpc.RunRequest) ([]string, error) {
 	config, err := json.Marshal(request.GetConfig())
 	if err != nil {
@@ -106,13 +106,13 @@ func (h *host) environment(request *pulumirpc.RunRequest) ([]string, error) {
 	}, nil
 }
 
-// answer tells the CLI how a program ended.
-func answer(err error) *pulumirpc.RunResponse {
+// result reports to the CLI how a program ended.
+func result(err error) *pulumirpc.RunResponse {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
 		return &pulumirpc.RunResponse{}
-	case errors.As(err, &exit) && exit.ExitCode() == hasToldWhy:
+	case errors.As(err, &exit) && exit.ExitCode() == alreadyReported:
 		return &pulumirpc.RunResponse{Bail: true}
 	default:
 		return &pulumirpc.RunResponse{Error: fmt.Sprintf("running the program: %v", err)}

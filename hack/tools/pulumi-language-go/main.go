@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// run serves until it is told to stop, or the CLI is gone.
+// run serves until it is interrupted, or the CLI is gone.
 func run(arguments []string) error {
 	if len(arguments) == 0 {
 		return errors.New("the address of the engine is missing; this is started by Pulumi's CLI, not by hand")
@@ -59,7 +59,7 @@ func run(arguments []string) error {
 	return nil
 }
 
-// watch calls cancel when the engine does not answer any more: nobody else ends what a killed CLI has left.
+// watch calls cancel when the engine does not respond any more: nothing else ends the processes of a killed CLI.
 func watch(ctx context.Context, engine grpc_health_v1.HealthClient, cancel context.CancelFunc) {
 	ticker := time.NewTicker(healthInterval)
 	defer ticker.Stop()
@@ -69,7 +69,7 @@ func watch(ctx context.Context, engine grpc_health_v1.HealthClient, cancel conte
 			return
 		case <-ticker.C:
 			_, err := engine.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
-			if err != nil && status.Code(err) != codes.Unimplemented { // which is an answer, too
+			if err != nil && status.Code(err) != codes.Unimplemented { // which is a response as well
 				cancel()
 				return
 			}

@@ -1,7 +1,10 @@
 // Command schema-provider is a provider plugin that serves the recorded schema of another provider and nothing else, so that an engine
 // can validate, test with mocks and preview a module without the provider itself. It refuses to be configured.
 //
-// The name of the binary tells which record it serves: terraform-provider-aws_v6.25.0 serves schemas/aws-6.25.0.json.
+// It exists because these providers cannot be built from Go modules, or only in minutes. The ordinary way is to download the real provider from
+// its registry.
+//
+// The name of the binary selects the record that it serves: terraform-provider-aws_v6.25.0 serves schemas/aws-6.25.0.json.
 package main
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov5"
 )
 
-// provider serves a schema. What an engine asks of a provider to validate a module it answers; to be configured it refuses, and with
+// provider serves a schema. It implements what an engine calls to validate a module; it refuses to be configured, and with
 // that whatever would follow.
 type provider struct {
 	name, version string
@@ -44,14 +44,14 @@ func (p provider) GetMetadata(context.Context, *tfprotov5.GetMetadataRequest) (*
 	return response, nil
 }
 
-// GetProviderSchema answers the record.
+// GetProviderSchema returns the record.
 func (p provider) GetProviderSchema(context.Context, *tfprotov5.GetProviderSchemaRequest) (*tfprotov5.GetProviderSchemaResponse, error) {
 	return &tfprotov5.GetProviderSchemaResponse{
 		Provider: p.schema.Provider, ResourceSchemas: p.schema.Resources, DataSourceSchemas: p.schema.DataSources,
 	}, nil
 }
 
-// GetResourceIdentitySchemas answers none: records have none.
+// GetResourceIdentitySchemas returns none: records have none.
 func (provider) GetResourceIdentitySchemas(context.Context, *tfprotov5.GetResourceIdentitySchemasRequest) (*tfprotov5.GetResourceIdentitySchemasResponse, error) {
 	return &tfprotov5.GetResourceIdentitySchemasResponse{}, nil
 }
@@ -139,7 +139,7 @@ func (p provider) ReadDataSource(context.Context, *tfprotov5.ReadDataSourceReque
 	return &tfprotov5.ReadDataSourceResponse{Diagnostics: p.refusal()}, nil
 }
 
-// GetFunctions answers none: modules use none.
+// GetFunctions returns none: modules use none.
 func (provider) GetFunctions(context.Context, *tfprotov5.GetFunctionsRequest) (*tfprotov5.GetFunctionsResponse, error) {
 	return &tfprotov5.GetFunctionsResponse{}, nil
 }

@@ -20,11 +20,11 @@ var records embed.FS
 
 var binaryName = regexp.MustCompile(`^terraform-provider-([a-z0-9-]+)_v([0-9.]+)(\.exe)?$`)
 
-// recordOf answers which record a binary of this name serves.
+// recordOf returns the record that a binary of this name serves.
 func recordOf(binary string) (name, version string, err error) {
 	parts := binaryName.FindStringSubmatch(binary)
 	if parts == nil {
-		return "", "", fmt.Errorf("the name %q tells no record; call the binary terraform-provider-NAME_vVERSION", binary)
+		return "", "", fmt.Errorf("the name %q stands for no record; call the binary terraform-provider-NAME_vVERSION", binary)
 	}
 	return parts[1], parts[2], nil
 }

@@ -60,7 +60,7 @@ func record(args []string, in io.Reader, out io.Writer) error {
 	return err
 }
 
-// names answers what a record keeps.
+// names returns what a record keeps.
 func names(like, also string) (map[string]bool, error) {
 	keep := map[string]bool{}
 	if like != "" {

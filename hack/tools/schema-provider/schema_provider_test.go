@@ -41,9 +41,9 @@ func TestEveryRecordIsServed(t *testing.T) {
 
 func TestTheNameOfTheBinaryTellsTheRecord(t *testing.T) {
 	for name, tc := range map[string]struct{ binary, wantName, wantVersion string }{
-		"as a mirror has it":        {"terraform-provider-aws_v6.25.0", "aws", "6.25.0"},
-		"on another system":         {"terraform-provider-google_v7.45.0.exe", "google", "7.45.0"},
-		"a name that tells nothing": {"schema-provider", "", ""},
+		"as a mirror has it":      {"terraform-provider-aws_v6.25.0", "aws", "6.25.0"},
+		"on another system":       {"terraform-provider-google_v7.45.0.exe", "google", "7.45.0"},
+		"a name without a record": {"schema-provider", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gotName, gotVersion, err := recordOf(tc.binary)

@@ -31,7 +31,7 @@ func playGuests(ctx *simulator.Context, stop <-chan struct{}) {
 				case vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn && vm.Guest.IpAddress != "":
 					ctx.Update(vm, silence())
 				case vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn:
-					// Told again and again, so that nobody waits for a change that came too early to be noticed.
+					// Reported again and again, so that no client misses a change that came before it listened.
 					address := vm.Guest.IpAddress
 					if address == "" {
 						last++
@@ -44,7 +44,7 @@ func playGuests(ctx *simulator.Context, stop <-chan struct{}) {
 	}
 }
 
-// report answers what the tools of a guest tell of its network.
+// report returns what the tools of a guest report of its network.
 func report(ip string) []types.PropertyChange {
 	address := []types.NetIpConfigInfoIpAddress{{IpAddress: ip, PrefixLength: 8, State: "preferred"}}
 	route := types.NetIpRouteConfigInfoIpRoute{Network: "0.0.0.0", Gateway: types.NetIpRouteConfigInfoGateway{IpAddress: "10.0.0.1", Device: "0"}}
@@ -62,7 +62,7 @@ func report(ip string) []types.PropertyChange {
 	}
 }
 
-// silence is what is left to tell of a guest that does not run.
+// silence is the report of a guest that does not run.
 func silence() []types.PropertyChange {
 	return []types.PropertyChange{
 		{Name: "guest.toolsRunningStatus", Val: string(types.VirtualMachineToolsRunningStatusGuestToolsNotRunning)},

@@ -26,7 +26,7 @@ type inventory struct {
 	tag        string
 }
 
-// virtualMachine is what tests are told of one.
+// virtualMachine is the JSON form of one, for tests.
 type virtualMachine struct {
 	UUID         string            `json:"uuid"`
 	Annotation   string            `json:"annotation"`
@@ -78,7 +78,7 @@ func (i *inventory) open(ctx context.Context, server *url.URL) error {
 	return err
 }
 
-// read answers what a virtual machine is.
+// read returns what a virtual machine is.
 func (i *inventory) read(ctx context.Context, path string) (*virtualMachine, error) {
 	vm, err := i.finder.VirtualMachine(ctx, path)
 	if err != nil {
@@ -122,12 +122,12 @@ func (i *inventory) read(ctx context.Context, path string) (*virtualMachine, err
 	return found, err
 }
 
-// pathOf answers where something is in the inventory.
+// pathOf returns where something is in the inventory.
 func (i *inventory) pathOf(ctx context.Context, ref types.ManagedObjectReference) (string, error) {
 	return find.InventoryPath(ctx, i.client.Client, ref)
 }
 
-// originOf answers the name of what a virtual machine was cloned from, "" when it was not.
+// originOf returns the name of what a virtual machine was cloned from, "" when it was not.
 func (i *inventory) originOf(ctx context.Context, vm types.ManagedObjectReference) (string, error) {
 	events, err := event.NewManager(i.client.Client).QueryEvents(ctx, types.EventFilterSpec{
 		Entity:      &types.EventFilterSpecByEntity{Entity: vm, Recursion: types.EventFilterSpecRecursionOptionSelf},
@@ -203,7 +203,7 @@ func (i *inventory) attach(ctx context.Context, path, file string) error {
 	return vm.AddDevice(ctx, volume)
 }
 
-// exists tells whether a datastore has a file, named as [datastore] path.
+// exists reports whether a datastore has a file, named as [datastore] path.
 func (i *inventory) exists(ctx context.Context, file string) (bool, error) {
 	var place object.DatastorePath
 	if !place.FromString(file) {

@@ -1,7 +1,7 @@
-// Command vcsim runs a simulated vCenter until it is told to stop: one datacenter, a cluster of hosts, datastores, networks and virtual
+// Command vcsim runs a simulated vCenter until it is interrupted: one datacenter, a cluster of hosts, datastores, networks and virtual
 // machines to clone, as govmomi's simulator makes them, a folder /DC0/vm/workers and a tag. It speaks TLS with a certificate of its own.
 //
-// Beside the API of a vCenter it serves tests what they look at, and what they do behind everybody's back:
+// Beside the API of a vCenter it serves tests what they check, and what they change directly in the infrastructure:
 //
 //	GET    /test/tag                                the tag
 //	GET    /test/vm?path=PATH                       what a virtual machine is

@@ -216,7 +216,7 @@ run "makes_an_instance_of_what_must_be_told" {
   }
   assert {
     condition     = aws_instance.this.availability_zone == "us-east-1b" && length(data.aws_subnets.found) == 0
-    error_message = "Without a subnet, the zone is told."
+    error_message = "Without a subnet, the zone is set."
   }
   assert {
     condition     = nonsensitive(aws_instance.this.user_data_base64) == null || nonsensitive(aws_instance.this.user_data_base64) != base64encode("")
@@ -548,7 +548,7 @@ run "is_put_on_a_host_that_it_may_leave" {
 
   assert {
     condition     = aws_instance.this.host_id == "h-01234567" && aws_instance.this.tenancy == "host" && length(aws_launch_template.special) == 0
-    error_message = "The host is told without affinity."
+    error_message = "The host is set without affinity."
   }
 }
 
@@ -583,7 +583,7 @@ run "allocates_a_host" {
   }
   assert {
     condition     = aws_ec2_host.dedicated[0].tags.license == "x" && aws_ec2_host.dedicated[0].tags["machine-iac.io/machine-uid"] == var.machine.uid
-    error_message = "It has its tags, and tells whose it is."
+    error_message = "It has its tags, and the Machine's."
   }
 }
 

@@ -69,7 +69,7 @@ run "makes_the_worker_that_the_installer_asks_for" {
   }
   assert {
     condition     = azurerm_linux_virtual_machine.this.tags == tomap({ "kubernetes.io_cluster.demo-x7k2p" = "owned", "machine-iac.io_machine-uid" = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1" })
-    error_message = "It tells the Machine and its cluster."
+    error_message = "It names the Machine and its cluster."
   }
   assert {
     condition     = jsonencode([for disk in azurerm_linux_virtual_machine.this.os_disk : [disk.name, disk.disk_size_gb, disk.storage_account_type, disk.caching]]) == jsonencode([["demo-x7k2p-worker-eastus1-abcde_OSDisk", 128, "Premium_LRS", "ReadWrite"]])

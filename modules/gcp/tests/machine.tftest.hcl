@@ -51,7 +51,7 @@ run "makes_the_worker_that_the_installer_asks_for" {
   }
   assert {
     condition     = google_compute_instance.this.labels == tomap({ "kubernetes-io-cluster-demo-x7k2p" = "owned", "machine-iac-io-machine-uid" = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1" })
-    error_message = "It tells the Machine and its cluster."
+    error_message = "It names the Machine and its cluster."
   }
   assert {
     condition     = jsonencode([for disk in google_compute_instance.this.boot_disk[0].initialize_params : [disk.image, disk.size, disk.type]]) == jsonencode([["projects/rhcos-cloud/global/images/rhcos-9-6-gcp-x86-64", 128, "pd-ssd"]]) && google_compute_instance.this.boot_disk[0].auto_delete

@@ -215,7 +215,7 @@ run "answers_the_outputs_of_the_contract" {
 
   assert {
     condition     = output.provider_id == "libvirt:///a2261a57-b4dd-435e-a553-4f7a0ef64ba6" && output.instance_id == "a2261a57-b4dd-435e-a553-4f7a0ef64ba6"
-    error_message = "The instance is told by the domain's UUID."
+    error_message = "The instance ID is the domain's UUID."
   }
   assert {
     condition     = output.instance_state == "Running"

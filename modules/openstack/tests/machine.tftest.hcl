@@ -54,7 +54,7 @@ run "makes_the_worker_that_the_installer_asks_for" {
   }
   assert {
     condition     = openstack_compute_instance_v2.this.metadata == tomap({ Name = "demo-x7k2p-worker", openshiftClusterID = "demo-x7k2p", "machine-iac.io_machine-uid" = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1" })
-    error_message = "It tells the Machine and its cluster."
+    error_message = "It names the Machine and its cluster."
   }
   assert {
     condition     = openstack_compute_instance_v2.this.tags == toset(["openshiftClusterID=demo-x7k2p"]) && openstack_compute_instance_v2.this.config_drive == false
@@ -74,11 +74,11 @@ run "makes_the_worker_that_the_installer_asks_for" {
   }
   assert {
     condition     = keys(data.openstack_networking_ports_v2.shared) == ["api", "ingress"] && [for pair in openstack_networking_port_v2.interface["0"].allowed_address_pairs : pair.ip_address] == ["10.0.0.5"]
-    error_message = "The port may answer to the addresses of the API and of ingress."
+    error_message = "The port may use the addresses of the API and of ingress."
   }
   assert {
     condition     = openstack_networking_port_v2.interface["0"].tags == toset(["openshiftClusterID=demo-x7k2p", "machine-uid=5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"]) && strcontains(openstack_networking_port_v2.interface["0"].description, "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1")
-    error_message = "The port tells the Machine and its cluster."
+    error_message = "The port names the Machine and its cluster."
   }
   assert {
     condition     = [for trunk in openstack_networking_trunk_v2.interface : trunk.name] == ["demo-x7k2p-worker-0-abcde-0"] && openstack_networking_trunk_v2.interface["0"].tags == openstack_networking_port_v2.interface["0"].tags
@@ -132,7 +132,7 @@ run "makes_the_control_plane_machine_that_the_installer_asks_for" {
   }
   assert {
     condition     = openstack_blockstorage_volume_v3.disk["root"].metadata == tomap({ openshiftClusterID = "demo-x7k2p", "machine-iac.io_machine-uid" = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1" })
-    error_message = "The volume tells the Machine and its cluster."
+    error_message = "The volume names the Machine and its cluster."
   }
   assert {
     condition     = jsonencode([for device in openstack_compute_instance_v2.this.block_device : [device.source_type, device.destination_type, device.boot_index, device.delete_on_termination]]) == jsonencode([["volume", "volume", 0, true]])
@@ -194,7 +194,7 @@ run "takes_every_field" {
 
   assert {
     condition     = jsonencode({ for key, search in data.openstack_networking_networks_v2.named : key => [search.network_id, search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any] }) == jsonencode({ "0" = ["n1", "a", "b", "c", "d,e", "f", "g", "h"], "1" = ["n2", "", "", "c", "", "", "", ""] })
-    error_message = "Networks are looked for by all that is told of them."
+    error_message = "Networks are looked for by all given fields."
   }
   assert {
     condition     = jsonencode({ for key, search in data.openstack_networking_subnets_v2.named : key => [search.network_id, search.subnet_id, search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any] }) == jsonencode({ "1.0" = ["network-1", "s1", "", "", "", "", "", "", ""], "1.1" = ["network-1", "s2", "a", "b", "c", "d", "e", "f", "g"] })
@@ -226,7 +226,7 @@ run "takes_every_field" {
   }
   assert {
     condition     = [for pair in openstack_networking_port_v2.interface["1"].allowed_address_pairs : pair.ip_address] == ["10.0.0.5"] && length(openstack_networking_port_v2.interface["3"].allowed_address_pairs) == 0
-    error_message = "Ports of networks may answer to the shared addresses, others to their own."
+    error_message = "Ports of networks may use the shared addresses, others to their own."
   }
   assert {
     condition     = [openstack_networking_port_v2.interface["storage"].description, openstack_networking_port_v2.interface["storage"].mac_address] == ["for storage Machine 5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1", "fa:16:3e:00:00:01"] && openstack_networking_port_v2.interface["storage"].admin_state_up == false && openstack_networking_port_v2.interface["storage"].port_security_enabled

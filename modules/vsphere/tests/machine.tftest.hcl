@@ -57,7 +57,7 @@ run "makes_what_the_installer_asks_for" {
   }
   assert {
     condition     = vsphere_virtual_machine.this.name == "demo-x7k2p-worker-0-abcde" && vsphere_virtual_machine.this.folder == "demo-x7k2p"
-    error_message = "The virtual machine has the Machine's name and lies in the folder, told relative to the datacenter."
+    error_message = "The virtual machine has the Machine's name and is in the folder, given relative to the datacenter."
   }
   assert {
     condition     = strcontains(vsphere_virtual_machine.this.annotation, "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1")
@@ -170,7 +170,7 @@ run "takes_what_is_left_out_from_the_template" {
   }
   assert {
     condition     = join(" ", keys(nonsensitive(vsphere_virtual_machine.this.extra_config))) == "guestinfo.hostname stealclock.enable"
-    error_message = "Without user data nothing is told to Ignition."
+    error_message = "Without user data nothing is passed to Ignition."
   }
 
   expect_failures = [check.processors, check.memory, check.disk]
@@ -232,7 +232,7 @@ run "takes_every_field" {
   }
   assert {
     condition     = nonsensitive(vsphere_virtual_machine.this.extra_config)["guestinfo.afterburn.initrd.network-kargs"] == "ip=192.168.1.100::192.168.1.1:255.255.255.0:::none nameserver=8.8.8.8 nameserver=1.1.1.1 ip=[2001:db8::64]::[2001:db8::1]:64:::none"
-    error_message = "Static addresses are told to Afterburn as kernel arguments."
+    error_message = "Static addresses are passed to Afterburn as kernel arguments."
   }
   assert {
     condition     = vsphere_virtual_machine.this.tags == toset(["urn:vmomi:InventoryServiceTag:5736bf56-49f5-4667-b38c-b97e09dc9578:GLOBAL"])
@@ -265,7 +265,7 @@ run "takes_as_many_disks_as_it_says" {
   }
 }
 
-# The mocked template tells nothing of its sockets.
+# The mocked template has no sockets.
 run "puts_processors_into_one_socket_where_those_of_the_template_do_not_divide_them" {
   command = plan
 
@@ -295,7 +295,7 @@ run "answers_the_outputs_of_the_contract" {
   }
   assert {
     condition     = output.instance_id == "vm-42" && output.instance_state == "poweredOn"
-    error_message = "The instance is told by its managed object ID."
+    error_message = "The instance ID is its managed object ID."
   }
   assert {
     condition = jsonencode(output.addresses) == jsonencode([

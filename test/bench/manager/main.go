@@ -46,7 +46,7 @@ func main() {
 	var o options
 	// A set of its own: controller-runtime puts a --kubeconfig into the common one.
 	flags := flag.NewFlagSet("manager", flag.ExitOnError)
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "File that tells how to reach the API server.")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Path of the kubeconfig file.")
 	flags.StringVar(&o.namespace, "namespace", "openshift-machine-api", "Namespace whose Machines are served.")
 	flags.StringVar(&o.controllers, "controllers", machineset.Name, "Controllers to run, joined by commas.")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "Address of /metricsand /latencies, plain HTTP.")
@@ -70,7 +70,7 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	config.QPS, config.Burst = float32(o.qps), o.burst
-	config.WarningHandler = rest.NoWarnings{} // cmd/machine-controllers tells each once, which costs nothing either
+	config.WarningHandler = rest.NoWarnings{} // cmd/machine-controllers logs each once, which costs nothing either
 	scheme, err := controlplane.Scheme()
 	if err != nil {
 		return err
@@ -164,5 +164,5 @@ func (a *timedActuator) ServeHTTP(writer http.ResponseWriter, _ *http.Request) {
 	took := slices.Clone(a.took)
 	a.took = nil
 	a.mu.Unlock()
-	_ = json.NewEncoder(writer).Encode(took) // whoever asked and went away needs no answer
+	_ = json.NewEncoder(writer).Encode(took) // a client that has gone needs no response
 }

@@ -15,7 +15,7 @@ import (
 // head is what the page begins with.
 const head = `# Benchmarks
 
-Measured by ` + "`make bench`" + `, which writes this page; ` + "`make bench TESTFLAGS='-run NAME'`" + ` measures again what one benchmark tells and leaves the
+Measured by ` + "`make bench`" + `, which writes this page; ` + "`make bench TESTFLAGS='-run NAME'`" + ` measures one benchmark again and leaves the
 rest. Trust the ratios; seconds are the machine's.
 `
 
@@ -33,7 +33,7 @@ var order = []string{
 	"What admission costs", "What a preview costs",
 }
 
-// Machine tells in a few words what was measured on.
+// Machine reports in a few words what was measured on.
 func Machine() string {
 	return fmt.Sprintf("%d cores, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
@@ -51,7 +51,7 @@ func Write(file string, sections ...Section) error {
 	return nil
 }
 
-// compose answers a page with sections put in.
+// compose returns a page with sections put in.
 func compose(before string, sections []Section) string {
 	all := split(before)
 	for _, section := range sections {
@@ -71,7 +71,7 @@ func compose(before string, sections []Section) string {
 	return out.String()
 }
 
-// split answers the sections of a page.
+// split returns the sections of a page.
 func split(page string) []Section {
 	parts := strings.Split("\n"+page, "\n## ")
 	sections := make([]Section, 0, len(parts))

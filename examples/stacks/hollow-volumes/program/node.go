@@ -37,7 +37,7 @@ type Volume struct {
 	Size string `json:"size"`
 }
 
-// Outputs are what every stack answers. Each waits for the Node, so that a create that fails publishes nothing.
+// Outputs are those of every stack. Each waits for the Node, so that a create that fails publishes nothing.
 type Outputs struct {
 	ProviderID, InstanceID, InstanceState, InstanceType, Region, Zone pulumi.StringOutput
 	Addresses                                                         pulumi.MapArrayOutput
@@ -108,7 +108,7 @@ func register(ctx *pulumi.Context, name, provider string, into *manifest, object
 
 func (m Machine) providerID() string { return "kubemark://" + m.UID }
 
-// address answers an address in fd6b:7562:656d::/48 that is made from the Machine's UID.
+// address returns an address in fd6b:7562:656d::/48 that is made from the Machine's UID.
 func (m Machine) address() string {
 	address := netip.MustParseAddr("fd6b:7562:656d::").As16()
 	hash := sha256.Sum256([]byte(m.UID))

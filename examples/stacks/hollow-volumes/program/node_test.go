@@ -37,7 +37,7 @@ func (c *cluster) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 	return nil, errors.New("nothing is to be called, not " + args.Token)
 }
 
-// manifest answers what an object was asked for as.
+// manifest returns what an object was asked for as.
 func (c *cluster) manifest(t *testing.T, name string) map[string]any {
 	t.Helper()
 	var object map[string]any
@@ -47,7 +47,7 @@ func (c *cluster) manifest(t *testing.T, name string) map[string]any {
 	return object
 }
 
-// deploy runs the program in process, and answers its outputs.
+// deploy runs the program in process, and returns its outputs.
 func (c *cluster) deploy(args Args) (map[string]any, error) {
 	c.made = map[string]pulumi.MockResourceArgs{}
 	got := map[string]any{}
@@ -125,7 +125,7 @@ func TestACreateThatFailsPublishesNothing(t *testing.T) {
 	c := &cluster{full: true}
 	outputs, err := c.deploy(worker())
 	if err == nil || !strings.Contains(err.Error(), "the cluster is full") {
-		t.Errorf("the program answers %v, want why the Node was not made", err)
+		t.Errorf("the program returns %v, want why the Node was not made", err)
 	}
 	if len(outputs) > 0 {
 		t.Errorf("outputs are %v, want none", outputs)

@@ -24,7 +24,7 @@ type declaration struct {
 	} `json:"parameterization"`
 }
 
-// registerKubectl tells Pulumi of the provider, and answers what resources of it refer to.
+// registerKubectl registers the provider with Pulumi, and returns the reference for its resources.
 func registerKubectl(ctx *pulumi.Context, stack fs.FS) (string, error) {
 	content, err := fs.ReadFile(stack, pin)
 	if err != nil {

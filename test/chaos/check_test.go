@@ -10,7 +10,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
 
-// calm is a fleet of one hollow Node and one server, as it should be.
+// calm is a fleet of one simulated Node and one server, as it should be.
 func calm() (*Facts, *Expected) {
 	return &Facts{
 			Machines: []Machine{

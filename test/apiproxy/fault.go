@@ -1,4 +1,4 @@
-package gate
+package apiproxy
 
 import (
 	"bytes"
@@ -15,13 +15,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fault is what becomes of requests instead of what the API server would answer.
+// Fault is what happens to requests instead of the API server's response.
 type Fault struct {
 	// At says whether the API server carries the requests out.
 	At Moment
 	// Match chooses the requests.
 	Match func(*http.Request) bool
-	// Status is answered; with zero the connection is closed and nothing is.
+	// Status is the status of the response; with zero the connection is closed without one.
 	Status int
 	// Delay comes first. With Slow it is all that happens.
 	Delay time.Duration
@@ -33,42 +33,42 @@ type Fault struct {
 // Injection is a fault that is on.
 type Injection struct {
 	Fault
-	gate *Gate
-	met  int
+	proxy *Proxy
+	met   int
 }
 
 // Met returns how many requests have met the fault.
 func (i *Injection) Met() int {
-	i.gate.mu.Lock()
-	defer i.gate.mu.Unlock()
+	i.proxy.mu.Lock()
+	defer i.proxy.mu.Unlock()
 	return i.met
 }
 
 // Lift takes the fault off, and returns how many requests have met it.
 func (i *Injection) Lift() int {
-	i.gate.mu.Lock()
-	defer i.gate.mu.Unlock()
-	i.gate.faults = slices.DeleteFunc(i.gate.faults, func(other *Injection) bool { return other == i })
+	i.proxy.mu.Lock()
+	defer i.proxy.mu.Unlock()
+	i.proxy.faults = slices.DeleteFunc(i.proxy.faults, func(other *Injection) bool { return other == i })
 	return i.met
 }
 
-// failure is an answer that a fault gives.
+// failure is the response of a fault.
 type failure struct{ status int }
 
-func (f *failure) Error() string { return fmt.Sprintf("the gate answers %d", f.status) }
+func (f *failure) Error() string { return fmt.Sprintf("the proxy responds %d", f.status) }
 
-// Inject puts a fault on the gate.
-func (g *Gate) Inject(f Fault) *Injection {
-	on := &Injection{Fault: f, gate: g}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.faults = append(g.faults, on)
+// Inject puts a fault on the proxy.
+func (p *Proxy) Inject(f Fault) *Injection {
+	on := &Injection{Fault: f, proxy: p}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults = append(p.faults, on)
 	return on
 }
 
 // meet lets a request meet the faults that are on.
-func (g *Gate) meet(request *http.Request, at Moment) error {
-	for _, f := range g.matching(request, at) {
+func (p *Proxy) meet(request *http.Request, at Moment) error {
+	for _, f := range p.matching(request, at) {
 		select {
 		case <-time.After(f.Delay):
 		case <-request.Context().Done():
@@ -81,21 +81,21 @@ func (g *Gate) meet(request *http.Request, at Moment) error {
 	return nil
 }
 
-func (g *Gate) matching(request *http.Request, at Moment) []Fault {
-	g.mu.Lock()
-	on := slices.Clone(g.faults)
-	g.mu.Unlock()
+func (p *Proxy) matching(request *http.Request, at Moment) []Fault {
+	p.mu.Lock()
+	on := slices.Clone(p.faults)
+	p.mu.Unlock()
 	var matching []Fault
 	for _, f := range on {
 		if f.At != at || !f.Match(request) {
 			continue
 		}
-		g.mu.Lock()
+		p.mu.Lock()
 		due := f.Times == 0 || f.met < f.Times
 		if due {
 			f.met++
 		}
-		g.mu.Unlock()
+		p.mu.Unlock()
 		if due {
 			matching = append(matching, f.Fault)
 		}
@@ -103,7 +103,7 @@ func (g *Gate) matching(request *http.Request, at Moment) []Fault {
 	return matching
 }
 
-// fail answers a request that has failed on its way. One that reached nobody learns nothing, as with an API server that is away.
+// fail returns a request that has failed on its way. One that reached nobody learns nothing, as with an API server that is away.
 func fail(answer http.ResponseWriter, _ *http.Request, err error) {
 	if errors.Is(err, errRefused) {
 		answer.WriteHeader(http.StatusBadGateway)

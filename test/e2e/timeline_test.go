@@ -23,9 +23,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
-// chronicle writes down when something happened first. Its clock are resource versions: one etcd counts all writes, so that
-// of two writes it is certain which came first, however late they are told of.
-type chronicle struct {
+// timeline records when something happened first. Its clock are resource versions: one etcd counts all writes, so that
+// of two writes it is certain which came first, however late they are seen.
+type timeline struct {
 	stop context.CancelFunc
 
 	mu      sync.Mutex
@@ -34,7 +34,7 @@ type chronicle struct {
 
 // The moments that are written down. A Node bears its Machine's name.
 func cordoned(node string) string   { return "Node " + node + " is cordoned" }
-func leaves(pod string) string      { return "Pod " + pod + " is told to go" }
+func leaves(pod string) string      { return "Pod " + pod + " is being deleted" }
 func podGone(pod string) string     { return "Pod " + pod + " is gone" }
 func drained(machine string) string { return "Machine " + machine + " is drained" }
 func destroyed(machine string) string {
@@ -43,8 +43,8 @@ func destroyed(machine string) string {
 func nodeGone(node string) string       { return "Node " + node + " is gone" }
 func machineGone(machine string) string { return "Machine " + machine + " is gone" }
 
-// chronicle writes down what happens from now on, until the chapter ends.
-func (w *world) chronicle(ctx context.Context) *chronicle {
+// timeline records what happens from now on, until the chapter ends.
+func (w *world) timeline(ctx context.Context) *timeline {
 	GinkgoHelper()
 	config, err := w.lab.Cluster.AdminConfig()
 	Expect(err).NotTo(HaveOccurred())
@@ -52,7 +52,7 @@ func (w *world) chronicle(ctx context.Context) *chronicle {
 	Expect(err).NotTo(HaveOccurred())
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	DeferCleanup(stop)
-	c := &chronicle{stop: stop, moments: map[string]uint64{}}
+	c := &timeline{stop: stop, moments: map[string]uint64{}}
 	for _, object := range []client.Object{&machinev1beta1.Machine{}, &corev1.Node{}, &corev1.Pod{}, &corev1.Secret{}} {
 		informer, err := watched.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 		Expect(err).NotTo(HaveOccurred())
@@ -68,7 +68,7 @@ func (w *world) chronicle(ctx context.Context) *chronicle {
 	return c
 }
 
-func (c *chronicle) see(object any) {
+func (c *timeline) see(object any) {
 	switch o := object.(type) {
 	case *machinev1beta1.Machine:
 		if condition(o, machinev1beta1.MachineDrained).Status == corev1.ConditionTrue {
@@ -89,7 +89,7 @@ func (c *chronicle) see(object any) {
 	}
 }
 
-func (c *chronicle) miss(object any) {
+func (c *timeline) miss(object any) {
 	switch o := object.(type) {
 	case *machinev1beta1.Machine:
 		c.note(machineGone(o.Name), o)
@@ -100,7 +100,7 @@ func (c *chronicle) miss(object any) {
 	}
 }
 
-func (c *chronicle) note(moment string, object client.Object) {
+func (c *timeline) note(moment string, object client.Object) {
 	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
 	if err != nil {
 		return // the moment will be missed, and said to be
@@ -112,13 +112,13 @@ func (c *chronicle) note(moment string, object client.Object) {
 	}
 }
 
-// tells reports whether something has happened.
-func (c *chronicle) tells(moment string) bool {
+// has reports whether something has happened.
+func (c *timeline) has(moment string) bool {
 	_, known := c.when(moment)
 	return known
 }
 
-func (c *chronicle) when(moment string) (uint64, bool) {
+func (c *timeline) when(moment string) (uint64, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	version, known := c.moments[moment]
@@ -126,11 +126,11 @@ func (c *chronicle) when(moment string) (uint64, bool) {
 }
 
 // happens waits until all these have happened, and expects that they did in this order.
-func (c *chronicle) happens(ctx context.Context, moments ...string) {
+func (c *timeline) happens(ctx context.Context, moments ...string) {
 	GinkgoHelper()
 	until(ctx, patience, moments[len(moments)-1], func(context.Context) error {
 		for _, moment := range moments {
-			if !c.tells(moment) {
+			if !c.has(moment) {
 				return errors.New("not yet: " + moment)
 			}
 		}
@@ -143,13 +143,13 @@ func (c *chronicle) happens(ctx context.Context, moments ...string) {
 	}
 }
 
-// among answers those moments that have come.
-func (c *chronicle) among(moments ...string) []string {
-	return slices.DeleteFunc(moments, func(moment string) bool { return !c.tells(moment) })
+// among returns those moments that have come.
+func (c *timeline) among(moments ...string) []string {
+	return slices.DeleteFunc(moments, func(moment string) bool { return !c.has(moment) })
 }
 
-// tellsNone expects that none of these happens for a while.
-func (c *chronicle) tellsNone(ctx context.Context, moments ...string) {
+// hasNone expects that none of these happens for a while.
+func (c *timeline) hasNone(ctx context.Context, moments ...string) {
 	GinkgoHelper()
 	Consistently(ctx, func() []string { return c.among(slices.Clone(moments)...) }).WithTimeout(aWhile).WithPolling(poll).Should(BeEmpty())
 }

@@ -72,7 +72,7 @@ type Expected struct {
 
 // Fleet compares what there is with what should be.
 func Fleet(f *Facts, e *Expected) []Violation {
-	v := &verdict{}
+	v := &findings{}
 	counts := map[string]int{}
 	for _, machine := range f.Machines {
 		if _, wanted := e.Replicas[machine.Set]; !wanted || machine.Deleting {
@@ -105,14 +105,14 @@ func Nothing(f *Facts, e *Expected) []Violation {
 	return found
 }
 
-type verdict struct{ found []Violation }
+type findings struct{ found []Violation }
 
-func (v *verdict) add(harm Harm, format string, values ...any) {
+func (v *findings) add(harm Harm, format string, values ...any) {
 	v.found = append(v.found, Violation{harm, fmt.Sprintf(format, values...)})
 }
 
-// machine judges a Machine that should be there.
-func (v *verdict) machine(f *Facts, e *Expected, m Machine) {
+// machine checks a Machine that should be there.
+func (v *findings) machine(f *Facts, e *Expected, m Machine) {
 	mayFail := e.MayFail[m.UID]
 	instances := f.instancesOf(m.UID)
 	switch {
@@ -138,8 +138,8 @@ func (v *verdict) machine(f *Facts, e *Expected, m Machine) {
 	}
 }
 
-// strays judges what belongs to no Machine.
-func (v *verdict) strays(f *Facts, e *Expected) {
+// strays checks what belongs to no Machine.
+func (v *findings) strays(f *Facts, e *Expected) {
 	owned := map[string]bool{}
 	for _, machine := range f.Machines {
 		owned[machine.UID] = true
@@ -163,8 +163,8 @@ func (v *verdict) strays(f *Facts, e *Expected) {
 	}
 }
 
-// rest judges what runs leave.
-func (v *verdict) rest(f *Facts) {
+// rest checks what runs leave.
+func (v *findings) rest(f *Facts) {
 	for _, process := range f.Running {
 		v.add(LeftOver, "process %s", process)
 	}
@@ -184,9 +184,9 @@ func (f *Facts) instancesOf(machine string) []Item {
 // halfMade is how long something may have been there that was made anew: longer, and somebody has counted on it.
 const halfMade = 20 * time.Second
 
-// Twice judges what the cloud has written down: two instances, or two of its parts, at one time; or another one in place of one that counted.
+// Twice checks what the cloud has written down: two instances, or two of its parts, at one time; or another one in place of one that counted.
 func Twice(history []openstack.Made) []Violation {
-	v := &verdict{}
+	v := &findings{}
 	for i, first := range history {
 		for _, second := range history[i+1:] {
 			if first.Machine == "" || first.Machine != second.Machine || first.Kind != second.Kind || first.Name != second.Name {
@@ -203,9 +203,9 @@ func Twice(history []openstack.Made) []Violation {
 	return v.found
 }
 
-// NodesTwice judges the Nodes that each Machine ever had. Names are unique there, so that a second one comes after the first has gone.
+// NodesTwice checks the Nodes that each Machine ever had. Names are unique there, so that a second one comes after the first has gone.
 func NodesTwice[UID ~string](made map[string][]UID) []Violation {
-	v := &verdict{}
+	v := &findings{}
 	for machine, nodes := range made {
 		if len(nodes) > 1 {
 			v.add(Doubled, "Machine %s has had Nodes %v", machine, nodes)

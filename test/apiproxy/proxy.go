@@ -1,6 +1,6 @@
-// Package gate stands before an API server, for those whose credentials or kubeconfig name it. It lets everything through until a hold or a
+// Package apiproxy is a reverse proxy before an API server, for clients whose credentials or kubeconfig name it. It lets everything through until a hold or a
 // fault is put on it.
-package gate
+package apiproxy
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"sync/atomic"
 )
 
-// Gate is a reverse proxy before an API server.
-type Gate struct {
+// Proxy is a reverse proxy before an API server.
+type Proxy struct {
 	server *httptest.Server
 
 	mu     sync.Mutex
@@ -36,8 +36,8 @@ type Moment string
 const (
 	// BeforeRequest is before the API server has seen the request.
 	BeforeRequest Moment = "before the request"
-	// BeforeAnswer is when the API server has carried it out, and who asked does not know.
-	BeforeAnswer Moment = "before the answer"
+	// BeforeResponse is when the API server has carried it out, and who asked does not know.
+	BeforeResponse Moment = "before the response"
 )
 
 // Hold stops requests.
@@ -53,72 +53,72 @@ type Hold struct {
 	refused atomic.Bool
 }
 
-var errRefused = errors.New("the gate has refused the request")
+var errRefused = errors.New("the proxy has refused the request")
 
-// Open opens a gate before the API server at a URL, whose certificate an authority vouches for.
-func Open(server string, authority []byte) (*Gate, error) {
+// Open opens a proxy before the API server at a URL, whose certificate an authority vouches for.
+func Open(server string, authority []byte) (*Proxy, error) {
 	target, err := url.Parse(server)
 	if err != nil {
 		return nil, err
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(authority) {
-		return nil, errors.New("opening the gate: the cluster's authority is no certificate")
+		return nil, errors.New("opening the proxy: the cluster's authority is no certificate")
 	}
-	g := &Gate{}
+	p := &Proxy{}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:      &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}},
-		ModifyResponse: g.answered,
+		ModifyResponse: p.answered,
 		ErrorHandler:   fail,
 		ErrorLog:       log.New(io.Discard, "", 0), // clients that were killed
 	}
-	g.server = httptest.NewUnstartedServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+	p.server = httptest.NewUnstartedServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
 		request = keepBody(request)
-		if err := g.pass(request, BeforeRequest); err != nil {
+		if err := p.pass(request, BeforeRequest); err != nil {
 			fail(answer, request, err)
 			return
 		}
 		proxy.ServeHTTP(answer, request)
 	}))
-	g.server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	g.server.StartTLS()
-	return g, nil
+	p.server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	p.server.StartTLS()
+	return p, nil
 }
 
 // Audit has a function called with each request that was carried out and its status, before who asked knows.
-func (g *Gate) Audit(audit func(request *http.Request, status int)) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.audits = append(g.audits, audit)
+func (p *Proxy) Audit(audit func(request *http.Request, status int)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.audits = append(p.audits, audit)
 }
 
-func (g *Gate) answered(r *http.Response) error {
-	g.mu.Lock()
-	audits := slices.Clone(g.audits)
-	g.mu.Unlock()
+func (p *Proxy) answered(r *http.Response) error {
+	p.mu.Lock()
+	audits := slices.Clone(p.audits)
+	p.mu.Unlock()
 	for _, audit := range audits {
 		audit(r.Request, r.StatusCode)
 	}
-	return g.pass(r.Request, BeforeAnswer)
+	return p.pass(r.Request, BeforeResponse)
 }
 
 // Address is what credentials name as their server.
-func (g *Gate) Address() string { return g.server.URL }
+func (p *Proxy) Address() string { return p.server.URL }
 
-// Authority is the certificate that vouches for the gate.
-func (g *Gate) Authority() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.server.Certificate().Raw})
+// Authority is the certificate that vouches for the proxy.
+func (p *Proxy) Authority() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
 }
 
 // pass waits at the holds for a request, and fails when the one who asked has gone, or when a fault is on.
-func (g *Gate) pass(request *http.Request, at Moment) error {
-	if err := g.meet(request, at); err != nil {
+func (p *Proxy) pass(request *http.Request, at Moment) error {
+	if err := p.meet(request, at); err != nil {
 		return err
 	}
-	g.mu.Lock()
-	holds := slices.Clone(g.holds)
-	g.mu.Unlock()
+	p.mu.Lock()
+	holds := slices.Clone(p.holds)
+	p.mu.Unlock()
 	for _, h := range holds {
 		if h.At != at || !h.match(request) {
 			continue
@@ -139,46 +139,46 @@ func (g *Gate) pass(request *http.Request, at Moment) error {
 	return nil
 }
 
-// Hold puts a hold on the gate.
-func (g *Gate) Hold(at Moment, match func(*http.Request) bool) *Hold {
+// Hold puts a hold on the proxy.
+func (p *Proxy) Hold(at Moment, match func(*http.Request) bool) *Hold {
 	h := &Hold{At: at, match: match, Reached: make(chan string, 100), lifted: make(chan struct{})}
 	h.Lift = sync.OnceFunc(func() {
-		g.mu.Lock()
-		g.holds = slices.DeleteFunc(g.holds, func(other *Hold) bool { return other == h })
-		g.mu.Unlock()
+		p.mu.Lock()
+		p.holds = slices.DeleteFunc(p.holds, func(other *Hold) bool { return other == h })
+		p.mu.Unlock()
 		close(h.lifted)
 	})
 	h.Refuse = func() {
 		h.refused.Store(true)
 		h.Lift()
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.holds = append(g.holds, h)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holds = append(p.holds, h)
 	return h
 }
 
 // Waiting returns the moments of the holds that are on.
-func (g *Gate) Waiting() []Moment {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (p *Proxy) Waiting() []Moment {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var moments []Moment
-	for _, h := range g.holds {
+	for _, h := range p.holds {
 		moments = append(moments, h.At)
 	}
 	return moments
 }
 
-// Close lifts every hold and closes the gate.
-func (g *Gate) Close() {
-	g.mu.Lock()
-	holds := slices.Clone(g.holds)
-	g.mu.Unlock()
+// Close lifts every hold and closes the proxy.
+func (p *Proxy) Close() {
+	p.mu.Lock()
+	holds := slices.Clone(p.holds)
+	p.mu.Unlock()
 	for _, h := range holds {
 		h.Lift()
 	}
-	g.server.CloseClientConnections()
-	g.server.Close()
+	p.server.CloseClientConnections()
+	p.server.Close()
 }
 
 // NodesMade matches the requests that make Nodes.

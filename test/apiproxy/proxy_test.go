@@ -1,4 +1,4 @@
-package gate_test
+package apiproxy_test
 
 import (
 	"crypto/tls"
@@ -18,11 +18,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/machine-iac/machine-iac-operator/test/gate"
+	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
 )
 
-// served is a server that counts what it carries out, behind a gate.
-func served(t *testing.T) (*gate.Gate, *kubernetes.Clientset, *atomic.Int32) {
+// served is a server that counts what it carries out, behind a proxy.
+func served(t *testing.T) (*apiproxy.Proxy, *kubernetes.Clientset, *atomic.Int32) {
 	t.Helper()
 	var carriedOut atomic.Int32
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +36,7 @@ func served(t *testing.T) (*gate.Gate, *kubernetes.Clientset, *atomic.Int32) {
 		_, _ = w.Write(body)
 	}))
 	t.Cleanup(server.Close)
-	opened, err := gate.Open(server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	opened, err := apiproxy.Open(server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,30 +55,30 @@ func stateSecret(name string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}}
 }
 
-// A test that stands behind the gate concludes from what its client was told.
+// A test behind the proxy relies on the errors that its client gets.
 func TestAFaultIsAnsweredAsAnAPIServerWould(t *testing.T) {
 	for name, tc := range map[string]struct {
-		fault   gate.Fault
+		fault   apiproxy.Fault
 		want    func(error) bool
 		reached int32
 	}{
-		"409":                              {gate.Fault{At: gate.BeforeRequest, Status: 409}, apierrors.IsConflict, 0},
-		"413":                              {gate.Fault{At: gate.BeforeRequest, Status: 413}, apierrors.IsRequestEntityTooLargeError, 0},
-		"500":                              {gate.Fault{At: gate.BeforeRequest, Status: 500}, apierrors.IsInternalError, 0},
-		"500 after it was carried out":     {gate.Fault{At: gate.BeforeAnswer, Status: 500}, apierrors.IsInternalError, 1},
-		"nothing":                          {gate.Fault{At: gate.BeforeRequest}, isEOF, 0},
-		"nothing after it was carried out": {gate.Fault{At: gate.BeforeAnswer}, isEOF, 1},
-		"429 once, which clients ask again after": {gate.Fault{At: gate.BeforeRequest, Status: 429, Times: 1}, func(err error) bool { return err == nil }, 1},
-		"slow": {gate.Fault{At: gate.BeforeRequest, Delay: time.Millisecond, Slow: true}, func(err error) bool { return err == nil }, 1},
+		"409":                              {apiproxy.Fault{At: apiproxy.BeforeRequest, Status: 409}, apierrors.IsConflict, 0},
+		"413":                              {apiproxy.Fault{At: apiproxy.BeforeRequest, Status: 413}, apierrors.IsRequestEntityTooLargeError, 0},
+		"500":                              {apiproxy.Fault{At: apiproxy.BeforeRequest, Status: 500}, apierrors.IsInternalError, 0},
+		"500 after it was carried out":     {apiproxy.Fault{At: apiproxy.BeforeResponse, Status: 500}, apierrors.IsInternalError, 1},
+		"nothing":                          {apiproxy.Fault{At: apiproxy.BeforeRequest}, isEOF, 0},
+		"nothing after it was carried out": {apiproxy.Fault{At: apiproxy.BeforeResponse}, isEOF, 1},
+		"429 once, which clients ask again after": {apiproxy.Fault{At: apiproxy.BeforeRequest, Status: 429, Times: 1}, func(err error) bool { return err == nil }, 1},
+		"slow": {apiproxy.Fault{At: apiproxy.BeforeRequest, Delay: time.Millisecond, Slow: true}, func(err error) bool { return err == nil }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opened, clients, carriedOut := served(t)
-			tc.fault.Match = gate.WritesState
+			tc.fault.Match = apiproxy.WritesState
 			on := opened.Inject(tc.fault)
 			secrets := clients.CoreV1().Secrets("n")
 			_, err := secrets.Create(t.Context(), stateSecret("tfstate-default-m1"), metav1.CreateOptions{})
 			if !tc.want(err) || carriedOut.Load() != tc.reached {
-				t.Errorf("told %v, carried out %d times; want %d", err, carriedOut.Load(), tc.reached)
+				t.Errorf("got %v, carried out %d times; want %d", err, carriedOut.Load(), tc.reached)
 			}
 			if _, err := secrets.Create(t.Context(), stateSecret("another"), metav1.CreateOptions{}); err != nil {
 				t.Errorf("a Secret that is no state: %v", err)

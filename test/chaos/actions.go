@@ -14,13 +14,13 @@ import (
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
 
-// asking is how long somebody goes on asking an API server that does not answer.
+// asking is how long a client retries while the API server does not respond.
 const asking = 45 * time.Second
 
-// do carries a deed out. A person tries again while the API server is away.
+// do carries an action out, and retries while the API server is unavailable.
 func (r *round) do(ctx context.Context, step Step) error {
 	set := r.plan.Sets[step.Set]
-	switch step.Deed {
+	switch step.Action {
 	case ScaleUp:
 		return r.resize(ctx, set, 1)
 	case ScaleDown:
@@ -41,7 +41,7 @@ func (r *round) do(ctx context.Context, step Step) error {
 			return r.edit(ctx, set.On, m.Name, maps.Clone(workloads[set.On].refused))
 		})
 	}
-	return fmt.Errorf("nobody knows how to %q", step.Deed)
+	return fmt.Errorf("nobody knows how to %q", step.Action)
 }
 
 func inNamespace(name string) metav1.ObjectMeta {
