@@ -15,6 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 const (
@@ -176,12 +177,12 @@ func (a *Actuator) recoverOne(ctx context.Context, left abandonedRun) error {
 	if err != nil || unsaved == nil {
 		return err
 	}
-	compared, err := state.Compare(stored.Raw, unsaved)
+	compared, err := statefile.Compare(stored.Raw, unsaved)
 	if err != nil {
 		return err
 	}
 	switch {
-	case holds && (stored.Raw == nil || compared.Relation == state.RelationNewer):
+	case holds && (stored.Raw == nil || compared.Relation == statefile.RelationNewer):
 		a.metrics.unsaved.WithLabelValues(unsavedSaved).Inc()
 		return a.putUnsaved(ctx, key, left.identity, unsaved)
 	case len(compared.Missing) == 0:
@@ -203,7 +204,7 @@ func (a *Actuator) recoverOne(ctx context.Context, left abandonedRun) error {
 	return nil
 }
 
-func resourceNames(ids []state.ResourceID) string {
+func resourceNames(ids []statefile.ResourceID) string {
 	names := make([]string, 0, len(ids))
 	for _, id := range ids {
 		names = append(names, id.String())

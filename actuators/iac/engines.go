@@ -14,6 +14,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // noEngine is the label for the engine of a run that needs none.
@@ -74,7 +75,7 @@ func engineOfState(snapshot *state.Snapshot) (v1alpha1.Engine, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the Machine's state: %w", err)
 	}
-	if parsed.Format == state.FormatPulumi {
+	if parsed.Format == statefile.FormatPulumi {
 		return v1alpha1.EnginePulumi, nil
 	}
 	return v1alpha1.EngineTerraform, nil

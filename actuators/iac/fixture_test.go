@@ -1,6 +1,7 @@
 package iac
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"encoding/json"
 	"slices"
 
@@ -9,7 +10,6 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
-	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 // asJSON returns an identity as a run keeps it.
@@ -25,9 +25,9 @@ func asJSON(who identity) string {
 const fingerprint = "fingerprint"
 
 // stateOf returns a state with an instance, or a part of one.
-func stateOf(instances, tainted int) *state.State {
-	return &state.State{Resources: []state.Resource{
-		{Mode: state.ModeManaged, Type: "thing", Name: "this", Instances: instances, Tainted: tainted},
+func stateOf(instances, tainted int) *statefile.State {
+	return &statefile.State{Resources: []statefile.Resource{
+		{Mode: statefile.ModeManaged, Type: "thing", Name: "this", Instances: instances, Tainted: tainted},
 	}}
 }
 

@@ -1,6 +1,7 @@
 package iac
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func (a *Actuator) dropIfKnown(ctx context.Context, name types.NamespacedName, r
 	if err != nil {
 		return false, err
 	}
-	compared, err := state.Compare(raw, kept)
+	compared, err := statefile.Compare(raw, kept)
 	if err != nil || len(compared.Missing) > 0 {
 		return false, err
 	}

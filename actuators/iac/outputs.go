@@ -1,12 +1,12 @@
 package iac
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 // outputs are the outputs of the module contract.
@@ -21,7 +21,7 @@ type outputs struct {
 }
 
 // readOutputs reads the outputs out of a state. One that is null or missing stays empty.
-func readOutputs(s *state.State) (*outputs, error) {
+func readOutputs(s *statefile.State) (*outputs, error) {
 	o := &outputs{}
 	for name, field := range map[string]any{
 		"provider_id":    &o.ProviderID,

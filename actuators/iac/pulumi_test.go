@@ -22,6 +22,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // eachEngine runs a test with each engine. What is reported, recorded and refused is the same with all.
@@ -87,7 +88,7 @@ func (b *bench) pend(machine *machinev1beta1.Machine) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	have, err := state.ParseCheckpoint(snapshot.Raw)
+	have, err := statefile.ParseCheckpoint(snapshot.Raw)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -38,6 +38,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/stacks"
@@ -182,7 +183,7 @@ func (b *bench) start(workDir, owner string) {
 	}
 	pool := runs.New(runs.Options{MaxConcurrent: 4, RetryBase: 10 * time.Millisecond, RetryMax: 50 * time.Millisecond})
 	runners := map[v1alpha1.Engine]runner.Runner{
-		v1alpha1.EngineTerraform: terraform.New(engine, state.NewBackend(state.BackendOptions{})),
+		v1alpha1.EngineTerraform: terraform.New(engine, backend.New(backend.Options{})),
 		v1alpha1.EnginePulumi:    pulumirunner.New(b.pulumi(), b.keys),
 	}
 	delete(runners, b.lacks)

@@ -1,6 +1,7 @@
 package iac
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"bytes"
 	"context"
 	"errors"
@@ -348,7 +349,7 @@ func TestAKeptStateGoesOnceItsMachinesStateHasAllOfIt(t *testing.T) {
 	}
 	keep := func(raw []byte) {
 		t.Helper()
-		options := state.OrphanOptions{Machine: machine.Name, MachineUID: machine.UID, Missing: []state.ResourceID{{Address: "kubectl_manifest.this"}}}
+		options := state.OrphanOptions{Machine: machine.Name, MachineUID: machine.UID, Missing: []statefile.ResourceID{{Address: "kubectl_manifest.this"}}}
 		if _, err := b.store.SaveOrphan(t.Context(), key, raw, options); err != nil {
 			t.Fatal(err)
 		}

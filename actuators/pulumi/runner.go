@@ -11,7 +11,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // Keys are what secrets in checkpoints are encrypted with.
@@ -200,11 +200,11 @@ func (l abandonedRun) Unsaved(stored []byte, holds bool) ([]byte, error) {
 	}
 	var serial uint64
 	if stored != nil {
-		have, err := state.ParseCheckpoint(stored)
+		have, err := statefile.ParseCheckpoint(stored)
 		if err != nil {
 			return nil, err
 		}
 		serial = have.Serial
 	}
-	return state.Checkpoint{Serial: serial + 1, Lineage: l.lineage, Raw: l.of.Checkpoint}.Encode()
+	return statefile.Checkpoint{Serial: serial + 1, Lineage: l.lineage, Raw: l.of.Checkpoint}.Encode()
 }

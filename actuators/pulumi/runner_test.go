@@ -8,13 +8,13 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
-	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 const empty = `{"version":3,"checkpoint":{}}`
 
 func TestWhatALeftoverHasToSave(t *testing.T) {
-	stored, err := state.Checkpoint{Serial: 7, Lineage: "uid", Raw: []byte(empty)}.Encode()
+	stored, err := statefile.Checkpoint{Serial: 7, Lineage: "uid", Raw: []byte(empty)}.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestWhatALeftoverHasToSave(t *testing.T) {
 				}
 				return
 			}
-			got, err := state.ParseCheckpoint(raw)
+			got, err := statefile.ParseCheckpoint(raw)
 			if err != nil {
 				t.Fatal(err)
 			}

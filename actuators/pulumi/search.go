@@ -11,7 +11,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
-	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // search is an open run that finds an instance which the checkpoint lacks. What it finds gets into the stored checkpoint when its plan is
@@ -63,11 +63,11 @@ func missing(checkpoint, lookup []byte) (map[string]json.RawMessage, error) {
 	if err != nil || checkpoint == nil {
 		return found, err
 	}
-	raw, err := state.Checkpoint{Lineage: "any", Raw: checkpoint}.Encode()
+	raw, err := statefile.Checkpoint{Lineage: "any", Raw: checkpoint}.Encode()
 	if err != nil {
 		return nil, err
 	}
-	known, err := state.ParseState(raw)
+	known, err := statefile.Parse(raw)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // store keeps a run's checkpoints as states of its Machine.
@@ -19,7 +20,7 @@ func (s store) load(ctx context.Context) ([]byte, error) {
 	if err != nil || snapshot.Raw == nil {
 		return nil, err
 	}
-	stored, err := state.ParseCheckpoint(snapshot.Raw)
+	stored, err := statefile.ParseCheckpoint(snapshot.Raw)
 	if err != nil {
 		return nil, fmt.Errorf("reading the Machine's state: %w", err)
 	}
@@ -32,7 +33,7 @@ func (s store) save(ctx context.Context, checkpoint []byte) error {
 	if err != nil {
 		return err
 	}
-	next, err := state.Checkpoint{Serial: snapshot.Serial + 1, Lineage: s.lineage, Raw: checkpoint}.Encode()
+	next, err := statefile.Checkpoint{Serial: snapshot.Serial + 1, Lineage: s.lineage, Raw: checkpoint}.Encode()
 	if err != nil {
 		return err
 	}

@@ -11,18 +11,19 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
 )
 
 // Runner implements runner.Runner. Engines read and write states through an endpoint on this machine.
 type Runner struct {
 	engine  *tofu.Engine
-	backend *state.Backend
+	backend *backend.Server
 }
 
 var _ runner.Runner = &Runner{}
 
 // New makes a Runner. It closes the engine and the backend when it is closed.
-func New(with *tofu.Engine, backend *state.Backend) *Runner {
+func New(with *tofu.Engine, backend *backend.Server) *Runner {
 	return &Runner{engine: with, backend: backend}
 }
 
@@ -70,7 +71,7 @@ func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace
 	return &workspace{Workspace: opened, session: run.Session, endpoint: endpoint}, nil
 }
 
-func described(run runner.RunSpec, endpoint state.Endpoint) tofu.RunSpec {
+func described(run runner.RunSpec, endpoint backend.Endpoint) tofu.RunSpec {
 	id := run.ID
 	if run.Lookup {
 		id += "-lookup"
@@ -89,7 +90,7 @@ func described(run runner.RunSpec, endpoint state.Endpoint) tofu.RunSpec {
 type workspace struct {
 	*tofu.Workspace
 	session  *state.Session
-	endpoint state.Endpoint
+	endpoint backend.Endpoint
 }
 
 var _ runner.Workspace = &workspace{}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -48,7 +49,7 @@ func (w *world) encrypted(t *testing.T, salts ...string) {
 	}
 	for i, salt := range salts {
 		raw := fmt.Appendf(nil, `{"version":3,"checkpoint":{"latest":{"secrets_providers":{"type":"passphrase","state":{"salt":%q}}}}}`, salt)
-		body, err := state.Checkpoint{Serial: uint64(i + 1), Lineage: "l", Raw: raw}.Encode()
+		body, err := statefile.Checkpoint{Serial: uint64(i + 1), Lineage: "l", Raw: raw}.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
-	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 )
 
@@ -31,7 +31,7 @@ func newRunners(ctx context.Context, o options, live client.Client) (map[v1alpha
 	if err != nil {
 		return nil, err
 	}
-	backend := state.NewBackend(state.BackendOptions{Logger: ctrl.Log.WithName("state-backend")})
+	backend := backend.New(backend.Options{Logger: ctrl.Log.WithName("state-backend")})
 	runners := map[v1alpha1.Engine]runner.Runner{v1alpha1.EngineTerraform: terraform.New(withTofu, backend)}
 	withPulumi, err := newPulumi(ctx, o)
 	if err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"strings"
 	"testing"
 )
@@ -118,7 +119,7 @@ func TestClassifyTexts(t *testing.T) {
 	}
 	for want, texts := range cases {
 		for _, text := range texts {
-			t.Run(shorten(string(want)+" "+text, 80), func(t *testing.T) {
+			t.Run(redact.Shorten(string(want)+" "+text, 80), func(t *testing.T) {
 				if got := Classify([]Diagnostic{{Severity: SeverityError, Summary: "Error", Detail: text}}, nil); got != want {
 					t.Errorf("Classify(%q) = %s, want %s", text, got, want)
 				}

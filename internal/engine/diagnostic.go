@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"strings"
 )
 
@@ -53,13 +55,10 @@ const (
 	managedBlock        = "resource " // begins the context of what arose in a managed resource
 )
 
-// maxMessage bounds a message for people, in bytes.
-const maxMessage = 1 << 10
-
 // message is the diagnostic in one line: summary and detail.
 func (d Diagnostic) message() string {
-	summary := oneLine(d.Summary)
-	detail := oneLine(d.Detail)
+	summary := redact.OneLine(d.Summary)
+	detail := redact.OneLine(d.Detail)
 	switch {
 	case detail == "":
 		return summary
@@ -70,18 +69,43 @@ func (d Diagnostic) message() string {
 	}
 }
 
-// Brief answers text in one line, cut to what a message for people may be.
-func Brief(text string) string { return shorten(oneLine(text), maxMessage) }
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-// shorten cuts text to limit bytes at most, never inside a character.
-func shorten(text string, limit int) string {
-	if len(text) <= limit {
-		return text
+// Redact returns the diagnostic without sensitive strings and cut to size.
+func (d Diagnostic) Redact(redactor *redact.Redactor) Diagnostic {
+	d.Summary = redactor.Shorten(d.Summary)
+	d.Detail = redactor.Shorten(d.Detail)
+	d.Address = redactor.Shorten(d.Address)
+	d.Snippet = redactor.Shorten(d.Snippet)
+	for i, value := range d.Values {
+		d.Values[i] = redactor.Shorten(value)
 	}
-	const mark = "..."
-	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
+	return d
+}
+
+// Format is the diagnostic as engines print theirs for people, without the module's text.
+func (d Diagnostic) Format() string {
+	var out strings.Builder
+	kind := "Error"
+	if d.Severity == SeverityWarning {
+		kind = "Warning"
+	}
+	out.WriteString(kind + ": " + d.Summary)
+	var about []string
+	if d.Address != "" {
+		about = append(about, "with "+d.Address)
+	}
+	if d.File != "" {
+		about = append(about, fmt.Sprintf("on %s line %d", d.File, d.Line))
+	}
+	if d.Context != "" {
+		about = append(about, "in "+d.Context)
+	}
+	if len(about) > 0 {
+		out.WriteString("\n    " + strings.Join(about, ", "))
+	}
+	for line := range strings.Lines(d.Detail) {
+		out.WriteString("\n    " + strings.TrimRight(line, "\n"))
+	}
+	return out.String()
 }
 
 // errorsIn answers the diagnostics that are errors.

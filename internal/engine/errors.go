@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
 // Class says what an error asks of whoever gets it.
@@ -45,7 +46,6 @@ const (
 	OpApply     Op = "applying"
 	OpApplyPlan Op = "applying the plan"
 	OpDestroy   Op = "destroying"
-	OpRefresh   Op = "refreshing"
 )
 
 // Error is an operation of the engine that failed. Its text is short, for people, and free of the run's sensitive strings.
@@ -71,12 +71,12 @@ func (e *Error) Error() string {
 		stopped = true
 	}
 	if e.Err != nil && (stopped || len(e.Diagnostics) == 0) {
-		return shorten(text+": "+oneLine(e.Err.Error()), maxMessage)
+		return redact.Shorten(text+": "+redact.OneLine(e.Err.Error()), redact.MaxMessage)
 	}
 	if len(e.Diagnostics) == 0 {
 		return text
 	}
-	text = shorten(text+": "+e.Diagnostics[0].message(), maxMessage)
+	text = redact.Shorten(text+": "+e.Diagnostics[0].message(), redact.MaxMessage)
 	if more := len(e.Diagnostics) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d more)", more)
 	}

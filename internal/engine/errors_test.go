@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
 func TestErrorText(t *testing.T) {
@@ -46,8 +48,8 @@ func TestErrorText(t *testing.T) {
 
 func TestErrorTextIsShort(t *testing.T) {
 	err := &Error{Op: OpApply, Diagnostics: []Diagnostic{{Summary: strings.Repeat("ä", 5000)}}}
-	if got := err.Error(); len(got) > maxMessage || !strings.HasSuffix(got, "...") {
-		t.Errorf("Error() has %d bytes and ends with %q, want at most %d and a mark", len(got), got[len(got)-5:], maxMessage)
+	if got := err.Error(); len(got) > redact.MaxMessage || !strings.HasSuffix(got, "...") {
+		t.Errorf("Error() has %d bytes and ends with %q, want at most %d and a mark", len(got), got[len(got)-5:], redact.MaxMessage)
 	}
 }
 

@@ -13,7 +13,7 @@ type Action string
 // The actions that engines name in their -json stream.
 const (
 	ActionNoOp    Action = "noop"
-	ActionMove    Action = "move"
+	actionMove    Action = "move"
 	ActionCreate  Action = "create"
 	ActionRead    Action = "read"
 	ActionUpdate  Action = "update"
@@ -52,9 +52,8 @@ type Operation string
 
 // The operations of a Summary.
 const (
-	OperationPlan    Operation = "plan"
-	OperationApply   Operation = "apply"
-	OperationDestroy Operation = "destroy"
+	OperationPlan  Operation = "plan"
+	OperationApply Operation = "apply"
 )
 
 // Summary is the engine's own count of changes.
@@ -174,7 +173,7 @@ func (r *Report) CreatesOnly() bool {
 // plan that creates a resource is not in place. It is false when there is no plan.
 func (r *Report) InPlaceOnly() bool {
 	return r.planned() && !slices.ContainsFunc(r.changed(), func(c Change) bool {
-		return c.Import || c.Action != ActionUpdate && c.Action != ActionMove
+		return c.Import || c.Action != ActionUpdate && c.Action != actionMove
 	})
 }
 

@@ -50,7 +50,7 @@ func TestReportDecisions(t *testing.T) {
 			want:   decisions{InPlaceOnly: true},
 		},
 		"a move in the state": {
-			report: plan(Summary{}, Change{Action: ActionMove}),
+			report: plan(Summary{}, Change{Action: actionMove}),
 			want:   decisions{InPlaceOnly: true},
 		},
 		"an update together with a create is not in place": {

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // encryptedKey marks an object in a checkpoint that stands for an encrypted value.
@@ -41,7 +41,7 @@ type checkpointResource struct {
 
 // fillCheckpoint is fill for a state of Pulumi's. What is encrypted in it stays so: the key is elsewhere.
 func (s *ShownState) fillCheckpoint(raw []byte, sensitive bool) error {
-	envelope, err := state.ParseCheckpoint(raw)
+	envelope, err := statefile.ParseCheckpoint(raw)
 	if err != nil {
 		return err
 	}

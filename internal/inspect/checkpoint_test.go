@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 const pulumiCheckpoint = `{"version": 3, "checkpoint": {"stack": "s", "latest": {
@@ -22,7 +22,7 @@ const pulumiCheckpoint = `{"version": 3, "checkpoint": {"stack": "s", "latest": 
 }}}`
 
 func TestShowStateOfPulumi(t *testing.T) {
-	raw, err := state.Checkpoint{Serial: 7, Lineage: "l", Raw: []byte(pulumiCheckpoint)}.Encode()
+	raw, err := statefile.Checkpoint{Serial: 7, Lineage: "l", Raw: []byte(pulumiCheckpoint)}.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // ShownState is a state for people and programs: what its resources are like, without what the engine keeps for itself.
@@ -79,7 +80,7 @@ func ShowState(snapshot *state.Snapshot, sensitive bool) (*ShownState, error) {
 		// The decoder's own words may repeat what is in the state.
 		return nil, fmt.Errorf("reading state %s: it is not as states of version 4 are; 'kubectl machine state pull' prints it as it is", snapshot.Key)
 	}
-	if file.Format == state.FormatPulumi {
+	if file.Format == statefile.FormatPulumi {
 		if err := shown.fillCheckpoint(snapshot.Raw, sensitive); err != nil {
 			return nil, fmt.Errorf("reading state %s: %w", snapshot.Key, err)
 		}
@@ -99,7 +100,7 @@ func (s *ShownState) fill(file *stateFile, sensitive bool) {
 		}
 	}
 	for _, resource := range file.Resources {
-		address := state.Resource{Module: resource.Module, Mode: resource.Mode, Type: resource.Type, Name: resource.Name}.Address()
+		address := statefile.Resource{Module: resource.Module, Mode: resource.Mode, Type: resource.Type, Name: resource.Name}.Address()
 		for _, instance := range resource.Instances {
 			one := ShownResource{Address: address + index(instance.IndexKey), Provider: providerOf(resource.Provider), Status: instance.Status, Attributes: instance.Attributes}
 			if instance.Deposed != "" {

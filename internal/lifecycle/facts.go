@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"fmt"
 	"slices"
 	"time"
@@ -21,7 +22,7 @@ type Facts struct {
 	// Stored says that there is a state Secret. Without one, Record, State, Raw, Lock and Inputs are zero.
 	Stored bool
 	Record Record
-	State  *state.State
+	State  *statefile.State
 	// Raw is the state as it is stored, Lock its lock; nil for none.
 	Raw  []byte
 	Lock *state.Lock
@@ -78,7 +79,7 @@ func (f *Facts) HasInstance() bool {
 }
 
 // isInstance reports whether a resource is the one that the module contract calls the instance.
-func isInstance(resource state.Resource) bool {
+func isInstance(resource statefile.Resource) bool {
 	return resource.Module == "" && resource.Name == "this"
 }
 
@@ -120,7 +121,7 @@ func (f *Facts) Bound() bool {
 	if f.Lost() && !confirmed {
 		return true
 	}
-	return f.State != nil && slices.ContainsFunc(f.State.Managed(), func(r state.Resource) bool {
+	return f.State != nil && slices.ContainsFunc(f.State.Managed(), func(r statefile.Resource) bool {
 		return r.Type != "terraform_data" && (!confirmed || r.Instances > r.Tainted+r.Deposed) // that type is in the state only
 	})
 }

@@ -1,10 +1,10 @@
 package lifecycle
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
-	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 func TestBoundTo(t *testing.T) {
@@ -16,7 +16,7 @@ func TestBoundTo(t *testing.T) {
 		"an instance binds":                                        {&Facts{State: stateWith(1, 0), Record: Record{Module: "m"}}, "m"},
 		"so does what a create left half made":                     {&Facts{State: stateWith(1, 1), Record: Record{Module: "m"}}, "m"},
 		"and what a create may have made":                          {&Facts{State: stateWith(0, 0), Record: Record{Module: "m", Intent: begun()}}, "m"},
-		"a create that failed and left nothing may go on with any": {&Facts{State: &state.State{}, Record: Record{Module: "m"}}, ""},
+		"a create that failed and left nothing may go on with any": {&Facts{State: &statefile.State{}, Record: Record{Module: "m"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.facts.PinnedModule(); got != tc.want {
@@ -26,9 +26,9 @@ func TestBoundTo(t *testing.T) {
 	}
 }
 
-func stateWith(instances, tainted int) *state.State {
-	return &state.State{Resources: []state.Resource{
-		{Mode: state.ModeManaged, Type: "thing", Name: "this", Instances: instances, Tainted: tainted},
+func stateWith(instances, tainted int) *statefile.State {
+	return &statefile.State{Resources: []statefile.Resource{
+		{Mode: statefile.ModeManaged, Type: "thing", Name: "this", Instances: instances, Tainted: tainted},
 	}}
 }
 
@@ -47,7 +47,7 @@ func TestExists(t *testing.T) {
 		"no, when a drift check found it gone":       {&Facts{Stored: true, State: stateWith(1, 0), Record: Record{Check: &DriftCheck{Result: DriftMissing}}}, false},
 		"yes, when a drift check found it changed":   {&Facts{Stored: true, State: stateWith(1, 0), Record: Record{Check: &DriftCheck{Result: DriftChanged}}}, true},
 		"yes, when its run has not settled":          {&Facts{Stored: true, State: stateWith(1, 0), Record: Record{Intent: begun()}}, true},
-		"no, when only something beside it was made": {&Facts{Stored: true, State: &state.State{Resources: []state.Resource{{Mode: state.ModeManaged, Name: "disk", Instances: 1}}}}, false},
+		"no, when only something beside it was made": {&Facts{Stored: true, State: &statefile.State{Resources: []statefile.Resource{{Mode: statefile.ModeManaged, Name: "disk", Instances: 1}}}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.facts.Exists(); got != tc.want {

@@ -18,11 +18,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
 )
 
 // engine talks to an endpoint as the http backend of Terraform and OpenTofu does.
 type engine struct {
-	endpoint state.Endpoint
+	endpoint backend.Endpoint
 }
 
 // request is one request; what is empty is as an engine would send it.
@@ -70,7 +71,7 @@ func lockInfo(id string) []byte {
 
 var _ = Describe("The backend", func() {
 	var (
-		backend *state.Backend
+		server  *backend.Server
 		store   *state.Store
 		session *state.Session
 		it      engine
@@ -78,12 +79,12 @@ var _ = Describe("The backend", func() {
 	)
 
 	BeforeEach(func(ctx SpecContext) {
-		backend = state.NewBackend(state.BackendOptions{MaxBody: 64 << 10})
-		Expect(backend.Start(ctx)).To(Succeed())
-		DeferCleanup(backend.Close)
+		server = backend.New(backend.Options{MaxBody: 64 << 10})
+		Expect(server.Start(ctx)).To(Succeed())
+		DeferCleanup(server.Close)
 		store, key = state.New(live, state.Options{}), newKey()
 		session = acquire(ctx, store, key, run("r1"))
-		endpoint, err := backend.Open(session)
+		endpoint, err := server.Open(session)
 		Expect(err).NotTo(HaveOccurred())
 		it = engine{endpoint}
 	})
@@ -119,7 +120,7 @@ var _ = Describe("The backend", func() {
 
 	It("refuses what is wrong and changes nothing", func(ctx SpecContext) {
 		other := newKey()
-		theirs, err := backend.Open(acquire(ctx, store, other, run("r1")))
+		theirs, err := server.Open(acquire(ctx, store, other, run("r1")))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(it.status(ctx, request{method: "LOCK", body: lockInfo("l1")})).To(Equal(200))
 		Expect(it.status(ctx, request{method: "POST", id: "l1", body: body(5, 100)})).To(Equal(200))
@@ -189,12 +190,12 @@ var _ = Describe("The backend", func() {
 	})
 
 	It("opens one state once, and nothing after it is shut", func(ctx SpecContext) {
-		_, err := backend.Open(session)
+		_, err := server.Open(session)
 		Expect(err).To(MatchError(ContainSubstring("open already")))
 		it.endpoint.Close()
 		it.endpoint.Close()
 		Expect(it.status(ctx, request{method: "GET"})).To(Equal(401))
-		again, err := backend.Open(session)
+		again, err := server.Open(session)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(again.Password).NotTo(Equal(it.endpoint.Password))
 		Expect(it.status(ctx, request{method: "GET"})).To(Equal(401), "an old password stays shut out")
@@ -213,14 +214,14 @@ var _ = Describe("The backend", func() {
 		Expect(head(ctx, key).ResourceVersion).To(Equal(before))
 
 		closed := acquire(ctx, store, newKey(), run("r1"))
-		endpoint, err := backend.Open(closed)
+		endpoint, err := server.Open(closed)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(closed.Release(ctx, nil)).To(Succeed())
 		Expect(engine{endpoint}.status(ctx, request{method: "GET"})).To(Equal(410))
 	})
 
 	It("asks the engine to try again while the API server is away", func(ctx SpecContext) {
-		hasty := state.NewBackend(state.BackendOptions{SaveTimeout: 300 * time.Millisecond})
+		hasty := backend.New(backend.Options{SaveTimeout: 300 * time.Millisecond})
 		Expect(hasty.Start(ctx)).To(Succeed())
 		DeferCleanup(hasty.Close)
 		api := &faults{}
@@ -237,7 +238,7 @@ var _ = Describe("The backend", func() {
 
 	It("saves a state that has arrived though the engine hangs up", func(ctx SpecContext) {
 		api, key := &faults{}, newKey()
-		endpoint, err := backend.Open(acquire(ctx, state.New(api.client(), state.Options{}), key, run("r1")))
+		endpoint, err := server.Open(acquire(ctx, state.New(api.client(), state.Options{}), key, run("r1")))
 		Expect(err).NotTo(HaveOccurred())
 		it := engine{endpoint}
 		Expect(it.status(ctx, request{method: "LOCK", body: lockInfo("l1")})).To(Equal(200))
@@ -260,7 +261,7 @@ var _ = Describe("The backend", func() {
 
 	It("waits for requests under way when it closes, no longer than it may", func(ctx SpecContext) {
 		api, key := &faults{}, newKey()
-		endpoint, err := backend.Open(acquire(ctx, state.New(api.client(), state.Options{}), key, run("r1")))
+		endpoint, err := server.Open(acquire(ctx, state.New(api.client(), state.Options{}), key, run("r1")))
 		Expect(err).NotTo(HaveOccurred())
 		it := engine{endpoint}
 		Expect(it.status(ctx, request{method: "LOCK", body: lockInfo("l1")})).To(Equal(200))
@@ -272,14 +273,14 @@ var _ = Describe("The backend", func() {
 			answered <- it.status(ctx, request{method: "POST", id: "l1", body: saved})
 		}()
 		<-began
-		Expect(backend.Close(ctx)).To(Succeed())
+		Expect(server.Close(ctx)).To(Succeed())
 		Eventually(answered).Should(Receive(Equal(200)))
 		Expect(store.Get(ctx, key)).To(HaveField("Raw", saved))
-		_, err = backend.Open(session)
+		_, err = server.Open(session)
 		Expect(err).To(MatchError(ContainSubstring("not serving")))
-		Expect(backend.Close(ctx)).To(Succeed())
+		Expect(server.Close(ctx)).To(Succeed())
 
-		stuck := state.NewBackend(state.BackendOptions{})
+		stuck := backend.New(backend.Options{})
 		Expect(stuck.Start(ctx)).To(Succeed())
 		endpoint, err = stuck.Open(session)
 		Expect(err).NotTo(HaveOccurred())
@@ -296,8 +297,8 @@ var _ = Describe("The backend", func() {
 	})
 
 	It("is started once", func(ctx SpecContext) {
-		Expect(backend.Start(ctx)).To(MatchError(ContainSubstring("started before")))
-		_, err := state.NewBackend(state.BackendOptions{}).Open(session)
+		Expect(server.Start(ctx)).To(MatchError(ContainSubstring("started before")))
+		_, err := backend.New(backend.Options{}).Open(session)
 		Expect(err).To(MatchError(ContainSubstring("not serving")))
 	})
 })

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
 )
 
 const rootModule = `
@@ -60,7 +61,7 @@ var _ = Describe("A real engine", func() {
 			return string(output)
 		}
 
-		backend := state.NewBackend(state.BackendOptions{})
+		backend := backend.New(backend.Options{})
 		Expect(backend.Start(ctx)).To(Succeed())
 		DeferCleanup(backend.Close)
 		store, key := state.New(live, state.Options{}), newKey()

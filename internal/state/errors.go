@@ -41,28 +41,6 @@ func (e *SupersededError) Error() string {
 // Unwrap returns ErrFenced.
 func (e *SupersededError) Unwrap() error { return ErrFenced }
 
-// Reason says why a state was refused.
-type Reason string
-
-const (
-	// ReasonCorrupt is a body that is not a state of version 4 with serial and lineage.
-	ReasonCorrupt Reason = "Corrupt"
-	// ReasonLineage is a state of another lineage than the stored one: it describes other infrastructure.
-	ReasonLineage Reason = "Lineage"
-	// ReasonSerial is a state older than the stored one, or of the same serial with other content.
-	ReasonSerial Reason = "Serial"
-)
-
-// RefusedError says that a state was not stored because of what it is. Nothing was changed; a retry cannot help.
-type RefusedError struct {
-	// Reason is for code.
-	Reason Reason
-	// Detail is for people, and holds nothing of the state's content.
-	Detail string
-}
-
-func (e *RefusedError) Error() string { return "refusing the state: " + e.Detail }
-
 // CorruptError says that what is stored cannot be read back.
 type CorruptError struct {
 	// Key of the state.

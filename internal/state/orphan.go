@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +30,7 @@ type OrphanOptions struct {
 	// Reason it is kept, for people.
 	Reason string
 	// Missing are the resources that no other state knows, as Compare finds them. The first 200 are shown with the orphan.
-	Missing []ResourceID
+	Missing []statefile.ResourceID
 	// Machine is the name of the Machine that the state was written for.
 	Machine string
 	// MachineUID is that Machine's UID.
@@ -48,7 +49,7 @@ type Orphan struct {
 	Machine    string
 	MachineUID types.UID
 	Reason     string
-	Missing    []ResourceID
+	Missing    []statefile.ResourceID
 	// Serial and Lineage of the state, zero where it is none that can be read.
 	Serial  uint64
 	Lineage string
@@ -62,14 +63,14 @@ type Orphan struct {
 
 // orphanRecord is the annotation of an orphan.
 type orphanRecord struct {
-	State   string       `json:"state"`
-	Reason  string       `json:"why"`
-	Since   time.Time    `json:"since"`
-	Missing []ResourceID `json:"resources,omitempty"`
-	Serial  uint64       `json:"serial,omitempty"`
-	Lineage string       `json:"lineage,omitempty"`
-	SHA256  string       `json:"sha256"`
-	Chunks  int          `json:"chunks"`
+	State   string                 `json:"state"`
+	Reason  string                 `json:"why"`
+	Since   time.Time              `json:"since"`
+	Missing []statefile.ResourceID `json:"resources,omitempty"`
+	Serial  uint64                 `json:"serial,omitempty"`
+	Lineage string                 `json:"lineage,omitempty"`
+	SHA256  string                 `json:"sha256"`
+	Chunks  int                    `json:"chunks"`
 }
 
 // SaveOrphan keeps a state that could not be saved in Secrets of its own. They are named by the key and the content, so that
@@ -107,7 +108,7 @@ func (s *Store) orphanSecrets(key Key, raw []byte, options OrphanOptions) ([]*co
 		State: key.Name, Reason: options.Reason[:min(len(options.Reason), maxOrphanWhy)], Since: s.options.Clock.Now().UTC(),
 		Missing: options.Missing[:min(len(options.Missing), maxOrphanLacking)], SHA256: checksum(raw), Chunks: len(chunks),
 	}
-	if parsed, err := ParseState(raw); err == nil {
+	if parsed, err := statefile.Parse(raw); err == nil {
 		record.Serial, record.Lineage = parsed.Serial, parsed.Lineage
 	}
 	text, err := json.Marshal(record)

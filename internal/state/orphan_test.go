@@ -11,12 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 var _ = Describe("An orphaned state", func() {
 	since := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	options := state.OrphanOptions{
-		Reason: "the lock was lost while the engine ran", Missing: []state.ResourceID{{Address: "server.this", ID: "4711"}},
+		Reason: "the lock was lost while the engine ran", Missing: []statefile.ResourceID{{Address: "server.this", ID: "4711"}},
 		Machine: "worker-a", MachineUID: "uid-a", Attachments: state.Attachments{"inputs": []byte("remembered")},
 	}
 

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"slices"
 	"time"
 )
@@ -19,7 +20,7 @@ type layout struct {
 
 // incoming is a checked state to be stored.
 type incoming struct {
-	state  *State
+	state  *statefile.State
 	raw    []byte
 	packed []byte
 	at     time.Time

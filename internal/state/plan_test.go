@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // planned shows where a plan puts things: what is staged, what is in the head, and what the record says.
@@ -105,7 +106,7 @@ func TestPlanPut(t *testing.T) {
 			var got plan
 			for i, size := range tc.sizes {
 				packed := []byte(strings.Repeat(string(rune('a'+i)), size))
-				got = planPut(have, data, incoming{state: &State{Serial: uint64(i + 1)}, packed: packed}, tc.limits, newBlob)
+				got = planPut(have, data, incoming{state: &statefile.State{Serial: uint64(i + 1)}, packed: packed}, tc.limits, newBlob)
 				data = map[string][]byte{}
 				for key, value := range got.data {
 					data[key] = value
@@ -124,7 +125,7 @@ func TestPlanPut(t *testing.T) {
 
 func TestPlanPutLeavesOutAVersionThatSomebodyDamaged(t *testing.T) {
 	have := record{Current: &entry{Serial: 1, SHA256: checksum([]byte("good"))}}
-	next := incoming{state: &State{Serial: 2}, packed: []byte("new")}
+	next := incoming{state: &statefile.State{Serial: 2}, packed: []byte("new")}
 	got := planPut(have, map[string][]byte{dataState: []byte("bad")}, next, layout{versions: 3, chunk: 10, inline: 10}, nil)
 	if len(got.record.Versions) != 0 || len(got.data) != 1 {
 		t.Errorf("got %+v, want the damaged version left out", show(got))

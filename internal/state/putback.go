@@ -3,9 +3,8 @@ package state
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"math"
 	"slices"
 )
@@ -48,23 +47,23 @@ func (s *Session) putBack(ctx context.Context, read func(context.Context) ([]byt
 	if err != nil {
 		return 0, err
 	}
-	earlier, err := ParseState(raw)
+	earlier, err := statefile.Parse(raw)
 	if err != nil {
 		return 0, err
 	}
 	serial := stored.Serial
 	if stored.Raw == nil {
 		serial = earlier.Serial
-	} else if _, err := checkSuccessor(stored, &State{Serial: math.MaxUint64, Lineage: earlier.Lineage}, raw); err != nil {
+	} else if _, err := checkSuccessor(stored, &statefile.State{Serial: math.MaxUint64, Lineage: earlier.Lineage}, raw); err != nil {
 		return 0, err
 	}
-	next, err := withSerial(raw, serial+1)
+	next, err := statefile.WithSerial(raw, serial+1)
 	if err != nil {
 		return 0, err
 	}
 	if stored.Raw != nil {
 		// It may be current already: an earlier call's answer was lost.
-		if current, err := withSerial(stored.Raw, serial+1); err != nil || bytes.Equal(current, next) {
+		if current, err := statefile.WithSerial(stored.Raw, serial+1); err != nil || bytes.Equal(current, next) {
 			return serial, err
 		}
 	}
@@ -90,21 +89,4 @@ func (s *Session) version(ctx context.Context, serial uint64) ([]byte, error) {
 		return nil, err
 	}
 	return unpack(payload)
-}
-
-// withSerial changes the serial of a state, of either format, and nothing else. Names come out in another order.
-func withSerial(raw []byte, serial uint64) ([]byte, error) {
-	var file map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &file); err != nil {
-		return nil, corruptBody(describeJSON(err))
-	}
-	if file == nil {
-		return nil, errors.New("the state is no object")
-	}
-	file["serial"] = fmt.Append(nil, serial)
-	changed, err := json.Marshal(file)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the state: %w", err)
-	}
-	return changed, nil
 }

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 var _ = Describe("A state from before a run", func() {
@@ -59,7 +60,7 @@ var _ = Describe("A state from before a run", func() {
 		session := acquire(ctx, store, key, run("r1"))
 		checkpoint := `{"version":3,"checkpoint":{"latest":{"manifest":{"version":"v3"},"resources":[{"urn":"urn:pulumi:s::p::t::n","custom":true,"type":"t","id":"1"}]}}}`
 		with := func(serial uint64, checkpoint string) []byte {
-			raw, err := state.Checkpoint{Serial: serial, Lineage: "l1", Raw: []byte(checkpoint)}.Encode()
+			raw, err := statefile.Checkpoint{Serial: serial, Lineage: "l1", Raw: []byte(checkpoint)}.Encode()
 			Expect(err).NotTo(HaveOccurred())
 			return raw
 		}
@@ -68,7 +69,7 @@ var _ = Describe("A state from before a run", func() {
 		Expect(session.Restore(ctx, with(1, checkpoint))).To(Equal(uint64(3)))
 		seen, err := store.Get(ctx, key)
 		Expect(err).NotTo(HaveOccurred())
-		read, err := state.ParseCheckpoint(seen.Raw)
+		read, err := statefile.ParseCheckpoint(seen.Raw)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(read.Serial).To(Equal(uint64(3)))
 		Expect(read.Raw).To(MatchJSON(checkpoint))
@@ -80,9 +81,9 @@ var _ = Describe("A state from before a run", func() {
 		Expect(session.Put(ctx, body(5, 100))).To(Succeed())
 		before := head(ctx, key).ResourceVersion
 		_, err := session.Restore(ctx, []byte(`{"version":4,"serial":9,"lineage":"other"}`))
-		Expect(err).To(as[*state.RefusedError](HaveField("Reason", state.ReasonLineage)))
+		Expect(err).To(as[*statefile.RefusedError](HaveField("Reason", statefile.ReasonLineage)))
 		_, err = session.Restore(ctx, []byte(`{`))
-		Expect(err).To(as[*state.RefusedError](HaveField("Reason", state.ReasonCorrupt)))
+		Expect(err).To(as[*statefile.RefusedError](HaveField("Reason", statefile.ReasonCorrupt)))
 		Expect(head(ctx, key).ResourceVersion).To(Equal(before))
 	})
 

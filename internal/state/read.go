@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -146,7 +147,7 @@ func (s *Store) adopt(ctx context.Context, key Key, seen *view) (*view, error) {
 	if err != nil {
 		return nil, &CorruptError{Key: key, Detail: err.Error()}
 	}
-	parsed, err := ParseState(raw)
+	parsed, err := statefile.Parse(raw)
 	if err != nil {
 		return nil, &CorruptError{Key: key, Detail: err.Error()}
 	}

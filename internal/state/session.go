@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -91,12 +92,12 @@ func (s *Session) enter(ctx context.Context) (leave func(), err error) {
 // give a *RefusedError and change nothing; the very state that is stored is a success without a write. Other errors:
 // ErrFenced, ErrClosed, *UnavailableError, or what the API server answered.
 func (s *Session) Put(ctx context.Context, raw []byte) error {
-	parsed, err := ParseState(raw)
+	parsed, err := statefile.Parse(raw)
 	if err != nil {
 		return fmt.Errorf("putting state %s: %w", s.key, err)
 	}
 	if len(raw) > maxUnpacked {
-		return fmt.Errorf("putting state %s: %w", s.key, corruptBody(errTooBig.Error()))
+		return fmt.Errorf("putting state %s: %w", s.key, statefile.Malformed(errTooBig.Error()))
 	}
 	ctx, cancel := s.store.bounded(ctx)
 	defer cancel()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -109,11 +110,11 @@ type Snapshot struct {
 }
 
 // State parses Raw. Before the first state was stored it returns an empty one.
-func (s *Snapshot) State() (*State, error) {
+func (s *Snapshot) State() (*statefile.State, error) {
 	if s.Raw == nil {
-		return &State{}, nil
+		return &statefile.State{}, nil
 	}
-	return ParseState(s.Raw)
+	return statefile.Parse(s.Raw)
 }
 
 // Head is what a state's head tells without the state itself.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 var _ = Describe("A state's life", func() {
@@ -121,14 +122,14 @@ var _ = Describe("A state's life", func() {
 		session := acquire(ctx, state.New(live, state.Options{}), key, run("r1"))
 		Expect(session.Put(ctx, body(5, 100))).To(Succeed())
 		before := head(ctx, key).ResourceVersion
-		for reason, bad := range map[state.Reason][]byte{
-			state.ReasonCorrupt: []byte(`{"version":4`),
-			state.ReasonSerial:  body(4, 100),
-			state.ReasonLineage: []byte(`{"version":4,"serial":9,"lineage":"other"}`),
+		for reason, bad := range map[statefile.Reason][]byte{
+			statefile.ReasonCorrupt: []byte(`{"version":4`),
+			statefile.ReasonSerial:  body(4, 100),
+			statefile.ReasonLineage: []byte(`{"version":4,"serial":9,"lineage":"other"}`),
 		} {
-			Expect(session.Put(ctx, bad)).To(as[*state.RefusedError](HaveField("Reason", reason)))
+			Expect(session.Put(ctx, bad)).To(as[*statefile.RefusedError](HaveField("Reason", reason)))
 		}
-		Expect(session.Put(ctx, body(5, 100))).To(as[*state.RefusedError](HaveField("Reason", state.ReasonSerial)))
+		Expect(session.Put(ctx, body(5, 100))).To(as[*statefile.RefusedError](HaveField("Reason", statefile.ReasonSerial)))
 		Expect(session.SetMeta(ctx, state.MetaPatch{"lock": ptr.To("mine")})).To(MatchError(ContainSubstring("use another name")))
 		Expect(head(ctx, key).ResourceVersion).To(Equal(before))
 		Expect(session.Put(ctx, body(6, 100))).To(Succeed(), "the session goes on after a refusal")

@@ -3,25 +3,26 @@ package state
 import (
 	"bytes"
 	"fmt"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // checkSuccessor tells whether next may follow the stored state. same means that it is the stored state.
-func checkSuccessor(stored *Snapshot, next *State, raw []byte) (same bool, err error) {
+func checkSuccessor(stored *Snapshot, next *statefile.State, raw []byte) (same bool, err error) {
 	if stored.Raw == nil {
 		return false, nil
 	}
 	switch {
 	case next.Lineage != stored.Lineage:
-		return false, &RefusedError{Reason: ReasonLineage, Detail: fmt.Sprintf(
+		return false, &statefile.RefusedError{Reason: statefile.ReasonLineage, Detail: fmt.Sprintf(
 			"its lineage %q is not the stored one, %q: it describes other infrastructure", next.Lineage, stored.Lineage)}
 	case next.Serial < stored.Serial:
-		return false, &RefusedError{Reason: ReasonSerial, Detail: fmt.Sprintf(
+		return false, &statefile.RefusedError{Reason: statefile.ReasonSerial, Detail: fmt.Sprintf(
 			"its serial %d is older than the stored one, %d", next.Serial, stored.Serial)}
 	case next.Serial > stored.Serial:
 		return false, nil
 	case bytes.Equal(raw, stored.Raw):
 		return true, nil
 	}
-	return false, &RefusedError{Reason: ReasonSerial, Detail: fmt.Sprintf(
+	return false, &statefile.RefusedError{Reason: statefile.ReasonSerial, Detail: fmt.Sprintf(
 		"its content is not the stored one's though both have serial %d", next.Serial)}
 }

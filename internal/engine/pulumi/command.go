@@ -15,7 +15,7 @@ import (
 	"github.com/blang/semver"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // maxText bounds what is kept of what the CLI writes beside its events.
@@ -91,7 +91,7 @@ func (c *command) Run(
 func (c *command) await(process *exec.Cmd) error {
 	runtime.LockOSThread() // the CLI dies with the thread that starts it
 	defer runtime.UnlockOSThread()
-	process.SysProcAttr = engine.ChildAttributes()
+	process.SysProcAttr = workdir.ChildAttributes()
 	process.Cancel = func() error { return process.Process.Signal(os.Interrupt) }
 	process.WaitDelay = c.waitDelay
 	c.starts.Add(1)

@@ -14,7 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // Defaults of Options.
@@ -100,11 +100,11 @@ func New(o Options) (*Engine, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("starting pulumi: %w", err)
 	}
-	dir, err := engine.MakeWorkDir(o.WorkDir, filepath.Join("t", "999"))
+	dir, err := workdir.Make(o.WorkDir, filepath.Join("t", "999"))
 	if err != nil {
 		return nil, fmt.Errorf("starting pulumi: %w", err)
 	}
-	lock, err := engine.LockWorkDir(dir)
+	lock, err := workdir.Lock(dir)
 	if err != nil {
 		return nil, fmt.Errorf("starting pulumi: %w", err)
 	}
@@ -129,7 +129,7 @@ func (e *Engine) setUp() error {
 	if err := os.MkdirAll(e.runs(), 0o700); err != nil {
 		return err
 	}
-	ended, err := engine.EndProcesses(e.runs())
+	ended, err := workdir.KillProcesses(e.runs())
 	if err != nil {
 		return fmt.Errorf("ending the processes of a predecessor: %w", err)
 	}
@@ -205,7 +205,7 @@ func (e *Engine) acquire(ctx context.Context) (int, error) {
 }
 
 // reserved are the names of what would change what is run rather than with which credentials.
-var reserved = engine.Reserved{Names: []string{"HOME", "TMPDIR", "PATH"}, Prefixes: []string{"PULUMI_", "TF_", "LD_"}}
+var reserved = workdir.Reserved{Names: []string{"HOME", "TMPDIR", "PATH"}, Prefixes: []string{"PULUMI_", "TF_", "LD_"}}
 
 // environment is everything that the CLI of a run gets to see.
 func (e *Engine) environment(f *Workspace) map[string]string {

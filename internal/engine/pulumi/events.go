@@ -14,6 +14,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/diag/colors"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
 // maxDiagnostics bounds the diagnostics of one operation.
@@ -34,7 +35,7 @@ var partOfReplace = []apitype.OpType{
 
 // reader makes a report of events.
 type reader struct {
-	redact   *engine.Redactor
+	redact   *redact.Redactor
 	progress func(engine.Event)
 	output   func(text string) // as in Run; nil for nobody
 	also     func(apitype.EngineEvent)
@@ -49,7 +50,7 @@ type reader struct {
 	strange bool
 }
 
-func newReader(redact *engine.Redactor, progress func(engine.Event), preview bool) *reader {
+func newReader(redact *redact.Redactor, progress func(engine.Event), preview bool) *reader {
 	return &reader{
 		redact: redact, progress: progress, preview: preview, counted: map[apitype.OpType]int{},
 		report: engine.Report{Outputs: map[string]engine.Output{}},
@@ -250,7 +251,7 @@ func (r *reader) diagnostic(d *apitype.DiagnosticEvent) {
 	if d.Ephemeral || (d.Severity != "error" && d.Severity != "warning") || len(r.report.Diagnostics) >= maxDiagnostics {
 		return
 	}
-	r.report.Diagnostics = append(r.report.Diagnostics, r.redact.Diagnostic(diagnosticOf(d)))
+	r.report.Diagnostics = append(r.report.Diagnostics, diagnosticOf(d).Redact(r.redact))
 }
 
 func diagnosticOf(d *apitype.DiagnosticEvent) engine.Diagnostic {

@@ -7,6 +7,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
 const thisAddress = "acme:index:Server.this"
@@ -50,7 +51,7 @@ func failure(message string) apitype.EngineEvent {
 }
 
 func readAll(preview bool, all ...apitype.EngineEvent) *engine.Report {
-	read := newReader(engine.NewRedactor([]string{"hunter22"}), nil, preview)
+	read := newReader(redact.New([]string{"hunter22"}), nil, preview)
 	for _, event := range all {
 		read.take(event)
 	}
@@ -180,7 +181,7 @@ func TestOutputsThatChange(t *testing.T) {
 
 func TestProgressOfACreate(t *testing.T) {
 	var told []engine.Event
-	read := newReader(engine.NewRedactor(nil), func(e engine.Event) { told = append(told, e) }, false)
+	read := newReader(redact.New(nil), func(e engine.Event) { told = append(told, e) }, false)
 	for _, event := range []apitype.EngineEvent{
 		stackPre(apitype.OpCreate), providerPre(apitype.OpCreate), pre(apitype.OpCreate), outputs(apitype.OpCreate), summary(map[apitype.OpType]int{"create": 2}),
 	} {
@@ -245,7 +246,7 @@ func TestDiagnosticsAreToldWithoutSecretsColoursAndEchoes(t *testing.T) {
 }
 
 func TestAnAddressReadsAsItIsWhateverALineOfASecretIsLike(t *testing.T) {
-	read := newReader(engine.NewRedactor([]string{"clouds:\n  acme:index\n"}), nil, true)
+	read := newReader(redact.New([]string{"clouds:\n  acme:index\n"}), nil, true)
 	read.take(pre(apitype.OpSame))
 	if changes := read.finish().Changes; len(changes) != 1 || changes[0].Address != thisAddress {
 		t.Errorf("the changes are %+v, want one of %s", changes, thisAddress)

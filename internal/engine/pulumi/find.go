@@ -12,7 +12,7 @@ import (
 
 	"github.com/blang/semver"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // oldest is the first version whose events and flags are known here to be as this package reads them.
@@ -49,7 +49,7 @@ func Find(ctx context.Context, path string) (Binary, error) {
 	command.WaitDelay = time.Second
 	runtime.LockOSThread() // it dies with the thread that starts it
 	defer runtime.UnlockOSThread()
-	command.SysProcAttr = engine.ChildAttributes()
+	command.SysProcAttr = workdir.ChildAttributes()
 	output, err := command.Output()
 	if err != nil {
 		return Binary{}, fmt.Errorf("asking %s for its version: %w", path, err)

@@ -14,6 +14,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/constant"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // planFile keeps a plan between Plan and ApplyPlan.
@@ -103,7 +105,7 @@ func (f *Workspace) operate(ctx context.Context, o operationCall) (*engine.Repor
 	err := f.conclude(ctx, o, report, saved)
 	// What a CLI that succeeds writes beside its events is for whoever sits in front of it.
 	if err != nil && f.run.Output != nil && report.Text != "" && len(report.Errors()) == 0 {
-		f.run.Output(engine.LogLine(clock.Now(), report.Text))
+		f.run.Output(redact.LogLine(clock.Now(), report.Text))
 	}
 	f.engine.options.Logger.V(1).Info("pulumi ended", "operation", o.op, "folder", f.run.ID, "duration", report.Duration, "class", engine.ClassOf(err))
 	return report, err
@@ -111,7 +113,7 @@ func (f *Workspace) operate(ctx context.Context, o operationCall) (*engine.Repor
 
 // endProcesses ends the plugins of a CLI that failed. They have process groups of their own.
 func (f *Workspace) endProcesses() {
-	if _, err := engine.EndProcesses(f.dir); err != nil {
+	if _, err := workdir.KillProcesses(f.dir); err != nil {
 		f.engine.options.Logger.Error(err, "Ending the plugins of a pulumi that failed", "folder", f.run.ID)
 	}
 }
@@ -135,7 +137,7 @@ func (f *Workspace) conclude(ctx context.Context, o operationCall, report *engin
 		failed.Class, failed.Err = engine.Interrupted, context.Cause(ctx)
 	default:
 		if len(failed.Diagnostics) == 0 && report.Text != "" {
-			failed.Diagnostics = []engine.Diagnostic{{Severity: engine.SeverityError, Summary: engine.Brief(report.Text)}}
+			failed.Diagnostics = []engine.Diagnostic{{Severity: engine.SeverityError, Summary: redact.Brief(report.Text)}}
 		}
 		failed.Class = classify(failed.Diagnostics, f.run.Final)
 		if failed.Class == engine.Transient && !o.preview && lost(failed.Diagnostics) {

@@ -11,6 +11,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/diag/colors"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
 // say passes on what people are to read of an event. What is for developers, or shows only while something goes on, is left out.
@@ -19,7 +20,7 @@ func (r *reader) say(event apitype.EngineEvent) {
 		return
 	}
 	if text := r.wordsOf(event); text != "" {
-		r.output(engine.LogLine(time.Unix(int64(event.Timestamp), 0), text))
+		r.output(redact.LogLine(time.Unix(int64(event.Timestamp), 0), text))
 	}
 }
 
@@ -78,7 +79,7 @@ func (r *reader) wordsOfDiagnostic(d *apitype.DiagnosticEvent) string {
 	case d.Ephemeral || d.Severity == "debug":
 		return ""
 	case d.Severity == "error" || d.Severity == "warning":
-		return r.redact.Diagnostic(diagnosticOf(d)).Format()
+		return diagnosticOf(d).Redact(r.redact).Format()
 	}
 	return r.plain(d.Message)
 }

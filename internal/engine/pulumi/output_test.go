@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
 func TestWhatPulumiTellsIsPassedOn(t *testing.T) {
@@ -42,7 +42,7 @@ func TestWhatPulumiTellsIsPassedOn(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got string
-			read := newReader(engine.NewRedactor([]string{"hunter22"}), nil, tc.preview)
+			read := newReader(redact.New([]string{"hunter22"}), nil, tc.preview)
 			read.output = func(text string) { got += text }
 			tc.event.Timestamp = 1772366400
 			read.take(tc.event)

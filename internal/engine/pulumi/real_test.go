@@ -25,6 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
 
@@ -363,7 +364,7 @@ func (b *bench) killDuringCreate() {
 	if engine.ClassOf(err) != engine.Killed {
 		b.t.Fatalf("Apply() = %v, want an engine that was killed", err)
 	}
-	if left, err := engine.EndProcesses(folder.dir); err != nil || left != 0 {
+	if left, err := workdir.KillProcesses(folder.dir); err != nil || left != 0 {
 		b.t.Errorf("%d plugins go on without their engine, %v", left, err)
 	}
 	if err := folder.Close(); err != nil {

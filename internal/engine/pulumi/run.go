@@ -15,6 +15,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // RunSpec describes one use of a program.
@@ -104,7 +106,7 @@ type Workspace struct {
 	run     RunSpec
 	dir     string
 	files   map[string]string // paths, by the variables that they are in
-	redact  *engine.Redactor
+	redact  *redact.Redactor
 	command *command
 	stack   auto.Stack
 
@@ -135,7 +137,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	}
 	f := &Workspace{
 		engine: e, slot: slot, run: r, dir: filepath.Join(e.runs(), r.ID),
-		redact: engine.NewRedactor(append([]string{r.Key.passphrase}, r.Sensitive...)),
+		redact: redact.New(append([]string{r.Key.passphrase}, r.Sensitive...)),
 	}
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
 		e.slots <- slot
@@ -169,7 +171,7 @@ func (f *Workspace) fill(ctx context.Context) (err error) {
 	if err := errors.Join(os.RemoveAll(f.temporary()), os.Mkdir(f.temporary(), 0o700)); err != nil {
 		return err
 	}
-	if f.files, err = engine.WriteFiles(f.dir, f.run.Files); err != nil {
+	if f.files, err = workdir.WriteFiles(f.dir, f.run.Files); err != nil {
 		return err
 	}
 	if err := writeProgram(f.run, f.path(programDir)); err != nil {

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 const (
@@ -152,7 +152,7 @@ func (f folder) manages(pid int) bool {
 }
 
 func (f folder) interrupt(spare []int) ([]int, error) {
-	return engine.InterruptProcesses(f.dir, f.manages, func(pid int) bool { return slices.Contains(spare, pid) })
+	return workdir.InterruptProcesses(f.dir, f.manages, func(pid int) bool { return slices.Contains(spare, pid) })
 }
-func (f folder) left() ([]int, error) { return engine.Processes(f.dir, f.manages) }
-func (f folder) kill() (int, error)   { return engine.EndProcesses(f.dir, f.manages) }
+func (f folder) left() ([]int, error) { return workdir.Processes(f.dir, f.manages) }
+func (f folder) kill() (int, error)   { return workdir.KillProcesses(f.dir, f.manages) }

@@ -14,7 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 const (
@@ -75,7 +75,7 @@ type process struct {
 
 // Start starts a supervisor. It returns when that guards. An earlier one of the same folder, whose manager is dead, ends first.
 func Start(ctx context.Context, o Options) (*Supervisor, error) {
-	dir, err := engine.MakeWorkDir(o.Dir, "")
+	dir, err := workdir.Make(o.Dir, "")
 	if err != nil {
 		return nil, fmt.Errorf("starting the supervisor: %w", err)
 	}
@@ -142,11 +142,11 @@ func (s *Supervisor) Heartbeat() {
 func (s *Supervisor) Failed() <-chan error { return s.failed }
 
 // Processes returns the ids of the processes that the supervisor would end.
-func (s *Supervisor) Processes() ([]int, error) { return engine.Processes(s.options.Dir) }
+func (s *Supervisor) Processes() ([]int, error) { return workdir.Processes(s.options.Dir) }
 
 // Kill kills all engines at once, and waits until they are gone.
 func (s *Supervisor) Kill() error {
-	_, err := engine.EndProcesses(s.options.Dir)
+	_, err := workdir.KillProcesses(s.options.Dir)
 	return err
 }
 

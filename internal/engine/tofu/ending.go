@@ -44,7 +44,7 @@ func exitOf(err error, begun bool) exit {
 
 // ending is what is known of an engine's end.
 type ending struct {
-	op   Op
+	op   engine.Op
 	exit exit
 	// cancelled: the caller's context ended first, and the engine was interrupted.
 	cancelled bool
@@ -52,29 +52,29 @@ type ending struct {
 	begun bool
 	// stateLeft: it left a state that it could not save.
 	stateLeft   bool
-	diagnostics []Diagnostic
+	diagnostics []engine.Diagnostic
 	// final reports which texts of a provider the module lists as final.
 	final func(text string) bool
 }
 
 // class answers the class of the operation's error, "" for success. What happens to the process is never the configuration's fault.
-func (e ending) class() Class {
+func (e ending) class() engine.Class {
 	died := e.exit == exitSignal || e.exit == exitCrash
 	switch {
 	case e.stateLeft:
-		return StateNotSaved
+		return engine.StateNotSaved
 	case e.exit == exitSuccess:
 		return ""
 	case died && e.changes() && (e.begun || !e.cancelled):
-		return Killed
+		return engine.Killed
 	case e.cancelled:
-		return Interrupted
+		return engine.Interrupted
 	case died || e.exit == exitNever:
-		return Transient
+		return engine.Transient
 	default:
 		return engine.Classify(e.diagnostics, e.final)
 	}
 }
 
 // changes reports whether the operation may have changed something outside of the engine's folder.
-func (e ending) changes() bool { return e.op != OpInit && e.op != OpPlan }
+func (e ending) changes() bool { return e.op != engine.OpInit && e.op != engine.OpPlan }

@@ -3,17 +3,18 @@ package tofu
 import (
 	"context"
 	"errors"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"os/exec"
 	"testing"
 )
 
 func TestEndingClass(t *testing.T) {
-	quota := []Diagnostic{{Severity: SeverityError, Summary: "VcpuLimitExceeded"}}
-	listed := []Diagnostic{{Severity: SeverityError, Summary: "creating the server", Detail: "no such flavor"}}
+	quota := []engine.Diagnostic{{Severity: engine.SeverityError, Summary: "VcpuLimitExceeded"}}
+	listed := []engine.Diagnostic{{Severity: engine.SeverityError, Summary: "creating the server", Detail: "no such flavor"}}
 	final := func(text string) bool { return text == "creating the server\nno such flavor" }
 	cases := map[string]struct {
 		ending ending
-		want   Class
+		want   engine.Class
 	}{
 		"success": {
 			ending: ending{exit: exitSuccess, begun: true}, want: "",
@@ -22,52 +23,52 @@ func TestEndingClass(t *testing.T) {
 			ending: ending{exit: exitSuccess, begun: true, cancelled: true}, want: "",
 		},
 		"success that left a state behind is none": {
-			ending: ending{exit: exitSuccess, begun: true, stateLeft: true}, want: StateNotSaved,
+			ending: ending{exit: exitSuccess, begun: true, stateLeft: true}, want: engine.StateNotSaved,
 		},
 		"a state left behind counts more than the interrupt": {
-			ending: ending{exit: exitFailure, begun: true, cancelled: true, stateLeft: true}, want: StateNotSaved,
+			ending: ending{exit: exitFailure, begun: true, cancelled: true, stateLeft: true}, want: engine.StateNotSaved,
 		},
 		"a state left behind counts more than what the engine told": {
-			ending: ending{exit: exitFailure, begun: true, stateLeft: true, diagnostics: quota}, want: StateNotSaved,
+			ending: ending{exit: exitFailure, begun: true, stateLeft: true, diagnostics: quota}, want: engine.StateNotSaved,
 		},
 		"a failure that the engine tells": {
-			ending: ending{exit: exitFailure, begun: true, diagnostics: quota}, want: Quota,
+			ending: ending{exit: exitFailure, begun: true, diagnostics: quota}, want: engine.Quota,
 		},
 		"an interrupt, whatever the engine tells": {
-			ending: ending{exit: exitFailure, begun: true, cancelled: true, diagnostics: quota}, want: Interrupted,
+			ending: ending{exit: exitFailure, begun: true, cancelled: true, diagnostics: quota}, want: engine.Interrupted,
 		},
 		"a signal": {
-			ending: ending{exit: exitSignal, begun: true}, want: Killed,
+			ending: ending{exit: exitSignal, begun: true}, want: engine.Killed,
 		},
 		"a kill after an interrupt": {
-			ending: ending{exit: exitSignal, begun: true, cancelled: true}, want: Killed,
+			ending: ending{exit: exitSignal, begun: true, cancelled: true}, want: engine.Killed,
 		},
 		"an interrupt before the engine was up": {
-			ending: ending{exit: exitSignal, cancelled: true}, want: Interrupted,
+			ending: ending{exit: exitSignal, cancelled: true}, want: engine.Interrupted,
 		},
 		"a crash": {
-			ending: ending{exit: exitCrash, begun: true, diagnostics: quota}, want: Killed,
+			ending: ending{exit: exitCrash, begun: true, diagnostics: quota}, want: engine.Killed,
 		},
 		"a signal while it plans, which leaves nothing behind": {
-			ending: ending{op: OpPlan, exit: exitSignal, begun: true}, want: Transient,
+			ending: ending{op: engine.OpPlan, exit: exitSignal, begun: true}, want: engine.Transient,
 		},
 		"a crash while a module is initialised": {
-			ending: ending{op: OpInit, exit: exitCrash, begun: true}, want: Transient,
+			ending: ending{op: engine.OpInit, exit: exitCrash, begun: true}, want: engine.Transient,
 		},
 		"a kill after an interrupt while it plans": {
-			ending: ending{op: OpPlan, exit: exitSignal, begun: true, cancelled: true}, want: Interrupted,
+			ending: ending{op: engine.OpPlan, exit: exitSignal, begun: true, cancelled: true}, want: engine.Interrupted,
 		},
 		"an engine that does not start": {
-			ending: ending{exit: exitNever}, want: Transient,
+			ending: ending{exit: exitNever}, want: engine.Transient,
 		},
 		"a failure that the module lists as final": {
-			ending: ending{exit: exitFailure, begun: true, diagnostics: listed, final: final}, want: InvalidConfiguration,
+			ending: ending{exit: exitFailure, begun: true, diagnostics: listed, final: final}, want: engine.InvalidConfiguration,
 		},
 		"a failure that it does not list": {
-			ending: ending{exit: exitFailure, begun: true, diagnostics: listed}, want: Unknown,
+			ending: ending{exit: exitFailure, begun: true, diagnostics: listed}, want: engine.Unknown,
 		},
 		"an interrupt while it starts": {
-			ending: ending{exit: exitNever, cancelled: true}, want: Interrupted,
+			ending: ending{exit: exitNever, cancelled: true}, want: engine.Interrupted,
 		},
 	}
 	for name, tc := range cases {

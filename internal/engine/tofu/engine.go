@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // Defaults of Options.
@@ -119,7 +119,7 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the engine: %w", err)
 	}
-	lock, err := engine.LockWorkDir(string(dir))
+	lock, err := workdir.Lock(string(dir))
 	if err != nil {
 		return nil, fmt.Errorf("starting the engine: %w", err)
 	}
@@ -137,7 +137,7 @@ func New(o Options) (*Engine, error) {
 }
 
 func (e *Engine) setUp() error {
-	ended, err := engine.EndProcesses(e.dir.runs())
+	ended, err := workdir.KillProcesses(e.dir.runs())
 	if err != nil {
 		return fmt.Errorf("ending the processes of a predecessor: %w", err)
 	}

@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // reserved are the names that an engine's environment gets from this package alone, and the prefixes of those that would change what is
 // run rather than with which credentials.
-var reserved = engine.Reserved{Names: []string{"HOME", "TMPDIR", "CHECKPOINT_DISABLE"}, Prefixes: []string{"TF_", "LD_"}}
+var reserved = workdir.Reserved{Names: []string{"HOME", "TMPDIR", "CHECKPOINT_DISABLE"}, Prefixes: []string{"TF_", "LD_"}}
 
 // Backend tells the engine where the state is: Terraform's http backend.
 type Backend struct {

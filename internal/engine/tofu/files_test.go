@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // reading copies what a provider would read, so that tests see it.
@@ -56,14 +56,14 @@ func TestAFolderThatIsKeptHasNoFiles(t *testing.T) {
 	if err := f.Keep(); err != nil {
 		t.Fatal(err)
 	}
-	if exists(filepath.Join(f.dir, engine.FilesDir)) {
+	if exists(filepath.Join(f.dir, workdir.FilesDir)) {
 		t.Error("a folder that is kept has the files of its run")
 	}
 }
 
 func TestFilesOfARunThatDiedAreRemoved(t *testing.T) {
 	runs := t.TempDir()
-	secret := filepath.Join(runs, "r", engine.FilesDir, "CLOUDS")
+	secret := filepath.Join(runs, "r", workdir.FilesDir, "CLOUDS")
 	if err := os.MkdirAll(filepath.Dir(secret), 0o700); err != nil {
 		t.Fatal(err)
 	}

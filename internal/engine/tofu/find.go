@@ -17,7 +17,7 @@ import (
 	"github.com/hashicorp/hc-install/product"
 	"github.com/hashicorp/hc-install/releases"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // The names of the engines.
@@ -221,7 +221,7 @@ func probe(ctx context.Context, path string) (Binary, error) {
 	command.WaitDelay = time.Second
 	runtime.LockOSThread() // it dies with the thread that starts it
 	defer runtime.UnlockOSThread()
-	command.SysProcAttr = engine.ChildAttributes()
+	command.SysProcAttr = workdir.ChildAttributes()
 	output, err := command.Output()
 	if err != nil {
 		return Binary{}, fmt.Errorf("asking %s for its version: %w", path, err)

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // The files of a run's folder that matter after its engine died.
@@ -24,7 +24,7 @@ const (
 )
 
 // secrets are what does not stay in a folder that is kept for its state.
-var secrets = []string{variablesFile, planFile, engine.FilesDir}
+var secrets = []string{variablesFile, planFile, workdir.FilesDir}
 
 // maxState bounds a state that is read from a run's folder.
 const maxState = 256 << 20

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 func TestLockFile(t *testing.T) {
@@ -162,7 +163,7 @@ func TestProvidersComeFromTheMirror(t *testing.T) {
 			})
 			err := e.Prepare(t.Context(), objectModule(tc.lock))
 			if len(tc.want) > 0 {
-				expectTexts(t, err, append(tc.want, string(OpInit)))
+				expectTexts(t, err, append(tc.want, string(engine.OpInit)))
 				if found := tree(t, e.dir.modules()); len(found) > 0 {
 					t.Errorf("a module that failed leaves %v", found)
 				}
@@ -249,10 +250,10 @@ func TestPrepareAgainWhenTheMirrorWasReplaced(t *testing.T) {
 func TestPrepareDoesNotRememberAFailure(t *testing.T) {
 	e := newEngine(t)
 	err := e.Prepare(t.Context(), moduleOf("m", `resource "terraform_data" "this" { colour = "red`))
-	if ClassOf(err) != Unknown {
-		t.Errorf("class is %s, want %s: no providerSpec is to blame", ClassOf(err), Unknown)
+	if engine.ClassOf(err) != engine.Unknown {
+		t.Errorf("class is %s, want %s: no providerSpec is to blame", engine.ClassOf(err), engine.Unknown)
 	}
-	expectTexts(t, err, []string{string(OpInit)})
+	expectTexts(t, err, []string{string(engine.OpInit)})
 	prepare(t, e, moduleOf("m", instance))
 }
 
@@ -271,8 +272,8 @@ func TestPrepareRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := e.Prepare(t.Context(), tc.module)
 			expectTexts(t, err, []string{tc.want})
-			if ClassOf(err) != Unknown {
-				t.Errorf("class is %s, want %s: no providerSpec is to blame", ClassOf(err), Unknown)
+			if engine.ClassOf(err) != engine.Unknown {
+				t.Errorf("class is %s, want %s: no providerSpec is to blame", engine.ClassOf(err), engine.Unknown)
 			}
 		})
 	}

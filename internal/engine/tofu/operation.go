@@ -9,14 +9,16 @@ import (
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // operation is one process of the CLI.
 type operation struct {
-	op       Op
+	op       engine.Op
 	dir      string // the engine's working folder
-	redact   *engine.Redactor
-	progress func(Event)
+	redact   *redact.Redactor
+	progress func(engine.Event)
 	output   func(text string)
 	// call runs the CLI and has its -json stream written into out.
 	call func(ctx context.Context, out *stream) error
@@ -36,9 +38,9 @@ const (
 )
 
 // run runs the operation and tells what became of it. The report is never nil.
-func (s *slot) run(ctx context.Context, o operation) (*Report, error) {
+func (s *slot) run(ctx context.Context, o operation) (*engine.Report, error) {
 	if ctx.Err() != nil {
-		return &Report{}, &Error{Op: o.op, Class: Interrupted, Err: context.Cause(ctx)}
+		return &engine.Report{}, &engine.Error{Op: o.op, Class: engine.Interrupted, Err: context.Cause(ctx)}
 	}
 	clock := s.engine.options.Clock
 	started := clock.Now()
@@ -52,7 +54,7 @@ func (s *slot) run(ctx context.Context, o operation) (*Report, error) {
 	report := out.finish()
 	report.Started, report.Duration = started, clock.Since(started)
 	err = s.conclude(ctx, o, out, report, err)
-	s.engine.options.Logger.V(1).Info("engine ended", "operation", o.op, "folder", filepath.Base(o.dir), "duration", report.Duration, "class", ClassOf(err))
+	s.engine.options.Logger.V(1).Info("engine ended", "operation", o.op, "folder", filepath.Base(o.dir), "duration", report.Duration, "class", engine.ClassOf(err))
 	return report, err
 }
 
@@ -114,7 +116,7 @@ func waitFor(ended, proceed <-chan struct{}, limit time.Duration) bool {
 }
 
 func (s *slot) endProcesses(dir string) {
-	count, err := engine.EndProcesses(dir)
+	count, err := workdir.KillProcesses(dir)
 	if err != nil {
 		s.engine.options.Logger.Error(err, "ending the processes of a killed engine")
 	}
@@ -124,7 +126,7 @@ func (s *slot) endProcesses(dir string) {
 }
 
 // conclude makes the operation's error, nil if it succeeded.
-func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *Report, err error) error {
+func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *engine.Report, err error) error {
 	begun := closed(out.begun)
 	end := ending{
 		op:          o.op,
@@ -143,22 +145,22 @@ func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *R
 		s.endProcesses(o.dir)
 	}
 	class := end.class()
-	if class == "" && o.needsPlan && report.Planned.Operation != OperationPlan {
+	if class == "" && o.needsPlan && report.Planned.Operation != engine.OperationPlan {
 		// a plan answers 2 when there are changes, and the Go runtime answers 2 when it gives up
-		class, end.exit = Transient, exitCrash
+		class, end.exit = engine.Transient, exitCrash
 	}
 	if class == "" {
 		return nil
 	}
-	return &Error{Op: o.op, Class: class, Diagnostics: end.told(report), Err: s.cause(ctx, o, end, err)}
+	return &engine.Error{Op: o.op, Class: class, Diagnostics: end.told(report), Err: s.cause(ctx, o, end, err)}
 }
 
 // told answers the errors to show: the engine's diagnostics, or else its plain text.
-func (e ending) told(report *Report) []Diagnostic {
+func (e ending) told(report *engine.Report) []engine.Diagnostic {
 	if len(e.diagnostics) > 0 || report.Text == "" || e.exit == exitSuccess {
 		return e.diagnostics
 	}
-	return []Diagnostic{{Severity: SeverityError, Summary: engine.Brief(report.Text)}}
+	return []engine.Diagnostic{{Severity: engine.SeverityError, Summary: redact.Brief(report.Text)}}
 }
 
 func (s *slot) cause(ctx context.Context, o operation, end ending, err error) error {

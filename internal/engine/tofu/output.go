@@ -3,7 +3,7 @@ package tofu
 import (
 	"time"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
 // tell passes on what people are to read of a message. What an engine logs is for its developers, and may hold a state.
@@ -13,17 +13,17 @@ func (s *stream) tell(m message) {
 	}
 	text := s.redact.Redact(m.Message)
 	if m.Diagnostic != nil {
-		text = s.redact.Diagnostic(m.Diagnostic.diagnostic()).Format()
+		text = m.Diagnostic.diagnostic().Redact(s.redact).Format()
 	}
 	at, err := time.Parse(time.RFC3339, m.Timestamp)
 	if err != nil {
 		at = time.Time{}
 	}
-	s.output(engine.LogLine(at, text))
+	s.output(redact.LogLine(at, text))
 }
 
 func (s *stream) pass(text string) {
 	if s.output != nil {
-		s.output(engine.LogLine(time.Time{}, text))
+		s.output(redact.LogLine(time.Time{}, text))
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
 func TestWhatAnEngineTellsIsPassedOn(t *testing.T) {
@@ -37,7 +37,7 @@ func TestWhatAnEngineTellsIsPassedOn(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			s := newStream(engine.NewRedactor([]string{"hunter22"}), nil)
+			s := newStream(redact.New([]string{"hunter22"}), nil)
 			s.output = func(text string) { got = append(got, text) }
 			write(t, s, tc.written+"\n")
 			s.finish()

@@ -1,6 +1,9 @@
 package tofu
 
-import "github.com/machine-iac/machine-iac-operator/internal/engine"
+import (
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
+)
 
 // Plugin is a provider plugin that runs by itself, for whoever speaks its protocol. It is not configured.
 type Plugin struct{ provider *provider }
@@ -29,8 +32,8 @@ func (p *Plugin) End() error { return p.provider.end() }
 
 // ReadStream reads what an engine wrote with -json, for whoever runs one without an [Engine]. The strings in sensitive show in
 // nothing that is answered.
-func ReadStream(written []byte, sensitive []string) *Report {
-	read := newStream(engine.NewRedactor(sensitive), nil)
+func ReadStream(written []byte, sensitive []string) *engine.Report {
+	read := newStream(redact.New(sensitive), nil)
 	_, _ = read.Write(written) // it never fails
 	return read.finish()
 }

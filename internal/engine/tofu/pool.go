@@ -13,7 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/hashicorp/terraform-exec/tfexec"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // Defaults of WarmOptions.
@@ -241,7 +241,7 @@ func (e *Engine) makePool() (*pool, error) {
 	if e.options.Warm.Max <= 0 {
 		return nil, nil
 	}
-	if _, err := engine.EndProcesses(e.dir.providers()); err != nil {
+	if _, err := workdir.KillProcesses(e.dir.providers()); err != nil {
 		return nil, fmt.Errorf("ending the providers of a predecessor: %w", err)
 	}
 	if err := os.RemoveAll(e.dir.providers()); err != nil {

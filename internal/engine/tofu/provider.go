@@ -20,7 +20,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/terraform-exec/tfexec"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // providersOf answers the files of the provider plugins that an initialised module uses, by the providers' addresses.
@@ -92,7 +92,7 @@ func startProvider(dir, file string, environment map[string]string) (*provider, 
 	}
 	command := exec.Command(file)
 	command.Dir = dir
-	command.SysProcAttr = engine.ChildAttributes()
+	command.SysProcAttr = workdir.ChildAttributes()
 	command.Env = []string{"HOME=" + dir, "TMPDIR=" + dir}
 	for name, value := range environment {
 		command.Env = append(command.Env, name+"="+value)
@@ -143,7 +143,7 @@ func (p *provider) exited() bool { return p.client.Exited() }
 
 // end kills the process and waits for it. Nothing is asked of it first: it may be in the middle of a call that nobody waits for.
 func (p *provider) end() error {
-	_, err := engine.EndProcesses(p.dir)
+	_, err := workdir.KillProcesses(p.dir)
 	p.client.Kill()
 	p.once.Do(func() { close(p.ended) })
 	return errors.Join(err, os.RemoveAll(p.dir))

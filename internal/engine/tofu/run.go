@@ -16,6 +16,8 @@ import (
 	"github.com/hashicorp/terraform-exec/tfexec"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // RunSpec describes one use of a module.
@@ -45,7 +47,7 @@ type RunSpec struct {
 	// lines of its own. Where it is nil, none can.
 	Final func(text string) bool
 	// Progress, if set, is told what the engine does while it does it. It must not block.
-	Progress func(Event)
+	Progress func(engine.Event)
 	// Output, if set, is given what the engine tells people, message by message, free of sensitive strings. It must not block.
 	Output func(text string)
 }
@@ -72,7 +74,7 @@ type Workspace struct {
 	run    RunSpec
 	module string
 	dir    string
-	redact *engine.Redactor
+	redact *redact.Redactor
 
 	mu     sync.Mutex
 	lease  *lease // nil until an operation wants warm providers
@@ -83,16 +85,16 @@ type Workspace struct {
 // Open waits for a free slot, makes the run's folder, and answers it. Close gives both back. An error is an *Error: a wait that
 // ctx or the engine's Close ended is Interrupted, and a run that can't be is Unknown: no providerSpec is to blame for it.
 func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
-	failed := func(class Class, err error) *Error {
-		return &Error{Op: OpOpen, Class: class, Err: fmt.Errorf("%s: %w", r.ID, err)}
+	failed := func(class engine.Class, err error) *engine.Error {
+		return &engine.Error{Op: engine.OpOpen, Class: class, Err: fmt.Errorf("%s: %w", r.ID, err)}
 	}
 	module, err := e.check(r)
 	if err != nil {
-		return nil, failed(Unknown, err)
+		return nil, failed(engine.Unknown, err)
 	}
 	slot, err := e.acquire(ctx)
 	if err != nil {
-		return nil, failed(Interrupted, err)
+		return nil, failed(engine.Interrupted, err)
 	}
 	f := &Workspace{
 		engine: e,
@@ -100,16 +102,16 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 		run:    r,
 		module: module,
 		dir:    filepath.Join(e.dir.runs(), r.ID),
-		redact: engine.NewRedactor(append([]string{r.Backend.Password}, r.Sensitive...)),
+		redact: redact.New(append([]string{r.Backend.Password}, r.Sensitive...)),
 	}
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
 		if errors.Is(err, os.ErrExist) {
 			err = errors.New("its folder exists: it is open already, or left over and not discarded")
 		}
-		return nil, failed(Unknown, errors.Join(err, e.release(slot)))
+		return nil, failed(engine.Unknown, errors.Join(err, e.release(slot)))
 	}
 	if err := f.fill(ctx); err != nil {
-		return nil, failed(Unknown, errors.Join(err, f.Close()))
+		return nil, failed(engine.Unknown, errors.Join(err, f.Close()))
 	}
 	return f, nil
 }
@@ -147,7 +149,7 @@ func (f *Workspace) fill(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(f.dir, variablesFile), f.run.Variables, 0o600); err != nil {
 		return fmt.Errorf("writing the variables: %w", err)
 	}
-	own, err := engine.WriteFiles(f.dir, f.run.Files)
+	own, err := workdir.WriteFiles(f.dir, f.run.Files)
 	if err != nil {
 		return err
 	}
@@ -198,57 +200,52 @@ type PlanOptions struct {
 }
 
 // Plan plans and changes nothing.
-func (f *Workspace) Plan(ctx context.Context, o PlanOptions) (*Report, error) {
+func (f *Workspace) Plan(ctx context.Context, o PlanOptions) (*engine.Report, error) {
 	options := []tfexec.PlanOption{
 		tfexec.VarFile(variablesFile), tfexec.Lock(o.Lock), tfexec.Refresh(o.Refresh), tfexec.Destroy(o.Destroy),
 	}
 	if o.Out {
 		options = append(options, tfexec.Out(planFile))
 	}
-	return f.operate(ctx, OpPlan, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
+	return f.operate(ctx, engine.OpPlan, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
 		_, err := f.slot.terraform.PlanJSON(ctx, out, append(options, providers)...)
 		return err
 	})
 }
 
 // Apply plans and carries the plan out unread, in one process. Use it where the plan can only create.
-func (f *Workspace) Apply(ctx context.Context) (*Report, error) {
-	return f.apply(ctx, OpApply, tfexec.VarFile(variablesFile))
+func (f *Workspace) Apply(ctx context.Context) (*engine.Report, error) {
+	return f.apply(ctx, engine.OpApply, tfexec.VarFile(variablesFile))
 }
 
 // ApplyPlan carries out the plan that Plan kept. Its Report has no Planned count: the plan told it.
-func (f *Workspace) ApplyPlan(ctx context.Context) (*Report, error) {
+func (f *Workspace) ApplyPlan(ctx context.Context) (*engine.Report, error) {
 	options := []tfexec.ApplyOption{tfexec.DirOrPlan(planFile)}
 	if takesVariablesWithPlan(f.engine.options.Binary) {
 		// ephemeral variables are no part of a plan
 		options = append(options, tfexec.VarFile(variablesFile))
 	}
-	return f.apply(ctx, OpApplyPlan, options...)
+	return f.apply(ctx, engine.OpApplyPlan, options...)
 }
 
-// Refresh brings the state to what the infrastructure says, and reports what differed as Drift. It changes no infrastructure.
-func (f *Workspace) Refresh(ctx context.Context) (*Report, error) {
-	return f.apply(ctx, OpRefresh, tfexec.VarFile(variablesFile), tfexec.RefreshOnly(true))
-}
-
-func (f *Workspace) apply(ctx context.Context, op Op, options ...tfexec.ApplyOption) (*Report, error) {
+func (f *Workspace) apply(ctx context.Context, op engine.Op, options ...tfexec.ApplyOption) (*engine.Report, error) {
 	return f.operate(ctx, op, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
 		return f.slot.terraform.ApplyJSON(ctx, out, append(options, providers)...)
 	})
 }
 
 // Destroy destroys everything that the state knows.
-func (f *Workspace) Destroy(ctx context.Context) (*Report, error) {
-	return f.operate(ctx, OpDestroy, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
+func (f *Workspace) Destroy(ctx context.Context) (*engine.Report, error) {
+	return f.operate(ctx, engine.OpDestroy, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
 		return f.slot.terraform.DestroyJSON(ctx, out, tfexec.VarFile(variablesFile), providers)
 	})
 }
 
-func (f *Workspace) operate(ctx context.Context, op Op, call func(context.Context, *stream, *tfexec.ReattachOption) error) (*Report, error) {
+func (f *Workspace) operate(ctx context.Context, op engine.Op, call func(context.Context, *stream, *tfexec.ReattachOption) error) (*engine.Report, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return &Report{}, &Error{Op: op, Class: Unknown, Err: errors.New("the run is closed")}
+		return &engine.Report{}, &engine.Error{Op: op, Class: engine.Unknown, Err: errors.New("the run is closed")}
 	}
 	providers := tfexec.Reattach(f.providers())
 	report, err := f.slot.run(ctx, operation{
@@ -258,7 +255,7 @@ func (f *Workspace) operate(ctx context.Context, op Op, call func(context.Contex
 		progress:  f.run.Progress,
 		output:    f.run.Output,
 		call:      func(ctx context.Context, out *stream) error { return call(ctx, out, providers) },
-		needsPlan: op == OpPlan,
+		needsPlan: op == engine.OpPlan,
 		final:     f.run.Final,
 		dumped:    func(state []byte) { f.dumped = state },
 	})

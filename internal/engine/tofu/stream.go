@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
 const (
@@ -22,8 +23,8 @@ const (
 
 // stream reads what an engine writes into a report.
 type stream struct {
-	redact   *engine.Redactor
-	progress func(Event)
+	redact   *redact.Redactor
+	progress func(engine.Event)
 	output   func(text string) // as in Run; nil for nobody
 	begun    chan struct{}     // closed at the first output
 
@@ -32,17 +33,17 @@ type stream struct {
 	stdout  lines
 	stderr  lines
 	text    text
-	report  Report
+	report  engine.Report
 	state   []byte // a state that the engine wrote here because it could save it nowhere
 }
 
-func newStream(redact *engine.Redactor, progress func(Event)) *stream {
+func newStream(redact *redact.Redactor, progress func(engine.Event)) *stream {
 	s := &stream{
 		redact:   redact,
 		progress: progress,
 		begun:    make(chan struct{}),
 		text:     text{limit: maxText},
-		report:   Report{Outputs: map[string]Output{}},
+		report:   engine.Report{Outputs: map[string]engine.Output{}},
 	}
 	s.stdout = lines{limit: maxLine, each: s.read, skipped: s.skipped}
 	s.stderr = lines{limit: maxText, each: s.note, skipped: s.skipped}
@@ -75,7 +76,7 @@ func (w errorWriter) Write(p []byte) (int, error) {
 }
 
 // finish reads what is left and answers the report.
-func (s *stream) finish() *Report {
+func (s *stream) finish() *engine.Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stdout.end()
@@ -127,11 +128,11 @@ func (s *stream) read(line []byte) {
 	}
 }
 
-func (s *stream) change(m *changeMessage) Change {
+func (s *stream) change(m *changeMessage) engine.Change {
 	if m == nil {
-		return Change{}
+		return engine.Change{}
 	}
-	return Change{
+	return engine.Change{
 		Ref:     m.Resource.ref(),
 		Address: s.redact.Redact(m.Resource.Address),
 		Type:    m.Resource.Type,
@@ -141,10 +142,10 @@ func (s *stream) change(m *changeMessage) Change {
 	}
 }
 
-func (s *stream) summary(m *Summary) {
+func (s *stream) summary(m *engine.Summary) {
 	switch {
 	case m == nil:
-	case m.Operation == OperationPlan:
+	case m.Operation == engine.OperationPlan:
 		s.report.Planned = *m
 	default:
 		s.report.Done = *m
@@ -153,7 +154,7 @@ func (s *stream) summary(m *Summary) {
 
 func (s *stream) outputs(m map[string]outputMessage) {
 	for name, output := range m {
-		entry := Output{Sensitive: output.Sensitive, Action: output.Action}
+		entry := engine.Output{Sensitive: output.Sensitive, Action: output.Action}
 		if entry.Action == "" { // told by the plan, before the values are
 			entry.Action = s.report.Outputs[name].Action
 		}
@@ -168,7 +169,7 @@ func (s *stream) diagnostic(m *diagnosticMessage) {
 	if m == nil || len(s.report.Diagnostics) >= maxDiagnostics {
 		return
 	}
-	s.report.Diagnostics = append(s.report.Diagnostics, s.redact.Diagnostic(m.diagnostic()))
+	s.report.Diagnostics = append(s.report.Diagnostics, m.diagnostic().Redact(s.redact))
 }
 
 func (s *stream) hook(m message) {
@@ -176,7 +177,7 @@ func (s *stream) hook(m message) {
 	if !known || m.Hook == nil {
 		return
 	}
-	event := Event{
+	event := engine.Event{
 		Ref:     m.Hook.Resource.ref(),
 		Kind:    kind,
 		Address: s.redact.Redact(m.Hook.Resource.Address),
@@ -184,19 +185,19 @@ func (s *stream) hook(m message) {
 		ID:      s.redact.Redact(m.Hook.ID),
 		Elapsed: time.Duration(m.Hook.Elapsed * float64(time.Second)),
 	}
-	if kind == EventCompleted {
-		s.report.Applied = append(s.report.Applied, Applied{Ref: event.Ref, Address: event.Address, Action: event.Action, ID: event.ID})
+	if kind == engine.EventCompleted {
+		s.report.Applied = append(s.report.Applied, engine.Applied{Ref: event.Ref, Address: event.Address, Action: event.Action, ID: event.ID})
 	}
 	if s.progress != nil {
 		s.progress(event)
 	}
 }
 
-var hookKinds = map[string]EventKind{
-	"apply_start":    EventStarted,
-	"apply_progress": EventProgress,
-	"apply_complete": EventCompleted,
-	"apply_errored":  EventFailed,
+var hookKinds = map[string]engine.EventKind{
+	"apply_start":    engine.EventStarted,
+	"apply_progress": engine.EventProgress,
+	"apply_complete": engine.EventCompleted,
+	"apply_errored":  engine.EventFailed,
 }
 
 // message is one line of the -json stream.
@@ -206,7 +207,7 @@ type message struct {
 	Timestamp  string                   `json:"@timestamp"`
 	Type       string                   `json:"type"`
 	Change     *changeMessage           `json:"change"`
-	Changes    *Summary                 `json:"changes"`
+	Changes    *engine.Summary          `json:"changes"`
 	Outputs    map[string]outputMessage `json:"outputs"`
 	Diagnostic *diagnosticMessage       `json:"diagnostic"`
 	Hook       *hookMessage             `json:"hook"`
@@ -228,29 +229,29 @@ func (m resourceMessage) ref() engine.Ref {
 
 type changeMessage struct {
 	Resource  resourceMessage `json:"resource"`
-	Action    Action          `json:"action"`
+	Action    engine.Action   `json:"action"`
 	Reason    string          `json:"reason"`
 	Importing *struct{}       `json:"importing"`
 }
 
 type outputMessage struct {
 	Sensitive bool            `json:"sensitive"`
-	Action    Action          `json:"action"`
+	Action    engine.Action   `json:"action"`
 	Value     json.RawMessage `json:"value"`
 }
 
 type hookMessage struct {
 	Resource resourceMessage `json:"resource"`
-	Action   Action          `json:"action"`
+	Action   engine.Action   `json:"action"`
 	ID       string          `json:"id_value"`
 	Elapsed  float64         `json:"elapsed_seconds"`
 }
 
 type diagnosticMessage struct {
-	Severity Severity `json:"severity"`
-	Summary  string   `json:"summary"`
-	Detail   string   `json:"detail"`
-	Address  string   `json:"address"`
+	Severity engine.Severity `json:"severity"`
+	Summary  string          `json:"summary"`
+	Detail   string          `json:"detail"`
+	Address  string          `json:"address"`
 	Range    *struct {
 		Filename string `json:"filename"`
 		Start    struct {
@@ -267,8 +268,8 @@ type diagnosticMessage struct {
 	} `json:"snippet"`
 }
 
-func (m *diagnosticMessage) diagnostic() Diagnostic {
-	d := Diagnostic{
+func (m *diagnosticMessage) diagnostic() engine.Diagnostic {
+	d := engine.Diagnostic{
 		Severity: m.Severity,
 		Summary:  m.Summary,
 		Detail:   m.Detail,

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
 // applyStream is what an engine writes while it applies, as OpenTofu 1.12 does.
@@ -28,27 +29,27 @@ Warning: something that is not JSON
 {"@level":"info","type":"outputs","outputs":{"id":{"sensitive":false,"value":"i-1"},"leak":{"sensitive":false,"value":{"a":["hunter22"]}},"secret":{"sensitive":true}}}
 `
 
-func wantApplyReport() *Report {
+func wantApplyReport() *engine.Report {
 	this := engine.Ref{Name: "this"}
-	summary := Summary{Add: 1, Import: 1, Remove: 1}
+	summary := engine.Summary{Add: 1, Import: 1, Remove: 1}
 	planned, done := summary, summary
-	planned.Operation, done.Operation = OperationPlan, OperationApply
-	return &Report{
-		Changes: []Change{
-			{Ref: this, Address: "x_vm.this", Type: "x_vm", Action: ActionReplace, Reason: "cannot_update"},
-			{Ref: engine.Ref{Module: "module.disks", Name: "this"}, Address: "module.disks.x_disk.this", Type: "x_disk", Action: ActionImport, Import: true},
+	planned.Operation, done.Operation = engine.OperationPlan, engine.OperationApply
+	return &engine.Report{
+		Changes: []engine.Change{
+			{Ref: this, Address: "x_vm.this", Type: "x_vm", Action: engine.ActionReplace, Reason: "cannot_update"},
+			{Ref: engine.Ref{Module: "module.disks", Name: "this"}, Address: "module.disks.x_disk.this", Type: "x_disk", Action: engine.ActionImport, Import: true},
 		},
-		Drift:   []Change{{Ref: engine.Ref{Name: "old"}, Address: "x_vm.old", Type: "x_vm", Action: ActionDelete}},
-		Applied: []Applied{{Ref: this, Address: "x_vm.this", Action: ActionCreate, ID: "i-1"}},
+		Drift:   []engine.Change{{Ref: engine.Ref{Name: "old"}, Address: "x_vm.old", Type: "x_vm", Action: engine.ActionDelete}},
+		Applied: []engine.Applied{{Ref: this, Address: "x_vm.this", Action: engine.ActionCreate, ID: "i-1"}},
 		Planned: planned,
 		Done:    done,
-		Outputs: map[string]Output{
-			"id":     {Action: ActionUpdate, Value: json.RawMessage(`"i-1"`)},
+		Outputs: map[string]engine.Output{
+			"id":     {Action: engine.ActionUpdate, Value: json.RawMessage(`"i-1"`)},
 			"leak":   {},
 			"secret": {Sensitive: true},
 		},
-		Diagnostics: []Diagnostic{{
-			Severity: SeverityError, Summary: "No tags", Detail: "pass (sensitive)", Address: "x_vm.this", File: "main.tf", Line: 7,
+		Diagnostics: []engine.Diagnostic{{
+			Severity: engine.SeverityError, Summary: "No tags", Detail: "pass (sensitive)", Address: "x_vm.this", File: "main.tf", Line: 7,
 			Context: `resource "x_vm" "this"`, Snippet: "tags = var.tags", Values: []string{`var.tags is "(sensitive)"`},
 		}},
 		Text: "Warning: something that is not JSON",
@@ -58,7 +59,7 @@ func wantApplyReport() *Report {
 func TestStreamReadsPiecesOfAnySize(t *testing.T) {
 	for _, size := range []int{1, 7, 4096, len(applyStream)} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			s := newStream(engine.NewRedactor([]string{"hunter22"}), nil)
+			s := newStream(redact.New([]string{"hunter22"}), nil)
 			for rest := applyStream; rest != ""; {
 				n := min(size, len(rest))
 				if _, err := s.Write([]byte(rest[:n])); err != nil {
@@ -74,14 +75,14 @@ func TestStreamReadsPiecesOfAnySize(t *testing.T) {
 }
 
 func TestStreamTellsProgress(t *testing.T) {
-	var got []Event
-	s := newStream(engine.NewRedactor(nil), func(e Event) { got = append(got, e) })
+	var got []engine.Event
+	s := newStream(redact.New(nil), func(e engine.Event) { got = append(got, e) })
 	write(t, s, applyStream)
 	this := engine.Ref{Name: "this"}
-	want := []Event{
-		{Ref: this, Kind: EventStarted, Address: "x_vm.this", Action: ActionCreate},
-		{Ref: this, Kind: EventProgress, Address: "x_vm.this", Action: ActionCreate, Elapsed: 10 * time.Second},
-		{Ref: this, Kind: EventCompleted, Address: "x_vm.this", Action: ActionCreate, ID: "i-1", Elapsed: 12 * time.Second},
+	want := []engine.Event{
+		{Ref: this, Kind: engine.EventStarted, Address: "x_vm.this", Action: engine.ActionCreate},
+		{Ref: this, Kind: engine.EventProgress, Address: "x_vm.this", Action: engine.ActionCreate, Elapsed: 10 * time.Second},
+		{Ref: this, Kind: engine.EventCompleted, Address: "x_vm.this", Action: engine.ActionCreate, ID: "i-1", Elapsed: 12 * time.Second},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -89,19 +90,19 @@ func TestStreamTellsProgress(t *testing.T) {
 }
 
 func TestStreamSkipsALineThatIsTooLong(t *testing.T) {
-	s := newStream(engine.NewRedactor(nil), nil)
+	s := newStream(redact.New(nil), nil)
 	write(t, s, strings.Repeat("x", maxLine+1)+"\n"+applyStream)
 	got := s.finish()
 	if len(got.Changes) != 2 {
 		t.Errorf("%d changes are read after the long line, want 2", len(got.Changes))
 	}
 	if !strings.Contains(got.Text, "too long") || len(got.Text) > maxText {
-		t.Errorf("text is %q, want a short note of the line that was left out", engine.Brief(got.Text))
+		t.Errorf("text is %q, want a short note of the line that was left out", redact.Brief(got.Text))
 	}
 }
 
 func TestStreamBoundsText(t *testing.T) {
-	s := newStream(engine.NewRedactor(nil), nil)
+	s := newStream(redact.New(nil), nil)
 	for range 2000 {
 		write(t, s, "plain text that goes on and on\n")
 	}
@@ -111,7 +112,7 @@ func TestStreamBoundsText(t *testing.T) {
 }
 
 func TestStreamKeepsTheLastLineWithoutAnEnd(t *testing.T) {
-	s := newStream(engine.NewRedactor(nil), nil)
+	s := newStream(redact.New(nil), nil)
 	write(t, s, `{"@level":"info","type":"change_summary","changes":{"operation":"plan"}}`)
 	if !s.finish().NoChange() {
 		t.Error("the last line is not read")
@@ -119,7 +120,7 @@ func TestStreamKeepsTheLastLineWithoutAnEnd(t *testing.T) {
 }
 
 func TestStreamKeepsSecretsOutOfText(t *testing.T) {
-	s := newStream(engine.NewRedactor([]string{"hunter22"}), nil)
+	s := newStream(redact.New([]string{"hunter22"}), nil)
 	write(t, s, "on stdout: hunter22\n")
 	if _, err := s.errorWriter().Write([]byte("panic: hunter22\n")); err != nil {
 		t.Fatal(err)
@@ -130,7 +131,7 @@ func TestStreamKeepsSecretsOutOfText(t *testing.T) {
 }
 
 func TestStreamKeepsADumpedStateOutOfTheReport(t *testing.T) {
-	s := newStream(engine.NewRedactor(nil), nil)
+	s := newStream(redact.New(nil), nil)
 	write(t, s, `{"@level":"info","@message":"Emergency state dump","type":"log","state":{"version":4,"serial":3}}`+"\n")
 	report := s.finish()
 	if diff := cmp.Diff(`{"version":4,"serial":3}`, string(s.dumpedState())); diff != "" {

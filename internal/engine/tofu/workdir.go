@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // workDir is the absolute path of an engine's work folder, free of links, as the kernel tells a process's folder.
@@ -25,7 +25,7 @@ func (d workDir) noProviders() string { return d.path("no-providers") }
 
 // makeWorkDir makes the folder. Plugins make their sockets in the temporary folder that they are given, which is a slot.
 func makeWorkDir(path string) (workDir, error) {
-	dir, err := engine.MakeWorkDir(path, filepath.Join("slots", "999"))
+	dir, err := workdir.Make(path, filepath.Join("slots", "999"))
 	return workDir(dir), err
 }
 

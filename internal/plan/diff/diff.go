@@ -1,13 +1,13 @@
 package diff
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 )
 
@@ -23,16 +23,16 @@ func Resources(plan *offline.Plan) []Resource {
 // attributesOf returns the values that a resource is created with, or the changes of one that exists.
 func attributesOf(resource offline.Resource) []Attribute {
 	attributes := []Attribute{}
-	if resource.Action == tofu.ActionUpdate || resource.Action == tofu.ActionReplace {
+	if resource.Action == engine.ActionUpdate || resource.Action == engine.ActionReplace {
 		attributes = append(attributes, Changes(resource.Values)...)
-		if markForced(attributes, resource.Forces) && resource.Action == tofu.ActionReplace {
+		if markForced(attributes, resource.Forces) && resource.Action == engine.ActionReplace {
 			// The other changes are those of any new resource.
 			attributes = slices.DeleteFunc(attributes, func(one Attribute) bool { return !one.Forces })
 		}
 		return attributes
 	}
 	for _, one := range leavesOf(resource.Values) {
-		attributes = append(attributes, Attribute{Path: one.path, Action: tofu.ActionCreate, Value: one.value})
+		attributes = append(attributes, Attribute{Path: one.path, Action: engine.ActionCreate, Value: one.value})
 	}
 	return attributes
 }
@@ -64,14 +64,14 @@ func Changes(values offline.Values) []Attribute {
 		old, had := before[one.path]
 		switch {
 		case !had:
-			found = append(found, Attribute{Path: one.path, Action: tofu.ActionCreate, Value: one.value})
+			found = append(found, Attribute{Path: one.path, Action: engine.ActionCreate, Value: one.value})
 		case !one.equals(old):
-			found = append(found, Attribute{Path: one.path, Action: tofu.ActionUpdate, Before: &old.value, Value: one.value})
+			found = append(found, Attribute{Path: one.path, Action: engine.ActionUpdate, Before: &old.value, Value: one.value})
 		}
 	}
 	for _, one := range was {
 		if !after[one.path] {
-			found = append(found, Attribute{Path: one.path, Action: tofu.ActionDelete, Before: &one.value})
+			found = append(found, Attribute{Path: one.path, Action: engine.ActionDelete, Before: &one.value})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Attribute) int { return cmp.Compare(a.Path, b.Path) })

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 )
 
@@ -34,7 +34,7 @@ func TestDifferences(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, one := range attributesOf(offline.Resource{Action: tofu.ActionUpdate, Values: tc.values, Forces: tc.forces}) {
+			for _, one := range attributesOf(offline.Resource{Action: engine.ActionUpdate, Values: tc.values, Forces: tc.forces}) {
 				before := ""
 				if one.Before != nil {
 					before = one.Before.Text()

@@ -1,11 +1,11 @@
 package diff
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"encoding/json"
 	"fmt"
 	"strings"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/text"
 )
 
@@ -13,7 +13,7 @@ import (
 type Resource struct {
 	Address    string      `json:"address"`
 	Type       string      `json:"type"`
-	Action     tofu.Action `json:"action"`
+	Action     engine.Action `json:"action"`
 	Attributes []Attribute `json:"attributes"`
 	// Unsure reports that the provider has not confirmed the change.
 	Unsure bool `json:"unsure,omitempty"`
@@ -23,7 +23,7 @@ type Resource struct {
 type Attribute struct {
 	// Path is names joined by dots, and indices and odd names in brackets.
 	Path   string      `json:"path"`
-	Action tofu.Action `json:"action"`
+	Action engine.Action `json:"action"`
 	// Before is set where the attribute changes or goes.
 	Before *Value `json:"before,omitempty"`
 	Value

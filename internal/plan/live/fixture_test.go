@@ -35,6 +35,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
 	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
@@ -157,7 +158,7 @@ func (b *bench) start() {
 	}
 	b.actuator, err = iac.New(iac.Options{
 		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: b.catalog, Store: state.New(b.client, state.Options{}),
-		Runners: map[v1alpha1.Engine]runner.Runner{v1alpha1.EngineTerraform: terraform.New(engine, state.NewBackend(state.BackendOptions{}))},
+		Runners: map[v1alpha1.Engine]runner.Runner{v1alpha1.EngineTerraform: terraform.New(engine, backend.New(backend.Options{}))},
 		Pool:    runs.New(runs.Options{MaxConcurrent: 2, RetryBase: 10 * time.Millisecond, RetryMax: 50 * time.Millisecond}),
 		Owner:   "owner-1", Leader: leadership.Alone("owner-1"),
 	})

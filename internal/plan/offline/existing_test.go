@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
-	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 )
 
 // existing is a module that needs no provider: what is fixed cannot be changed.
@@ -111,7 +110,7 @@ func TestChangesOfWhatExistsArePlannedTogether(t *testing.T) {
 	if before, after := changed.Resources[0].Values.Before, changed.Resources[0].Values.After; fmt.Sprint(before) == fmt.Sprint(after) {
 		t.Errorf("before and after are %v", before)
 	}
-	wantChanges := []tofu.Change{{Ref: engine.Ref{Name: "this"}, Address: "terraform_data.this", Type: "terraform_data", Action: tofu.ActionUpdate}}
+	wantChanges := []engine.Change{{Ref: engine.Ref{Name: "this"}, Address: "terraform_data.this", Type: "terraform_data", Action: engine.ActionUpdate}}
 	if diff := cmp.Diff(wantChanges, changed.Report.Changes); diff != "" || !changed.Report.InPlaceOnly() {
 		t.Errorf("what the engine says of the second (-want +got):\n%s", diff)
 	}

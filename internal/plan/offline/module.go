@@ -14,6 +14,7 @@ import (
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
@@ -145,13 +146,13 @@ func (m *module) initialise(ctx context.Context) (providers []providerFile, err 
 }
 
 func (m *module) runInit(ctx context.Context, dir string) error {
-	engine, err := m.planner.engine(dir, m.planner.options.InitEnvironment)
+	cli, err := m.planner.engine(dir, m.planner.options.InitEnvironment)
 	if err != nil {
 		return fmt.Errorf("initialising the module: %w", err)
 	}
 	var output bytes.Buffer
-	if err := engine.InitJSON(ctx, &output, tfexec.Backend(false)); err != nil {
-		return engineError(ctx, tofu.OpInit, tofu.ReadStream(output.Bytes(), nil), err)
+	if err := cli.InitJSON(ctx, &output, tfexec.Backend(false)); err != nil {
+		return engineError(ctx, engine.OpInit, tofu.ReadStream(output.Bytes(), nil), err)
 	}
 	return nil
 }

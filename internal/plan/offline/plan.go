@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"bytes"
 	"cmp"
 	"context"
@@ -57,19 +58,19 @@ type Plan struct {
 	// Outputs are the module's outputs.
 	Outputs Values
 	// Warnings are the engine's.
-	Warnings []tofu.Diagnostic
+	Warnings []engine.Diagnostic
 	// Broken are the messages of conditions of resources that do not hold, for a plan of what exists. Such a plan cannot be applied, and
 	// may lack what depends on them.
 	Broken []string
 	// Report is what the engine's stream reports of the plan.
-	Report *tofu.Report
+	Report *engine.Report
 }
 
 // Resource is a planned change of one resource.
 type Resource struct {
 	Address string
 	Type    string
-	Action  tofu.Action
+	Action  engine.Action
 	Values  Values
 	// Forces are the paths of what makes it a replacement, each a list of names and indices.
 	Forces []any
@@ -77,7 +78,7 @@ type Resource struct {
 	Unsure bool
 }
 
-// Outcome is a plan, or why there is none: a [*tofu.Error] where the engine refuses it.
+// Outcome is a plan, or why there is none: a [*engine.Error] where the engine refuses it.
 type Outcome struct {
 	Plan *Plan
 	Err  error
@@ -117,8 +118,8 @@ func (p *Planner) Plan(ctx context.Context, m Module, inputs []Input) []Outcome 
 // planAll plans the inputs with one engine. Where it refuses them, each is planned by itself, so that none suffers from another.
 func (m *module) planAll(ctx context.Context, inputs []Input, outcomes []Outcome) {
 	plans, err := m.plan(ctx, inputs)
-	var refused *tofu.Error
-	if len(inputs) > 1 && errors.As(err, &refused) && refused.Class != tofu.Interrupted {
+	var refused *engine.Error
+	if len(inputs) > 1 && errors.As(err, &refused) && refused.Class != engine.Interrupted {
 		for n := range inputs {
 			m.planAll(ctx, inputs[n:n+1], outcomes[n:n+1])
 		}
@@ -180,7 +181,7 @@ func (m *module) planOnce(ctx context.Context, inputs []Input) (plans []*Plan, e
 		return nil, errNotRecorded
 	}
 	if failed != nil {
-		failed = engineError(ctx, tofu.OpPlan, report, failed)
+		failed = engineError(ctx, engine.OpPlan, report, failed)
 		if existing == nil || !onlyBroken(report) {
 			return nil, failed
 		}
@@ -210,9 +211,9 @@ func sensitiveIn(inputs []Input) []string {
 }
 
 // onlyBroken reports whether conditions of resources are all that stands against a plan.
-func onlyBroken(report *tofu.Report) bool {
+func onlyBroken(report *engine.Report) bool {
 	found := report.Errors()
-	return len(found) > 0 && !slices.ContainsFunc(found, func(d tofu.Diagnostic) bool { return !d.ConditionFailed() })
+	return len(found) > 0 && !slices.ContainsFunc(found, func(d engine.Diagnostic) bool { return !d.ConditionFailed() })
 }
 
 // brokenIn counts the conditions that do not hold.
@@ -225,7 +226,7 @@ func brokenIn(plans []*Plan) int {
 }
 
 // plansWithout returns what is left where there is no plan to read: for a single input, the conditions that do not hold.
-func plansWithout(inputs []Input, report *tofu.Report, failed, err error) ([]*Plan, error) {
+func plansWithout(inputs []Input, report *engine.Report, failed, err error) ([]*Plan, error) {
 	if failed == nil || len(inputs) > 1 {
 		return nil, cmp.Or(failed, err)
 	}
@@ -264,7 +265,7 @@ func variablesOf(inputs []Input) ([]byte, error) {
 }
 
 // plansOf takes the engine's plan apart.
-func plansOf(shown *tfjson.Plan, report *tofu.Report, calls int) []*Plan {
+func plansOf(shown *tfjson.Plan, report *engine.Report, calls int) []*Plan {
 	plans := make([]*Plan, calls)
 	for n := range plans {
 		plans[n] = &Plan{Report: report.ForModule("module." + callName(n))}
@@ -276,7 +277,7 @@ func plansOf(shown *tfjson.Plan, report *tofu.Report, calls int) []*Plan {
 		n, address, ours := callOf(change.Address)
 		action := actionOf(change.Change.Actions)
 		switch {
-		case !ours || strings.HasPrefix(address, laterName+"[") || action == tofu.ActionNoOp:
+		case !ours || strings.HasPrefix(address, laterName+"[") || action == engine.ActionNoOp:
 		case change.Mode == tfjson.DataResourceMode:
 			plans[n].Reads = append(plans[n].Reads, address)
 		default:
@@ -314,9 +315,9 @@ func addCheck(plans []*Plan, check tfjson.CheckResultStatic) {
 }
 
 // addWarnings adds each to the plan that it is about, or to all.
-func addWarnings(plans []*Plan, warnings []tofu.Diagnostic) {
+func addWarnings(plans []*Plan, warnings []engine.Diagnostic) {
 	for _, warning := range warnings {
-		if warning.Severity == tofu.SeverityError {
+		if warning.Severity == engine.SeverityError {
 			continue
 		}
 		for n, plan := range plans {
@@ -336,28 +337,28 @@ func valuesOf(change *tfjson.Change) Values {
 	}
 }
 
-func actionOf(actions tfjson.Actions) tofu.Action {
+func actionOf(actions tfjson.Actions) engine.Action {
 	switch {
 	case actions.Create():
-		return tofu.ActionCreate
+		return engine.ActionCreate
 	case actions.Read():
-		return tofu.ActionRead
+		return engine.ActionRead
 	case actions.Update():
-		return tofu.ActionUpdate
+		return engine.ActionUpdate
 	case actions.Delete():
-		return tofu.ActionDelete
+		return engine.ActionDelete
 	case actions.Replace():
-		return tofu.ActionReplace
+		return engine.ActionReplace
 	case actions.Forget():
-		return tofu.ActionForget
+		return engine.ActionForget
 	}
-	return tofu.ActionNoOp
+	return engine.ActionNoOp
 }
 
 // engineError returns why the engine failed.
-func engineError(ctx context.Context, op tofu.Op, report *tofu.Report, failure error) error {
+func engineError(ctx context.Context, op engine.Op, report *engine.Report, failure error) error {
 	if ctx.Err() != nil {
-		return &tofu.Error{Op: op, Class: tofu.Interrupted, Err: context.Cause(ctx)}
+		return &engine.Error{Op: op, Class: engine.Interrupted, Err: context.Cause(ctx)}
 	}
 	if found := report.Errors(); len(found) > 0 {
 		for i := range found {
@@ -366,9 +367,9 @@ func engineError(ctx context.Context, op tofu.Op, report *tofu.Report, failure e
 			}
 			found[i].File = strings.TrimPrefix(found[i].File, moduleDir+"/")
 		}
-		return &tofu.Error{Op: op, Class: tofu.InvalidConfiguration, Diagnostics: found}
+		return &engine.Error{Op: op, Class: engine.InvalidConfiguration, Diagnostics: found}
 	}
-	return &tofu.Error{Op: op, Class: tofu.Unknown, Err: failure}
+	return &engine.Error{Op: op, Class: engine.Unknown, Err: failure}
 }
 
 func sum(text string) []byte {

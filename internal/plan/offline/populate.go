@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
 
@@ -131,7 +131,7 @@ func (w *workspace) mark(plans []*Plan) {
 		for _, plan := range plans {
 			for n := range plan.Resources {
 				one := &plan.Resources[n]
-				one.Unsure = one.Unsure || one.Action == tofu.ActionUpdate && served.Prior().IsUnsure(one.Type)
+				one.Unsure = one.Unsure || one.Action == engine.ActionUpdate && served.Prior().IsUnsure(one.Type)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
@@ -101,7 +101,7 @@ func setOf(r *manifest.Request, plan *offline.Plan) *Set {
 func failure(r *manifest.Request, err error) error {
 	kind, namespace, name := r.Title()
 	where := fmt.Sprintf("%s:%d: document %d, %s %s/%s", r.Source.File, r.Source.Line, r.Source.Document, kind, namespace, name)
-	var refused *tofu.Error
+	var refused *engine.Error
 	if !errors.As(err, &refused) || len(refused.Diagnostics) == 0 {
 		return fmt.Errorf("%s: %w", where, err)
 	}

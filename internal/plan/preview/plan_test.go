@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/test/planning"
 )
@@ -36,7 +36,7 @@ func TestEqualInputsArePlannedOnce(t *testing.T) {
 		outcomes := make([]offline.Outcome, len(inputs))
 		for n, in := range inputs {
 			planned = append(planned, in.Unknown.NamePrefix)
-			outcomes[n].Plan = &offline.Plan{Resources: []offline.Resource{{Address: in.Unknown.NamePrefix, Action: tofu.ActionCreate}}}
+			outcomes[n].Plan = &offline.Plan{Resources: []offline.Resource{{Address: in.Unknown.NamePrefix, Action: engine.ActionCreate}}}
 		}
 		return outcomes
 	})
@@ -68,7 +68,7 @@ func TestEveryFailureIsTold(t *testing.T) {
 	planner := plannerFunc(func(_ offline.Module, inputs []offline.Input) []offline.Outcome {
 		outcomes := make([]offline.Outcome, len(inputs))
 		outcomes[0].Plan = &offline.Plan{}
-		outcomes[1].Err = &tofu.Error{Op: tofu.OpPlan, Class: tofu.InvalidConfiguration, Diagnostics: []tofu.Diagnostic{
+		outcomes[1].Err = &engine.Error{Op: engine.OpPlan, Class: engine.InvalidConfiguration, Diagnostics: []engine.Diagnostic{
 			{Summary: "Invalid value", Detail: "It is too\nlarge.", File: "main.tf", Line: 7}, {Summary: "Another"},
 		}}
 		outcomes[2].Err = errors.New("no engine")
@@ -90,7 +90,7 @@ func TestACheckIsToldOnce(t *testing.T) {
 	const noSubnet = "providerSpec.subnet: No subnet has been provided. Instances may be created in an unexpected subnet and may not join the cluster."
 	requests := planning.Requests(t, "f", content, planning.Catalog(t, "modules/aws"))
 	planner := plannerFunc(func(offline.Module, []offline.Input) []offline.Outcome {
-		return []offline.Outcome{{Plan: &offline.Plan{Warnings: []tofu.Diagnostic{
+		return []offline.Outcome{{Plan: &offline.Plan{Warnings: []engine.Diagnostic{
 			{Summary: "Check block assertion failed", Detail: noSubnet}, {Summary: "Argument is deprecated", Detail: "Leave it out."},
 		}}}}
 	})

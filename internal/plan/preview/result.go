@@ -1,7 +1,7 @@
 package preview
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 )
@@ -103,13 +103,13 @@ func Summarise(sets []*Set) Summary {
 func (s *Summary) add(set *Set, machines int) {
 	for _, resource := range set.Resources {
 		switch resource.Action {
-		case tofu.ActionCreate:
+		case engine.ActionCreate:
 			s.Add += machines
-		case tofu.ActionUpdate:
+		case engine.ActionUpdate:
 			s.Change += machines
-		case tofu.ActionDelete:
+		case engine.ActionDelete:
 			s.Destroy += machines
-		case tofu.ActionReplace:
+		case engine.ActionReplace:
 			s.Add += machines
 			s.Destroy += machines
 		}

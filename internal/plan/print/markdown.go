@@ -1,20 +1,20 @@
 package print
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"bytes"
 	"fmt"
 	"html"
 	"strings"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/text"
 )
 
 // marks begin the lines of a block that pages colour as a difference.
-var marks = map[tofu.Action]string{
-	tofu.ActionCreate: "+", tofu.ActionUpdate: "!", tofu.ActionDelete: "-", tofu.ActionReplace: "-", tofu.ActionForget: "-",
+var marks = map[engine.Action]string{
+	engine.ActionCreate: "+", engine.ActionUpdate: "!", engine.ActionDelete: "-", engine.ActionReplace: "-", engine.ActionForget: "-",
 }
 
 // markdown prints the preview for a pull request: the table, and each plan folded away.
@@ -75,8 +75,8 @@ func diffLines(plan *bytes.Buffer, attributes []diff.Attribute) {
 	lines.attributes("    ", attributes)
 	for line := range strings.Lines(lines.out.String()) {
 		sign, rest, _ := strings.Cut(strings.TrimPrefix(line, "    "), " ")
-		if sign == signs[tofu.ActionUpdate] {
-			sign = marks[tofu.ActionUpdate]
+		if sign == signs[engine.ActionUpdate] {
+			sign = marks[engine.ActionUpdate]
 		}
 		fmt.Fprintf(plan, "%s   %s", sign, rest)
 	}

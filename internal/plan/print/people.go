@@ -1,24 +1,24 @@
 package print
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"bytes"
 	"fmt"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/text"
 )
 
 // signs stand before what is planned.
-var signs = map[tofu.Action]string{
-	tofu.ActionCreate:  "+",
-	tofu.ActionUpdate:  "~",
-	tofu.ActionDelete:  "-",
-	tofu.ActionReplace: "-/+",
-	tofu.ActionForget:  ".",
+var signs = map[engine.Action]string{
+	engine.ActionCreate:  "+",
+	engine.ActionUpdate:  "~",
+	engine.ActionDelete:  "-",
+	engine.ActionReplace: "-/+",
+	engine.ActionForget:  ".",
 }
 
 // What a terminal does to the text that follows.
@@ -31,8 +31,8 @@ const (
 	reset  = "\x1b[0m"
 )
 
-var signColours = map[tofu.Action]string{
-	tofu.ActionCreate: green, tofu.ActionUpdate: yellow, tofu.ActionDelete: red, tofu.ActionReplace: red, tofu.ActionForget: red,
+var signColours = map[engine.Action]string{
+	engine.ActionCreate: green, engine.ActionUpdate: yellow, engine.ActionDelete: red, engine.ActionReplace: red, engine.ActionForget: red,
 }
 
 // painter writes a plan, in colours or without.
@@ -114,7 +114,7 @@ func (p *painter) attributes(indent string, attributes []diff.Attribute) {
 	for _, one := range attributes {
 		value := p.value(one.Value)
 		switch {
-		case one.Before != nil && one.Action == tofu.ActionDelete:
+		case one.Before != nil && one.Action == engine.ActionDelete:
 			value = p.value(*one.Before) + " -> null"
 		case one.Before != nil:
 			value = p.value(*one.Before) + " -> " + value

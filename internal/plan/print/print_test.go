@@ -1,10 +1,10 @@
 package print
 
 import (
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"strings"
 	"testing"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
@@ -23,18 +23,18 @@ func every() *preview.Preview {
 		Disks:     []preview.Disk{{Size: diff.Value{Value: "120Gi"}, Type: "gp3"}, {Size: diff.Value{Unknown: true}}, {Size: diff.Value{Value: "1Gi"}}, {Size: diff.Value{Value: "1Gi"}}},
 		Secrets:   []manifest.Secret{{Name: "c", Role: "credentials"}}, Reads: []string{"data.a.b"}, Open: []string{"a.b"}, Warnings: []string{"be *careful* <b>"},
 		Resources: []diff.Resource{
-			{Address: "a.new", Type: "a", Action: tofu.ActionCreate, Attributes: []diff.Attribute{
-				{Path: "text", Action: tofu.ActionCreate, Value: diff.Value{Value: "```\n<x>"}}, {Path: "secret", Action: tofu.ActionCreate, Value: diff.Value{Sensitive: true}},
-				{Path: strings.Repeat("long", 20), Action: tofu.ActionCreate, Value: diff.Value{Unknown: true}},
+			{Address: "a.new", Type: "a", Action: engine.ActionCreate, Attributes: []diff.Attribute{
+				{Path: "text", Action: engine.ActionCreate, Value: diff.Value{Value: "```\n<x>"}}, {Path: "secret", Action: engine.ActionCreate, Value: diff.Value{Sensitive: true}},
+				{Path: strings.Repeat("long", 20), Action: engine.ActionCreate, Value: diff.Value{Unknown: true}},
 			}},
-			{Address: "a.changed", Type: "a", Action: tofu.ActionUpdate, Attributes: []diff.Attribute{
-				{Path: "size", Action: tofu.ActionUpdate, Before: &diff.Value{Value: 1}, Value: diff.Value{Value: 2}},
-				{Path: "gone", Action: tofu.ActionDelete, Before: &diff.Value{Value: "x"}},
-				{Path: "more", Action: tofu.ActionCreate, Value: diff.Value{Value: true}},
+			{Address: "a.changed", Type: "a", Action: engine.ActionUpdate, Attributes: []diff.Attribute{
+				{Path: "size", Action: engine.ActionUpdate, Before: &diff.Value{Value: 1}, Value: diff.Value{Value: 2}},
+				{Path: "gone", Action: engine.ActionDelete, Before: &diff.Value{Value: "x"}},
+				{Path: "more", Action: engine.ActionCreate, Value: diff.Value{Value: true}},
 			}},
-			{Address: "a.replaced", Type: "a", Action: tofu.ActionReplace, Attributes: []diff.Attribute{}},
-			{Address: "a.destroyed", Type: "a", Action: tofu.ActionDelete, Attributes: []diff.Attribute{}},
-			{Address: "a.forgotten", Type: "a", Action: tofu.ActionForget, Attributes: []diff.Attribute{}},
+			{Address: "a.replaced", Type: "a", Action: engine.ActionReplace, Attributes: []diff.Attribute{}},
+			{Address: "a.destroyed", Type: "a", Action: engine.ActionDelete, Attributes: []diff.Attribute{}},
+			{Address: "a.forgotten", Type: "a", Action: engine.ActionForget, Attributes: []diff.Attribute{}},
 		},
 	}
 	sets := []*preview.Set{set, {Kind: "Machine", Namespace: "ns", Name: "alone", Replicas: 1, MachineName: "alone", Source: manifest.Source{File: "-", Document: 1, Line: 1}, Resources: []diff.Resource{}}}
@@ -44,11 +44,11 @@ func every() *preview.Preview {
 // everyLive has all that can be printed of a cluster.
 func everyLive() *preview.Preview {
 	shown := every()
-	changed := []diff.Attribute{{Path: "zone", Action: tofu.ActionUpdate, Before: &diff.Value{Value: "a"}, Value: diff.Value{Value: "b"}}}
+	changed := []diff.Attribute{{Path: "zone", Action: engine.ActionUpdate, Before: &diff.Value{Value: "a"}, Value: diff.Value{Value: "b"}}}
 	resources := func(name string) []diff.Resource {
-		return []diff.Resource{{Address: "a.this", Type: "a", Action: tofu.ActionUpdate, Unsure: true, Attributes: []diff.Attribute{
-			{Path: "name", Action: tofu.ActionUpdate, Before: &diff.Value{Value: name}, Value: diff.Value{Value: name + "_new"}},
-			{Path: "text", Action: tofu.ActionUpdate, Before: &diff.Value{Value: "a: 1\nb: 2\n"}, Value: diff.Value{Value: "a: 1\nb: 3\n"}},
+		return []diff.Resource{{Address: "a.this", Type: "a", Action: engine.ActionUpdate, Unsure: true, Attributes: []diff.Attribute{
+			{Path: "name", Action: engine.ActionUpdate, Before: &diff.Value{Value: name}, Value: diff.Value{Value: name + "_new"}},
+			{Path: "text", Action: engine.ActionUpdate, Before: &diff.Value{Value: "a: 1\nb: 2\n"}, Value: diff.Value{Value: "a: 1\nb: 3\n"}},
 		}}}
 	}
 	shown.Attach([]*preview.Live{
@@ -59,9 +59,9 @@ func everyLive() *preview.Preview {
 				{Name: "workers-b", Phase: "Running", Verdict: preview.InPlace, Fields: changed, Resources: resources("b")},
 				{Name: "workers-c", Phase: "Running", Verdict: preview.InPlace, Fields: changed, Resources: resources("c")},
 				{Name: "workers-d", Phase: "Running", Verdict: preview.NewMachine, Why: "the change cannot be made in place: " + strings.Repeat("long ", 30), Fields: []diff.Attribute{
-					changed[0], {Path: "cpu", Action: tofu.ActionUpdate, Before: &diff.Value{Value: 4}, Value: diff.Value{Value: 8}, Forces: true},
-				}, Resources: []diff.Resource{{Address: "a.this", Type: "a", Action: tofu.ActionReplace, Attributes: []diff.Attribute{
-					{Path: "size", Action: tofu.ActionUpdate, Before: &diff.Value{Value: 4}, Value: diff.Value{Value: 8}, Forces: true},
+					changed[0], {Path: "cpu", Action: engine.ActionUpdate, Before: &diff.Value{Value: 4}, Value: diff.Value{Value: 8}, Forces: true},
+				}, Resources: []diff.Resource{{Address: "a.this", Type: "a", Action: engine.ActionReplace, Attributes: []diff.Attribute{
+					{Path: "size", Action: engine.ActionUpdate, Before: &diff.Value{Value: 4}, Value: diff.Value{Value: 8}, Forces: true},
 				}}}, Notes: []string{"A run has its state."}},
 				{Name: "workers-e", Verdict: preview.NotMade, Why: "it has no instance yet"},
 				{Name: "workers-f", Phase: "Running", Verdict: preview.Refused, Why: "cpu is <no> number"},
@@ -152,7 +152,7 @@ func TestATerminalIsLeftAlone(t *testing.T) {
 	shown.Sets[0].Image = diff.Value{Value: "i\x1b[2J"}
 	shown.Sets[0].Disks = []preview.Disk{{Size: diff.Value{Value: "1\x1b[2J"}, Type: "t\x1b[2J"}}
 	shown.Sets[0].Warnings = []string{"x\x1b[2J"}
-	shown.Sets[0].Resources[0].Attributes[0] = diff.Attribute{Path: "p\x1b[2J", Action: tofu.ActionCreate, Value: diff.Value{Value: "v\x1b[2J\u009b1m"}}
+	shown.Sets[0].Resources[0].Attributes[0] = diff.Attribute{Path: "p\x1b[2J", Action: engine.ActionCreate, Value: diff.Value{Value: "v\x1b[2J\u009b1m"}}
 	for _, format := range []string{"", "markdown"} {
 		var out strings.Builder
 		if err := Print(&out, shown, format, false); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
 
@@ -237,7 +238,7 @@ var _ = Describe("What uses a key", func() {
 		if salt == "" {
 			raw = []byte(`{"version":3,"checkpoint":{"stack":"organization/acme/machine"}}`)
 		}
-		body, err := state.Checkpoint{Serial: serial, Lineage: "l", Raw: raw}.Encode()
+		body, err := statefile.Checkpoint{Serial: serial, Lineage: "l", Raw: raw}.Encode()
 		Expect(err).NotTo(HaveOccurred())
 		return body
 	}

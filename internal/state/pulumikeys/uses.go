@@ -8,6 +8,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // Use counts what is encrypted with one key.
@@ -81,10 +82,10 @@ func saltOf(raw []byte) (string, error) {
 	if err := json.Unmarshal(raw, &file); err != nil {
 		return "", errors.New("it is no JSON") // the decoder's own words may repeat what is in it
 	}
-	if file.Format != state.FormatPulumi {
+	if file.Format != statefile.FormatPulumi {
 		return "", nil
 	}
-	envelope, err := state.ParseCheckpoint(raw)
+	envelope, err := statefile.ParseCheckpoint(raw)
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package engine
+package redact
 
 import (
 	"encoding/base64"
@@ -29,7 +29,7 @@ type Redactor struct {
 }
 
 // NewRedactor makes one for the strings that must not show.
-func NewRedactor(sensitive []string) *Redactor {
+func New(sensitive []string) *Redactor {
 	seen := map[string]struct{}{}
 	for _, secret := range sensitive {
 		for _, part := range sensitiveParts(secret) {
@@ -120,15 +120,5 @@ func (r *Redactor) Contains(text string) bool {
 	return slices.ContainsFunc(r.shapes, func(shape string) bool { return strings.Contains(text, shape) })
 }
 
-// Diagnostic answers d without sensitive strings and cut to size, in this order: a cut must not leave half a secret.
-func (r *Redactor) Diagnostic(d Diagnostic) Diagnostic {
-	clean := func(text string) string { return shorten(r.Redact(text), maxField) }
-	d.Summary = clean(d.Summary)
-	d.Detail = clean(d.Detail)
-	d.Address = clean(d.Address)
-	d.Snippet = clean(d.Snippet)
-	for i, value := range d.Values {
-		d.Values[i] = clean(value)
-	}
-	return d
-}
+// Shorten returns text without sensitive strings and cut to size, in this order: a cut must not leave half a secret.
+func (r *Redactor) Shorten(text string) string { return Shorten(r.Redact(text), maxField) }

@@ -1,4 +1,4 @@
-package engine
+package workdir
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ const (
 // EndProcesses kills the processes whose working folder is dir or lies in it, and waits until they are gone. It returns how many
 // it killed. Plugins outlive an engine that is killed, and inherit its working folder. This process is left alone, and so are those that
 // are to be spared.
-func EndProcesses(dir string, spare ...func(pid int) bool) (int, error) {
+func KillProcesses(dir string, spare ...func(pid int) bool) (int, error) {
 	killed := map[int]struct{}{}
 	for deadline := endTimeout; ; deadline -= endPoll {
 		found, err := signalIn(dir, os.Kill, spare)

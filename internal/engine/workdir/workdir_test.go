@@ -1,4 +1,4 @@
-package engine
+package workdir
 
 import (
 	"os"
@@ -16,7 +16,7 @@ func TestMakeWorkDir(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "target"), link); err != nil {
 		t.Fatal(err)
 	}
-	got, err := MakeWorkDir(link, "t/9")
+	got, err := Make(link, "t/9")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,24 +26,24 @@ func TestMakeWorkDir(t *testing.T) {
 	if info, err := os.Stat(got); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("its mode is %v, %v, want 0700", info.Mode(), err)
 	}
-	if _, err := MakeWorkDir(filepath.Join(dir, strings.Repeat("x", 100)), "t/9"); err == nil || !strings.Contains(err.Error(), "choose a shorter one") {
+	if _, err := Make(filepath.Join(dir, strings.Repeat("x", 100)), "t/9"); err == nil || !strings.Contains(err.Error(), "choose a shorter one") {
 		t.Errorf("a path too long for sockets answers %v, want an error", err)
 	}
 }
 
 func TestLockWorkDirIsForOne(t *testing.T) {
 	dir := t.TempDir()
-	held, err := LockWorkDir(dir)
+	held, err := Lock(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LockWorkDir(dir); err == nil || !strings.Contains(err.Error(), "another engine that is alive") {
+	if _, err := Lock(dir); err == nil || !strings.Contains(err.Error(), "another engine that is alive") {
 		t.Errorf("a folder that is held answers %v, want an error", err)
 	}
 	if err := held.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := LockWorkDir(dir)
+	again, err := Lock(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package state
+package statefile
 
 import (
 	"encoding/json"
@@ -34,9 +34,9 @@ type checkpointFile struct {
 func (c Checkpoint) Encode() ([]byte, error) {
 	raw, err := json.Marshal(checkpointFile{Format: FormatPulumi, Serial: &c.Serial, Lineage: c.Lineage, Checkpoint: c.Raw})
 	if err != nil {
-		return nil, corruptBody("its checkpoint is " + describeJSON(err))
+		return nil, Malformed("its checkpoint is " + describeJSON(err))
 	}
-	if _, err := ParseState(raw); err != nil {
+	if _, err := Parse(raw); err != nil {
 		return nil, err
 	}
 	return raw, nil
@@ -46,15 +46,15 @@ func (c Checkpoint) Encode() ([]byte, error) {
 func ParseCheckpoint(raw []byte) (*Checkpoint, error) {
 	var file checkpointFile
 	if err := json.Unmarshal(raw, &file); err != nil {
-		return nil, corruptBody(describeJSON(err))
+		return nil, Malformed(describeJSON(err))
 	}
 	switch {
 	case file.Format != FormatPulumi:
-		return nil, corruptBody(fmt.Sprintf("its format is %q, not %q", file.Format, FormatPulumi))
+		return nil, Malformed(fmt.Sprintf("its format is %q, not %q", file.Format, FormatPulumi))
 	case file.Serial == nil:
-		return nil, corruptBody("it has no serial")
+		return nil, Malformed("it has no serial")
 	case file.Lineage == "":
-		return nil, corruptBody("it has no lineage")
+		return nil, Malformed("it has no lineage")
 	}
 	return &Checkpoint{Serial: *file.Serial, Lineage: file.Lineage, Raw: file.Checkpoint}, nil
 }
@@ -102,13 +102,13 @@ func parsePulumi(raw []byte) (*State, error) {
 	}
 	var file checkpoint
 	if err := json.Unmarshal(envelope.Raw, &file); err != nil {
-		return nil, corruptBody("its checkpoint is " + describeJSON(err))
+		return nil, Malformed("its checkpoint is " + describeJSON(err))
 	}
 	switch {
 	case file.Version != checkpointVersion:
-		return nil, corruptBody(fmt.Sprintf("its checkpoint has version %d, not %d", file.Version, checkpointVersion))
+		return nil, Malformed(fmt.Sprintf("its checkpoint has version %d, not %d", file.Version, checkpointVersion))
 	case file.Checkpoint == nil:
-		return nil, corruptBody("its checkpoint is empty")
+		return nil, Malformed("its checkpoint is empty")
 	}
 	parsed := &State{Format: FormatPulumi, Serial: envelope.Serial, Lineage: envelope.Lineage, Outputs: map[string]Output{}}
 	latest := file.Checkpoint.Latest
@@ -125,7 +125,7 @@ func parsePulumi(raw []byte) (*State, error) {
 		}
 		resource, err := element.resource()
 		if err != nil {
-			return nil, corruptBody(fmt.Sprintf("resource %d %s", i, err))
+			return nil, Malformed(fmt.Sprintf("resource %d %s", i, err))
 		}
 		parsed.Resources = join(parsed.Resources, resource)
 	}

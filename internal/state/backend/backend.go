@@ -1,4 +1,4 @@
-package state
+package backend
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 const (
@@ -32,7 +33,7 @@ const (
 )
 
 // BackendOptions of a Backend; the zero value is a good one.
-type BackendOptions struct {
+type Options struct {
 	// MaxBody is the most bytes of a state that an engine may send. 64 MiB when zero.
 	MaxBody int64
 	// SaveTimeout is how long one request of an engine waits for the API server before it is told to try again; 2
@@ -43,8 +44,8 @@ type BackendOptions struct {
 }
 
 // Backend serves the engines' http backend on loopback. Each Endpoint opens one state with a password of its own.
-type Backend struct {
-	options BackendOptions
+type Server struct {
+	options Options
 
 	mu      sync.Mutex
 	server  *http.Server
@@ -56,7 +57,7 @@ type Backend struct {
 }
 
 // NewBackend returns a Backend that does not listen yet.
-func NewBackend(options BackendOptions) *Backend {
+func New(options Options) *Server {
 	if options.MaxBody <= 0 {
 		options.MaxBody = defaultMaxBody
 	}
@@ -66,12 +67,12 @@ func NewBackend(options BackendOptions) *Backend {
 	if options.Logger.GetSink() == nil {
 		options.Logger = logr.Discard()
 	}
-	return &Backend{options: options, opened: map[string]*door{}, paths: map[string]*door{}}
+	return &Server{options: options, opened: map[string]*door{}, paths: map[string]*door{}}
 }
 
 // Start listens on a free port of loopback and returns. The end of ctx does not end serving, because engines save their
 // state when the manager stops: Close does.
-func (b *Backend) Start(ctx context.Context) error {
+func (b *Server) Start(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.server != nil {
@@ -101,7 +102,7 @@ func (b *Backend) Start(ctx context.Context) error {
 }
 
 // Close stops listening and waits for requests under way until ctx ends; then it cuts them off.
-func (b *Backend) Close(ctx context.Context) error {
+func (b *Server) Close(ctx context.Context) error {
 	b.mu.Lock()
 	server, served := b.server, b.served
 	b.address = ""
@@ -159,7 +160,7 @@ func (e Endpoint) MarshalLog() any { return e.Address }
 func (e Endpoint) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q", e.Address), nil }
 
 // Open makes an endpoint for a session, with a new random password. One state has one endpoint at a time.
-func (b *Backend) Open(session *Session) (Endpoint, error) {
+func (b *Server) Open(session *state.Session) (Endpoint, error) {
 	username, password := randomHex(usernameBytes), randomHex(passwordBytes)
 	opened := &door{
 		session:  session,
@@ -183,7 +184,7 @@ func (b *Backend) Open(session *Session) (Endpoint, error) {
 	}, nil
 }
 
-func (b *Backend) shut(username string, opened *door) {
+func (b *Server) shut(username string, opened *door) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.opened, username)
@@ -194,7 +195,7 @@ func (b *Backend) shut(username string, opened *door) {
 
 // door is the inside of an endpoint.
 type door struct {
-	session  *Session
+	session  *state.Session
 	path     string
 	password [sha256.Size]byte
 	// turn lets one state at a time be read into memory.
@@ -204,7 +205,7 @@ type door struct {
 }
 
 // find authenticates a request: who it is, and whether the path is theirs. It answers with the status to refuse with.
-func (b *Backend) find(request *http.Request) (*door, int) {
+func (b *Server) find(request *http.Request) (*door, int) {
 	username, password, _ := request.BasicAuth()
 	given := sha256.Sum256([]byte(password))
 	b.mu.Lock()

@@ -1,4 +1,4 @@
-package state
+package statefile
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ const goodState = `{
 }`
 
 func TestParseState(t *testing.T) {
-	got, err := ParseState([]byte(goodState))
+	got, err := Parse([]byte(goodState))
 	if err != nil {
 		t.Fatalf("parsing: %v", err)
 	}
@@ -81,7 +81,7 @@ func TestParseStateRefusesWhatIsNoState(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := ParseState([]byte(tc.body))
+			_, err := Parse([]byte(tc.body))
 			refused, ok := errors.AsType[*RefusedError](err)
 			if !ok || refused.Reason != ReasonCorrupt {
 				t.Fatalf("got %v, want a RefusedError for corruption", err)
@@ -101,7 +101,7 @@ func FuzzParseState(f *testing.F) {
 	f.Add([]byte(`{"version":4,"serial":1,"lineage":"l","resources":[{"mode":"managed","type":"t","name":"n","instances":[{}]}]}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		parsed, err := ParseState(body)
+		parsed, err := Parse(body)
 		if (parsed == nil) == (err == nil) {
 			t.Fatalf("got %v and %v, want one of them", parsed, err)
 		}

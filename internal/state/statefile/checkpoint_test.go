@@ -1,4 +1,4 @@
-package state
+package statefile
 
 import (
 	"errors"
@@ -42,7 +42,7 @@ func TestParseCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatalf("encoding: %v", err)
 	}
-	got, err := ParseState(raw)
+	got, err := Parse(raw)
 	if err != nil {
 		t.Fatalf("parsing: %v", err)
 	}
@@ -99,7 +99,7 @@ func TestParseCheckpointRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := ParseState([]byte(tc.raw))
+			_, err := Parse([]byte(tc.raw))
 			refused, ok := errors.AsType[*RefusedError](err)
 			if !ok || refused.Reason != ReasonCorrupt || !strings.HasSuffix(refused.Detail, tc.wantDetail) {
 				t.Errorf("ParseState() = %v, want a corrupt body: %s", err, tc.wantDetail)
@@ -113,7 +113,7 @@ func TestParseCheckpointOfAStackThatWasNeverRun(t *testing.T) {
 	if err != nil {
 		t.Fatalf("encoding: %v", err)
 	}
-	got, err := ParseState(raw)
+	got, err := Parse(raw)
 	if err != nil || len(got.Managed()) != 0 {
 		t.Errorf("ParseState() = %+v, %v, want a state without resources", got, err)
 	}

@@ -1,4 +1,4 @@
-package engine
+package redact
 
 import (
 	"encoding/base64"
@@ -60,7 +60,7 @@ func TestRedact(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := NewRedactor(tc.sensitive).Redact(tc.text); got != tc.want {
+			if got := New(tc.sensitive).Redact(tc.text); got != tc.want {
 				t.Errorf("clean(%q) = %q, want %q", tc.text, got, tc.want)
 			}
 		})
@@ -71,11 +71,11 @@ func TestRedactBeforeCutting(t *testing.T) {
 	secret := strings.Repeat("s3cret", 10)
 	for shift := range 2 * len(secret) {
 		detail := strings.Repeat("x", maxField-shift) + secret
-		got := NewRedactor([]string{secret}).Diagnostic(Diagnostic{Detail: detail})
-		if len(got.Detail) > maxField {
-			t.Fatalf("detail has %d bytes, want at most %d", len(got.Detail), maxField)
+		got := New([]string{secret}).Shorten(detail)
+		if len(got) > maxField {
+			t.Fatalf("the text has %d bytes, want at most %d", len(got), maxField)
 		}
-		if strings.Contains(got.Detail, "s3cret") {
+		if strings.Contains(got, "s3cret") {
 			t.Fatalf("half of a secret is left where the text is cut (shift %d)", shift)
 		}
 	}

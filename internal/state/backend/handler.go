@@ -1,4 +1,4 @@
-package state
+package backend
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"io"
 	"net/http"
 	"strings"
@@ -62,7 +64,7 @@ func (l *engineLock) held(id string) (holder []byte, ok bool) {
 	return l.info, l.id != "" && l.id == id
 }
 
-func (b *Backend) serve(w http.ResponseWriter, request *http.Request) {
+func (b *Server) serve(w http.ResponseWriter, request *http.Request) {
 	opened, status := b.find(request)
 	if opened == nil {
 		if status == http.StatusUnauthorized {
@@ -86,7 +88,7 @@ func (b *Backend) serve(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-func (b *Backend) get(w http.ResponseWriter, request *http.Request, opened *door) {
+func (b *Server) get(w http.ResponseWriter, request *http.Request, opened *door) {
 	ctx, cancel := context.WithTimeout(request.Context(), b.options.SaveTimeout)
 	defer cancel()
 	snapshot, err := opened.session.Snapshot(ctx)
@@ -102,7 +104,7 @@ func (b *Backend) get(w http.ResponseWriter, request *http.Request, opened *door
 	}
 }
 
-func (b *Backend) post(w http.ResponseWriter, request *http.Request, opened *door) {
+func (b *Server) post(w http.ResponseWriter, request *http.Request, opened *door) {
 	select {
 	case opened.turn <- struct{}{}:
 		defer func() { <-opened.turn }()
@@ -127,7 +129,7 @@ func (b *Backend) post(w http.ResponseWriter, request *http.Request, opened *doo
 	w.WriteHeader(http.StatusOK)
 }
 
-func (b *Backend) lock(w http.ResponseWriter, request *http.Request, opened *door) {
+func (b *Server) lock(w http.ResponseWriter, request *http.Request, opened *door) {
 	id, info, ok := b.lockInfo(w, request)
 	if !ok {
 		return
@@ -145,7 +147,7 @@ func (b *Backend) lock(w http.ResponseWriter, request *http.Request, opened *doo
 	w.WriteHeader(http.StatusOK)
 }
 
-func (b *Backend) unlock(w http.ResponseWriter, request *http.Request, opened *door) {
+func (b *Server) unlock(w http.ResponseWriter, request *http.Request, opened *door) {
 	id, _, ok := b.lockInfo(w, request)
 	if !ok {
 		return
@@ -158,7 +160,7 @@ func (b *Backend) unlock(w http.ResponseWriter, request *http.Request, opened *d
 }
 
 // refuseLock answers a request whose lock is not the one that is held: 423 with the holder, 409 when there is none.
-func (b *Backend) refuseLock(w http.ResponseWriter, request *http.Request, holder []byte) {
+func (b *Server) refuseLock(w http.ResponseWriter, request *http.Request, holder []byte) {
 	if holder == nil {
 		b.refuse(w, request, http.StatusConflict, "the lock is not held; take it and send its id")
 		return
@@ -169,7 +171,7 @@ func (b *Backend) refuseLock(w http.ResponseWriter, request *http.Request, holde
 }
 
 // lockInfo reads the JSON that an engine describes its lock with.
-func (b *Backend) lockInfo(w http.ResponseWriter, request *http.Request) (id string, info []byte, ok bool) {
+func (b *Server) lockInfo(w http.ResponseWriter, request *http.Request) (id string, info []byte, ok bool) {
 	info, ok = b.body(w, request, maxLockBody)
 	if !ok {
 		return "", nil, false
@@ -183,7 +185,7 @@ func (b *Backend) lockInfo(w http.ResponseWriter, request *http.Request) (id str
 }
 
 // body reads a body, its size bounded and its MD5 checked when there is one.
-func (b *Backend) body(w http.ResponseWriter, request *http.Request, limit int64) ([]byte, bool) {
+func (b *Server) body(w http.ResponseWriter, request *http.Request, limit int64) ([]byte, bool) {
 	if request.ContentLength > limit {
 		b.refuse(w, request, http.StatusRequestEntityTooLarge, "the body is too large")
 		return nil, false
@@ -205,16 +207,16 @@ func (b *Backend) body(w http.ResponseWriter, request *http.Request, limit int64
 }
 
 // fail answers for an error of the session. Engines repeat what 5xx answers, so only what a retry can mend is one.
-func (b *Backend) fail(w http.ResponseWriter, request *http.Request, err error) {
+func (b *Server) fail(w http.ResponseWriter, request *http.Request, err error) {
 	status := http.StatusFailedDependency
-	refused, isRefused := errors.AsType[*RefusedError](err)
-	_, isUnavailable := errors.AsType[*UnavailableError](err)
+	refused, isRefused := errors.AsType[*statefile.RefusedError](err)
+	_, isUnavailable := errors.AsType[*state.UnavailableError](err)
 	switch {
-	case isRefused && refused.Reason == ReasonCorrupt:
+	case isRefused && refused.Reason == statefile.ReasonCorrupt:
 		status = http.StatusBadRequest
-	case isRefused, errors.Is(err, ErrFenced):
+	case isRefused, errors.Is(err, state.ErrFenced):
 		status = http.StatusConflict
-	case errors.Is(err, ErrClosed):
+	case errors.Is(err, state.ErrClosed):
 		status = http.StatusGone
 	case isUnavailable:
 		status = http.StatusServiceUnavailable
@@ -222,12 +224,12 @@ func (b *Backend) fail(w http.ResponseWriter, request *http.Request, err error) 
 	b.refuse(w, request, status, err.Error())
 }
 
-func (b *Backend) refuse(w http.ResponseWriter, request *http.Request, status int, why string) {
+func (b *Server) refuse(w http.ResponseWriter, request *http.Request, status int, why string) {
 	b.options.Logger.Info("Refused a request", "method", request.Method, "path", request.URL.Path, "status", status, "reason", why)
 	http.Error(w, why, status)
 }
 
-func (b *Backend) write(w http.ResponseWriter, request *http.Request, status int, body []byte) {
+func (b *Server) write(w http.ResponseWriter, request *http.Request, status int, body []byte) {
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
 		b.options.Logger.V(1).Info("An engine hung up", "method", request.Method, "path", request.URL.Path, "error", err.Error())

@@ -1,4 +1,4 @@
-package engine
+package workdir
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ const (
 
 // MakeWorkDir makes an engine's private folder where it is absent, and answers its absolute path, free of links, as the kernel tells a
 // process's folder. Sockets is the longest path inside in which plugins get a temporary folder.
-func MakeWorkDir(path, sockets string) (string, error) {
+func Make(path, sockets string) (string, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return "", fmt.Errorf("making the work folder: %w", err)
 	}
@@ -39,7 +39,7 @@ func MakeWorkDir(path, sockets string) (string, error) {
 
 // LockWorkDir takes an engine's folder for one engine that is alive, until the file that it answers is closed. The lock ends with the
 // process, however it ends.
-func LockWorkDir(dir string) (*os.File, error) {
+func Lock(dir string) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the work folder: %w", err)

@@ -1,4 +1,4 @@
-package state
+package statefile
 
 import (
 	"bytes"
@@ -119,25 +119,25 @@ type stateFileElement struct {
 }
 
 // ParseState reads a state of version 4, or one of Pulumi's as [Checkpoint] makes it. What is neither gives a *RefusedError with ReasonCorrupt.
-func ParseState(raw []byte) (*State, error) {
+func Parse(raw []byte) (*State, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
-		return nil, corruptBody("it is empty")
+		return nil, Malformed("it is empty")
 	}
 	var file stateFile
 	if err := json.Unmarshal(raw, &file); err != nil {
-		return nil, corruptBody(describeJSON(err))
+		return nil, Malformed(describeJSON(err))
 	}
 	switch {
 	case file.Format == FormatPulumi:
 		return parsePulumi(raw)
 	case file.Version == nil:
-		return nil, corruptBody("it has no version; encrypted states are not supported")
+		return nil, Malformed("it has no version; encrypted states are not supported")
 	case *file.Version != stateVersion:
-		return nil, corruptBody(fmt.Sprintf("it has version %d, not %d", *file.Version, stateVersion))
+		return nil, Malformed(fmt.Sprintf("it has version %d, not %d", *file.Version, stateVersion))
 	case file.Serial == nil:
-		return nil, corruptBody("it has no serial")
+		return nil, Malformed("it has no serial")
 	case file.Lineage == "":
-		return nil, corruptBody("it has no lineage")
+		return nil, Malformed("it has no lineage")
 	}
 	parsed := &State{
 		Serial:        *file.Serial,
@@ -147,7 +147,7 @@ func ParseState(raw []byte) (*State, error) {
 	}
 	for i, element := range file.Resources {
 		if element.Type == "" || element.Name == "" || (element.Mode != ModeManaged && element.Mode != ModeData) {
-			return nil, corruptBody(fmt.Sprintf("resource %d has no type, no name or an unknown mode", i))
+			return nil, Malformed(fmt.Sprintf("resource %d has no type, no name or an unknown mode", i))
 		}
 		parsed.Resources = append(parsed.Resources, element.resource())
 	}
@@ -169,17 +169,19 @@ func (e stateFileElement) resource() Resource {
 	return resource
 }
 
-func corruptBody(why string) error {
-	return &RefusedError{Reason: ReasonCorrupt, Detail: "the body is no state of version 4: " + why}
-}
-
-// describeJSON says where the JSON breaks without quoting it: states hold secrets.
-func describeJSON(err error) string {
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Sprintf("invalid JSON at byte %d", syntax.Offset)
+// WithSerial changes the serial of a state, of either format, and nothing else. Names come out in another order.
+func WithSerial(raw []byte, serial uint64) ([]byte, error) {
+	var file map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &file); err != nil {
+		return nil, Malformed(describeJSON(err))
 	}
-	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Sprintf("field %q has the wrong type at byte %d", mistyped.Field, mistyped.Offset)
+	if file == nil {
+		return nil, errors.New("the state is no object")
 	}
-	return "invalid JSON"
+	file["serial"] = fmt.Append(nil, serial)
+	changed, err := json.Marshal(file)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the state: %w", err)
+	}
+	return changed, nil
 }

@@ -1,4 +1,4 @@
-package engine_test
+package workdir_test
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // parentVariable has the test binary start a child and wait, to be killed.
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 func beParent() {
 	runtime.LockOSThread()
 	child := exec.Command("sleep", "300")
-	child.SysProcAttr = engine.ChildAttributes()
+	child.SysProcAttr = workdir.ChildAttributes()
 	if err := child.Start(); err != nil {
 		_, _ = os.Stdout.WriteString(err.Error() + "\n")
 		return
@@ -118,21 +118,21 @@ func TestProcessesAreFoundByTheirFolder(t *testing.T) {
 	first, second, other := start(t, inside, polite), start(t, inside, stubborn), start(t, beside, polite)
 	work := filepath.Join(dir, "work")
 
-	interrupted, err := engine.InterruptProcesses(work, func(pid int) bool { return pid == second.Process.Pid })
+	interrupted, err := workdir.InterruptProcesses(work, func(pid int) bool { return pid == second.Process.Pid })
 	if err != nil || !slices.Contains(interrupted, first.Process.Pid) || slices.Contains(interrupted, second.Process.Pid) {
 		t.Errorf("interrupted %v, %v; want %d and not %d, which is to be spared", interrupted, err, first.Process.Pid, second.Process.Pid)
 	}
 	if !goes(first.Process.Pid) {
 		t.Error("the interrupt ended nothing")
 	}
-	if _, err := engine.InterruptProcesses(work); err != nil {
+	if _, err := workdir.InterruptProcesses(work); err != nil {
 		t.Fatal(err)
 	}
-	left, err := engine.Processes(work)
+	left, err := workdir.Processes(work)
 	if err != nil || !slices.Contains(left, second.Process.Pid) || slices.Contains(left, other.Process.Pid) {
 		t.Errorf("found %v, %v; want %d, which ignores interrupts, and not %d, which is elsewhere", left, err, second.Process.Pid, other.Process.Pid)
 	}
-	if killed, err := engine.EndProcesses(work); err != nil || killed == 0 {
+	if killed, err := workdir.KillProcesses(work); err != nil || killed == 0 {
 		t.Errorf("killed %d, %v", killed, err)
 	}
 	if !goes(second.Process.Pid) {

@@ -1,4 +1,4 @@
-package state
+package statefile
 
 import (
 	"bytes"
@@ -55,7 +55,7 @@ func (r ResourceID) String() string {
 // Compare tells what a state that an engine could not save is beside the stored one, which is nil where none was stored. It
 // fails when either cannot be read.
 func Compare(stored, unsaved []byte) (Comparison, error) {
-	next, err := ParseState(unsaved)
+	next, err := Parse(unsaved)
 	if err != nil {
 		return Comparison{}, fmt.Errorf("comparing the unsaved state: %w", err)
 	}
@@ -68,7 +68,7 @@ func Compare(stored, unsaved []byte) (Comparison, error) {
 		result.Missing = lacking(nil, found, true)
 		return result, nil
 	}
-	current, err := ParseState(stored)
+	current, err := Parse(stored)
 	if err != nil {
 		return Comparison{}, fmt.Errorf("comparing with the stored state: %w", err)
 	}
@@ -165,7 +165,7 @@ func instancesOf(raw []byte, parsed *State) ([]instance, error) {
 		} `json:"resources"`
 	}
 	if err := json.Unmarshal(raw, &file); err != nil {
-		return nil, corruptBody(describeJSON(err))
+		return nil, Malformed(describeJSON(err))
 	}
 	var found []instance
 	for _, r := range file.Resources {
@@ -195,7 +195,7 @@ func checkpointInstances(raw []byte) ([]instance, error) {
 	}
 	var file checkpoint
 	if err := json.Unmarshal(envelope.Raw, &file); err != nil {
-		return nil, corruptBody("its checkpoint is " + describeJSON(err))
+		return nil, Malformed("its checkpoint is " + describeJSON(err))
 	}
 	if file.Checkpoint == nil || file.Checkpoint.Latest == nil {
 		return nil, nil
@@ -207,7 +207,7 @@ func checkpointInstances(raw []byte) ([]instance, error) {
 		}
 		resource, err := r.resource()
 		if err != nil {
-			return corruptBody("a resource " + err.Error())
+			return Malformed("a resource " + err.Error())
 		}
 		found = append(found, instance{kind: r.Type, ResourceID: ResourceID{Address: resource.Address(), ID: r.ID}})
 		return nil
