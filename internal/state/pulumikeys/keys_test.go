@@ -92,7 +92,7 @@ var _ = Describe("The keys of a cluster", func() {
 			Expect(keys.Current(ctx)).To(HaveField("Salt()", key.Salt()))
 		}
 		Expect(shelf.reads-reads).To(Equal(1), "deriving it again would cost every run half a second")
-		Expect(keys.List(ctx)).To(HaveExactElements(And(HaveField("Current", true), HaveField("Salt", key.Salt()), HaveField("Made", now.Now()), HaveField("Replaced", BeZero()))))
+		Expect(keys.List(ctx)).To(HaveExactElements(And(HaveField("Current", true), HaveField("Salt", key.Salt()), HaveField("Created", now.Now()), HaveField("Replaced", BeZero()))))
 		Expect(secretIn(ctx, namespace).Type).To(Equal(pulumikeys.SecretType))
 	})
 
