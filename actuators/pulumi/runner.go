@@ -88,16 +88,16 @@ func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace
 	if err != nil {
 		return nil, err
 	}
-	if checkpoint, err = r.renewed(ctx, states, checkpoint, key); err != nil {
+	if checkpoint, err = r.rekeyed(ctx, states, checkpoint, key); err != nil {
 		return nil, err
 	}
-	described, err := described(run, checkpoint, key)
+	described, err := specOf(run, checkpoint, key)
 	if err != nil {
 		return nil, err
 	}
 	described.Save = states.save
 	if run.Lookup {
-		return &search{engine: r.engine, run: described, states: states}, nil
+		return &lookupWorkspace{engine: r.engine, run: described, states: states}, nil
 	}
 	opened, err := r.engine.Open(ctx, described)
 	if err != nil {
@@ -106,8 +106,8 @@ func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace
 	return &workspace{Workspace: opened, states: states}, nil
 }
 
-// described answers the run as the engine takes it.
-func described(run runner.RunSpec, checkpoint []byte, key *pulumi.Key) (pulumi.RunSpec, error) {
+// specOf answers the run as the engine takes it.
+func specOf(run runner.RunSpec, checkpoint []byte, key *pulumi.Key) (pulumi.RunSpec, error) {
 	variables, err := configuration(run)
 	if err != nil {
 		return pulumi.RunSpec{}, err
@@ -120,9 +120,9 @@ func described(run runner.RunSpec, checkpoint []byte, key *pulumi.Key) (pulumi.R
 	}, nil
 }
 
-// renewed answers a checkpoint with what is secret in it encrypted with a key. Where it was not, it is stored so: a drift check writes
+// rekeyed answers a checkpoint with what is secret in it encrypted with a key. Where it was not, it is stored so: a drift check writes
 // nothing else, and is what gets to every Machine.
-func (r *Runner) renewed(ctx context.Context, states store, checkpoint []byte, key *pulumi.Key) ([]byte, error) {
+func (r *Runner) rekeyed(ctx context.Context, states store, checkpoint []byte, key *pulumi.Key) ([]byte, error) {
 	if checkpoint == nil {
 		return nil, nil
 	}

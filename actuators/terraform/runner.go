@@ -63,7 +63,7 @@ func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace
 	if err != nil {
 		return nil, err
 	}
-	opened, err := r.engine.Open(ctx, described(run, endpoint))
+	opened, err := r.engine.Open(ctx, specOf(run, endpoint))
 	if err != nil {
 		endpoint.Close()
 		return nil, err
@@ -71,7 +71,7 @@ func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace
 	return &workspace{Workspace: opened, session: run.Session, endpoint: endpoint}, nil
 }
 
-func described(run runner.RunSpec, endpoint backend.Endpoint) tofu.RunSpec {
+func specOf(run runner.RunSpec, endpoint backend.Endpoint) tofu.RunSpec {
 	id := run.ID
 	if run.Lookup {
 		id += "-lookup"

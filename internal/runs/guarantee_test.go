@@ -41,7 +41,7 @@ func places(l limits, one *simulated) int {
 func (s *simulation) ahead(group string) int {
 	count := 0
 	for name, of := range s.pool.queue.groups {
-		if name != group && of.running == 0 && len(of.lines) > 0 {
+		if name != group && of.running == 0 && len(of.queues) > 0 {
 			count++
 		}
 	}

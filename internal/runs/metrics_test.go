@@ -84,7 +84,7 @@ func TestRunsAreCountedByHowTheyCameToTheirTurn(t *testing.T) {
 			}
 		}
 	}
-	if got[pickTurn] != 1 || got[pickLifted] != 1 {
+	if got[pickInOrder] != 1 || got[pickLifted] != 1 {
 		t.Errorf("picks %v, want one in turn and one above the cap", got)
 	}
 }

@@ -43,8 +43,8 @@ type run struct {
 	timeouts int
 
 	// Where it waits.
-	turn           uint64
-	line           *line
+	sequence       uint64
+	queue          *groupQueue
 	previous, next *run
 }
 

@@ -22,7 +22,7 @@ type limits struct {
 
 // The ways in which a run comes to its turn, for the metrics.
 const (
-	pickTurn     = "turn"
+	pickInOrder  = "turn"
 	pickReserved = "reserved"
 	pickAged     = "aged"
 	pickLifted   = "lifted"
@@ -41,8 +41,8 @@ type scheduler struct {
 	credentials map[string]int
 	// waiting and running count runs.
 	waiting, running int
-	// turns numbers what is pushed, picked and released.
-	turns uint64
+	// sequence numbers what is pushed, picked and released.
+	sequence uint64
 }
 
 // operationQueue is the runs of one operation.
@@ -57,12 +57,12 @@ type operationQueue struct {
 type group struct {
 	running int
 	// served is when a run of the group started or ended last, and turn numbers that: the runs behind it begin to age then.
-	served time.Time
-	turn   uint64
-	lines  map[lineKey]*line
+	served   time.Time
+	sequence uint64
+	queues   map[queueKey]*groupQueue
 }
 
-type lineKey struct {
+type queueKey struct {
 	operation  Operation
 	credential string
 }
@@ -70,41 +70,41 @@ type lineKey struct {
 type lane struct {
 	credential string
 	queue      *operationQueue
-	order      ordered[*line]
+	order      ordered[*groupQueue]
 	place      int
 }
 
-// line is a doubly linked list of runs, so that any is removed in constant time.
-type line struct {
-	key         lineKey
+// groupQueue is a doubly linked list of runs, so that any is removed in constant time.
+type groupQueue struct {
+	key         queueKey
 	group       *group
 	lane        *lane
 	first, last *run
 	place       int
 	// running, turn and oldest order lines; they are kept here, as a heap allows for one change at a time.
-	running      int
-	turn, oldest uint64
+	running          int
+	sequence, oldest uint64
 }
 
 // refresh notes what has changed of the line's group and its first run.
-func (l *line) refresh() {
-	l.running, l.turn, l.oldest = l.group.running, max(l.first.turn, l.group.turn), l.first.turn
+func (l *groupQueue) refresh() {
+	l.running, l.sequence, l.oldest = l.group.running, max(l.first.sequence, l.group.sequence), l.first.sequence
 }
 
 // since is when the first run of the line began to age.
-func (l *line) since() time.Time {
+func (l *groupQueue) since() time.Time {
 	if l.first.status.QueuedAt.After(l.group.served) {
 		return l.first.status.QueuedAt
 	}
 	return l.group.served
 }
 
-func (l *line) before(other *line) bool {
+func (l *groupQueue) before(other *groupQueue) bool {
 	if l.running != other.running {
 		return l.running < other.running
 	}
-	if l.turn != other.turn {
-		return l.turn < other.turn
+	if l.sequence != other.sequence {
+		return l.sequence < other.sequence
 	}
 	return l.oldest < other.oldest
 }
@@ -127,39 +127,39 @@ func newScheduler(l limits) *scheduler {
 
 // push lets a run wait.
 func (s *scheduler) push(r *run) {
-	s.turns++
-	r.turn = s.turns
+	s.sequence++
+	r.sequence = s.sequence
 	s.waiting++
-	l := s.lineOf(r)
-	r.line, r.previous, r.next = l, l.last, nil
+	l := s.queueOf(r)
+	r.queue, r.previous, r.next = l, l.last, nil
 	if l.last != nil {
 		l.last.next = r
 		l.last = r
 		return
 	}
 	l.first, l.last = r, r
-	l.group.lines[l.key] = l
+	l.group.queues[l.key] = l
 	l.lane.add(l)
 }
 
-// lineOf returns the line in which a run waits; a new one is not in its group and lane yet.
-func (s *scheduler) lineOf(r *run) *line {
+// queueOf returns the line in which a run waits; a new one is not in its group and lane yet.
+func (s *scheduler) queueOf(r *run) *groupQueue {
 	of := s.groups[r.Group]
 	if of == nil {
-		of = &group{lines: map[lineKey]*line{}}
+		of = &group{queues: map[queueKey]*groupQueue{}}
 		s.groups[r.Group] = of
 	}
-	key := lineKey{r.Operation, r.Credential}
-	if there := of.lines[key]; there != nil {
+	key := queueKey{r.Operation, r.Credential}
+	if there := of.queues[key]; there != nil {
 		return there
 	}
 	q := s.operations[r.Operation]
 	in := q.lanes[r.Credential]
 	if in == nil {
-		in = &lane{credential: r.Credential, queue: q, order: ordered[*line]{before: (*line).before, place: func(l *line) *int { return &l.place }}}
+		in = &lane{credential: r.Credential, queue: q, order: ordered[*groupQueue]{before: (*groupQueue).before, place: func(l *groupQueue) *int { return &l.place }}}
 		q.lanes[r.Credential] = in
 	}
-	return &line{key: key, group: of, lane: in}
+	return &groupQueue{key: key, group: of, lane: in}
 }
 
 // remove takes a waiting run out wherever it stands.
@@ -170,7 +170,7 @@ func (s *scheduler) remove(r *run) {
 
 // take takes a waiting run out of its line.
 func (s *scheduler) take(r *run) {
-	l := r.line
+	l := r.queue
 	s.waiting--
 	first := l.first == r
 	if r.previous != nil {
@@ -183,10 +183,10 @@ func (s *scheduler) take(r *run) {
 	} else {
 		l.last = r.previous
 	}
-	r.line, r.previous, r.next = nil, nil, nil
+	r.queue, r.previous, r.next = nil, nil, nil
 	switch {
 	case l.first == nil:
-		delete(l.group.lines, l.key)
+		delete(l.group.queues, l.key)
 		l.lane.drop(l)
 	case first:
 		l.lane.moved(l)
@@ -195,7 +195,7 @@ func (s *scheduler) take(r *run) {
 
 // forget drops a group that has no runs.
 func (s *scheduler) forget(name string) {
-	if of := s.groups[name]; of != nil && of.running == 0 && len(of.lines) == 0 {
+	if of := s.groups[name]; of != nil && of.running == 0 && len(of.queues) == 0 {
 		delete(s.groups, name)
 	}
 }
@@ -234,16 +234,16 @@ func (s *scheduler) count(r *run, more int, now time.Time) {
 	}
 	of := s.groups[r.Group]
 	of.running += more
-	s.turns++
-	of.served, of.turn = now, s.turns
-	for _, l := range of.lines {
+	s.sequence++
+	of.served, of.sequence = now, s.sequence
+	for _, l := range of.queues {
 		l.lane.moved(l)
 	}
 }
 
 // best returns the line whose turn it is. An operation that holds less than its reserved share comes first, then the group with the
 // fewest running runs, then the run with the highest precedence, which grows with its age.
-func (s *scheduler) best(lifted bool) (best *line, pick string) {
+func (s *scheduler) best(lifted bool) (best *groupQueue, pick string) {
 	short, highest := false, len(precedence)
 	for _, operation := range precedence {
 		l := s.operations[operation].next(s, lifted)
@@ -258,7 +258,7 @@ func (s *scheduler) best(lifted bool) (best *line, pick string) {
 	}
 	switch {
 	case best == nil || best.lane.queue.rank == highest:
-		return best, pickTurn
+		return best, pickInOrder
 	case short:
 		return best, pickReserved
 	default:
@@ -267,7 +267,7 @@ func (s *scheduler) best(lifted bool) (best *line, pick string) {
 }
 
 // precedes compares lines of different operations. Within a group it is the runs' own age that counts.
-func (s *scheduler) precedes(a, b *line) bool {
+func (s *scheduler) precedes(a, b *groupQueue) bool {
 	if a.group == b.group {
 		return s.due(a, a.first.status.QueuedAt).Before(s.due(b, b.first.status.QueuedAt))
 	}
@@ -278,12 +278,12 @@ func (s *scheduler) precedes(a, b *line) bool {
 }
 
 // due orders by age and precedence at once: a rank less is worth a time of waiting.
-func (s *scheduler) due(l *line, since time.Time) time.Time {
+func (s *scheduler) due(l *groupQueue, since time.Time) time.Time {
 	return since.Add(time.Duration(l.lane.queue.rank) * s.limits.aging)
 }
 
 // next returns the operation's line whose turn it is among those that the caps allow.
-func (q *operationQueue) next(s *scheduler, lifted bool) *line {
+func (q *operationQueue) next(s *scheduler, lifted bool) *groupQueue {
 	if q.running >= q.most {
 		return nil
 	}
@@ -314,7 +314,7 @@ func (s *scheduler) capped(credential string) bool {
 }
 
 // add, drop and moved keep the lane in order, and its place among the others of its operation.
-func (l *lane) add(added *line) {
+func (l *lane) add(added *groupQueue) {
 	added.refresh()
 	heap.Push(&l.order, added)
 	if l.order.Len() == 1 {
@@ -324,7 +324,7 @@ func (l *lane) add(added *line) {
 	heap.Fix(&l.queue.order, l.place)
 }
 
-func (l *lane) drop(dropped *line) {
+func (l *lane) drop(dropped *groupQueue) {
 	if l.order.Len() == 1 {
 		heap.Remove(&l.queue.order, l.place)
 		l.order.items = nil
@@ -335,7 +335,7 @@ func (l *lane) drop(dropped *line) {
 	heap.Fix(&l.queue.order, l.place)
 }
 
-func (l *lane) moved(moved *line) {
+func (l *lane) moved(moved *groupQueue) {
 	moved.refresh()
 	heap.Fix(&l.order, moved.place)
 	heap.Fix(&l.queue.order, l.place)

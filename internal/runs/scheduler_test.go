@@ -124,7 +124,7 @@ func plain(s *scheduler, queue []*run, lifted bool) *run {
 			continue
 		}
 		below := func(r *run) bool { return s.operations[r.Operation].running < s.operations[r.Operation].least }
-		if best == nil || below(r) && !below(best) || below(r) == below(best) && s.precedes(r.line, best.line) {
+		if best == nil || below(r) && !below(best) || below(r) == below(best) && s.precedes(r.queue, best.queue) {
 			best = r
 		}
 	}
@@ -134,7 +134,7 @@ func plain(s *scheduler, queue []*run, lifted bool) *run {
 // plainOrder compares runs of one operation.
 func plainOrder(s *scheduler, a, b *run) int {
 	of, other := s.groups[a.Group], s.groups[b.Group]
-	for _, by := range [][2]int{{of.running, other.running}, {int(max(of.turn, a.turn)), int(max(other.turn, b.turn))}, {int(a.turn), int(b.turn)}} {
+	for _, by := range [][2]int{{of.running, other.running}, {int(max(of.sequence, a.sequence)), int(max(other.sequence, b.sequence))}, {int(a.sequence), int(b.sequence)}} {
 		if by[0] != by[1] {
 			return by[0] - by[1]
 		}

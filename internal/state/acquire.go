@@ -138,7 +138,7 @@ func (s *Store) tryAcquire(ctx context.Context, key Key, options AcquireOptions,
 func decide(ctx context.Context, key Key, seen *view, options AcquireOptions) (edit, error) {
 	lock := options.Lock
 	change := edit{
-		record: seen.record, lock: &lock, epoch: lock.Epoch, meta: options.Meta,
+		index: seen.index, lock: &lock, epoch: lock.Epoch, meta: options.Meta,
 		labels: options.Labels, annotations: options.Annotations, attachments: options.Attachments, raw: seen.raw, packed: seen.packed,
 	}
 	if options.Decide == nil {
@@ -171,7 +171,7 @@ func merged[M ~map[string]V, V any](base, over M) M {
 }
 
 func (s *Store) newSession(key Key, head *corev1.Secret, change edit) *Session {
-	session := &Session{store: s, key: key, lock: *change.lock, turn: make(chan struct{}, 1)}
+	session := &Session{store: s, key: key, lock: *change.lock, semaphore: make(chan struct{}, 1)}
 	session.accept(head, change)
 	return session
 }

@@ -16,7 +16,7 @@ import (
 
 // edit is one change of a head. The same edit can be applied to a newer head when only what is not the store's differs.
 type edit struct {
-	record record
+	index index
 	// data replaces the store's own keys; nil leaves them.
 	data map[string][]byte
 	// lock to hold, nil to let go.
@@ -92,8 +92,8 @@ func (e edit) applyOwn(annotations map[string]string) error {
 		annotations[annotationLock] = text
 	}
 	delete(annotations, annotationRecord)
-	if !e.record.empty() {
-		text, err := e.record.encode()
+	if !e.index.empty() {
+		text, err := e.index.encode()
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (s *Session) commit(ctx context.Context, doing string, change edit) error {
 
 // accept makes a committed edit the session's view.
 func (s *Session) accept(head *corev1.Secret, change edit) {
-	s.head, s.record, s.raw, s.packed, s.pending = head, change.record, change.raw, change.packed, nil
+	s.head, s.index, s.raw, s.packed, s.pending = head, change.index, change.raw, change.packed, nil
 	if change.attachments != nil {
 		s.attached = nil
 	}
@@ -180,7 +180,7 @@ func (s *Session) resync(ctx context.Context, attempted *pending) (done bool, er
 		s.accept(fresh, s.pending.edit)
 		return false, &UnavailableError{Doing: "writing state " + s.key.String(), Err: errors.New("an earlier write was carried out late")}
 	}
-	if err := s.stillMine(fresh); err != nil {
+	if err := s.checkStillHeld(fresh); err != nil {
 		return false, err
 	}
 	s.head = fresh
@@ -200,8 +200,8 @@ func (s *Session) gone(attempted *pending) (done bool, err error) {
 	return true, nil
 }
 
-// stillMine fences the session unless lock and state are as it left them.
-func (s *Session) stillMine(fresh *corev1.Secret) error {
+// checkStillHeld fences the session unless lock and state are as it left them.
+func (s *Session) checkStillHeld(fresh *corev1.Secret) error {
 	lock, err := decodeLock(fresh.Annotations)
 	written, _ := decodeEpoch(fresh.Annotations) // one that cannot be read is nobody's; the lock decides
 	if err := superseded(s.key, s.lock.Epoch, written, lock); err != nil {

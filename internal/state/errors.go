@@ -60,7 +60,7 @@ type FormatError struct {
 }
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("a newer operator wrote it, in format %d, and this one knows formats up to %d: upgrade the operator", e.Format, recordFormat)
+	return fmt.Sprintf("a newer operator wrote it, in format %d, and this one knows formats up to %d: upgrade the operator", e.Format, indexFormat)
 }
 
 // ResourcesRemainError says that a state cannot be deleted because it still lists managed resources.

@@ -20,8 +20,8 @@ import (
 const (
 	orphanInfix = "-orphan-"
 	// Annotations have 256 KiB together; what an orphan tells for people stays far below.
-	maxOrphanWhy     = 4 << 10
-	maxOrphanLacking = 200
+	maxOrphanReason  = 4 << 10
+	maxOrphanMissing = 200
 	orphanDigestSize = 16
 )
 
@@ -61,8 +61,8 @@ type Orphan struct {
 	Problem error
 }
 
-// orphanRecord is the annotation of an orphan.
-type orphanRecord struct {
+// orphanInfo is the annotation of an orphan.
+type orphanInfo struct {
 	State   string                 `json:"state"`
 	Reason  string                 `json:"why"`
 	Since   time.Time              `json:"since"`
@@ -104,9 +104,9 @@ func (s *Store) orphanSecrets(key Key, raw []byte, options OrphanOptions) ([]*co
 		return nil, err
 	}
 	chunks := split(packed, s.options.ChunkBytes)
-	record := orphanRecord{
-		State: key.Name, Reason: options.Reason[:min(len(options.Reason), maxOrphanWhy)], Since: s.options.Clock.Now().UTC(),
-		Missing: options.Missing[:min(len(options.Missing), maxOrphanLacking)], SHA256: checksum(raw), Chunks: len(chunks),
+	record := orphanInfo{
+		State: key.Name, Reason: options.Reason[:min(len(options.Reason), maxOrphanReason)], Since: s.options.Clock.Now().UTC(),
+		Missing: options.Missing[:min(len(options.Missing), maxOrphanMissing)], SHA256: checksum(raw), Chunks: len(chunks),
 	}
 	if parsed, err := statefile.Parse(raw); err == nil {
 		record.Serial, record.Lineage = parsed.Serial, parsed.Lineage
@@ -144,10 +144,10 @@ func orphanChunk(name string, index int) string {
 	return name + "-" + strconv.Itoa(index)
 }
 
-func decodeOrphan(annotations map[string]string) (orphanRecord, error) {
-	var record orphanRecord
+func decodeOrphan(annotations map[string]string) (orphanInfo, error) {
+	var record orphanInfo
 	if err := json.Unmarshal([]byte(annotations[annotationOrphan]), &record); err != nil {
-		return orphanRecord{}, fmt.Errorf("reading annotation %s: %w", annotationOrphan, err)
+		return orphanInfo{}, fmt.Errorf("reading annotation %s: %w", annotationOrphan, err)
 	}
 	return record, nil
 }
@@ -219,13 +219,13 @@ func (s *Store) DeleteOrphan(ctx context.Context, name types.NamespacedName) err
 	return nil
 }
 
-func (s *Store) orphan(ctx context.Context, name types.NamespacedName) (*corev1.Secret, orphanRecord, error) {
+func (s *Store) orphan(ctx context.Context, name types.NamespacedName) (*corev1.Secret, orphanInfo, error) {
 	first, err := s.secret(ctx, name)
 	if err != nil {
-		return nil, orphanRecord{}, err
+		return nil, orphanInfo{}, err
 	}
 	if first.Labels[LabelRole] != RoleOrphan {
-		return nil, orphanRecord{}, fmt.Errorf("the Secret is no orphaned state: label %s is not %q", LabelRole, RoleOrphan)
+		return nil, orphanInfo{}, fmt.Errorf("the Secret is no orphaned state: label %s is not %q", LabelRole, RoleOrphan)
 	}
 	record, err := decodeOrphan(first.Annotations)
 	if err == nil && record.Chunks > maxParts {

@@ -36,14 +36,14 @@ type staged struct {
 type plan struct {
 	// stage lists the copies to write before the commit.
 	stage []staged
-	// record and data of the head are the commit.
-	record record
-	data   map[string][]byte
+	// index and data of the head are the commit.
+	index index
+	data  map[string][]byte
 }
 
 // planPut decides where the incoming state and the versions before it go. data is the head's, with the whole packed
 // state under its key. newBlob makes a name that was never used.
-func planPut(have record, data map[string][]byte, next incoming, limits layout, newBlob func(e entry, chunks int) blob) plan {
+func planPut(have index, data map[string][]byte, next incoming, limits layout, newBlob func(e entry, chunks int) blob) plan {
 	chunks := split(next.packed, limits.chunk)
 	current := newEntry(next)
 	result := plan{data: map[string][]byte{dataState: chunks[0]}}
@@ -52,18 +52,18 @@ func planPut(have record, data map[string][]byte, next incoming, limits layout, 
 		current.Blob, current.HeadSHA256 = &copied, checksum(chunks[0])
 		result.stage = append(result.stage, staged{blob: copied, payload: next.packed})
 	}
-	result.record = record{
+	result.index = index{
 		Current: &current,
 		Parts:   max(have.Parts, len(chunks)-1),
 		Trash:   slices.Clone(have.Trash),
 	}
-	result.record.Untidy = result.record.Parts > 0
+	result.index.Untidy = result.index.Parts > 0
 
 	room := limits.inline - len(chunks[0])
 	for i, version := range earlier(have) {
 		if i >= limits.versions {
 			if version.Blob != nil {
-				result.record.Trash = append(result.record.Trash, *version.Blob)
+				result.index.Trash = append(result.index.Trash, *version.Blob)
 			}
 			continue
 		}
@@ -73,7 +73,7 @@ func planPut(have record, data map[string][]byte, next incoming, limits layout, 
 }
 
 // earlier lists what is about to be the versions before the current one.
-func earlier(have record) []entry {
+func earlier(have index) []entry {
 	if have.Current == nil {
 		return have.Versions
 	}
@@ -88,7 +88,7 @@ func earlier(have record) []entry {
 // keep places one earlier version: where it is when it has a copy, else in the head while there is room, else in a copy.
 func (p *plan) keep(version entry, data map[string][]byte, room int, limits layout, newBlob func(entry, int) blob) int {
 	if version.Blob != nil {
-		p.record.Versions = append(p.record.Versions, version)
+		p.index.Versions = append(p.index.Versions, version)
 		return room
 	}
 	payload := data[version.Key]
@@ -98,7 +98,7 @@ func (p *plan) keep(version entry, data map[string][]byte, room int, limits layo
 	if len(payload) <= room {
 		version.Key = versionKey(version)
 		p.data[version.Key] = payload
-		p.record.Versions = append(p.record.Versions, version)
+		p.index.Versions = append(p.index.Versions, version)
 		return room - len(payload)
 	}
 	if limits.noCopies {
@@ -107,7 +107,7 @@ func (p *plan) keep(version entry, data map[string][]byte, room int, limits layo
 	copied := newBlob(version, len(split(payload, limits.chunk)))
 	version.Key, version.Blob = "", &copied
 	p.stage = append(p.stage, staged{blob: copied, payload: payload})
-	p.record.Versions = append(p.record.Versions, version)
+	p.index.Versions = append(p.index.Versions, version)
 	return room
 }
 

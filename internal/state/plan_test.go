@@ -22,7 +22,7 @@ type planned struct {
 
 func show(p plan) planned {
 	shown := planned{
-		Data: map[string]int{}, Parts: p.record.Parts, Untidy: p.record.Untidy, Chunks: p.record.Current.chunks(),
+		Data: map[string]int{}, Parts: p.index.Parts, Untidy: p.index.Untidy, Chunks: p.index.Current.chunks(),
 	}
 	for _, s := range p.stage {
 		shown.Stage = append(shown.Stage, fmt.Sprintf("%s/%d", s.blob.Name, s.blob.Chunks))
@@ -33,14 +33,14 @@ func show(p plan) planned {
 		}
 		shown.Data[key] = len(value)
 	}
-	for _, v := range p.record.Versions {
+	for _, v := range p.index.Versions {
 		where := "inline"
 		if v.Blob != nil {
 			where = v.Blob.Name
 		}
 		shown.Versions = append(shown.Versions, fmt.Sprintf("%d:%s", v.Serial, where))
 	}
-	for _, b := range p.record.Trash {
+	for _, b := range p.index.Trash {
 		shown.Trash = append(shown.Trash, b.Name)
 	}
 	return shown
@@ -101,7 +101,7 @@ func TestPlanPut(t *testing.T) {
 				blobs++
 				return blob{Name: fmt.Sprintf("b%d", blobs), Chunks: chunks}
 			}
-			var have record
+			var have index
 			data := map[string][]byte{}
 			var got plan
 			for i, size := range tc.sizes {
@@ -112,7 +112,7 @@ func TestPlanPut(t *testing.T) {
 					data[key] = value
 				}
 				data[dataState] = packed
-				if have = got.record; i < len(tc.sizes)-1 {
+				if have = got.index; i < len(tc.sizes)-1 {
 					have = have.cleaned()
 				}
 			}
@@ -124,37 +124,37 @@ func TestPlanPut(t *testing.T) {
 }
 
 func TestPlanPutLeavesOutAVersionThatSomebodyDamaged(t *testing.T) {
-	have := record{Current: &entry{Serial: 1, SHA256: checksum([]byte("good"))}}
+	have := index{Current: &entry{Serial: 1, SHA256: checksum([]byte("good"))}}
 	next := incoming{state: &statefile.State{Serial: 2}, packed: []byte("new")}
 	got := planPut(have, map[string][]byte{dataState: []byte("bad")}, next, layout{versions: 3, chunk: 10, inline: 10}, nil)
-	if len(got.record.Versions) != 0 || len(got.data) != 1 {
+	if len(got.index.Versions) != 0 || len(got.data) != 1 {
 		t.Errorf("got %+v, want the damaged version left out", show(got))
 	}
 }
 
 func TestRecordKnowsEverySecret(t *testing.T) {
-	full := record{
+	full := index{
 		Current:  &entry{Blob: &blob{Name: "c", Chunks: 3}},
 		Versions: []entry{{Blob: &blob{Name: "v", Chunks: 1}}, {Key: "k"}},
 		Parts:    2,
 		Trash:    []blob{{Name: "t", Chunks: 1}},
 	}
-	want := record{Parts: 2, Untidy: true, Trash: []blob{{Name: "t", Chunks: 1}, {Name: "c", Chunks: 3}, {Name: "v", Chunks: 1}}}
+	want := index{Parts: 2, Untidy: true, Trash: []blob{{Name: "t", Chunks: 1}, {Name: "c", Chunks: 3}, {Name: "v", Chunks: 1}}}
 	if diff := cmp.Diff(want, full.discarded()); diff != "" {
 		t.Errorf("discarded record differs (-want +got):\n%s", diff)
 	}
 	if !full.discarded().cleaned().empty() {
 		t.Error("a discarded and cleaned record is not empty")
 	}
-	small := record{Current: &entry{}, Versions: []entry{{Key: "k"}}}
-	if !full.elsewhere() || small.elsewhere() || !(record{Versions: full.Versions}).elsewhere() {
+	small := index{Current: &entry{}, Versions: []entry{{Key: "k"}}}
+	if !full.elsewhere() || small.elsewhere() || !(index{Versions: full.Versions}).elsewhere() {
 		t.Error("elsewhere does not tell whether Secrets besides the head may exist")
 	}
-	named := record{Current: &entry{Blob: &blob{Name: "c"}}, Versions: []entry{{Key: "k"}, {Blob: &blob{Name: "v"}}}, Trash: []blob{{Name: "t"}}}
+	named := index{Current: &entry{Blob: &blob{Name: "c"}}, Versions: []entry{{Key: "k"}, {Blob: &blob{Name: "v"}}}, Trash: []blob{{Name: "t"}}}
 	if !named.reads(blob{Name: "c"}) || !named.reads(blob{Name: "v"}) || named.reads(blob{Name: "t"}) || small.reads(blob{}) {
 		t.Error("reads does not tell whether a version is read from a copy")
 	}
-	if _, err := decodeRecord(map[string]string{annotationRecord: `{"format":2}`}); err == nil {
+	if _, err := decodeIndex(map[string]string{annotationRecord: `{"format":2}`}); err == nil {
 		t.Error("a record of a newer format is read")
 	}
 }

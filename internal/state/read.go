@@ -23,7 +23,7 @@ const (
 // view is a head and the state that it commits.
 type view struct {
 	head   *corev1.Secret
-	record record
+	index  index
 	raw    []byte
 	packed []byte
 }
@@ -50,14 +50,14 @@ func (s *Store) read(ctx context.Context, key Key) (*view, error) {
 
 // resolve finds the state that a head commits.
 func (s *Store) resolve(ctx context.Context, key Key, head *corev1.Secret) (*view, error) {
-	known, err := decodeRecord(head.Annotations)
+	known, err := decodeIndex(head.Annotations)
 	if _, newer := errors.AsType[*FormatError](err); newer {
 		return nil, err
 	}
 	if err != nil {
 		return nil, &CorruptError{Key: key, Detail: err.Error()}
 	}
-	seen := &view{head: head, record: known}
+	seen := &view{head: head, index: known}
 	first, stored := head.Data[dataState]
 	switch {
 	case !stored && known.Current == nil:
@@ -154,7 +154,7 @@ func (s *Store) adopt(ctx context.Context, key Key, seen *view) (*view, error) {
 	current := newEntry(incoming{state: parsed, raw: raw, packed: payload, at: s.options.Clock.Now()})
 	current.Parts = parts
 	seen.raw, seen.packed = raw, payload
-	seen.record = seen.record.adopted(current)
+	seen.index = seen.index.adopted(current)
 	return seen, nil
 }
 
@@ -176,7 +176,7 @@ func (s *Store) foreignParts(ctx context.Context, key Key, first []byte) (payloa
 }
 
 // adopted is the record of a foreign state. What was current before remains as a version where it has a copy.
-func (r record) adopted(current entry) record {
+func (r index) adopted(current entry) index {
 	if r.Current != nil && r.Current.Blob != nil {
 		last := *r.Current
 		last.HeadSHA256 = ""
@@ -199,10 +199,10 @@ func (s *Store) readVersion(ctx context.Context, key Key, serial uint64) ([]byte
 			return nil, err
 		}
 	}
-	if seen.raw != nil && seen.record.Current.Serial == serial {
+	if seen.raw != nil && seen.index.Current.Serial == serial {
 		return seen.raw, nil
 	}
-	for _, e := range seen.record.Versions {
+	for _, e := range seen.index.Versions {
 		if e.Serial != serial {
 			continue
 		}
@@ -220,8 +220,8 @@ func (s *Store) headOnly(ctx context.Context, key Key) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := decodeRecord(head.Annotations)
-	return &view{head: head, record: known}, err
+	known, err := decodeIndex(head.Annotations)
+	return &view{head: head, index: known}, err
 }
 
 func (v *view) snapshot(key Key) (*Snapshot, error) {
@@ -246,7 +246,7 @@ func (v *view) snapshot(key Key) (*Snapshot, error) {
 		Deleting:        v.head.DeletionTimestamp != nil,
 	}
 	if v.raw != nil {
-		snapshot.Serial, snapshot.Lineage = v.record.Current.Serial, v.record.Current.Lineage
+		snapshot.Serial, snapshot.Lineage = v.index.Current.Serial, v.index.Current.Lineage
 	}
 	return snapshot, nil
 }

@@ -23,11 +23,11 @@ type Session struct {
 	store *Store
 	key   Key
 	lock  Lock
-	// turn is a mutex that a context can give up waiting for.
-	turn chan struct{}
+	// semaphore is a mutex that a context can give up waiting for.
+	semaphore chan struct{}
 
 	head   *corev1.Secret
-	record record
+	index  index
 	raw    []byte
 	packed []byte
 	// pending is a write that may yet turn out to have been carried out.
@@ -63,18 +63,18 @@ func (s *Session) Snapshot(ctx context.Context) (*Snapshot, error) {
 }
 
 func (s *Session) snapshot() (*Snapshot, error) {
-	seen := view{head: s.head, record: s.record, raw: s.raw}
+	seen := view{head: s.head, index: s.index, raw: s.raw}
 	return seen.snapshot(s.key)
 }
 
 // enter waits for the session's turn and clears up what the last write left uncertain.
 func (s *Session) enter(ctx context.Context) (leave func(), err error) {
 	select {
-	case s.turn <- struct{}{}:
+	case s.semaphore <- struct{}{}:
 	case <-ctx.Done():
 		return nil, &UnavailableError{Doing: "waiting for an earlier write of state " + s.key.String(), Err: ctx.Err()}
 	}
-	leave = func() { <-s.turn }
+	leave = func() { <-s.semaphore }
 	if s.over == nil && s.pending != nil {
 		_, err = s.resync(ctx, s.pending)
 	}
@@ -127,7 +127,7 @@ func (s *Session) put(ctx context.Context, next incoming) error {
 	}
 	lock := s.lock
 	err = s.commit(ctx, "writing state "+s.key.String(), edit{
-		record: planned.record, data: planned.data, lock: &lock, epoch: lock.Epoch, raw: next.raw, packed: next.packed,
+		index: planned.index, data: planned.data, lock: &lock, epoch: lock.Epoch, raw: next.raw, packed: next.packed,
 	})
 	if errors.Is(err, ErrFenced) {
 		s.abandon(ctx, planned.stage)
@@ -145,20 +145,20 @@ func (s *Session) plan(ctx context.Context, next incoming) (plan, error) {
 	data := ownData(s.head)
 	data[dataState] = s.packed
 	limits := s.store.options.layout()
-	planned := planPut(s.record, data, next, limits, s.newBlob)
+	planned := planPut(s.index, data, next, limits, s.newBlob)
 	err := s.stage(ctx, planned.stage)
 	if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || len(next.packed) > limits.chunk {
 		return planned, err
 	}
 	s.store.options.Logger.Info("Earlier versions of a state are given up, as its namespace is being deleted", "state", s.key.String())
 	limits.noCopies = true
-	return planPut(s.record, data, next, limits, s.newBlob), nil
+	return planPut(s.index, data, next, limits, s.newBlob), nil
 }
 
 // edit returns the edit that changes nothing but what was attached.
 func (s *Session) edit() edit {
 	lock := s.lock
-	return edit{record: s.record, lock: &lock, epoch: lock.Epoch, raw: s.raw, packed: s.packed, attachments: s.attached}
+	return edit{index: s.index, lock: &lock, epoch: lock.Epoch, raw: s.raw, packed: s.packed, attachments: s.attached}
 }
 
 // SetMeta changes the state's meta in one write, in none when nothing changes.
@@ -216,9 +216,9 @@ func (s *Session) Delete(ctx context.Context) error {
 	if err := s.mayDelete(); err != nil {
 		return err
 	}
-	if s.record.elsewhere() {
+	if s.index.elsewhere() {
 		change := s.edit()
-		change.record, change.data, change.raw, change.packed = s.record.discarded(), map[string][]byte{}, nil, nil
+		change.index, change.data, change.raw, change.packed = s.index.discarded(), map[string][]byte{}, nil, nil
 		if err := s.commit(ctx, "emptying state "+s.key.String(), change); err != nil {
 			return err
 		}

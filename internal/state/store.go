@@ -204,7 +204,7 @@ func newHead(object *metav1.ObjectMeta) Head {
 	}
 	lock, lockErr := decodeLock(object.Annotations)
 	epoch, epochErr := decodeEpoch(object.Annotations)
-	known, recordErr := decodeRecord(object.Annotations)
+	known, recordErr := decodeIndex(object.Annotations)
 	head.Lock, head.Epoch, head.Problem = lock, epoch, errors.Join(lockErr, epochErr, recordErr)
 	if known.Current != nil {
 		head.Stored, head.Serial, head.Managed = true, known.Current.Serial, known.Current.Managed
@@ -237,7 +237,7 @@ func (s *Store) Versions(ctx context.Context, key Key) ([]Version, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing versions of state %s: %w", key, err)
 	}
-	known, err := decodeRecord(head.Annotations)
+	known, err := decodeIndex(head.Annotations)
 	if err != nil {
 		return nil, fmt.Errorf("listing versions of state %s: %w", key, err)
 	}

@@ -35,9 +35,9 @@ func (s *Session) stage(ctx context.Context, copies []staged) error {
 		return nil
 	}
 	change := s.edit()
-	change.record.Trash = slices.Clone(change.record.Trash)
+	change.index.Trash = slices.Clone(change.index.Trash)
 	for _, c := range copies {
-		change.record.Trash = append(change.record.Trash, c.blob)
+		change.index.Trash = append(change.index.Trash, c.blob)
 	}
 	if err := s.commit(ctx, "announcing copies of state "+s.key.String(), change); err != nil {
 		return err
@@ -61,10 +61,10 @@ func (s *Session) stage(ctx context.Context, copies []staged) error {
 // abandon removes the copies of a commit for which the session was fenced off: whoever took the state over may have tidied
 // before they were made. Those that a version is read from stay, for the commit may have been carried out before.
 func (s *Session) abandon(ctx context.Context, copies []staged) {
-	var known record
+	var known index
 	fresh, err := s.store.head(ctx, s.key)
 	if err == nil {
-		known, err = decodeRecord(fresh.Annotations)
+		known, err = decodeIndex(fresh.Annotations)
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return
@@ -91,13 +91,13 @@ func (s *Session) tidyOrLater(ctx context.Context) {
 
 // tidy makes the Secrets besides the head those that the record names. The next write of the head records that.
 func (s *Session) tidy(ctx context.Context) error {
-	if s.record.tidy() {
+	if s.index.tidy() {
 		return nil
 	}
 	if s.pending != nil {
 		return errors.New("a write may yet be carried out that needs them")
 	}
-	if s.record.Untidy {
+	if s.index.Untidy {
 		if err := s.tidyParts(ctx); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (s *Session) tidy(ctx context.Context) error {
 	if s.late {
 		return errors.New("a copy may yet be made")
 	}
-	for _, b := range s.record.Trash {
+	for _, b := range s.index.Trash {
 		if !strings.HasPrefix(b.Name, s.key.Name+blobInfix) {
 			continue // not a name of this store's: whoever wrote it into the record must not have it deleted
 		}
@@ -115,18 +115,18 @@ func (s *Session) tidy(ctx context.Context) error {
 			}
 		}
 	}
-	s.record = s.record.cleaned()
+	s.index = s.index.cleaned()
 	return nil
 }
 
 func (s *Session) tidyParts(ctx context.Context) error {
-	chunks := s.record.Current.chunks()
-	for i := max(chunks, 1); i <= s.record.Parts; i++ {
+	chunks := s.index.Current.chunks()
+	for i := max(chunks, 1); i <= s.index.Parts; i++ {
 		if err := s.store.remove(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: s.key.part(i)}); err != nil {
 			return err
 		}
 	}
-	if chunks < 2 || s.record.Current.Blob == nil {
+	if chunks < 2 || s.index.Current.Blob == nil {
 		return nil
 	}
 	size := len(s.head.Data[dataState]) // as it was cut, whatever the limit is now
@@ -144,7 +144,7 @@ func (s *Session) writePart(ctx context.Context, index int, chunk []byte) error 
 	for name, value := range s.key.stockLabels() {
 		wanted.Labels[name] = value
 	}
-	wanted.Annotations[annotationSerial] = strconv.FormatUint(s.record.Current.Serial, 10)
+	wanted.Annotations[annotationSerial] = strconv.FormatUint(s.index.Current.Serial, 10)
 	have, err := s.store.secret(ctx, types.NamespacedName{Namespace: wanted.Namespace, Name: wanted.Name})
 	if errors.Is(err, ErrNotFound) {
 		return s.store.createOnce(ctx, wanted)
@@ -152,7 +152,7 @@ func (s *Session) writePart(ctx context.Context, index int, chunk []byte) error 
 	if err != nil {
 		return err
 	}
-	if serial, err := strconv.ParseUint(have.Annotations[annotationSerial], 10, 64); err == nil && serial > s.record.Current.Serial {
+	if serial, err := strconv.ParseUint(have.Annotations[annotationSerial], 10, 64); err == nil && serial > s.index.Current.Serial {
 		return fmt.Errorf("writing part %s: it is of the newer serial %d", wanted.Name, serial)
 	}
 	if bytes.Equal(have.Data[dataState], chunk) {

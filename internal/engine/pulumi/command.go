@@ -34,11 +34,11 @@ type command struct {
 	// pid is that of the process that runs, zero while none does.
 	pid atomic.Int64
 	// last is how the last process ended.
-	last ending
+	last outcome
 }
 
-// ending is what is known of a process's end.
-type ending struct {
+// outcome is what is known of a process's end.
+type outcome struct {
 	started, signaled bool
 	code              int
 	text              string
@@ -48,8 +48,8 @@ type ending struct {
 
 var _ auto.PulumiCommand = &command{}
 
-// answers are those of commands that only read what this package knows better, or change what it writes itself.
-var answers = map[string]string{"stack select": "", "stack output": "{}", "stack history": "[]"}
+// fixedOutputs are those of commands that only read what this package knows better, or change what it writes itself.
+var fixedOutputs = map[string]string{"stack select": "", "stack output": "{}", "stack history": "[]"}
 
 // Version implements auto.PulumiCommand.
 func (c *command) Version() semver.Version { return c.binary.Version }
@@ -59,27 +59,27 @@ func (c *command) Run(
 	ctx context.Context, dir string, stdin io.Reader, outputs, errorOutputs []io.Writer, environment []string, args ...string,
 ) (stdout, stderr string, code int, err error) {
 	if len(args) > 1 {
-		if answer, known := answers[args[0]+" "+args[1]]; known {
+		if answer, known := fixedOutputs[args[0]+" "+args[1]]; known {
 			return answer, "", 0, nil
 		}
 	}
 	out, errs := &text{limit: maxText}, &text{limit: maxText}
 	events, err := openPipe(c.pipe, c.read)
 	if err != nil {
-		c.last = ending{code: -1, failed: err}
+		c.last = outcome{code: -1, failed: err}
 		return "", "", -1, err
 	}
 	process := exec.CommandContext(ctx, c.binary.Path, append([]string{"--non-interactive", "--event-log", c.pipe}, args...)...)
 	process.Dir, process.Stdin = dir, stdin
 	process.Env = append(append([]string{}, environment...), c.environment...)
 	process.Stdout, process.Stderr = io.MultiWriter(append(outputs, out)...), io.MultiWriter(append(errorOutputs, errs)...)
-	err = c.await(process)
+	err = c.execute(process)
 	events.close()
 	told := errs.String()
 	if err != nil {
 		told += out.String()
 	}
-	c.last = endingOf(process, told, err)
+	c.last = outcomeOf(process, told, err)
 	if err == nil {
 		return out.String(), errs.String(), 0, nil
 	}
@@ -87,8 +87,8 @@ func (c *command) Run(
 	return "", "", c.last.code, errors.New("pulumi failed")
 }
 
-// await runs a process to its end, in order where ctx ends first, and ends what it leaves behind: a plugin may outlive a CLI that succeeds.
-func (c *command) await(process *exec.Cmd) error {
+// execute runs a process to its end, in order where ctx ends first, and ends what it leaves behind: a plugin may outlive a CLI that succeeds.
+func (c *command) execute(process *exec.Cmd) error {
 	runtime.LockOSThread() // the CLI dies with the thread that starts it
 	defer runtime.UnlockOSThread()
 	process.SysProcAttr = workdir.ChildAttributes()
@@ -105,12 +105,12 @@ func (c *command) await(process *exec.Cmd) error {
 	return err
 }
 
-func endingOf(process *exec.Cmd, text string, err error) ending {
+func outcomeOf(process *exec.Cmd, text string, err error) outcome {
 	if process.ProcessState == nil {
-		return ending{code: -1, text: text, failed: err}
+		return outcome{code: -1, text: text, failed: err}
 	}
 	status, _ := process.ProcessState.Sys().(syscall.WaitStatus)
-	return ending{started: true, signaled: status.Signaled(), code: process.ProcessState.ExitCode(), text: text}
+	return outcome{started: true, signaled: status.Signaled(), code: process.ProcessState.ExitCode(), text: text}
 }
 
 // text keeps the beginning of what is written.

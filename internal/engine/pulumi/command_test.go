@@ -26,7 +26,7 @@ func beParent() {
 		}
 		_, _ = os.Stdout.WriteString(strconv.FormatInt(c.pid.Load(), 10) + "\n")
 	}()
-	_ = c.await(exec.CommandContext(context.Background(), "sleep", "300"))
+	_ = c.execute(exec.CommandContext(context.Background(), "sleep", "300"))
 }
 
 func TestTheCLIDiesWithItsManager(t *testing.T) {

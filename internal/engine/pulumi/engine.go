@@ -89,8 +89,8 @@ type Engine struct {
 	closeMu sync.Mutex // held while Close waits; guards lock
 	lock    *os.File
 
-	leftoverMu sync.Mutex
-	leftovers  map[string]struct{} // their ids
+	abandonedMu sync.Mutex
+	abandoned   map[string]struct{} // their ids
 }
 
 // New takes the work folder, ends what a predecessor that died has left running in it, and answers an Engine. The folder of another living
@@ -139,7 +139,7 @@ func (e *Engine) setUp() error {
 	if err := os.RemoveAll(e.temporary()); err != nil {
 		return err
 	}
-	if e.leftovers, err = stripRuns(e.runs()); err != nil {
+	if e.abandoned, err = stripRuns(e.runs()); err != nil {
 		return err
 	}
 	for n := range e.options.Slots {

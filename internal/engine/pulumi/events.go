@@ -90,14 +90,14 @@ func (r *reader) take(event apitype.EngineEvent) {
 	if r.also != nil {
 		r.also(event)
 	}
-	r.say(event)
+	r.print(event)
 	switch {
 	case event.ResourcePreEvent != nil:
 		r.pre(event.ResourcePreEvent.Metadata)
 	case event.ResOutputsEvent != nil:
 		r.outputs(event.ResOutputsEvent.Metadata)
 	case event.ResOpFailedEvent != nil:
-		r.tell(engine.EventFailed, event.ResOpFailedEvent.Metadata)
+		r.emit(engine.EventFailed, event.ResOpFailedEvent.Metadata)
 	case event.DiagnosticEvent != nil:
 		r.diagnostic(event.DiagnosticEvent)
 	case event.SummaryEvent != nil:
@@ -126,7 +126,7 @@ func (r *reader) pre(m apitype.StepEventMetadata) {
 	if internal(m) {
 		return
 	}
-	r.tell(engine.EventStarted, m)
+	r.emit(engine.EventStarted, m)
 	if slices.Contains(partOfReplace, m.Op) {
 		return
 	}
@@ -146,7 +146,7 @@ func (r *reader) outputs(m apitype.StepEventMetadata) {
 	case m.Op == apitype.OpRefresh:
 		r.refreshed(m)
 	default:
-		r.tell(engine.EventCompleted, m)
+		r.emit(engine.EventCompleted, m)
 		if action, known := actions[m.Op]; known && !r.preview && action != engine.ActionNoOp && action != engine.ActionRead {
 			r.report.Applied = append(r.report.Applied, engine.Applied{Ref: refOf(m), Address: r.addressOf(m), Action: action})
 		}
@@ -202,7 +202,7 @@ func (r *reader) change(m apitype.StepEventMetadata, action engine.Action) engin
 	}
 }
 
-func (r *reader) tell(kind engine.EventKind, m apitype.StepEventMetadata) {
+func (r *reader) emit(kind engine.EventKind, m apitype.StepEventMetadata) {
 	if r.progress == nil || r.preview || internal(m) {
 		return
 	}

@@ -94,7 +94,7 @@ func (f *Workspace) operate(ctx context.Context, o operationCall) (*engine.Repor
 	started := clock.Now()
 	read := newReader(f.redact, f.run.Progress, o.preview)
 	read.output, read.also = f.run.Output, o.also
-	f.command.read, f.command.last = read.read, ending{}
+	f.command.read, f.command.last = read.read, outcome{}
 	saved := f.mirrored(ctx, o.preview, func() { _ = o.call(ctx) }) // how it ended is in f.command.last
 	report := read.finish()
 	report.Text = f.redact.Redact(f.command.last.text)
@@ -140,7 +140,7 @@ func (f *Workspace) conclude(ctx context.Context, o operationCall, report *engin
 			failed.Diagnostics = []engine.Diagnostic{{Severity: engine.SeverityError, Summary: redact.Brief(report.Text)}}
 		}
 		failed.Class = classify(failed.Diagnostics, f.run.Final)
-		if failed.Class == engine.Transient && !o.preview && lost(failed.Diagnostics) {
+		if failed.Class == engine.Transient && !o.preview && connectionLost(failed.Diagnostics) {
 			failed.Class = engine.Killed
 		}
 		if len(failed.Diagnostics) == 0 {
@@ -162,9 +162,9 @@ func died(ctx context.Context, o operationCall) engine.Class {
 	}
 }
 
-// lost reports whether a provider has gone away while it was asked to change something, so that nobody knows what it did: gRPC then ends
+// connectionLost reports whether a provider has gone away while it was asked to change something, so that nobody knows what it did: gRPC then ends
 // the call with these words.
-func lost(diagnostics []engine.Diagnostic) bool {
+func connectionLost(diagnostics []engine.Diagnostic) bool {
 	return slices.ContainsFunc(diagnostics, func(d engine.Diagnostic) bool {
 		return strings.Contains(d.Summary+"\n"+d.Detail, "error reading from server")
 	})

@@ -14,36 +14,36 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
-// say passes on what people are to read of an event. What is for developers, or shows only while something goes on, is left out.
-func (r *reader) say(event apitype.EngineEvent) {
+// print passes on what people are to read of an event. What is for developers, or shows only while something goes on, is left out.
+func (r *reader) print(event apitype.EngineEvent) {
 	if r.output == nil {
 		return
 	}
-	if text := r.wordsOf(event); text != "" {
+	if text := r.textOf(event); text != "" {
 		r.output(redact.LogLine(time.Unix(int64(event.Timestamp), 0), text))
 	}
 }
 
-func (r *reader) wordsOf(event apitype.EngineEvent) string {
+func (r *reader) textOf(event apitype.EngineEvent) string {
 	switch {
 	case event.ResourcePreEvent != nil:
-		return r.wordsOfStep(event.ResourcePreEvent.Metadata, "begun")
+		return r.textOfStep(event.ResourcePreEvent.Metadata, "begun")
 	case event.ResOutputsEvent != nil:
-		return r.wordsOfEnd(event.ResOutputsEvent.Metadata)
+		return r.textOfResult(event.ResOutputsEvent.Metadata)
 	case event.ResOpFailedEvent != nil:
-		return r.wordsOfStep(event.ResOpFailedEvent.Metadata, "failed")
+		return r.textOfStep(event.ResOpFailedEvent.Metadata, "failed")
 	case event.DiagnosticEvent != nil:
-		return r.wordsOfDiagnostic(event.DiagnosticEvent)
+		return r.textOfDiagnostic(event.DiagnosticEvent)
 	case event.StdoutEvent != nil:
 		return r.plain(event.StdoutEvent.Message)
 	case event.SummaryEvent != nil:
-		return wordsOfSummary(event.SummaryEvent)
+		return textOfSummary(event.SummaryEvent)
 	}
 	return ""
 }
 
-// wordsOfStep tells of one step; a plan tells each once.
-func (r *reader) wordsOfStep(m apitype.StepEventMetadata, how string) string {
+// textOfStep tells of one step; a plan tells each once.
+func (r *reader) textOfStep(m apitype.StepEventMetadata, how string) string {
 	if internal(m) || m.Op == apitype.OpSame || m.Op == apitype.OpRefresh && how == "begun" {
 		return ""
 	}
@@ -57,7 +57,7 @@ func (r *reader) wordsOfStep(m apitype.StepEventMetadata, how string) string {
 	return words
 }
 
-func (r *reader) wordsOfEnd(m apitype.StepEventMetadata) string {
+func (r *reader) textOfResult(m apitype.StepEventMetadata) string {
 	switch {
 	case internal(m):
 	case m.Op == apitype.OpRefresh:
@@ -69,12 +69,12 @@ func (r *reader) wordsOfEnd(m apitype.StepEventMetadata) string {
 		}
 		return r.addressOf(m) + ": changed since"
 	case !r.preview:
-		return r.wordsOfStep(m, "done")
+		return r.textOfStep(m, "done")
 	}
 	return ""
 }
 
-func (r *reader) wordsOfDiagnostic(d *apitype.DiagnosticEvent) string {
+func (r *reader) textOfDiagnostic(d *apitype.DiagnosticEvent) string {
 	switch {
 	case d.Ephemeral || d.Severity == "debug":
 		return ""
@@ -88,7 +88,7 @@ func (r *reader) plain(message string) string {
 	return r.redact.Redact(strings.TrimSpace(colors.Never.Colorize(message)))
 }
 
-func wordsOfSummary(s *apitype.SummaryEvent) string {
+func textOfSummary(s *apitype.SummaryEvent) string {
 	var counts []string
 	for _, op := range slices.Sorted(maps.Keys(s.ResourceChanges)) {
 		counts = append(counts, fmt.Sprintf("%d %s", s.ResourceChanges[op], op))

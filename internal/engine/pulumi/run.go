@@ -165,7 +165,7 @@ func (f *Workspace) temporary() string {
 
 // fill writes what the CLI finds, by hand where a command of its own would write it: each costs a process.
 func (f *Workspace) fill(ctx context.Context) (err error) {
-	if err := f.record(); err != nil {
+	if err := f.writeMetadata(); err != nil {
 		return err
 	}
 	if err := errors.Join(os.RemoveAll(f.temporary()), os.Mkdir(f.temporary(), 0o700)); err != nil {

@@ -37,7 +37,7 @@ type guard struct {
 	timeout, grace time.Duration
 	now            func() time.Duration
 	after          func(time.Duration) <-chan time.Time
-	records        <-chan record // closed when the manager is gone
+	messages       <-chan message // closed when the manager is gone
 	report         func(byte)
 	engines        engines
 	log            *slog.Logger
@@ -50,7 +50,7 @@ type guard struct {
 func (g *guard) run() {
 	for {
 		select {
-		case r, alive := <-g.records:
+		case r, alive := <-g.messages:
 			switch {
 			case !alive:
 				g.end("the manager is gone")
@@ -58,7 +58,7 @@ func (g *guard) run() {
 			case r.kind == quit:
 				return
 			}
-			g.hear(r)
+			g.receive(r)
 		case <-g.after(g.patience()):
 			g.check()
 		}
@@ -89,7 +89,7 @@ func (g *guard) check() {
 	}
 }
 
-func (g *guard) hear(r record) {
+func (g *guard) receive(r message) {
 	g.check() // first: a beat that comes after a gap does not undo it
 	if r.kind == resume || r.kind == beat && g.mode != sweeping {
 		g.mode, g.last = guarding, max(g.last, r.at)

@@ -76,7 +76,7 @@ func TestEnginesLiveFromBeatToBeat(t *testing.T) {
 	w.at += time.Hour
 	w.check()
 	for range 10 {
-		w.hear(record{beat, w.at})
+		w.receive(message{beat, w.at})
 		w.at += testTimeout - 1
 	}
 	w.check()
@@ -92,7 +92,7 @@ func TestEnginesLiveFromBeatToBeat(t *testing.T) {
 
 func TestAnEngineThatIgnoresItsInterruptIsKilledAfterTheGrace(t *testing.T) {
 	w := newWorld(map[int]bool{1: true, 2: false})
-	w.hear(record{beat, w.at})
+	w.receive(message{beat, w.at})
 	w.at += testTimeout
 	began := w.at
 	w.check()
@@ -123,9 +123,9 @@ func TestAGapIsAGap(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(map[int]bool{1: true})
-			w.hear(record{beat, w.at})
+			w.receive(message{beat, w.at})
 			w.at += tc.gap
-			w.hear(record{beat, w.at - tc.late})
+			w.receive(message{beat, w.at - tc.late})
 			w.at += tc.then
 			w.check()
 			if got := w.interrupted[1] > 0; got != tc.want {
@@ -138,11 +138,11 @@ func TestAGapIsAGap(t *testing.T) {
 func TestAfterAGapNothingLivesUntilTheManagerResumes(t *testing.T) {
 	w := newWorld(nil)
 	w.alive = map[int]bool{}
-	w.hear(record{beat, w.at})
+	w.receive(message{beat, w.at})
 	w.at += testTimeout
 	w.check()
 	w.alive[7] = true // the manager goes on, and has not looked yet whether it leads
-	w.hear(record{beat, w.at})
+	w.receive(message{beat, w.at})
 	if _, killed := w.killed[7]; !killed {
 		t.Error("an engine lives although the manager has not resumed")
 	}
@@ -151,7 +151,7 @@ func TestAfterAGapNothingLivesUntilTheManagerResumes(t *testing.T) {
 	if _, killed := w.killed[9]; !killed {
 		t.Error("an engine lives by a beat after a gap, although the manager has not resumed")
 	}
-	w.hear(record{resume, w.at})
+	w.receive(message{resume, w.at})
 	w.alive[8] = true
 	w.at += testTimeout - 1
 	w.check()
@@ -162,9 +162,9 @@ func TestAfterAGapNothingLivesUntilTheManagerResumes(t *testing.T) {
 
 func TestTheEndOfTheManagerIsTheEndOfItsEngines(t *testing.T) {
 	w := newWorld(map[int]bool{1: true, 2: false})
-	records := make(chan record)
+	records := make(chan message)
 	close(records)
-	w.records = records
+	w.messages = records
 	w.after = func(wait time.Duration) <-chan time.Time {
 		if len(w.interrupted) == 0 {
 			return nil // it waits for the manager
@@ -182,9 +182,9 @@ func TestTheEndOfTheManagerIsTheEndOfItsEngines(t *testing.T) {
 
 func TestASupervisorThatMayQuitEndsNothing(t *testing.T) {
 	w := newWorld(map[int]bool{1: true})
-	records := make(chan record, 1)
-	records <- record{kind: quit}
-	w.records = records
+	records := make(chan message, 1)
+	records <- message{kind: quit}
+	w.messages = records
 	w.after = func(time.Duration) <-chan time.Time { return nil }
 	w.run()
 	if len(w.alive) != 1 {

@@ -88,7 +88,7 @@ func serve(texts []string, log *slog.Logger) error {
 		return err
 	}
 	defer lock.Close() //nolint:errcheck // the process ends
-	records := make(chan record)
+	records := make(chan message)
 	go func() {
 		defer close(records)
 		for in := bufio.NewReader(os.Stdin); ; {
@@ -100,7 +100,7 @@ func serve(texts []string, log *slog.Logger) error {
 		}
 	}()
 	g := &guard{
-		timeout: a.timeout, grace: a.grace, now: now, after: time.After, records: records, log: log,
+		timeout: a.timeout, grace: a.grace, now: now, after: time.After, messages: records, log: log,
 		report:  func(status byte) { _, _ = os.Stdout.Write([]byte{status}) }, // nobody may be there to read it
 		engines: folder{dir: a.dir, manager: os.Getppid()},
 		last:    a.last,

@@ -24,23 +24,23 @@ const (
 	ended  byte = 'e' // they are dead
 )
 
-// record is one message of a manager.
-type record struct {
+// message is one message of a manager.
+type message struct {
 	kind byte
 	at   time.Duration
 }
 
-const recordSize = 9
+const messageSize = 9
 
-func (r record) encode() []byte {
+func (r message) encode() []byte {
 	return binary.LittleEndian.AppendUint64([]byte{r.kind}, uint64(r.at))
 }
 
 // readRecord returns an error at the end of the pipe.
-func readRecord(from io.Reader) (record, error) {
-	var raw [recordSize]byte
+func readRecord(from io.Reader) (message, error) {
+	var raw [messageSize]byte
 	if _, err := io.ReadFull(from, raw[:]); err != nil {
-		return record{}, err
+		return message{}, err
 	}
-	return record{kind: raw[0], at: time.Duration(binary.LittleEndian.Uint64(raw[1:]))}, nil
+	return message{kind: raw[0], at: time.Duration(binary.LittleEndian.Uint64(raw[1:]))}, nil
 }

@@ -120,7 +120,7 @@ func (s *Supervisor) Heartbeat() {
 	if p.ended {
 		kind, p.ended = resume, false
 	}
-	if err := p.send(record{kind: kind, at: at}, s.clock.Now()); err != nil {
+	if err := p.send(message{kind: kind, at: at}, s.clock.Now()); err != nil {
 		p.kill() // keep starts another
 		return
 	}
@@ -159,7 +159,7 @@ func (s *Supervisor) Stop() error {
 	s.stopping = true
 	if p != nil {
 		if err == nil && len(left) == 0 {
-			err = p.send(record{kind: quit}, s.clock.Now())
+			err = p.send(message{kind: quit}, s.clock.Now())
 		}
 		err = errors.Join(err, p.beats.Close())
 	}
@@ -325,7 +325,7 @@ func launch(program string, a arguments) (*process, error) {
 }
 
 // send never waits for long.
-func (p *process) send(r record, at time.Time) error {
+func (p *process) send(r message, at time.Time) error {
 	if err := p.beats.SetWriteDeadline(at.Add(writeTimeout)); err != nil {
 		return err
 	}

@@ -104,8 +104,8 @@ type Engine struct {
 	closing sync.Once
 	closeMu sync.Mutex // held while Close waits; guards lock
 
-	leftoverMu sync.Mutex
-	leftovers  map[string]AbandonedRun
+	abandonedMu sync.Mutex
+	abandoned   map[string]AbandonedRun
 }
 
 // New takes the work folder, ends what a predecessor that died has left running in it, and answers an Engine. The folder of
@@ -147,7 +147,7 @@ func (e *Engine) setUp() error {
 	if err := e.dir.clean(); err != nil {
 		return err
 	}
-	if e.leftovers, err = readLeftovers(e.dir.runs()); err != nil {
+	if e.abandoned, err = readAbandonedRuns(e.dir.runs()); err != nil {
 		return err
 	}
 	if e.pool, err = e.makePool(); err != nil {

@@ -70,7 +70,7 @@ func TestFilesOfARunThatDiedAreRemoved(t *testing.T) {
 	if err := os.WriteFile(secret, []byte(clouds), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := readLeftovers(runs); err != nil || len(left) != 1 {
+	if left, err := readAbandonedRuns(runs); err != nil || len(left) != 1 {
 		t.Errorf("left-over runs %v, %v; want one", left, err)
 	}
 	if exists(filepath.Dir(secret)) {

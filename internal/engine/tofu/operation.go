@@ -128,7 +128,7 @@ func (s *slot) endProcesses(dir string) {
 // conclude makes the operation's error, nil if it succeeded.
 func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *engine.Report, err error) error {
 	begun := closed(out.begun)
-	end := ending{
+	end := outcome{
 		op:          o.op,
 		exit:        exitOf(err, begun),
 		cancelled:   ctx.Err() != nil,
@@ -152,18 +152,18 @@ func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *e
 	if class == "" {
 		return nil
 	}
-	return &engine.Error{Op: o.op, Class: class, Diagnostics: end.told(report), Err: s.cause(ctx, o, end, err)}
+	return &engine.Error{Op: o.op, Class: class, Diagnostics: end.reported(report), Err: s.cause(ctx, o, end, err)}
 }
 
-// told answers the errors to show: the engine's diagnostics, or else its plain text.
-func (e ending) told(report *engine.Report) []engine.Diagnostic {
+// reported answers the errors to show: the engine's diagnostics, or else its plain text.
+func (e outcome) reported(report *engine.Report) []engine.Diagnostic {
 	if len(e.diagnostics) > 0 || report.Text == "" || e.exit == exitSuccess {
 		return e.diagnostics
 	}
 	return []engine.Diagnostic{{Severity: engine.SeverityError, Summary: redact.Brief(report.Text)}}
 }
 
-func (s *slot) cause(ctx context.Context, o operation, end ending, err error) error {
+func (s *slot) cause(ctx context.Context, o operation, end outcome, err error) error {
 	switch {
 	case end.cancelled:
 		return context.Cause(ctx)

@@ -162,7 +162,7 @@ func (f *Workspace) record() error {
 	if err != nil {
 		return fmt.Errorf("writing the run's identity: %w", err)
 	}
-	record := runRecord{ID: f.run.ID, Module: f.run.Module, Started: f.engine.options.Clock.Now(), Identity: identity}
+	record := runMetadata{ID: f.run.ID, Module: f.run.Module, Started: f.engine.options.Clock.Now(), Identity: identity}
 	content, err := json.Marshal(record)
 	if err != nil {
 		return fmt.Errorf("writing the run's record: %w", err)
@@ -325,7 +325,7 @@ func (f *Workspace) Keep() error {
 		errs = append(errs, os.RemoveAll(filepath.Join(f.dir, secret)))
 	}
 	err := errors.Join(append(errs, f.giveBack())...)
-	f.engine.leave(readLeftover(f.dir))
+	f.engine.leave(readAbandonedRun(f.dir))
 	return err
 }
 

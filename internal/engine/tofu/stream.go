@@ -30,8 +30,8 @@ type stream struct {
 
 	mu      sync.Mutex
 	started bool
-	stdout  lines
-	stderr  lines
+	stdout  lineSplitter
+	stderr  lineSplitter
 	text    text
 	report  engine.Report
 	state   []byte // a state that the engine wrote here because it could save it nowhere
@@ -45,8 +45,8 @@ func newStream(redact *redact.Redactor, progress func(engine.Event)) *stream {
 		text:     text{limit: maxText},
 		report:   engine.Report{Outputs: map[string]engine.Output{}},
 	}
-	s.stdout = lines{limit: maxLine, each: s.read, skipped: s.skipped}
-	s.stderr = lines{limit: maxText, each: s.note, skipped: s.skipped}
+	s.stdout = lineSplitter{limit: maxLine, each: s.read, skipped: s.skipped}
+	s.stderr = lineSplitter{limit: maxText, each: s.note, skipped: s.skipped}
 	return s
 }
 

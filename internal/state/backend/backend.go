@@ -52,8 +52,8 @@ type Server struct {
 	address string
 	served  chan error
 	// opened is by user name, paths by path; both have the same doors.
-	opened map[string]*door
-	paths  map[string]*door
+	opened map[string]*openState
+	paths  map[string]*openState
 }
 
 // NewBackend returns a Backend that does not listen yet.
@@ -67,7 +67,7 @@ func New(options Options) *Server {
 	if options.Logger.GetSink() == nil {
 		options.Logger = logr.Discard()
 	}
-	return &Server{options: options, opened: map[string]*door{}, paths: map[string]*door{}}
+	return &Server{options: options, opened: map[string]*openState{}, paths: map[string]*openState{}}
 }
 
 // Start listens on a free port of loopback and returns. The end of ctx does not end serving, because engines save their
@@ -162,11 +162,11 @@ func (e Endpoint) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q", 
 // Open makes an endpoint for a session, with a new random password. One state has one endpoint at a time.
 func (b *Server) Open(session *state.Session) (Endpoint, error) {
 	username, password := randomHex(usernameBytes), randomHex(passwordBytes)
-	opened := &door{
+	opened := &openState{
 		session:  session,
 		path:     pathPrefix + session.Key().String(),
 		password: sha256.Sum256([]byte(password)),
-		turn:     make(chan struct{}, 1),
+		writing:  make(chan struct{}, 1),
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,11 +180,11 @@ func (b *Server) Open(session *state.Session) (Endpoint, error) {
 	address := b.address + opened.path
 	return Endpoint{
 		Address: address, LockAddress: address, UnlockAddress: address, Username: username, Password: password,
-		close: func() { b.shut(username, opened) },
+		close: func() { b.closeEndpoint(username, opened) },
 	}, nil
 }
 
-func (b *Server) shut(username string, opened *door) {
+func (b *Server) closeEndpoint(username string, opened *openState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.opened, username)
@@ -193,19 +193,19 @@ func (b *Server) shut(username string, opened *door) {
 	}
 }
 
-// door is the inside of an endpoint.
-type door struct {
+// openState is the inside of an endpoint.
+type openState struct {
 	session  *state.Session
 	path     string
 	password [sha256.Size]byte
-	// turn lets one state at a time be read into memory.
-	turn chan struct{}
+	// writing lets one state at a time be read into memory.
+	writing chan struct{}
 	// lock is the engine's.
 	lock engineLock
 }
 
-// find authenticates a request: who it is, and whether the path is theirs. It answers with the status to refuse with.
-func (b *Server) find(request *http.Request) (*door, int) {
+// authenticate authenticates a request: who it is, and whether the path is theirs. It answers with the status to refuse with.
+func (b *Server) authenticate(request *http.Request) (*openState, int) {
 	username, password, _ := request.BasicAuth()
 	given := sha256.Sum256([]byte(password))
 	b.mu.Lock()

@@ -65,7 +65,7 @@ func (l *engineLock) held(id string) (holder []byte, ok bool) {
 }
 
 func (b *Server) serve(w http.ResponseWriter, request *http.Request) {
-	opened, status := b.find(request)
+	opened, status := b.authenticate(request)
 	if opened == nil {
 		if status == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", `Basic realm="state"`)
@@ -88,7 +88,7 @@ func (b *Server) serve(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-func (b *Server) get(w http.ResponseWriter, request *http.Request, opened *door) {
+func (b *Server) get(w http.ResponseWriter, request *http.Request, opened *openState) {
 	ctx, cancel := context.WithTimeout(request.Context(), b.options.SaveTimeout)
 	defer cancel()
 	snapshot, err := opened.session.Snapshot(ctx)
@@ -104,10 +104,10 @@ func (b *Server) get(w http.ResponseWriter, request *http.Request, opened *door)
 	}
 }
 
-func (b *Server) post(w http.ResponseWriter, request *http.Request, opened *door) {
+func (b *Server) post(w http.ResponseWriter, request *http.Request, opened *openState) {
 	select {
-	case opened.turn <- struct{}{}:
-		defer func() { <-opened.turn }()
+	case opened.writing <- struct{}{}:
+		defer func() { <-opened.writing }()
 	case <-request.Context().Done():
 		return
 	}
@@ -129,7 +129,7 @@ func (b *Server) post(w http.ResponseWriter, request *http.Request, opened *door
 	w.WriteHeader(http.StatusOK)
 }
 
-func (b *Server) lock(w http.ResponseWriter, request *http.Request, opened *door) {
+func (b *Server) lock(w http.ResponseWriter, request *http.Request, opened *openState) {
 	id, info, ok := b.lockInfo(w, request)
 	if !ok {
 		return
@@ -147,7 +147,7 @@ func (b *Server) lock(w http.ResponseWriter, request *http.Request, opened *door
 	w.WriteHeader(http.StatusOK)
 }
 
-func (b *Server) unlock(w http.ResponseWriter, request *http.Request, opened *door) {
+func (b *Server) unlock(w http.ResponseWriter, request *http.Request, opened *openState) {
 	id, _, ok := b.lockInfo(w, request)
 	if !ok {
 		return

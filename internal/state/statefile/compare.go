@@ -65,7 +65,7 @@ func Compare(stored, unsaved []byte) (Comparison, error) {
 	}
 	result := Comparison{Relation: RelationNewer, Serial: next.Serial, Lineage: next.Lineage}
 	if stored == nil {
-		result.Missing = lacking(nil, found, true)
+		result.Missing = missingFrom(nil, found, true)
 		return result, nil
 	}
 	current, err := Parse(stored)
@@ -77,7 +77,7 @@ func Compare(stored, unsaved []byte) (Comparison, error) {
 		return Comparison{}, fmt.Errorf("comparing with the stored state: %w", err)
 	}
 	result.Relation = relation(current, next, stored, unsaved)
-	result.Missing = lacking(have, found, result.Relation == RelationForeign)
+	result.Missing = missingFrom(have, found, result.Relation == RelationForeign)
 	return result, nil
 }
 
@@ -110,10 +110,10 @@ type instance struct {
 	kind string
 }
 
-// lacking picks what found has and have does not. One that has an ID is the same only under that ID, wherever it stands in
+// missingFrom picks what found has and have does not. One that has an ID is the same only under that ID, wherever it stands in
 // the state, and each ID counts as often as it is there: some providers give the same to all. One without an ID is known by
 // its address, which means nothing across lineages.
-func lacking(have, found []instance, foreign bool) []ResourceID {
+func missingFrom(have, found []instance, foreign bool) []ResourceID {
 	addresses, exact, moved := map[string]bool{}, map[instance]int{}, map[instance]int{}
 	for _, i := range have {
 		addresses[i.Address] = true

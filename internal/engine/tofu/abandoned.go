@@ -29,8 +29,8 @@ var secrets = []string{variablesFile, planFile, workdir.FilesDir}
 // maxState bounds a state that is read from a run's folder.
 const maxState = 256 << 20
 
-// runRecord is what a run's folder says of the run, for whoever finds it.
-type runRecord struct {
+// runMetadata is what a run's folder says of the run, for whoever finds it.
+type runMetadata struct {
 	ID       string          `json:"id"`
 	Module   string          `json:"module"`
 	Started  time.Time       `json:"started"`
@@ -55,32 +55,32 @@ func (l AbandonedRun) ErroredState() ([]byte, error) { return readErroredState(l
 // AbandonedRuns returns the runs that a predecessor left behind, and those that were kept, in the order of their ids. Nothing of them is
 // running any more.
 func (e *Engine) AbandonedRuns() []AbandonedRun {
-	e.leftoverMu.Lock()
-	defer e.leftoverMu.Unlock()
-	found := make([]AbandonedRun, 0, len(e.leftovers))
-	for _, id := range slices.Sorted(maps.Keys(e.leftovers)) {
-		found = append(found, e.leftovers[id])
+	e.abandonedMu.Lock()
+	defer e.abandonedMu.Unlock()
+	found := make([]AbandonedRun, 0, len(e.abandoned))
+	for _, id := range slices.Sorted(maps.Keys(e.abandoned)) {
+		found = append(found, e.abandoned[id])
 	}
 	return found
 }
 
 // Discard removes what is left of a run. Take its errored state first.
 func (e *Engine) Discard(id string) error {
-	e.leftoverMu.Lock()
-	defer e.leftoverMu.Unlock()
-	leftover, found := e.leftovers[id]
+	e.abandonedMu.Lock()
+	defer e.abandonedMu.Unlock()
+	leftover, found := e.abandoned[id]
 	if !found {
 		return nil
 	}
 	if err := os.RemoveAll(leftover.dir); err != nil {
 		return fmt.Errorf("discarding the left-over run %s: %w", id, err)
 	}
-	delete(e.leftovers, id)
+	delete(e.abandoned, id)
 	return nil
 }
 
-// readLeftovers lists the folders in runs. It removes at once what they hold of secrets.
-func readLeftovers(runs string) (map[string]AbandonedRun, error) {
+// readAbandonedRuns lists the folders in runs. It removes at once what they hold of secrets.
+func readAbandonedRuns(runs string) (map[string]AbandonedRun, error) {
 	entries, err := os.ReadDir(runs)
 	if err != nil {
 		return nil, fmt.Errorf("listing left-over runs: %w", err)
@@ -93,14 +93,14 @@ func readLeftovers(runs string) (map[string]AbandonedRun, error) {
 				return nil, fmt.Errorf("removing the secrets of the left-over run %s: %w", entry.Name(), err)
 			}
 		}
-		found[entry.Name()] = readLeftover(dir)
+		found[entry.Name()] = readAbandonedRun(dir)
 	}
 	return found, nil
 }
 
-func readLeftover(dir string) AbandonedRun {
+func readAbandonedRun(dir string) AbandonedRun {
 	leftover := AbandonedRun{ID: filepath.Base(dir), dir: dir}
-	var record runRecord
+	var record runMetadata
 	if content, err := os.ReadFile(filepath.Join(dir, runFile)); err == nil && json.Unmarshal(content, &record) == nil {
 		leftover.Module, leftover.Started, leftover.Identity = record.Module, record.Started, record.Identity
 	}
@@ -109,9 +109,9 @@ func readLeftover(dir string) AbandonedRun {
 
 // leave lists a run among the leftovers.
 func (e *Engine) leave(l AbandonedRun) {
-	e.leftoverMu.Lock()
-	defer e.leftoverMu.Unlock()
-	e.leftovers[l.ID] = l
+	e.abandonedMu.Lock()
+	defer e.abandonedMu.Unlock()
+	e.abandoned[l.ID] = l
 }
 
 func readErroredState(dir string) ([]byte, error) {

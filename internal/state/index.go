@@ -11,13 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// recordFormat is the layout that is written, and the newest that is read. A change that an older operator would misread or
+// indexFormat is the layout that is written, and the newest that is read. A change that an older operator would misread or
 // destroy gets the next number; what it can ignore does not.
-const recordFormat = 1
+const indexFormat = 1
 
-// record is what the layout of Terraform's backend cannot tell. It lists every Secret that may exist besides the head,
+// index is what the layout of Terraform's backend cannot tell. It lists every Secret that may exist besides the head,
 // so that nothing has ever to be searched for and a crash leaves nothing unaccounted.
-type record struct {
+type index struct {
 	Format int `json:"format"`
 	// Current is the committed state, nil before the first.
 	Current *entry `json:"current,omitempty"`
@@ -72,10 +72,10 @@ func (e *entry) chunks() int {
 }
 
 // tidy tells whether the Secrets besides the head are exactly those that Current and Versions name.
-func (r record) tidy() bool { return !r.Untidy && len(r.Trash) == 0 }
+func (r index) tidy() bool { return !r.Untidy && len(r.Trash) == 0 }
 
 // cleaned is the record once they are.
-func (r record) cleaned() record {
+func (r index) cleaned() index {
 	r.Parts = max(r.Current.chunks()-1, 0)
 	r.Untidy = false
 	r.Trash = nil
@@ -83,7 +83,7 @@ func (r record) cleaned() record {
 }
 
 // elsewhere tells whether any Secret besides the head may exist.
-func (r record) elsewhere() bool {
+func (r index) elsewhere() bool {
 	if r.Parts > 0 || !r.tidy() || r.Current != nil && r.Current.Blob != nil {
 		return true
 	}
@@ -96,7 +96,7 @@ func (r record) elsewhere() bool {
 }
 
 // reads tells whether a version is read from the copy.
-func (r record) reads(copied blob) bool {
+func (r index) reads(copied blob) bool {
 	if r.Current != nil && r.Current.Blob != nil && *r.Current.Blob == copied {
 		return true
 	}
@@ -104,7 +104,7 @@ func (r record) reads(copied blob) bool {
 }
 
 // discarded is the record of a state that is given up: nothing is current, every copy is trash.
-func (r record) discarded() record {
+func (r index) discarded() index {
 	trash := append([]blob(nil), r.Trash...)
 	versions := r.Versions
 	if r.Current != nil {
@@ -115,15 +115,15 @@ func (r record) discarded() record {
 			trash = append(trash, *version.Blob)
 		}
 	}
-	return record{Parts: r.Parts, Untidy: r.Parts > 0, Trash: trash}
+	return index{Parts: r.Parts, Untidy: r.Parts > 0, Trash: trash}
 }
 
-func (r record) empty() bool {
+func (r index) empty() bool {
 	return r.Current == nil && len(r.Versions) == 0 && r.Parts == 0 && r.tidy()
 }
 
-func (r record) encode() (string, error) {
-	r.Format = recordFormat
+func (r index) encode() (string, error) {
+	r.Format = indexFormat
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return "", fmt.Errorf("encoding the record: %w", err)
@@ -131,24 +131,24 @@ func (r record) encode() (string, error) {
 	return string(raw), nil
 }
 
-func decodeRecord(annotations map[string]string) (record, error) {
+func decodeIndex(annotations map[string]string) (index, error) {
 	text, ok := annotations[annotationRecord]
 	if !ok {
-		return record{}, nil
+		return index{}, nil
 	}
 	// The format comes first: the rest of a newer one may mean anything.
 	var layout struct {
 		Format int `json:"format"`
 	}
-	if json.Unmarshal([]byte(text), &layout) == nil && layout.Format > recordFormat {
-		return record{}, fmt.Errorf("reading annotation %s: %w", annotationRecord, &FormatError{Format: layout.Format})
+	if json.Unmarshal([]byte(text), &layout) == nil && layout.Format > indexFormat {
+		return index{}, fmt.Errorf("reading annotation %s: %w", annotationRecord, &FormatError{Format: layout.Format})
 	}
-	var decoded record
+	var decoded index
 	if err := json.Unmarshal([]byte(text), &decoded); err != nil {
-		return record{}, fmt.Errorf("reading annotation %s: %w", annotationRecord, err)
+		return index{}, fmt.Errorf("reading annotation %s: %w", annotationRecord, err)
 	}
-	if decoded.Format != recordFormat {
-		return record{}, fmt.Errorf("reading annotation %s: there is no format %d", annotationRecord, decoded.Format)
+	if decoded.Format != indexFormat {
+		return index{}, fmt.Errorf("reading annotation %s: there is no format %d", annotationRecord, decoded.Format)
 	}
 	return decoded, nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// search is an open run that finds an instance which the checkpoint lacks. What it finds gets into the stored checkpoint when its plan is
+// lookupWorkspace is an open run that finds an instance which the checkpoint lacks. What it finds gets into the stored checkpoint when its plan is
 // carried out, and not before: until then nobody has said whose it is.
-type search struct {
+type lookupWorkspace struct {
 	engine *pulumi.Engine
 	run    pulumi.RunSpec
 	states store
@@ -25,12 +25,12 @@ type search struct {
 	opened *workspace
 }
 
-var _ runner.Workspace = &search{}
+var _ runner.Workspace = &lookupWorkspace{}
 
 var errNotPlanned = errors.New("a lookup is planned first")
 
 // Plan implements runner.Workspace.
-func (s *search) Plan(ctx context.Context) (*engine.Report, error) {
+func (s *lookupWorkspace) Plan(ctx context.Context) (*engine.Report, error) {
 	lookup, err := s.engine.RunLookup(ctx, s.run)
 	if err != nil {
 		return &engine.Report{}, err
@@ -102,10 +102,12 @@ func nameOf(address string) string {
 }
 
 // Imported implements runner.Workspace.
-func (s *search) Imported(context.Context) (map[string]json.RawMessage, error) { return s.found, nil }
+func (s *lookupWorkspace) Imported(context.Context) (map[string]json.RawMessage, error) {
+	return s.found, nil
+}
 
 // ApplyPlan implements runner.Workspace.
-func (s *search) ApplyPlan(ctx context.Context) (*engine.Report, error) {
+func (s *lookupWorkspace) ApplyPlan(ctx context.Context) (*engine.Report, error) {
 	if s.opened == nil {
 		return &engine.Report{}, errNotPlanned
 	}
@@ -113,17 +115,17 @@ func (s *search) ApplyPlan(ctx context.Context) (*engine.Report, error) {
 }
 
 // Apply implements runner.Workspace. What is found must be looked at first, so it always fails.
-func (s *search) Apply(context.Context) (*engine.Report, error) {
+func (s *lookupWorkspace) Apply(context.Context) (*engine.Report, error) {
 	return &engine.Report{}, errNotPlanned
 }
 
 // Destroy implements runner.Workspace. It always fails, as Apply does.
-func (s *search) Destroy(context.Context) (*engine.Report, error) {
+func (s *lookupWorkspace) Destroy(context.Context) (*engine.Report, error) {
 	return &engine.Report{}, errNotPlanned
 }
 
 // Unsaved implements runner.Workspace.
-func (s *search) Unsaved() (bool, error) {
+func (s *lookupWorkspace) Unsaved() (bool, error) {
 	if s.opened == nil {
 		return false, nil
 	}
@@ -131,7 +133,7 @@ func (s *search) Unsaved() (bool, error) {
 }
 
 // Save implements runner.Workspace.
-func (s *search) Save(ctx context.Context) error {
+func (s *lookupWorkspace) Save(ctx context.Context) error {
 	if s.opened == nil {
 		return nil
 	}
@@ -139,7 +141,7 @@ func (s *search) Save(ctx context.Context) error {
 }
 
 // Keep implements runner.Workspace.
-func (s *search) Keep() error {
+func (s *lookupWorkspace) Keep() error {
 	if s.opened == nil {
 		return nil
 	}
@@ -147,7 +149,7 @@ func (s *search) Keep() error {
 }
 
 // Close implements runner.Workspace.
-func (s *search) Close() error {
+func (s *lookupWorkspace) Close() error {
 	if s.opened == nil {
 		return nil
 	}

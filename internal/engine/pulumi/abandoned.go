@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// recordFile is what a run's folder says of the run, for whoever finds it.
-	recordFile = "run.json"
-	backendDir = "backend"
+	// metadataFile is what a run's folder says of the run, for whoever finds it.
+	metadataFile = "run.json"
+	backendDir   = "backend"
 )
 
-type runRecord struct {
+type runMetadata struct {
 	Project string `json:"project"`
 	// Lookup says that the checkpoint is a lookup's, which is none of a stack.
 	Lookup  bool      `json:"lookup,omitempty"`
@@ -44,11 +44,11 @@ type AbandonedRun struct {
 // AbandonedRuns returns the runs that a predecessor left behind, or that were kept, and that nobody has discarded, in the order of their ids. Nothing of them is
 // running any more.
 func (e *Engine) AbandonedRuns() ([]AbandonedRun, error) {
-	e.leftoverMu.Lock()
-	defer e.leftoverMu.Unlock()
-	found := make([]AbandonedRun, 0, len(e.leftovers))
-	for _, id := range slices.Sorted(maps.Keys(e.leftovers)) {
-		one, err := readLeftover(filepath.Join(e.runs(), id))
+	e.abandonedMu.Lock()
+	defer e.abandonedMu.Unlock()
+	found := make([]AbandonedRun, 0, len(e.abandoned))
+	for _, id := range slices.Sorted(maps.Keys(e.abandoned)) {
+		one, err := readAbandonedRun(filepath.Join(e.runs(), id))
 		if err != nil {
 			return nil, fmt.Errorf("reading the left-over run %s: %w", id, err)
 		}
@@ -59,23 +59,23 @@ func (e *Engine) AbandonedRuns() ([]AbandonedRun, error) {
 
 // Discard removes what is left of a run. Take its checkpoint first. What is not left over stays.
 func (e *Engine) Discard(id string) error {
-	e.leftoverMu.Lock()
-	defer e.leftoverMu.Unlock()
-	if _, found := e.leftovers[id]; !found {
+	e.abandonedMu.Lock()
+	defer e.abandonedMu.Unlock()
+	if _, found := e.abandoned[id]; !found {
 		return nil
 	}
 	if err := os.RemoveAll(filepath.Join(e.runs(), id)); err != nil {
 		return fmt.Errorf("discarding the left-over run %s: %w", id, err)
 	}
-	delete(e.leftovers, id)
+	delete(e.abandoned, id)
 	return nil
 }
 
 // leave lists a run among the leftovers.
 func (e *Engine) leave(id string) {
-	e.leftoverMu.Lock()
-	defer e.leftoverMu.Unlock()
-	e.leftovers[id] = struct{}{}
+	e.abandonedMu.Lock()
+	defer e.abandonedMu.Unlock()
+	e.abandoned[id] = struct{}{}
 }
 
 // stripRuns answers the ids of the runs whose folders are there, and leaves nothing secret in them.
@@ -102,23 +102,23 @@ func strip(dir string) error {
 	}
 	var errs []error
 	for _, entry := range entries {
-		if entry.Name() != recordFile && entry.Name() != backendDir {
+		if entry.Name() != metadataFile && entry.Name() != backendDir {
 			errs = append(errs, os.RemoveAll(filepath.Join(dir, entry.Name())))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func readLeftover(dir string) (AbandonedRun, error) {
+func readAbandonedRun(dir string) (AbandonedRun, error) {
 	found := AbandonedRun{ID: filepath.Base(dir)}
-	content, err := os.ReadFile(filepath.Join(dir, recordFile))
+	content, err := os.ReadFile(filepath.Join(dir, metadataFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return found, nil
 	}
 	if err != nil {
 		return AbandonedRun{}, err
 	}
-	var record runRecord
+	var record runMetadata
 	if json.Unmarshal(content, &record) != nil {
 		return found, nil // it died while it wrote this
 	}
@@ -145,17 +145,17 @@ func stateFile(dir, project string) string {
 	return filepath.Join(dir, backendDir, ".pulumi", "stacks", project, StackName+".json")
 }
 
-// record writes the run's record, before anything else.
-func (f *Workspace) record() error {
+// writeMetadata writes the run's record, before anything else.
+func (f *Workspace) writeMetadata() error {
 	identity, err := json.Marshal(f.run.Identity)
 	if err != nil {
 		return fmt.Errorf("writing the run's identity: %w", err)
 	}
-	content, err := json.Marshal(runRecord{
+	content, err := json.Marshal(runMetadata{
 		Project: f.run.Project, Lookup: f.run.Lookup, Started: f.engine.options.Clock.Now(), Opened: checksum(f.run.begin()), Identity: identity,
 	})
 	if err != nil {
 		return fmt.Errorf("writing the run's record: %w", err)
 	}
-	return os.WriteFile(f.path(recordFile), content, 0o600)
+	return os.WriteFile(f.path(metadataFile), content, 0o600)
 }

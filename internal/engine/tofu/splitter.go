@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// lines cuts what is written to it, in pieces of any size, into lines. It is not safe for concurrent use.
-type lines struct {
+// lineSplitter cuts what is written to it, in pieces of any size, into lines. It is not safe for concurrent use.
+type lineSplitter struct {
 	// limit bounds one line in bytes; a longer one is skipped.
 	limit int
 	// each is given every line without its end and without the white space around it.
@@ -18,7 +18,7 @@ type lines struct {
 	tooLong bool
 }
 
-func (l *lines) write(p []byte) {
+func (l *lineSplitter) write(p []byte) {
 	for len(p) > 0 {
 		piece, rest, ended := bytes.Cut(p, []byte("\n"))
 		p = rest
@@ -29,7 +29,7 @@ func (l *lines) write(p []byte) {
 	}
 }
 
-func (l *lines) add(piece []byte) {
+func (l *lineSplitter) add(piece []byte) {
 	if l.tooLong || l.buffer.Len()+len(piece) > l.limit {
 		l.tooLong = true
 		l.buffer.Reset()
@@ -39,7 +39,7 @@ func (l *lines) add(piece []byte) {
 }
 
 // end ends the line that is being written, if any.
-func (l *lines) end() {
+func (l *lineSplitter) end() {
 	defer l.buffer.Reset()
 	if l.tooLong {
 		l.tooLong = false

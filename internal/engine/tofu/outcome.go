@@ -42,8 +42,8 @@ func exitOf(err error, begun bool) exit {
 	}
 }
 
-// ending is what is known of an engine's end.
-type ending struct {
+// outcome is what is known of an engine's end.
+type outcome struct {
 	op   engine.Op
 	exit exit
 	// cancelled: the caller's context ended first, and the engine was interrupted.
@@ -58,7 +58,7 @@ type ending struct {
 }
 
 // class answers the class of the operation's error, "" for success. What happens to the process is never the configuration's fault.
-func (e ending) class() engine.Class {
+func (e outcome) class() engine.Class {
 	died := e.exit == exitSignal || e.exit == exitCrash
 	switch {
 	case e.stateLeft:
@@ -77,4 +77,4 @@ func (e ending) class() engine.Class {
 }
 
 // changes reports whether the operation may have changed something outside of the engine's folder.
-func (e ending) changes() bool { return e.op != engine.OpInit && e.op != engine.OpPlan }
+func (e outcome) changes() bool { return e.op != engine.OpInit && e.op != engine.OpPlan }

@@ -77,14 +77,14 @@ func (s *Session) putBack(ctx context.Context, read func(context.Context) ([]byt
 
 // version reads a version that the session's own record names.
 func (s *Session) version(ctx context.Context, serial uint64) ([]byte, error) {
-	if s.raw != nil && s.record.Current.Serial == serial {
+	if s.raw != nil && s.index.Current.Serial == serial {
 		return s.raw, nil
 	}
-	at := slices.IndexFunc(s.record.Versions, func(e entry) bool { return e.Serial == serial })
+	at := slices.IndexFunc(s.index.Versions, func(e entry) bool { return e.Serial == serial })
 	if at < 0 {
 		return nil, ErrNotFound
 	}
-	payload, err := s.store.payload(ctx, s.key, s.head, s.record.Versions[at], s.record.Versions[at].Key)
+	payload, err := s.store.payload(ctx, s.key, s.head, s.index.Versions[at], s.index.Versions[at].Key)
 	if err != nil {
 		return nil, err
 	}

@@ -13,62 +13,62 @@ func TestEndingClass(t *testing.T) {
 	listed := []engine.Diagnostic{{Severity: engine.SeverityError, Summary: "creating the server", Detail: "no such flavor"}}
 	final := func(text string) bool { return text == "creating the server\nno such flavor" }
 	cases := map[string]struct {
-		ending ending
+		ending outcome
 		want   engine.Class
 	}{
 		"success": {
-			ending: ending{exit: exitSuccess, begun: true}, want: "",
+			ending: outcome{exit: exitSuccess, begun: true}, want: "",
 		},
 		"success although it was interrupted": {
-			ending: ending{exit: exitSuccess, begun: true, cancelled: true}, want: "",
+			ending: outcome{exit: exitSuccess, begun: true, cancelled: true}, want: "",
 		},
 		"success that left a state behind is none": {
-			ending: ending{exit: exitSuccess, begun: true, stateLeft: true}, want: engine.StateNotSaved,
+			ending: outcome{exit: exitSuccess, begun: true, stateLeft: true}, want: engine.StateNotSaved,
 		},
 		"a state left behind counts more than the interrupt": {
-			ending: ending{exit: exitFailure, begun: true, cancelled: true, stateLeft: true}, want: engine.StateNotSaved,
+			ending: outcome{exit: exitFailure, begun: true, cancelled: true, stateLeft: true}, want: engine.StateNotSaved,
 		},
 		"a state left behind counts more than what the engine told": {
-			ending: ending{exit: exitFailure, begun: true, stateLeft: true, diagnostics: quota}, want: engine.StateNotSaved,
+			ending: outcome{exit: exitFailure, begun: true, stateLeft: true, diagnostics: quota}, want: engine.StateNotSaved,
 		},
 		"a failure that the engine tells": {
-			ending: ending{exit: exitFailure, begun: true, diagnostics: quota}, want: engine.Quota,
+			ending: outcome{exit: exitFailure, begun: true, diagnostics: quota}, want: engine.Quota,
 		},
 		"an interrupt, whatever the engine tells": {
-			ending: ending{exit: exitFailure, begun: true, cancelled: true, diagnostics: quota}, want: engine.Interrupted,
+			ending: outcome{exit: exitFailure, begun: true, cancelled: true, diagnostics: quota}, want: engine.Interrupted,
 		},
 		"a signal": {
-			ending: ending{exit: exitSignal, begun: true}, want: engine.Killed,
+			ending: outcome{exit: exitSignal, begun: true}, want: engine.Killed,
 		},
 		"a kill after an interrupt": {
-			ending: ending{exit: exitSignal, begun: true, cancelled: true}, want: engine.Killed,
+			ending: outcome{exit: exitSignal, begun: true, cancelled: true}, want: engine.Killed,
 		},
 		"an interrupt before the engine was up": {
-			ending: ending{exit: exitSignal, cancelled: true}, want: engine.Interrupted,
+			ending: outcome{exit: exitSignal, cancelled: true}, want: engine.Interrupted,
 		},
 		"a crash": {
-			ending: ending{exit: exitCrash, begun: true, diagnostics: quota}, want: engine.Killed,
+			ending: outcome{exit: exitCrash, begun: true, diagnostics: quota}, want: engine.Killed,
 		},
 		"a signal while it plans, which leaves nothing behind": {
-			ending: ending{op: engine.OpPlan, exit: exitSignal, begun: true}, want: engine.Transient,
+			ending: outcome{op: engine.OpPlan, exit: exitSignal, begun: true}, want: engine.Transient,
 		},
 		"a crash while a module is initialised": {
-			ending: ending{op: engine.OpInit, exit: exitCrash, begun: true}, want: engine.Transient,
+			ending: outcome{op: engine.OpInit, exit: exitCrash, begun: true}, want: engine.Transient,
 		},
 		"a kill after an interrupt while it plans": {
-			ending: ending{op: engine.OpPlan, exit: exitSignal, begun: true, cancelled: true}, want: engine.Interrupted,
+			ending: outcome{op: engine.OpPlan, exit: exitSignal, begun: true, cancelled: true}, want: engine.Interrupted,
 		},
 		"an engine that does not start": {
-			ending: ending{exit: exitNever}, want: engine.Transient,
+			ending: outcome{exit: exitNever}, want: engine.Transient,
 		},
 		"a failure that the module lists as final": {
-			ending: ending{exit: exitFailure, begun: true, diagnostics: listed, final: final}, want: engine.InvalidConfiguration,
+			ending: outcome{exit: exitFailure, begun: true, diagnostics: listed, final: final}, want: engine.InvalidConfiguration,
 		},
 		"a failure that it does not list": {
-			ending: ending{exit: exitFailure, begun: true, diagnostics: listed}, want: engine.Unknown,
+			ending: outcome{exit: exitFailure, begun: true, diagnostics: listed}, want: engine.Unknown,
 		},
 		"an interrupt while it starts": {
-			ending: ending{exit: exitNever, cancelled: true}, want: engine.Interrupted,
+			ending: outcome{exit: exitNever, cancelled: true}, want: engine.Interrupted,
 		},
 	}
 	for name, tc := range cases {
