@@ -57,7 +57,7 @@ func (s *lookupWorkspace) Plan(ctx context.Context) (*engine.Report, error) {
 	return report, err
 }
 
-// missing answers the objects that a lookup has read and a checkpoint lacks.
+// missing returns the objects that a lookup has read and a checkpoint lacks.
 func missing(checkpoint, lookup []byte) (map[string]json.RawMessage, error) {
 	found, err := pulumi.LookupResources(lookup)
 	if err != nil || checkpoint == nil {

@@ -16,9 +16,9 @@ import (
 
 // Keys are what secrets in checkpoints are encrypted with.
 type Keys interface {
-	// Current answers the key for what is written now.
+	// Current returns the key for what is written now.
 	Current(ctx context.Context) (*pulumi.Key, error)
-	// For answers the key with a salt, for what was written before.
+	// For returns the key with a salt, for what was written before.
 	For(ctx context.Context, salt string) (*pulumi.Key, error)
 }
 
@@ -60,7 +60,7 @@ func (r *Runner) AbandonedRuns() ([]runner.AbandonedRun, error) {
 		if len(one.Identity) > 0 {
 			whose := identity{Of: &read.identity}
 			if err := json.Unmarshal(one.Identity, &whose); err != nil {
-				return nil, fmt.Errorf("reading whose the left-over run %s is: %w", one.ID, err)
+				return nil, fmt.Errorf("reading the identity of the abandoned run %s: %w", one.ID, err)
 			}
 			read.lineage = whose.Lineage
 		}
@@ -106,7 +106,7 @@ func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace
 	return &workspace{Workspace: opened, states: states}, nil
 }
 
-// specOf answers the run as the engine takes it.
+// specOf returns the run as the engine takes it.
 func specOf(run runner.RunSpec, checkpoint []byte, key *pulumi.Key) (pulumi.RunSpec, error) {
 	variables, err := configuration(run)
 	if err != nil {
@@ -120,7 +120,7 @@ func specOf(run runner.RunSpec, checkpoint []byte, key *pulumi.Key) (pulumi.RunS
 	}, nil
 }
 
-// rekeyed answers a checkpoint with what is secret in it encrypted with a key. Where it was not, it is stored so: a drift check writes
+// rekeyed returns a checkpoint with what is secret in it encrypted with a key. Where it was not, it is stored so: a drift check writes
 // nothing else, and is what gets to every Machine.
 func (r *Runner) rekeyed(ctx context.Context, states store, checkpoint []byte, key *pulumi.Key) ([]byte, error) {
 	if checkpoint == nil {
@@ -140,7 +140,7 @@ func (r *Runner) rekeyed(ctx context.Context, states store, checkpoint []byte, k
 	return checkpoint, states.save(ctx, checkpoint)
 }
 
-// configuration answers what the program gets: the variables, and what its locals compute of them.
+// configuration returns what the program gets: the variables, and what its locals compute of them.
 func configuration(run runner.RunSpec) ([]byte, error) {
 	locals, err := run.Module.Locals(run.Variables)
 	if err != nil {
@@ -193,7 +193,7 @@ func (l abandonedRun) ID() string { return l.of.ID }
 // Identity implements runner.AbandonedRun.
 func (l abandonedRun) Identity() json.RawMessage { return l.identity }
 
-// Unsaved implements runner.AbandonedRun. Checkpoints have no serial, so that only the lock tells that the stored one is the older.
+// Unsaved implements runner.AbandonedRun. Checkpoints have no serial, so that only the lock shows that the stored one is the older.
 func (l abandonedRun) Unsaved(stored []byte, holds bool) ([]byte, error) {
 	if l.of.Checkpoint == nil || !holds {
 		return nil, nil

@@ -14,7 +14,7 @@ type store struct {
 	lineage string
 }
 
-// load answers the checkpoint that is stored, nil for none.
+// load returns the checkpoint that is stored, nil for none.
 func (s store) load(ctx context.Context) ([]byte, error) {
 	snapshot, err := s.session.Snapshot(ctx)
 	if err != nil || snapshot.Raw == nil {

@@ -1,4 +1,5 @@
-// Package runner is what an engine must do for the actuator: carry out a run for one Machine, and say what a process that died has left.
+// Package runner defines what an engine must do for the actuator: carry out a run for one Machine, and list the runs that a process which
+// died has left behind.
 package runner
 
 import (
@@ -15,11 +16,11 @@ import (
 type Runner interface {
 	// Start begins to serve what runs need. It is called before anything else.
 	Start(ctx context.Context) error
-	// AbandonedRuns answers the runs that a process which died has left behind. Nothing of them is running any more.
+	// AbandonedRuns returns the runs that a process which died has left behind. Nothing of them is running any more.
 	AbandonedRuns() ([]AbandonedRun, error)
 	// Discard removes what is left of a run.
 	Discard(id string) error
-	// Open makes a run ready, and waits for its turn. The Folder must be closed or kept. An error of the engine is an [engine.Error].
+	// Open makes a run ready, and waits for a free slot. The Workspace must be closed or kept. An error of the engine is an [engine.Error].
 	Open(ctx context.Context, r RunSpec) (Workspace, error)
 	// Starts counts the processes of the engine's CLI that were started so far.
 	Starts() int64
@@ -29,7 +30,7 @@ type Runner interface {
 
 // RunSpec describes one use of a module for one Machine.
 type RunSpec struct {
-	// ID is unique among the runs that are open or left over, but for a lookup and the run that it belongs to.
+	// ID is unique among the runs that are open or abandoned, but for a lookup and the run that it belongs to.
 	ID string
 	// Identity is kept with the run as JSON, for whoever finds what it left after a crash. No secrets.
 	Identity any
@@ -42,7 +43,7 @@ type RunSpec struct {
 	Variables []byte
 	// Environment is added to the engine's: credentials, and how the infrastructure is reached.
 	Environment map[string]string
-	// InitEnvironment is the part of Environment that says how the infrastructure is reached: what preparing the module is given.
+	// InitEnvironment is the part of Environment that initialising the module needs: proxies, certificate authorities, endpoints.
 	InitEnvironment map[string]string
 	// Files are written for the engine alone, and removed with the run. Their paths are in the variables that they are named by.
 	Files map[string]string
@@ -52,18 +53,18 @@ type RunSpec struct {
 	Lookup bool
 	// NotFound says that a lookup of this run has found nothing: what an earlier run had begun to make, as its state says, is not there.
 	NotFound bool
-	// Progress is told what the engine does while it does it. It must not block.
+	// Progress receives what the engine does while it does it. It must not block.
 	Progress func(engine.Event)
-	// Output is given what the engine tells people, message by message, free of sensitive strings. It must not block.
+	// Output receives what the engine prints for people, message by message, free of sensitive strings. It must not block.
 	Output func(text string)
 }
 
-// Workspace is an open run. Its methods run one engine at a time; each answers a report, also with an error.
+// Workspace is an open run. Its methods run one engine at a time; each returns a report, also with an error.
 type Workspace interface {
 	// Plan asks the infrastructure, plans, and changes nothing. The plan is kept for ApplyPlan. Where a lookup finds nothing, [IsNotFound]
 	// knows the error.
 	Plan(ctx context.Context) (*engine.Report, error)
-	// Imported answers the objects that the plan would bring into the state, as they are now, by the address of the resource. They may
+	// Imported returns the objects that the plan would bring into the state, as they are now, by the address of the resource. They may
 	// hold secrets.
 	Imported(ctx context.Context) (map[string]json.RawMessage, error)
 	// Apply plans and carries the plan out unread. Use it where it can only create.
@@ -77,19 +78,19 @@ type Workspace interface {
 	Unsaved() (bool, error)
 	// Save saves a state that could not be saved.
 	Save(ctx context.Context) error
-	// Keep leaves the state that could not be saved to Leftovers of the next process, without the run's secrets. Close does nothing then.
+	// Keep leaves the state that could not be saved to AbandonedRuns of the next process, without the run's secrets. Close does nothing then.
 	Keep() error
-	// Close removes what the run has, and gives its turn to another. It may be called again.
+	// Close removes what the run has, and gives its slot to another. It may be called again.
 	Close() error
 }
 
-// AbandonedRun is what is left of a run whose process died.
+// AbandonedRun is a run whose process died before the run was closed.
 type AbandonedRun interface {
 	// ID is the run's.
 	ID() string
 	// Identity is the run's as JSON; nil where nothing was run yet.
 	Identity() json.RawMessage
-	// Unsaved answers the state that the run did not save, nil for none. Stored is the one that is stored, and holds says whether its
+	// Unsaved returns the state that the run did not save, nil for none. Stored is the one that is stored, and holds says whether its
 	// lock is still this run's, so that nobody has written it since.
 	Unsaved(stored []byte, holds bool) ([]byte, error)
 }

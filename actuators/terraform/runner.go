@@ -135,5 +135,5 @@ func (l abandonedRun) ID() string { return l.AbandonedRun.ID }
 // Identity implements runner.AbandonedRun.
 func (l abandonedRun) Identity() json.RawMessage { return l.AbandonedRun.Identity }
 
-// Unsaved implements runner.AbandonedRun. States have a serial, by which the store tells one that is too old.
+// Unsaved implements runner.AbandonedRun. States have a serial, by which the store detects one that is too old.
 func (l abandonedRun) Unsaved([]byte, bool) ([]byte, error) { return l.ErroredState() }

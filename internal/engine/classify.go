@@ -45,7 +45,7 @@ func (d Diagnostic) class(final func(text string) bool) Class {
 	return Unknown
 }
 
-// A rule holds the texts by which engines and providers tell one class. Texts are matched without regard to case; a space fits any
+// A rule holds the texts by which engines and providers report one class. Texts are matched without regard to case; a space fits any
 // white space, a star on its own fits a word, a star in a word fits any letters, and both ends fit the ends of words only.
 type rule struct {
 	class   Class
@@ -68,7 +68,7 @@ func newRule(class Class, texts ...string) rule {
 	return rule{class: class, pattern: regexp.MustCompile(`(?i)(?:` + strings.Join(patterns, "|") + `)`)}
 }
 
-// rules are tried in order: what is told by the engine itself first, then what is narrow before what is wide.
+// rules are tried in order: what the engine itself reports first, then what is narrow before what is wide.
 var rules = []rule{
 	newRule(StateNotSaved,
 		"Failed to save state", "Failed to persist state"),

@@ -23,7 +23,7 @@ type Diagnostic struct {
 	Detail  string
 	// Address is the resource that the diagnostic is about, where there is one.
 	Address string
-	// File and Line tell where in the module it arose; Line counts from one, and is zero where that is unknown.
+	// File and Line say where in the module it arose; Line counts from one, and is zero where that is unknown.
 	File string
 	Line int
 	// Context is the beginning of the block that it arose in, for example `resource "aws_instance" "this"`.
@@ -42,7 +42,7 @@ func (d Diagnostic) text() string {
 	return d.Summary + "\n" + d.Detail
 }
 
-// ConditionFailed tells whether it says that a precondition or a postcondition of a managed resource does not hold. Detail is then
+// ConditionFailed reports whether it says that a precondition or a postcondition of a managed resource does not hold. Detail is then
 // the module's own message.
 func (d Diagnostic) ConditionFailed() bool {
 	broken := d.Summary == preconditionFailed || d.Summary == postconditionFailed
@@ -108,7 +108,7 @@ func (d Diagnostic) Format() string {
 	return out.String()
 }
 
-// errorsIn answers the diagnostics that are errors.
+// errorsIn returns the diagnostics that are errors.
 func errorsIn(diagnostics []Diagnostic) []Diagnostic {
 	var found []Diagnostic
 	for _, diagnostic := range diagnostics {

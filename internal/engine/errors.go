@@ -31,7 +31,7 @@ const (
 	StateNotSaved Class = "StateNotSaved"
 	// ImportMissing: an import block names an object that does not exist.
 	ImportMissing Class = "ImportMissing"
-	// Unknown: none of the above could be told.
+	// Unknown: none of the above is known.
 	Unknown Class = "Unknown"
 )
 
@@ -83,10 +83,10 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap answers the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ClassOf answers the class of the Error in err's chain, Unknown where there is none, and "" for nil.
+// ClassOf returns the class of the Error in err's chain, Unknown where there is none, and "" for nil.
 func ClassOf(err error) Class {
 	if err == nil {
 		return ""

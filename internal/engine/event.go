@@ -2,7 +2,7 @@ package engine
 
 import "time"
 
-// EventKind says what an Event tells.
+// EventKind is the kind of an Event.
 type EventKind string
 
 // The kinds of events.
@@ -13,13 +13,13 @@ const (
 	EventFailed    EventKind = "failed"
 )
 
-// Event tells that the engine works on a resource.
+// Event reports that the engine works on a resource.
 type Event struct {
 	Ref
 	Kind    EventKind
 	Address string
 	Action  Action
-	// ID is the object's id, where the engine tells it.
+	// ID is the object's id, where the engine reports it.
 	ID      string
 	Elapsed time.Duration
 }

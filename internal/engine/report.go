@@ -43,7 +43,7 @@ type Applied struct {
 	Ref
 	Address string
 	Action  Action
-	// ID is the object's id where the engine told it.
+	// ID is the object's id where the engine reported it.
 	ID string
 }
 
@@ -90,7 +90,7 @@ type Report struct {
 	// Done is the count of changes carried out; its Operation is empty for a plan and for an operation that failed.
 	Done    Summary
 	Outputs map[string]Output
-	// Diagnostics are the engine's errors and warnings, in the order in which they were told.
+	// Diagnostics are the engine's errors and warnings, in the order in which they were reported.
 	Diagnostics []Diagnostic
 	// Text is what the engine wrote that was not a message of its -json stream, cut to some KiB.
 	Text string
@@ -110,7 +110,7 @@ func (r *Report) with(wanted ...Action) []Change {
 	return slices.DeleteFunc(slices.Clone(r.Changes), func(c Change) bool { return !slices.Contains(wanted, c.Action) })
 }
 
-// planned tells whether there is a plan whose listed changes are the ones it counts. Engines list some changes (a resource that
+// planned reports whether there is a plan whose listed changes are the ones it counts. Engines list some changes (a resource that
 // is forgotten and created anew) as no change at all, so a decision that rests on the list alone would let them pass.
 func (r *Report) planned() bool {
 	if r.Planned.Operation != OperationPlan {
@@ -151,17 +151,17 @@ func withoutForget(s Summary) Summary {
 	return s
 }
 
-// NoChange tells whether the plan leaves every resource and every output as it is. It is false when there is no plan.
+// NoChange reports whether the plan leaves every resource and every output as it is. It is false when there is no plan.
 func (r *Report) NoChange() bool {
 	return r.resourcesStay() && !r.outputsChange()
 }
 
-// OutputsOnly tells whether the plan leaves every resource as it is and changes outputs. Applying it touches the state only.
+// OutputsOnly reports whether the plan leaves every resource as it is and changes outputs. Applying it touches the state only.
 func (r *Report) OutputsOnly() bool {
 	return r.resourcesStay() && r.outputsChange()
 }
 
-// CreatesOnly tells whether the plan does nothing but create resources and import existing ones (which it may then change in
+// CreatesOnly reports whether the plan does nothing but create resources and import existing ones (which it may then change in
 // place). It is false when there is no plan.
 func (r *Report) CreatesOnly() bool {
 	return r.planned() && !slices.ContainsFunc(r.changed(), func(c Change) bool {
@@ -169,7 +169,7 @@ func (r *Report) CreatesOnly() bool {
 	})
 }
 
-// InPlaceOnly tells whether the plan does nothing but change resources in place, or changes only outputs or nothing at all. A
+// InPlaceOnly reports whether the plan does nothing but change resources in place, or changes only outputs or nothing at all. A
 // plan that creates a resource is not in place. It is false when there is no plan.
 func (r *Report) InPlaceOnly() bool {
 	return r.planned() && !slices.ContainsFunc(r.changed(), func(c Change) bool {
@@ -177,21 +177,21 @@ func (r *Report) InPlaceOnly() bool {
 	})
 }
 
-// DestroysOnly tells whether the plan does nothing but delete resources. It is false when there is no plan.
+// DestroysOnly reports whether the plan does nothing but delete resources. It is false when there is no plan.
 func (r *Report) DestroysOnly() bool {
 	return r.planned() && !slices.ContainsFunc(r.changed(), func(c Change) bool { return c.Action != ActionDelete })
 }
 
-// Replaces answers the planned changes that delete a resource and create another in its place.
+// Replaces returns the planned changes that delete a resource and create another in its place.
 func (r *Report) Replaces() []Change { return r.with(ActionReplace) }
 
-// Destroys answers the planned changes after which an object is gone or no longer known: deletes, replaces and forgets.
+// Destroys returns the planned changes after which an object is gone or no longer known: deletes, replaces and forgets.
 func (r *Report) Destroys() []Change { return r.with(ActionDelete, ActionReplace, ActionForget) }
 
-// Creates answers the planned changes that make a new object where none is to be deleted.
+// Creates returns the planned changes that make a new object where none is to be deleted.
 func (r *Report) Creates() []Change { return r.with(ActionCreate) }
 
-// Missing answers the resources of the state whose objects were found to be gone.
+// Missing returns the resources of the state whose objects were found to be gone.
 func (r *Report) Missing() []Change {
 	return slices.DeleteFunc(slices.Clone(r.Drift), func(c Change) bool { return c.Action != ActionDelete })
 }
@@ -213,10 +213,10 @@ func destroys(c Change) bool {
 	return c.Action == ActionDelete || c.Action == ActionReplace || c.Action == ActionForget
 }
 
-// Errors answers the diagnostics of the report that are errors.
+// Errors returns the diagnostics of the report that are errors.
 func (r *Report) Errors() []Diagnostic { return errorsIn(r.Diagnostics) }
 
-// ForModule answers what the report says of one call of a module, with addresses as the module itself has them. Outputs are those of the root
+// ForModule returns what the report says of one call of a module, with addresses as the module itself has them. Outputs are those of the root
 // and are left out, and so is what is said of no address.
 func (r *Report) ForModule(call string) *Report {
 	inside := func(address string) (string, bool) { return strings.CutPrefix(address, call+".") }

@@ -64,7 +64,7 @@ func (m *Metrics) waiting(r *run, more float64) {
 	m.queued.WithLabelValues(r.Engine, string(r.Operation)).Add(more)
 }
 
-// started counts a run that got a worker, by how it came to its turn.
+// started counts a run that got a worker, by why it was picked.
 func (m *Metrics) started(r *run, pick string) {
 	m.picks.WithLabelValues(r.Engine, string(r.Operation), pick).Inc()
 	m.waiting(r, -1)

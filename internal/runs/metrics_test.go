@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// depths answers how many runs of an engine wait and run.
+// depths returns how many runs of an engine wait and run.
 func depths(t *testing.T, metrics *Metrics, engine string, operation Operation) (waiting, running float64) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

@@ -29,7 +29,7 @@ type Options struct {
 	MinDeadline time.Duration
 	// BookkeepingTimeout bounds Intend and Settle, each; default 2 minutes.
 	BookkeepingTimeout time.Duration
-	// StopTimeout bounds how long Start waits for running tasks once it is told to stop; default 4 minutes.
+	// StopTimeout bounds how long Start waits for running tasks once it is stopped; default 4 minutes.
 	StopTimeout time.Duration
 	// RetryBase is the pause after a first failure, doubled with every further one up to RetryMax; defaults 5 seconds, 10 minutes.
 	RetryBase, RetryMax time.Duration

@@ -20,7 +20,7 @@ type Pool struct {
 	mu    sync.Mutex
 	queue *scheduler
 	runs  map[types.UID]*run
-	// base is the context of running tasks; nil before Start and after the pool was told to stop.
+	// base is the context of running tasks; nil before Start and after the pool was stopped.
 	base context.Context
 	// life is the context of settling, which outlives base.
 	life  context.Context
@@ -66,7 +66,7 @@ func (p *Pool) Events() <-chan event.GenericEvent { return p.events }
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (p *Pool) NeedLeaderElection() bool { return true }
 
-// Submit asks for a run and answers the status of the run that the pool now holds for the Machine. That is the one that is
+// Submit asks for a run and returns the status of the run that the pool now holds for the Machine. That is the one that is
 // there already when it is active, or when it has failed with the same fingerprint and its pause is not over. A waiting run
 // gives way to one of higher precedence.
 func (p *Pool) Submit(request Request) (Status, error) {
@@ -144,7 +144,7 @@ func repeats(previous *run, request Request) bool {
 	return previous.status.Operation == request.Operation && previous.status.Fingerprint == request.Fingerprint
 }
 
-// Status answers the run that the pool holds for a Machine.
+// Status returns the run that the pool holds for a Machine.
 func (p *Pool) Status(uid types.UID) (Status, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -231,7 +231,7 @@ func (p *Pool) dispatch() {
 	}
 }
 
-// admit notes the start of the run whose turn it is, nil when there is none. The caller holds the lock.
+// admit notes the start of the run that is next, nil when there is none. The caller holds the lock.
 func (p *Pool) admit() *run {
 	now := p.options.Clock.Now()
 	next, pick := p.queue.admit(now)

@@ -2,7 +2,7 @@
 //
 // A run is one operation of an engine for one Machine. The pool holds at most one run per Machine, shares its workers out fairly
 // between groups (MachineSets), gives each run a deadline, makes sure that the intent is durable before anything is executed, and
-// wakes the Machine when its run has ended. Callers never wait: they submit, go away, and look again when they are woken.
+// wakes the Machine when its run has ended. Callers never wait: they submit, return, and reconcile again when they are woken.
 //
 // # Who runs next
 //
@@ -29,7 +29,7 @@
 // precedence may still pass: its rank times the aging, 3 minutes at most. For a run whose credential is at its cap C, C-R stands for W-R; for a
 // drift check, its quota does if that is less. The further runs of a group follow one another: while another group hangs, the
 // p-th starts within T*ceil(p/n), where n is the group's cap or what the other one's leaves, if that is less (half of the workers).
-// A single worker takes them in turns.
+// A single worker takes them alternately.
 package runs
 
 import (
@@ -63,10 +63,10 @@ func (o Operation) rank() int {
 	return len(precedence)
 }
 
-// ErrQueueFull is answered by Submit when as many runs wait as the pool may hold.
+// ErrQueueFull is returned by Submit when as many runs wait as the pool may hold.
 var ErrQueueFull = errors.New("the queue of engine runs is full")
 
-// ErrStopping is answered by Submit, and is the cause with which running tasks are cancelled, once the pool is told to stop.
+// ErrStopping is returned by Submit, and is the cause with which running tasks are cancelled, once the pool is stopped.
 var ErrStopping = errors.New("the manager is stopping")
 
 // ErrDeadline is the cause with which a task is cancelled that has used up its time.
@@ -103,7 +103,7 @@ type Task interface {
 	Settle(ctx context.Context, outcome error) error
 }
 
-// Reasoner is a Task that tells why it does what it does. It is asked after Intend.
+// Reasoner is a Task that says why it does what it does. It is asked after Intend.
 type Reasoner interface {
 	// Reason returns one sentence for people, without secrets.
 	Reason() string
@@ -153,7 +153,7 @@ type Status struct {
 	EndedAt     time.Time
 	// Deadline is how long Execute may take.
 	Deadline time.Duration
-	// Reason is why the run does what it does, from when it has decided; empty when its task does not tell.
+	// Reason is why the run does what it does, from when it has decided; empty when its task does not say.
 	Reason string
 	// Err, Failures and RetryAt describe the last failure; Failures counts failures in a row.
 	Err      error

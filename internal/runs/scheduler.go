@@ -20,7 +20,7 @@ type limits struct {
 	aging time.Duration
 }
 
-// The ways in which a run comes to its turn, for the metrics.
+// The ways in which a run is picked, for the metrics.
 const (
 	pickInOrder  = "turn"
 	pickReserved = "reserved"
@@ -30,10 +30,10 @@ const (
 
 // scheduler decides which of the waiting runs starts next. It is pure: no clock, no goroutines. It is not safe for concurrent use.
 //
-// Runs wait in lines, one for each group, operation and credential, oldest first. The lines of one operation and credential form a
-// lane, a heap by their groups' running runs and then by turn; the lanes of one operation form a heap by their first lines. As a
-// group's cap grows with its running runs, the first line of a lane is below its cap if any is; and no more lanes have a credential
-// at its cap than there are workers. So push, remove and release take logarithmic time in the lines, and so does admit for each such lane.
+// Runs wait in queues, one for each group, operation and credential, oldest first. The queues of one operation and credential form a
+// lane, a heap by their groups' running runs and then by sequence; the lanes of one operation form a heap by their first queues. As a
+// group's cap grows with its running runs, the first queue of a lane is below its cap if any is; and no more lanes have a credential
+// at its cap than there are workers. So push, remove and release take logarithmic time in the queues, and so does admit for each such lane.
 type scheduler struct {
 	limits      limits
 	operations  map[Operation]*operationQueue
@@ -56,7 +56,7 @@ type operationQueue struct {
 
 type group struct {
 	running int
-	// served is when a run of the group started or ended last, and turn numbers that: the runs behind it begin to age then.
+	// served is when a run of the group started or ended last, and sequence numbers that: the runs behind it begin to age then.
 	served   time.Time
 	sequence uint64
 	queues   map[queueKey]*groupQueue
@@ -81,17 +81,17 @@ type groupQueue struct {
 	lane        *lane
 	first, last *run
 	place       int
-	// running, turn and oldest order lines; they are kept here, as a heap allows for one change at a time.
+	// running, sequence and oldest order queues; they are kept here, as a heap allows for one change at a time.
 	running          int
 	sequence, oldest uint64
 }
 
-// refresh notes what has changed of the line's group and its first run.
+// refresh notes what has changed of the queue's group and its first run.
 func (l *groupQueue) refresh() {
 	l.running, l.sequence, l.oldest = l.group.running, max(l.first.sequence, l.group.sequence), l.first.sequence
 }
 
-// since is when the first run of the line began to age.
+// since is when the first run of the queue began to age.
 func (l *groupQueue) since() time.Time {
 	if l.first.status.QueuedAt.After(l.group.served) {
 		return l.first.status.QueuedAt
@@ -142,7 +142,7 @@ func (s *scheduler) push(r *run) {
 	l.lane.add(l)
 }
 
-// queueOf returns the line in which a run waits; a new one is not in its group and lane yet.
+// queueOf returns the queue in which a run waits; a new one is not in its group and lane yet.
 func (s *scheduler) queueOf(r *run) *groupQueue {
 	of := s.groups[r.Group]
 	if of == nil {
@@ -200,7 +200,7 @@ func (s *scheduler) forget(name string) {
 	}
 }
 
-// admit picks the run that starts now, and reports how it came to its turn; nil when none may start. Caps are lifted only when
+// admit picks the run that starts now, and reports why it was picked; nil when none may start. Caps are lifted only when
 // nobody waits who is below them.
 func (s *scheduler) admit(now time.Time) (*run, string) {
 	if s.running >= s.limits.workers {

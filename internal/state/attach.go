@@ -28,7 +28,7 @@ func (s *Session) Attach(ctx context.Context, attached Attachments) error {
 		return err
 	}
 	defer leave()
-	changed := Attachments{} // a new one: a write whose answer was lost has the old one
+	changed := Attachments{} // a new one: a write whose response was lost has the old one
 	maps.Copy(changed, s.attached)
 	maps.Copy(changed, attached)
 	if err := changed.fit(s.head); err != nil {

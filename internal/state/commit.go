@@ -19,7 +19,7 @@ type edit struct {
 	index index
 	// data replaces the store's own keys; nil leaves them.
 	data map[string][]byte
-	// lock to hold, nil to let go.
+	// lock to hold, nil to release it.
 	lock *Lock
 	// epoch of the session that writes.
 	epoch       Epoch
@@ -72,7 +72,7 @@ func (e edit) apply(key Key, head *corev1.Secret) error {
 	return nil
 }
 
-// protect sets or removes the finalizer. The API server lets nobody add one to what is being deleted.
+// protect sets or removes the finalizer. The API server allows nobody to add one to what is being deleted.
 func (e edit) protect(head *corev1.Secret) {
 	switch {
 	case e.unprotect:
@@ -110,7 +110,7 @@ func set(annotations map[string]string, name string, value *string) {
 	annotations[name] = *value
 }
 
-// pending is a write whose answer was lost. It was carried out, or it may yet be while the head is the one that it replaces. Until that
+// pending is a write whose response was lost. It was carried out, or it may yet be while the head is the one that it replaces. Until that
 // is known, nothing may be removed that it refers to.
 type pending struct {
 	edit   edit
@@ -226,13 +226,13 @@ func (s *Session) end(fenced error, why string) error {
 	return fmt.Errorf("writing state %s: %s: %w", s.key, why, fenced)
 }
 
-// sameState tells whether both heads commit the same state.
+// sameState reports whether both heads commit the same state.
 func sameState(a, b *corev1.Secret) bool {
 	return a.Annotations[annotationRecord] == b.Annotations[annotationRecord] &&
 		maps.EqualFunc(ownData(a), ownData(b), bytes.Equal)
 }
 
-// sameOwn tells whether both heads are the same in all that the store writes.
+// sameOwn reports whether both heads are the same in all that the store writes.
 func sameOwn(a, b *corev1.Secret) bool {
 	return sameState(a, b) && controllerutil.ContainsFinalizer(a, Finalizer) == controllerutil.ContainsFinalizer(b, Finalizer) && maps.Equal(ownAnnotations(a), ownAnnotations(b)) && maps.EqualFunc(attachmentsOf(a), attachmentsOf(b), bytes.Equal)
 }
@@ -247,7 +247,7 @@ func ownAnnotations(head *corev1.Secret) map[string]string {
 	return own
 }
 
-// write sends a Secret with the given verb. Every attempt sends the same: what the API server answered to a lost one
+// write sends a Secret with the given verb. Every attempt sends the same: the response of the API server to a lost one
 // must not make the next one pass.
 func (s *Store) write(
 	ctx context.Context, doing string, wanted *corev1.Secret, verb func(context.Context, *corev1.Secret) error,

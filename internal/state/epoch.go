@@ -25,7 +25,7 @@ func (e Epoch) String() string {
 }
 
 // Before reports whether e is an earlier epoch of the same Lease. Epochs of different Leases have no order: the Lease that is there now
-// tells which one is over.
+// decides which one is over.
 func (e Epoch) Before(other Epoch) bool {
 	return e.Lease != "" && e.Lease == other.Lease && e.Transitions < other.Transitions
 }

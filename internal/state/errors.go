@@ -50,7 +50,7 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("state %s cannot be read: %s; docs/contracts/state.md tells how to put an earlier version back", e.Key, e.Detail)
+	return fmt.Sprintf("state %s cannot be read: %s; docs/contracts/state.md describes how to restore an earlier version", e.Key, e.Detail)
 }
 
 // FormatError says that a newer operator wrote the head, in a layout that this one does not know. Nothing was read or changed.
@@ -75,12 +75,12 @@ func (e *ResourcesRemainError) Error() string {
 	return fmt.Sprintf("refusing to delete state %s: it still lists %s; destroy them first", e.Key, strings.Join(e.Addresses, ", "))
 }
 
-// UnavailableError says that the API server gave no answer in the time there was. A write may or may not have happened;
+// UnavailableError says that the API server did not respond in time. A write may or may not have happened;
 // the session finds out at its next call. A retry helps.
 type UnavailableError struct {
 	// Doing is what was tried.
 	Doing string
-	// Err is the last answer.
+	// Err is the last response.
 	Err error
 }
 
@@ -88,5 +88,5 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("%s: the API server is not available: %v", e.Doing, e.Err)
 }
 
-// Unwrap returns the last answer.
+// Unwrap returns the last response.
 func (e *UnavailableError) Unwrap() error { return e.Err }

@@ -15,7 +15,7 @@ import (
 // destroy gets the next number; what it can ignore does not.
 const indexFormat = 1
 
-// index is what the layout of Terraform's backend cannot tell. It lists every Secret that may exist besides the head,
+// index is what the layout of Terraform's backend has no place for. It lists every Secret that may exist besides the head,
 // so that nothing has ever to be searched for and a crash leaves nothing unaccounted.
 type index struct {
 	Format int `json:"format"`
@@ -71,7 +71,7 @@ func (e *entry) chunks() int {
 	return e.Blob.Chunks
 }
 
-// tidy tells whether the Secrets besides the head are exactly those that Current and Versions name.
+// tidy reports whether the Secrets besides the head are exactly those that Current and Versions name.
 func (r index) tidy() bool { return !r.Untidy && len(r.Trash) == 0 }
 
 // cleaned is the record once they are.
@@ -82,7 +82,7 @@ func (r index) cleaned() index {
 	return r
 }
 
-// elsewhere tells whether any Secret besides the head may exist.
+// elsewhere reports whether any Secret besides the head may exist.
 func (r index) elsewhere() bool {
 	if r.Parts > 0 || !r.tidy() || r.Current != nil && r.Current.Blob != nil {
 		return true
@@ -95,7 +95,7 @@ func (r index) elsewhere() bool {
 	return false
 }
 
-// reads tells whether a version is read from the copy.
+// reads reports whether a version is read from the copy.
 func (r index) reads(copied blob) bool {
 	if r.Current != nil && r.Current.Blob != nil && *r.Current.Blob == copied {
 		return true

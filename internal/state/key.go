@@ -18,7 +18,7 @@ const (
 	LabelMachineUID = Prefix + "machine-uid"
 	// AnnotationMachine is the annotation for the name of the Machine that a Secret belongs to.
 	AnnotationMachine = Prefix + "machine"
-	// LabelRole is the label that tells a state's Secrets apart: RoleHead, RolePart, RoleVersion, RoleOrphan or RoleOrphanPart.
+	// LabelRole is the label that distinguishes a state's Secrets: RoleHead, RolePart, RoleVersion, RoleOrphan or RoleOrphanPart.
 	LabelRole = Prefix + "state"
 	// RoleHead marks the Secret that names a state: it has the lock, the record, and the state or its first part.
 	RoleHead = "head"

@@ -17,7 +17,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// commits tells whether a write is one of the head that commits the state of the serial.
+// commits reports whether a write is one of the head that commits the state of the serial.
 func commits(object client.Object, key state.Key, serial string) bool {
 	secret, ok := object.(*corev1.Secret)
 	return ok && secret.Name == key.Name && strings.Contains(secret.Annotations["machine-iac.io/record"], `"current":{"serial":`+serial+`,`)
@@ -26,7 +26,7 @@ func commits(object client.Object, key state.Key, serial string) bool {
 var _ = Describe("A commit of a big state that lands late", func() {
 	const patience = 300 * time.Millisecond
 
-	// hold keeps the commit of serial 2 back, as a slow API server does, and answers nothing to whoever sent it.
+	// hold keeps the commit of serial 2 back, as a slow API server does, and returns nothing to whoever sent it.
 	hold := func(ctx context.Context, api *faults, key state.Key) (land func() error) {
 		var held *corev1.Secret
 		api.set(func(f *faults) {

@@ -20,10 +20,10 @@ type Lock struct {
 	Epoch Epoch `json:"epoch,omitzero"`
 }
 
-// Holds tells whether both locks are the same run of the same owner.
+// Holds reports whether both locks are the same run of the same owner.
 func (l Lock) Holds(other Lock) bool { return l.Owner == other.Owner && l.Run == other.Run }
 
-// Equal tells whether both locks are the same in every field.
+// Equal reports whether both locks are the same in every field.
 func (l Lock) Equal(other Lock) bool {
 	return l.Holds(other) && l.Operation == other.Operation && l.Since.Equal(other.Since) && l.Epoch == other.Epoch
 }

@@ -19,7 +19,7 @@ import (
 
 const (
 	orphanInfix = "-orphan-"
-	// Annotations have 256 KiB together; what an orphan tells for people stays far below.
+	// Annotations have 256 KiB together; what an orphan says for people stays far below.
 	maxOrphanReason  = 4 << 10
 	maxOrphanMissing = 200
 	orphanDigestSize = 16
@@ -74,7 +74,7 @@ type orphanInfo struct {
 }
 
 // SaveOrphan keeps a state that could not be saved in Secrets of its own. They are named by the key and the content, so that
-// the same state is kept once. It needs no lock, and raw may be what ParseState refuses.
+// the same state is kept once. It needs no lock, and raw may be what statefile.Parse refuses.
 func (s *Store) SaveOrphan(ctx context.Context, key Key, raw []byte, options OrphanOptions) (*Orphan, error) {
 	if err := key.validate(); err != nil {
 		return nil, fmt.Errorf("keeping an orphaned state: %w", err)

@@ -75,7 +75,7 @@ func (s *Store) resolve(ctx context.Context, key Key, head *corev1.Secret) (*vie
 	return seen, nil
 }
 
-// begins tells whether the bytes in the head are those that were committed with the entry.
+// begins reports whether the bytes in the head are those that were committed with the entry.
 func (e *entry) begins(first []byte) bool {
 	if e.Blob == nil {
 		return checksum(first) == e.SHA256
@@ -133,7 +133,7 @@ func (s *Store) join(ctx context.Context, key Key, first []byte, names []string)
 }
 
 // adopt reads a state that this store did not write: one that a person brought in with Terraform's or OpenTofu's own
-// backend. The compression's checksum tells whether its parts belong together.
+// backend. The compression's checksum reports whether its parts belong together.
 func (s *Store) adopt(ctx context.Context, key Key, seen *view) (*view, error) {
 	payload := seen.head.Data[dataState]
 	parts := 0
@@ -261,7 +261,7 @@ func metaOf(annotations map[string]string) map[string]string {
 	return meta
 }
 
-// reserved tells whether a meta key is the store's own.
+// reserved reports whether a meta key is the store's own.
 func reserved(name string) bool {
 	switch Prefix + name {
 	case annotationLock, annotationRecord, annotationSerial, annotationEpoch:

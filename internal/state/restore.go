@@ -22,7 +22,7 @@ func (s *Session) Restore(ctx context.Context, raw []byte) (uint64, error) {
 }
 
 // RestoreVersion puts a version back that is still kept, ErrNotFound when it is not. Each write of a run pushes the oldest kept
-// version out: a caller that may need the state from before its run keeps Snapshot.Raw and uses PutBack.
+// version out: a caller that may need the state from before its run keeps Snapshot.Raw and uses Restore.
 func (s *Session) RestoreVersion(ctx context.Context, serial uint64) (uint64, error) {
 	restored, err := s.putBack(ctx, func(ctx context.Context) ([]byte, error) { return s.version(ctx, serial) })
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Session) putBack(ctx context.Context, read func(context.Context) ([]byt
 		return 0, err
 	}
 	if stored.Raw != nil {
-		// It may be current already: an earlier call's answer was lost.
+		// It may be current already: an earlier call's response was lost.
 		if current, err := statefile.WithSerial(stored.Raw, serial+1); err != nil || bytes.Equal(current, next) {
 			return serial, err
 		}

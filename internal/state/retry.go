@@ -31,8 +31,8 @@ func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, s.options.Patience)
 }
 
-// do calls the API until it gives an answer that a retry would not change. uncertain says that an earlier attempt may
-// have been carried out though its answer was lost. When ctx ends first, err is an *UnavailableError.
+// do calls the API until it gives a response that a retry would not change. uncertain says that an earlier attempt may
+// have been carried out though its response was lost. When ctx ends first, err is an *UnavailableError.
 func (s *Store) do(ctx context.Context, doing string, call func(context.Context) error) (uncertain bool, err error) {
 	for attempt := 1; ; attempt++ {
 		err = s.attempt(ctx, call)
@@ -47,7 +47,7 @@ func (s *Store) do(ctx context.Context, doing string, call func(context.Context)
 			return uncertain, err
 		}
 		uncertain = uncertain || !denied
-		s.options.Logger.V(1).Info("The API server does not answer, trying again", "doing", doing, "attempt", attempt, "error", err.Error())
+		s.options.Logger.V(1).Info("The API server does not respond, trying again", "doing", doing, "attempt", attempt, "error", err.Error())
 		if !s.wait(ctx, attempt, err) {
 			return uncertain, &UnavailableError{Doing: doing, Err: err}
 		}
@@ -81,7 +81,7 @@ func (s *Store) wait(ctx context.Context, attempt int, err error) bool {
 	}
 }
 
-// isDenied tells an answer of an API server that may not have loaded its rules yet.
+// isDenied reports whether the API server may have refused the call because it has not loaded its rules yet.
 func isDenied(err error) bool {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return false
@@ -89,7 +89,7 @@ func isDenied(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 }
 
-// isTransient tells whether the same call may succeed later.
+// isTransient reports whether the same call may succeed later.
 func isTransient(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -18,7 +18,7 @@ type MetaPatch map[string]*string
 
 // Session is the right to write one state. Every write is conditional: it carries the head's resourceVersion, and when
 // that is outdated the session goes on only while lock and state are still as it left them. A session is safe for
-// concurrent use; its calls take turns.
+// concurrent use; its calls run one at a time.
 type Session struct {
 	store *Store
 	key   Key
@@ -36,7 +36,7 @@ type Session struct {
 	late bool
 	// attached are changes of attachments that go with the next write.
 	attached Attachments
-	// deleting says that the finalizer was taken off, or that a delete of the head was sent and its answer lost: a head that
+	// deleting says that the finalizer was taken off, or that a delete of the head was sent and its response lost: a head that
 	// is gone was deleted for this session.
 	deleting bool
 	// over is ErrFenced, a *SupersededError or ErrClosed once the session has ended.
@@ -67,7 +67,7 @@ func (s *Session) snapshot() (*Snapshot, error) {
 	return seen.snapshot(s.key)
 }
 
-// enter waits for the session's turn and clears up what the last write left uncertain.
+// enter waits for the session's semaphore and clears up what the last write left uncertain.
 func (s *Session) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.semaphore <- struct{}{}:
@@ -90,7 +90,7 @@ func (s *Session) enter(ctx context.Context) (leave func(), err error) {
 
 // Put stores a state. A body that is no state, another lineage, an older serial or other content under the stored serial
 // give a *RefusedError and change nothing; the very state that is stored is a success without a write. Other errors:
-// ErrFenced, ErrClosed, *UnavailableError, or what the API server answered.
+// ErrFenced, ErrClosed, *UnavailableError, or the error of the API server.
 func (s *Session) Put(ctx context.Context, raw []byte) error {
 	parsed, err := statefile.Parse(raw)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Session) put(ctx context.Context, next incoming) error {
 	return nil
 }
 
-// plan decides where everything goes and makes the copies for it. A namespace that is being deleted lets nobody make any:
+// plan decides where everything goes and makes the copies for it. A namespace that is being deleted accepts no new Secrets:
 // earlier versions that need one are then given up rather than the state.
 func (s *Session) plan(ctx context.Context, next incoming) (plan, error) {
 	data := ownData(s.head)

@@ -34,7 +34,7 @@ type Options struct {
 	// InlineBytes is the most bytes that a head may have together with earlier versions; versions beyond it go into
 	// Secrets of their own. 256 KiB when zero, none of them in the head when negative.
 	InlineBytes int
-	// Patience is how long a call whose context has no deadline retries an API server that does not answer; 2 minutes
+	// Patience is how long a call whose context has no deadline retries an API server that does not respond; 2 minutes
 	// when zero.
 	Patience time.Duration
 	// Logger gets what no caller sees; nothing when unset.
@@ -117,7 +117,7 @@ func (s *Snapshot) State() (*statefile.State, error) {
 	return statefile.Parse(s.Raw)
 }
 
-// Head is what a state's head tells without the state itself.
+// Head is what a state's head Secret says without the state itself.
 type Head struct {
 	// Key of the state.
 	Key Key

@@ -6,7 +6,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// checkSuccessor tells whether next may follow the stored state. same means that it is the stored state.
+// checkSuccessor reports whether next may follow the stored state. same means that it is the stored state.
 func checkSuccessor(stored *Snapshot, next *statefile.State, raw []byte) (same bool, err error) {
 	if stored.Raw == nil {
 		return false, nil

@@ -163,7 +163,7 @@ func (s *Session) writePart(ctx context.Context, index int, chunk []byte) error 
 	return err
 }
 
-// createOnce makes a Secret that may exist already only because an earlier answer was lost.
+// createOnce makes a Secret that may exist already only because an earlier response was lost.
 func (s *Store) createOnce(ctx context.Context, secret *corev1.Secret) error {
 	_, uncertain, err := s.write(ctx, "creating Secret "+secret.Name, secret, s.create)
 	if uncertain && apierrors.IsAlreadyExists(err) {

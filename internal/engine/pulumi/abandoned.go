@@ -50,14 +50,14 @@ func (e *Engine) AbandonedRuns() ([]AbandonedRun, error) {
 	for _, id := range slices.Sorted(maps.Keys(e.abandoned)) {
 		one, err := readAbandonedRun(filepath.Join(e.runs(), id))
 		if err != nil {
-			return nil, fmt.Errorf("reading the left-over run %s: %w", id, err)
+			return nil, fmt.Errorf("reading the abandoned run %s: %w", id, err)
 		}
 		found = append(found, one)
 	}
 	return found, nil
 }
 
-// Discard removes what is left of a run. Take its checkpoint first. What is not left over stays.
+// Discard removes what is left of a run. Take its checkpoint first. What is not abandoned stays.
 func (e *Engine) Discard(id string) error {
 	e.abandonedMu.Lock()
 	defer e.abandonedMu.Unlock()
@@ -65,29 +65,29 @@ func (e *Engine) Discard(id string) error {
 		return nil
 	}
 	if err := os.RemoveAll(filepath.Join(e.runs(), id)); err != nil {
-		return fmt.Errorf("discarding the left-over run %s: %w", id, err)
+		return fmt.Errorf("discarding the abandoned run %s: %w", id, err)
 	}
 	delete(e.abandoned, id)
 	return nil
 }
 
-// leave lists a run among the leftovers.
+// leave lists a run among the abandoned runs.
 func (e *Engine) leave(id string) {
 	e.abandonedMu.Lock()
 	defer e.abandonedMu.Unlock()
 	e.abandoned[id] = struct{}{}
 }
 
-// stripRuns answers the ids of the runs whose folders are there, and leaves nothing secret in them.
+// stripRuns returns the ids of the runs whose folders are there, and leaves nothing secret in them.
 func stripRuns(runs string) (map[string]struct{}, error) {
 	entries, err := os.ReadDir(runs)
 	if err != nil {
-		return nil, fmt.Errorf("listing left-over runs: %w", err)
+		return nil, fmt.Errorf("listing abandoned runs: %w", err)
 	}
 	found := map[string]struct{}{}
 	for _, entry := range entries {
 		if err := strip(filepath.Join(runs, entry.Name())); err != nil {
-			return nil, fmt.Errorf("removing the secrets of the left-over run %s: %w", entry.Name(), err)
+			return nil, fmt.Errorf("removing the secrets of the abandoned run %s: %w", entry.Name(), err)
 		}
 		found[entry.Name()] = struct{}{}
 	}

@@ -69,7 +69,7 @@ func (r resource) assumeInputs() {
 
 func (r resource) provider() bool { return strings.HasPrefix(r.text("type"), providerPrefix) }
 
-// address answers type and name, as reports have them.
+// address returns type and name, as reports have them.
 func (r resource) address() string { return addressOf(r.text("urn"), r.text("type")) }
 
 func addressOf(urn, typ string) string {
@@ -146,7 +146,7 @@ func (c *checkpoint) find(urn string) resource {
 	return c.resources[at]
 }
 
-// LookupResources answers the objects that a lookup has read, by address: what each looks like now. They may hold secrets.
+// LookupResources returns the objects that a lookup has read, by address: what each looks like now. They may hold secrets.
 func LookupResources(lookup []byte) (map[string]json.RawMessage, error) {
 	read, err := readCheckpoint(lookup)
 	if err != nil {
@@ -161,7 +161,7 @@ func LookupResources(lookup []byte) (map[string]json.RawMessage, error) {
 	return found, nil
 }
 
-// Adopt answers a checkpoint with the objects in it that a lookup has read, and without the operations that had begun to make something:
+// Adopt returns a checkpoint with the objects in it that a lookup has read, and without the operations that had begun to make something:
 // what they made has been looked for, and is among the objects or is not there. A resource that the checkpoint has already stays as it is.
 // A lookup that is nil has found nothing, and a checkpoint that is nil is an empty one; one of both is there.
 func Adopt(raw, lookup []byte) ([]byte, error) {

@@ -21,7 +21,7 @@ import (
 // maxText bounds what is kept of what the CLI writes beside its events.
 const maxText = 16 << 10
 
-// command is the CLI as the Automation API calls it. It gives the CLI an environment of its own, the time to end in order, and answers
+// command is the CLI as the Automation API calls it. It gives the CLI an environment of its own, the time to end in order, and serves
 // by itself what needs no process.
 type command struct {
 	binary      Binary
@@ -48,7 +48,7 @@ type outcome struct {
 
 var _ auto.PulumiCommand = &command{}
 
-// fixedOutputs are those of commands that only read what this package knows better, or change what it writes itself.
+// fixedOutputs are the outputs of commands that are not run: they only read what this package knows better, or change what it writes itself.
 var fixedOutputs = map[string]string{"stack select": "", "stack output": "{}", "stack history": "[]"}
 
 // Version implements auto.PulumiCommand.
@@ -59,8 +59,8 @@ func (c *command) Run(
 	ctx context.Context, dir string, stdin io.Reader, outputs, errorOutputs []io.Writer, environment []string, args ...string,
 ) (stdout, stderr string, code int, err error) {
 	if len(args) > 1 {
-		if answer, known := fixedOutputs[args[0]+" "+args[1]]; known {
-			return answer, "", 0, nil
+		if output, known := fixedOutputs[args[0]+" "+args[1]]; known {
+			return output, "", 0, nil
 		}
 	}
 	out, errs := &text{limit: maxText}, &text{limit: maxText}
@@ -75,11 +75,11 @@ func (c *command) Run(
 	process.Stdout, process.Stderr = io.MultiWriter(append(outputs, out)...), io.MultiWriter(append(errorOutputs, errs)...)
 	err = c.execute(process)
 	events.close()
-	told := errs.String()
+	printed := errs.String()
 	if err != nil {
-		told += out.String()
+		printed += out.String()
 	}
-	c.last = outcomeOf(process, told, err)
+	c.last = outcomeOf(process, printed, err)
 	if err == nil {
 		return out.String(), errs.String(), 0, nil
 	}
@@ -127,7 +127,7 @@ func (t *text) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// environmentOf answers name=value for each variable.
+// environmentOf returns name=value for each variable.
 func environmentOf(variables map[string]string) []string {
 	list := make([]string, 0, len(variables))
 	for name, value := range variables {

@@ -12,9 +12,9 @@
 //   - checkpoint: all that Pulumi knows of what a program has made, as Pulumi writes it. See [Adopt] and [Rekey] for the changes that are made here.
 //   - [Key]: what secrets in a checkpoint are encrypted with.
 //
-// No CLI is started but for a preview, an update and a destroy: what the Automation API asks besides is answered from the folder. The
+// No CLI is started but for a preview, an update and a destroy: what the Automation API asks besides is served from the folder. The
 // CLI is interrupted, not killed, when its context ends; it is killed only when it has not ended after [Options.WaitDelay].
 //
-// What the CLI tells comes through a pipe, each checkpoint that it writes is saved when the kernel tells of it, and both end with the CLI.
+// What the CLI reports comes through a pipe, each checkpoint that it writes is saved when the kernel reports it, and both end with the CLI.
 // docs/adr/0004-one-actuator-two-engines.md says why it is so.
 package pulumi

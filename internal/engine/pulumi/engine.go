@@ -25,7 +25,7 @@ const (
 
 // Options describe an Engine.
 type Options struct {
-	// Binary is the CLI, as answered by Find. The hosts of programs' languages (pulumi-language-yaml) lie beside it.
+	// Binary is the CLI, as returned by Find. The hosts of programs' languages (pulumi-language-yaml) lie beside it.
 	Binary Binary
 	// WorkDir is the private folder of the engine; it is made if absent. One Engine at a time may have it. Its path is short: plugins put
 	// sockets into it.
@@ -43,7 +43,7 @@ type Options struct {
 	// WaitDelay is how long an interrupted CLI may take to end before it is killed; zero means DefaultWaitDelay.
 	WaitDelay time.Duration
 	Logger    logr.Logger
-	// Clock tells the times in reports; nil means the machine's.
+	// Clock provides the times in reports; nil means the machine's.
 	Clock clock.PassiveClock
 }
 
@@ -62,7 +62,7 @@ func (o Options) withDefaults() Options {
 
 func (o Options) validate() error {
 	if o.Binary.Path == "" || o.WorkDir == "" {
-		return errors.New("it needs a binary, as Find answers it, and a work folder")
+		return errors.New("it needs a binary, as returned by Find, and a work folder")
 	}
 	if o.WaitDelay < 0 || o.Slots < 0 {
 		return errors.New("numbers and durations must not be negative")
@@ -93,7 +93,7 @@ type Engine struct {
 	abandoned   map[string]struct{} // their ids
 }
 
-// New takes the work folder, ends what a predecessor that died has left running in it, and answers an Engine. The folder of another living
+// New takes the work folder, ends what a predecessor that died has left running in it, and returns an Engine. The folder of another living
 // Engine is refused.
 func New(o Options) (*Engine, error) {
 	o = o.withDefaults()
@@ -151,7 +151,7 @@ func (e *Engine) setUp() error {
 func (e *Engine) runs() string      { return filepath.Join(e.dir, "runs") }
 func (e *Engine) temporary() string { return filepath.Join(e.dir, "t") }
 
-// Binary answers the CLI.
+// Binary returns the CLI.
 func (e *Engine) Binary() Binary { return e.options.Binary }
 
 // Starts counts the CLI processes that were started so far.
@@ -185,7 +185,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	return lock.Close()
 }
 
-// acquire answers a slot as soon as there is one.
+// acquire returns a slot as soon as there is one.
 func (e *Engine) acquire(ctx context.Context) (int, error) {
 	select {
 	case <-e.closed:
@@ -227,7 +227,7 @@ func (e *Engine) environment(f *Workspace) map[string]string {
 		"PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
 		"PULUMI_DYNAMIC_TF_PLUGIN_CACHE_DIR":            e.options.ProviderMirror,
 		"PULUMI_AUTOMATION_API":                         "true",
-		// Lets the CLI tell its events.
+		// Has the CLI write its events.
 		"PULUMI_DEBUG_COMMANDS": "true",
 	})
 	if attached := e.options.attached(); attached != "" {

@@ -25,7 +25,7 @@ func openIdle(t *testing.T, e *Engine, mods ...func(*RunSpec)) *Workspace {
 	return folder
 }
 
-// successor answers the engine that follows on one that died: what its process held is free, and its runs were not closed.
+// successor returns the engine that follows on one that died: what its process held is free, and its runs were not closed.
 func successor(t *testing.T, dead *Engine) *Engine {
 	t.Helper()
 	if err := dead.lock.Close(); err != nil {

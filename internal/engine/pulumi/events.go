@@ -160,7 +160,7 @@ func (r *reader) refreshed(m apitype.StepEventMetadata) {
 	}
 }
 
-// driftOf tells whether a refresh has found another object than the checkpoint says.
+// driftOf reports whether a refresh has found another object than the checkpoint says.
 func driftOf(m apitype.StepEventMetadata) (engine.Action, bool) {
 	switch {
 	case m.Old == nil:
@@ -173,7 +173,7 @@ func driftOf(m apitype.StepEventMetadata) (engine.Action, bool) {
 	return "", false
 }
 
-// addressOf answers type and name. The type is the program's own, and reads as it is, whatever a line of a secret may have in common with it.
+// addressOf returns type and name. The type is the program's own, and reads as it is, whatever a line of a secret may have in common with it.
 func (r *reader) addressOf(m apitype.StepEventMetadata) string {
 	_, name, _ := cutLast(m.URN)
 	return m.Type + "." + r.redact.Redact(name)
@@ -215,7 +215,7 @@ func (r *reader) emit(kind engine.EventKind, m apitype.StepEventMetadata) {
 	}
 }
 
-// stackOutputs tells which outputs change.
+// stackOutputs reports which outputs change.
 func (r *reader) stackOutputs(m apitype.StepEventMetadata) {
 	var before, after map[string]any
 	if m.Old != nil {
@@ -268,7 +268,7 @@ func diagnosticOf(d *apitype.DiagnosticEvent) engine.Diagnostic {
 	return one
 }
 
-// finish answers the report. A plan counts only where the engine's own count is what was read.
+// finish returns the report. A plan counts only where the engine's own count is what was read.
 func (r *reader) finish() *engine.Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 // oldest is the first version whose events and flags are known here to be as this package reads them.
 var oldest = semver.MustParse("3.206.0")
 
-// findTimeout bounds the CLI's answer to what version it is.
+// findTimeout bounds how long the CLI may take to print its version.
 const findTimeout = 30 * time.Second
 
 // Name is what the CLI is called.
@@ -56,7 +56,7 @@ func Find(ctx context.Context, path string) (Binary, error) {
 	}
 	version, err := semver.ParseTolerant(strings.TrimSpace(string(output)))
 	if err != nil {
-		return Binary{}, fmt.Errorf("asking %s for its version: it answers %.100q, not as pulumi does", path, output)
+		return Binary{}, fmt.Errorf("asking %s for its version: it prints %.100q, not a version of pulumi", path, output)
 	}
 	if version.LT(oldest) {
 		return Binary{}, fmt.Errorf("pulumi at %s has version %s; install %s or a later one", path, version, oldest)

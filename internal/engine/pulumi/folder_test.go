@@ -16,7 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-// newIdle answers an engine whose CLI is a shell script.
+// newIdle returns an engine whose CLI is a shell script.
 func newIdle(t *testing.T, script string, mods ...func(*Options)) *Engine {
 	t.Helper()
 	dir := shortDir(t)
@@ -167,7 +167,7 @@ func TestEndings(t *testing.T) {
 		"it says what the module lists":     {script: `echo "error: no-such-flavor" >&2; exit 255`, want: engine.InvalidConfiguration, wantText: "no-such-flavor"},
 		"a provider dies in a call":         {script: `echo "error: error reading from server: EOF" >&2; exit 255`, want: engine.Killed},
 		"a provider does not start":         {script: `echo "error: could not read plugin [/p/x]: EOF" >&2; exit 255`, want: engine.Transient},
-		"it fails without a word":           {script: `exit 1`, want: engine.Unknown, wantText: "did not say why"},
+		"it fails without a word":           {script: `exit 1`, want: engine.Unknown, wantText: "without an error message"},
 		"it is killed":                      {script: `kill -9 $$`, want: engine.Killed},
 		"it ends in order when interrupted": {script: `trap 'exit 1' INT; touch "$HOME/../../../begun"; while :; do sleep 0.01; done`, cancelled: true, want: engine.Interrupted},
 		"it does not end when interrupted":  {script: `trap '' INT; touch "$HOME/../../../begun"; while :; do sleep 0.01; done`, cancelled: true, want: engine.Killed},
@@ -327,7 +327,7 @@ func TestFind(t *testing.T) {
 	cases := map[string]struct{ script, want string }{
 		"a version that is known": {script: "echo v3.255.0", want: ""},
 		"one that is too old":     {script: "echo v3.100.0", want: "install 3.206.0 or a later one"},
-		"what is no pulumi":       {script: "echo hello", want: "not as pulumi does"},
+		"what is no pulumi":       {script: "echo hello", want: "not a version of pulumi"},
 		"what fails to say":       {script: "exit 1", want: "asking"},
 	}
 	for name, tc := range cases {

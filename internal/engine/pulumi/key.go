@@ -14,7 +14,7 @@ import (
 const (
 	passphraseBytes = 32
 	saltBytes       = 8
-	// proof is what Pulumi encrypts to tell a wrong passphrase.
+	// proof is what Pulumi encrypts to detect a wrong passphrase.
 	proof = "pulumi"
 )
 
@@ -41,7 +41,7 @@ func NewKey(ctx context.Context) (*Key, error) {
 	return &Key{passphrase: passphrase, salt: "v1:" + base64.StdEncoding.EncodeToString(salt) + ":" + sealed, crypter: crypter}, nil
 }
 
-// ReadKey reads what Passphrase and Salt of a key answered.
+// ReadKey reads what Passphrase and Salt of a key returned.
 func ReadKey(ctx context.Context, passphrase, salt string) (*Key, error) {
 	parts := strings.SplitN(salt, ":", 3)
 	if passphrase == "" || len(parts) != 3 || parts[0] != "v1" {
@@ -58,8 +58,8 @@ func ReadKey(ctx context.Context, passphrase, salt string) (*Key, error) {
 	return &Key{passphrase: passphrase, salt: salt, crypter: crypter}, nil
 }
 
-// Passphrase answers what PULUMI_CONFIG_PASSPHRASE must be to read checkpoints by hand.
+// Passphrase returns what PULUMI_CONFIG_PASSPHRASE must be to read checkpoints by hand.
 func (k *Key) Passphrase() string { return k.passphrase }
 
-// Salt answers the encryptionsalt of a stack's settings.
+// Salt returns the encryptionsalt of a stack's settings.
 func (k *Key) Salt() string { return k.salt }

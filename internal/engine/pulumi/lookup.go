@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// RunLookup runs a program's lookup, which only reads, and answers the checkpoint with what it found, for Found and Adopt. Where the object
+// RunLookup runs a program's lookup, which only reads, and returns the checkpoint with what it found, for LookupResources and Adopt. Where the object
 // does not exist it fails: with the class engine.ImportMissing where Pulumi says so, else with the provider's own words for it.
 func (e *Engine) RunLookup(ctx context.Context, r RunSpec) (lookup []byte, err error) {
 	r.ID += "-lookup"

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// pollInterval is how often the checkpoint is looked at where the kernel does not tell.
+	// pollInterval is how often the checkpoint is looked at where the kernel does not report changes.
 	pollInterval = 50 * time.Millisecond
 	// retryInterval is when a checkpoint is saved again that could not be, where no newer one comes.
 	retryInterval = 5 * time.Second
@@ -21,7 +21,7 @@ const (
 	saveTimeout = 30 * time.Second
 )
 
-// mirrored calls work and saves each checkpoint that is written meanwhile. It answers what became of the last one.
+// mirrored calls work and saves each checkpoint that is written meanwhile. It returns the error of the last one.
 func (f *Workspace) mirrored(ctx context.Context, preview bool, work func()) error {
 	if preview {
 		work()
@@ -33,7 +33,7 @@ func (f *Workspace) mirrored(ctx context.Context, preview bool, work func()) err
 	// It is watched first, so that nothing is missed between the look and the work.
 	watch, err := watchFolder(filepath.Dir(m.file))
 	if err != nil {
-		f.engine.options.Logger.Info("The kernel does not tell of new checkpoints; they are looked for", "folder", f.run.ID, "cause", err.Error())
+		f.engine.options.Logger.Info("The kernel does not report new checkpoints; polling for them", "folder", f.run.ID, "cause", err.Error())
 	}
 	if f.unsaved == nil {
 		m.last, _ = os.ReadFile(m.file) // what cannot be read is saved once it can be
@@ -64,14 +64,14 @@ func (f *Workspace) saveLast(ctx context.Context, m *mirror) error {
 type mirror struct {
 	file string
 	save func(ctx context.Context, checkpoint []byte) error
-	// failed is told of a save that is tried again.
+	// failed is called for a save that is tried again.
 	failed func(error)
 	// last is the content that was saved, seen the one that was read last, info what was known of the file then.
 	last, seen []byte
 	info       fs.FileInfo
 }
 
-// watchFolder answers who tells of new files in a folder.
+// watchFolder returns a watcher that reports new files in a folder.
 func watchFolder(dir string) (*fsnotify.Watcher, error) {
 	watch, err := fsnotify.NewWatcher()
 	if err != nil {

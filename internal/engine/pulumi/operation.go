@@ -29,7 +29,7 @@ func (f *Workspace) Plan(ctx context.Context) (*engine.Report, error) {
 }
 
 // preview asks the CLI as the Automation API would. That serves events to itself, and waits for them for ever where the CLI dies before it
-// has told one.
+// has sent one.
 func (f *Workspace) preview(ctx context.Context, options ...string) error {
 	args := append([]string{"preview", "--exec-kind=" + constant.ExecKindAutoLocal, "--suppress-outputs", "--suppress-progress", "--stack=" + StackName}, options...)
 	_, _, _, err := f.command.Run(ctx, f.path(programDir), nil, nil, nil, nil, args...)
@@ -56,13 +56,13 @@ func (f *Workspace) up(ctx context.Context, op engine.Op, options ...optup.Optio
 // Destroy destroys everything that the checkpoint knows.
 func (f *Workspace) Destroy(ctx context.Context) (*engine.Report, error) {
 	return f.operate(ctx, operationCall{op: engine.OpDestroy, call: func(ctx context.Context) error {
-		// Providers call an object that is not there deleted. Only a refresh tells the two apart, which the report must.
+		// Providers call an object that is not there deleted. Only a refresh distinguishes the two, which the report must.
 		_, err := f.stack.Destroy(ctx, optdestroy.Refresh(), optdestroy.SuppressProgress(), optdestroy.SuppressOutputs())
 		return err
 	}})
 }
 
-// Checkpoint answers the stack's checkpoint as it is.
+// Checkpoint returns the stack's checkpoint as it is.
 func (f *Workspace) Checkpoint() ([]byte, error) {
 	raw, err := os.ReadFile(f.stateFile())
 	if err != nil {
@@ -80,7 +80,7 @@ type operationCall struct {
 	also func(apitype.EngineEvent)
 }
 
-// operate runs a process, hands on what it writes, and tells what became of it. The report is never nil.
+// operate runs a process, hands on what it writes, and reports the result. The report is never nil.
 func (f *Workspace) operate(ctx context.Context, o operationCall) (*engine.Report, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -144,7 +144,7 @@ func (f *Workspace) conclude(ctx context.Context, o operationCall, report *engin
 			failed.Class = engine.Killed
 		}
 		if len(failed.Diagnostics) == 0 {
-			failed.Err = errors.New("pulumi failed and did not say why")
+			failed.Err = errors.New("pulumi failed without an error message")
 		}
 	}
 	return failed

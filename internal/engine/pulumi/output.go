@@ -42,7 +42,7 @@ func (r *reader) textOf(event apitype.EngineEvent) string {
 	return ""
 }
 
-// textOfStep tells of one step; a plan tells each once.
+// textOfStep describes one step; a plan names each once.
 func (r *reader) textOfStep(m apitype.StepEventMetadata, how string) string {
 	if internal(m) || m.Op == apitype.OpSame || m.Op == apitype.OpRefresh && how == "begun" {
 		return ""

@@ -13,14 +13,14 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-// UnknownValue is how Pulumi writes a value that only an update would tell.
+// UnknownValue is how Pulumi writes a value that only an update would reveal.
 const UnknownValue = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
 // PlannedValues is what a program would make or change, with the values that are known before it does.
 type PlannedValues struct {
 	// Resources are sorted by address.
 	Resources []PlannedResource
-	// Outputs are the stack's. [IsUnknown] and [IsSecret] tell of the values in it, as of those of resources.
+	// Outputs are the stack's. [IsUnknown] and [IsSecret] recognize values in it, as of those of resources.
 	Outputs map[string]any
 }
 
@@ -35,19 +35,19 @@ type PlannedResource struct {
 	Values map[string]any
 }
 
-// IsUnknown tells whether a value is one that only an update would tell.
+// IsUnknown reports whether a value is one that only an update would reveal.
 func IsUnknown(value any) bool {
 	text, ok := value.(string)
 	return ok && strings.Contains(text, UnknownValue)
 }
 
-// IsSecret tells whether a value is there that is not shown.
+// IsSecret reports whether a value is there that is not shown.
 func IsSecret(value any) bool {
 	object, ok := value.(map[string]any)
 	return ok && object[sig.Key] == sig.Secret
 }
 
-// Preview tells what the program would do to what the checkpoint knows, without asking the infrastructure what has become of that. It
+// Preview reports what the program would do to what the checkpoint knows, without asking the infrastructure what has become of that. It
 // keeps no plan and changes nothing.
 func (f *Workspace) Preview(ctx context.Context) (*PlannedValues, *engine.Report, error) {
 	seen := &PlannedValues{}

@@ -29,7 +29,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
 
-// start answers the API server that the tests of this package share: starting one is dear.
+// start returns the API server that the tests of this package share: starting one is dear.
 var start = sync.OnceValues(func() (*controlplane.ControlPlane, error) { return controlplane.Start(controlplane.Default) })
 
 // started is what start has answered; nil while nobody asked.
@@ -75,7 +75,7 @@ func repository(t *testing.T, parts ...string) string {
 
 var theKey = sync.OnceValues(func() (*Key, error) { return NewKey(context.Background()) })
 
-// shortDir answers a folder with a short path, since plugins put sockets into it.
+// shortDir returns a folder with a short path, since plugins put sockets into it.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pu")
@@ -176,7 +176,7 @@ func (b *bench) call(method, path, body string) (int, map[string]any) {
 	return response.StatusCode, object
 }
 
-// node answers the Node's UID and labels; "" when there is none.
+// node returns the Node's UID and labels; "" when there is none.
 func (b *bench) node() (uid string, labels map[string]any) {
 	b.t.Helper()
 	status, object := b.call(http.MethodGet, "/api/v1/nodes/"+b.name, "")

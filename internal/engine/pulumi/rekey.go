@@ -27,7 +27,7 @@ type secretsProvider struct {
 	} `json:"state"`
 }
 
-// SaltOf answers the salt of the key that a checkpoint is encrypted with, "" for one with nothing in it.
+// SaltOf returns the salt of the key that a checkpoint is encrypted with, "" for one with nothing in it.
 func SaltOf(checkpoint []byte) (string, error) {
 	read, err := readCheckpoint(checkpoint)
 	if err != nil {
@@ -45,13 +45,13 @@ func (c *checkpoint) salt() (string, error) {
 		return "", nil
 	}
 	if provider.Type != passphraseType || provider.State.Salt == "" {
-		return "", fmt.Errorf("the checkpoint is encrypted by %q and not with a passphrase; 'pulumi stack change-secrets-provider passphrase' mends that", provider.Type)
+		return "", fmt.Errorf("the checkpoint is encrypted by %q and not with a passphrase; 'pulumi stack change-secrets-provider passphrase' fixes that", provider.Type)
 	}
 	return provider.State.Salt, nil
 }
 
-// Rekey answers a checkpoint with every encrypted value in it, decrypted with one key and encrypted with another. The values stay what they
-// are. A checkpoint that is encrypted with the other key already, or with none, is answered as it is.
+// Rekey returns a checkpoint with every encrypted value in it, decrypted with one key and encrypted with another. The values stay what they
+// are. A checkpoint that is encrypted with the other key already, or with none, is returned as it is.
 func Rekey(checkpoint []byte, from, to *Key) ([]byte, error) {
 	read, err := readCheckpoint(checkpoint)
 	if err != nil {
@@ -127,7 +127,7 @@ func (k *rekeying) walk(value any) error {
 func (k *rekeying) secret(object map[string]any) error {
 	sealed, ok := object["ciphertext"].(string)
 	if !ok {
-		return nil // Pulumi was told to write it in plain text
+		return nil // Pulumi was asked to write it in plain text
 	}
 	plain, err := k.from.open(sealed)
 	if err != nil {

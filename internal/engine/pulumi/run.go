@@ -21,7 +21,7 @@ import (
 
 // RunSpec describes one use of a program.
 type RunSpec struct {
-	// ID names the run's folder; it is unique among the runs that are open or left over.
+	// ID names the run's folder; it is unique among the runs that are open or abandoned.
 	ID string
 	// Identity is kept with the run as JSON, for whoever finds its folder after a crash. No secrets.
 	Identity any
@@ -49,12 +49,12 @@ type RunSpec struct {
 	Lookup bool
 	// Sensitive are strings that must not show in anything that is reported.
 	Sensitive []string
-	// Final, if set, reports which errors of providers only another configuration can mend, by their text: summary and detail, each on
+	// Final, if set, reports which errors of providers only another configuration can fix, by their text: summary and detail, each on
 	// lines of its own. Where it is nil, none can.
 	Final func(text string) bool
-	// Progress, if set, is told what the CLI does while it does it. It must not block.
+	// Progress, if set, receives what the CLI does while it does it. It must not block.
 	Progress func(engine.Event)
-	// Output, if set, is given what the CLI tells people, message by message, free of sensitive strings. It must not block.
+	// Output, if set, receives what the CLI prints for people, message by message, free of sensitive strings. It must not block.
 	Output func(text string)
 }
 
@@ -99,7 +99,7 @@ func (r RunSpec) begin() []byte {
 	return r.Checkpoint
 }
 
-// Workspace is an open run. Its methods run one CLI at a time; each answers a Report, also with an error.
+// Workspace is an open run. Its methods run one CLI at a time; each returns a Report, also with an error.
 type Workspace struct {
 	engine  *Engine
 	slot    int
@@ -115,9 +115,9 @@ type Workspace struct {
 	closed  bool
 }
 
-// Open waits for a free slot, makes the run's folder, and answers it. Close gives both back. An error is an *engine.Error: a wait that ctx
+// Open waits for a free slot, makes the run's folder, and returns it. Close gives both back. An error is an *engine.Error: a wait that ctx
 // or the engine's Close ended is Interrupted, one of values that Pulumi can't be given is InvalidConfiguration, and another that can't be is
-// Unknown: no providerSpec is to blame for it.
+// Unknown: no providerSpec is the cause.
 func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	failed := func(class engine.Class, err error) *engine.Error {
 		return &engine.Error{Op: engine.OpOpen, Class: class, Err: fmt.Errorf("%s: %w", r.ID, err)}
@@ -129,7 +129,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 		return nil, failed(engine.InvalidConfiguration, err)
 	}
 	if err := r.checkKey(); err != nil {
-		return nil, failed(engine.Unknown, err) // no configuration mends this
+		return nil, failed(engine.Unknown, err) // no configuration fixes this
 	}
 	slot, err := e.acquire(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
 		e.slots <- slot
 		if errors.Is(err, os.ErrExist) {
-			err = errors.New("its folder exists: it is open already, or left over and not discarded")
+			err = errors.New("its folder exists: it is open already, or abandoned and not discarded")
 		}
 		return nil, failed(engine.Unknown, err)
 	}
@@ -240,7 +240,7 @@ func writeProgram(r RunSpec, dir string) error {
 	return os.Chmod(dir, 0o700)
 }
 
-// settings answers the stack's settings. JSON is YAML.
+// settings returns the stack's settings. JSON is YAML.
 func (r RunSpec) settings() ([]byte, error) {
 	var variables map[string]json.RawMessage
 	if err := json.Unmarshal(r.Variables, &variables); err != nil {
@@ -272,7 +272,7 @@ func (r RunSpec) settings() ([]byte, error) {
 	return settings, nil
 }
 
-// Unsaved answers the checkpoint that Save did not take, nil where there is none. It must be saved before the run is closed: it may be
+// Unsaved returns the checkpoint that Save did not take, nil where there is none. It must be saved before the run is closed: it may be
 // all that is known of an object.
 func (f *Workspace) Unsaved() []byte {
 	f.mu.Lock()

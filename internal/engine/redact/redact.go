@@ -28,7 +28,7 @@ type Redactor struct {
 	replacer *strings.Replacer
 }
 
-// NewRedactor makes one for the strings that must not show.
+// New returns a Redactor for the strings that must not show.
 func New(sensitive []string) *Redactor {
 	seen := map[string]struct{}{}
 	for _, secret := range sensitive {
@@ -59,7 +59,7 @@ func New(sensitive []string) *Redactor {
 // secretField finds what a line of a configuration file, in YAML, JSON or as name=value, says of a field whose name looks secret.
 var secretField = regexp.MustCompile(`(?i)(?:pass|token|secret|private|credential)[\w-]*["']?\s*[:=]\s*["']?(.*?)["']?,?$`)
 
-// sensitiveParts answers the secret, the secret without the white space around it, its lines, and the values of secret fields in them.
+// sensitiveParts returns the secret, the secret without the white space around it, its lines, and the values of secret fields in them.
 func sensitiveParts(secret string) []string {
 	trimmed := strings.TrimSpace(secret)
 	if len(trimmed) < minSensitive {
@@ -107,7 +107,7 @@ func quoted(text string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(out.String()), `"`), `"`)
 }
 
-// Redact answers text without sensitive strings.
+// Redact returns text without sensitive strings.
 func (r *Redactor) Redact(text string) string {
 	if text == "" || len(r.shapes) == 0 {
 		return text
@@ -115,7 +115,7 @@ func (r *Redactor) Redact(text string) string {
 	return r.replacer.Replace(text)
 }
 
-// Contains tells whether text holds a sensitive string.
+// Contains reports whether text holds a sensitive string.
 func (r *Redactor) Contains(text string) bool {
 	return slices.ContainsFunc(r.shapes, func(shape string) bool { return strings.Contains(text, shape) })
 }

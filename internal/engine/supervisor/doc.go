@@ -7,5 +7,5 @@
 //
 // A heartbeat carries the time at which the manager looked whether it leads, by a clock that all processes of a machine share and that
 // goes on while the machine sleeps. So a heartbeat that was held up counts from then, and a gap is a gap although a heartbeat follows.
-// After a gap the supervisor goes on to kill what appears, until the manager, which it tells, has looked once more whether it leads.
+// After a gap the supervisor goes on to kill what appears, until the manager, which it notifies, has looked once more whether it leads.
 package supervisor

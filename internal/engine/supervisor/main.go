@@ -114,7 +114,7 @@ func serve(texts []string, log *slog.Logger) error {
 	return nil
 }
 
-// takeLock waits until the supervisor of an earlier manager with this work folder has ended: it can't tell whose the engines are.
+// takeLock waits until the supervisor of an earlier manager with this work folder has ended: it can't know which manager the engines belong to.
 func takeLock(a arguments) (*os.File, error) {
 	path := filepath.Join(a.dir, lockName)
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What a manager tells its supervisor.
+// What a manager sends to its supervisor.
 const (
 	// beat says that the manager led at a time.
 	beat byte = 'b'
@@ -16,7 +16,7 @@ const (
 	quit byte = 'q'
 )
 
-// What a supervisor tells its manager, one byte each.
+// What a supervisor sends to its manager, one byte each.
 const (
 	ready  byte = 'r' // it guards
 	heard  byte = 'h' // a beat has come

@@ -67,7 +67,7 @@ type process struct {
 	beats   *os.File
 	states  *os.File
 	started time.Duration
-	// ended says that it has ended the engines and wants to be told to guard again; ending, that it is about it.
+	// ended says that it has ended the engines and waits for a message to guard again; ending, that it is ending them.
 	ending, ended bool
 	// unheard is when the first beat was sent that it has not confirmed, zero where there is none.
 	unheard time.Duration
@@ -256,9 +256,9 @@ func (s *Supervisor) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	first, told := make(chan error, 1), bufio.NewReader(p.states)
+	first, replies := make(chan error, 1), bufio.NewReader(p.states)
 	go func() {
-		_, err := told.ReadByte() // ready, or the end
+		_, err := replies.ReadByte() // ready, or the end
 		first <- err
 	}()
 	select {
@@ -275,7 +275,7 @@ func (s *Supervisor) start(ctx context.Context) error {
 	s.mu.Lock()
 	s.process = p
 	s.mu.Unlock()
-	go s.listen(p, told)
+	go s.listen(p, replies)
 	return nil
 }
 

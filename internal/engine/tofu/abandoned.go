@@ -49,7 +49,7 @@ type AbandonedRun struct {
 	dir string
 }
 
-// ErroredState answers the state that the run's engine could save nowhere else, nil where there is none.
+// ErroredState returns the state that the run's engine could save nowhere else, nil where there is none.
 func (l AbandonedRun) ErroredState() ([]byte, error) { return readErroredState(l.dir) }
 
 // AbandonedRuns returns the runs that a predecessor left behind, and those that were kept, in the order of their ids. Nothing of them is
@@ -73,7 +73,7 @@ func (e *Engine) Discard(id string) error {
 		return nil
 	}
 	if err := os.RemoveAll(leftover.dir); err != nil {
-		return fmt.Errorf("discarding the left-over run %s: %w", id, err)
+		return fmt.Errorf("discarding the abandoned run %s: %w", id, err)
 	}
 	delete(e.abandoned, id)
 	return nil
@@ -83,14 +83,14 @@ func (e *Engine) Discard(id string) error {
 func readAbandonedRuns(runs string) (map[string]AbandonedRun, error) {
 	entries, err := os.ReadDir(runs)
 	if err != nil {
-		return nil, fmt.Errorf("listing left-over runs: %w", err)
+		return nil, fmt.Errorf("listing abandoned runs: %w", err)
 	}
 	found := map[string]AbandonedRun{}
 	for _, entry := range entries {
 		dir := filepath.Join(runs, entry.Name())
 		for _, secret := range secrets {
 			if err := os.RemoveAll(filepath.Join(dir, secret)); err != nil {
-				return nil, fmt.Errorf("removing the secrets of the left-over run %s: %w", entry.Name(), err)
+				return nil, fmt.Errorf("removing the secrets of the abandoned run %s: %w", entry.Name(), err)
 			}
 		}
 		found[entry.Name()] = readAbandonedRun(dir)
@@ -107,7 +107,7 @@ func readAbandonedRun(dir string) AbandonedRun {
 	return leftover
 }
 
-// leave lists a run among the leftovers.
+// leave lists a run among the abandoned runs.
 func (e *Engine) leave(l AbandonedRun) {
 	e.abandonedMu.Lock()
 	defer e.abandonedMu.Unlock()

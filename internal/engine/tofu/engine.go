@@ -26,7 +26,7 @@ const (
 
 // Options describe an Engine.
 type Options struct {
-	// Binary is the CLI, as answered by Find.
+	// Binary is the CLI, as returned by Find.
 	Binary Binary
 	// WorkDir is the private folder of the engine; it is made if absent. One Engine at a time may have it.
 	WorkDir string
@@ -50,7 +50,7 @@ type Options struct {
 	// Warm says which providers are kept running between runs; its zero value keeps none.
 	Warm   WarmOptions
 	Logger logr.Logger
-	// Clock tells the times in reports; nil means the machine's.
+	// Clock provides the times in reports; nil means the machine's.
 	Clock clock.PassiveClock
 }
 
@@ -72,7 +72,7 @@ func (o Options) withDefaults() Options {
 
 func (o Options) validate() error {
 	if o.Binary.Path == "" || o.Binary.Version == nil {
-		return errors.New("no engine binary is given: use one that Find answered")
+		return errors.New("no engine binary is given: use one that Find returned")
 	}
 	if o.WorkDir == "" {
 		return errors.New("no work folder is given")
@@ -108,7 +108,7 @@ type Engine struct {
 	abandoned   map[string]AbandonedRun
 }
 
-// New takes the work folder, ends what a predecessor that died has left running in it, and answers an Engine. The folder of
+// New takes the work folder, ends what a predecessor that died has left running in it, and returns an Engine. The folder of
 // another living Engine is refused.
 func New(o Options) (*Engine, error) {
 	o = o.withDefaults()
@@ -170,7 +170,7 @@ func (e *Engine) setUp() error {
 	return nil
 }
 
-// mirror answers the absolute path of the provider mirror: engines link to it from other folders.
+// mirror returns the absolute path of the provider mirror: engines link to it from other folders.
 func (e *Engine) mirror() (string, error) {
 	if e.options.ProviderMirror == "" {
 		return e.dir.noProviders(), nil
@@ -189,7 +189,7 @@ func (e *Engine) mirror() (string, error) {
 	return path, nil
 }
 
-// Binary answers the CLI.
+// Binary returns the CLI.
 func (e *Engine) Binary() Binary { return e.options.Binary }
 
 // Starts counts the CLI processes that were started so far.
@@ -224,7 +224,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	return lock.Close()
 }
 
-// acquire answers a slot as soon as there is one.
+// acquire returns a slot as soon as there is one.
 func (e *Engine) acquire(ctx context.Context) (*slot, error) {
 	select {
 	case <-e.closed:

@@ -17,7 +17,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-// scripted answers a CLI that initialises anything, and applies by a shell script.
+// scripted returns a CLI that initialises anything, and applies by a shell script.
 func scripted(t *testing.T, apply string) Binary {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tofu")
@@ -70,7 +70,7 @@ while true; do sleep 0.1; done`
 	}
 }
 
-// alive tells whether a process runs and is no zombie.
+// alive reports whether a process runs and is no zombie.
 func alive(t *testing.T, pid string) bool {
 	t.Helper()
 	status, err := os.ReadFile(filepath.Join("/proc", pid, "status"))
@@ -92,7 +92,7 @@ func TestEngineThatDies(t *testing.T) {
 	}{
 		"by a signal of somebody else": {script: begin + "kill -KILL $$", wantClass: engine.Killed, wantText: "signal"},
 		"by a crash":                   {script: begin + "echo 'fatal error: out of memory' >&2; exit 2", wantClass: engine.Killed, wantText: "crashed"},
-		"without a reason":             {script: begin + "exit 1", wantClass: engine.Unknown, wantText: "did not say why"},
+		"without a reason":             {script: begin + "exit 1", wantClass: engine.Unknown, wantText: "without an error message"},
 		"with a plain text":            {script: begin + "echo 'Failed to read CLI arguments' >&2; exit 1", wantClass: engine.Unknown, wantText: "applying: Failed to read"},
 		"as a plan that tells no changes": {
 			script: begin + "case $1 in plan) exit 2;; esac; kill -KILL $$", wantClass: engine.Killed, wantText: "signal",
@@ -246,11 +246,11 @@ func TestLeftovers(t *testing.T) {
 	}
 	leftovers := next.AbandonedRuns()
 	if len(leftovers) != 1 {
-		t.Fatalf("left-overs are %+v, want one", leftovers)
+		t.Fatalf("abandoned runs are %+v, want one", leftovers)
 	}
 	left := leftovers[0]
 	if diff := cmp.Diff([]string{"r-1", "instance", `{"uid":"u-1"}`}, []string{left.ID, left.Module, string(left.Identity)}); diff != "" {
-		t.Errorf("left-over (-want +got):\n%s", diff)
+		t.Errorf("abandoned run (-want +got):\n%s", diff)
 	}
 	if state, err := left.ErroredState(); err != nil || string(state) != `{"version":4}` {
 		t.Errorf("its errored state is %s, %v", state, err)
@@ -265,7 +265,7 @@ func TestLeftovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(next.AbandonedRuns()) != 0 || exists(run) {
-		t.Error("a discarded left-over is still there")
+		t.Error("a discarded run is still there")
 	}
 	open(t, next, RunSpec{ID: "r-1", Module: "instance", Backend: backend.at("m")})
 }

@@ -13,7 +13,7 @@ import (
 // run rather than with which credentials.
 var reserved = workdir.Reserved{Names: []string{"HOME", "TMPDIR", "CHECKPOINT_DISABLE"}, Prefixes: []string{"TF_", "LD_"}}
 
-// Backend tells the engine where the state is: Terraform's http backend.
+// Backend says where the state is: Terraform's http backend.
 type Backend struct {
 	Address string
 	// LockAddress and UnlockAddress are empty where the engine need not lock.

@@ -71,7 +71,7 @@ func TestFilesOfARunThatDiedAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left, err := readAbandonedRuns(runs); err != nil || len(left) != 1 {
-		t.Errorf("left-over runs %v, %v; want one", left, err)
+		t.Errorf("abandoned runs %v, %v; want one", left, err)
 	}
 	if exists(filepath.Dir(secret)) {
 		t.Error("the file is there still")

@@ -63,7 +63,7 @@ type FindOptions struct {
 	InstallURL string
 }
 
-// Find answers the CLI that fits the options. An error names what was looked for, where, what was found instead, and the mend.
+// Find returns the CLI that fits the options. An error names what was looked for, where, what was found instead, and the fix.
 func Find(ctx context.Context, o FindOptions) (Binary, error) {
 	if o.Constraint == "" {
 		o.Constraint = DefaultConstraint
@@ -228,7 +228,7 @@ func probe(ctx context.Context, path string) (Binary, error) {
 	}
 	found := versionLine.FindSubmatch(output)
 	if found == nil {
-		return Binary{}, fmt.Errorf("asking %s for its version: it answers %.100q, not as OpenTofu or Terraform do", path, output)
+		return Binary{}, fmt.Errorf("asking %s for its version: it prints %.100q, not a version of OpenTofu or Terraform", path, output)
 	}
 	number, err := version.NewVersion(string(found[2]))
 	if err != nil {

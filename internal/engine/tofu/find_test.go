@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// fakeCLI writes an executable that answers `version` with output.
+// fakeCLI writes an executable that prints output when asked for its `version`.
 func fakeCLI(t *testing.T, dir, name, output string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)

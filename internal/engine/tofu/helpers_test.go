@@ -19,7 +19,7 @@ import (
 	"github.com/go-logr/logr/testr"
 )
 
-// realBinary answers the engine that integration tests drive: $TOFU, or what `make tools` built.
+// realBinary returns the engine that integration tests drive: $TOFU, or what `make tools` built.
 func realBinary(t testing.TB) Binary {
 	t.Helper()
 	path := os.Getenv("TOFU")
@@ -33,7 +33,7 @@ func realBinary(t testing.TB) Binary {
 	return binary
 }
 
-// workFolder answers a short path, since plugins put sockets into it.
+// workFolder returns a short path, since plugins put sockets into it.
 func workFolder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "tofu")
@@ -44,7 +44,7 @@ func workFolder(t testing.TB) string {
 	return dir
 }
 
-// newEngine answers an engine with the real CLI. The mods change its options.
+// newEngine returns an engine with the real CLI. The mods change its options.
 func newEngine(t testing.TB, mods ...func(*Options)) *Engine {
 	t.Helper()
 	options := Options{WorkDir: workFolder(t), WaitDelay: 30 * time.Second, Slots: 2}
@@ -71,7 +71,7 @@ func newEngine(t testing.TB, mods ...func(*Options)) *Engine {
 	return e
 }
 
-// moduleOf answers a module of one file.
+// moduleOf returns a module of one file.
 func moduleOf(digest, main string) Module {
 	return Module{Digest: digest, Files: files(map[string]string{"main.tf": main})}
 }
@@ -136,7 +136,7 @@ func newBackend(t testing.TB) *stateBackend {
 	return b
 }
 
-// at answers the engine's settings for the state of a name.
+// at returns the engine's settings for the state of a name.
 func (b *stateBackend) at(name string) Backend {
 	address := b.URL + "/" + name
 	return Backend{Address: address, LockAddress: address, UnlockAddress: address, Username: "run", Password: backendPassword}
@@ -181,7 +181,7 @@ func (b *stateBackend) set(change func(*stateBackend)) {
 	change(b)
 }
 
-// state answers the addresses of the resources in a state, and its outputs.
+// state returns the addresses of the resources in a state, and its outputs.
 func (b *stateBackend) state(t testing.TB, name string) (resources []string, outputs map[string]any) {
 	t.Helper()
 	b.mu.Lock()

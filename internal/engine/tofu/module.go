@@ -69,7 +69,7 @@ func (e *Engine) prepared(key string) (string, bool) {
 	return dir, err == nil && info.IsDir() && hasProviders(dir)
 }
 
-// hasProviders tells whether the providers that a module was initialised with are still where they were. They are links into the
+// hasProviders reports whether the providers that a module was initialised with are still where they were. They are links into the
 // mirror, which may have been replaced since.
 func hasProviders(dir string) bool {
 	// host, namespace, type, version, platform
@@ -84,7 +84,7 @@ func hasProviders(dir string) bool {
 }
 
 // Prepare writes and initialises the module once; from then on it returns at once, also after a restart. Callers that come while
-// it works wait for it and get the same answer. A failure is not remembered.
+// it works wait for it and get the same result. A failure is not remembered.
 func (e *Engine) Prepare(ctx context.Context, m Module) error {
 	key, err := e.moduleKey(m.Digest)
 	if err == nil {
@@ -222,7 +222,7 @@ func emptyBackend() (address string, stop func(), err error) {
 // leftOut are the folders of a module that no run needs.
 var leftOut = []string{"tests", "examples"}
 
-// writeModule writes the module's files and the backend block into dir, and answers what its lock file selects.
+// writeModule writes the module's files and the backend block into dir, and returns what its lock file selects.
 func writeModule(dir string, files fs.FS) (selections, error) {
 	committed := selections{}
 	for _, part := range []string{moduleDir, lookupDir} {
@@ -262,7 +262,7 @@ func writeModule(dir string, files fs.FS) (selections, error) {
 	return committed, writeFile(filepath.Join(dir, moduleDir, backendFile), []byte(backendBlock))
 }
 
-// placeOf answers where a file of the module goes: files of the lookup folder stay aside.
+// placeOf returns where a file of the module goes: files of the lookup folder stay aside.
 func placeOf(name string) string {
 	if strings.HasPrefix(name, lookupDir+"/") {
 		return name

@@ -84,7 +84,7 @@ func TestCheckSelected(t *testing.T) {
 	}
 }
 
-// mirrorForTests answers the provider mirror that `make tools` fills, with its providers under the names of both registries.
+// mirrorForTests returns the provider mirror that `make tools` fills, with its providers under the names of both registries.
 // Engines follow a link for a platform's folder, not for one above it.
 func mirrorForTests(t testing.TB) string {
 	t.Helper()
@@ -115,7 +115,7 @@ func mirrorForTests(t testing.TB) string {
 	return mirror
 }
 
-// object is a module with a provider plugin. It can be planned without anything that answers at host.
+// object is a module with a provider plugin. It can be planned without anything that listens at host.
 const object = `
 terraform {
   required_providers {

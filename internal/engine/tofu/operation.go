@@ -22,7 +22,7 @@ type operation struct {
 	output   func(text string)
 	// call runs the CLI and has its -json stream written into out.
 	call func(ctx context.Context, out *stream) error
-	// needsPlan is set where an engine that succeeds has told its plan.
+	// needsPlan is set where an engine that succeeds has reported its plan.
 	needsPlan bool
 	// final is Run.Final.
 	final func(text string) bool
@@ -37,7 +37,7 @@ const (
 	killGrace = 2 * time.Second
 )
 
-// run runs the operation and tells what became of it. The report is never nil.
+// run runs the operation and reports the result. The report is never nil.
 func (s *slot) run(ctx context.Context, o operation) (*engine.Report, error) {
 	if ctx.Err() != nil {
 		return &engine.Report{}, &engine.Error{Op: o.op, Class: engine.Interrupted, Err: context.Cause(ctx)}
@@ -102,7 +102,7 @@ func (s *slot) watch(ctx context.Context, o operation, w watching) {
 	s.endProcesses(o.dir)
 }
 
-// waitFor answers false when ended is closed, and true after go or the time, whichever comes first.
+// waitFor returns false when ended is closed, and true after go or the time, whichever comes first.
 func waitFor(ended, proceed <-chan struct{}, limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -146,7 +146,7 @@ func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *e
 	}
 	class := end.class()
 	if class == "" && o.needsPlan && report.Planned.Operation != engine.OperationPlan {
-		// a plan answers 2 when there are changes, and the Go runtime answers 2 when it gives up
+		// a plan exits with 2 when there are changes, and the Go runtime exits with 2 when it gives up
 		class, end.exit = engine.Transient, exitCrash
 	}
 	if class == "" {
@@ -155,7 +155,7 @@ func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *e
 	return &engine.Error{Op: o.op, Class: class, Diagnostics: end.reported(report), Err: s.cause(ctx, o, end, err)}
 }
 
-// reported answers the errors to show: the engine's diagnostics, or else its plain text.
+// reported returns the errors to show: the engine's diagnostics, or else its plain text.
 func (e outcome) reported(report *engine.Report) []engine.Diagnostic {
 	if len(e.diagnostics) > 0 || report.Text == "" || e.exit == exitSuccess {
 		return e.diagnostics
@@ -174,7 +174,7 @@ func (s *slot) cause(ctx context.Context, o operation, end outcome, err error) e
 	case end.exit == exitCrash:
 		return errors.New("the engine crashed")
 	case len(end.diagnostics) == 0:
-		return errors.New("the engine failed and did not say why")
+		return errors.New("the engine failed without an error message")
 	default:
 		return nil
 	}

@@ -20,7 +20,7 @@ const (
 	exitNever   exit = "never"   // it did not start
 )
 
-// exitOf reads it from what terraform-exec answers. That error's text must not be used: it repeats what the engine wrote, secrets
+// exitOf reads it from what terraform-exec returns. That error's text must not be used: it repeats what the engine wrote, secrets
 // and all, and where the engine succeeded although it was interrupted, asking for the text may panic.
 func exitOf(err error, begun bool) exit {
 	var process *exec.ExitError
@@ -57,7 +57,7 @@ type outcome struct {
 	final func(text string) bool
 }
 
-// class answers the class of the operation's error, "" for success. What happens to the process is never the configuration's fault.
+// class returns the class of the operation's error, "" for success. What happens to the process is never the configuration's fault.
 func (e outcome) class() engine.Class {
 	died := e.exit == exitSignal || e.exit == exitCrash
 	switch {

@@ -80,7 +80,7 @@ func TestEndingClass(t *testing.T) {
 	}
 }
 
-// interruptedError answers what terraform-exec does for an engine that succeeds although it is interrupted: an error in whose
+// interruptedError returns what terraform-exec does for an engine that succeeds although it is interrupted: an error in whose
 // chain the context's error is, and no exit.
 type interruptedError struct{}
 

@@ -6,8 +6,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
-// tell passes on what people are to read of a message. What an engine logs is for its developers, and may hold a state.
-func (s *stream) tell(m message) {
+// print passes on what people are to read of a message. What an engine logs is for its developers, and may hold a state.
+func (s *stream) print(m message) {
 	if s.output == nil || m.Type == "log" {
 		return
 	}

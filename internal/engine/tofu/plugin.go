@@ -18,20 +18,20 @@ func StartPlugin(dir, file string, environment map[string]string) (*Plugin, erro
 	return &Plugin{provider: started}, nil
 }
 
-// Address answers where it listens, as net.Dial takes it.
+// Address returns where it listens, as net.Dial takes it.
 func (p *Plugin) Address() (network, address string) {
 	at := p.provider.config.Addr
 	return at.Network, at.String
 }
 
-// ProtocolVersion answers 5 or 6.
+// ProtocolVersion returns 5 or 6.
 func (p *Plugin) ProtocolVersion() int { return p.provider.config.ProtocolVersion }
 
 // End kills it and removes its folder.
 func (p *Plugin) End() error { return p.provider.end() }
 
 // ReadStream reads what an engine wrote with -json, for whoever runs one without an [Engine]. The strings in sensitive show in
-// nothing that is answered.
+// nothing of the replies.
 func ReadStream(written []byte, sensitive []string) *engine.Report {
 	read := newStream(redact.New(sensitive), nil)
 	_, _ = read.Write(written) // it never fails

@@ -75,7 +75,7 @@ func newPool(dir string, o WarmOptions, log logr.Logger) *pool {
 	return &pool{dir: dir, options: o, log: log, start: startWarm}
 }
 
-// startWarm starts a provider for a pool. It answers a nil interface with an error.
+// startWarm starts a provider for a pool. It returns a nil interface with an error.
 func startWarm(dir, file string, environment map[string]string) (warm, error) {
 	started, err := startProvider(dir, file, environment)
 	if err != nil {
@@ -90,7 +90,7 @@ type lease struct {
 	providers map[string]*pooled
 }
 
-// lend answers the providers that can be had for these files, by address. The lease is never nil and may be empty.
+// lend returns the providers that can be had for these files, by address. The lease is never nil and may be empty.
 func (p *pool) lend(files, environment map[string]string) *lease {
 	l := &lease{pool: p, providers: map[string]*pooled{}}
 	for address, file := range files {
@@ -105,7 +105,7 @@ func (p *pool) lend(files, environment map[string]string) *lease {
 	return l
 }
 
-// take answers an idle provider, or a new one if there is room, or else nil.
+// take returns an idle provider, or a new one if there is room, or else nil.
 func (p *pool) take(file string, environment map[string]string) (*pooled, error) {
 	key := providerKey(file, environment)
 	found, dir := p.reserve(key)
@@ -122,7 +122,7 @@ func (p *pool) take(file string, environment map[string]string) (*pooled, error)
 	return &pooled{warm: started, key: key, uses: 1}, nil
 }
 
-// reserve answers an idle provider with the key, or else the folder for a new one, "" where there is no room.
+// reserve returns an idle provider with the key, or else the folder for a new one, "" where there is no room.
 func (p *pool) reserve(key string) (*pooled, string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,7 +236,7 @@ func (l *lease) discard() error {
 	return errors.Join(errs...)
 }
 
-// makePool answers the engine's pool, nil where providers are not kept.
+// makePool returns the engine's pool, nil where providers are not kept.
 func (e *Engine) makePool() (*pool, error) {
 	if e.options.Warm.Max <= 0 {
 		return nil, nil

@@ -62,7 +62,7 @@ func fakePool(t *testing.T, o WarmOptions) (*pool, *[]*fakeProvider) {
 	return p, started
 }
 
-// lent answers the names of the providers that a pool lends for files.
+// lent returns the names of the providers that a pool lends for files.
 func lent(p *pool, environment map[string]string, files ...string) (*lease, string) {
 	wanted := map[string]string{}
 	for _, file := range files {

@@ -23,7 +23,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
-// providersOf answers the files of the provider plugins that an initialised module uses, by the providers' addresses.
+// providersOf returns the files of the provider plugins that an initialised module uses, by the providers' addresses.
 func providersOf(module string) (map[string]string, error) {
 	dir := filepath.Join(module, moduleDir)
 	content, err := os.ReadFile(filepath.Join(dir, lockFile))
@@ -54,7 +54,7 @@ func providersOf(module string) (map[string]string, error) {
 	return found, nil
 }
 
-// providerKey tells which runs may use one provider process after another: those with the same file and the same environment,
+// providerKey returns the same for runs that may use one provider process after another: those with the same file and the same environment,
 // hence the same credentials.
 func providerKey(file string, environment map[string]string) string {
 	hash := sha256.New()
@@ -138,7 +138,7 @@ func (p *provider) start() error {
 // reattach is what an engine needs to use it.
 func (p *provider) reattach() tfexec.ReattachConfig { return p.config }
 
-// exited tells whether the process is gone.
+// exited reports whether the process is gone.
 func (p *provider) exited() bool { return p.client.Exited() }
 
 // end kills the process and waits for it. Nothing is asked of it first: it may be in the middle of a call that nobody waits for.

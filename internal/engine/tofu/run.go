@@ -22,7 +22,7 @@ import (
 
 // RunSpec describes one use of a module.
 type RunSpec struct {
-	// ID names the run's folder; it is unique among the runs that are open or left over.
+	// ID names the run's folder; it is unique among the runs that are open or abandoned.
 	ID string
 	// Identity is kept with the run as JSON, for whoever finds its folder after a crash. No secrets.
 	Identity any
@@ -43,12 +43,12 @@ type RunSpec struct {
 	Providers tfexec.ReattachInfo
 	// Sensitive are strings that must not show in anything that is reported.
 	Sensitive []string
-	// Final, if set, reports which errors of providers only another configuration can mend, by their text: summary and detail, each on
+	// Final, if set, reports which errors of providers only another configuration can fix, by their text: summary and detail, each on
 	// lines of its own. Where it is nil, none can.
 	Final func(text string) bool
-	// Progress, if set, is told what the engine does while it does it. It must not block.
+	// Progress, if set, receives what the engine does while it does it. It must not block.
 	Progress func(engine.Event)
-	// Output, if set, is given what the engine tells people, message by message, free of sensitive strings. It must not block.
+	// Output, if set, receives what the engine prints for people, message by message, free of sensitive strings. It must not block.
 	Output func(text string)
 }
 
@@ -67,7 +67,7 @@ func (r RunSpec) validate() error {
 	return errors.Join(reserved.CheckFiles(r.Files, r.Environment), reserved.Check(r.Environment))
 }
 
-// Workspace is an open run. Its methods run one engine at a time; each answers a Report, also with an error.
+// Workspace is an open run. Its methods run one engine at a time; each returns a Report, also with an error.
 type Workspace struct {
 	engine *Engine
 	slot   *slot
@@ -82,8 +82,8 @@ type Workspace struct {
 	closed bool
 }
 
-// Open waits for a free slot, makes the run's folder, and answers it. Close gives both back. An error is an *Error: a wait that
-// ctx or the engine's Close ended is Interrupted, and a run that can't be is Unknown: no providerSpec is to blame for it.
+// Open waits for a free slot, makes the run's folder, and returns it. Close gives both back. An error is an *Error: a wait that
+// ctx or the engine's Close ended is Interrupted, and a run that can't be is Unknown: no providerSpec is the cause.
 func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	failed := func(class engine.Class, err error) *engine.Error {
 		return &engine.Error{Op: engine.OpOpen, Class: class, Err: fmt.Errorf("%s: %w", r.ID, err)}
@@ -106,7 +106,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	}
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
 		if errors.Is(err, os.ErrExist) {
-			err = errors.New("its folder exists: it is open already, or left over and not discarded")
+			err = errors.New("its folder exists: it is open already, or abandoned and not discarded")
 		}
 		return nil, failed(engine.Unknown, errors.Join(err, e.release(slot)))
 	}
@@ -116,7 +116,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	return f, nil
 }
 
-// check answers the folder of the run's module.
+// check returns the folder of the run's module.
 func (e *Engine) check(r RunSpec) (string, error) {
 	if err := r.validate(); err != nil {
 		return "", err
@@ -218,7 +218,7 @@ func (f *Workspace) Apply(ctx context.Context) (*engine.Report, error) {
 	return f.apply(ctx, engine.OpApply, tfexec.VarFile(variablesFile))
 }
 
-// ApplyPlan carries out the plan that Plan kept. Its Report has no Planned count: the plan told it.
+// ApplyPlan carries out the plan that Plan kept. Its Report has no Planned count: the plan had it.
 func (f *Workspace) ApplyPlan(ctx context.Context) (*engine.Report, error) {
 	options := []tfexec.ApplyOption{tfexec.DirOrPlan(planFile)}
 	if takesVariablesWithPlan(f.engine.options.Binary) {
@@ -265,7 +265,7 @@ func (f *Workspace) operate(ctx context.Context, op engine.Op, call func(context
 	return report, err
 }
 
-// providers answers the running providers for the next operation, nil where there are none.
+// providers returns the running providers for the next operation, nil where there are none.
 func (f *Workspace) providers() tfexec.ReattachInfo {
 	if len(f.run.Providers) > 0 {
 		return f.run.Providers
@@ -297,7 +297,7 @@ func (f *Workspace) endProviders() {
 	}
 }
 
-// ErroredState answers the state that the engine could not save, nil where there is none. It must be saved before the run is
+// ErroredState returns the state that the engine could not save, nil where there is none. It must be saved before the run is
 // closed: it may be all that is known of an object.
 func (f *Workspace) ErroredState() ([]byte, error) {
 	f.mu.Lock()
@@ -309,7 +309,7 @@ func (f *Workspace) ErroredState() ([]byte, error) {
 	return state, err
 }
 
-// Keep gives the slot back and leaves the folder with the state that could not be saved, but without the run's secrets. Leftovers lists
+// Keep gives the slot back and leaves the folder with the state that could not be saved, but without the run's secrets. AbandonedRuns lists
 // it from then on, also those of the next Engine in this work folder. Close does nothing afterwards.
 func (f *Workspace) Keep() error {
 	f.mu.Lock()
@@ -349,7 +349,7 @@ func (f *Workspace) Close() error {
 	return errors.Join(f.giveBack(), os.RemoveAll(f.dir))
 }
 
-// takesVariablesWithPlan tells whether the CLI accepts variables beside a saved plan. Older ones refuse them.
+// takesVariablesWithPlan reports whether the CLI accepts variables beside a saved plan. Older ones refuse them.
 func takesVariablesWithPlan(b Binary) bool {
 	first := version.Must(version.NewVersion("1.10.0"))
 	if b.Name == OpenTofu {

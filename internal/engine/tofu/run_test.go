@@ -225,7 +225,7 @@ resource "terraform_data" "second" {
 	next := newEngine(t, func(o *Options) { o.WorkDir = e.options.WorkDir })
 	leftovers := next.AbandonedRuns()
 	if len(leftovers) != 1 {
-		t.Fatalf("the next engine finds %d left-over runs, want the kept one", len(leftovers))
+		t.Fatalf("the next engine finds %d abandoned runs, want the kept one", len(leftovers))
 	}
 	if kept, err := leftovers[0].ErroredState(); err != nil || !bytes.Equal(kept, state) {
 		t.Errorf("the kept state is %s, %v; want the one that was not saved", kept, err)

@@ -62,7 +62,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// errorWriter answers the io.Writer for what the engine writes to its standard error.
+// errorWriter returns the io.Writer for what the engine writes to its standard error.
 func (s *stream) errorWriter() io.Writer { return errorWriter{s} }
 
 type errorWriter struct{ stream *stream }
@@ -75,7 +75,7 @@ func (w errorWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// finish reads what is left and answers the report.
+// finish reads what is left and returns the report.
 func (s *stream) finish() *engine.Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *stream) note(line []byte) {
 
 func (s *stream) skipped() { s.text.add("(a line was too long and is left out)") }
 
-// dumpedState answers the state that the engine wrote into the stream, nil if there is none.
+// dumpedState returns the state that the engine wrote into the stream, nil if there is none.
 func (s *stream) dumpedState() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *stream) read(line []byte) {
 		s.note(line)
 		return
 	}
-	s.tell(m)
+	s.print(m)
 	switch m.Type {
 	case "planned_change":
 		s.report.Changes = append(s.report.Changes, s.change(m.Change))
@@ -155,7 +155,7 @@ func (s *stream) summary(m *engine.Summary) {
 func (s *stream) outputs(m map[string]outputMessage) {
 	for name, output := range m {
 		entry := engine.Output{Sensitive: output.Sensitive, Action: output.Action}
-		if entry.Action == "" { // told by the plan, before the values are
+		if entry.Action == "" { // reported by the plan, before the values are
 			entry.Action = s.report.Outputs[name].Action
 		}
 		if !output.Sensitive && len(output.Value) > 0 && !s.redact.Contains(string(output.Value)) {

@@ -9,7 +9,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
-// workDir is the absolute path of an engine's work folder, free of links, as the kernel tells a process's folder.
+// workDir is the absolute path of an engine's work folder, free of links, as the kernel reports a process's folder.
 type workDir string
 
 func (d workDir) path(parts ...string) string {

@@ -9,7 +9,7 @@ import (
 // FilesDir is the folder, in that of a run, with the run's files. They are secret.
 const FilesDir = "secret-files"
 
-// WriteFiles writes a run's files into the run's folder, for this user alone, and answers their paths by the same names.
+// WriteFiles writes a run's files into the run's folder, for this user alone, and returns their paths by the same names.
 func WriteFiles(dir string, files map[string]string) (map[string]string, error) {
 	paths := map[string]string{}
 	if len(files) == 0 {

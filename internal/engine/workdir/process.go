@@ -17,7 +17,7 @@ const (
 	endPoll    = 10 * time.Millisecond
 )
 
-// EndProcesses kills the processes whose working folder is dir or lies in it, and waits until they are gone. It returns how many
+// KillProcesses kills the processes whose working folder is dir or lies in it, and waits until they are gone. It returns how many
 // it killed. Plugins outlive an engine that is killed, and inherit its working folder. This process is left alone, and so are those that
 // are to be spared.
 func KillProcesses(dir string, spare ...func(pid int) bool) (int, error) {
@@ -40,7 +40,7 @@ func KillProcesses(dir string, spare ...func(pid int) bool) (int, error) {
 	}
 }
 
-// InterruptProcesses is EndProcesses with an interrupt, after which an engine saves what it has done. It sends one and does not wait. It
+// InterruptProcesses is KillProcesses with an interrupt, after which an engine saves what it has done. It sends one and does not wait. It
 // returns the ids of those that it interrupted; spare them the next time, because an engine takes a second interrupt for a kill.
 func InterruptProcesses(dir string, spare ...func(pid int) bool) ([]int, error) {
 	return signalIn(dir, os.Interrupt, spare)
@@ -55,7 +55,7 @@ func Processes(dir string, spare ...func(pid int) bool) ([]int, error) {
 func signalIn(dir string, signal os.Signal, spare []func(pid int) bool) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil // not Linux: there is no telling
+		return nil, nil // not Linux: unknown
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listing processes: %w", err)

@@ -14,7 +14,7 @@ const (
 	socketName    = "plugin1234567890"
 )
 
-// MakeWorkDir makes an engine's private folder where it is absent, and answers its absolute path, free of links, as the kernel tells a
+// Make makes an engine's private folder where it is absent, and returns its absolute path, free of links, as the kernel reports a
 // process's folder. Sockets is the longest path inside in which plugins get a temporary folder.
 func Make(path, sockets string) (string, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -37,7 +37,7 @@ func Make(path, sockets string) (string, error) {
 	return absolute, nil
 }
 
-// LockWorkDir takes an engine's folder for one engine that is alive, until the file that it answers is closed. The lock ends with the
+// Lock takes an engine's folder for one engine that is alive, until the file that it returns is closed. The lock ends with the
 // process, however it ends.
 func Lock(dir string) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)

@@ -32,18 +32,18 @@ const (
 	maxHeaderBytes = 16 << 10
 )
 
-// BackendOptions of a Backend; the zero value is a good one.
+// Options of a Server; the zero value is a good one.
 type Options struct {
 	// MaxBody is the most bytes of a state that an engine may send. 64 MiB when zero.
 	MaxBody int64
-	// SaveTimeout is how long one request of an engine waits for the API server before it is told to try again; 2
+	// SaveTimeout is how long one request of an engine waits for the API server before it is refused with an error that it retries; 2
 	// minutes when zero.
 	SaveTimeout time.Duration
 	// Logger gets what an engine was refused; nothing when unset.
 	Logger logr.Logger
 }
 
-// Backend serves the engines' http backend on loopback. Each Endpoint opens one state with a password of its own.
+// Server serves the engines' http backend on loopback. Each Endpoint opens one state with a password of its own.
 type Server struct {
 	options Options
 
@@ -56,7 +56,7 @@ type Server struct {
 	paths  map[string]*openState
 }
 
-// NewBackend returns a Backend that does not listen yet.
+// New returns a Server that does not listen yet.
 func New(options Options) *Server {
 	if options.MaxBody <= 0 {
 		options.MaxBody = defaultMaxBody
@@ -204,7 +204,7 @@ type openState struct {
 	lock engineLock
 }
 
-// authenticate authenticates a request: who it is, and whether the path is theirs. It answers with the status to refuse with.
+// authenticate authenticates a request: who it is, and whether the path is theirs. It returns the status to refuse the request with.
 func (b *Server) authenticate(request *http.Request) (*openState, int) {
 	username, password, _ := request.BasicAuth()
 	given := sha256.Sum256([]byte(password))

@@ -28,7 +28,7 @@ type engineLock struct {
 	mu   sync.Mutex
 	id   string
 	info []byte
-	// last is the lock that was let go last, so that a repeated UNLOCK succeeds.
+	// last is the lock that was released last, so that a repeated UNLOCK succeeds.
 	last string
 }
 
@@ -57,7 +57,7 @@ func (l *engineLock) drop(id string) (holder []byte, ok bool) {
 	return nil, true
 }
 
-// held tells whether the lock is the given one.
+// held reports whether the lock is the given one.
 func (l *engineLock) held(id string) (holder []byte, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,7 +159,7 @@ func (b *Server) unlock(w http.ResponseWriter, request *http.Request, opened *op
 	w.WriteHeader(http.StatusOK)
 }
 
-// refuseLock answers a request whose lock is not the one that is held: 423 with the holder, 409 when there is none.
+// refuseLock refuses a request whose lock is not the one that is held: 423 with the holder, 409 when there is none.
 func (b *Server) refuseLock(w http.ResponseWriter, request *http.Request, holder []byte) {
 	if holder == nil {
 		b.refuse(w, request, http.StatusConflict, "the lock is not held; take it and send its id")
@@ -206,7 +206,7 @@ func (b *Server) body(w http.ResponseWriter, request *http.Request, limit int64)
 	return body, true
 }
 
-// fail answers for an error of the session. Engines repeat what 5xx answers, so only what a retry can mend is one.
+// fail responds to an error of the session. Engines retry after a 5xx status, so only what a retry can fix gets one.
 func (b *Server) fail(w http.ResponseWriter, request *http.Request, err error) {
 	status := http.StatusFailedDependency
 	refused, isRefused := errors.AsType[*statefile.RefusedError](err)

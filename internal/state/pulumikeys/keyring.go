@@ -24,7 +24,7 @@ const (
 	idLength         = 12
 )
 
-// Entry tells of a key what may be shown.
+// Entry is what may be shown of a key.
 type Entry struct {
 	// ID names the key in the Secret.
 	ID string
@@ -50,7 +50,7 @@ type times struct {
 // keyring is the content of the Secret.
 type keyring []stored
 
-// IDOf answers a short name for the key with a salt, which tells nothing of its passphrase.
+// IDOf returns a short name for the key with a salt, which reveals nothing of its passphrase.
 func IDOf(salt string) string {
 	sum := sha256.Sum256([]byte(salt))
 	return hex.EncodeToString(sum[:])[:idLength]
@@ -126,7 +126,7 @@ func (r keyring) find(salt string) (stored, bool) {
 	return r[at], true
 }
 
-// with answers the keyring with a new key in the current one's place.
+// with returns the keyring with a new key in the current one's place.
 func (r keyring) with(fresh stored, now time.Time) keyring {
 	fresh.Current, fresh.Created = true, now
 	next := keyring{fresh}

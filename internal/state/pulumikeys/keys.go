@@ -37,7 +37,7 @@ type Options struct {
 	// Grace is how long a key that was replaced is kept whatever uses it: a run that began with it still writes with it. Zero means
 	// DefaultGrace.
 	Grace time.Duration
-	// Clock tells the time; nil means the machine's.
+	// Clock provides the time; nil means the machine's.
 	Clock clock.PassiveClock
 }
 
@@ -55,7 +55,7 @@ type Keys struct {
 	derived map[string]*pulumi.Key
 }
 
-// New answers the keys in the Secret of a namespace. The client must read from the API server and not from a cache: a key that was made a
+// New returns the keys in the Secret of a namespace. The client must read from the API server and not from a cache: a key that was made a
 // moment ago must not be made again. It needs get, create and update of Secrets there.
 func New(live client.Client, options Options) (*Keys, error) {
 	if options.Namespace == "" {
@@ -72,7 +72,7 @@ func New(live client.Client, options Options) (*Keys, error) {
 	}, nil
 }
 
-// Current answers the key to encrypt with. Where there is none it makes the first; of several managers that do so at once one wins, and all
+// Current returns the key to encrypt with. Where there is none it makes the first; of several managers that do so at once one wins, and all
 // answer its key.
 func (k *Keys) Current(ctx context.Context) (*pulumi.Key, error) {
 	_, ring, err := k.read(ctx)
@@ -85,7 +85,7 @@ func (k *Keys) Current(ctx context.Context) (*pulumi.Key, error) {
 	return k.derive(ctx, ring.current())
 }
 
-// For answers the key with a salt, as pulumi.SaltOf answers that of a checkpoint. It is ErrUnknown where there is none.
+// For returns the key with a salt, as pulumi.SaltOf returns that of a checkpoint. It is ErrUnknown where there is none.
 func (k *Keys) For(ctx context.Context, salt string) (*pulumi.Key, error) {
 	k.mu.Lock()
 	known, ok := k.derived[salt]
@@ -105,7 +105,7 @@ func (k *Keys) For(ctx context.Context, salt string) (*pulumi.Key, error) {
 	return k.derive(ctx, one)
 }
 
-// List answers what may be shown of the keys, the current one first; none where there is no Secret.
+// List returns what may be shown of the keys, the current one first; none where there is no Secret.
 func (k *Keys) List(ctx context.Context) ([]Entry, error) {
 	_, ring, err := k.read(ctx)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -168,7 +168,7 @@ func (k *Keys) name() types.NamespacedName {
 // now has whole seconds: nobody needs more, and it reads better.
 func (k *Keys) now() time.Time { return k.options.Clock.Now().UTC().Truncate(time.Second) }
 
-// read answers the Secret as it is. What the API server says that is not there is passed on as it is.
+// read returns the Secret as it is. What the API server says that is not there is passed on as it is.
 func (k *Keys) read(ctx context.Context) (*corev1.Secret, keyring, error) {
 	secret := &corev1.Secret{}
 	if err := k.client.Get(ctx, k.name(), secret); err != nil {
@@ -237,7 +237,7 @@ func (k *Keys) makeKey(ctx context.Context) (stored, error) {
 	return stored{Entry: Entry{ID: IDOf(key.Salt()), Salt: key.Salt()}, passphrase: key.Passphrase()}, nil
 }
 
-// derive answers the key of what the Secret has. Of two that derive it at once one waits for the other.
+// derive returns the key of what the Secret has. Of two that derive it at once one waits for the other.
 func (k *Keys) derive(ctx context.Context, one stored) (*pulumi.Key, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

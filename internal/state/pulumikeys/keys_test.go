@@ -23,7 +23,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
 
-// keysWith answers the keys of a namespace through a client.
+// keysWith returns the keys of a namespace through a client.
 func keysWith(live client.Client, namespace string, now clock.PassiveClock) *pulumikeys.Keys {
 	GinkgoHelper()
 	keys, err := pulumikeys.New(live, pulumikeys.Options{Namespace: namespace, Clock: now})

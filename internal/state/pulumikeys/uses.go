@@ -74,7 +74,7 @@ func add(uses map[string]Use, raw []byte, more Use) error {
 	return nil
 }
 
-// saltOf answers "" for what is no checkpoint: the states of other engines are beside Pulumi's.
+// saltOf returns "" for what is no checkpoint: the states of other engines are beside Pulumi's.
 func saltOf(raw []byte) (string, error) {
 	var file struct {
 		Format string `json:"format"`

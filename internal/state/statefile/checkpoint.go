@@ -30,7 +30,7 @@ type checkpointFile struct {
 	Checkpoint json.RawMessage `json:"checkpoint"`
 }
 
-// Encode answers the state. It is a *RefusedError with ReasonCorrupt when Raw is no checkpoint.
+// Encode returns the state. It is a *RefusedError with ReasonCorrupt when Raw is no checkpoint.
 func (c Checkpoint) Encode() ([]byte, error) {
 	raw, err := json.Marshal(checkpointFile{Format: FormatPulumi, Serial: &c.Serial, Lineage: c.Lineage, Checkpoint: c.Raw})
 	if err != nil {

@@ -52,7 +52,7 @@ func (r ResourceID) String() string {
 	return r.Address + " (" + r.ID + ")"
 }
 
-// Compare tells what a state that an engine could not save is beside the stored one, which is nil where none was stored. It
+// Compare says what a state that an engine could not save is beside the stored one, which is nil where none was stored. It
 // fails when either cannot be read.
 func Compare(stored, unsaved []byte) (Comparison, error) {
 	next, err := Parse(unsaved)

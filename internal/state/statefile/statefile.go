@@ -118,7 +118,7 @@ type stateFileElement struct {
 	} `json:"instances"`
 }
 
-// ParseState reads a state of version 4, or one of Pulumi's as [Checkpoint] makes it. What is neither gives a *RefusedError with ReasonCorrupt.
+// Parse reads a state of version 4, or one of Pulumi's as [Checkpoint] makes it. What is neither gives a *RefusedError with ReasonCorrupt.
 func Parse(raw []byte) (*State, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, Malformed("it is empty")
