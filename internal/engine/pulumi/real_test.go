@@ -27,6 +27,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/parentdeath"
 )
 
 // start returns the API server that the tests of this package share: starting one is dear.
@@ -36,7 +37,7 @@ var start = sync.OnceValues(func() (*controlplane.ControlPlane, error) { return 
 var started atomic.Pointer[controlplane.ControlPlane]
 
 func TestMain(m *testing.M) {
-	if os.Getenv(parentVariable) != "" {
+	if parentdeath.IsParent() {
 		beParent()
 		return
 	}

@@ -7,20 +7,15 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
+	"github.com/machine-iac/machine-iac-operator/test/parentdeath"
 )
 
-// parentVariable has the test binary start a child and wait, to be killed.
-const parentVariable = "ENGINE_TEST_PARENT"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(parentVariable) != "" {
+	if parentdeath.IsParent() {
 		beParent()
 		return
 	}
@@ -36,39 +31,11 @@ func beParent() {
 		_, _ = os.Stdout.WriteString(err.Error() + "\n")
 		return
 	}
-	_, _ = os.Stdout.WriteString(strconv.Itoa(child.Process.Pid) + "\n")
+	parentdeath.Print(child.Process.Pid)
 	child.Wait() //nolint:errcheck // it is killed
 }
 
-func TestAChildDiesWithItsParent(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux ties a child to its parent")
-	}
-	parent := exec.Command(os.Args[0])
-	parent.Env = append(os.Environ(), parentVariable+"=1")
-	out, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	child, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil {
-		t.Fatalf("starting the child: %s", line)
-	}
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	parent.Wait() //nolint:errcheck // it was killed
-	if !goes(child) {
-		t.Errorf("child %d lives on without its parent", child)
-	}
-}
+func TestAChildDiesWithItsParent(t *testing.T) { parentdeath.Expect(t) }
 
 // start runs a shell in a folder; ready when it has printed a line.
 func start(t *testing.T, dir, script string) *exec.Cmd {
@@ -92,17 +59,6 @@ func start(t *testing.T, dir, script string) *exec.Cmd {
 	return process
 }
 
-// goes reports whether a process ends within a few seconds. One that is a zombie has ended.
-func goes(pid int) bool {
-	for range 500 {
-		if stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat")); err != nil || strings.Contains(string(stat), ") Z ") {
-			return true
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return false
-}
-
 func TestProcessesAreFoundByTheirFolder(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -122,7 +78,7 @@ func TestProcessesAreFoundByTheirFolder(t *testing.T) {
 	if err != nil || !slices.Contains(interrupted, first.Process.Pid) || slices.Contains(interrupted, second.Process.Pid) {
 		t.Errorf("interrupted %v, %v; want %d and not %d, which is to be spared", interrupted, err, first.Process.Pid, second.Process.Pid)
 	}
-	if !goes(first.Process.Pid) {
+	if !parentdeath.Ends(first.Process.Pid) {
 		t.Error("the interrupt ended nothing")
 	}
 	if _, err := workdir.InterruptProcesses(work); err != nil {
@@ -135,7 +91,7 @@ func TestProcessesAreFoundByTheirFolder(t *testing.T) {
 	if killed, err := workdir.KillProcesses(work); err != nil || killed == 0 {
 		t.Errorf("killed %d, %v", killed, err)
 	}
-	if !goes(second.Process.Pid) {
+	if !parentdeath.Ends(second.Process.Pid) {
 		t.Error("the kill ended nothing")
 	}
 	if err := other.Process.Signal(syscall.Signal(0)); err != nil {
