@@ -1,9 +1,10 @@
 package engine
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"strings"
 	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
 func TestClassifyTexts(t *testing.T) {

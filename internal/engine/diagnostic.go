@@ -2,8 +2,9 @@ package engine
 
 import (
 	"fmt"
-	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"strings"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
 // Severity is a diagnostic's weight.

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 

@@ -1,9 +1,10 @@
 package state
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"slices"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // layout is where versions have to fit.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"math"
 	"slices"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // Restore makes an earlier state of this lineage current again, under a serial above the current one: for a run that lost

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // MetaPatch changes Snapshot.Meta: a value sets its key, nil removes it, keys that are not named stay.

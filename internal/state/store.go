@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 const (

@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 	"fmt"
+
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 

@@ -2,8 +2,9 @@ package state
 
 import (
 	"errors"
-	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 func TestCheckSuccessor(t *testing.T) {

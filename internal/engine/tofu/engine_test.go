@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-version"
+
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 

@@ -3,9 +3,10 @@ package tofu
 import (
 	"context"
 	"errors"
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"os/exec"
 	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 func TestEndingClass(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/hashicorp/terraform-exec/tfexec"
+
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 

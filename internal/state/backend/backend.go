@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 

@@ -28,6 +28,7 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return "refusing the state: " + e.Detail }
 
+// Malformed returns the error of a body that is no state: a *RefusedError with ReasonCorrupt.
 func Malformed(why string) error {
 	return &RefusedError{Reason: ReasonCorrupt, Detail: "the body is no state of version 4: " + why}
 }
