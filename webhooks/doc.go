@@ -3,7 +3,7 @@
 // admission interfaces and, for warnings, a look at whether Secrets exist.
 //
 // A providerSpec is held to the types and the validations of the module that serves its kind, in-process. A refusal lists every
-// problem with its field, the wrong value and the mend.
+// problem with its field, the wrong value and the fix.
 //
 // # What is never refused
 //

@@ -173,7 +173,7 @@ func TestChangedMachine(t *testing.T) {
 		"metadata of a Machine that is deleted": {
 			before: machineWith(worse, leaving()), machine: machineWith(worse, leaving(), builder.WithAnnotations(map[string]string{"a": "b"})),
 		},
-		"the credentials of a Machine that is deleted may be mended in spite of other problems": {
+		"the credentials of a Machine that is deleted may be fixed in spite of other problems": {
 			before: machineWith(bad, leaving()), machine: machineWith(withValue(hollow(`,"zone":"a/b","cpu":2`)), leaving()),
 			wantWarnings: []string{badZone + letBe},
 		},

@@ -147,7 +147,7 @@ var maxUnhealthyPattern = regexp.MustCompile(`^((100|[0-9]{1,2})%|[0-9]+)$`)
 
 // judgeMaxUnhealthy tells what is wrong with maxUnhealthy, "" for nothing.
 func judgeMaxUnhealthy(raw json.RawMessage) string {
-	const mend = "write a number such as 3, or a percentage from 0% to 100%"
+	const fix = "write a number such as 3, or a percentage from 0% to 100%"
 	if len(raw) == 0 || string(raw) == "null" {
 		return ""
 	}
@@ -156,10 +156,10 @@ func judgeMaxUnhealthy(raw json.RawMessage) string {
 		text = string(raw)
 	}
 	if !maxUnhealthyPattern.MatchString(text) {
-		return "it is neither a number from 0 on nor a percentage; " + mend
+		return "it is neither a number from 0 on nor a percentage; " + fix
 	}
 	if _, err := strconv.ParseInt(strings.TrimSuffix(text, "%"), 10, 32); err != nil {
-		return "it is larger than any number of Machines; " + mend
+		return "it is larger than any number of Machines; " + fix
 	}
 	return ""
 }

@@ -32,7 +32,7 @@ const (
 )
 
 func TestJudgeHealthCheck(t *testing.T) {
-	const mostMend = "; write a number such as 3, or a percentage from 0% to 100%"
+	const mostFix = "; write a number such as 3, or a percentage from 0% to 100%"
 	tests := map[string]struct {
 		spec         string
 		annotations  map[string]string
@@ -77,19 +77,19 @@ func TestJudgeHealthCheck(t *testing.T) {
 		},
 		"more than all may be unhealthy": {
 			spec: conditions + "maxUnhealthy: 101%",
-			want: []string{`spec.maxUnhealthy: Invalid value: "101%": it is neither a number from 0 on nor a percentage` + mostMend},
+			want: []string{`spec.maxUnhealthy: Invalid value: "101%": it is neither a number from 0 on nor a percentage` + mostFix},
 		},
 		"less than none may be unhealthy": {
 			spec: conditions + "maxUnhealthy: -1",
-			want: []string{`spec.maxUnhealthy: Invalid value: -1: it is neither a number from 0 on nor a percentage` + mostMend},
+			want: []string{`spec.maxUnhealthy: Invalid value: -1: it is neither a number from 0 on nor a percentage` + mostFix},
 		},
 		"a number that the API's type cannot hold": {
 			spec: conditions + "maxUnhealthy: 2147483648",
-			want: []string{`spec.maxUnhealthy: Invalid value: 2147483648: it is larger than any number of Machines` + mostMend},
+			want: []string{`spec.maxUnhealthy: Invalid value: 2147483648: it is larger than any number of Machines` + mostFix},
 		},
 		"the same as a string": {
 			spec: conditions + "maxUnhealthy: '2147483648'",
-			want: []string{`spec.maxUnhealthy: Invalid value: "2147483648": it is larger than any number of Machines` + mostMend},
+			want: []string{`spec.maxUnhealthy: Invalid value: "2147483648": it is larger than any number of Machines` + mostFix},
 		},
 		"a selector that is a riddle": {
 			spec: "selector: {matchExpressions: [{key: a, operator: In}]}\n" + strings.TrimPrefix(conditions, "selector: {}\n"),

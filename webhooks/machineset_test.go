@@ -129,10 +129,10 @@ func TestChangedMachineSet(t *testing.T) {
 		"the selector changes while it is deleted": {
 			before: setWith(setLeaving()), set: setWith(setLeaving(), selecting(otherOne)), wantErrs: []string{immutable},
 		},
-		"a selector that nobody could read is mended": {
+		"a selector that nobody could read is fixed": {
 			before: setWith(selecting(unreadable)), set: setWith(selecting(otherOne)),
 		},
-		"a selector of everything is mended": {
+		"a selector of everything is fixed": {
 			before: setWith(selecting(metav1.LabelSelector{})), set: setWith(selecting(otherOne)),
 		},
 		"the template loses the labels that are selected": {

@@ -116,8 +116,8 @@ func fieldErrors(err error) field.ErrorList {
 	list := make(field.ErrorList, 0, len(found))
 	for _, one := range found {
 		detail := one.Problem
-		if one.Mend != "" {
-			detail += "; " + one.Mend
+		if one.Fix != "" {
+			detail += "; " + one.Fix
 		}
 		list = append(list, &field.Error{Type: errorTypes[one.Fault], Field: one.Path, BadValue: badValue(one.Value), Detail: detail})
 	}

@@ -14,7 +14,7 @@ func TestErrorsTellInWhichWayAFieldIsWrong(t *testing.T) {
 		render.Missing:     `a.b: Required value: p; m`,
 		render.Unsupported: `a.b: Unsupported value: "x": p; m`,
 	} {
-		errs := fieldErrors(render.Errors{{Path: "a.b", Fault: fault, Value: `"x"`, Problem: "p", Mend: "m"}})
+		errs := fieldErrors(render.Errors{{Path: "a.b", Fault: fault, Value: `"x"`, Problem: "p", Fix: "m"}})
 		if got := errs.ToAggregate().Error(); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}

@@ -92,7 +92,7 @@ var _ = Describe("Webhooks", func() {
 			Expect(causes(err)).To(Equal(map[string]string{"providerSpec.value": "Required value: a value must be provided"}))
 		})
 
-		It("name every wrong field of a template, its value and the mend", func(ctx context.Context) {
+		It("name every wrong field of a template, its value and the fix", func(ctx context.Context) {
 			err := user.Create(ctx, setWith(namespace, with(map[string]any{"zone": "a/b", "pods": 0, "cpu": "many"})))
 			Expect(causes(err)).To(And(
 				HaveLen(3),

@@ -131,7 +131,7 @@ func checkName(folder string, loaded *module.Module) error {
 	}
 	if name := filepath.Base(absolute); name != loaded.Name() {
 		return &module.ContractError{Module: loaded.Name(), Breaches: []module.Breach{{
-			File: "module.yaml", What: "metadata.name", Problem: fmt.Sprintf("is %q in the folder %s", loaded.Name(), name), Mend: "use the folder's name",
+			File: "module.yaml", What: "metadata.name", Problem: fmt.Sprintf("is %q in the folder %s", loaded.Name(), name), Fix: "use the folder's name",
 		}}}
 	}
 	return nil

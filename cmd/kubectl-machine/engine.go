@@ -187,7 +187,7 @@ func (w *work) format(ctx context.Context) error {
 		return err
 	}
 	for _, file := range files {
-		w.module.add(module.Breach{File: file, Problem: "is not formatted", Mend: "run " + w.engine + " fmt -recursive in the module's folder"})
+		w.module.add(module.Breach{File: file, Problem: "is not formatted", Fix: "run " + w.engine + " fmt -recursive in the module's folder"})
 	}
 	return nil
 }
@@ -336,7 +336,7 @@ func (w *work) add(d diagnostic) {
 	}
 	w.module.add(module.Breach{
 		File: d.Range.Filename, Line: d.Range.Start.Line, What: d.what,
-		Problem: "fails: " + oneLine(d.Summary), Mend: oneLine(d.Detail),
+		Problem: "fails: " + oneLine(d.Summary), Fix: oneLine(d.Detail),
 	})
 }
 

@@ -163,7 +163,7 @@ type breach struct {
 	Line    int    `json:"line,omitempty"`
 	What    string `json:"what,omitempty"`
 	Problem string `json:"problem"`
-	Mend    string `json:"mend,omitempty"`
+	Fix     string `json:"mend,omitempty"`
 }
 
 // settle sums up once everything has been checked.

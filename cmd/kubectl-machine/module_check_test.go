@@ -178,7 +178,7 @@ func TestCheckPrintsJSON(t *testing.T) {
 	if !good.OK || !strings.HasPrefix(good.Reference, "acme@sha256:") || good.Dir != filepath.Join(dir, "acme") {
 		t.Errorf("the good module is %+v", good)
 	}
-	want := []breach{{File: filepath.Join(broken, "README.md"), Problem: "is missing", Mend: "write one"}}
+	want := []breach{{File: filepath.Join(broken, "README.md"), Problem: "is missing", Fix: "write one"}}
 	if diff := cmp.Diff(want, checked.Modules[1].Breaches); diff != "" || checked.Modules[1].OK {
 		t.Errorf("breaches (-want +got):\n%s", diff)
 	}

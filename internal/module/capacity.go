@@ -46,12 +46,12 @@ func (e *UnknownTypeError) Error() string {
 type SizeError struct {
 	// Field is the field's path in the providerSpec, its parts joined by dots.
 	Field string
-	// Problem says what is wrong, Mend what to write.
-	Problem, Mend string
+	// Problem says what is wrong, Fix what to write.
+	Problem, Fix string
 }
 
 // Error implements error.
-func (e *SizeError) Error() string { return e.Field + ": " + e.Problem + "; " + e.Mend }
+func (e *SizeError) Error() string { return e.Field + ": " + e.Problem + "; " + e.Fix }
 
 // Size answers what an instance made of a providerSpec offers; nil when the module does not tell. The value is of the type of the
 // variable provider_spec, defaults filled in. The error is an [*UnknownTypeError] or a [*SizeError].
@@ -87,7 +87,7 @@ func (m *Module) sizeOfType(providerSpec cty.Value) (Size, error) {
 	}
 	size := Size{Architecture: v1alpha1.DefaultArchitecture}
 	if name == "" {
-		return size, &SizeError{Field: path, Problem: "the instance type is needed to tell the size, but it is missing", Mend: "name one"}
+		return size, &SizeError{Field: path, Problem: "the instance type is needed to tell the size, but it is missing", Fix: "name one"}
 	}
 	file := m.spec.Capacity.InstanceTypesFile
 	if file == "" {
@@ -112,7 +112,7 @@ func (r *sizeReader) missing(fields v1alpha1.CapacityFields) error {
 	if r.cpu {
 		field = fields.Memory
 	}
-	return &SizeError{Field: field, Problem: "it is needed to tell the size, but it is missing", Mend: "set it"}
+	return &SizeError{Field: field, Problem: "it is needed to tell the size, but it is missing", Fix: "set it"}
 }
 
 // read overwrites what the fields state. A field that is null states nothing.
@@ -123,11 +123,11 @@ func (r *sizeReader) read(fields v1alpha1.CapacityFields, size *Size) {
 	if text := textAt(r.from, fields.Memory); text != "" {
 		quantity, err := resource.ParseQuantity(text + fields.MemoryUnit)
 		if err != nil || quantity.Sign() <= 0 {
-			mend := "write a quantity, for example 16Gi"
+			fix := "write a quantity, for example 16Gi"
 			if fields.MemoryUnit != "" {
-				mend = "write the number of " + fields.MemoryUnit
+				fix = "write the number of " + fields.MemoryUnit
 			}
-			r.fail(fields.Memory, "it cannot be read as an amount of memory", mend)
+			r.fail(fields.Memory, "it cannot be read as an amount of memory", fix)
 			return
 		}
 		size.MemoryMiB, r.memory = quantity.Value()>>20, true
@@ -167,9 +167,9 @@ func (r *sizeReader) product(paths []string) *int64 {
 	return &whole
 }
 
-func (r *sizeReader) fail(field, problem, mend string) {
+func (r *sizeReader) fail(field, problem, fix string) {
 	if r.err == nil {
-		r.err = &SizeError{Field: field, Problem: problem, Mend: mend}
+		r.err = &SizeError{Field: field, Problem: problem, Fix: fix}
 	}
 }
 

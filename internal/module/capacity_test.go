@@ -45,7 +45,7 @@ func TestSize(t *testing.T) {
 		"an instance type is looked up in the catalogue": {
 			capacity: fromBoth, fields: map[string]cty.Value{"size": text("small")}, want: &Size{CPU: 2, MemoryMiB: 4096, GPU: 1, Architecture: "arm64"},
 		},
-		"an instance type that nobody knows is named with the mend": {
+		"an instance type that nobody knows is named with the fix": {
 			capacity: fromBoth, fields: map[string]cty.Value{"size": text("huge")},
 			wantErr: `size: the module "example" does not know how large the instance type "huge" is; add it to the module's module.yaml, or name a type that it has`,
 		},

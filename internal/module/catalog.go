@@ -45,11 +45,11 @@ type UnknownModuleError struct {
 
 // Error implements error.
 func (e *UnknownModuleError) Error() string {
-	return fmt.Sprintf("no %s is called %q; %s", Noun(e.Engine), e.Name, e.Mend())
+	return fmt.Sprintf("no %s is called %q; %s", Noun(e.Engine), e.Name, e.Fix())
 }
 
-// Mend says which modules of the engine there are.
-func (e *UnknownModuleError) Mend() string {
+// Fix says which modules of the engine there are.
+func (e *UnknownModuleError) Fix() string {
 	if len(e.Known) == 0 {
 		return fmt.Sprintf("no %s is loaded", Noun(e.Engine))
 	}

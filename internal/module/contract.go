@@ -21,11 +21,11 @@ type Breach struct {
 	What string
 	// Problem says what is wrong.
 	Problem string
-	// Mend says what to do about it.
-	Mend string
+	// Fix says what to do about it.
+	Fix string
 }
 
-// String renders the breach on one line: place, offender, problem and mend.
+// String renders the breach on one line: place, offender, problem and fix.
 func (b Breach) String() string {
 	var text strings.Builder
 	text.WriteString(b.File)
@@ -39,8 +39,8 @@ func (b Breach) String() string {
 		text.WriteString(b.What + " ")
 	}
 	text.WriteString(b.Problem)
-	if b.Mend != "" {
-		text.WriteString("; " + b.Mend)
+	if b.Fix != "" {
+		text.WriteString("; " + b.Fix)
 	}
 	return text.String()
 }
@@ -84,8 +84,8 @@ func (r *report) add(breach Breach) {
 }
 
 // at adds a breach at a place in HCL.
-func (r *report) at(place hcl.Range, what, problem, mend string) {
-	r.add(Breach{File: place.Filename, Line: place.Start.Line, What: what, Problem: problem, Mend: mend})
+func (r *report) at(place hcl.Range, what, problem, fix string) {
+	r.add(Breach{File: place.Filename, Line: place.Start.Line, What: what, Problem: problem, Fix: fix})
 }
 
 // diagnostics adds what the HCL parser complained of. Warnings are not breaches.
@@ -94,7 +94,7 @@ func (r *report) diagnostics(file, what string, diags hcl.Diagnostics) {
 		if diag.Severity != hcl.DiagError {
 			continue
 		}
-		breach := Breach{File: file, What: what, Problem: "is not valid HCL: " + oneLine(diag.Summary), Mend: oneLine(diag.Detail)}
+		breach := Breach{File: file, What: what, Problem: "is not valid HCL: " + oneLine(diag.Summary), Fix: oneLine(diag.Detail)}
 		if diag.Subject != nil {
 			breach.Line = diag.Subject.Start.Line
 		}

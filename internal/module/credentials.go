@@ -44,12 +44,12 @@ func ExpandKey(key string, field func(path string) (string, error)) (string, err
 type CredentialFault struct {
 	// Problem says what is wrong with the Secret, without the value.
 	Problem string
-	// Mend says what to do about it.
-	Mend string
+	// Fix says what to do about it.
+	Fix string
 }
 
 // String renders the fault.
-func (f CredentialFault) String() string { return f.Problem + "; " + f.Mend }
+func (f CredentialFault) String() string { return f.Problem + "; " + f.Fix }
 
 // ReadCredentials answers what becomes of the data of a credentials Secret: environment variables, and files by the variables that
 // carry their paths. The keys name no fields of the providerSpec any more.
@@ -125,13 +125,13 @@ func (m *metadata) checkMatches(path string, key v1alpha1.CredentialKey) {
 
 // checkKey checks a key of the credentials Secret but for the fields that it names.
 func (m *metadata) checkKey(path, key string) {
-	const mend = "use letters, digits, '-', '_' and '.', and {field} for the value of a field of the providerSpec"
+	const fix = "use letters, digits, '-', '_' and '.', and {field} for the value of a field of the providerSpec"
 	expanded, err := ExpandKey(key, func(string) (string, error) { return "x", nil })
 	switch {
 	case err != nil:
-		m.breach(path, fmt.Sprintf("is %q, which %s", key, err), mend)
+		m.breach(path, fmt.Sprintf("is %q, which %s", key, err), fix)
 	case len(validation.IsConfigMapKey(expanded)) > 0:
-		m.breach(path, fmt.Sprintf("is %q, which cannot be a key of a Secret", key), mend)
+		m.breach(path, fmt.Sprintf("is %q, which cannot be a key of a Secret", key), fix)
 	}
 }
 

@@ -43,7 +43,7 @@ func TestExpandKey(t *testing.T) {
 }
 
 func TestKeysOfCredentialsNameFieldsOfTheProviderSpec(t *testing.T) {
-	const mend = "use letters, digits, '-', '_' and '.', and {field} for the value of a field of the providerSpec"
+	const fix = "use letters, digits, '-', '_' and '.', and {field} for the value of a field of the providerSpec"
 	const at = "module.yaml:11: spec.credentials.keys[0].key "
 	for name, tc := range map[string]struct {
 		key, want string
@@ -53,8 +53,8 @@ func TestKeysOfCredentialsNameFieldsOfTheProviderSpec(t *testing.T) {
 		"no field":                {key: "{sise}.token", want: at + `is "{sise}.token", but "sise" is no string field of var.provider_spec; name the field, its parts joined by dots`},
 		"no name":                 {key: "{}.token", want: at + `is "{}.token", but "" is no string field of var.provider_spec; name the field, its parts joined by dots`},
 		"a list":                  {key: "{disks}.token", want: at + `is "{disks}.token", but "disks" is no string field of var.provider_spec; name the field, its parts joined by dots`},
-		"a brace without another": {key: "{size.token", want: at + `is "{size.token", which has a { without } after it; ` + mend},
-		"what no key can hold":    {key: "{size}/token", want: at + `is "{size}/token", which cannot be a key of a Secret; ` + mend},
+		"a brace without another": {key: "{size.token", want: at + `is "{size.token", which has a { without } after it; ` + fix},
+		"what no key can hold":    {key: "{size}/token", want: at + `is "{size}/token", which cannot be a key of a Secret; ` + fix},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Load(asFS(changed(t, change{"module.yaml", "- key: token", `- key: "` + tc.key + `"`})))

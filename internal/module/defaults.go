@@ -103,21 +103,21 @@ type defaultCheck struct {
 	sound        bool
 }
 
-func (c *defaultCheck) breach(field, problem, mend string) {
+func (c *defaultCheck) breach(field, problem, fix string) {
 	c.sound = false
-	c.metadata.breach(c.at+"."+field, problem, mend)
+	c.metadata.breach(c.at+"."+field, problem, fix)
 }
 
 func (c *defaultCheck) read(written v1alpha1.ModuleDefault) Default {
 	read := Default{Path: written.Path, Unless: written.Unless, byArchitecture: map[string]any{}}
-	const mend = "name a field, its parts joined by dots"
+	const fix = "name a field, its parts joined by dots"
 	wanted, exists := fieldType(c.providerSpec, written.Path)
 	if !exists {
-		c.breach("path", fmt.Sprintf("is %q, which is no field of var.provider_spec", written.Path), mend)
+		c.breach("path", fmt.Sprintf("is %q, which is no field of var.provider_spec", written.Path), fix)
 	}
 	for i, path := range written.Unless {
 		if _, exists := fieldType(c.providerSpec, path); !exists {
-			c.breach(fmt.Sprintf("unless[%d]", i), fmt.Sprintf("is %q, which is no field of var.provider_spec", path), mend)
+			c.breach(fmt.Sprintf("unless[%d]", i), fmt.Sprintf("is %q, which is no field of var.provider_spec", path), fix)
 		}
 	}
 	read.value = c.value("value", written.Value.Raw, wanted)

@@ -71,8 +71,8 @@ func (d *document) checkKind(read metav1.TypeMeta) {
 }
 
 // breach adds a breach at a field of the document, or at the nearest parent that is there.
-func (d *document) breach(path, problem, mend string) {
-	d.add(Breach{File: d.file, Line: d.line(path), What: path, Problem: problem, Mend: mend})
+func (d *document) breach(path, problem, fix string) {
+	d.add(Breach{File: d.file, Line: d.line(path), What: path, Problem: problem, Fix: fix})
 }
 
 func (d *document) line(path string) int {

@@ -247,9 +247,9 @@ func (c localCheck) order() []local {
 // sound reports what of a local cannot be evaluated before a run, or must not be.
 func (c localCheck) sound(one local) bool {
 	what, sound := localsRoot+"."+one.name, true
-	breach := func(place hcl.Range, problem, mend string) {
+	breach := func(place hcl.Range, problem, fix string) {
 		sound = false
-		c.found.at(place, what, problem, mend)
+		c.found.at(place, what, problem, fix)
 	}
 	_ = hclsyntax.VisitAll(one.expression, func(node hclsyntax.Node) hcl.Diagnostics {
 		call, ok := node.(*hclsyntax.FunctionCallExpr)
@@ -266,15 +266,15 @@ func (c localCheck) sound(one local) bool {
 		return nil
 	})
 	for _, reference := range one.expression.Variables() {
-		if problem, mend := c.reference(reference); problem != "" {
-			breach(reference.SourceRange(), problem, mend)
+		if problem, fix := c.reference(reference); problem != "" {
+			breach(reference.SourceRange(), problem, fix)
 		}
 	}
 	return sound
 }
 
 // reference says what is wrong with a reference in a local, if anything.
-func (c localCheck) reference(reference hcl.Traversal) (problem, mend string) {
+func (c localCheck) reference(reference hcl.Traversal) (problem, fix string) {
 	variable, other := ReferencedVariable(reference), referredLocal(reference)
 	_, declared := c.declared[other]
 	switch {

@@ -105,7 +105,7 @@ func readRequirement(name string, attribute *hclsyntax.Attribute, found *report)
 func checkLock(files snapshot, required map[string]requirement, found *report) []Provider {
 	content, exists := files[lockFile]
 	if !exists {
-		found.add(Breach{File: lockFile, Problem: "is missing", Mend: "write one that pins every required provider"})
+		found.add(Breach{File: lockFile, Problem: "is missing", Fix: "write one that pins every required provider"})
 		return nil
 	}
 	body := parse(content, lockFile, found)

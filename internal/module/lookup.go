@@ -26,19 +26,19 @@ func (c lookupCheck) check() {
 	case declared && len(names) == 0:
 		c.metadata.breach("spec.lookup", "is set, but lookup/ has no .tf file", "add lookup/import.tf, or remove spec.lookup")
 	case !declared && c.metadata != nil && len(names) > 0:
-		c.found.add(Breach{File: names[0], Problem: "is there, but module.yaml has no spec.lookup", Mend: "add spec.lookup: {}"})
+		c.found.add(Breach{File: names[0], Problem: "is there, but module.yaml has no spec.lookup", Fix: "add spec.lookup: {}"})
 	}
 	importsInstance := false
 	for _, name := range names {
 		if _, taken := c.files[path.Base(name)]; taken {
-			c.found.add(Breach{File: name, Problem: "has the name of a file of the module, beside which it is linked", Mend: "rename it"})
+			c.found.add(Breach{File: name, Problem: "has the name of a file of the module, beside which it is linked", Fix: "rename it"})
 		}
 		if body := parse(c.files[name], name, c.found); body != nil && c.checkBody(body) {
 			importsInstance = true
 		}
 	}
 	if len(names) > 0 && !importsInstance && c.instance != "" {
-		c.found.add(Breach{File: names[0], Problem: fmt.Sprintf("imports nothing to %s", c.instance), Mend: "add import { to = " + c.instance + ", id = ... }"})
+		c.found.add(Breach{File: names[0], Problem: fmt.Sprintf("imports nothing to %s", c.instance), Fix: "add import { to = " + c.instance + ", id = ... }"})
 	}
 }
 

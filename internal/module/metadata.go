@@ -36,7 +36,7 @@ type metadata struct {
 func readMetadata(files snapshot, found *report) *metadata {
 	content, exists := files[metadataFile]
 	if !exists {
-		found.add(Breach{File: metadataFile, Problem: "is missing", Mend: "write one; docs/contracts/module.md lists its fields"})
+		found.add(Breach{File: metadataFile, Problem: "is missing", Fix: "write one; docs/contracts/module.md lists its fields"})
 		return nil
 	}
 	parsed := &metadata{document: document{report: found, file: metadataFile, kind: v1alpha1.ModuleKind}}

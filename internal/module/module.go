@@ -68,7 +68,7 @@ func Load(fsys fs.FS) (*Module, error) {
 func loadHCL(files snapshot, meta *metadata, found *report) *Module {
 	checkLayout(files, found)
 	if _, exists := files[projectFile]; exists {
-		found.add(Breach{File: projectFile, Problem: "is a program of Pulumi, but spec.engine of module.yaml is Terraform", Mend: "write engine: Pulumi, or remove the file"})
+		found.add(Breach{File: projectFile, Problem: "is a program of Pulumi, but spec.engine of module.yaml is Terraform", Fix: "write engine: Pulumi, or remove the file"})
 	}
 	loaded, blocks, required := readHCL(files, found)
 	checkOutputs(blocks["output"], found)
@@ -126,7 +126,7 @@ func loadAs(name string, folder fs.FS) (*Module, error) {
 	}
 	if one.Name() != name {
 		return nil, &ContractError{Module: one.Name(), Engine: one.Engine(), Breaches: []Breach{{
-			File: metadataFile, What: "metadata.name", Problem: fmt.Sprintf("is %q in the folder %s", one.Name(), name), Mend: "use the folder's name",
+			File: metadataFile, What: "metadata.name", Problem: fmt.Sprintf("is %q in the folder %s", one.Name(), name), Fix: "use the folder's name",
 		}}}
 	}
 	return one, nil
@@ -237,7 +237,7 @@ func parseRoot(files snapshot, found *report) []*hclsyntax.Body {
 func checkPeople(files snapshot, found *report) {
 	for _, name := range []string{"README.md", "examples/machineset.yaml"} {
 		if _, exists := files[name]; !exists {
-			found.add(Breach{File: name, Problem: "is missing", Mend: "write one"})
+			found.add(Breach{File: name, Problem: "is missing", Fix: "write one"})
 		}
 	}
 }
@@ -247,7 +247,7 @@ func checkPeople(files snapshot, found *report) {
 func checkLayout(files snapshot, found *report) {
 	tests := files.names(func(name string) bool { return path.Dir(name) == "tests" && strings.HasSuffix(name, ".tftest.hcl") })
 	if len(tests) == 0 {
-		found.add(Breach{File: "tests", Problem: "has no *.tftest.hcl", Mend: "write at least one test with mocked providers"})
+		found.add(Breach{File: "tests", Problem: "has no *.tftest.hcl", Fix: "write at least one test with mocked providers"})
 	}
 	for name := range files {
 		if folder := path.Dir(name); folder != "." && folder != lookupFolder {
@@ -256,11 +256,11 @@ func checkLayout(files snapshot, found *report) {
 		base := path.Base(name)
 		switch {
 		case strings.HasSuffix(base, ".tf.json"), strings.HasSuffix(base, ".tofu"), strings.HasSuffix(base, ".tofu.json"):
-			found.add(Breach{File: name, Problem: "is HCL that only some engines read, or not HCL's own syntax", Mend: "write a .tf file"})
+			found.add(Breach{File: name, Problem: "is HCL that only some engines read, or not HCL's own syntax", Fix: "write a .tf file"})
 		case base == "override.tf", strings.HasSuffix(base, "_override.tf"):
-			found.add(Breach{File: name, Problem: "overrides what other files say", Mend: "change those files instead"})
+			found.add(Breach{File: name, Problem: "overrides what other files say", Fix: "change those files instead"})
 		case strings.HasSuffix(base, ".tfvars"), strings.HasSuffix(base, ".tfvars.json"):
-			found.add(Breach{File: name, Problem: "sets variables, which is the operator's part", Mend: "remove it"})
+			found.add(Breach{File: name, Problem: "sets variables, which is the operator's part", Fix: "remove it"})
 		}
 	}
 }

@@ -49,7 +49,7 @@ func checkOutputs(blocks []*hclsyntax.Block, found *report) {
 	for _, name := range requiredOutputs {
 		block, exists := declared[name]
 		if !exists {
-			found.add(Breach{File: "outputs.tf", What: fmt.Sprintf("output %q", name), Problem: "is missing", Mend: "declare it"})
+			found.add(Breach{File: "outputs.tf", What: fmt.Sprintf("output %q", name), Problem: "is missing", Fix: "declare it"})
 			continue
 		}
 		if sensitive, ok := literalBool(block.Body.Attributes["sensitive"]); !ok || sensitive {

@@ -61,7 +61,7 @@ func readPackages(files snapshot, found *report) []Package {
 			continue
 		}
 		if !strings.HasPrefix(name, packagesFolder+"/") {
-			found.add(Breach{File: name, Problem: "declares a package", Mend: "move it into " + packagesFolder + "/"})
+			found.add(Breach{File: name, Problem: "declares a package", Fix: "move it into " + packagesFolder + "/"})
 			continue
 		}
 		one := (&declarationCheck{document: document{report: found, file: name}}).read(files[name])
@@ -69,7 +69,7 @@ func readPackages(files snapshot, found *report) []Package {
 			continue
 		}
 		if slices.ContainsFunc(read, func(other Package) bool { return other.Name == one.Name }) {
-			found.add(Breach{File: name, Problem: fmt.Sprintf("declares the package %q a second time", one.Name), Mend: "keep one"})
+			found.add(Breach{File: name, Problem: fmt.Sprintf("declares the package %q a second time", one.Name), Fix: "keep one"})
 			continue
 		}
 		read = append(read, one)
@@ -124,24 +124,24 @@ func (d *declarationCheck) checkVersion(field, version string) {
 // bridged answers the provider of Terraform's that the package bridges.
 func (d *declarationCheck) bridged() *Provider {
 	const field = "parameterization.value"
-	const mend = `write the base64 of {"remote": {"url": "host/namespace/type", "version": "1.19.0"}}, as 'pulumi package add' does`
+	const fix = `write the base64 of {"remote": {"url": "host/namespace/type", "version": "1.19.0"}}, as 'pulumi package add' does`
 	if d.Parameterization == nil {
-		d.breach("parameterization", "is missing, so that no provider is named", mend)
+		d.breach("parameterization", "is missing, so that no provider is named", fix)
 		return nil
 	}
 	raw, err := base64.StdEncoding.DecodeString(d.Parameterization.Value)
 	var parameter bridgeParameter
 	if err != nil || json.Unmarshal(raw, &parameter) != nil {
-		d.breach(field, "is not the base64 of a JSON object", mend)
+		d.breach(field, "is not the base64 of a JSON object", fix)
 		return nil
 	}
 	if parameter.Local != nil || parameter.Remote == nil {
-		d.breach(field, "names no provider by its address; a path of one machine would get into the checkpoint", mend)
+		d.breach(field, "names no provider by its address; a path of one machine would get into the checkpoint", fix)
 		return nil
 	}
 	parts := sourcePattern.FindStringSubmatch(parameter.Remote.URL)
 	if parts == nil || parts[1] == "" {
-		d.breach(field, fmt.Sprintf("names the provider %q", parameter.Remote.URL), mend)
+		d.breach(field, fmt.Sprintf("names the provider %q", parameter.Remote.URL), fix)
 		return nil
 	}
 	if !versionPattern.MatchString(parameter.Remote.Version) || parameter.Remote.Version != d.Parameterization.Version {

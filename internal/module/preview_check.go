@@ -12,8 +12,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
-// fieldMend is how to write a path.
-const fieldMend = "name the field, its parts joined by dots"
+// fieldFix is how to write a path.
+const fieldFix = "name the field, its parts joined by dots"
 
 // checkPreview checks that the fields which spec.preview points at are there and can hold what is read from them.
 func checkPreview(meta *metadata, providerSpec Variable) {
@@ -31,7 +31,7 @@ func checkPreview(meta *metadata, providerSpec Variable) {
 		if disk.Each != "" {
 			entry, ok := whole.entry(disk.Each)
 			if !ok {
-				meta.breach(at+".each", fmt.Sprintf("is %q, which is no list, set or map of objects in var.provider_spec", disk.Each), fieldMend)
+				meta.breach(at+".each", fmt.Sprintf("is %q, which is no list, set or map of objects in var.provider_spec", disk.Each), fieldFix)
 				continue
 			}
 			fields = previewFields{metadata: meta, of: disk.Each, fields: entry}
@@ -59,7 +59,7 @@ func (f previewFields) entry(path string) (cty.Type, bool) {
 
 // image checks a text that names the image.
 func (f previewFields) image(at, text string, disks []v1alpha1.PreviewDisk) {
-	const mend = "write {field} for the value of a field of the providerSpec, its parts joined by dots"
+	const fix = "write {field} for the value of a field of the providerSpec, its parts joined by dots"
 	named := false
 	_, err := ExpandKey(text, func(path string) (string, error) {
 		named = true
@@ -72,7 +72,7 @@ func (f previewFields) image(at, text string, disks []v1alpha1.PreviewDisk) {
 		err = errors.New("names no field")
 	}
 	if err != nil {
-		f.breach(at, fmt.Sprintf("is %q, which %s", text, err), mend)
+		f.breach(at, fmt.Sprintf("is %q, which %s", text, err), fix)
 	}
 }
 
@@ -128,5 +128,5 @@ func (f previewFields) field(at, path string, types ...cty.Type) {
 	for _, one := range types {
 		names = append(names, one.FriendlyName())
 	}
-	f.breach(at, fmt.Sprintf("is %q, which is no %s field of %s", path, strings.Join(names, " or "), f.of), fieldMend)
+	f.breach(at, fmt.Sprintf("is %q, which is no %s field of %s", path, strings.Join(names, " or "), f.of), fieldFix)
 }

@@ -86,7 +86,7 @@ func (f *yamlField) text() string {
 func readProgram(files snapshot, name string, found *report) *program {
 	content, exists := files[name]
 	if !exists {
-		found.add(Breach{File: name, Problem: "is missing", Mend: "write the program, or name what runs it"})
+		found.add(Breach{File: name, Problem: "is missing", Fix: "write the program, or name what runs it"})
 		return nil
 	}
 	var document yamlnode.Node
@@ -99,7 +99,7 @@ func readProgram(files snapshot, name string, found *report) *program {
 		return nil
 	}
 	if len(document.Content) != 1 || document.Content[0].Kind != yamlnode.MappingNode {
-		found.add(Breach{File: name, Problem: "is no YAML object", Mend: "write the project's name, runtime, config, resources and outputs"})
+		found.add(Breach{File: name, Problem: "is no YAML object", Fix: "write the project's name, runtime, config, resources and outputs"})
 		return nil
 	}
 	read := &program{file: name, fields: fieldsOf(document.Content[0])}
@@ -192,8 +192,8 @@ func fullType(token string, packages []Package) string {
 }
 
 // add reports a breach at a line of the program.
-func (p *program) add(found *report, line int, what, problem, mend string) {
-	found.add(Breach{File: p.file, Line: line, What: what, Problem: problem, Mend: mend})
+func (p *program) add(found *report, line int, what, problem, fix string) {
+	found.add(Breach{File: p.file, Line: line, What: what, Problem: problem, Fix: fix})
 }
 
 // kindOf names what a field holds, for messages.

@@ -301,7 +301,7 @@ func (c programCheck) packages(programs ...*program) {
 	}
 	for _, one := range c.module.packages {
 		if !used[one.Name] {
-			c.found.add(Breach{File: packagesFolder, What: fmt.Sprintf("package %q", one.Name), Problem: "is pinned but not used", Mend: "remove its declaration"})
+			c.found.add(Breach{File: packagesFolder, What: fmt.Sprintf("package %q", one.Name), Problem: "is pinned but not used", Fix: "remove its declaration"})
 		}
 	}
 }
@@ -324,7 +324,7 @@ func (c programCheck) lookup(of *program) (lookup *program, readable bool) {
 	case declared && !exists:
 		c.metadata.breach("spec.lookup", "is set, but there is no "+lookupProjectFile, "write one, or remove spec.lookup")
 	case exists && !declared && c.metadata != nil:
-		c.found.add(Breach{File: lookupProjectFile, Problem: "is there, but module.yaml has no spec.lookup", Mend: "add spec.lookup: {}"})
+		c.found.add(Breach{File: lookupProjectFile, Problem: "is there, but module.yaml has no spec.lookup", Fix: "add spec.lookup: {}"})
 	}
 	if !exists {
 		return nil, true

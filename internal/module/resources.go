@@ -22,8 +22,8 @@ func sortBlocks(bodies []*hclsyntax.Body, found *report) map[string][]*hclsyntax
 			found.at(attribute.Range(), name, "stands outside of any block", "move it into a block, or remove it")
 		}
 		for _, block := range body.Blocks {
-			if problem, mend := blockRule(block.Type); problem != "" {
-				found.at(block.Range(), title(block), problem, mend)
+			if problem, fix := blockRule(block.Type); problem != "" {
+				found.at(block.Range(), title(block), problem, fix)
 			}
 			sorted[block.Type] = append(sorted[block.Type], block)
 		}
@@ -32,7 +32,7 @@ func sortBlocks(bodies []*hclsyntax.Body, found *report) map[string][]*hclsyntax
 }
 
 // blockRule says what is wrong with a top-level block of the module proper, if anything.
-func blockRule(blockType string) (problem, mend string) {
+func blockRule(blockType string) (problem, fix string) {
 	switch blockType {
 	case "terraform", "provider", "variable", "locals", "resource", "data", "ephemeral", "output", "check", "moved", "removed":
 		return "", ""
@@ -125,7 +125,7 @@ func findInstance(resources []*hclsyntax.Block, found *report) string {
 		}
 	}
 	if instance == nil {
-		found.add(Breach{File: "main.tf", Problem: `has no resource called "this"`, Mend: "give that name to the resource that is the instance"})
+		found.add(Breach{File: "main.tf", Problem: `has no resource called "this"`, Fix: "give that name to the resource that is the instance"})
 		return ""
 	}
 	return strings.Join(instance.Labels, ".")

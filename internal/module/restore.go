@@ -33,7 +33,7 @@ func Restore(fsys fs.FS) (*Module, error) {
 		restored.absent, restored.final, restored.sizes = meta.absent, meta.final, meta.sizes
 	}
 	if missing := restored.unusable(); missing != "" {
-		found.add(Breach{What: missing, Problem: "cannot be read by this version of the operator", Mend: "run the version that the module was made for"})
+		found.add(Breach{What: missing, Problem: "cannot be read by this version of the operator", Fix: "run the version that the module was made for"})
 		return nil, found.err(restored)
 	}
 	restored.dropUnsoundValidations()

@@ -99,10 +99,10 @@ var otherPrograms = []string{"Pulumi.yml", "Pulumi.json", "Main.yaml", "Main.jso
 // checkStackLayout checks which files there are.
 func checkStackLayout(files snapshot, found *report) {
 	if _, exists := files["variables.tf"]; !exists {
-		found.add(Breach{File: "variables.tf", Problem: "is missing", Mend: "declare the variables machine, provider_spec and user_data: their types are what a providerSpec is checked against"})
+		found.add(Breach{File: "variables.tf", Problem: "is missing", Fix: "declare the variables machine, provider_spec and user_data: their types are what a providerSpec is checked against"})
 	}
 	if _, exists := files[lockFile]; exists {
-		found.add(Breach{File: lockFile, Problem: "pins providers of another engine", Mend: "remove it; " + packagesFolder + "/ pins a stack's"})
+		found.add(Breach{File: lockFile, Problem: "pins providers of another engine", Fix: "remove it; " + packagesFolder + "/ pins a stack's"})
 	}
 	for name := range files {
 		if influencesRun(name) {
@@ -117,12 +117,12 @@ func checkStackFile(name string, found *report) {
 	switch folder := path.Dir(name); {
 	case isHCL:
 	case isOtherHCL(base):
-		found.add(Breach{File: name, Problem: "is HCL, which nobody runs in a stack", Mend: "keep to variables.tf, locals.tf and checks.tf; the program stands in " + projectFile})
+		found.add(Breach{File: name, Problem: "is HCL, which nobody runs in a stack", Fix: "keep to variables.tf, locals.tf and checks.tf; the program stands in " + projectFile})
 	case folder != "." && folder != lookupFolder:
 	case slices.Contains(otherPrograms, base):
-		found.add(Breach{File: name, Problem: "would be run in place of " + projectFile, Mend: "write the program into " + path.Join(folder, projectFile)})
+		found.add(Breach{File: name, Problem: "would be run in place of " + projectFile, Fix: "write the program into " + path.Join(folder, projectFile)})
 	case strings.HasPrefix(base, "Pulumi.") && base != projectFile:
-		found.add(Breach{File: name, Problem: "holds settings of a stack, which are the operator's to write", Mend: "remove it; what a user may set is a field of provider_spec"})
+		found.add(Breach{File: name, Problem: "holds settings of a stack, which are the operator's to write", Fix: "remove it; what a user may set is a field of provider_spec"})
 	}
 }
 

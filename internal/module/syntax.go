@@ -33,7 +33,7 @@ func isLookupHCL(name string) bool {
 // parse answers the syntax tree of a file, or nil after reporting why there is none.
 func parse(content []byte, name string, found *report) *hclsyntax.Body {
 	if line, problem := tooDeep(content); line > 0 {
-		found.add(Breach{File: name, Line: line, Problem: problem, Mend: "write it simpler"})
+		found.add(Breach{File: name, Line: line, Problem: problem, Fix: "write it simpler"})
 		return nil
 	}
 	file, diags := hclparse.NewParser().ParseHCL(content, name)

@@ -118,9 +118,9 @@ func (c validationCheck) check(validation Validation) {
 // expression reports what of an expression cannot be evaluated before a run. try and can would hide it, so the tree is walked.
 func (c validationCheck) expression(what string, expression hclsyntax.Expression) bool {
 	sound := true
-	breach := func(place hcl.Range, problem, mend string) {
+	breach := func(place hcl.Range, problem, fix string) {
 		sound = false
-		c.found.at(place, what, problem, mend)
+		c.found.at(place, what, problem, fix)
 	}
 	_ = hclsyntax.VisitAll(expression, func(node hclsyntax.Node) hcl.Diagnostics {
 		if call, ok := node.(*hclsyntax.FunctionCallExpr); ok {
@@ -146,7 +146,7 @@ func (c validationCheck) expression(what string, expression hclsyntax.Expression
 }
 
 // result reports an expression that fails whatever the variables are, and one whose result has another type than is wanted.
-func (c validationCheck) result(what string, expression hclsyntax.Expression, wanted cty.Type, mend string) {
+func (c validationCheck) result(what string, expression hclsyntax.Expression, wanted cty.Type, fix string) {
 	value, diags := expression.Value(c.context)
 	if diags.HasErrors() {
 		for _, diag := range diags {
@@ -159,7 +159,7 @@ func (c validationCheck) result(what string, expression hclsyntax.Expression, wa
 		return
 	}
 	if converted, err := convert.Convert(value, wanted); err != nil || converted.IsKnown() && converted.IsNull() {
-		c.found.at(expression.Range(), what, "does not come out as "+wanted.FriendlyName(), mend)
+		c.found.at(expression.Range(), what, "does not come out as "+wanted.FriendlyName(), fix)
 	}
 }
 

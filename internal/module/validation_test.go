@@ -50,7 +50,7 @@ func TestLoadReadsValidations(t *testing.T) {
 }
 
 func TestLoadRefusesAValidationThatOnlyTheEngineCouldCheck(t *testing.T) {
-	const mend = "use functions whose answer depends on their arguments only; docs/contracts/module.md lists them"
+	const fix = "use functions whose answer depends on their arguments only; docs/contracts/module.md lists them"
 	const condition = `condition = var.provider_spec.size != ""`
 	tests := map[string]struct {
 		changes []change
@@ -58,23 +58,23 @@ func TestLoadRefusesAValidationThatOnlyTheEngineCouldCheck(t *testing.T) {
 	}{
 		"a function of files": {
 			changes: []change{validated(`condition = fileexists(var.provider_spec.size)`, message)},
-			want:    `variables.tf:22: variable "provider_spec" validation condition calls fileexists, which cannot be evaluated before a run; ` + mend,
+			want:    `variables.tf:22: variable "provider_spec" validation condition calls fileexists, which cannot be evaluated before a run; ` + fix,
 		},
 		"a function that can would hide": {
 			changes: []change{validated(`condition = var.provider_spec.size == "" || can(file("x"))`, message)},
-			want:    `variables.tf:22: variable "provider_spec" validation condition calls file, which cannot be evaluated before a run; ` + mend,
+			want:    `variables.tf:22: variable "provider_spec" validation condition calls file, which cannot be evaluated before a run; ` + fix,
 		},
 		"a function of time in a loop": {
 			changes: []change{validated(`condition = alltrue([`, `  for disk in var.provider_spec.disks :`, `  timecmp(timestamp(), "x") == disk.gib`, `])`, message)},
-			want:    `variables.tf:24: variable "provider_spec" validation condition calls timestamp, which cannot be evaluated before a run; ` + mend,
+			want:    `variables.tf:24: variable "provider_spec" validation condition calls timestamp, which cannot be evaluated before a run; ` + fix,
 		},
 		"a function of a provider": {
 			changes: []change{validated(`condition = provider::example::valid(var.provider_spec.size)`, message)},
-			want:    `variables.tf:22: variable "provider_spec" validation condition calls provider::example::valid, which cannot be evaluated before a run; ` + mend,
+			want:    `variables.tf:22: variable "provider_spec" validation condition calls provider::example::valid, which cannot be evaluated before a run; ` + fix,
 		},
 		"a function in the message": {
 			changes: []change{validated(condition, `error_message = "Write ${file("sizes")}."`)},
-			want:    `variables.tf:23: variable "provider_spec" validation error_message calls file, which cannot be evaluated before a run; ` + mend,
+			want:    `variables.tf:23: variable "provider_spec" validation error_message calls file, which cannot be evaluated before a run; ` + fix,
 		},
 		"a local value": {
 			changes: []change{validated(`condition = contains(local.sizes, var.provider_spec.size)`, message)},

@@ -72,7 +72,7 @@ func checkVariables(blocks []*hclsyntax.Block, found *report) map[string]Variabl
 	}
 	for _, name := range slices.Sorted(maps.Keys(variableRules)) {
 		if _, declared := places[name]; !declared {
-			found.add(Breach{File: "variables.tf", What: fmt.Sprintf("variable %q", name), Problem: "is missing", Mend: "declare it"})
+			found.add(Breach{File: "variables.tf", What: fmt.Sprintf("variable %q", name), Problem: "is missing", Fix: "declare it"})
 		}
 	}
 	checkValidations(read, found)

@@ -131,7 +131,7 @@ func (c converter) object(path string, fields map[string]any, wanted cty.Type) c
 		if !wanted.AttributeOptional(name) {
 			c.fail(&FieldError{
 				Path: fieldPath(path, name), Fault: Missing, Problem: typeName(known[name]) + " is required, but it is missing",
-				Mend: fmt.Sprintf("add %s: %s", name, sample(known[name])),
+				Fix: fmt.Sprintf("add %s: %s", name, sample(known[name])),
 			})
 			values[name] = unknown(known[name])
 		}
@@ -175,7 +175,7 @@ func (c converter) list(path string, items []any, wanted func(index int) cty.Typ
 
 // mismatch reports that raw is not what is wanted.
 func (c converter) mismatch(path string, raw any, wanted cty.Type) cty.Value {
-	failed := &FieldError{Path: path, Mend: mend(path, wanted)}
+	failed := &FieldError{Path: path, Fix: fix(path, wanted)}
 	if !c.hides(path) {
 		failed.Value = show(raw)
 	}
@@ -207,8 +207,8 @@ func show(raw any) string {
 	}
 }
 
-// mend answers how to write a value of the type at the path.
-func mend(path string, wanted cty.Type) string {
+// fix answers how to write a value of the type at the path.
+func fix(path string, wanted cty.Type) string {
 	if at := strings.LastIndex(path, "."); at >= 0 && !strings.HasSuffix(path, "]") {
 		return "write it as " + path[at+1:] + ": " + sample(wanted)
 	}

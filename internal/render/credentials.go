@@ -67,7 +67,7 @@ func keyPart(key string, field cty.Value, path string) (string, error) {
 	if !field.IsKnown() {
 		return "", errUnknown
 	}
-	failed := &FieldError{Path: path, Mend: "write it"}
+	failed := &FieldError{Path: path, Fix: "write it"}
 	if field.IsNull() || field.Type() != cty.String || field.AsString() == "" {
 		failed.Fault = Missing
 		failed.Problem = fmt.Sprintf("the key %q of the credentials Secret is named after it, but it is missing or empty", key)
@@ -77,7 +77,7 @@ func keyPart(key string, field cty.Value, path string) (string, error) {
 	if len(validation.IsConfigMapKey("x"+part)) > 0 {
 		failed.Value = show(part)
 		failed.Problem = fmt.Sprintf("the key %q of the credentials Secret is named after it, but %s cannot be part of one", key, failed.Value)
-		failed.Mend = "use letters, digits, '-', '_' and '.'"
+		failed.Fix = "use letters, digits, '-', '_' and '.'"
 		return "", failed
 	}
 	return part, nil

@@ -30,7 +30,7 @@ const (
 // decodeProviderSpec answers the fields of the embedded object, apiVersion, kind and metadata among them.
 func decodeProviderSpec(machine *machinev1beta1.Machine) (map[string]any, *FieldError) {
 	if machine.Spec.ProviderSpec.Value == nil || len(bytes.TrimSpace(machine.Spec.ProviderSpec.Value.Raw)) == 0 {
-		return nil, &FieldError{Path: valuePath, Fault: Missing, Problem: "an object is required, but it is missing", Mend: "write the providerSpec of a provider module"}
+		return nil, &FieldError{Path: valuePath, Fault: Missing, Problem: "an object is required, but it is missing", Fix: "write the providerSpec of a provider module"}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(machine.Spec.ProviderSpec.Value.Raw))
 	decoder.UseNumber()
@@ -39,11 +39,11 @@ func decodeProviderSpec(machine *machinev1beta1.Machine) (map[string]any, *Field
 		return nil, failed
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, &FieldError{Path: valuePath, Problem: "there is more than one JSON value", Mend: "keep one object"}
+		return nil, &FieldError{Path: valuePath, Problem: "there is more than one JSON value", Fix: "keep one object"}
 	}
 	fields, ok := decoded.(map[string]any)
 	if !ok {
-		return nil, &FieldError{Path: valuePath, Problem: "an object is required, but it is " + nameOf(decoded), Mend: "write the providerSpec of a provider module"}
+		return nil, &FieldError{Path: valuePath, Problem: "an object is required, but it is " + nameOf(decoded), Fix: "write the providerSpec of a provider module"}
 	}
 	return fields, nil
 }
@@ -56,7 +56,7 @@ func decodeNext(decoder *json.Decoder, path string, depth int) (any, *FieldError
 	switch token := token.(type) {
 	case json.Delim:
 		if depth == maxDepth {
-			return nil, &FieldError{Path: path, Problem: fmt.Sprintf("it nests deeper than %d levels", maxDepth), Mend: "write it flatter"}
+			return nil, &FieldError{Path: path, Problem: fmt.Sprintf("it nests deeper than %d levels", maxDepth), Fix: "write it flatter"}
 		}
 		if token == '{' {
 			return decodeObject(decoder, path, depth+1)
@@ -84,7 +84,7 @@ func decodeObject(decoder *json.Decoder, path string, depth int) (any, *FieldErr
 		name = cty.NormalizeString(name)
 		at := fieldPath(path, name)
 		if _, twice := fields[name]; twice {
-			return nil, &FieldError{Path: at, Problem: "it is given twice", Mend: "keep one"}
+			return nil, &FieldError{Path: at, Problem: "it is given twice", Fix: "keep one"}
 		}
 		value, failed := decodeNext(decoder, at, depth)
 		if failed != nil {
@@ -132,7 +132,7 @@ func checkNumber(path string, number json.Number) *FieldError {
 		return nil
 	}
 	return &FieldError{
-		Path: path, Value: shorten(text), Mend: "write a shorter number, or a string",
+		Path: path, Value: shorten(text), Fix: "write a shorter number, or a string",
 		Problem: fmt.Sprintf("a number has at most %d digits and an exponent of at most %d, but this one has more", maxNumberLength, maxExponent),
 	}
 }

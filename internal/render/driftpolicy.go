@@ -27,7 +27,7 @@ func DriftPolicy(machine *machinev1beta1.Machine) (v1alpha1.DriftPolicy, error) 
 
 // driftPolicy answers the policy of a Machine whose providerSpec has the fields.
 func driftPolicy(machine *machinev1beta1.Machine, fields map[string]any) (v1alpha1.DriftPolicy, *FieldError) {
-	const mend = "write Report, Repair or Ignore"
+	const fix = "write Report, Repair or Ignore"
 	path := fieldPath("metadata.annotations", v1alpha1.DriftPolicyAnnotation)
 	var raw any
 	if isGeneric(fields) {
@@ -40,7 +40,7 @@ func driftPolicy(machine *machinev1beta1.Machine, fields map[string]any) (v1alph
 	}
 	text, isString := raw.(string)
 	if !isString {
-		return "", &FieldError{Path: path, Value: show(raw), Problem: "a string is required, but it is " + nameOf(raw), Mend: mend}
+		return "", &FieldError{Path: path, Value: show(raw), Problem: "a string is required, but it is " + nameOf(raw), Fix: fix}
 	}
 	switch policy := v1alpha1.DriftPolicy(text); policy {
 	case v1alpha1.DriftReport, v1alpha1.DriftRepair, v1alpha1.DriftIgnore:
@@ -48,5 +48,5 @@ func driftPolicy(machine *machinev1beta1.Machine, fields map[string]any) (v1alph
 	case "":
 		return v1alpha1.DriftReport, nil
 	}
-	return "", &FieldError{Path: path, Fault: Unsupported, Value: show(text), Problem: show(text) + " is no drift policy", Mend: mend}
+	return "", &FieldError{Path: path, Fault: Unsupported, Value: show(text), Problem: show(text) + " is no drift policy", Fix: fix}
 }

@@ -28,18 +28,18 @@ type FieldError struct {
 	Value string
 	// Problem says what is expected and what is there.
 	Problem string
-	// Mend says what to write.
-	Mend string
+	// Fix says what to write.
+	Fix string
 	// InSecret is true when the fault lies in a Secret that the field names, so that a change of the Secret helps.
 	InSecret bool
 }
 
 // Error implements error.
 func (e *FieldError) Error() string {
-	if e.Mend == "" {
+	if e.Fix == "" {
 		return e.Path + ": " + e.Problem
 	}
-	return e.Path + ": " + e.Problem + "; " + e.Mend
+	return e.Path + ": " + e.Problem + "; " + e.Fix
 }
 
 // Errors are all that is wrong with a Machine's inputs, at least one. errors.As finds the first *FieldError in it.

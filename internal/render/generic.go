@@ -92,14 +92,14 @@ func (g generic) read(into *spec, machine *machinev1beta1.Machine) {
 func (g generic) mismatch() *FieldError {
 	if g.kind.engine != g.module.Engine() {
 		return &FieldError{
-			Path: valuePath + ".kind", Value: show(g.kind.kind), Mend: "name the kind " + module.KindForAny(g.module.Engine()),
+			Path: valuePath + ".kind", Value: show(g.kind.kind), Fix: "name the kind " + module.KindForAny(g.module.Engine()),
 			Problem: fmt.Sprintf("it names a %s, but the Machine is served by %s", module.Noun(g.kind.engine), titleOf(g.module)),
 		}
 	}
 	name, failed := g.kind.moduleName(g.fields)
 	if failed == nil && name != g.module.Name() {
 		failed = &FieldError{
-			Path: valuePath + "." + g.kind.names, Value: show(name), Mend: "name that one",
+			Path: valuePath + "." + g.kind.names, Value: show(name), Fix: "name that one",
 			Problem: fmt.Sprintf("it names the %s %s, but the Machine is served by %q", g.kind.names, show(name), g.module.Name()),
 		}
 	}
@@ -122,7 +122,7 @@ func (k genericKind) moduleName(fields map[string]any) (string, *FieldError) {
 	}
 	noun := module.Noun(k.engine)
 	return "", &FieldError{
-		Path: valuePath + "." + k.names, Fault: faultOf(fields[k.names]), Value: show(fields[k.names]), Mend: "name a " + noun + " that is loaded",
+		Path: valuePath + "." + k.names, Fault: faultOf(fields[k.names]), Value: show(fields[k.names]), Fix: "name a " + noun + " that is loaded",
 		Problem: "the name of a " + noun + " is required, but it is " + absence(fields[k.names]),
 	}
 }
@@ -150,11 +150,11 @@ func (g generic) warnings(machine *machinev1beta1.Machine) {
 }
 
 // object answers a field that is an object, nil when it is left out, and whether it is either.
-func (g generic) object(name, mend string) (map[string]any, bool) {
+func (g generic) object(name, fix string) (map[string]any, bool) {
 	raw := g.fields[name]
 	object, ok := raw.(map[string]any)
 	if !ok && raw != nil {
-		g.fail(&FieldError{Path: valuePath + "." + name, Problem: "an object is required, but it is " + nameOf(raw), Mend: mend})
+		g.fail(&FieldError{Path: valuePath + "." + name, Problem: "an object is required, but it is " + nameOf(raw), Fix: fix})
 		return nil, false
 	}
 	return object, true
@@ -192,7 +192,7 @@ func (g generic) reference(field, path string, values map[string]any) reference 
 		put(values, path, name)
 	case isString && other != name:
 		g.fail(&FieldError{
-			Path: read.path, Value: show(name), Mend: "name it once",
+			Path: read.path, Value: show(name), Fix: "name it once",
 			Problem: fmt.Sprintf("the Secret %s is named, but values.%s names %s", show(name), path, show(other)),
 		})
 	}

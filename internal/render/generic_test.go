@@ -174,76 +174,76 @@ func TestGenericFieldsThatAreWrong(t *testing.T) {
 		"another module": {
 			raw: strings.Replace(genericStart, `"example"`, `"other"`, 1) + small + named + `}`,
 			want: []FieldError{{
-				Path: at + "module", Value: `"other"`, Problem: `it names the module "other", but the Machine is served by "example"`, Mend: "name that one",
+				Path: at + "module", Value: `"other"`, Problem: `it names the module "other", but the Machine is served by "example"`, Fix: "name that one",
 			}},
 		},
 		"no module": {
 			raw:  strings.Replace(genericStart, `,"module":"example"`, "", 1) + small + named + `}`,
-			want: []FieldError{{Path: at + "module", Fault: Missing, Problem: "the name of a provider module is required, but it is missing", Mend: "name a provider module that is loaded"}},
+			want: []FieldError{{Path: at + "module", Fault: Missing, Problem: "the name of a provider module is required, but it is missing", Fix: "name a provider module that is loaded"}},
 		},
 		"a module that is a number": {
 			raw:  strings.Replace(genericStart, `"example"`, `4`, 1) + small + named + `}`,
-			want: []FieldError{{Path: at + "module", Value: "4", Problem: "the name of a provider module is required, but it is a number", Mend: "name a provider module that is loaded"}},
+			want: []FieldError{{Path: at + "module", Value: "4", Problem: "the name of a provider module is required, but it is a number", Fix: "name a provider module that is loaded"}},
 		},
 		"values that are a list": {
 			raw:  genericStart + `,"values":["small"]` + named + `}`,
-			want: []FieldError{{Path: at + "values", Problem: "an object is required, but it is a list", Mend: "write the attributes of the module's variable provider_spec"}},
+			want: []FieldError{{Path: at + "values", Problem: "an object is required, but it is a list", Fix: "write the attributes of the module's variable provider_spec"}},
 		},
 		"values that are left out": {
 			raw:  genericStart + named + `}`,
-			want: []FieldError{{Path: at + "values.size", Fault: Missing, Problem: "a string is required, but it is missing", Mend: `add size: "text"`}},
+			want: []FieldError{{Path: at + "values.size", Fault: Missing, Problem: "a string is required, but it is missing", Fix: `add size: "text"`}},
 		},
 		"a value of another type": {
 			raw:  genericStart + `,"values":{"size":"small","cpu":"four"}` + named + `}`,
-			want: []FieldError{{Path: at + "values.cpu", Value: `"four"`, Problem: `a number is required, but "four" is a string`, Mend: "write it as cpu: 4"}},
+			want: []FieldError{{Path: at + "values.cpu", Value: `"four"`, Problem: `a number is required, but "four" is a string`, Fix: "write it as cpu: 4"}},
 		},
 		"a key that is given twice": {
 			raw:  genericStart + `,"values":{"size":"small","size":"big"}` + named + `}`,
-			want: []FieldError{{Path: at + "values.size", Problem: "it is given twice", Mend: "keep one"}},
+			want: []FieldError{{Path: at + "values.size", Problem: "it is given twice", Fix: "keep one"}},
 		},
 		"no credentials are told once": {
 			raw:  genericStart + small + `}`,
-			want: []FieldError{{Path: at + "credentialsSecret.name", Fault: Missing, Problem: "the name of a Secret is required, but it is missing", Mend: secret}},
+			want: []FieldError{{Path: at + "credentialsSecret.name", Fault: Missing, Problem: "the name of a Secret is required, but it is missing", Fix: secret}},
 		},
 		"credentials without a name": {
 			raw:  genericStart + small + `,"credentialsSecret":{}}`,
-			want: []FieldError{{Path: at + "credentialsSecret.name", Fault: Missing, Problem: "the name of a Secret is required, but it is missing", Mend: secret}},
+			want: []FieldError{{Path: at + "credentialsSecret.name", Fault: Missing, Problem: "the name of a Secret is required, but it is missing", Fix: secret}},
 		},
 		"credentials that are named by a number": {
 			raw:  genericStart + small + `,"credentialsSecret":{"name":4}}`,
-			want: []FieldError{{Path: at + "credentialsSecret.name", Problem: "the name of a Secret is required, but it is a number", Mend: secret}},
+			want: []FieldError{{Path: at + "credentialsSecret.name", Problem: "the name of a Secret is required, but it is a number", Fix: secret}},
 		},
 		"credentials that are a text": {
 			raw:  genericStart + small + `,"credentialsSecret":"c"}`,
-			want: []FieldError{{Path: at + "credentialsSecret", Problem: "an object is required, but it is a string", Mend: `write it as credentialsSecret: {name: "text"}`}},
+			want: []FieldError{{Path: at + "credentialsSecret", Problem: "an object is required, but it is a string", Fix: `write it as credentialsSecret: {name: "text"}`}},
 		},
 		"credentials whose name is none": {
 			raw:  genericStart + small + `,"credentialsSecret":{"name":"../c"}}`,
-			want: []FieldError{{Path: at + "credentialsSecret.name", Value: `"../c"`, Problem: `the name of a Secret is required, but "../c" is none`, Mend: "use lower-case letters, digits, '-' and '.'"}},
+			want: []FieldError{{Path: at + "credentialsSecret.name", Value: `"../c"`, Problem: `the name of a Secret is required, but "../c" is none`, Fix: "use lower-case letters, digits, '-' and '.'"}},
 		},
 		"values name other credentials": {
 			raw: genericStart + `,"values":{"size":"small","credentialsSecret":{"name":"d"}}` + named + `}`,
 			want: []FieldError{{
-				Path: at + "credentialsSecret.name", Value: `"c"`, Problem: `the Secret "c" is named, but values.credentialsSecret.name names "d"`, Mend: "name it once",
+				Path: at + "credentialsSecret.name", Value: `"c"`, Problem: `the Secret "c" is named, but values.credentialsSecret.name names "d"`, Fix: "name it once",
 			}},
 		},
 		"values name credentials of another type": {
 			raw:  genericStart + `,"values":{"size":"small","credentialsSecret":"d"}` + named + `}`,
-			want: []FieldError{{Path: at + "values.credentialsSecret", Problem: "an object is required, but it is a string", Mend: `write it as credentialsSecret: {name: "text"}`}},
+			want: []FieldError{{Path: at + "values.credentialsSecret", Problem: "an object is required, but it is a string", Fix: `write it as credentialsSecret: {name: "text"}`}},
 		},
 		"values name credentials whose name is none": {
 			raw: genericStart + `,"values":{"size":"small","credentialsSecret":{"name":"../c"}}}`,
 			want: []FieldError{{
-				Path: at + "values.credentialsSecret.name", Value: `"../c"`, Problem: `the name of a Secret is required, but "../c" is none`, Mend: "use lower-case letters, digits, '-' and '.'",
+				Path: at + "values.credentialsSecret.name", Value: `"../c"`, Problem: `the name of a Secret is required, but "../c" is none`, Fix: "use lower-case letters, digits, '-' and '.'",
 			}},
 		},
 		"user data without a name": {
 			raw:  genericStart + small + named + `,"userDataSecret":{"name":""}}`,
-			want: []FieldError{{Path: at + "userDataSecret.name", Fault: Missing, Problem: "the name of a Secret is required, but it is empty", Mend: secret}},
+			want: []FieldError{{Path: at + "userDataSecret.name", Fault: Missing, Problem: "the name of a Secret is required, but it is empty", Fix: secret}},
 		},
 		"a drift policy that is none": {
 			raw:  genericStart + small + named + `,"driftPolicy":"replace"}`,
-			want: []FieldError{{Path: at + "driftPolicy", Fault: Unsupported, Value: `"replace"`, Problem: `"replace" is no drift policy`, Mend: "write Report, Repair or Ignore"}},
+			want: []FieldError{{Path: at + "driftPolicy", Fault: Unsupported, Value: `"replace"`, Problem: `"replace" is no drift policy`, Fix: "write Report, Repair or Ignore"}},
 		},
 	}
 	for name, tc := range tests {

@@ -41,7 +41,7 @@ func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine) (*modul
 	var unknown *module.UnknownKindError
 	if errors.As(err, &unknown) {
 		return nil, Errors{{
-			Path: valuePath + ".kind", Fault: Unsupported, Value: show(kind), Mend: module.Known(unknown.Known),
+			Path: valuePath + ".kind", Fault: Unsupported, Value: show(kind), Fix: module.Known(unknown.Known),
 			Problem: fmt.Sprintf("no provider module serves apiVersion %q, kind %q", shorten(apiVersion), shorten(kind)),
 		}}
 	}
@@ -58,7 +58,7 @@ func (k genericKind) named(catalog *module.Catalog, fields map[string]any) (*mod
 	var unknown *module.UnknownModuleError
 	if errors.As(err, &unknown) {
 		return nil, Errors{{
-			Path: valuePath + "." + k.names, Fault: Unsupported, Value: show(name), Mend: unknown.Mend() + "; name one that is loaded",
+			Path: valuePath + "." + k.names, Fault: Unsupported, Value: show(name), Fix: unknown.Fix() + "; name one that is loaded",
 			Problem: fmt.Sprintf("no %s is called %s", module.Noun(k.engine), show(name)),
 		}}
 	}
@@ -80,7 +80,7 @@ func kindOf(fields map[string]any) (apiVersion, kind string, err error) {
 		text, ok := fields[name].(string)
 		if !ok || text == "" {
 			found.fail(&FieldError{
-				Path: fieldPath(valuePath, name), Fault: faultOf(fields[name]), Mend: "name a kind that a provider module serves",
+				Path: fieldPath(valuePath, name), Fault: faultOf(fields[name]), Fix: "name a kind that a provider module serves",
 				Problem: "a string is required, but it is " + absence(fields[name]),
 			})
 		}

@@ -62,7 +62,7 @@ func (r reference) ref(required bool, found *findings) Ref {
 	case name != "" && len(validation.IsDNS1123Subdomain(name)) > 0:
 		found.fail(&FieldError{
 			Path: r.path, Value: show(name), Problem: "the name of a Secret is required, but " + show(name) + " is none",
-			Mend: "use lower-case letters, digits, '-' and '.'",
+			Fix: "use lower-case letters, digits, '-' and '.'",
 		})
 	default:
 		return Ref{Name: name, Path: r.path}
@@ -73,7 +73,7 @@ func (r reference) ref(required bool, found *findings) Ref {
 // nameless is the error where something else stands than the name of a Secret.
 func nameless(path string, raw any) *FieldError {
 	return &FieldError{
-		Path: path, Fault: faultOf(raw), Problem: "the name of a Secret is required, but it is " + absence(raw), Mend: "name a Secret in the Machine's namespace",
+		Path: path, Fault: faultOf(raw), Problem: "the name of a Secret is required, but it is " + absence(raw), Fix: "name a Secret in the Machine's namespace",
 	}
 }
 

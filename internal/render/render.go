@@ -92,7 +92,7 @@ func renderUserData(input Input, path string, found *findings) cty.Value {
 		return cty.StringVal(string(input.UserData))
 	}
 	found.fail(&FieldError{
-		Path: path, InSecret: true, Mend: "encode it, for example in base64, if what boots the instance can read that",
+		Path: path, InSecret: true, Fix: "encode it, for example in base64, if what boots the instance can read that",
 		Problem: fmt.Sprintf("user data is UTF-8 text, but these %d bytes are not", len(input.UserData)),
 	})
 	return cty.UnknownVal(cty.String)
@@ -141,7 +141,7 @@ func marshalVariables(values map[string]cty.Value) ([]byte, error) {
 func renderEnvironment(input Input, path string, keys []v1alpha1.CredentialKey, found *findings) (environment, files map[string]string) {
 	environment, files, faults := module.ReadCredentials(keys, input.Credentials)
 	for _, fault := range faults {
-		found.fail(&FieldError{Path: path, Problem: fault.Problem, Mend: fault.Mend, InSecret: true})
+		found.fail(&FieldError{Path: path, Problem: fault.Problem, Fix: fault.Fix, InSecret: true})
 	}
 	maps.Copy(environment, input.Module.Constants())
 	return environment, files

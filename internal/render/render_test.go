@@ -21,75 +21,75 @@ func TestRenderAnswersOneFieldError(t *testing.T) {
 		"a string where a number is wanted": {
 			providerSpec: valid + `,"cpu":"four"}`,
 			want: FieldError{
-				Path: "spec.providerSpec.value.cpu", Value: `"four"`, Problem: `a number is required, but "four" is a string`, Mend: "write it as cpu: 4",
+				Path: "spec.providerSpec.value.cpu", Value: `"four"`, Problem: `a number is required, but "four" is a string`, Fix: "write it as cpu: 4",
 			},
 		},
 		"a field of a nested object is missing": {
 			providerSpec: valid + `,"placement":{}}`,
-			want:         FieldError{Path: "spec.providerSpec.value.placement.zone", Fault: Missing, Problem: "a string is required, but it is missing", Mend: `add zone: "text"`},
+			want:         FieldError{Path: "spec.providerSpec.value.placement.zone", Fault: Missing, Problem: "a string is required, but it is missing", Fix: `add zone: "text"`},
 		},
 		"a nested object has a wrong field": {
 			providerSpec: valid + `,"placement":{"zone":["a"]}}`,
-			want:         FieldError{Path: "spec.providerSpec.value.placement.zone", Problem: "a string is required, but it is a list", Mend: `write it as zone: "text"`},
+			want:         FieldError{Path: "spec.providerSpec.value.placement.zone", Problem: "a string is required, but it is a list", Fix: `write it as zone: "text"`},
 		},
 		"a value that may be a secret is not shown": {
 			providerSpec: valid + `,"apiToken":"hunter2"}`,
-			want:         FieldError{Path: "spec.providerSpec.value.apiToken", Problem: "a number is required, but it is a string", Mend: "write it as apiToken: 4"},
+			want:         FieldError{Path: "spec.providerSpec.value.apiToken", Problem: "a number is required, but it is a string", Fix: "write it as apiToken: 4"},
 		},
 		"a long value is shortened": {
 			providerSpec: valid + `,"cpu":"` + strings.Repeat("é", 1<<20) + `"}`,
 			want: FieldError{
 				Path: "spec.providerSpec.value.cpu", Value: `"` + strings.Repeat("é", 64) + `..."`,
-				Problem: `a number is required, but "` + strings.Repeat("é", 64) + `..." is a string`, Mend: "write it as cpu: 4",
+				Problem: `a number is required, but "` + strings.Repeat("é", 64) + `..." is a string`, Fix: "write it as cpu: 4",
 			},
 		},
 		"a key is given twice": {
 			providerSpec: valid + `,"cpu":1,"cpu":2}`,
-			want:         FieldError{Path: "spec.providerSpec.value.cpu", Problem: "it is given twice", Mend: "keep one"},
+			want:         FieldError{Path: "spec.providerSpec.value.cpu", Problem: "it is given twice", Fix: "keep one"},
 		},
 		"nesting without end": {
 			providerSpec: valid + `,"x":` + strings.Repeat("[", 1<<20) + "}",
 			want: FieldError{
-				Path: "spec.providerSpec.value.x" + strings.Repeat("[0]", maxDepth-1), Problem: "it nests deeper than 64 levels", Mend: "write it flatter",
+				Path: "spec.providerSpec.value.x" + strings.Repeat("[0]", maxDepth-1), Problem: "it nests deeper than 64 levels", Fix: "write it flatter",
 			},
 		},
 		"a number without end": {
 			providerSpec: valid + `,"cpu":` + strings.Repeat("9", 1<<20) + "}",
 			want: FieldError{
-				Path: "spec.providerSpec.value.cpu", Value: strings.Repeat("9", 64) + "...", Mend: "write a shorter number, or a string",
+				Path: "spec.providerSpec.value.cpu", Value: strings.Repeat("9", 64) + "...", Fix: "write a shorter number, or a string",
 				Problem: "a number has at most 150 digits and an exponent of at most 308, but this one has more",
 			},
 		},
 		"an exponent without end": {
 			providerSpec: valid + `,"cpu":1e999999999}`,
 			want: FieldError{
-				Path: "spec.providerSpec.value.cpu", Value: "1e999999999", Mend: "write a shorter number, or a string",
+				Path: "spec.providerSpec.value.cpu", Value: "1e999999999", Fix: "write a shorter number, or a string",
 				Problem: "a number has at most 150 digits and an exponent of at most 308, but this one has more",
 			},
 		},
 		"a number without end in a string": {
 			providerSpec: valid + `,"cpu":"1e999999999"}`,
 			want: FieldError{
-				Path: "spec.providerSpec.value.cpu", Value: "1e999999999", Mend: "write a shorter number, or a string",
+				Path: "spec.providerSpec.value.cpu", Value: "1e999999999", Fix: "write a shorter number, or a string",
 				Problem: "a number has at most 150 digits and an exponent of at most 308, but this one has more",
 			},
 		},
 		"a number without end in a string that may be a secret": {
 			providerSpec: valid + `,"apiToken":"1e999999999"}`,
 			want: FieldError{
-				Path: "spec.providerSpec.value.apiToken", Mend: "write a shorter number, or a string",
+				Path: "spec.providerSpec.value.apiToken", Fix: "write a shorter number, or a string",
 				Problem: "a number has at most 150 digits and an exponent of at most 308, but this one has more",
 			},
 		},
 		"a word that some read as a number": {
 			providerSpec: valid + `,"cpu":"Inf"}`,
 			want: FieldError{
-				Path: "spec.providerSpec.value.cpu", Value: `"Inf"`, Problem: `a number is required, but "Inf" is a string`, Mend: "write it as cpu: 4",
+				Path: "spec.providerSpec.value.cpu", Value: `"Inf"`, Problem: `a number is required, but "Inf" is a string`, Fix: "write it as cpu: 4",
 			},
 		},
 		"a key is given twice in two spellings of one character": {
 			providerSpec: valid + `,"labels":{"\u00e9":"1","e\u0301":"2"}}`,
-			want:         FieldError{Path: `spec.providerSpec.value.labels["é"]`, Problem: "it is given twice", Mend: "keep one"},
+			want:         FieldError{Path: `spec.providerSpec.value.labels["é"]`, Problem: "it is given twice", Fix: "keep one"},
 		},
 		"broken JSON": {
 			providerSpec: `{"cpu":`,
@@ -97,20 +97,20 @@ func TestRenderAnswersOneFieldError(t *testing.T) {
 		},
 		"more than one value": {
 			providerSpec: valid + "} {}",
-			want:         FieldError{Path: "spec.providerSpec.value", Problem: "there is more than one JSON value", Mend: "keep one object"},
+			want:         FieldError{Path: "spec.providerSpec.value", Problem: "there is more than one JSON value", Fix: "keep one object"},
 		},
 		"no object": {
 			providerSpec: `["a"]`,
-			want:         FieldError{Path: "spec.providerSpec.value", Problem: "an object is required, but it is a list", Mend: "write the providerSpec of a provider module"},
+			want:         FieldError{Path: "spec.providerSpec.value", Problem: "an object is required, but it is a list", Fix: "write the providerSpec of a provider module"},
 		},
 		"no providerSpec": {
 			providerSpec: " ",
-			want:         FieldError{Path: "spec.providerSpec.value", Fault: Missing, Problem: "an object is required, but it is missing", Mend: "write the providerSpec of a provider module"},
+			want:         FieldError{Path: "spec.providerSpec.value", Fault: Missing, Problem: "an object is required, but it is missing", Fix: "write the providerSpec of a provider module"},
 		},
 		"a kind of another module": {
 			providerSpec: strings.Replace(valid, "ExampleProviderSpec", "OtherSpec", 1) + "}",
 			want: FieldError{
-				Path: "spec.providerSpec.value", Value: `"example.io/v1 OtherSpec"`, Mend: "name a kind that it serves",
+				Path: "spec.providerSpec.value", Value: `"example.io/v1 OtherSpec"`, Fix: "name a kind that it serves",
 				Problem: `the module "example" does not serve apiVersion "example.io/v1", kind "OtherSpec"`,
 			},
 		},
@@ -119,7 +119,7 @@ func TestRenderAnswersOneFieldError(t *testing.T) {
 			want: FieldError{
 				InSecret: true,
 				Path:     "spec.providerSpec.value.userDataSecret.name", Problem: "user data is UTF-8 text, but these 3 bytes are not",
-				Mend: "encode it, for example in base64, if what boots the instance can read that",
+				Fix: "encode it, for example in base64, if what boots the instance can read that",
 			},
 		},
 	}

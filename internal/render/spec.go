@@ -65,7 +65,7 @@ func (s *spec) own(fields map[string]any, from *module.Module, found *findings) 
 		})
 	default:
 		found.fail(&FieldError{
-			Path: valuePath, Value: show(apiVersion + " " + kind), Mend: "name a kind that it serves",
+			Path: valuePath, Value: show(apiVersion + " " + kind), Fix: "name a kind that it serves",
 			Problem: fmt.Sprintf("%s does not serve apiVersion %q, kind %q", titleOf(from), shorten(apiVersion), shorten(kind)),
 		})
 		return

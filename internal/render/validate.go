@@ -69,7 +69,7 @@ func (v *validator) compute() {
 	}
 	_, path := v.locate(module.Validation{Variable: module.VariableProviderSpec}, fields)
 	v.fail(&FieldError{
-		Path: path, Mend: fmt.Sprintf("change it to what local.%s can be made of (%s:%d of the stack)", failed.Local, failed.Place.Filename, failed.Place.Start.Line),
+		Path: path, Fix: fmt.Sprintf("change it to what local.%s can be made of (%s:%d of the stack)", failed.Local, failed.Place.Filename, failed.Place.Start.Line),
 		Problem: fmt.Sprintf("%s cannot compute local.%s: %s", titleOf(v.module), failed.Local, cut(strings.TrimSuffix(reason, "."), maxReason)),
 	})
 }
@@ -153,10 +153,10 @@ func (v *validator) check(validation module.Validation) {
 
 // refuse reports a condition that came out false, once for each part of it that did.
 func (v *validator) refuse(validation module.Validation) {
-	mend := v.message(validation)
+	fix := v.message(validation)
 	for _, fields := range v.blame(validation.Condition) {
 		own, path := v.locate(validation, fields)
-		failed := &FieldError{Path: path, Mend: mend, InSecret: inSecret(fields)}
+		failed := &FieldError{Path: path, Fix: fix, InSecret: inSecret(fields)}
 		if len(own) == 1 {
 			failed.Value = own[0].show()
 			if own[0].choice {
@@ -177,7 +177,7 @@ func (v *validator) unable(validation module.Validation, fields []field, diags h
 		reason += ": " + oneLine(diags[0].Detail)
 	}
 	v.fail(&FieldError{
-		Path: path, Mend: v.message(validation), InSecret: inSecret(fields),
+		Path: path, Fix: v.message(validation), InSecret: inSecret(fields),
 		Problem: fmt.Sprintf("%s cannot check it: %s", titleOf(v.module), cut(strings.TrimSuffix(reason, "."), maxReason)),
 	})
 }

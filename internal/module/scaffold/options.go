@@ -41,9 +41,9 @@ func (o Options) complete() (Options, error) {
 		o.APIVersion = o.Name + ".machine-iac.io/v1alpha1"
 	}
 	var problems []error
-	check := func(what, value string, pattern *regexp.Regexp, mend string) {
+	check := func(what, value string, pattern *regexp.Regexp, fix string) {
 		if !pattern.MatchString(value) {
-			problems = append(problems, fmt.Errorf("the %s is %q; %s", what, value, mend))
+			problems = append(problems, fmt.Errorf("the %s is %q; %s", what, value, fix))
 		}
 	}
 	check("name", o.Name, namePattern, "use lower-case letters, digits and dashes, a letter first, 63 at most")

@@ -97,7 +97,7 @@ func expectNoTemplates(t *testing.T, folder string) {
 	}
 }
 
-func TestWrongOptionsAreRefusedWithTheMend(t *testing.T) {
+func TestWrongOptionsAreRefusedWithTheFix(t *testing.T) {
 	cases := map[string]struct {
 		options Options
 		want    []string

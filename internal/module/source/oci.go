@@ -114,7 +114,7 @@ func (o Options) registryOptions(ctx context.Context) []remote.Option {
 	}
 }
 
-// registryError adds the mend to what a registry answers.
+// registryError adds the fix to what a registry answers.
 func registryError(registry string, err error) error {
 	var answer *transport.Error
 	if !errors.As(err, &answer) {

@@ -90,15 +90,15 @@ func parsePlace(text string) (*url.URL, error) {
 
 // checkRepository checks that a place is one in a registry. The registry is always named: there is no default.
 func checkRepository(place *url.URL) error {
-	const mend = "write it as oci://registry/repository or oci://registry/repository:tag"
+	const fix = "write it as oci://registry/repository or oci://registry/repository:tag"
 	if place.Host == "" || strings.Trim(place.Path, "/") == "" {
-		return fmt.Errorf("%s names no repository; %s", show(place), mend)
+		return fmt.Errorf("%s names no repository; %s", show(place), fix)
 	}
 	if !strings.ContainsAny(place.Host, ".:") && place.Host != "localhost" {
-		return fmt.Errorf("%s does not begin with a registry's host name; %s", show(place), mend)
+		return fmt.Errorf("%s does not begin with a registry's host name; %s", show(place), fix)
 	}
 	if !repositoryPattern.MatchString(place.Path) {
-		return fmt.Errorf("%s is not the name of a repository, which is of lower-case letters and digits; %s", show(place), mend)
+		return fmt.Errorf("%s is not the name of a repository, which is of lower-case letters and digits; %s", show(place), fix)
 	}
 	return nil
 }

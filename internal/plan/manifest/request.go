@@ -87,7 +87,7 @@ func (o *Object) request(catalog *module.Catalog) (*Request, Problems, error) {
 	}
 	var problems Problems
 	for _, field := range wrong {
-		problems = append(problems, o.item.problem(field.Path, field.Problem, field.Mend+o.filledBy(field.Path)))
+		problems = append(problems, o.item.problem(field.Path, field.Problem, field.Fix+o.filledBy(field.Path)))
 	}
 	return request, problems, nil
 }
