@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -129,7 +130,7 @@ func changed(t *testing.T, name, fields string) map[string]cty.Value {
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	given, diags := expression.Value(&hcl.EvalContext{Functions: module.Functions()})
+	given, diags := expression.Value(&hcl.EvalContext{Functions: hclfuncs.Functions()})
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 )
 
 // run is a run block of a module's tests.
@@ -214,7 +215,7 @@ func variablesOf(t *testing.T, body *hclsyntax.Body) map[string]cty.Value {
 			continue
 		}
 		for name, attribute := range block.Body.Attributes {
-			value, diags := attribute.Expr.Value(&hcl.EvalContext{Functions: module.Functions()})
+			value, diags := attribute.Expr.Value(&hcl.EvalContext{Functions: hclfuncs.Functions()})
 			if diags.HasErrors() {
 				t.Fatal(fmt.Errorf("reading the variables of a test: %w", diags))
 			}

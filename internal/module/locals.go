@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 )
 
 // ConfigLocals is the name under which a stack's program gets the values of its locals.
@@ -256,7 +258,7 @@ func (c localCheck) sound(one local) bool {
 		if !ok {
 			return nil
 		}
-		if _, known := functions[call.Name]; !known {
+		if _, known := hclfuncs.Functions()[call.Name]; !known {
 			breach(call.NameRange, fmt.Sprintf("calls %s, which cannot be evaluated before a run", call.Name),
 				"use functions whose answer depends on their arguments only; docs/contracts/module.md lists them")
 		}

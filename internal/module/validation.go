@@ -10,9 +10,11 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 )
 
-// Validation is a validation block of a variable. Its expressions refer to variables of the module and call [Functions], nothing
+// Validation is a validation block of a variable. Its expressions refer to variables of the module and call [hclfuncs.Functions], nothing
 // else, so that they can be evaluated wherever the variables are known. They are parsed once, and may be evaluated by many at once.
 type Validation struct {
 	// Variable is the name of the variable that the block belongs to.
@@ -43,7 +45,7 @@ func ReferencedVariable(reference hcl.Traversal) string {
 
 // EvalContext answers what a validation's expressions are evaluated in, for values of the variables by name.
 func EvalContext(variables map[string]cty.Value) *hcl.EvalContext {
-	return &hcl.EvalContext{Variables: map[string]cty.Value{variablesRoot: cty.ObjectVal(variables)}, Functions: functions}
+	return &hcl.EvalContext{Variables: map[string]cty.Value{variablesRoot: cty.ObjectVal(variables)}, Functions: hclfuncs.Functions()}
 }
 
 // readValidations reads the validation blocks of a variable. One that lacks a part is reported and left out.
@@ -124,7 +126,7 @@ func (c validationCheck) expression(what string, expression hclsyntax.Expression
 	}
 	_ = hclsyntax.VisitAll(expression, func(node hclsyntax.Node) hcl.Diagnostics {
 		if call, ok := node.(*hclsyntax.FunctionCallExpr); ok {
-			if _, known := functions[call.Name]; !known {
+			if _, known := hclfuncs.Functions()[call.Name]; !known {
 				breach(call.NameRange, fmt.Sprintf("calls %s, which cannot be evaluated before a run", call.Name),
 					"use functions whose answer depends on their arguments only; docs/contracts/module.md lists them")
 			}

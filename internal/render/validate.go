@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 )
 
 // validator holds the variables of a run to the validations of the module, with the answers that the engine would give. What is
@@ -107,7 +108,7 @@ func (v *validator) marked() map[string]cty.Value {
 	marked := map[string]cty.Value{}
 	for name, value := range v.values {
 		if v.module.Variable(name).Sensitive {
-			value = value.Mark(module.Sensitive)
+			value = value.Mark(hclfuncs.Sensitive)
 		}
 		marked[name] = value
 	}
@@ -119,7 +120,7 @@ func (v *validator) wary() *hcl.EvalContext {
 	marked := v.marked()
 	hidden, err := cty.Transform(marked[module.VariableProviderSpec], func(path cty.Path, value cty.Value) (cty.Value, error) {
 		if secretName.MatchString(lastName(path)) {
-			return value.Mark(module.Sensitive), nil
+			return value.Mark(hclfuncs.Sensitive), nil
 		}
 		return value, nil
 	})

@@ -1,4 +1,4 @@
-package module
+package hclfuncs
 
 import (
 	"fmt"
@@ -56,8 +56,8 @@ func conversion(wanted cty.Type) function.Function {
 			}
 			return wanted, nil
 		},
-		Impl: func(args []cty.Value, answers cty.Type) (cty.Value, error) {
-			converted, err := convert.Convert(args[0], answers)
+		Impl: func(args []cty.Value, result cty.Type) (cty.Value, error) {
+			converted, err := convert.Convert(args[0], result)
 			if err != nil {
 				return cty.NilVal, refuse(args[0].Type())
 			}
@@ -67,20 +67,20 @@ func conversion(wanted cty.Type) function.Function {
 }
 
 // marking makes a function that looks at marks. Its result has the given type, or that of its argument where none is given.
-func marking(answers cty.Type, compute func(cty.Value) cty.Value) function.Function {
+func marking(result cty.Type, compute func(cty.Value) cty.Value) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{anything},
 		Type: func(args []cty.Value) (cty.Type, error) {
-			if answers == cty.NilType {
+			if result == cty.NilType {
 				return args[0].Type(), nil
 			}
-			return answers, nil
+			return result, nil
 		},
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return compute(args[0]), nil },
 	})
 }
 
-// unify answers the one type that all the values convert to.
+// unify returns the one type that all the values convert to.
 func unify(values []cty.Value) (cty.Type, error) {
 	types := make([]cty.Type, 0, len(values))
 	for _, value := range values {

@@ -1,4 +1,4 @@
-package module
+package hclfuncs
 
 import (
 	"errors"
@@ -55,24 +55,24 @@ func truth(all bool) function.Function {
 	})
 }
 
-// coalesce answers the first argument that is neither null nor the empty string.
+// coalesce returns the first argument that is neither null nor the empty string.
 var coalesce = function.New(&function.Spec{
 	VarParam: &function.Parameter{
 		Name: "vals", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowDynamicType: true, AllowNull: true,
 	},
 	Type:         unify,
 	RefineResult: notNull,
-	Impl: func(args []cty.Value, answers cty.Type) (cty.Value, error) {
+	Impl: func(args []cty.Value, result cty.Type) (cty.Value, error) {
 		for _, arg := range args {
-			converted, err := convert.Convert(arg, answers)
+			converted, err := convert.Convert(arg, result)
 			if err != nil {
 				return cty.NilVal, err
 			}
 			switch {
 			case !converted.IsKnown():
-				return cty.UnknownVal(answers), nil
+				return cty.UnknownVal(result), nil
 			case converted.IsNull():
-			case answers == cty.String && converted.AsString() == "":
+			case result == cty.String && converted.AsString() == "":
 			default:
 				return converted, nil
 			}
@@ -139,14 +139,14 @@ var length = function.New(&function.Spec{
 	},
 })
 
-// lookup answers the element of a map or an object, or the default where there is none.
+// lookup returns the element of a map or an object, or the default where there is none.
 var lookup = function.New(&function.Spec{
 	Params: []function.Parameter{value("map"), {Name: "key", Type: cty.String}},
 	VarParam: &function.Parameter{
 		Name: "default", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowDynamicType: true, AllowNull: true,
 	},
 	Type: lookupType,
-	Impl: func(args []cty.Value, answers cty.Type) (cty.Value, error) {
+	Impl: func(args []cty.Value, result cty.Type) (cty.Value, error) {
 		from, key := args[0], args[1]
 		switch {
 		case from.Type().IsObjectType() && from.Type().HasAttribute(key.AsString()):
@@ -154,7 +154,7 @@ var lookup = function.New(&function.Spec{
 		case from.Type().IsMapType() && from.HasIndex(key).True():
 			return from.Index(key), nil
 		case len(args) == 3:
-			return convert.Convert(args[2], answers)
+			return convert.Convert(args[2], result)
 		default:
 			return cty.NilVal, errors.New("there is no such key")
 		}
@@ -187,7 +187,7 @@ func lookupType(args []cty.Value) (cty.Type, error) {
 	}
 }
 
-// one answers the element of a collection of one, and null for an empty one.
+// one returns the element of a collection of one, and null for an empty one.
 var one = function.New(&function.Spec{
 	Params: []function.Parameter{value("list")},
 	Type: func(args []cty.Value) (cty.Type, error) {
@@ -203,14 +203,14 @@ var one = function.New(&function.Spec{
 			return cty.NilType, errMany
 		}
 	},
-	Impl: func(args []cty.Value, answers cty.Type) (cty.Value, error) {
+	Impl: func(args []cty.Value, result cty.Type) (cty.Value, error) {
 		if !args[0].Length().IsKnown() {
-			return cty.UnknownVal(answers), nil
+			return cty.UnknownVal(result), nil
 		}
 		elements := args[0].AsValueSlice()
 		switch len(elements) {
 		case 0:
-			return cty.NullVal(answers), nil
+			return cty.NullVal(result), nil
 		case 1:
 			return elements[0], nil
 		default:

@@ -1,4 +1,7 @@
-package module
+// Package hclfuncs holds the functions that expressions of a module may call where the operator evaluates them without an engine: in
+// validations, in checks and in a stack's locals. They do what the engines' functions of the same name do, and reach nothing but their
+// arguments.
+package hclfuncs
 
 import (
 	"maps"
@@ -9,9 +12,9 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// Functions answers the functions that a validation may call: those of the engines that depend on nothing but their arguments.
-// The caller must not change the map. Left out are functions of files, of time and of chance, and some that no check needs;
-// a module that calls one of these in a validation is refused at load.
+// Functions returns the functions by name: those of the engines that depend on nothing but their arguments. The caller must not change the
+// map. Left out are functions of files, of time and of chance, and some that no check needs; a module that calls one of these in a validation
+// is refused when it is loaded.
 func Functions() map[string]function.Function { return functions }
 
 var functions = withNamespace(libraryFunctions, collectionFunctions, conversionFunctions, textFunctions, networkFunctions)
@@ -84,13 +87,13 @@ func withNamespace(sets ...map[string]function.Function) map[string]function.Fun
 	return joined
 }
 
-// notNull tells that a function's result is known not to be null while it is not known yet.
+// notNull states that a function's result is known not to be null while it is not known yet.
 func notNull(builder *cty.RefinementBuilder) *cty.RefinementBuilder { return builder.NotNull() }
 
 // textFunction makes a function of strings.
-func textFunction(answers cty.Type, parameters []string, compute func(args []string) (cty.Value, error)) function.Function {
+func textFunction(result cty.Type, parameters []string, compute func(args []string) (cty.Value, error)) function.Function {
 	spec := &function.Spec{
-		Type:         function.StaticReturnType(answers),
+		Type:         function.StaticReturnType(result),
 		RefineResult: notNull,
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			texts := make([]string, 0, len(args))

@@ -1,4 +1,4 @@
-package module
+package hclfuncs
 
 import (
 	"crypto/md5"

@@ -1,4 +1,4 @@
-package module
+package hclfuncs
 
 import (
 	"context"
@@ -71,24 +71,28 @@ func guarded(call string) string {
 	return fmt.Sprintf(`try(nonsensitive(jsonencode(%s)), "fails")`, call)
 }
 
+func evalContext(variables map[string]cty.Value) *hcl.EvalContext {
+	return &hcl.EvalContext{Variables: map[string]cty.Value{"var": cty.ObjectVal(variables)}, Functions: Functions()}
+}
+
 func evaluate(t *testing.T, text string) string {
 	t.Helper()
 	expression, diags := hclsyntax.ParseExpression([]byte(text), "", hcl.InitialPos)
 	if diags.HasErrors() {
 		t.Fatalf("%s: %v", text, diags)
 	}
-	value, diags := expression.Value(EvalContext(map[string]cty.Value{}))
+	value, diags := expression.Value(evalContext(map[string]cty.Value{}))
 	if diags.HasErrors() {
 		t.Fatalf("%s: %v", text, diags)
 	}
 	return value.AsString()
 }
 
-func TestFunctionsAnswerWhatTheEngineAnswers(t *testing.T) {
+func TestFunctionsReturnWhatTheEngineReturns(t *testing.T) {
 	engine := os.Getenv("TOFU")
 	if engine == "" {
 		var err error
-		if engine, err = filepath.Abs("../../bin/tofu"); err != nil {
+		if engine, err = filepath.Abs("../../../bin/tofu"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,15 +104,15 @@ func TestFunctionsAnswerWhatTheEngineAnswers(t *testing.T) {
 	for i, call := range all {
 		fmt.Fprintf(&root, "output \"o%d\" {\n  value = %s\n}\n", i, guarded(call))
 	}
-	answers := apply(t, engine, root.String())
+	outputs := apply(t, engine, root.String())
 	for i, call := range all {
-		if want, got := answers[fmt.Sprintf("o%d", i)], evaluate(t, guarded(call)); got != want {
-			t.Errorf("%s: the engine answers %s, got %s", call, want, got)
+		if want, got := outputs[fmt.Sprintf("o%d", i)], evaluate(t, guarded(call)); got != want {
+			t.Errorf("%s: the engine returns %s, got %s", call, want, got)
 		}
 	}
 }
 
-// apply runs the engine on a module without providers and answers its outputs.
+// apply runs the engine on a module without providers and returns its outputs.
 func apply(t *testing.T, engine, root string) map[string]string {
 	t.Helper()
 	folder := t.TempDir()
@@ -133,11 +137,11 @@ func apply(t *testing.T, engine, root string) map[string]string {
 	if err := json.Unmarshal(output, &decoded); err != nil {
 		t.Fatal(err)
 	}
-	answers := map[string]string{}
+	outputs := map[string]string{}
 	for name, one := range decoded {
-		answers[name] = one.Value
+		outputs[name] = one.Value
 	}
-	return answers
+	return outputs
 }
 
 func TestEveryFunctionIsCalledInTheComparison(t *testing.T) {
@@ -151,7 +155,7 @@ func TestEveryFunctionIsCalledInTheComparison(t *testing.T) {
 
 func TestFunctionsOfValuesThatAreNotKnown(t *testing.T) {
 	begun := cty.UnknownVal(cty.String).Refine().NotNull().StringPrefixFull("worker-").NewValue()
-	context := EvalContext(map[string]cty.Value{
+	context := evalContext(map[string]cty.Value{
 		"name": begun, "text": cty.UnknownVal(cty.String), "bool": cty.UnknownVal(cty.Bool), "list": cty.UnknownVal(cty.List(cty.String)),
 		"secret": cty.UnknownVal(cty.String).Mark(Sensitive),
 	})

@@ -1,4 +1,4 @@
-package module
+package hclfuncs
 
 import (
 	"errors"
@@ -150,7 +150,7 @@ var cidrSubnets = function.New(&function.Spec{
 	},
 })
 
-// addresses answers how many addresses a prefix of so many bits has, in the family of the given one.
+// addresses returns how many addresses a prefix of so many bits has, in the family of the given one.
 func addresses(family netip.Prefix, bits int) *big.Int {
 	return new(big.Int).Lsh(big.NewInt(1), uint(family.Addr().BitLen()-bits))
 }
@@ -163,7 +163,7 @@ func roundUp(number, unit *big.Int) *big.Int {
 	return quotient.Mul(quotient, unit)
 }
 
-// offset answers the address so many behind base; the caller knows that there is one.
+// offset returns the address so many behind base; the caller knows that there is one.
 func offset(base netip.Addr, by *big.Int) netip.Addr {
 	at := new(big.Int).SetBytes(base.AsSlice())
 	raw := at.Add(at, by).FillBytes(make([]byte, base.BitLen()/8))
