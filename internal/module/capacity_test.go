@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
 // statedSize is a module whose providerSpec states its size in fields.
@@ -232,7 +234,7 @@ func TestLoadRefusesACapacityThatCannotBeRead(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(asFS(changed(t, tc.changes...)))
+			_, err := Load(moduletest.FS(changed(t, tc.changes...)))
 			var broken *ContractError
 			if !errors.As(err, &broken) {
 				t.Fatalf("want a ContractError, got %v", err)

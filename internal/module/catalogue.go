@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 // catalogue collects the instance types of a module while they are checked.
@@ -17,7 +18,7 @@ type catalogue map[string]Size
 
 // readCatalogue reads the instance types of module.yaml and of the file that it names, and checks all of spec.capacity that can
 // be checked without the HCL.
-func readCatalogue(meta *metadata, files snapshot) catalogue {
+func readCatalogue(meta *metadata, files snapshot.Files) catalogue {
 	capacity := meta.Spec.Capacity
 	if capacity == nil {
 		return nil
@@ -31,7 +32,7 @@ func readCatalogue(meta *metadata, files snapshot) catalogue {
 	return known
 }
 
-func (c catalogue) addFile(meta *metadata, files snapshot) {
+func (c catalogue) addFile(meta *metadata, files snapshot.Files) {
 	const at = "spec.capacity.instanceTypesFile"
 	name := meta.Spec.Capacity.InstanceTypesFile
 	if path.Dir(name) != "." || path.Ext(name) != ".yaml" || name == metadataFile || strings.HasPrefix(name, ".") {

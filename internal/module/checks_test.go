@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
 // asserting answers a change of the valid module: a check block with an assertion in it.
@@ -71,7 +73,7 @@ func TestLoadRefusesACheckThatCannotBeEvaluatedBeforeARun(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			files := changed(t, tc.change)
-			_, err := Load(asFS(files))
+			_, err := Load(moduletest.FS(files))
 			var broken *ContractError
 			if !errors.As(err, &broken) {
 				t.Fatalf("got %v, want a breach of the contract", err)
@@ -79,7 +81,7 @@ func TestLoadRefusesACheckThatCannotBeEvaluatedBeforeARun(t *testing.T) {
 			if diff := cmp.Diff([]string{tc.want}, breachTexts(broken)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if restored, err := Restore(asFS(files)); err != nil || len(restored.Checks()) != 0 {
+			if restored, err := Restore(moduletest.FS(files)); err != nil || len(restored.Checks()) != 0 {
 				t.Errorf("a content that was kept ends with %v and %v, want it without the check", restored, err)
 			}
 		})

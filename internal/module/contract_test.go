@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
 func TestLoadRefusesABreachOfTheContract(t *testing.T) {
@@ -14,7 +16,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		want    string // the whole text of the only breach
 	}{
 		"module.yaml is missing": {
-			changes: []change{{file: "module.yaml"}},
+			changes: []change{{"module.yaml", "", ""}},
 			want:    "module.yaml: is missing; write one; docs/contracts/module.md lists its fields",
 		},
 		"module.yaml has an unknown field": {
@@ -169,7 +171,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			want:    `variables.tf:12: variable "provider_spec" has no description; add description = "..." with a literal text`,
 		},
 		"an output is missing": {
-			changes: []change{{"outputs.tf", "", outputsText(requiredOutputs[1:]...)}},
+			changes: []change{{"outputs.tf", "", moduletest.OutputBlocks(moduletest.Outputs[1:]...)}},
 			want:    `outputs.tf: output "provider_id" is missing; declare it`,
 		},
 		"an output without description": {
@@ -213,7 +215,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			want:    `main.tf:6: resource "null_resource" "note" uses the provider "null", which terraform.tf does not require; add it to required_providers and to the lock file`,
 		},
 		"no instance": {
-			changes: []change{{"main.tf", "\"this\"", "\"that\""}, {file: "lookup/import.tf"}, {"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""}},
+			changes: []change{{"main.tf", "\"this\"", "\"that\""}, {"lookup/import.tf", "", ""}, {"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""}},
 			want:    `main.tf: has no resource called "this"; give that name to the resource that is the instance`,
 		},
 		"an instance that is counted": {
@@ -225,7 +227,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			want:    `main.tf:3: resource "example_instance" "this" sets prevent_destroy, so that its Machine could not be deleted; remove it`,
 		},
 		"the lock file is missing": {
-			changes: []change{{file: ".terraform.lock.hcl"}},
+			changes: []change{{".terraform.lock.hcl", "", ""}},
 			want:    ".terraform.lock.hcl: is missing; write one that pins every required provider",
 		},
 		"a provider is not pinned": {
@@ -247,15 +249,15 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			want:    `.terraform.lock.hcl:1: provider "registry.opentofu.org/acme/example" pins the version "../../1.2.3"; write an exact one, for example version = "1.19.0"`,
 		},
 		"no README": {
-			changes: []change{{file: "README.md"}},
+			changes: []change{{"README.md", "", ""}},
 			want:    "README.md: is missing; write one",
 		},
 		"no example": {
-			changes: []change{{file: "examples/machineset.yaml"}},
+			changes: []change{{"examples/machineset.yaml", "", ""}},
 			want:    "examples/machineset.yaml: is missing; write one",
 		},
 		"no test": {
-			changes: []change{{file: "tests/module.tftest.hcl"}},
+			changes: []change{{"tests/module.tftest.hcl", "", ""}},
 			want:    "tests: has no *.tftest.hcl; write at least one test with mocked providers",
 		},
 		"JSON that the checks do not read": {
@@ -279,7 +281,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			want:    "lookup/import.tf: is there, but module.yaml has no spec.lookup; add spec.lookup: {}",
 		},
 		"a declared lookup without files": {
-			changes: []change{{file: "lookup/import.tf"}},
+			changes: []change{{"lookup/import.tf", "", ""}},
 			want:    "module.yaml:20: spec.lookup is set, but lookup/ has no .tf file; add lookup/import.tf, or remove spec.lookup",
 		},
 		"a lookup by what the user may have changed": {
@@ -325,7 +327,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(asFS(changed(t, tc.changes...)))
+			_, err := Load(moduletest.FS(changed(t, tc.changes...)))
 			var broken *ContractError
 			if !errors.As(err, &broken) {
 				t.Fatalf("want a ContractError, got %v", err)
@@ -342,11 +344,11 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 }
 
 func TestLoadListsEveryBreachAtOnce(t *testing.T) {
-	_, err := Load(asFS(changed(t,
+	_, err := Load(moduletest.FS(changed(t,
 		change{"main.tf", "  name =", "  provisioner \"file\" {}\n  name ="},
 		change{"variables.tf", "sensitive   = true", "sensitive   = maybe"},
 		change{"terraform.tf", "  required_version", "  backend \"local\" {}\n  required_version"},
-		change{file: "README.md"},
+		change{"README.md", "", ""},
 	)))
 	want := `module "example" breaks the contract of provider modules:
   README.md: is missing; write one
@@ -366,9 +368,9 @@ func TestLoadSurvivesWhatCannotBeParsed(t *testing.T) {
 	tests := map[string]string{
 		"a broken block":             "resource \"a\" {",
 		"an unclosed string":         "locals { a = \"${ }",
-		"a wall of exclamation":      "locals {\n a = " + strings.Repeat("!", maxFileBytes-100) + "true\n}\n",
-		"a wall of minus":            "locals {\n a = " + strings.Repeat("-", maxFileBytes-100) + "1\n}\n",
-		"a chain of conditionals":    "locals {\n a = " + strings.Repeat("a?b:", maxFileBytes/4-100) + "1\n}\n",
+		"a wall of exclamation":      "locals {\n a = " + strings.Repeat("!", (256<<10)-100) + "true\n}\n",
+		"a wall of minus":            "locals {\n a = " + strings.Repeat("-", (256<<10)-100) + "1\n}\n",
+		"a chain of conditionals":    "locals {\n a = " + strings.Repeat("a?b:", (256<<10)/4-100) + "1\n}\n",
 		"nothing but null bytes":     strings.Repeat("\x00", 100),
 		"a type that calls itself":   "variable \"machine\" {\n type = object({ a = optional(optional(string)) })\n}\n",
 		"a type that is a function":  "variable \"machine\" {\n type = merge({}, {})\n}\n",
@@ -378,7 +380,7 @@ func TestLoadSurvivesWhatCannotBeParsed(t *testing.T) {
 	}
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(asFS(changed(t, change{"more.tf", "", text})))
+			_, err := Load(moduletest.FS(changed(t, change{"more.tf", "", text})))
 			if err == nil {
 				t.Error("want an error")
 			}
@@ -387,7 +389,7 @@ func TestLoadSurvivesWhatCannotBeParsed(t *testing.T) {
 }
 
 func FuzzLoad(f *testing.F) {
-	valid := validFiles()
+	valid := moduletest.Module()
 	for _, name := range []string{"main.tf", "variables.tf", "terraform.tf", ".terraform.lock.hcl", "lookup/import.tf", "module.yaml"} {
 		f.Add(name, valid[name])
 	}
@@ -397,7 +399,7 @@ func FuzzLoad(f *testing.F) {
 		if _, replaces := valid[name]; !replaces {
 			name = "more.tf"
 		}
-		_, err := Load(asFS(changed(t, change{name, "", content + "\n"})))
+		_, err := Load(moduletest.FS(changed(t, change{name, "", content + "\n"})))
 		var broken *ContractError
 		if errors.As(err, &broken) && len(broken.Breaches) == 0 {
 			t.Error("a ContractError names at least one breach")
@@ -407,7 +409,7 @@ func FuzzLoad(f *testing.F) {
 
 func TestALookupMayImportWhatBelongsToTheInstance(t *testing.T) {
 	const disks = "import {\n  for_each = { a = \"x\" }\n  to = example_disk.more[each.key]\n  id = each.value\n}\nimport {"
-	if _, err := Load(asFS(changed(t, change{"lookup/import.tf", "import {", disks}))); err != nil {
+	if _, err := Load(moduletest.FS(changed(t, change{"lookup/import.tf", "import {", disks}))); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
 func TestExpandKey(t *testing.T) {
@@ -57,7 +58,7 @@ func TestKeysOfCredentialsNameFieldsOfTheProviderSpec(t *testing.T) {
 		"what no key can hold":    {key: "{size}/token", want: at + `is "{size}/token", which cannot be a key of a Secret; ` + fix},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(asFS(changed(t, change{"module.yaml", "- key: token", `- key: "` + tc.key + `"`})))
+			_, err := Load(moduletest.FS(changed(t, change{"module.yaml", "- key: token", `- key: "` + tc.key + `"`})))
 			var lines []string
 			if broken, ok := errors.AsType[*ContractError](err); ok {
 				for _, breach := range broken.Breaches {

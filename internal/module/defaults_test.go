@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
 // filling answers a change of the valid module: the entries of spec.defaults, and fields that they fill in.
@@ -82,7 +84,7 @@ func TestLoadRefusesADefaultThatCannotBeFilledIn(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(asFS(changed(t, filling(tc.entries)...)))
+			_, err := Load(moduletest.FS(changed(t, filling(tc.entries)...)))
 			var broken *ContractError
 			if !errors.As(err, &broken) {
 				t.Fatalf("got %v, want a breach of the contract", err)
@@ -133,7 +135,7 @@ func TestDefaultHasAValueAsSoonAsItsFactsAreKnown(t *testing.T) {
 }
 
 func TestRestoreLeavesOutDefaultsThatCannotBeFilledIn(t *testing.T) {
-	restored, err := Restore(asFS(kept(t, filling("    - {path: size, value: a}\n    - {path: zone, value: a}\n    - {path: zones, value: [\"{later}\"]}\n")...)))
+	restored, err := Restore(moduletest.FS(kept(t, filling("    - {path: size, value: a}\n    - {path: zone, value: a}\n    - {path: zones, value: [\"{later}\"]}\n")...)))
 	if err != nil {
 		t.Fatal(err)
 	}

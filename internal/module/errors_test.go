@@ -16,7 +16,7 @@ func TestSettle(t *testing.T) {
 			t.Errorf("%q: got %s, want %s", text, got, want)
 		}
 	}
-	without := mustLoad(t, change{"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""}, change{file: "lookup/import.tf"})
+	without := mustLoad(t, change{"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""}, change{"lookup/import.tf", "", ""})
 	if got := without.Settle(); got != time.Minute {
 		t.Errorf("without a lookup: %s", got)
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
 // lay writes a module into a folder.
@@ -23,7 +25,7 @@ func lay(t *testing.T, folder string, files map[string]string) {
 
 func TestLoadFolders(t *testing.T) {
 	parent := t.TempDir()
-	lay(t, filepath.Join(parent, "example"), validFiles())
+	lay(t, filepath.Join(parent, "example"), moduletest.Module())
 	for name, folder := range map[string]string{"a module": filepath.Join(parent, "example"), "a folder of modules": parent} {
 		t.Run(name, func(t *testing.T) {
 			loaded, err := LoadFolders(folder)
@@ -40,8 +42,8 @@ func TestLoadFoldersNamesEveryFolderThatIsNone(t *testing.T) {
 	if err := os.MkdirAll(empty, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	lay(t, renamed, validFiles())
-	outside := validFiles()
+	lay(t, renamed, moduletest.Module())
+	outside := moduletest.Module()
 	delete(outside, "main.tf")
 	lay(t, filepath.Join(linked, "example"), outside)
 	if err := os.Symlink(filepath.Join(renamed, "main.tf"), filepath.Join(linked, "example", "main.tf")); err != nil {

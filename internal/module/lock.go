@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/go-version"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 // The registries under whose names the two engines look for a provider whose source names no host.
@@ -102,13 +104,13 @@ func readRequirement(name string, attribute *hclsyntax.Attribute, found *report)
 
 // checkLock reads the lock file and holds it against what the module requires: everything required is pinned to a version
 // within its constraint, and nothing else is pinned.
-func checkLock(files snapshot, required map[string]requirement, found *report) []Provider {
-	content, exists := files[lockFile]
+func checkLock(files snapshot.Files, required map[string]requirement, found *report) []Provider {
+	content, exists := files[snapshot.LockFile]
 	if !exists {
-		found.add(Breach{File: lockFile, Problem: "is missing", Fix: "write one that pins every required provider"})
+		found.add(Breach{File: snapshot.LockFile, Problem: "is missing", Fix: "write one that pins every required provider"})
 		return nil
 	}
-	body := parse(content, lockFile, found)
+	body := parse(content, snapshot.LockFile, found)
 	if body == nil {
 		return nil
 	}
@@ -144,11 +146,11 @@ func checkPinned(name string, need requirement, locked map[string]Provider, name
 		provider, pinned := locked[source]
 		switch {
 		case !pinned && i == 0:
-			found.at(need.place, what, fmt.Sprintf("is not pinned: %s has no provider %q", lockFile, source), "add it to the lock file")
+			found.at(need.place, what, fmt.Sprintf("is not pinned: %s has no provider %q", snapshot.LockFile, source), "add it to the lock file")
 		case !pinned || constraintErr != nil:
 		default:
 			if parsed, err := version.NewVersion(provider.Version); err == nil && !constraint.Check(parsed) {
-				found.at(need.place, what, fmt.Sprintf("asks for %s, but %s pins %s of %s", need.version, lockFile, provider.Version, source),
+				found.at(need.place, what, fmt.Sprintf("asks for %s, but %s pins %s of %s", need.version, snapshot.LockFile, provider.Version, source),
 					"bring the two together")
 			}
 		}

@@ -7,11 +7,13 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 // lookupCheck is what the rules of lookup/ need to know of the module.
 type lookupCheck struct {
-	files    snapshot
+	files    snapshot.Files
 	metadata *metadata
 	required map[string]requirement
 	instance string
@@ -20,7 +22,7 @@ type lookupCheck struct {
 
 // check holds lookup/ to the contract.
 func (c lookupCheck) check() {
-	names := c.files.names(isLookupHCL)
+	names := c.files.Names(isLookupHCL)
 	declared := c.metadata != nil && c.metadata.Spec.Lookup != nil
 	switch {
 	case declared && len(names) == 0:

@@ -42,7 +42,7 @@ func (c lookupCheck) asks(expression hclsyntax.Expression, seen map[string]bool)
 
 // local returns the expression of a local of the lookup, nil where it has none of that name.
 func (c lookupCheck) local(name string) hclsyntax.Expression {
-	for _, file := range c.files.names(isLookupHCL) {
+	for _, file := range c.files.Names(isLookupHCL) {
 		body := parse(c.files[file], file, &report{}) // what is wrong with it is said where it is checked
 		if body == nil {
 			continue

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 // metadataFile describes the module to the operator.
@@ -33,7 +34,7 @@ type metadata struct {
 }
 
 // readMetadata parses module.yaml strictly, fills in defaults and checks what can be checked without the HCL.
-func readMetadata(files snapshot, found *report) *metadata {
+func readMetadata(files snapshot.Files, found *report) *metadata {
 	content, exists := files[metadataFile]
 	if !exists {
 		found.add(Breach{File: metadataFile, Problem: "is missing", Fix: "write one; docs/contracts/module.md lists its fields"})

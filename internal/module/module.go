@@ -14,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 // Module is a provider module that keeps the contract. It never changes after Load and may be shared.
@@ -21,7 +22,7 @@ type Module struct {
 	name      string
 	spec      v1alpha1.ModuleSpec
 	digest    string
-	files     snapshot
+	files     snapshot.Files
 	variables map[string]Variable
 	providers []Provider
 	instance  string
@@ -38,7 +39,7 @@ type Module struct {
 // Load reads the module in the root of fsys and holds it to the contract. A module that breaks it is answered with a
 // [*ContractError] that lists every breach; any other error is one of reading fsys.
 func Load(fsys fs.FS) (*Module, error) {
-	files, err := readSnapshot(fsys)
+	files, err := snapshot.Read(fsys)
 	if err != nil {
 		return nil, err
 	}
@@ -58,14 +59,14 @@ func Load(fsys fs.FS) (*Module, error) {
 	if err := found.err(loaded); err != nil {
 		return nil, err
 	}
-	loaded.files = files.only(func(name string) bool { return influencesRun(name) && !meta.isCatalogue(name) })
-	loaded.digest = loaded.files.digest()
+	loaded.files = files.Only(func(name string) bool { return influencesRun(name) && !meta.isCatalogue(name) })
+	loaded.digest = loaded.files.Digest()
 	loaded.absent, loaded.final, loaded.sizes = meta.absent, meta.final, meta.sizes
 	return loaded, nil
 }
 
 // loadHCL reads a module that OpenTofu or Terraform runs, and holds it to what the contract says of those. meta may be nil.
-func loadHCL(files snapshot, meta *metadata, found *report) *Module {
+func loadHCL(files snapshot.Files, meta *metadata, found *report) *Module {
 	checkLayout(files, found)
 	if _, exists := files[projectFile]; exists {
 		found.add(Breach{File: projectFile, Problem: "is a program of Pulumi, but spec.engine of module.yaml is Terraform", Fix: "write engine: Pulumi, or remove the file"})
@@ -77,7 +78,7 @@ func loadHCL(files snapshot, meta *metadata, found *report) *Module {
 }
 
 // readHCL reads what a run by OpenTofu or Terraform needs.
-func readHCL(files snapshot, found *report) (*Module, map[string][]*hclsyntax.Block, map[string]requirement) {
+func readHCL(files snapshot.Files, found *report) (*Module, map[string][]*hclsyntax.Block, map[string]requirement) {
 	blocks := sortBlocks(parseRoot(files, found), found)
 	required := readRequirements(blocks["terraform"], found)
 	read := &Module{
@@ -161,9 +162,9 @@ func (m *Module) Files() fs.FS { return m.files }
 // has no lookup.
 func (m *Module) LookupFiles() []string {
 	if m.Engine() == v1alpha1.EnginePulumi {
-		return m.files.names(func(name string) bool { return name == lookupProjectFile })
+		return m.files.Names(func(name string) bool { return name == lookupProjectFile })
 	}
-	return m.files.names(isLookupHCL)
+	return m.files.Names(isLookupHCL)
 }
 
 // Absent tells whether an error of the engine says, in the words that module.yaml lists, that the instance to import does not
@@ -223,9 +224,9 @@ func influencesRun(name string) bool {
 	return path.Ext(name) != ".md"
 }
 
-func parseRoot(files snapshot, found *report) []*hclsyntax.Body {
+func parseRoot(files snapshot.Files, found *report) []*hclsyntax.Body {
 	var bodies []*hclsyntax.Body
-	for _, name := range files.names(isRootHCL) {
+	for _, name := range files.Names(isRootHCL) {
 		if body := parse(files[name], name, found); body != nil {
 			bodies = append(bodies, body)
 		}
@@ -234,7 +235,7 @@ func parseRoot(files snapshot, found *report) []*hclsyntax.Body {
 }
 
 // checkPeople checks that the files are there which people read first.
-func checkPeople(files snapshot, found *report) {
+func checkPeople(files snapshot.Files, found *report) {
 	for _, name := range []string{"README.md", "examples/machineset.yaml"} {
 		if _, exists := files[name]; !exists {
 			found.add(Breach{File: name, Problem: "is missing", Fix: "write one"})
@@ -244,8 +245,8 @@ func checkPeople(files snapshot, found *report) {
 
 // checkLayout checks which files there are. Files that would change what the engine reads beside the .tf files are refused,
 // since the other rules look at the .tf files only.
-func checkLayout(files snapshot, found *report) {
-	tests := files.names(func(name string) bool { return path.Dir(name) == "tests" && strings.HasSuffix(name, ".tftest.hcl") })
+func checkLayout(files snapshot.Files, found *report) {
+	tests := files.Names(func(name string) bool { return path.Dir(name) == "tests" && strings.HasSuffix(name, ".tftest.hcl") })
 	if len(tests) == 0 {
 		found.add(Breach{File: "tests", Problem: "has no *.tftest.hcl", Fix: "write at least one test with mocked providers"})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
 func TestLoadAnswersWhatTheModuleSays(t *testing.T) {
@@ -145,7 +146,7 @@ func TestDigest(t *testing.T) {
 		"changes with the lookup":               {changes: []change{{"lookup/import.tf", "instances/", "i/"}}, wantChange: true},
 		"changes with a file that HCL may read": {changes: []change{{"templates/user-data.tftpl", "hello", "bye"}}, wantChange: true},
 		"changes when a file is renamed": {
-			changes: []change{{file: "templates/user-data.tftpl"}, {"templates/user-data.txt", "", "hello\n"}}, wantChange: true,
+			changes: []change{{"templates/user-data.tftpl", "", ""}, {"templates/user-data.txt", "", "hello\n"}}, wantChange: true,
 		},
 	}
 	for name, tc := range tests {
@@ -159,15 +160,15 @@ func TestDigest(t *testing.T) {
 
 func TestLoadRefusesAFolderThatIsNoModule(t *testing.T) {
 	many := map[string]string{}
-	for i := range maxFiles + 1 {
+	for i := range 256 + 1 {
 		many[strings.Repeat("a", i+1)] = ""
 	}
 	tests := map[string]struct {
 		files   fs.FS
 		wantErr string
 	}{
-		"too many files": {files: asFS(many), wantErr: "more than 256 files"},
-		"a huge file":    {files: asFS(map[string]string{"main.tf": strings.Repeat("#", maxFileBytes+1)}), wantErr: "main.tf has more than"},
+		"too many files": {files: moduletest.FS(many), wantErr: "more than 256 files"},
+		"a huge file":    {files: moduletest.FS(map[string]string{"main.tf": strings.Repeat("#", (256<<10)+1)}), wantErr: "main.tf has more than"},
 		"a symbolic link": {
 			files:   fstest.MapFS{"main.tf": &fstest.MapFile{Mode: fs.ModeSymlink, Data: []byte("/etc/passwd")}},
 			wantErr: "main.tf is not a regular file",
@@ -185,7 +186,7 @@ func TestLoadRefusesAFolderThatIsNoModule(t *testing.T) {
 
 func TestLoadAllNamesTheFolderOfABrokenModule(t *testing.T) {
 	fsys := fstest.MapFS{"embed.go": &fstest.MapFile{Data: []byte("package modules\n")}}
-	for name, file := range asFS(validFiles()) {
+	for name, file := range moduletest.FS(moduletest.Module()) {
 		fsys["example/"+name] = file
 		fsys["other/"+name] = file
 	}

@@ -11,6 +11,8 @@ import (
 
 	yamlnode "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 // Package is a package of Pulumi's that a stack pins in sdks/.
@@ -54,9 +56,9 @@ type bridgeParameter struct {
 }
 
 // readPackages reads the declarations in sdks/. Pulumi's YAML takes one from anywhere, so there must be none elsewhere.
-func readPackages(files snapshot, found *report) []Package {
+func readPackages(files snapshot.Files, found *report) []Package {
 	var read []Package
-	for _, name := range files.names(func(name string) bool { return path.Ext(name) == ".yaml" && influencesRun(name) }) {
+	for _, name := range files.Names(func(name string) bool { return path.Ext(name) == ".yaml" && influencesRun(name) }) {
 		if !isDeclaration(files[name]) {
 			continue
 		}

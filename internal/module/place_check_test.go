@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
 func TestLoadRefusesAPlaceThatBreaksTheContract(t *testing.T) {
@@ -30,7 +32,7 @@ func TestLoadRefusesAPlaceThatBreaksTheContract(t *testing.T) {
 		"a name that is taken":     {"{name: a, field: size}\n    - {name: a, field: cloud}", "name"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(asFS(changed(t, placed("    - "+tc.place+"\n")...)))
+			_, err := Load(moduletest.FS(changed(t, placed("    - "+tc.place+"\n")...)))
 			broken, ok := errors.AsType[*ContractError](err)
 			if !ok || len(broken.Breaches) != 1 {
 				t.Fatalf("got %v, want one breach", err)
@@ -47,7 +49,7 @@ func TestLoadRefusesAPlaceThatBreaksTheContract(t *testing.T) {
 }
 
 func TestAPlaceNeedsNoCredentials(t *testing.T) {
-	_, err := Load(asFS(changed(t,
+	_, err := Load(moduletest.FS(changed(t,
 		change{"module.yaml", "  credentials:\n    keys:\n      - key: token\n        env: EXAMPLE_TOKEN\n      - key: region\n        env: EXAMPLE_REGION\n        optional: true\n        public: true\n", ""},
 		change{"module.yaml", "  capacity:\n", "  place: [{name: a, field: size}, {name: b, credential: {key: region}}]\n  capacity:\n"})))
 	if err == nil || !strings.Contains(err.Error(), `spec.place[1].credential.key is "region", which is none of spec.credentials.keys`) || strings.Contains(err.Error(), "place[0]") {

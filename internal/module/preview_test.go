@@ -10,6 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
 // previewed is a module whose providerSpec has images and disks in every form, and whose module.yaml tells them.
@@ -181,7 +183,7 @@ func TestLoadRefusesAPreviewThatCannotBeRead(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(asFS(changed(t, previewed(tc.preview)...)))
+			_, err := Load(moduletest.FS(changed(t, previewed(tc.preview)...)))
 			var broken *ContractError
 			if !errors.As(err, &broken) {
 				t.Fatalf("want a ContractError, got %v", err)

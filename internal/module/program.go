@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	yamlnode "go.yaml.in/yaml/v3"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 // runtimeYAML is the runtime whose programs are read here. What other runtimes run is code.
@@ -83,7 +85,7 @@ func (f *yamlField) text() string {
 }
 
 // readProgram reads a Pulumi.yaml, and answers nil after reporting why it cannot be read.
-func readProgram(files snapshot, name string, found *report) *program {
+func readProgram(files snapshot.Files, name string, found *report) *program {
 	content, exists := files[name]
 	if !exists {
 		found.add(Breach{File: name, Problem: "is missing", Fix: "write the program, or name what runs it"})

@@ -8,11 +8,13 @@ import (
 	"strings"
 
 	yamlnode "go.yaml.in/yaml/v3"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 // programCheck holds the program of a stack and its lookup to the contract.
 type programCheck struct {
-	files    snapshot
+	files    snapshot.Files
 	metadata *metadata
 	module   *Module
 	found    *report

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 // Restore reads back the content of a module, [Module.Files], that was loaded before, perhaps by an earlier version of this program. It
@@ -13,7 +15,7 @@ import (
 // validations and checks that only the engine can evaluate, which it does in every run. It fails with a [*ContractError] when too little can be read to run it. The digest is
 // over all of fsys, so a content that was changed has another than the one that it is known by.
 func Restore(fsys fs.FS) (*Module, error) {
-	files, err := readSnapshot(fsys)
+	files, err := snapshot.Read(fsys)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +27,7 @@ func Restore(fsys fs.FS) (*Module, error) {
 	} else {
 		restored, _, _ = readHCL(files, found)
 	}
-	restored.files, restored.digest = files, files.digest()
+	restored.files, restored.digest = files, files.Digest()
 	if meta != nil {
 		checkPaths(meta, restored.variables[VariableProviderSpec])
 		restored.defaults = readDefaults(meta, restored.variables[VariableProviderSpec])

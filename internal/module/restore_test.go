@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
 // kept answers what is kept of a module: what a run sees, changed.
@@ -48,7 +50,7 @@ func TestRestoreAnswersWhatWasLoaded(t *testing.T) {
 func TestRestoreIsNotHeldToTheContract(t *testing.T) {
 	for name, changes := range map[string][]change{
 		"a rule on resources":                {{"main.tf", "\n}", "\n  lifecycle {\n    prevent_destroy = true\n  }\n}"}},
-		"a rule on outputs":                  {{"outputs.tf", "", outputsText("provider_id")}},
+		"a rule on outputs":                  {{"outputs.tf", "", moduletest.OutputBlocks("provider_id")}},
 		"a rule on the lock file":            {{".terraform.lock.hcl", "1.2.3", "1.2"}},
 		"a rule on lookup":                   {{"lookup/import.tf", "", "resource \"x_y\" \"z\" {}\n"}},
 		"a field of module.yaml that is new": {{"module.yaml", "spec:\n", "spec:\n  later: true\n"}},
@@ -57,10 +59,10 @@ func TestRestoreIsNotHeldToTheContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := kept(t, changes...)
-			if _, err := Load(asFS(files)); err == nil {
+			if _, err := Load(moduletest.FS(files)); err == nil {
 				t.Fatal("it breaks no rule; the case shows nothing")
 			}
-			restored, err := Restore(asFS(files))
+			restored, err := Restore(moduletest.FS(files))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +83,7 @@ func TestRestoreLeavesToTheEngineWhatOnlyItCanValidate(t *testing.T) {
     error_message = "Name a size."
   }
   description = "The fields of the providerSpec."`
-	restored, err := Restore(asFS(kept(t, change{"variables.tf", `  description = "The fields of the providerSpec."`, validations})))
+	restored, err := Restore(moduletest.FS(kept(t, change{"variables.tf", `  description = "The fields of the providerSpec."`, validations})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,12 +97,12 @@ func TestRestoreRefusesWhatCannotBeRun(t *testing.T) {
 		change change
 		want   string
 	}{
-		"no module.yaml":               {change{file: "module.yaml"}, "module.yaml"},
+		"no module.yaml":               {change{"module.yaml", "", ""}, "module.yaml"},
 		"a type that cannot be read":   {change{"variables.tf", "size              = string", "size = strin"}, `variable "provider_spec"`},
 		"a variable that is not there": {change{"variables.tf", `variable "user_data"`, `variable "other"`}, `variable "user_data"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Restore(asFS(kept(t, tc.change)))
+			_, err := Restore(moduletest.FS(kept(t, tc.change)))
 			var broken *ContractError
 			if !errors.As(err, &broken) || !strings.Contains(err.Error(), tc.want+" cannot be read by this version") {
 				t.Errorf("error %v, want it to name %s", err, tc.want)
@@ -111,7 +113,7 @@ func TestRestoreRefusesWhatCannotBeRun(t *testing.T) {
 
 func TestRestoreTellsAChangeByTheDigest(t *testing.T) {
 	loaded := mustLoad(t)
-	restored, err := Restore(asFS(kept(t, change{"templates/user-data.tftpl", "hello", "hullo"})))
+	restored, err := Restore(moduletest.FS(kept(t, change{"templates/user-data.tftpl", "hello", "hullo"})))
 	if err != nil || restored.Digest() == loaded.Digest() {
 		t.Errorf("digest %s, %v; want another than that of what was loaded", restored.Digest(), err)
 	}

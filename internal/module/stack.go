@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 var stackHCL = map[string]string{"variables.tf": "variable", "locals.tf": "locals", "checks.tf": "check"}
 
 // isStack tells whether Pulumi runs the module. Where module.yaml does not tell, the program does.
-func isStack(meta *metadata, files snapshot) bool {
+func isStack(meta *metadata, files snapshot.Files) bool {
 	if meta != nil {
 		return meta.Spec.Engine == v1alpha1.EnginePulumi
 	}
@@ -33,7 +34,7 @@ func isStack(meta *metadata, files snapshot) bool {
 }
 
 // loadStack reads a stack and holds it to the contract. meta may be nil.
-func loadStack(files snapshot, meta *metadata, found *report) *Module {
+func loadStack(files snapshot.Files, meta *metadata, found *report) *Module {
 	checkStackLayout(files, found)
 	loaded := readStack(files, found)
 	programCheck{files: files, metadata: meta, module: loaded, found: found}.check()
@@ -41,7 +42,7 @@ func loadStack(files snapshot, meta *metadata, found *report) *Module {
 }
 
 // readStack reads what a run of a stack needs.
-func readStack(files snapshot, found *report) *Module {
+func readStack(files snapshot.Files, found *report) *Module {
 	blocks := sortStackBlocks(files, found)
 	read := &Module{variables: checkVariables(blocks["variable"], found)}
 	read.locals = readLocals(blocks["locals"], read.variables, found)
@@ -55,9 +56,9 @@ func readStack(files snapshot, found *report) *Module {
 }
 
 // sortStackBlocks groups the blocks of a stack's HCL by type.
-func sortStackBlocks(files snapshot, found *report) map[string][]*hclsyntax.Block {
+func sortStackBlocks(files snapshot.Files, found *report) map[string][]*hclsyntax.Block {
 	sorted := map[string][]*hclsyntax.Block{}
-	for _, name := range files.names(isRootHCL) {
+	for _, name := range files.Names(isRootHCL) {
 		allowed, known := stackHCL[name]
 		if !known {
 			continue
@@ -97,12 +98,12 @@ func readStackChecks(blocks []*hclsyntax.Block, variables map[string]Variable, f
 var otherPrograms = []string{"Pulumi.yml", "Pulumi.json", "Main.yaml", "Main.json"}
 
 // checkStackLayout checks which files there are.
-func checkStackLayout(files snapshot, found *report) {
+func checkStackLayout(files snapshot.Files, found *report) {
 	if _, exists := files["variables.tf"]; !exists {
 		found.add(Breach{File: "variables.tf", Problem: "is missing", Fix: "declare the variables machine, provider_spec and user_data: their types are what a providerSpec is checked against"})
 	}
-	if _, exists := files[lockFile]; exists {
-		found.add(Breach{File: lockFile, Problem: "pins providers of another engine", Fix: "remove it; " + packagesFolder + "/ pins a stack's"})
+	if _, exists := files[snapshot.LockFile]; exists {
+		found.add(Breach{File: snapshot.LockFile, Problem: "pins providers of another engine", Fix: "remove it; " + packagesFolder + "/ pins a stack's"})
 	}
 	for name := range files {
 		if influencesRun(name) {

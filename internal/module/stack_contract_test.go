@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
 func parameter(text string) string {
@@ -23,7 +25,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 	}{
 		// Files.
 		"variables.tf is missing": {
-			changes: []change{{file: "variables.tf"}, {file: "checks.tf"}, {file: "locals.tf"}, {"Pulumi.yaml", "  locals:\n    type: object\n", ""}, {"module.yaml", "  credentials:\n    keys:\n      - key: token\n        env: EXAMPLE_TOKEN\n      - key: region\n        env: EXAMPLE_REGION\n        optional: true\n        public: true\n", ""}, {"module.yaml", "  capacity:\n    path: size\n    instanceTypes:\n      - name: small\n        cpu: \"2\"\n        memory: 4Gi\n", ""}},
+			changes: []change{{"variables.tf", "", ""}, {"checks.tf", "", ""}, {"locals.tf", "", ""}, {"Pulumi.yaml", "  locals:\n    type: object\n", ""}, {"module.yaml", "  credentials:\n    keys:\n      - key: token\n        env: EXAMPLE_TOKEN\n      - key: region\n        env: EXAMPLE_REGION\n        optional: true\n        public: true\n", ""}, {"module.yaml", "  capacity:\n    path: size\n    instanceTypes:\n      - name: small\n        cpu: \"2\"\n        memory: 4Gi\n", ""}},
 			want: `variables.tf: is missing; declare the variables machine, provider_spec and user_data: their types are what a providerSpec is checked against` + "\n" +
 				`variables.tf: variable "machine" is missing; declare it` + "\n" +
 				`variables.tf: variable "provider_spec" is missing; declare it` + "\n" +
@@ -54,7 +56,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 			want:    "lookup/Main.yaml: would be run in place of Pulumi.yaml; write the program into lookup/Pulumi.yaml",
 		},
 		"a README is missing": {
-			changes: []change{{file: "README.md"}},
+			changes: []change{{"README.md", "", ""}},
 			want:    "README.md: is missing; write one",
 		},
 		"a check that no engine would evaluate": {
@@ -114,12 +116,12 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 			want:    "Pulumi.yaml: config.locals is missing, so that nothing uses locals.tf; add locals: {type: object}, or remove locals.tf",
 		},
 		"a program that takes locals that are not there": {
-			changes: []change{{file: "locals.tf"}},
+			changes: []change{{"locals.tf", "", ""}},
 			want:    "Pulumi.yaml:9: config.locals is there, but locals.tf declares none; remove it, or write locals.tf",
 		},
 		// The project.
 		"no program": {
-			changes: []change{{file: "Pulumi.yaml"}},
+			changes: []change{{"Pulumi.yaml", "", ""}},
 			want:    "Pulumi.yaml: is missing; write the program, or name what runs it",
 		},
 		"a field given twice": {
@@ -248,7 +250,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 			want:    "Pulumi.yaml:23: resources.this.name gives it another name than its key; remove it: it is known by its key",
 		},
 		"a resource without a type": {
-			changes: []change{{"Pulumi.yaml", "    type: random:RandomId\n", ""}, {file: "sdks/random.yaml"}},
+			changes: []change{{"Pulumi.yaml", "    type: random:RandomId\n", ""}, {"sdks/random.yaml", "", ""}},
 			want:    "Pulumi.yaml:32: resources.note has no type; write type: package:module:Type",
 		},
 		"a resource that runs programs": {
@@ -258,7 +260,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 			want: "Pulumi.yaml:32: resources.note runs programs; use a provider's resource; what runs on the instance is user data",
 		},
 		"another stack as a resource": {
-			changes: []change{{"Pulumi.yaml", "random:RandomId", "pulumi:pulumi:StackReference"}, {file: "sdks/random.yaml"}},
+			changes: []change{{"Pulumi.yaml", "random:RandomId", "pulumi:pulumi:StackReference"}, {"sdks/random.yaml", "", ""}},
 			want:    "Pulumi.yaml:32: resources.note is a pulumi:pulumi:StackReference, which reads another stack or makes nothing; remove it",
 		},
 		"an output is missing": {
@@ -271,7 +273,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 		},
 		// Packages.
 		"a package that is not pinned": {
-			changes: []change{{file: "sdks/random.yaml"}},
+			changes: []change{{"sdks/random.yaml", "", ""}},
 			want:    `Pulumi.yaml:32: resources.note uses the package "random", which is not pinned; declare it in sdks/ with 'pulumi package add'`,
 		},
 		"a function of a package that is not pinned": {
@@ -333,7 +335,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 			want:    "lookup/Pulumi.yaml: is there, but module.yaml has no spec.lookup; add spec.lookup: {}",
 		},
 		"a lookup that is not there": {
-			changes: []change{{file: "lookup/Pulumi.yaml"}},
+			changes: []change{{"lookup/Pulumi.yaml", "", ""}},
 			want:    "module.yaml:18: spec.lookup is set, but there is no lookup/Pulumi.yaml; write one, or remove spec.lookup",
 		},
 		"a lookup of another name": {
@@ -370,7 +372,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(asFS(changedStack(t, tc.changes...)))
+			_, err := Load(moduletest.FS(changedStack(t, tc.changes...)))
 			var broken *ContractError
 			if !errors.As(err, &broken) {
 				t.Fatalf("error %v, want a ContractError", err)
@@ -387,7 +389,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 }
 
 func TestAProgramOfPulumiBesideATerraformModuleIsTold(t *testing.T) {
-	_, err := Load(asFS(changed(t, change{"Pulumi.yaml", "", "name: example\n"})))
+	_, err := Load(moduletest.FS(changed(t, change{"Pulumi.yaml", "", "name: example\n"})))
 	var broken *ContractError
 	if !errors.As(err, &broken) || broken.Breaches[0].String() != "Pulumi.yaml: is a program of Pulumi, but spec.engine of module.yaml is Terraform; write engine: Pulumi, or remove the file" {
 		t.Errorf("error %v", err)
@@ -403,7 +405,7 @@ main: program
 config:
   user_data: {type: string, secret: true}
 `
-	code := []change{{"Pulumi.yaml", "", project}, {file: "lookup/Pulumi.yaml"}, {"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""}}
+	code := []change{{"Pulumi.yaml", "", project}, {"lookup/Pulumi.yaml", "", ""}, {"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""}}
 	loaded := mustLoadStack(t, code...)
 	if loaded.InstanceAddress() != "" {
 		t.Errorf("instance %q of a program that nobody reads", loaded.InstanceAddress())
@@ -427,7 +429,7 @@ config:
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(asFS(changedStack(t, append(code, tc.change)...)))
+			_, err := Load(moduletest.FS(changedStack(t, append(code, tc.change)...)))
 			var broken *ContractError
 			if !errors.As(err, &broken) || broken.Breaches[0].String() != tc.want || len(broken.Breaches) != 1 {
 				t.Errorf("error %v, want %s", err, tc.want)

@@ -11,6 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 func TestLoadAnswersWhatAStackSays(t *testing.T) {
@@ -46,7 +48,7 @@ func TestLoadAnswersWhatAStackSays(t *testing.T) {
 			t.Errorf("a run needs %s: %v", name, err)
 		}
 	}
-	if without := mustLoadStack(t, change{file: "lookup/Pulumi.yaml"}, change{"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""}); len(without.LookupFiles()) != 0 {
+	if without := mustLoadStack(t, change{"lookup/Pulumi.yaml", "", ""}, change{"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""}); len(without.LookupFiles()) != 0 {
 		t.Error("want no lookup files where there is no lookup")
 	}
 }
@@ -65,7 +67,7 @@ func TestTheProgramIsInTheDigest(t *testing.T) {
 		{"sdks/random.yaml", "4.16.0", "4.17.0"},
 	} {
 		if mustLoadStack(t, c).Digest() == digest {
-			t.Errorf("a change of %s does not change the digest", c.file)
+			t.Errorf("a change of %s does not change the digest", c[0])
 		}
 	}
 }
@@ -87,7 +89,7 @@ func TestLocalsAreEvaluatedForVariables(t *testing.T) {
 	if !json.Valid(raw) {
 		t.Errorf("no JSON: %s", raw)
 	}
-	without := mustLoadStack(t, change{file: "locals.tf"}, change{"Pulumi.yaml", "  locals:\n    type: object\n", ""}, change{"Pulumi.yaml", "      labels: ${locals.labels}\n", ""})
+	without := mustLoadStack(t, change{"locals.tf", "", ""}, change{"Pulumi.yaml", "  locals:\n    type: object\n", ""}, change{"Pulumi.yaml", "      labels: ${locals.labels}\n", ""})
 	if raw, err := without.Locals([]byte(stackVariables)); raw != nil || err != nil {
 		t.Errorf("locals %q, %v where there are none; want nothing", raw, err)
 	}
@@ -131,10 +133,10 @@ func TestLocalsMayBeUnknown(t *testing.T) {
 func TestRestoreAnswersTheStackThatWasLoaded(t *testing.T) {
 	loaded := mustLoadStack(t)
 	var packed bytes.Buffer // as it is stored
-	if err := WriteArchive(&packed, loaded.Files()); err != nil {
+	if err := snapshot.WriteArchive(&packed, loaded.Files()); err != nil {
 		t.Fatal(err)
 	}
-	files, err := ReadArchive(&packed)
+	files, err := snapshot.ReadArchive(&packed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,17 +162,17 @@ func TestRestoreAnswersTheStackThatWasLoaded(t *testing.T) {
 func TestRestoreRefusesAStackWhoseLocalsItCannotEvaluate(t *testing.T) {
 	files := changedStack(t, change{"locals.tf", "  provider_id", "  later = newfunction(1)\n  provider_id"})
 	var failed *ContractError
-	if _, err := Restore(asFS(files)); !errors.As(err, &failed) || failed.Engine != v1alpha1.EnginePulumi {
+	if _, err := Restore(moduletest.FS(files)); !errors.As(err, &failed) || failed.Engine != v1alpha1.EnginePulumi {
 		t.Errorf("error %v, want one that says that this version cannot read it", err)
 	}
 }
 
 func TestAnArchiveKeepsAStack(t *testing.T) {
 	var packed bytes.Buffer
-	if err := WriteArchive(&packed, asFS(validStack())); err != nil {
+	if err := snapshot.WriteArchive(&packed, moduletest.FS(moduletest.Stack())); err != nil {
 		t.Fatal(err)
 	}
-	files, err := ReadArchive(&packed)
+	files, err := snapshot.ReadArchive(&packed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
 // validated adds a validation block to the variable provider_spec of the valid module; it begins at line 21.
@@ -136,7 +138,7 @@ func TestLoadRefusesAValidationThatOnlyTheEngineCouldCheck(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(asFS(changed(t, tc.changes...)))
+			_, err := Load(moduletest.FS(changed(t, tc.changes...)))
 			var broken *ContractError
 			if !errors.As(err, &broken) {
 				t.Fatalf("want a ContractError, got %v", err)

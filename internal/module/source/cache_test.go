@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 // places answers a reference each to a web server and to a registry, and how to end both.
@@ -66,7 +66,7 @@ func TestABrokenCacheIsMended(t *testing.T) {
 		"an entry that has changed": func(path string) error { return os.WriteFile(path, []byte("changed"), 0o600) },
 		"an entry that was cut off": func(path string) error { return os.Truncate(path, 100) },
 		"an entry that is empty":    func(path string) error { return os.Truncate(path, 0) },
-		"an entry that grew":        func(path string) error { return os.Truncate(path, module.MaxArchiveBytes+1) },
+		"an entry that grew":        func(path string) error { return os.Truncate(path, snapshot.MaxArchiveBytes+1) },
 	}
 	for name, spoil := range spoilt {
 		t.Run(name, func(t *testing.T) {

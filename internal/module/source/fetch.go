@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 const (
@@ -111,7 +112,7 @@ func Files(ctx context.Context, reference string, options Options) (fs.FS, error
 	if err != nil {
 		return nil, fmt.Errorf("fetching the module from %s: %w", parsed, err)
 	}
-	files, err := module.ReadArchive(bytes.NewReader(archive))
+	files, err := snapshot.ReadArchive(bytes.NewReader(archive))
 	if err != nil {
 		return nil, fmt.Errorf("fetching the module from %s: %w", parsed, err)
 	}
@@ -193,11 +194,11 @@ func readFile(path string) (content []byte, err error) {
 
 // readBounded reads what may be an archive.
 func readBounded(r io.Reader) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(r, module.MaxArchiveBytes+1))
-	if err == nil && len(content) > module.MaxArchiveBytes {
+	content, err := io.ReadAll(io.LimitReader(r, snapshot.MaxArchiveBytes+1))
+	if err == nil && len(content) > snapshot.MaxArchiveBytes {
 		err = errTooLarge
 	}
 	return content, err
 }
 
-var errTooLarge = fmt.Errorf("there are more than %d bytes; is it the archive of one module?", module.MaxArchiveBytes)
+var errTooLarge = fmt.Errorf("there are more than %d bytes; is it the archive of one module?", snapshot.MaxArchiveBytes)

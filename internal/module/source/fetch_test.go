@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 func TestAModuleInAFile(t *testing.T) {
@@ -47,7 +48,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := []byte("another content")
-	large := make([]byte, module.MaxArchiveBytes+1)
+	large := make([]byte, snapshot.MaxArchiveBytes+1)
 	cases := map[string]struct {
 		path, digest, want string
 	}{

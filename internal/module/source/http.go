@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 const (
@@ -78,7 +78,7 @@ type boundedTransport struct{ inner http.RoundTripper }
 func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.inner.RoundTrip(request)
 	if err == nil {
-		response.Body = &boundedBody{ReadCloser: response.Body, left: module.MaxArchiveBytes}
+		response.Body = &boundedBody{ReadCloser: response.Body, left: snapshot.MaxArchiveBytes}
 	}
 	return response, err
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 const (
@@ -92,7 +92,7 @@ func layerOf(content []byte) (v1.Descriptor, error) {
 			strings.Join(mediaTypes, ", "), LayerMediaType)
 	}
 	layer := manifest.Layers[at]
-	if layer.Size > module.MaxArchiveBytes {
+	if layer.Size > snapshot.MaxArchiveBytes {
 		return v1.Descriptor{}, fmt.Errorf("the artifact's layer has %d bytes: %w", layer.Size, errTooLarge)
 	}
 	if !digestPattern.MatchString(layer.Digest.String()) {

@@ -12,7 +12,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 func TestAModuleThatWasPushedIsFetched(t *testing.T) {
@@ -113,8 +113,8 @@ func TestArtifactsThatAreRefused(t *testing.T) {
 		"two layers of which none is marked": {[]blob{{mediaType: generic[0], content: archive}, {mediaType: generic[0], content: []byte("x")}}, "has layers of the media types " + generic[0]},
 		"a layer that is no archive by name": {[]blob{{mediaType: "text/plain", content: archive}}, "has layers of the media types text/plain"},
 		"a layer that is no archive":         {[]blob{{mediaType: LayerMediaType, content: []byte("no archive")}}, "it is not a whole tar.gz"},
-		"a layer that says that it is large": {[]blob{{mediaType: LayerMediaType, content: archive, size: module.MaxArchiveBytes + 1}}, "has 8388609 bytes: there are more than 8388608 bytes"},
-		"a layer that is large":              {[]blob{{mediaType: LayerMediaType, content: make([]byte, module.MaxArchiveBytes+1), size: 3}}, "there are more than 8388608 bytes"},
+		"a layer that says that it is large": {[]blob{{mediaType: LayerMediaType, content: archive, size: snapshot.MaxArchiveBytes + 1}}, "has 8388609 bytes: there are more than 8388608 bytes"},
+		"a layer that is large":              {[]blob{{mediaType: LayerMediaType, content: make([]byte, snapshot.MaxArchiveBytes+1), size: 3}}, "there are more than 8388608 bytes"},
 		"a layer that is not there":          {[]blob{{mediaType: LayerMediaType, content: []byte("x"), absent: true}}, "getting the artifact's layer sha256:"},
 	}
 	for name, tc := range cases {

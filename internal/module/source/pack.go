@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 // Packed is a module that keeps the contract, in an archive.
@@ -19,11 +20,11 @@ type Packed struct {
 // Pack packs the module in the root of fsys.
 func Pack(fsys fs.FS) (Packed, error) {
 	var archive bytes.Buffer
-	if err := module.WriteArchive(&archive, fsys); err != nil {
+	if err := snapshot.WriteArchive(&archive, fsys); err != nil {
 		return Packed{}, err
 	}
 	// What is loaded is what was packed, whatever happens to the folder meanwhile.
-	files, err := module.ReadArchive(bytes.NewReader(archive.Bytes()))
+	files, err := snapshot.ReadArchive(bytes.NewReader(archive.Bytes()))
 	if err != nil {
 		return Packed{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 // What marks the Secrets of a module.
@@ -59,7 +60,7 @@ func partName(digest, archive string, index int) string {
 // secretsFor answers the Secrets that hold a module, in the order in which they are to be written: the head last.
 func secretsFor(namespace string, m *module.Module, chunk int) ([]*corev1.Secret, error) {
 	var packed bytes.Buffer
-	if err := module.WriteArchive(&packed, m.Files()); err != nil {
+	if err := snapshot.WriteArchive(&packed, m.Files()); err != nil {
 		return nil, err
 	}
 	raw := packed.Bytes()
@@ -106,7 +107,7 @@ func unpack(raw []byte, archive, digest string) (*module.Module, error) {
 	if checksum(raw) != archive {
 		return nil, fmt.Errorf("the checksum of its %s is wrong", dataArchive)
 	}
-	files, err := module.ReadArchive(bytes.NewReader(raw))
+	files, err := snapshot.ReadArchive(bytes.NewReader(raw))
 	if err != nil {
 		return nil, err
 	}

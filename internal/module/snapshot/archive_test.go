@@ -1,4 +1,4 @@
-package module
+package snapshot
 
 import (
 	"archive/tar"
@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
 // file is an entry of an archive: a regular file.
@@ -24,7 +26,7 @@ func file(name, content string) tar.Header {
 
 func folder(name string) tar.Header { return tar.Header{Typeflag: tar.TypeDir, Name: name} }
 
-// packed answers a tar.gz of the entries, whatever they are.
+// packed returns a tar.gz of the entries, whatever they are.
 func packed(t *testing.T, entries ...tar.Header) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -60,7 +62,7 @@ func write(t *testing.T, fsys fs.FS) []byte {
 	return out.Bytes()
 }
 
-// texts answers every file of fsys with its content.
+// texts returns every file of fsys with its content.
 func texts(t *testing.T, fsys fs.FS) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -79,22 +81,26 @@ func texts(t *testing.T, fsys fs.FS) map[string]string {
 }
 
 func TestAnArchiveIsTheModuleAgain(t *testing.T) {
-	unpacked, err := ReadArchive(bytes.NewReader(write(t, asFS(validFiles()))))
+	unpacked, err := ReadArchive(bytes.NewReader(write(t, moduletest.FS(moduletest.Module()))))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(validFiles(), texts(t, unpacked)); diff != "" {
+	if diff := cmp.Diff(moduletest.Module(), texts(t, unpacked)); diff != "" {
 		t.Errorf("files (-packed +unpacked):\n%s", diff)
 	}
-	loaded, err := Load(unpacked)
-	if err != nil || loaded.Reference() != mustLoad(t).Reference() {
-		t.Errorf("got %v, %v; want the digest that the module has anywhere", loaded, err)
+	again, err := Read(unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := Read(moduletest.FS(moduletest.Module()))
+	if err != nil || again.Digest() != folder.Digest() {
+		t.Errorf("got %s, %v; want the digest that the folder has", again.Digest(), err)
 	}
 }
 
 func TestAnArchiveDependsOnNothingButTheFiles(t *testing.T) {
-	plain := write(t, asFS(validFiles()))
-	worn := asFS(validFiles())
+	plain := write(t, moduletest.FS(moduletest.Module()))
+	worn := moduletest.FS(moduletest.Module())
 	for _, one := range worn {
 		one.ModTime, one.Mode = time.Unix(1700000000, 0), 0o600
 	}
@@ -104,7 +110,8 @@ func TestAnArchiveDependsOnNothingButTheFiles(t *testing.T) {
 	if !bytes.Equal(plain, write(t, worn)) {
 		t.Error("times, modes, or files that do not belong to a module change the archive")
 	}
-	if len(write(t, asFS(changed(t, change{"README.md", "", "other\n"})))) == 0 || bytes.Equal(plain, write(t, asFS(changed(t, change{"README.md", "", "other\n"})))) {
+	readme := moduletest.Edit(t, moduletest.Module(), moduletest.Change{"README.md", "", "other\n"})
+	if len(write(t, moduletest.FS(readme))) == 0 || bytes.Equal(plain, write(t, moduletest.FS(readme))) {
 		t.Error("another file gives the same archive")
 	}
 }
@@ -225,7 +232,7 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 func TestReadArchiveRefusesWhatIsNoWholeArchive(t *testing.T) {
-	whole := write(t, asFS(validFiles()))
+	whole := write(t, moduletest.FS(moduletest.Module()))
 	flipped := bytes.Clone(whole)
 	flipped[len(flipped)-5] ^= 1 // the checksum is before the length, which are the last eight bytes
 	var empty bytes.Buffer
@@ -237,7 +244,7 @@ func TestReadArchiveRefusesWhatIsNoWholeArchive(t *testing.T) {
 		want    string
 	}{
 		"nothing":                           {strings.NewReader(""), "not a whole tar.gz: EOF; pack the module's folder anew, or fetch the archive again"},
-		"an answer of a web server":         {strings.NewReader("<html>not found</html>"), "not a whole tar.gz: gzip: invalid header"},
+		"the response of a web server":      {strings.NewReader("<html>not found</html>"), "not a whole tar.gz: gzip: invalid header"},
 		"the first half":                    {bytes.NewReader(whole[:len(whole)/2]), "not a whole tar.gz: unexpected EOF"},
 		"one that lacks its checksum":       {bytes.NewReader(whole[:len(whole)-8]), "not a whole tar.gz: unexpected EOF"},
 		"one whose checksum differs":        {bytes.NewReader(flipped), "not a whole tar.gz: gzip: invalid checksum"},
@@ -261,7 +268,7 @@ func TestWriteArchiveRefusesWhatCouldNotBeReadAgain(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := WriteArchive(io.Discard, asFS(map[string]string{"main.tf": "", tc.file: ""}))
+			err := WriteArchive(io.Discard, moduletest.FS(map[string]string{"main.tf": "", tc.file: ""}))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v; want %q", err, tc.want)
 			}

@@ -1,14 +1,13 @@
-package module
+package moduletest
 
 import (
 	"encoding/base64"
 	"strings"
-	"testing"
 )
 
-// validStack is a stack that keeps the contract, with a lookup, locals, checks and every optional part.
-func validStack() map[string]string {
-	module := validFiles()
+// Stack returns the files of a stack with a lookup, locals, checks and every optional part.
+func Stack() map[string]string {
+	module := Module()
 	return map[string]string{
 		"module.yaml": strings.NewReplacer(
 			"spec:\n", "spec:\n  engine: Pulumi\n",
@@ -67,7 +66,7 @@ resources:
     properties:
       byteLength: 4
 outputs:
-` + stackOutputs(requiredOutputs...),
+` + StackOutputs(Outputs...),
 		"lookup/Pulumi.yaml": `name: example
 runtime: yaml
 config:
@@ -97,24 +96,11 @@ parameterization:
 	}
 }
 
-func stackOutputs(names ...string) string {
+// StackOutputs returns outputs in the YAML of a program.
+func StackOutputs(names ...string) string {
 	var text strings.Builder
 	for _, name := range names {
 		text.WriteString("  " + name + ": ${this.id}\n")
 	}
 	return text.String()
-}
-
-func changedStack(t *testing.T, changes ...change) map[string]string {
-	t.Helper()
-	return edited(t, validStack(), changes...)
-}
-
-func mustLoadStack(t *testing.T, changes ...change) *Module {
-	t.Helper()
-	loaded, err := Load(asFS(changedStack(t, changes...)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return loaded
 }

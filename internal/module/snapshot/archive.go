@@ -1,4 +1,4 @@
-package module
+package snapshot
 
 import (
 	"archive/tar"
@@ -21,15 +21,15 @@ const MaxArchiveBytes = 2 * maxBytes
 // maxNameBytes bounds the path of a file, so that it fits into every file system below a folder of the operator's.
 const maxNameBytes = 255
 
-// WriteArchive packs the module in the root of fsys as a tar.gz that [ReadArchive] takes. It packs what [Load] reads: regular files, but
+// WriteArchive packs the module in the root of fsys as a tar.gz that [ReadArchive] takes. It packs what [Read] reads: regular files, but
 // none that start with a dot other than the lock file, within the contract's limits. The same files give the same bytes, whoever packs
 // them and when.
 func WriteArchive(w io.Writer, fsys fs.FS) error {
-	files, err := readSnapshot(fsys)
+	files, err := Read(fsys)
 	if err != nil {
 		return err
 	}
-	names := files.names(func(string) bool { return true })
+	names := files.Names(func(string) bool { return true })
 	for _, name := range names {
 		if err := checkArchiveName(name); err != nil {
 			return fmt.Errorf("packing the module: %w", err)
@@ -53,7 +53,7 @@ func WriteArchive(w io.Writer, fsys fs.FS) error {
 	return nil
 }
 
-// ReadArchive unpacks a tar.gz into memory, and answers the files of the module in it for [Load]. Nothing in the archive is trusted: paths
+// ReadArchive unpacks a tar.gz into memory, and returns the files of the module in it. Nothing in the archive is trusted: paths
 // that lead out, links, devices and a name given twice are refused, and no more is read than the contract's limits allow. One folder that
 // holds everything is taken off. Names that start with a dot are left out, the lock file excepted.
 func ReadArchive(r io.Reader) (fs.FS, error) {
@@ -64,13 +64,13 @@ func ReadArchive(r io.Reader) (fs.FS, error) {
 	return files, nil
 }
 
-func readArchive(r io.Reader) (snapshot, error) {
+func readArchive(r io.Reader) (Files, error) {
 	compressed, err := gzip.NewReader(&boundedReader{reader: r, left: MaxArchiveBytes, what: "packed"})
 	if err != nil {
 		return nil, unreadable(err)
 	}
 	content := &boundedReader{reader: compressed, left: MaxArchiveBytes, what: "unpacked"}
-	unpacking := unpacking{archive: tar.NewReader(content), files: snapshot{}, folders: map[string]bool{}}
+	unpacking := unpacking{archive: tar.NewReader(content), files: Files{}, folders: map[string]bool{}}
 	for {
 		header, err := unpacking.archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -91,7 +91,7 @@ func readArchive(r io.Reader) (snapshot, error) {
 		return nil, errors.New("it holds no files; pack the folder of a module")
 	}
 	files := unpacking.files.withoutTop()
-	return files.only(func(name string) bool { return name == lockFile || path.Base(name) != lockFile }), nil
+	return files.Only(func(name string) bool { return name == LockFile || path.Base(name) != LockFile }), nil
 }
 
 // unreadable says of an archive that it is none, unless it is only too large.
@@ -106,7 +106,7 @@ func unreadable(err error) error {
 // unpacking is an archive while it is read.
 type unpacking struct {
 	archive *tar.Reader
-	files   snapshot
+	files   Files
 	// folders are those that files lie in, or that have an entry of their own.
 	folders map[string]bool
 	bytes   int
@@ -184,28 +184,28 @@ func checkArchiveName(name string) error {
 	return nil
 }
 
-// isHidden tells whether a path is left out, as readSnapshot leaves it out: some part of it starts with a dot. The lock file is not, nor
+// isHidden reports whether a path is left out, as Read leaves it out: some part of it starts with a dot. The lock file is not, nor
 // is it in a folder that may turn out to hold everything.
 func isHidden(name string) bool {
 	parts := strings.Split(name, "/")
-	if last := len(parts) - 1; last < 2 && parts[last] == lockFile {
+	if last := len(parts) - 1; last < 2 && parts[last] == LockFile {
 		parts = parts[:last]
 	}
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(part, ".") })
 }
 
 // withoutTop takes the folder off that every file lies in, if there is one.
-func (s snapshot) withoutTop() snapshot {
+func (f Files) withoutTop() Files {
 	var top string
-	for name := range s {
+	for name := range f {
 		first, _, nested := strings.Cut(name, "/")
 		if !nested || top != "" && top != first {
-			return s
+			return f
 		}
 		top = first
 	}
-	stripped := snapshot{}
-	for name, content := range s {
+	stripped := Files{}
+	for name, content := range f {
 		stripped[strings.TrimPrefix(name, top+"/")] = content
 	}
 	return stripped

@@ -1,4 +1,6 @@
-package module
+// Package snapshot holds the files of a module in memory: read from a folder or an archive within bounds, hidden files left out, and known by
+// their digest.
+package snapshot
 
 import (
 	"bytes"
@@ -22,23 +24,23 @@ const (
 	maxBytes     = 4 << 20
 )
 
-// lockFile is the name that OpenTofu and Terraform give the file that pins providers.
-const lockFile = ".terraform.lock.hcl"
+// LockFile is the name that OpenTofu and Terraform give the file that pins providers.
+const LockFile = ".terraform.lock.hcl"
 
-// snapshot is the content of a folder in memory, by slash-separated path. It implements fs.FS, and never changes after
-// readSnapshot, so that what was checked is what runs.
-type snapshot map[string][]byte
+// Files is the content of a folder in memory, by slash-separated path. It implements fs.FS, and never changes after
+// Read, so that what was checked is what runs.
+type Files map[string][]byte
 
-// readSnapshot reads every regular file of fsys, but not folders and files that start with a dot (a working copy's
+// Read reads every regular file of fsys, but not folders and files that start with a dot (a working copy's
 // .terraform/, for example), the lock file excepted.
-func readSnapshot(fsys fs.FS) (snapshot, error) {
-	files := snapshot{}
+func Read(fsys fs.FS) (Files, error) {
+	files := Files{}
 	total := 0
 	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		hidden := strings.HasPrefix(entry.Name(), ".") && name != "." && name != lockFile
+		hidden := strings.HasPrefix(entry.Name(), ".") && name != "." && name != LockFile
 		switch {
 		case entry.IsDir() && hidden:
 			return fs.SkipDir
@@ -85,10 +87,10 @@ func readBounded(fsys fs.FS, name string) (content []byte, err error) {
 	return content, nil
 }
 
-// names answers the paths for which keep is true, sorted.
-func (s snapshot) names(keep func(name string) bool) []string {
+// Names returns the paths for which keep is true, sorted.
+func (f Files) Names(keep func(name string) bool) []string {
 	var names []string
-	for name := range s {
+	for name := range f {
 		if keep(name) {
 			names = append(names, name)
 		}
@@ -97,10 +99,10 @@ func (s snapshot) names(keep func(name string) bool) []string {
 	return names
 }
 
-// only answers the part of the snapshot for which keep is true.
-func (s snapshot) only(keep func(name string) bool) snapshot {
-	part := snapshot{}
-	for name, content := range s {
+// Only returns the files for which keep is true.
+func (f Files) Only(keep func(name string) bool) Files {
+	part := Files{}
+	for name, content := range f {
 		if keep(name) {
 			part[name] = content
 		}
@@ -108,44 +110,44 @@ func (s snapshot) only(keep func(name string) bool) snapshot {
 	return part
 }
 
-// digest answers sha256 over the sorted paths and contents, in hex.
-func (s snapshot) digest() string {
+// Digest returns sha256 over the sorted paths and contents, in hex.
+func (f Files) Digest() string {
 	hash := sha256.New()
 	// A hash never fails to write. Lengths keep "ab"+"c" and "a"+"bc" apart.
 	part := func(content []byte) {
 		_ = binary.Write(hash, binary.BigEndian, uint64(len(content)))
 		_, _ = hash.Write(content)
 	}
-	for _, name := range s.names(func(string) bool { return true }) {
+	for _, name := range f.Names(func(string) bool { return true }) {
 		part([]byte(name))
-		part(s[name])
+		part(f[name])
 	}
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // Open implements fs.FS.
-func (s snapshot) Open(name string) (fs.File, error) {
+func (f Files) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	if content, ok := s[name]; ok {
+	if content, ok := f[name]; ok {
 		return &openFile{Reader: bytes.NewReader(content), info: fileInfo{name: path.Base(name), size: int64(len(content))}}, nil
 	}
-	entries := s.entries(name)
+	entries := f.entries(name)
 	if len(entries) == 0 && name != "." {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	return &openDir{info: fileInfo{name: path.Base(name), dir: true}, entries: entries}, nil
 }
 
-// entries answers what lies directly in the folder, sorted by name.
-func (s snapshot) entries(folder string) []fs.DirEntry {
+// entries returns what lies directly in the folder, sorted by name.
+func (f Files) entries(folder string) []fs.DirEntry {
 	prefix := folder + "/"
 	if folder == "." {
 		prefix = ""
 	}
 	found := map[string]fileInfo{}
-	for name, content := range s {
+	for name, content := range f {
 		rest, inside := strings.CutPrefix(name, prefix)
 		if !inside {
 			continue
