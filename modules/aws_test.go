@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
 func TestAWSTakesTheProviderSpecThatTheInstallerWrites(t *testing.T) {
-	aws, err := module.Load(os.DirFS("aws"))
+	aws, err := load.Module(os.DirFS("aws"))
 	if err != nil {
 		t.Fatal(err)
 	}

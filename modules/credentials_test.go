@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
@@ -126,7 +127,7 @@ func TestASecretIsNoMoreThanCredentials(t *testing.T) {
 
 func readSecret(t *testing.T, name string, secret map[string]string) (environment, files map[string]string, faults []module.CredentialFault) {
 	t.Helper()
-	loaded, err := module.LoadAll(modules.FS)
+	loaded, err := load.Modules(modules.FS)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
@@ -27,7 +28,7 @@ func each(t *testing.T, test func(t *testing.T, m kept)) {
 		for _, name := range folders(t, parent) {
 			t.Run(name, func(t *testing.T) {
 				files := os.DirFS(filepath.Join(parent, name))
-				loaded, err := module.Load(files)
+				loaded, err := load.Module(files)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -116,7 +116,7 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
-func placeOf(t *testing.T, m kept, secret map[string]string, change string) module.Place {
+func placeOf(t *testing.T, m kept, secret map[string]string, change string) instance.Place {
 	t.Helper()
 	machine := exampleWith(t, m, change)
 	machine.Name, machine.Namespace, machine.UID = "demo-1", "openshift-machine-api", "0c9a1f3e-9e0b-4a53-8ae1-6d6d9d6c1c11"
@@ -128,7 +128,7 @@ func placeOf(t *testing.T, m kept, secret map[string]string, change string) modu
 	if err != nil {
 		t.Fatal(err)
 	}
-	place, err := m.Place(inputs.Variables, credentials, inputs.Environment)
+	place, err := instance.PlaceOf(m.Module, inputs.Variables, credentials, inputs.Environment)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
+	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -58,7 +60,7 @@ func eachCounterpart(t *testing.T, test func(t *testing.T, stack kept)) {
 	for name := range counterparts {
 		t.Run(name, func(t *testing.T) {
 			files := os.DirFS(filepath.Join("..", "stacks", name))
-			loaded, err := module.Load(files)
+			loaded, err := load.Module(files)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +92,7 @@ func TestTheExampleOfAStackIsTakenAsItIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if size, err := stack.Size(providerSpec); err != nil || size == nil || size.CPU < 1 || size.MemoryMiB < 1 {
+		if size, err := instance.SizeOf(stack.Module, providerSpec); err != nil || size == nil || size.CPU < 1 || size.MemoryMiB < 1 {
 			t.Errorf("the size is %+v, %v; want processors and memory", size, err)
 		}
 	})

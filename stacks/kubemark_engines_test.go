@@ -100,7 +100,7 @@ func comparableNode(node *corev1.Node) *corev1.Node {
 // TestBothEnginesMakeTheSame runs the module and the stack on the same inputs.
 func TestBothEnginesMakeTheSame(t *testing.T) {
 	h := newHollow(t, "both")
-	inHCL := load(t, "../modules/kubemark")
+	inHCL := mustLoad(t, "../modules/kubemark")
 	openTofu := newTofu(t, inHCL)
 	for name, values := range map[string]string{
 		"nothing but the defaults": `{}`,

@@ -114,7 +114,7 @@ const (
 
 func newHollow(t *testing.T, name string) *hollow {
 	t.Helper()
-	h := newMachine(t, name, load(t, "kubemark"), newPulumi(t, "mirror"))
+	h := newMachine(t, name, mustLoad(t, "kubemark"), newPulumi(t, "mirror"))
 	if h.stack.InstanceAddress() != nodeAddress {
 		t.Fatalf("the instance is %s, want %s", h.stack.InstanceAddress(), nodeAddress)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -23,8 +24,8 @@ const (
 	machineUID = "6d4a1c0e-0c6b-4c70-9a39-1f8f4f6f5a01"
 )
 
-// instance is a Machine of a stack between its runs.
-type instance struct {
+// instanceOfStack is a Machine of a stack between its runs.
+type instanceOfStack struct {
 	history
 	stack   *module.Module
 	machine *machinev1beta1.Machine
@@ -34,21 +35,21 @@ type instance struct {
 	credentials map[string][]byte
 }
 
-func newInstance(t *testing.T, stack, mirror, values string) *instance {
+func newInstance(t *testing.T, stack, mirror, values string) *instanceOfStack {
 	t.Helper()
 	program := os.DirFS(stack)
-	loaded, err := module.Load(program)
+	loaded, err := load.Module(program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &instance{
+	return &instanceOfStack{
 		history: history{t: t, engine: newPulumi(t, mirror), project: stack, program: program}, stack: loaded, values: values,
 		machine: &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-0", Namespace: "machines", UID: types.UID(machineUID)}},
 	}
 }
 
 // given renders what a run is given, for the Machine's values with others in the place of some.
-func (i *instance) given(changed string) given {
+func (i *instanceOfStack) given(changed string) given {
 	i.t.Helper()
 	inputs, err := i.render(changed)
 	if err != nil {
@@ -70,7 +71,7 @@ func (i *instance) given(changed string) given {
 	return given{variables: raw, environment: inputs.Environment, files: inputs.Files, sensitive: inputs.Sensitive}
 }
 
-func (i *instance) render(changed string) (*render.Inputs, error) {
+func (i *instanceOfStack) render(changed string) (*render.Inputs, error) {
 	i.t.Helper()
 	values, other := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	for raw, into := range map[string]*map[string]json.RawMessage{i.values: &values, changed: &other} {
@@ -94,7 +95,7 @@ func (i *instance) render(changed string) (*render.Inputs, error) {
 
 // absent reports whether an error of a lookup says that there is nothing: every error of the run does, in the words of module.yaml. One that
 // says anything else stops a create.
-func (i *instance) absent(err error) bool {
+func (i *instanceOfStack) absent(err error) bool {
 	failed, ok := errors.AsType[*engine.Error](err)
 	said := 0
 	if ok {

@@ -24,13 +24,13 @@ const (
 
 // server is a Machine of the stack openstack, and the cloud that it is in.
 type server struct {
-	*instance
+	*instanceOfStack
 	cloud *openstack.Cloud
 }
 
 func newServer(t *testing.T, values string) *server {
 	t.Helper()
-	s := &server{instance: newInstance(t, "openstack", "mirror", values), cloud: openstack.Start()}
+	s := &server{instanceOfStack: newInstance(t, "openstack", "mirror", values), cloud: openstack.Start()}
 	t.Cleanup(s.cloud.Close)
 	s.credentials = map[string][]byte{"clouds.yaml": []byte(s.cloud.CloudsYAML()), "cacert": []byte(s.cloud.CACert())}
 	return s

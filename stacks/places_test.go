@@ -20,7 +20,7 @@ func TestPlacesAndErrorsAreThoseOfTheModules(t *testing.T) {
 		if matches, _ := filepath.Glob(folder); len(matches) == 0 {
 			t.Skip("no module has the stack's name")
 		}
-		twin := load(t, folder)
+		twin := mustLoad(t, folder)
 		if diff := cmp.Diff(twin.Spec().Place, stack.Spec().Place); diff != "" {
 			t.Errorf("the place (-module +stack):\n%s", diff)
 		}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
@@ -29,7 +30,7 @@ func catalogOf(t testing.TB, name string) *module.Catalog {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := module.Load(folder)
+	loaded, err := load.Module(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/stacks"
 )
@@ -16,11 +17,11 @@ import (
 // bothRules are those of a module and a stack of one name.
 func bothRules(t testing.TB) rules {
 	t.Helper()
-	hcl, err := module.LoadAll(modules.FS)
+	hcl, err := load.Modules(modules.FS)
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs, err := module.LoadAll(stacks.FS)
+	programs, err := load.Modules(stacks.FS)
 	if err != nil {
 		t.Fatal(err)
 	}

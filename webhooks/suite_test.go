@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
@@ -52,7 +53,7 @@ func start(ctx context.Context) (stop func()) {
 	GinkgoHelper()
 	folder, err := fs.Sub(modules.FS, "kubemark")
 	Expect(err).NotTo(HaveOccurred())
-	loaded, err := module.Load(folder)
+	loaded, err := load.Module(folder)
 	Expect(err).NotTo(HaveOccurred())
 	catalog, err := module.NewCatalog(loaded)
 	Expect(err).NotTo(HaveOccurred())

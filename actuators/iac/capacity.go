@@ -7,7 +7,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
@@ -25,8 +25,8 @@ func (a *Actuator) Capacity(_ context.Context, machine *machinev1beta1.Machine) 
 	if err != nil {
 		return nil, actuators.InvalidConfiguration("%s", err.Error())
 	}
-	size, err := served.Size(providerSpec)
-	if unknown, ok := errors.AsType[*module.UnknownTypeError](err); ok {
+	size, err := instance.SizeOf(served, providerSpec)
+	if unknown, ok := errors.AsType[*instance.UnknownTypeError](err); ok {
 		return nil, actuators.UnknownInstanceType(unknown.Type, unknown.Module, "%s.%s", render.ValuesPath(machine), unknown)
 	}
 	if err != nil {

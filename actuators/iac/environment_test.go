@@ -22,6 +22,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/modules"
 )
@@ -49,7 +50,7 @@ func (a *around) fail(err error) {
 
 func named(t *testing.T, name string) *module.Module {
 	t.Helper()
-	loaded, err := module.LoadAll(modules.FS)
+	loaded, err := load.Modules(modules.FS)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -66,7 +67,7 @@ func changed(t *testing.T, folders fs.FS, added string, replaced ...string) *mod
 	if err != nil || left != 0 {
 		t.Fatalf("changing the kubemark module: %v, %d pieces were not found once", err, left)
 	}
-	loaded, err := module.Load(files)
+	loaded, err := load.Module(files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
@@ -167,7 +168,7 @@ func (b *bench) start(workDir, owner string) {
 	loaded := b.loaded
 	if loaded == nil {
 		for _, built := range []fs.FS{modules.FS, stacks.FS} {
-			more, err := module.LoadAll(built)
+			more, err := load.Modules(built)
 			if err != nil {
 				b.t.Fatal(err)
 			}

@@ -20,7 +20,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
-	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 )
 
 const (
@@ -187,7 +187,7 @@ func (w *work) format(ctx context.Context) error {
 		return err
 	}
 	for _, file := range files {
-		w.module.add(module.Breach{File: file, Problem: "is not formatted", Fix: "run " + w.engine + " fmt -recursive in the module's folder"})
+		w.module.add(contract.Breach{File: file, Problem: "is not formatted", Fix: "run " + w.engine + " fmt -recursive in the module's folder"})
 	}
 	return nil
 }
@@ -334,7 +334,7 @@ func (w *work) add(d diagnostic) {
 	if i := slices.IndexFunc(w.lookup, func(name string) bool { return path.Base(name) == d.Range.Filename }); i >= 0 {
 		d.Range.Filename = w.lookup[i]
 	}
-	w.module.add(module.Breach{
+	w.module.add(contract.Breach{
 		File: d.Range.Filename, Line: d.Range.Start.Line, What: d.what,
 		Problem: "fails: " + oneLine(d.Summary), Fix: oneLine(d.Detail),
 	})

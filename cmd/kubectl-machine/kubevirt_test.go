@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
@@ -102,7 +103,7 @@ const (
 func newVMWorld(t *testing.T) *vmWorld {
 	t.Helper()
 	source := repository(t, "examples", "modules", "kubevirt")
-	loaded, err := module.Load(os.DirFS(source))
+	loaded, err := load.Module(os.DirFS(source))
 	if err != nil {
 		t.Fatal(err)
 	}

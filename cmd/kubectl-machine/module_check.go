@@ -14,6 +14,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 )
 
 // checkOptions are the flags of module check.
@@ -194,7 +195,7 @@ func (c *checkedModules) print(out io.Writer, format string) error {
 func (m *checkedModule) text() string {
 	var text strings.Builder
 	for _, found := range m.Breaches {
-		fmt.Fprintln(&text, module.Breach(found))
+		fmt.Fprintln(&text, contract.Breach(found))
 	}
 	if !m.OK {
 		return text.String()

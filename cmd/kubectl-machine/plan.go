@@ -19,6 +19,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
@@ -250,15 +251,15 @@ func (o planOptions) requests(files []manifest.File, catalog *module.Catalog, er
 
 // catalog returns the modules that the operator would have.
 func (o planOptions) catalog(ctx context.Context) (*module.Catalog, error) {
-	builtin, err := module.LoadAll(modules.FS)
+	builtin, err := load.Modules(modules.FS)
 	if err != nil {
 		return nil, err
 	}
-	programs, err := module.LoadAll(stacks.FS)
+	programs, err := load.Modules(stacks.FS)
 	if err != nil {
 		return nil, err
 	}
-	added, err := module.LoadFolders(o.moduleDirs...)
+	added, err := load.Folders(o.moduleDirs...)
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -174,15 +175,15 @@ func newPool(o options, runners map[v1alpha1.Engine]runner.Runner) *runs.Pool {
 
 // loadModules loads the built-in modules, and those of folders and archives.
 func loadModules(ctx context.Context, o options) (*module.Catalog, error) {
-	builtin, err := module.LoadAll(modules.FS)
+	builtin, err := load.Modules(modules.FS)
 	if err != nil {
 		return nil, err
 	}
-	programs, err := module.LoadAll(stacks.FS)
+	programs, err := load.Modules(stacks.FS)
 	if err != nil {
 		return nil, err
 	}
-	added, err := module.LoadFolders(o.moduleDirs...)
+	added, err := load.Folders(o.moduleDirs...)
 	if err != nil {
 		return nil, err
 	}

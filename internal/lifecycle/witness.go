@@ -6,7 +6,7 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -25,7 +25,7 @@ type Witness struct {
 	Run   string    `json:"run"`
 	Since time.Time `json:"since"`
 	// Place is where that run was about to make the instance.
-	Place module.Place `json:"place,omitempty"`
+	Place instance.Place `json:"place,omitempty"`
 	// Destroyed is when the instance was proven to be gone; nil before.
 	Destroyed *time.Time `json:"destroyed,omitempty"`
 }

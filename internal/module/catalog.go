@@ -64,7 +64,7 @@ func Known(names []string) string {
 	return "known are " + strings.Join(names, ", ")
 }
 
-// Noun answers what people call a module of the engine.
+// Noun returns what people call a module of the engine.
 func Noun(engine v1alpha1.Engine) string {
 	if engine == v1alpha1.EnginePulumi {
 		return "stack"
@@ -72,7 +72,7 @@ func Noun(engine v1alpha1.Engine) string {
 	return "provider module"
 }
 
-// KindForAny answers the kind of machine-iac.io/v1alpha1 through which every module of the engine is served.
+// KindForAny returns the kind of machine-iac.io/v1alpha1 through which every module of the engine is served.
 func KindForAny(engine v1alpha1.Engine) string {
 	if engine == v1alpha1.EnginePulumi {
 		return v1alpha1.PulumiMachineProviderSpecKind
@@ -80,22 +80,22 @@ func KindForAny(engine v1alpha1.Engine) string {
 	return v1alpha1.TerraformMachineProviderSpecKind
 }
 
-// NewCatalog answers a catalogue of the modules. Two modules of one engine and name, or that serve the same kind,
+// NewCatalog returns a catalogue of the modules. Two modules of one engine and name, or that serve the same kind,
 // are an error.
 func NewCatalog(modules ...*Module) (*Catalog, error) {
 	catalog := &Catalog{modules: slices.Clone(modules), served: map[specKind]*Module{}}
 	slices.SortStableFunc(catalog.modules, func(a, b *Module) int {
-		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(string(b.Engine()), string(a.Engine())))
+		return cmp.Or(strings.Compare(a.Name(), b.Name()), strings.Compare(string(b.Engine()), string(a.Engine())))
 	})
 	for i, one := range catalog.modules {
-		if i > 0 && catalog.modules[i-1].name == one.name && catalog.modules[i-1].Engine() == one.Engine() {
-			return nil, fmt.Errorf("building the catalogue of modules: two %ss are called %q; rename one", strings.TrimPrefix(Noun(one.Engine()), "provider "), one.name)
+		if i > 0 && catalog.modules[i-1].Name() == one.Name() && catalog.modules[i-1].Engine() == one.Engine() {
+			return nil, fmt.Errorf("building the catalogue of modules: two %ss are called %q; rename one", strings.TrimPrefix(Noun(one.Engine()), "provider "), one.Name())
 		}
-		for _, entry := range one.spec.ProviderSpecs {
+		for _, entry := range one.Spec().ProviderSpecs {
 			for _, apiVersion := range entry.APIVersions {
 				key := specKind{apiVersion: apiVersion, kind: entry.Kind}
 				if other, taken := catalog.served[key]; taken {
-					return nil, fmt.Errorf("building the catalogue of modules: %q and %q both serve %s; load only one of them", other.name, one.name, key)
+					return nil, fmt.Errorf("building the catalogue of modules: %q and %q both serve %s; load only one of them", other.Name(), one.Name(), key)
 				}
 				catalog.served[key] = one
 			}
@@ -104,7 +104,7 @@ func NewCatalog(modules ...*Module) (*Catalog, error) {
 	return catalog, nil
 }
 
-// Find answers the module that serves the kind, or an [*UnknownKindError].
+// Find returns the module that serves the kind, or an [*UnknownKindError].
 func (c *Catalog) Find(apiVersion, kind string) (*Module, error) {
 	if found, ok := c.served[specKind{apiVersion: apiVersion, kind: kind}]; ok {
 		return found, nil
@@ -122,7 +122,7 @@ func (c *Catalog) Find(apiVersion, kind string) (*Module, error) {
 	return nil, &UnknownKindError{APIVersion: apiVersion, Kind: kind, Known: known}
 }
 
-// OfKind answers the only module that serves the kind in any version; nil when there is none, or more than one.
+// OfKind returns the only module that serves the kind in any version; nil when there is none, or more than one.
 func (c *Catalog) OfKind(kind string) *Module {
 	var found *Module
 	for _, one := range c.modules {
@@ -137,20 +137,20 @@ func (c *Catalog) OfKind(kind string) *Module {
 	return found
 }
 
-// Named answers the engine's module with the name, or an [*UnknownModuleError].
+// Named returns the engine's module with the name, or an [*UnknownModuleError].
 func (c *Catalog) Named(engine v1alpha1.Engine, name string) (*Module, error) {
 	var known []string
 	for _, one := range c.modules {
 		if one.Engine() != engine {
 			continue
 		}
-		if one.name == name {
+		if one.Name() == name {
 			return one, nil
 		}
-		known = append(known, one.name)
+		known = append(known, one.Name())
 	}
 	return nil, &UnknownModuleError{Engine: engine, Name: name, Known: known}
 }
 
-// Modules answers every module, sorted by name; of one name, the stack comes last.
+// Modules returns every module, sorted by name; of one name, the stack comes last.
 func (c *Catalog) Modules() []*Module { return slices.Clone(c.modules) }

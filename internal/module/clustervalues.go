@@ -1,7 +1,5 @@
 package module
 
-import "slices"
-
 // ClusterValues are what is known of the cluster that Machines belong to, by name: one of [ClusterValueNames]. A value that is not known is
 // missing, or empty.
 type ClusterValues map[string]string
@@ -31,6 +29,3 @@ func ClusterValueNames() []string {
 
 // PerMachine reports whether each Machine has a value of its own by this name, so that nobody need set it for the cluster.
 func PerMachine(name string) bool { return name == ValueClusterID || name == ValueNamespace }
-
-// isClusterValue reports whether there is a value of the name.
-func isClusterValue(name string) bool { return slices.Contains(ClusterValueNames(), name) }

@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
-
-	"github.com/zclconf/go-cty/cty"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
-// ExpandKey answers a key of the credentials Secret as module.yaml writes it, with every {path} in it replaced by what field answers
+// ExpandKey returns a key of the credentials Secret as module.yaml writes it, with every {path} in it replaced by what field returns
 // for the path: a field of the providerSpec, its parts joined by dots. Braces cannot be part of a Secret's key otherwise.
 func ExpandKey(key string, field func(path string) (string, error)) (string, error) {
 	var expanded strings.Builder
@@ -51,7 +47,7 @@ type CredentialFault struct {
 // String renders the fault.
 func (f CredentialFault) String() string { return f.Problem + "; " + f.Fix }
 
-// ReadCredentials answers what becomes of the data of a credentials Secret: environment variables, and files by the variables that
+// ReadCredentials returns what becomes of the data of a credentials Secret: environment variables, and files by the variables that
 // carry their paths. The keys name no fields of the providerSpec any more.
 func ReadCredentials(keys []v1alpha1.CredentialKey, data map[string][]byte) (environment, files map[string]string, faults []CredentialFault) {
 	environment, files = map[string]string{}, map[string]string{}
@@ -74,7 +70,7 @@ func ReadCredentials(keys []v1alpha1.CredentialKey, data map[string][]byte) (env
 	return environment, files, faults
 }
 
-// faultOf answers what is wrong with the value of a key, nil for nothing.
+// faultOf returns what is wrong with the value of a key, nil for nothing.
 func faultOf(key v1alpha1.CredentialKey, value []byte, given bool) *CredentialFault {
 	switch {
 	case len(value) == 0 && key.Optional:
@@ -95,56 +91,10 @@ func faultOf(key v1alpha1.CredentialKey, value []byte, given bool) *CredentialFa
 	return nil
 }
 
-// matching answers an expression for values that consist of texts which match the patterns; nil when there are none.
+// matching returns an expression for values that consist of texts which match the patterns; nil when there are none.
 func matching(patterns []string) (*regexp.Regexp, error) {
 	if len(patterns) == 0 {
 		return nil, nil
 	}
 	return regexp.Compile(`\A(?:(?:` + strings.Join(patterns, `)|(?:`) + `))*\z`)
-}
-
-// checkUnless checks that a key gives way to another one that is there.
-func (m *metadata) checkUnless(path string, index int) {
-	keys := m.Spec.Credentials.Keys
-	other := keys[index].Unless
-	if other == "" {
-		return
-	}
-	if i := slices.IndexFunc(keys, func(key v1alpha1.CredentialKey) bool { return key.Key == other }); i < 0 || i == index || strings.Contains(other, "{") {
-		m.breach(path, fmt.Sprintf("is %q, which is no other of the keys", other), "name one of spec.credentials.keys, without fields in it")
-	}
-}
-
-func (m *metadata) checkMatches(path string, key v1alpha1.CredentialKey) {
-	for i, pattern := range key.Matches {
-		if _, err := regexp.Compile(pattern); err != nil {
-			m.breach(fmt.Sprintf("%s[%d]", path, i), "is not a regular expression: "+oneLine(err.Error()), "write it in RE2 syntax")
-		}
-	}
-}
-
-// checkKey checks a key of the credentials Secret but for the fields that it names.
-func (m *metadata) checkKey(path, key string) {
-	const fix = "use letters, digits, '-', '_' and '.', and {field} for the value of a field of the providerSpec"
-	expanded, err := ExpandKey(key, func(string) (string, error) { return "x", nil })
-	switch {
-	case err != nil:
-		m.breach(path, fmt.Sprintf("is %q, which %s", key, err), fix)
-	case len(validation.IsConfigMapKey(expanded)) > 0:
-		m.breach(path, fmt.Sprintf("is %q, which cannot be a key of a Secret", key), fix)
-	}
-}
-
-// checkKeyFields checks that the fields which keys of the credentials Secret name are there.
-func checkKeyFields(meta *metadata, providerSpec Variable) {
-	for i, key := range meta.Spec.Credentials.Keys {
-		at := fmt.Sprintf("spec.credentials.keys[%d].key", i)
-		// Braces that do not match are reported already.
-		_, _ = ExpandKey(key.Key, func(path string) (string, error) {
-			if constraint, exists := fieldType(providerSpec.Type, path); !exists || constraint != cty.String {
-				meta.breach(at, fmt.Sprintf("is %q, but %q is no string field of var.provider_spec", key.Key, path), "name the field, its parts joined by dots")
-			}
-			return "", nil
-		})
-	}
 }

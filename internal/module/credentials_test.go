@@ -1,4 +1,4 @@
-package module
+package module_test
 
 import (
 	"errors"
@@ -9,6 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
@@ -26,7 +29,7 @@ func TestExpandKey(t *testing.T) {
 		"a field without a value": {key: "{odd}", wantErr: "no such field"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := ExpandKey(tc.key, func(path string) (string, error) {
+			got, err := module.ExpandKey(tc.key, func(path string) (string, error) {
 				if path == "odd" {
 					return "", errors.New("no such field")
 				}
@@ -58,9 +61,9 @@ func TestKeysOfCredentialsNameFieldsOfTheProviderSpec(t *testing.T) {
 		"what no key can hold":    {key: "{size}/token", want: at + `is "{size}/token", which cannot be a key of a Secret; ` + fix},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(moduletest.FS(changed(t, change{"module.yaml", "- key: token", `- key: "` + tc.key + `"`})))
+			_, err := load.Module(moduletest.FS(moduletest.Changed(t, moduletest.Change{"module.yaml", "- key: token", `- key: "` + tc.key + `"`})))
 			var lines []string
-			if broken, ok := errors.AsType[*ContractError](err); ok {
+			if broken, ok := errors.AsType[*contract.Error](err); ok {
 				for _, breach := range broken.Breaches {
 					lines = append(lines, breach.String())
 				}
@@ -108,7 +111,7 @@ func TestReadCredentials(t *testing.T) {
 			for key, value := range tc.data {
 				data[key] = []byte(value)
 			}
-			environment, files, faults := ReadCredentials(keys, data)
+			environment, files, faults := module.ReadCredentials(keys, data)
 			var told []string
 			for _, fault := range faults {
 				told = append(told, fault.String())

@@ -1,8 +1,17 @@
-// Package module loads a provider module (a folder of HCL with a module.yaml), holds it to the contract that
-// docs/contracts/module.md describes, and answers what the rest of the operator asks of it: its content and digest, the types
-// of its variables, the providers it pins, and which module serves a providerSpec. A stack is a module whose program Pulumi runs;
-// docs/contracts/stack.md says where it differs.
+// Package module is the model of a provider module: a folder of HCL with a module.yaml that OpenTofu or Terraform runs, or a stack, whose
+// program Pulumi runs. It says what a loaded module is made of and what it computes from a Machine's values; it reads no file and runs nothing.
+// The packages below it, in the direction in which they are imported:
 //
-// Modules are read, never run: no expression of a module is evaluated here but literals, types, the validations of its variables and the
-// locals of a stack, whose functions can reach nothing but their arguments.
+//	hclfuncs   Which functions may an expression of a module call?
+//	snapshot   What are a module's files, and their digest?
+//	module     What is a module, which one serves a providerSpec, and what do its expressions evaluate to?
+//	instance   What is known of an instance before it is made: its size, image and disks, and its place?
+//	contract   Does a module keep docs/contracts/module.md? Reads module.yaml and HCL, and reports every breach.
+//	stack      Does a stack keep docs/contracts/stack.md? Reads its program, its packages and its locals.
+//	load       Which module is in a folder? Puts together what contract and stack have read.
+//	source     Where does a module come from? Archives, registries, web servers and files.
+//	store      How does a cluster keep the modules that its Machines were made with?
+//	scaffold   What does a new module begin with?
+//
+// No expression of a module is evaluated but literals, types, the validations and checks of its variables and the locals of a stack.
 package module

@@ -1,4 +1,4 @@
-package module
+package module_test
 
 import (
 	"testing"
@@ -6,10 +6,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
 func TestConstantsAreWithoutWhatTheClusterSays(t *testing.T) {
-	loaded := mustLoad(t, change{"module.yaml", "  environment:\n", `  environment:
+	loaded := moduletest.Load(t, moduletest.Change{"module.yaml", "  environment:\n", `  environment:
     - {name: EXAMPLE_CA, from: caBundleFile}
     - {name: EXAMPLE_CLOUD, from: azureCloud}
     - {name: EXAMPLE_HOST, from: azureResourceManagerHost}

@@ -1,8 +1,11 @@
-package module
+package module_test
 
 import (
 	"testing"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
 func TestSettle(t *testing.T) {
@@ -12,20 +15,20 @@ func TestSettle(t *testing.T) {
 		"    settleSeconds: 3600\n":   time.Hour,
 		"    settleSeconds: 90 # x\n": 90 * time.Second,
 	} {
-		if got := mustLoad(t, change{"module.yaml", "  lookup:\n", "  lookup:\n" + text}).Settle(); got != want {
+		if got := moduletest.Load(t, moduletest.Change{"module.yaml", "  lookup:\n", "  lookup:\n" + text}).Settle(); got != want {
 			t.Errorf("%q: got %s, want %s", text, got, want)
 		}
 	}
-	without := mustLoad(t, change{"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""}, change{"lookup/import.tf", "", ""})
+	without := moduletest.Load(t, moduletest.Change{"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""}, moduletest.Change{"lookup/import.tf", "", ""})
 	if got := without.Settle(); got != time.Minute {
 		t.Errorf("without a lookup: %s", got)
 	}
 }
 
 func TestFinal(t *testing.T) {
-	final := change{"module.yaml", "  capacity:\n", "  errors:\n    final: ['InvalidSize: ', '(?i)no such \\w+ type']\n  capacity:\n"}
-	loaded := mustLoad(t, final)
-	restored, err := Restore(loaded.Files())
+	final := moduletest.Change{"module.yaml", "  capacity:\n", "  errors:\n    final: ['InvalidSize: ', '(?i)no such \\w+ type']\n  capacity:\n"}
+	loaded := moduletest.Load(t, final)
+	restored, err := load.Restore(loaded.Files())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +41,7 @@ func TestFinal(t *testing.T) {
 		if loaded.Final(text) != want || restored.Final(text) != want {
 			t.Errorf("%q: %t, and %t once restored; want %t", text, loaded.Final(text), restored.Final(text), want)
 		}
-		if mustLoad(t).Final(text) {
+		if moduletest.Load(t).Final(text) {
 			t.Errorf("%q ends a Machine of a module that lists no errors", text)
 		}
 	}

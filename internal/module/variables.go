@@ -1,15 +1,12 @@
 package module
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 )
 
 // The variables of a module: these and no others.
@@ -31,8 +28,6 @@ var MachineType = cty.Object(map[string]cty.Type{
 	"labels":     cty.Map(cty.String),
 })
 
-const machineTypeText = "object({ name = string, namespace = string, uid = string, cluster_id = string, labels = map(string) })"
-
 // Variable is an input of a module.
 type Variable struct {
 	// Name is one of VariableMachine, VariableProviderSpec and VariableUserData.
@@ -49,101 +44,45 @@ type Variable struct {
 	Validations []Validation
 }
 
-// reservedFields belong to the object that a providerSpec is, not to its fields.
-var reservedFields = []string{"apiVersion", "kind", "metadata"}
-
-// checkVariables reads the variable blocks and holds them to the contract.
-func checkVariables(blocks []*hclsyntax.Block, found *report) map[string]Variable {
-	read := map[string]Variable{}
-	places := map[string]hcl.Range{}
-	for _, block := range blocks {
-		variable := readVariable(block, found)
-		if _, twice := places[variable.Name]; twice {
-			found.at(block.Range(), title(block), "is declared a second time", "keep one")
-			continue
-		}
-		places[variable.Name] = block.Range()
-		if check, known := variableRules[variable.Name]; !known {
-			found.at(block.Range(), title(block), "is not part of the contract", "remove it; what a user may set is a field of provider_spec")
-		} else if variable.Type != cty.NilType {
-			check(variable, block, found)
-		}
-		read[variable.Name] = variable
-	}
-	for _, name := range slices.Sorted(maps.Keys(variableRules)) {
-		if _, declared := places[name]; !declared {
-			found.add(Breach{File: "variables.tf", What: fmt.Sprintf("variable %q", name), Problem: "is missing", Fix: "declare it"})
-		}
-	}
-	checkValidations(read, found)
-	return read
+// Validation is a validation block of a variable. Its expressions refer to variables of the module and call [hclfuncs.Functions], nothing
+// else, so that they can be evaluated wherever the variables are known. They are parsed once, and may be evaluated by many at once.
+type Validation struct {
+	// Variable is the name of the variable that the block belongs to.
+	Variable string
+	// Condition returns a bool: whether the variables may be what they are.
+	Condition hclsyntax.Expression
+	// ErrorMessage returns a text that tells what to write instead.
+	ErrorMessage hclsyntax.Expression
+	// References are what the condition refers to, each beginning with var, in the order of their appearance.
+	References []hcl.Traversal
+	// Place is where the block stands in the module.
+	Place hcl.Range
 }
 
-func readVariable(block *hclsyntax.Block, found *report) Variable {
-	variable := Variable{Name: strings.Join(block.Labels, " ")}
-	variable.Validations = readValidations(variable.Name, block, found)
-	if description, ok := literalString(block.Body.Attributes["description"]); !ok || strings.TrimSpace(description) == "" {
-		found.at(block.Range(), title(block), "has no description", `add description = "..." with a literal text`)
-	} else {
-		variable.Description = description
+// variablesRoot is what references to variables begin with.
+const variablesRoot = "var"
+
+// ReferencedVariable returns the name of the variable that a reference leads to; "" when it leads elsewhere.
+func ReferencedVariable(reference hcl.Traversal) string {
+	if len(reference) < 2 || reference.IsRelative() || reference.RootName() != variablesRoot {
+		return ""
 	}
-	sensitive, ok := literalBool(block.Body.Attributes["sensitive"])
-	if !ok {
-		found.at(block.Range(), title(block), "has a sensitive argument that is not true or false", "write sensitive = true")
+	if step, ok := reference[1].(hcl.TraverseAttr); ok {
+		return step.Name
 	}
-	variable.Sensitive = sensitive
-	attribute := block.Body.Attributes["type"]
-	if attribute == nil {
-		found.at(block.Range(), title(block), "has no type", "add type = ...")
-		return variable
-	}
-	constraint, defaults, diags := typeexpr.TypeConstraintWithDefaults(attribute.Expr)
-	if diags.HasErrors() {
-		found.diagnostics(block.Range().Filename, title(block), diags)
-		return variable
-	}
-	variable.Type, variable.Defaults = constraint, defaults
-	return variable
+	return ""
 }
 
-// variableRules holds what each variable must be besides typed and described.
-var variableRules = map[string]func(variable Variable, block *hclsyntax.Block, found *report){
-	VariableMachine: func(variable Variable, block *hclsyntax.Block, found *report) {
-		if !variable.Type.Equals(MachineType) {
-			found.at(block.Range(), title(block), "has another type than the contract's", "write type = "+machineTypeText)
-		}
-	},
-	VariableProviderSpec: func(variable Variable, block *hclsyntax.Block, found *report) {
-		if !variable.Type.IsObjectType() {
-			found.at(block.Range(), title(block), "is not an object", "write type = object({ ... }) with the fields of the providerSpec")
-			return
-		}
-		if variable.Type.HasDynamicTypes() {
-			found.at(block.Range(), title(block), "holds the type any, so that a providerSpec cannot be checked before a run", "name the type")
-		}
-		for _, name := range reservedFields {
-			if variable.Type.HasAttribute(name) {
-				found.at(block.Range(), title(block), fmt.Sprintf("has the field %s, which belongs to the object itself", name), "remove it")
-			}
-		}
-	},
-	VariableUserData: func(variable Variable, block *hclsyntax.Block, found *report) {
-		if variable.Type != cty.String {
-			found.at(block.Range(), title(block), "is not a string", "write type = string")
-		}
-		if !variable.Sensitive {
-			found.at(block.Range(), title(block), "is not sensitive", "add sensitive = true")
-		}
-	},
+// EvalContext returns what a validation's expressions are evaluated in, for values of the variables by name.
+func EvalContext(variables map[string]cty.Value) *hcl.EvalContext {
+	return &hcl.EvalContext{Variables: map[string]cty.Value{variablesRoot: cty.ObjectVal(variables)}, Functions: hclfuncs.Functions()}
 }
 
-// fieldType answers the type at a path of object attributes.
-func fieldType(constraint cty.Type, path string) (cty.Type, bool) {
-	for step := range strings.SplitSeq(path, ".") {
-		if constraint == cty.NilType || !constraint.IsObjectType() || !constraint.HasAttribute(step) {
-			return cty.NilType, false
-		}
-		constraint = constraint.AttributeType(step)
-	}
-	return constraint, true
+// Check is an assertion of a check block that refers to variables only, so that it can be evaluated wherever they are known. One that
+// does not hold refuses nothing: it warns.
+type Check struct {
+	// Name is the block's.
+	Name string
+	// Validation is the assertion, as if it were a validation of the variable provider_spec.
+	Validation
 }

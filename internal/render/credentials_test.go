@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
 // namedModule answers the example whose token stands at a key that a field of the providerSpec names.
@@ -24,7 +25,7 @@ func namedModule(t *testing.T) *module.Module {
 	if err := os.WriteFile(description, []byte(named), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := module.Load(os.DirFS(folder))
+	loaded, err := load.Module(os.DirFS(folder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestAKeyOfTheCredentialsBecomesAFile(t *testing.T) {
 	if err := os.WriteFile(description, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := module.Load(os.DirFS(folder))
+	loaded, err := load.Module(os.DirFS(folder))
 	if err != nil {
 		t.Fatal(err)
 	}

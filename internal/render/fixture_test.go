@@ -10,11 +10,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
 func exampleModule(t testing.TB) *module.Module {
 	t.Helper()
-	loaded, err := module.Load(os.DirFS("testdata/module"))
+	loaded, err := load.Module(os.DirFS("testdata/module"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ const kubemarkFolder = "../../modules/kubemark"
 
 func kubemarkModule(t testing.TB) *module.Module {
 	t.Helper()
-	loaded, err := module.Load(os.DirFS(kubemarkFolder))
+	loaded, err := load.Module(os.DirFS(kubemarkFolder))
 	if err != nil {
 		t.Fatal(err)
 	}

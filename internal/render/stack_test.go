@@ -13,6 +13,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
 // stackStart begins a providerSpec of the kind for any stack; more fields may follow.
@@ -68,7 +69,7 @@ func stackWith(t testing.TB, locals string) *module.Module {
 	} {
 		files[name] = &fstest.MapFile{Data: []byte(content)}
 	}
-	loaded, err := module.Load(files)
+	loaded, err := load.Module(files)
 	if err != nil {
 		t.Fatal(err)
 	}

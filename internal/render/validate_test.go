@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
 const validationsFile = "testdata/validations/variables.tf"
@@ -43,7 +44,7 @@ func moduleOf(t testing.TB, changed map[string]string) *module.Module {
 	for name, content := range changed {
 		files[name] = &fstest.MapFile{Data: []byte(content)}
 	}
-	loaded, err := module.Load(files)
+	loaded, err := load.Module(files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
 // quickVersion is the version of the providerSpecs of the modules as rounds have them.
@@ -63,7 +63,7 @@ func quickCopy(source, folder string, settle int) error {
 			return fmt.Errorf("writing a program: %w", err)
 		}
 	}
-	if _, err := module.LoadAll(os.DirFS(folder)); err != nil {
+	if _, err := load.Modules(os.DirFS(folder)); err != nil {
 		return fmt.Errorf("loading the copy of %s: %w", source, err)
 	}
 	return nil

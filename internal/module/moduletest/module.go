@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
 // Outputs are the outputs that the contract requires.
@@ -145,4 +148,48 @@ func Edit(t *testing.T, files map[string]string, changes ...Change) map[string]s
 		}
 	}
 	return files
+}
+
+// Changed returns the files of the module with changes.
+func Changed(t *testing.T, changes ...Change) map[string]string {
+	t.Helper()
+	return Edit(t, Module(), changes...)
+}
+
+// ChangedStack returns the files of the stack with changes.
+func ChangedStack(t *testing.T, changes ...Change) map[string]string {
+	t.Helper()
+	return Edit(t, Stack(), changes...)
+}
+
+// Load loads the module with changes, which must keep the contract.
+func Load(t *testing.T, changes ...Change) *module.Module {
+	t.Helper()
+	return mustLoad(t, Changed(t, changes...))
+}
+
+// LoadStack loads the stack with changes, which must keep the contract.
+func LoadStack(t *testing.T, changes ...Change) *module.Module {
+	t.Helper()
+	return mustLoad(t, ChangedStack(t, changes...))
+}
+
+func mustLoad(t *testing.T, files map[string]string) *module.Module {
+	t.Helper()
+	loaded, err := load.Module(FS(files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+// Placed returns changes that give the module a place, and a clouds.yaml among its credentials.
+func Placed(place string) []Change {
+	return []Change{
+		{"module.yaml", "  capacity:\n", "  place:\n" + place + "  capacity:\n"},
+		{"module.yaml", "      - key: token\n", "      - {key: clouds.yaml, file: CLOUDS_FILE, optional: true}\n      - {key: \"{size}.id\", env: ID, optional: true}\n" +
+			"      - {key: plain, env: PLAIN, optional: true, unless: clouds.yaml}\n      - key: token\n"},
+		{"variables.tf", "    size              = string\n", "    size = string\n    cloud = optional(string, \"one\")\n    shared = optional(bool)\n    port = optional(number)\n" +
+			"    apiToken = optional(string)\n    nested = optional(object({ zone = optional(string) }))\n"},
+	}
 }

@@ -7,13 +7,13 @@ import (
 
 // Stack returns the files of a stack with a lookup, locals, checks and every optional part.
 func Stack() map[string]string {
-	module := Module()
+	hcl := Module()
 	return map[string]string{
 		"module.yaml": strings.NewReplacer(
 			"spec:\n", "spec:\n  engine: Pulumi\n",
 			"  providerSpecs:\n    - apiVersions: [example.io/v1, example.io/v1beta1]\n      kind: ExampleProviderSpec\n", "",
-		).Replace(module["module.yaml"]),
-		"variables.tf": module["variables.tf"],
+		).Replace(hcl["module.yaml"]),
+		"variables.tf": hcl["variables.tf"],
 		"locals.tf": `locals {
   provider_id = "example://${var.machine.uid}"
   labels      = merge({ for name, value in var.machine.labels : name => value if value != "" }, { id = local.provider_id })

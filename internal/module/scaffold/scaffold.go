@@ -13,7 +13,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
 //go:embed all:module
@@ -78,7 +78,7 @@ func fill(staging, folder string, o Options) error {
 	if err != nil {
 		return err
 	}
-	if _, err := module.Load(os.DirFS(staging)); err != nil {
+	if _, err := load.Module(os.DirFS(staging)); err != nil {
 		return err
 	}
 	if err := os.Chmod(staging, 0o755); err != nil { // temporary folders are private

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
 func TestANewModuleKeepsTheContract(t *testing.T) {
@@ -44,7 +44,7 @@ func TestANewModuleKeepsTheContract(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			loaded, err := module.Load(os.DirFS(folder))
+			loaded, err := load.Module(os.DirFS(folder))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package snapshot
+package snapshot_test
 
 import (
 	"archive/tar"
@@ -17,7 +17,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
+
+// The bounds of what is read.
+const maxFiles, maxFileBytes, maxBytes = 256, 256 << 10, 4 << 20
 
 // file is an entry of an archive: a regular file.
 func file(name, content string) tar.Header {
@@ -56,7 +60,7 @@ func packed(t *testing.T, entries ...tar.Header) []byte {
 func write(t *testing.T, fsys fs.FS) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := WriteArchive(&out, fsys); err != nil {
+	if err := snapshot.WriteArchive(&out, fsys); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -81,18 +85,18 @@ func texts(t *testing.T, fsys fs.FS) map[string]string {
 }
 
 func TestAnArchiveIsTheModuleAgain(t *testing.T) {
-	unpacked, err := ReadArchive(bytes.NewReader(write(t, moduletest.FS(moduletest.Module()))))
+	unpacked, err := snapshot.ReadArchive(bytes.NewReader(write(t, moduletest.FS(moduletest.Module()))))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(moduletest.Module(), texts(t, unpacked)); diff != "" {
 		t.Errorf("files (-packed +unpacked):\n%s", diff)
 	}
-	again, err := Read(unpacked)
+	again, err := snapshot.Read(unpacked)
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := Read(moduletest.FS(moduletest.Module()))
+	folder, err := snapshot.Read(moduletest.FS(moduletest.Module()))
 	if err != nil || again.Digest() != folder.Digest() {
 		t.Errorf("got %s, %v; want the digest that the folder has", again.Digest(), err)
 	}
@@ -141,7 +145,7 @@ func TestReadArchiveTakesWhatOthersPack(t *testing.T) {
 	}
 	for name, entries := range cases {
 		t.Run(name, func(t *testing.T) {
-			unpacked, err := ReadArchive(bytes.NewReader(packed(t, entries...)))
+			unpacked, err := snapshot.ReadArchive(bytes.NewReader(packed(t, entries...)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +157,7 @@ func TestReadArchiveTakesWhatOthersPack(t *testing.T) {
 }
 
 func TestOnlyAFolderAroundEverythingIsTakenOff(t *testing.T) {
-	unpacked, err := ReadArchive(bytes.NewReader(packed(t, file("a/main.tf", "a"), file("b/main.tf", "b"))))
+	unpacked, err := snapshot.ReadArchive(bytes.NewReader(packed(t, file("a/main.tf", "a"), file("b/main.tf", "b"))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +176,7 @@ func TestReadArchiveRefuses(t *testing.T) {
 		large = append(large, file(fmt.Sprintf("f%03d", i), strings.Repeat("x", maxFileBytes)))
 	}
 	var bomb []tar.Header
-	for i := range MaxArchiveBytes/maxFileBytes + 1 {
+	for i := range snapshot.MaxArchiveBytes/maxFileBytes + 1 {
 		bomb = append(bomb, file(fmt.Sprintf(".hidden%d", i), strings.Repeat("\x00", maxFileBytes)))
 	}
 	cases := map[string]struct {
@@ -209,7 +213,7 @@ func TestReadArchiveRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := ReadArchive(bytes.NewReader(packed(t, tc.entries...)))
+			_, err := snapshot.ReadArchive(bytes.NewReader(packed(t, tc.entries...)))
 			if err == nil || !strings.HasPrefix(err.Error(), "reading the module's archive: ") || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v; want %q", err, tc.want)
 			}
@@ -252,7 +256,7 @@ func TestReadArchiveRefusesWhatIsNoWholeArchive(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := ReadArchive(tc.archive); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := snapshot.ReadArchive(tc.archive); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v; want %q", err, tc.want)
 			}
 		})
@@ -268,7 +272,7 @@ func TestWriteArchiveRefusesWhatCouldNotBeReadAgain(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := WriteArchive(io.Discard, moduletest.FS(map[string]string{"main.tf": "", tc.file: ""}))
+			err := snapshot.WriteArchive(io.Discard, moduletest.FS(map[string]string{"main.tf": "", tc.file: ""}))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v; want %q", err, tc.want)
 			}
@@ -287,7 +291,7 @@ func FuzzReadArchive(f *testing.F) {
 		compressed := gzip.NewWriter(&out)
 		_, _ = compressed.Write(content)
 		_ = compressed.Close()
-		unpacked, err := ReadArchive(&out)
+		unpacked, err := snapshot.ReadArchive(&out)
 		if err != nil {
 			return
 		}
@@ -302,7 +306,7 @@ func FuzzReadArchive(f *testing.F) {
 		if len(files) == 0 || len(files) > maxFiles || total > maxBytes {
 			t.Errorf("got %d files of %d bytes", len(files), total)
 		}
-		again, err := ReadArchive(bytes.NewReader(write(t, unpacked)))
+		again, err := snapshot.ReadArchive(bytes.NewReader(write(t, unpacked)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
@@ -69,7 +70,7 @@ func Fetch(ctx context.Context, reference string, options Options) (*module.Modu
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := module.Load(files)
+	loaded, err := load.Module(files)
 	if err != nil {
 		place, _ := ParseReference(reference) // Files has read it
 		return nil, fmt.Errorf("loading the module of %s: %w", place, err)

@@ -15,7 +15,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
@@ -70,7 +70,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 }
 
 func TestWhatBreaksTheContractIsToldWithItsPlace(t *testing.T) {
-	var broken *module.ContractError
+	var broken *contract.Error
 	files, _ := example(t)
 	withoutReadme := fstest.MapFS{}
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
@@ -33,7 +34,7 @@ func example(t *testing.T) (fs.FS, *module.Module) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := module.Load(files)
+	loaded, err := load.Module(files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
@@ -28,7 +29,7 @@ func Pack(fsys fs.FS) (Packed, error) {
 	if err != nil {
 		return Packed{}, err
 	}
-	loaded, err := module.Load(files)
+	loaded, err := load.Module(files)
 	if err != nil {
 		return Packed{}, err
 	}

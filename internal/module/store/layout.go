@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
@@ -111,7 +112,7 @@ func unpack(raw []byte, archive, digest string) (*module.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	restored, err := module.Restore(files)
+	restored, err := load.Restore(files)
 	if err != nil {
 		return nil, err
 	}

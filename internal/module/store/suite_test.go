@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
@@ -98,7 +99,7 @@ func variant(extra []byte) *module.Module {
 		}
 		return err
 	})).To(Succeed())
-	loaded, err := module.Load(files)
+	loaded, err := load.Module(files)
 	Expect(err).NotTo(HaveOccurred())
 	return loaded
 }

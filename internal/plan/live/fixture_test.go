@@ -31,6 +31,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -124,7 +125,7 @@ func (b *bench) load(loaded []*module.Module) {
 	b.t.Helper()
 	var err error
 	if loaded == nil {
-		if loaded, err = module.LoadAll(modules.FS); err != nil {
+		if loaded, err = load.Modules(modules.FS); err != nil {
 			b.t.Fatal(err)
 		}
 	}

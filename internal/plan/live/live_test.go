@@ -14,6 +14,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/modules"
@@ -218,7 +219,7 @@ func changedModule(t *testing.T, replaced ...string) *module.Module {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := module.Load(files)
+	loaded, err := load.Module(files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,118 @@
+package contract
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+)
+
+// Breach is one place where a module does not keep the contract.
+type Breach struct {
+	// File is the path inside the module. Empty when the breach is the absence of files.
+	File string
+	// Line is the line in File, counted from 1; 0 when the breach belongs to the whole file.
+	Line int
+	// What names the offender, for example `variable "machine"`. May be empty.
+	What string
+	// Problem says what is wrong.
+	Problem string
+	// Fix says what to do about it.
+	Fix string
+}
+
+// String renders the breach on one line: place, offender, problem and fix.
+func (b Breach) String() string {
+	var text strings.Builder
+	text.WriteString(b.File)
+	if b.Line > 0 {
+		fmt.Fprintf(&text, ":%d", b.Line)
+	}
+	if text.Len() > 0 {
+		text.WriteString(": ")
+	}
+	if b.What != "" {
+		text.WriteString(b.What + " ")
+	}
+	text.WriteString(b.Problem)
+	if b.Fix != "" {
+		text.WriteString("; " + b.Fix)
+	}
+	return text.String()
+}
+
+// Error says that a module does not keep the contract. It lists every breach, ordered by file and line.
+type Error struct {
+	// Module is the module's name; empty when module.yaml does not say.
+	Module string
+	// Engine is what runs the module; empty when nothing says.
+	Engine v1alpha1.Engine
+	// Breaches are all that was found, at least one.
+	Breaches []Breach
+}
+
+// Error implements error, one breach a line.
+func (e *Error) Error() string {
+	name, contract := "module", "provider modules"
+	if e.Engine == v1alpha1.EnginePulumi {
+		name, contract = "stack", "stacks"
+	}
+	if e.Module != "" {
+		name = fmt.Sprintf("%s %q", name, e.Module)
+	} else {
+		name = "the " + name
+	}
+	lines := make([]string, 0, len(e.Breaches)+1)
+	lines = append(lines, name+" breaks the contract of "+contract+":")
+	for _, breach := range e.Breaches {
+		lines = append(lines, "  "+breach.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Report collects breaches while a module is checked.
+type Report struct {
+	breaches []Breach
+}
+
+func (r *Report) Add(breach Breach) {
+	r.breaches = append(r.breaches, breach)
+}
+
+// At adds a breach at a place in HCL.
+func (r *Report) At(place hcl.Range, what, problem, fix string) {
+	r.Add(Breach{File: place.Filename, Line: place.Start.Line, What: what, Problem: problem, Fix: fix})
+}
+
+// diagnostics adds what the HCL parser complained of. Warnings are not breaches.
+func (r *Report) diagnostics(file, what string, diags hcl.Diagnostics) {
+	for _, diag := range diags {
+		if diag.Severity != hcl.DiagError {
+			continue
+		}
+		breach := Breach{File: file, What: what, Problem: "is not valid HCL: " + OneLine(diag.Summary), Fix: OneLine(diag.Detail)}
+		if diag.Subject != nil {
+			breach.Line = diag.Subject.Start.Line
+		}
+		r.Add(breach)
+	}
+}
+
+// Err returns an [*Error] with all breaches of a module, or nil when there is none.
+func (r *Report) Err(name string, engine v1alpha1.Engine) error {
+	if len(r.breaches) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(r.breaches, func(a, b Breach) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.What, b.What))
+	})
+	return &Error{Module: name, Engine: engine, Breaches: slices.Compact(r.breaches)}
+}
+
+func OneLine(text string) string {
+	return strings.Join(strings.Fields(text), " ")
+}

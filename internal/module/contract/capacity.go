@@ -1,0 +1,132 @@
+package contract
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
+)
+
+// catalogue collects the instance types of a module while they are checked.
+type catalogue map[string]v1alpha1.InstanceTypeCapacity
+
+// readCatalogue reads the instance types of module.yaml and of the file that it names, and checks all of spec.capacity that can
+// be checked without the HCL.
+func readCatalogue(meta *Metadata, files snapshot.Files) catalogue {
+	capacity := meta.Spec.Capacity
+	if capacity == nil {
+		return nil
+	}
+	known := catalogue{}
+	known.add(&meta.Document, "spec.capacity.instanceTypes", capacity.InstanceTypes)
+	if capacity.InstanceTypesFile != "" {
+		known.addFile(meta, files)
+	}
+	checkFields(meta, len(capacity.InstanceTypes) > 0 || capacity.InstanceTypesFile != "")
+	return known
+}
+
+func (c catalogue) addFile(meta *Metadata, files snapshot.Files) {
+	const at = "spec.capacity.instanceTypesFile"
+	name := meta.Spec.Capacity.InstanceTypesFile
+	if path.Dir(name) != "." || path.Ext(name) != ".yaml" || name == module.MetadataFile || strings.HasPrefix(name, ".") {
+		meta.AtField(at, fmt.Sprintf("is %q, which is no YAML file beside %s", name, module.MetadataFile), "name one, for example capacity.yaml")
+		return
+	}
+	content, exists := files[name]
+	if !exists {
+		meta.AtField(at, fmt.Sprintf("names %s, which is missing", name), "write one, or remove the field")
+		return
+	}
+	file := Document{Report: meta.Report, File: name, Kind: v1alpha1.InstanceTypesKind}
+	var read v1alpha1.InstanceTypes
+	if !file.Decode(content, &read) {
+		return
+	}
+	file.checkKind(read.TypeMeta)
+	if len(read.InstanceTypes) == 0 {
+		file.AtField("instanceTypes", "is empty", "list the instance types, or remove the file")
+	}
+	c.add(&file, "instanceTypes", read.InstanceTypes)
+}
+
+// add takes over a list of instance types.
+func (c catalogue) add(from *Document, at string, entries []v1alpha1.InstanceTypeCapacity) {
+	for i := range entries {
+		entry := &entries[i]
+		path := fmt.Sprintf("%s[%d]", at, i)
+		if _, taken := c[entry.Name]; taken || entry.Name == "" {
+			from.AtField(path+".name", fmt.Sprintf("is %q, which is empty or taken", entry.Name), "name each instance type once")
+		}
+		if entry.CPU.Sign() <= 0 {
+			from.AtField(path+".cpu", "is not positive", `write the number of processors, for example "4"`)
+		}
+		if entry.Memory.Sign() <= 0 {
+			from.AtField(path+".memory", "is not positive", `write the memory, for example "16Gi"`)
+		}
+		if entry.GPU < 0 {
+			from.AtField(path+".gpu", "is negative", "write the number of graphics processors, or leave it out")
+		}
+		if entry.Architecture == "" {
+			entry.Architecture = v1alpha1.DefaultArchitecture
+		}
+		if len(validation.IsValidLabelValue(entry.Architecture)) > 0 {
+			from.AtField(path+".architecture", fmt.Sprintf("is %q, which cannot be the value of the label kubernetes.io/arch", entry.Architecture), "write it as amd64 or arm64")
+		}
+		c[entry.Name] = *entry
+	}
+}
+
+// checkFields checks that a module which says anything about the size says all of it.
+func checkFields(meta *Metadata, catalogued bool) {
+	const at = "spec.capacity.fields"
+	fields := meta.Spec.Capacity.Fields
+	switch {
+	case fields == nil && !catalogued:
+		meta.AtField("spec.capacity", "says nothing about the size", "set instanceTypes, instanceTypesFile or fields, or remove it")
+		return
+	case fields == nil:
+		return
+	case !catalogued && len(fields.CPU) == 0:
+		meta.AtField(at, "has no cpu, and there is no catalogue", "name the field with the number of processors")
+	case !catalogued && fields.Memory == "":
+		meta.AtField(at, "has no memory, and there is no catalogue", "name the field with the memory")
+	}
+	if _, err := resource.ParseQuantity("1" + fields.MemoryUnit); err != nil {
+		meta.AtField(at+".memoryUnit", fmt.Sprintf("is %q, which is no suffix of a quantity", fields.MemoryUnit), "write Mi or Gi, or leave it out for bytes")
+	}
+}
+
+// checkCapacityPaths checks that the fields which spec.capacity points at are there and can hold what is read from them.
+func checkCapacityPaths(meta *Metadata, providerSpec module.Variable) {
+	capacity := meta.Spec.Capacity
+	if len(meta.InstanceTypes) > 0 {
+		checkPath(meta, providerSpec, "spec.capacity.path", capacity.Path, cty.String)
+	}
+	if capacity.Fields == nil {
+		return
+	}
+	for i, path := range capacity.Fields.CPU {
+		checkPath(meta, providerSpec, fmt.Sprintf("spec.capacity.fields.cpu[%d]", i), path, cty.Number, cty.String)
+	}
+	for field, path := range map[string]string{"memory": capacity.Fields.Memory, "gpu": capacity.Fields.GPU} {
+		if path != "" {
+			checkPath(meta, providerSpec, "spec.capacity.fields."+field, path, cty.Number, cty.String)
+		}
+	}
+	if path := capacity.Fields.Architecture; path != "" {
+		checkPath(meta, providerSpec, "spec.capacity.fields.architecture", path, cty.String)
+	}
+}
+
+// IsCatalogue reports whether a file is the one that spec.capacity.instanceTypesFile names. No run sees it.
+func (m *Metadata) IsCatalogue(name string) bool {
+	return m != nil && m.Spec.Capacity != nil && m.Spec.Capacity.InstanceTypesFile == name
+}

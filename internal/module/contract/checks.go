@@ -1,0 +1,76 @@
+package contract
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// ReadChecks returns the assertions that can be evaluated before a run, and reports what keeps others from that which are meant to be.
+// What looks at anything but variables is the engine's business.
+func ReadChecks(blocks []*hclsyntax.Block, variables map[string]module.Variable, found *Report) []module.Check {
+	var read []module.Check
+	c := validationCheck{variables: variables, context: module.EvalContext(UnknownValues(variables))}
+	for _, block := range blocks {
+		for _, inner := range block.Body.Blocks {
+			if inner.Type != "assert" {
+				continue
+			}
+			condition, message := inner.Body.Attributes["condition"], inner.Body.Attributes["error_message"]
+			if condition == nil || message == nil {
+				found.At(inner.DefRange(), Title(block)+" assert", "has not both condition and error_message", "write both")
+				continue
+			}
+			one := module.Check{Name: strings.Join(block.Labels, " "), Validation: module.Validation{
+				Variable: module.VariableProviderSpec, Condition: condition.Expr, ErrorMessage: message.Expr, Place: inner.DefRange(),
+				References: condition.Expr.Variables(),
+			}}
+			own := &Report{}
+			c.found = own
+			if evaluable(one) {
+				c.assertion(Title(block)+" assert", one.Validation)
+				if len(own.breaches) == 0 {
+					read = append(read, one)
+				}
+			}
+			found.breaches = append(found.breaches, own.breaches...)
+		}
+	}
+	return read
+}
+
+// evaluable reports whether the assertion refers to variables and nothing else.
+func evaluable(c module.Check) bool {
+	return len(c.References) > 0 && OnlyVariables(append(c.ErrorMessage.Variables(), c.References...))
+}
+
+// OnlyVariables reports whether there are references, all to variables.
+func OnlyVariables(references []hcl.Traversal) bool {
+	return len(references) > 0 && !slices.ContainsFunc(references, func(reference hcl.Traversal) bool { return reference.RootName() != variablesRoot })
+}
+
+// assertion reports what of an assertion cannot be evaluated before a run, and a message that would show a secret.
+func (c validationCheck) assertion(what string, assertion module.Validation) {
+	if c.expression(what+" condition", assertion.Condition) {
+		c.result(what+" condition", assertion.Condition, cty.Bool, "write what comes out true or false")
+	}
+	if c.expression(what+" error_message", assertion.ErrorMessage) {
+		c.result(what+" error_message", assertion.ErrorMessage, cty.String, "write a text")
+	}
+	c.secrecy(what, assertion.ErrorMessage.Variables())
+}
+
+// secrecy reports references of a message to sensitive variables.
+func (c validationCheck) secrecy(what string, references []hcl.Traversal) {
+	for _, reference := range references {
+		if name := module.ReferencedVariable(reference); c.variables[name].Sensitive {
+			c.found.At(reference.SourceRange(), what+" error_message", fmt.Sprintf("would show var.%s, which is sensitive", name), "leave it out")
+		}
+	}
+}

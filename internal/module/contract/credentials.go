@@ -1,0 +1,60 @@
+package contract
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// checkUnless checks that a key gives way to another one that is there.
+func (m *Metadata) checkUnless(path string, index int) {
+	keys := m.Spec.Credentials.Keys
+	other := keys[index].Unless
+	if other == "" {
+		return
+	}
+	if i := slices.IndexFunc(keys, func(key v1alpha1.CredentialKey) bool { return key.Key == other }); i < 0 || i == index || strings.Contains(other, "{") {
+		m.AtField(path, fmt.Sprintf("is %q, which is no other of the keys", other), "name one of spec.credentials.keys, without fields in it")
+	}
+}
+
+func (m *Metadata) checkMatches(path string, key v1alpha1.CredentialKey) {
+	for i, pattern := range key.Matches {
+		if _, err := regexp.Compile(pattern); err != nil {
+			m.AtField(fmt.Sprintf("%s[%d]", path, i), "is not a regular expression: "+OneLine(err.Error()), "write it in RE2 syntax")
+		}
+	}
+}
+
+// checkKey checks a key of the credentials Secret but for the fields that it names.
+func (m *Metadata) checkKey(path, key string) {
+	const fix = "use letters, digits, '-', '_' and '.', and {field} for the value of a field of the providerSpec"
+	expanded, err := module.ExpandKey(key, func(string) (string, error) { return "x", nil })
+	switch {
+	case err != nil:
+		m.AtField(path, fmt.Sprintf("is %q, which %s", key, err), fix)
+	case len(validation.IsConfigMapKey(expanded)) > 0:
+		m.AtField(path, fmt.Sprintf("is %q, which cannot be a key of a Secret", key), fix)
+	}
+}
+
+// checkKeyFields checks that the fields which keys of the credentials Secret name are there.
+func checkKeyFields(meta *Metadata, providerSpec module.Variable) {
+	for i, key := range meta.Spec.Credentials.Keys {
+		at := fmt.Sprintf("spec.credentials.keys[%d].key", i)
+		// Braces that do not match are reported already.
+		_, _ = module.ExpandKey(key.Key, func(path string) (string, error) {
+			if constraint, exists := fieldType(providerSpec.Type, path); !exists || constraint != cty.String {
+				meta.AtField(at, fmt.Sprintf("is %q, but %q is no string field of var.provider_spec", key.Key, path), "name the field, its parts joined by dots")
+			}
+			return "", nil
+		})
+	}
+}

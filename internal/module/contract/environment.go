@@ -1,0 +1,30 @@
+package contract
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+)
+
+// endpointSource matches what stands behind "serviceEndpoint.".
+var endpointSource = regexp.MustCompile(`^(aws|ibmcloud|powervs)\.[A-Za-z0-9-]+$`)
+
+// checkSource checks where the value of an environment variable is from.
+func (m *Metadata) checkSource(path string, variable v1alpha1.EnvironmentVariable) {
+	switch variable.From {
+	case "":
+		return
+	case v1alpha1.FromCABundleFile, v1alpha1.FromAzureCloud, v1alpha1.FromAzureResourceManagerHost:
+	default:
+		service, isEndpoint := strings.CutPrefix(string(variable.From), string(v1alpha1.FromServiceEndpoint))
+		if !isEndpoint || !endpointSource.MatchString(service) {
+			m.AtField(path, fmt.Sprintf("is %q, which is nothing of the cluster's configuration", variable.From),
+				"use caBundleFile, azureCloud, azureResourceManagerHost or serviceEndpoint.PLATFORM.SERVICE with the platform aws, ibmcloud or powervs")
+		}
+	}
+	if variable.Value != "" {
+		m.AtField(path, "stands beside a value", "keep one of both")
+	}
+}

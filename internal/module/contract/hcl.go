@@ -1,0 +1,117 @@
+package contract
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Bounds on what the HCL parser is given: it recurses, and a stack that runs out cannot be recovered from.
+const (
+	maxNesting   = 100
+	maxOperators = 5000
+)
+
+// LookupFolder holds the HCL that finds an instance which the state lost.
+const LookupFolder = "lookup"
+
+// IsRootHCL reports whether the engine reads the file as part of the module.
+func IsRootHCL(name string) bool {
+	return path.Dir(name) == "." && path.Ext(name) == ".tf"
+}
+
+// isLookupHCL reports whether the file is linked into a run's folder for a lookup.
+func isLookupHCL(name string) bool {
+	return path.Dir(name) == LookupFolder && path.Ext(name) == ".tf"
+}
+
+// ParseHCL returns the syntax tree of a file, or nil after reporting why there is none.
+func ParseHCL(content []byte, name string, found *Report) *hclsyntax.Body {
+	if line, problem := tooDeep(content); line > 0 {
+		found.Add(Breach{File: name, Line: line, Problem: problem, Fix: "write it simpler"})
+		return nil
+	}
+	file, diags := hclparse.NewParser().ParseHCL(content, name)
+	found.diagnostics(name, "", diags)
+	if diags.HasErrors() || file == nil {
+		return nil
+	}
+	body, ok := file.Body.(*hclsyntax.Body)
+	if !ok {
+		return nil
+	}
+	return body
+}
+
+// tooDeep returns the line where the parser would recurse too deep, and what makes it so; 0 when it would not. Only the lexer
+// runs here, which does not recurse. Brackets nest; operators recurse without any ("!!!x", "a ? b : c ? d : e").
+func tooDeep(content []byte) (line int, problem string) {
+	// What the lexer complains of, the parser complains of too.
+	tokens, _ := hclsyntax.LexConfig(content, "", hcl.InitialPos)
+	depth, operators := 0, 0
+	for _, token := range tokens {
+		switch token.Type {
+		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote, hclsyntax.TokenOHeredoc,
+			hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+			depth++
+		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote, hclsyntax.TokenCHeredoc,
+			hclsyntax.TokenTemplateSeqEnd:
+			depth--
+		case hclsyntax.TokenBang, hclsyntax.TokenMinus, hclsyntax.TokenQuestion, hclsyntax.TokenPlus, hclsyntax.TokenStar,
+			hclsyntax.TokenSlash, hclsyntax.TokenPercent, hclsyntax.TokenAnd, hclsyntax.TokenOr, hclsyntax.TokenEqualOp,
+			hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan, hclsyntax.TokenLessThanEq, hclsyntax.TokenGreaterThan, hclsyntax.TokenGreaterThanEq:
+			operators++
+		}
+		switch {
+		case depth > maxNesting:
+			return token.Range.Start.Line, fmt.Sprintf("nests more than %d brackets", maxNesting)
+		case operators > maxOperators:
+			return token.Range.Start.Line, fmt.Sprintf("has more than %d operators", maxOperators)
+		}
+	}
+	return 0, ""
+}
+
+// literal returns the value of an attribute that must not depend on anything.
+func literal(attribute *hclsyntax.Attribute) (cty.Value, hcl.Diagnostics) {
+	return attribute.Expr.Value(nil)
+}
+
+// literalString returns a literal, known, non-null string.
+func literalString(attribute *hclsyntax.Attribute) (string, bool) {
+	if attribute == nil {
+		return "", false
+	}
+	value, diags := literal(attribute)
+	if diags.HasErrors() || value.IsMarked() || !value.IsKnown() || value.IsNull() || value.Type() != cty.String {
+		return "", false
+	}
+	return value.AsString(), true
+}
+
+// literalBool returns a literal bool; absent is false, and ok.
+func literalBool(attribute *hclsyntax.Attribute) (value, ok bool) {
+	if attribute == nil {
+		return false, true
+	}
+	parsed, diags := literal(attribute)
+	if diags.HasErrors() || parsed.IsMarked() || !parsed.IsKnown() || parsed.IsNull() || parsed.Type() != cty.Bool {
+		return false, false
+	}
+	return parsed.True(), true
+}
+
+// Title names a block for messages: its type and its labels.
+func Title(block *hclsyntax.Block) string {
+	quoted := make([]string, 0, len(block.Labels)+1)
+	quoted = append(quoted, block.Type)
+	for _, label := range block.Labels {
+		quoted = append(quoted, fmt.Sprintf("%q", label))
+	}
+	return strings.Join(quoted, " ")
+}

@@ -1,0 +1,173 @@
+package contract
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/go-version"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
+)
+
+// requirement is an entry of required_providers.
+type requirement struct {
+	source  string
+	version string
+	place   hcl.Range
+}
+
+var (
+	sourcePattern = regexp.MustCompile(`^(?:([a-z0-9.-]+(?::[0-9]+)?)/)?([a-z0-9_-]+)/([a-z0-9_-]+)$`)
+	// versionPattern keeps to a version that can be a folder's name.
+	versionPattern = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.+-]+)?$`)
+)
+
+// ParseSource returns the provider that a full address names, host/namespace/type; false when it is none.
+func ParseSource(source string) (provider module.Provider, ok bool) {
+	parts := sourcePattern.FindStringSubmatch(source)
+	if parts == nil || parts[1] == "" {
+		return module.Provider{}, false
+	}
+	return module.Provider{Host: parts[1], Namespace: parts[2], Type: parts[3]}, true
+}
+
+// IsExactVersion reports whether a text is one version, and no constraint.
+func IsExactVersion(text string) bool { return versionPattern.MatchString(text) }
+
+// readRequirements returns the entries of every required_providers block by local name, and refuses whatever else a terraform
+// block may hold.
+func readRequirements(blocks []*hclsyntax.Block, found *Report) map[string]requirement {
+	required := map[string]requirement{}
+	for _, block := range blocks {
+		for name, attribute := range block.Body.Attributes {
+			if name != "required_version" {
+				found.At(attribute.Range(), "terraform."+name, "is not allowed in a provider module", "remove it")
+			}
+		}
+		for _, inner := range block.Body.Blocks {
+			switch inner.Type {
+			case "required_providers":
+				for name, attribute := range inner.Body.Attributes {
+					required[name] = readRequirement(name, attribute, found)
+				}
+			case "backend", "cloud":
+				found.At(inner.Range(), Title(inner), "is not allowed: the operator keeps the state", "remove it")
+			default:
+				found.At(inner.Range(), Title(inner), "is not allowed in a provider module", "remove it")
+			}
+		}
+	}
+	return required
+}
+
+func readRequirement(name string, attribute *hclsyntax.Attribute, found *Report) requirement {
+	what := "required_providers." + name
+	read := requirement{place: attribute.Range()}
+	value, diags := literal(attribute)
+	if diags.HasErrors() || value.IsMarked() || !value.IsWhollyKnown() || value.IsNull() || !value.Type().IsObjectType() {
+		found.At(read.place, what, "is not an object of literals", `write { source = "namespace/type", version = "..." }`)
+		return read
+	}
+	for field, target := range map[string]*string{"source": &read.source, "version": &read.version} {
+		if value.Type().HasAttribute(field) && value.Type().AttributeType(field).FriendlyName() == "string" && !value.GetAttr(field).IsNull() {
+			*target = value.GetAttr(field).AsString()
+		}
+	}
+	if !sourcePattern.MatchString(read.source) {
+		found.At(read.place, what, fmt.Sprintf("has the source %q", read.source), "write it as namespace/type or host/namespace/type")
+		read.source = ""
+	}
+	if _, err := version.NewConstraint(read.version); err != nil {
+		found.At(read.place, what, fmt.Sprintf("has the version %q, which is no constraint", read.version), `pin it, for example "1.19.0"`)
+		read.version = ""
+	}
+	return read
+}
+
+// checkLock reads the lock file and holds it against what the module requires: everything required is pinned to a version
+// within its constraint, and nothing else is pinned.
+func checkLock(files snapshot.Files, required map[string]requirement, found *Report) []module.Provider {
+	content, exists := files[snapshot.LockFile]
+	if !exists {
+		found.Add(Breach{File: snapshot.LockFile, Problem: "is missing", Fix: "write one that pins every required provider"})
+		return nil
+	}
+	body := ParseHCL(content, snapshot.LockFile, found)
+	if body == nil {
+		return nil
+	}
+	locked, places := readLock(body, found)
+	named := map[string]bool{}
+	for name, need := range required {
+		if need.source != "" {
+			checkPinned(name, need, locked, named, found)
+		}
+	}
+	providers := make([]module.Provider, 0, len(locked))
+	for source, provider := range locked {
+		if !named[source] {
+			found.At(places[source], fmt.Sprintf("provider %q", source), "is pinned but not required", "remove it, or require it in terraform.tf")
+		}
+		providers = append(providers, provider)
+	}
+	slices.SortFunc(providers, func(a, b module.Provider) int { return cmp.Compare(a.Source(), b.Source()) })
+	return providers
+}
+
+// checkPinned checks one requirement, and marks the sources that it accounts for in named. A source without a host must be
+// pinned for OpenTofu, the default engine, and may be for Terraform.
+func checkPinned(name string, need requirement, locked map[string]module.Provider, named map[string]bool, found *Report) {
+	what := "required_providers." + name
+	sources := []string{need.source}
+	if strings.Count(need.source, "/") == 1 {
+		sources = []string{module.OpenTofuHost + "/" + need.source, module.TerraformHost + "/" + need.source}
+	}
+	constraint, constraintErr := version.NewConstraint(need.version)
+	for i, source := range sources {
+		named[source] = true
+		provider, pinned := locked[source]
+		switch {
+		case !pinned && i == 0:
+			found.At(need.place, what, fmt.Sprintf("is not pinned: %s has no provider %q", snapshot.LockFile, source), "add it to the lock file")
+		case !pinned || constraintErr != nil:
+		default:
+			if parsed, err := version.NewVersion(provider.Version); err == nil && !constraint.Check(parsed) {
+				found.At(need.place, what, fmt.Sprintf("asks for %s, but %s pins %s of %s", need.version, snapshot.LockFile, provider.Version, source),
+					"bring the two together")
+			}
+		}
+	}
+}
+
+func readLock(body *hclsyntax.Body, found *Report) (map[string]module.Provider, map[string]hcl.Range) {
+	locked, places := map[string]module.Provider{}, map[string]hcl.Range{}
+	for name, attribute := range body.Attributes {
+		found.At(attribute.Range(), name, "does not belong into a lock file", "remove it")
+	}
+	for _, block := range body.Blocks {
+		source := strings.Join(block.Labels, " ")
+		provider, named := ParseSource(source)
+		if block.Type != "provider" || !named {
+			found.At(block.Range(), Title(block), "does not name a provider", `write provider "host/namespace/type"`)
+			continue
+		}
+		if _, twice := locked[source]; twice {
+			found.At(block.Range(), Title(block), "is pinned a second time", "keep one")
+			continue
+		}
+		pinned, _ := literalString(block.Body.Attributes["version"])
+		if !IsExactVersion(pinned) {
+			found.At(block.Range(), Title(block), fmt.Sprintf("pins the version %q", pinned), `write an exact one, for example version = "1.19.0"`)
+		}
+		provider.Version = pinned
+		locked[source] = provider
+		places[source] = block.Range()
+	}
+	return locked, places
+}

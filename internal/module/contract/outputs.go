@@ -1,0 +1,40 @@
+package contract
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// RequiredOutputs are the outputs that every module has; the actuator publishes them on the Machine.
+var RequiredOutputs = []string{"provider_id", "instance_id", "instance_state", "addresses", "instance_type", "region", "zone"}
+
+// checkOutputs holds the output blocks to the contract.
+func checkOutputs(blocks []*hclsyntax.Block, found *Report) {
+	declared := map[string]*hclsyntax.Block{}
+	for _, block := range blocks {
+		name := strings.Join(block.Labels, " ")
+		if _, twice := declared[name]; twice {
+			found.At(block.Range(), Title(block), "is declared a second time", "keep one")
+			continue
+		}
+		declared[name] = block
+		if description, ok := literalString(block.Body.Attributes["description"]); !ok || strings.TrimSpace(description) == "" {
+			found.At(block.Range(), Title(block), "has no description", `add description = "..." with a literal text`)
+		}
+		if block.Body.Attributes["value"] == nil {
+			found.At(block.Range(), Title(block), "has no value", "add value = ...")
+		}
+	}
+	for _, name := range RequiredOutputs {
+		block, exists := declared[name]
+		if !exists {
+			found.Add(Breach{File: "outputs.tf", What: fmt.Sprintf("output %q", name), Problem: "is missing", Fix: "declare it"})
+			continue
+		}
+		if sensitive, ok := literalBool(block.Body.Attributes["sensitive"]); !ok || sensitive {
+			found.At(block.Range(), Title(block), "is sensitive, but it is published on the Machine", "remove sensitive")
+		}
+	}
+}

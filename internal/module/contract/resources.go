@@ -1,0 +1,132 @@
+package contract
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// instanceName is the name of the one resource that is the instance.
+const instanceName = "this"
+
+// builtinProvider serves terraform_data. It is part of the engines, so no lock file names it.
+const builtinProvider = "terraform"
+
+// sortBlocks groups the top-level blocks of a module by type.
+func sortBlocks(bodies []*hclsyntax.Body, found *Report) map[string][]*hclsyntax.Block {
+	sorted := map[string][]*hclsyntax.Block{}
+	for _, body := range bodies {
+		for name, attribute := range body.Attributes {
+			found.At(attribute.Range(), name, "stands outside of any block", "move it into a block, or remove it")
+		}
+		for _, block := range body.Blocks {
+			if problem, fix := blockRule(block.Type); problem != "" {
+				found.At(block.Range(), Title(block), problem, fix)
+			}
+			sorted[block.Type] = append(sorted[block.Type], block)
+		}
+	}
+	return sorted
+}
+
+// blockRule says what is wrong with a top-level block of the module proper, if anything.
+func blockRule(blockType string) (problem, fix string) {
+	switch blockType {
+	case "terraform", "provider", "variable", "locals", "resource", "data", "ephemeral", "output", "check", "moved", "removed":
+		return "", ""
+	case "import":
+		return "would import at every run", "move it to lookup/, which is used only when a create may have been lost"
+	case "module":
+		return "calls another module, which no lock file pins", "put its resources into this folder"
+	default:
+		return "is not a block that a provider module may have", "remove it"
+	}
+}
+
+// checkResources holds everything that a provider serves to the contract, and answers the address of the instance.
+func checkResources(blocks map[string][]*hclsyntax.Block, required map[string]requirement, found *Report) string {
+	for _, blockType := range []string{"resource", "data", "ephemeral"} {
+		for _, block := range blocks[blockType] {
+			checkServed(block, required, found)
+		}
+	}
+	for _, block := range blocks["provider"] {
+		if name := strings.Join(block.Labels, " "); name != builtinProvider {
+			checkRequired(name, block, required, found)
+		}
+	}
+	for _, block := range blocks["removed"] {
+		checkNoPrograms(block, found)
+	}
+	return findInstance(blocks["resource"], found)
+}
+
+func checkServed(block *hclsyntax.Block, required map[string]requirement, found *Report) {
+	if len(block.Labels) != 2 {
+		found.At(block.Range(), Title(block), "does not have a type and a name", "write both")
+		return
+	}
+	checkNoPrograms(block, found)
+	if block.Type == "data" && block.Labels[0] == "external" {
+		found.At(block.Range(), Title(block), "runs a program", "use a provider's data source")
+	}
+	name, _, _ := strings.Cut(block.Labels[0], "_")
+	if attribute := block.Body.Attributes["provider"]; attribute != nil {
+		traversal, diags := hcl.AbsTraversalForExpr(attribute.Expr)
+		if diags.HasErrors() || traversal.IsRelative() {
+			found.At(attribute.Range(), Title(block), "has a provider argument that names none", "write provider = name or name.alias")
+			return
+		}
+		name = traversal.RootName()
+	}
+	if name != builtinProvider {
+		checkRequired(name, block, required, found)
+	}
+}
+
+func checkRequired(name string, block *hclsyntax.Block, required map[string]requirement, found *Report) {
+	if _, ok := required[name]; !ok {
+		found.At(block.Range(), Title(block), fmt.Sprintf("uses the provider %q, which terraform.tf does not require", name),
+			"add it to required_providers and to the lock file")
+	}
+}
+
+func checkNoPrograms(block *hclsyntax.Block, found *Report) {
+	for _, inner := range block.Body.Blocks {
+		switch inner.Type {
+		case "provisioner", "connection":
+			found.At(inner.Range(), Title(inner), "runs programs beside the provider", "remove it; what runs on the instance is user data")
+		case "lifecycle":
+			if attribute := inner.Body.Attributes["prevent_destroy"]; attribute != nil {
+				found.At(attribute.Range(), Title(block), "sets prevent_destroy, so that its Machine could not be deleted", "remove it")
+			}
+		}
+	}
+}
+
+// findInstance returns the address of the one resource called "this".
+func findInstance(resources []*hclsyntax.Block, found *Report) string {
+	var instance *hclsyntax.Block
+	for _, block := range resources {
+		if len(block.Labels) != 2 || block.Labels[1] != instanceName {
+			continue
+		}
+		if instance != nil {
+			found.At(block.Range(), Title(block), `is a second resource called "this"`, "give that name to the instance only")
+			continue
+		}
+		instance = block
+		for _, name := range []string{"count", "for_each"} {
+			if attribute := block.Body.Attributes[name]; attribute != nil {
+				found.At(attribute.Range(), Title(block), fmt.Sprintf("is the instance, but has %s", name), "remove it: one Machine is one instance")
+			}
+		}
+	}
+	if instance == nil {
+		found.Add(Breach{File: "main.tf", Problem: `has no resource called "this"`, Fix: "give that name to the resource that is the instance"})
+		return ""
+	}
+	return strings.Join(instance.Labels, ".")
+}

@@ -1,0 +1,116 @@
+package contract
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+const machineTypeText = "object({ name = string, namespace = string, uid = string, cluster_id = string, labels = map(string) })"
+
+// reservedFields belong to the object that a providerSpec is, not to its fields.
+var reservedFields = []string{"apiVersion", "kind", "metadata"}
+
+// ReadVariables reads the variable blocks and checks them against the contract.
+func ReadVariables(blocks []*hclsyntax.Block, found *Report) map[string]module.Variable {
+	read := map[string]module.Variable{}
+	places := map[string]hcl.Range{}
+	for _, block := range blocks {
+		variable := readVariable(block, found)
+		if _, twice := places[variable.Name]; twice {
+			found.At(block.Range(), Title(block), "is declared a second time", "keep one")
+			continue
+		}
+		places[variable.Name] = block.Range()
+		if check, known := variableRules[variable.Name]; !known {
+			found.At(block.Range(), Title(block), "is not part of the contract", "remove it; what a user may set is a field of provider_spec")
+		} else if variable.Type != cty.NilType {
+			check(variable, block, found)
+		}
+		read[variable.Name] = variable
+	}
+	for _, name := range slices.Sorted(maps.Keys(variableRules)) {
+		if _, declared := places[name]; !declared {
+			found.Add(Breach{File: "variables.tf", What: fmt.Sprintf("variable %q", name), Problem: "is missing", Fix: "declare it"})
+		}
+	}
+	checkValidations(read, found)
+	return read
+}
+
+func readVariable(block *hclsyntax.Block, found *Report) module.Variable {
+	variable := module.Variable{Name: strings.Join(block.Labels, " ")}
+	variable.Validations = readValidations(variable.Name, block, found)
+	if description, ok := literalString(block.Body.Attributes["description"]); !ok || strings.TrimSpace(description) == "" {
+		found.At(block.Range(), Title(block), "has no description", `add description = "..." with a literal text`)
+	} else {
+		variable.Description = description
+	}
+	sensitive, ok := literalBool(block.Body.Attributes["sensitive"])
+	if !ok {
+		found.At(block.Range(), Title(block), "has a sensitive argument that is not true or false", "write sensitive = true")
+	}
+	variable.Sensitive = sensitive
+	attribute := block.Body.Attributes["type"]
+	if attribute == nil {
+		found.At(block.Range(), Title(block), "has no type", "add type = ...")
+		return variable
+	}
+	constraint, defaults, diags := typeexpr.TypeConstraintWithDefaults(attribute.Expr)
+	if diags.HasErrors() {
+		found.diagnostics(block.Range().Filename, Title(block), diags)
+		return variable
+	}
+	variable.Type, variable.Defaults = constraint, defaults
+	return variable
+}
+
+// variableRules holds what each variable must be besides typed and described.
+var variableRules = map[string]func(variable module.Variable, block *hclsyntax.Block, found *Report){
+	module.VariableMachine: func(variable module.Variable, block *hclsyntax.Block, found *Report) {
+		if !variable.Type.Equals(module.MachineType) {
+			found.At(block.Range(), Title(block), "has another type than the contract's", "write type = "+machineTypeText)
+		}
+	},
+	module.VariableProviderSpec: func(variable module.Variable, block *hclsyntax.Block, found *Report) {
+		if !variable.Type.IsObjectType() {
+			found.At(block.Range(), Title(block), "is not an object", "write type = object({ ... }) with the fields of the providerSpec")
+			return
+		}
+		if variable.Type.HasDynamicTypes() {
+			found.At(block.Range(), Title(block), "holds the type any, so that a providerSpec cannot be checked before a run", "name the type")
+		}
+		for _, name := range reservedFields {
+			if variable.Type.HasAttribute(name) {
+				found.At(block.Range(), Title(block), fmt.Sprintf("has the field %s, which belongs to the object itself", name), "remove it")
+			}
+		}
+	},
+	module.VariableUserData: func(variable module.Variable, block *hclsyntax.Block, found *Report) {
+		if variable.Type != cty.String {
+			found.At(block.Range(), Title(block), "is not a string", "write type = string")
+		}
+		if !variable.Sensitive {
+			found.At(block.Range(), Title(block), "is not sensitive", "add sensitive = true")
+		}
+	},
+}
+
+// fieldType returns the type at a path of object attributes.
+func fieldType(constraint cty.Type, path string) (cty.Type, bool) {
+	for step := range strings.SplitSeq(path, ".") {
+		if constraint == cty.NilType || !constraint.IsObjectType() || !constraint.HasAttribute(step) {
+			return cty.NilType, false
+		}
+		constraint = constraint.AttributeType(step)
+	}
+	return constraint, true
+}

@@ -1,0 +1,92 @@
+// Package load reads provider modules and stacks from folders: it checks them against their contract, and puts together what a run needs.
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
+	"github.com/machine-iac/machine-iac-operator/internal/module/stack"
+)
+
+// Module reads the module in the root of fsys and checks it against the contract. For a module that breaks it the error is a
+// [*contract.Error] that lists every breach; any other error is one of reading fsys.
+func Module(fsys fs.FS) (*module.Module, error) {
+	files, err := snapshot.Read(fsys)
+	if err != nil {
+		return nil, err
+	}
+	found := &contract.Report{}
+	meta := contract.ReadMetadata(files, found)
+	contract.CheckDocumentation(files, found)
+	check := contract.CheckHCL
+	if stack.Is(meta, files) {
+		check = stack.Check
+	}
+	loaded := check(files, meta, found)
+	addMetadata(&loaded, meta, found)
+	if err := found.Err(loaded.Name, loaded.Spec.Engine); err != nil {
+		return nil, err
+	}
+	loaded.Files = files.Only(func(name string) bool { return contract.InfluencesRun(name) && !meta.IsCatalogue(name) })
+	return module.New(loaded), nil
+}
+
+// addMetadata adds what module.yaml says, once the variable provider_spec is known that it refers to. meta may be nil.
+func addMetadata(to *module.Definition, meta *contract.Metadata, found *contract.Report) {
+	if meta == nil {
+		return
+	}
+	providerSpec := to.Variables[module.VariableProviderSpec]
+	contract.CheckPaths(meta, providerSpec)
+	to.Defaults = contract.ReadDefaults(meta, providerSpec)
+	to.Name, to.Spec = meta.Metadata.Name, meta.Spec
+	to.Absent, to.Final, to.InstanceTypes = meta.Absent, meta.Final, meta.InstanceTypes
+}
+
+// Modules loads the module in every folder of fsys. The error joins those of all folders, each with the folder's name.
+func Modules(fsys fs.FS) ([]*module.Module, error) {
+	entries, err := fs.ReadDir(fsys, ".")
+	if err != nil {
+		return nil, fmt.Errorf("listing modules: %w", err)
+	}
+	var loaded []*module.Module
+	var failed []error
+	for _, entry := range entries {
+		if !entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		folder, err := fs.Sub(fsys, entry.Name())
+		if err != nil {
+			return nil, fmt.Errorf("opening module folder %s: %w", entry.Name(), err)
+		}
+		one, err := named(entry.Name(), folder)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("loading module folder %s: %w", entry.Name(), err))
+			continue
+		}
+		loaded = append(loaded, one)
+	}
+	if len(failed) > 0 {
+		return nil, errors.Join(failed...)
+	}
+	return loaded, nil
+}
+
+// named loads a module that must have a name.
+func named(name string, folder fs.FS) (*module.Module, error) {
+	one, err := Module(folder)
+	if err != nil {
+		return nil, err
+	}
+	if one.Name() != name {
+		return nil, &contract.Error{Module: one.Name(), Engine: one.Engine(), Breaches: []contract.Breach{{
+			File: module.MetadataFile, What: "metadata.name", Problem: fmt.Sprintf("is %q in the folder %s", one.Name(), name), Fix: "use the folder's name",
+		}}}
+	}
+	return one, nil
+}

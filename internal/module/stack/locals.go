@@ -1,0 +1,161 @@
+package stack
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
+	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
+)
+
+// readLocals returns the locals in an order in which each stands behind those that it refers to, and reports what keeps one from being
+// evaluated before a run.
+func readLocals(blocks []*hclsyntax.Block, variables map[string]module.Variable, found *contract.Report) []module.Local {
+	declared := declaredLocals(blocks, found)
+	c := localCheck{variables: variables, declared: declared, found: found}
+	ordered := c.order()
+	context := module.LocalContext(contract.UnknownValues(variables))
+	values := map[string]cty.Value{}
+	for name := range declared {
+		values[name] = cty.DynamicVal
+	}
+	for _, one := range ordered {
+		if !c.sound(one) {
+			continue
+		}
+		value, diags := one.Value(context, values)
+		for _, diag := range diags {
+			place := one.Place
+			if diag.Subject != nil {
+				place = *diag.Subject
+			}
+			found.At(place, localsRoot+"."+one.Name, "cannot be evaluated: "+contract.OneLine(diag.Summary), contract.OneLine(diag.Detail))
+		}
+		if !diags.HasErrors() {
+			values[one.Name] = value
+		}
+	}
+	return ordered
+}
+
+func declaredLocals(blocks []*hclsyntax.Block, found *contract.Report) map[string]module.Local {
+	declared := map[string]module.Local{}
+	for _, block := range blocks {
+		for _, inner := range block.Body.Blocks {
+			found.At(inner.Range(), contract.Title(inner), "stands in a locals block, which has none", "write name = value")
+		}
+		for _, name := range slices.Sorted(maps.Keys(block.Body.Attributes)) {
+			attribute := block.Body.Attributes[name]
+			if _, twice := declared[name]; twice {
+				found.At(attribute.Range(), localsRoot+"."+name, "is declared a second time", "keep one")
+				continue
+			}
+			declared[name] = module.Local{Name: name, Expression: attribute.Expr, Place: attribute.Range()}
+		}
+	}
+	return declared
+}
+
+// localsRoot is what references to locals begin with.
+const localsRoot = "local"
+
+// localCheck holds locals to the contract.
+type localCheck struct {
+	variables map[string]module.Variable
+	declared  map[string]module.Local
+	found     *contract.Report
+}
+
+// order returns the locals, each behind those that it refers to, and reports circles.
+func (c localCheck) order() []module.Local {
+	ordered := make([]module.Local, 0, len(c.declared))
+	const under, done = 1, 2
+	seen := map[string]int{}
+	var visit func(name string, trail []string)
+	visit = func(name string, trail []string) {
+		one, exists := c.declared[name]
+		switch {
+		case !exists || seen[name] == done:
+			return
+		case seen[name] == under:
+			circle := slices.Concat(trail[slices.Index(trail, name):], []string{name})
+			c.found.At(one.Place, localsRoot+"."+name, "refers to itself: "+strings.Join(circle, " -> "), "compute one of them without the others")
+			return
+		}
+		seen[name] = under
+		for _, next := range one.References() {
+			visit(next, append(slices.Clone(trail), name))
+		}
+		seen[name] = done
+		ordered = append(ordered, one)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.declared)) {
+		visit(name, nil)
+	}
+	return ordered
+}
+
+// sound reports what of a module.Local cannot be evaluated before a run, or must not be.
+func (c localCheck) sound(one module.Local) bool {
+	what, sound := localsRoot+"."+one.Name, true
+	breach := func(place hcl.Range, problem, fix string) {
+		sound = false
+		c.found.At(place, what, problem, fix)
+	}
+	_ = hclsyntax.VisitAll(one.Expression, func(node hclsyntax.Node) hcl.Diagnostics {
+		call, ok := node.(*hclsyntax.FunctionCallExpr)
+		if !ok {
+			return nil
+		}
+		if _, known := hclfuncs.Functions()[call.Name]; !known {
+			breach(call.NameRange, fmt.Sprintf("calls %s, which cannot be evaluated before a run", call.Name),
+				"use functions whose answer depends on their arguments only; docs/contracts/module.md lists them")
+		}
+		if strings.TrimPrefix(call.Name, "core::") == "sensitive" {
+			breach(call.NameRange, "calls sensitive, but what is computed here reaches the program in plain text", "keep secrets in user_data, or mark them in "+projectFile)
+		}
+		return nil
+	})
+	for _, reference := range one.Expression.Variables() {
+		if problem, fix := c.reference(reference); problem != "" {
+			breach(reference.SourceRange(), problem, fix)
+		}
+	}
+	return sound
+}
+
+// reference says what is wrong with a reference in a module.Local, if anything.
+func (c localCheck) reference(reference hcl.Traversal) (problem, fix string) {
+	variable, other := module.ReferencedVariable(reference), module.ReferencedLocal(reference)
+	_, declared := c.declared[other]
+	switch {
+	case declared, variable == module.VariableMachine, variable == module.VariableProviderSpec:
+		return "", ""
+	case variable == module.VariableUserData:
+		return "refers to var.user_data, but what is computed here reaches the program in plain text", "use ${user_data} in " + projectFile + ", where it is a secret"
+	case other != "":
+		return "refers to local." + other + ", which is not there", "correct its spelling, or declare it"
+	}
+	return fmt.Sprintf("refers to %s, which cannot be evaluated before a run", contract.Describe(reference)), "refer to var.machine, var.provider_spec and local.NAME only"
+}
+
+// UnsoundLocal returns the first local that this version cannot evaluate, "" when there is none.
+func UnsoundLocal(of module.Definition) string {
+	c := localCheck{variables: of.Variables, declared: map[string]module.Local{}, found: &contract.Report{}}
+	for _, one := range of.Locals {
+		c.declared[one.Name] = one
+	}
+	for _, one := range of.Locals {
+		if !c.sound(one) {
+			return localsRoot + "." + one.Name
+		}
+	}
+	return ""
+}

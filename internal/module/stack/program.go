@@ -1,0 +1,217 @@
+package stack
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	yamlnode "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
+)
+
+// runtimeYAML is the runtime whose programs are read here. What other runtimes run is code.
+const runtimeYAML = "yaml"
+
+// providerTypePrefix is of types that are providers of a package.
+const providerTypePrefix = "pulumi:providers:"
+
+// program is a Pulumi.yaml.
+type program struct {
+	file    string
+	fields  []yamlField
+	runtime string
+	// runtimeOptions reports whether the runtime is given options.
+	runtimeOptions bool
+	resources      []programResource
+	// calls are the functions of packages that are called.
+	calls []yamlText
+}
+
+// yamlField is a field of a YAML object.
+type yamlField struct {
+	name  string
+	line  int
+	value *yamlnode.Node
+}
+
+// yamlText is a text at a line.
+type yamlText struct {
+	text string
+	line int
+}
+
+type programResource struct {
+	yamlField
+	typ    string
+	fields []yamlField
+}
+
+func (p *program) isYAML() bool { return p.runtime == runtimeYAML }
+
+// field returns a field at the top, nil when it is not there.
+func (p *program) field(name string) *yamlField { return fieldOf(p.fields, name) }
+
+func fieldOf(fields []yamlField, name string) *yamlField {
+	if at := slices.IndexFunc(fields, func(f yamlField) bool { return f.name == name }); at >= 0 {
+		return &fields[at]
+	}
+	return nil
+}
+
+// fieldsOf returns the fields of an object; none of anything else.
+func fieldsOf(node *yamlnode.Node) []yamlField {
+	if node == nil || node.Kind != yamlnode.MappingNode {
+		return nil
+	}
+	fields := make([]yamlField, 0, len(node.Content)/2)
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		fields = append(fields, yamlField{name: node.Content[i].Value, line: node.Content[i].Line, value: node.Content[i+1]})
+	}
+	return fields
+}
+
+// text returns the text of a field, "" when it holds something else.
+func (f *yamlField) text() string {
+	if f == nil || f.value.Kind != yamlnode.ScalarNode {
+		return ""
+	}
+	return f.value.Value
+}
+
+// readProgram reads a Pulumi.yaml, and answers nil after reporting why it cannot be read.
+func readProgram(files snapshot.Files, name string, found *contract.Report) *program {
+	content, exists := files[name]
+	if !exists {
+		found.Add(contract.Breach{File: name, Problem: "is missing", Fix: "write the program, or name what runs it"})
+		return nil
+	}
+	var document yamlnode.Node
+	if err := decodeYAML(content, &document); err != nil {
+		found.InvalidYAML(name, err)
+		return nil
+	}
+	if len(document.Content) != 1 || document.Content[0].Kind != yamlnode.MappingNode {
+		found.Add(contract.Breach{File: name, Problem: "is no YAML object", Fix: "write the project's name, runtime, config, resources and outputs"})
+		return nil
+	}
+	read := &program{file: name, fields: fieldsOf(document.Content[0])}
+	runtime := read.field("runtime")
+	read.runtime = runtime.text()
+	if runtime != nil && runtime.value.Kind == yamlnode.MappingNode {
+		inner := fieldsOf(runtime.value)
+		read.runtime, read.runtimeOptions = fieldOf(inner, "name").text(), fieldOf(inner, "options") != nil
+	}
+	if resources := read.field("resources"); resources != nil {
+		for _, one := range fieldsOf(resources.value) {
+			fields := fieldsOf(one.value)
+			read.resources = append(read.resources, programResource{yamlField: one, fields: fields, typ: fieldOf(fields, "type").text()})
+		}
+	}
+	read.calls = callsIn(document.Content[0])
+	return read
+}
+
+// functionCall matches what calls a function of a package in short.
+var functionCall = regexp.MustCompile(`^(?i:fn::)([^:]+:[^:]+(?::[^:]+)?)$`)
+
+// callsIn returns the functions of packages that are called anywhere in a program.
+func callsIn(node *yamlnode.Node) []yamlText {
+	var calls []yamlText
+	walkFields(node, func(one yamlField) {
+		if strings.EqualFold(one.name, "fn::invoke") {
+			if function := fieldOf(fieldsOf(one.value), "function"); function != nil {
+				calls = append(calls, yamlText{text: function.text(), line: function.line})
+			}
+		} else if match := functionCall.FindStringSubmatch(one.name); match != nil {
+			calls = append(calls, yamlText{text: match[1], line: one.line})
+		}
+	})
+	return calls
+}
+
+// walkFields visits the fields of every object below a node.
+func walkFields(node *yamlnode.Node, visit func(yamlField)) {
+	if node == nil {
+		return
+	}
+	for _, one := range fieldsOf(node) {
+		visit(one)
+		walkFields(one.value, visit)
+	}
+	if node.Kind == yamlnode.SequenceNode {
+		for _, item := range node.Content {
+			walkFields(item, visit)
+		}
+	}
+}
+
+// instance returns the address of the instance, as Pulumi's reports have it; "" where a program in another language says it.
+func (p *program) instance(packages []module.Package) string {
+	if !p.isYAML() {
+		return ""
+	}
+	for _, one := range p.resources {
+		if one.name == instanceName && one.typ != "" {
+			return fullType(one.typ, packages) + "." + instanceName
+		}
+	}
+	return ""
+}
+
+// packageOf returns the package that a type or a function belongs to.
+func packageOf(token string) string {
+	name, _, _ := strings.Cut(token, ":")
+	if name == "pulumi" {
+		if bare, is := strings.CutPrefix(token, providerTypePrefix); is {
+			return bare
+		}
+	}
+	return name
+}
+
+// fullType returns a type of a resource as the engine has it: programs may leave out the module, and what the bridge repeats in it.
+func fullType(token string, packages []module.Package) string {
+	parts := strings.Split(token, ":")
+	if len(parts) == 2 {
+		parts = []string{parts[0], "index", parts[1]}
+	}
+	isBridged := slices.ContainsFunc(packages, func(one module.Package) bool { return one.Name == parts[0] && one.Provider != nil })
+	if len(parts) == 3 && isBridged && !strings.Contains(parts[1], "/") {
+		first, size := utf8.DecodeRuneInString(parts[2])
+		parts[1] = path.Join(parts[1], string(unicode.ToLower(first))+parts[2][size:])
+	}
+	return strings.Join(parts, ":")
+}
+
+// add reports a breach at a line of the program.
+func (p *program) add(found *contract.Report, line int, what, problem, fix string) {
+	found.Add(contract.Breach{File: p.file, Line: line, What: what, Problem: problem, Fix: fix})
+}
+
+// kindOf names what a field holds, for messages.
+func (f *yamlField) kind() string {
+	switch f.value.Kind {
+	case yamlnode.MappingNode:
+		return "an object"
+	case yamlnode.SequenceNode:
+		return "a list"
+	default:
+		return fmt.Sprintf("%q", f.value.Value)
+	}
+}
+
+// decodeYAML parses YAML strictly into nodes.
+func decodeYAML(content []byte, into *yamlnode.Node) error {
+	if _, err := yaml.YAMLToJSONStrict(content); err != nil {
+		return err
+	}
+	return yamlnode.Unmarshal(content, into)
+}

@@ -1,0 +1,392 @@
+package stack
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	yamlnode "go.yaml.in/yaml/v3"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
+)
+
+// programCheck holds the program of a stack and its lookup to the contract.
+type programCheck struct {
+	files    snapshot.Files
+	metadata *contract.Metadata
+	module   module.Definition
+	found    *contract.Report
+}
+
+func (c programCheck) check() {
+	// What cannot be read is reported already.
+	program := readProgram(c.files, projectFile, &contract.Report{})
+	if program != nil {
+		c.project(program)
+		c.instance(program)
+		c.outputs(program)
+	}
+	if lookup, readable := c.lookup(program); readable && program != nil {
+		c.packages(program, lookup)
+	}
+}
+
+// fields that a project may have, by whether its program is YAML. Whatever else there is makes Pulumi read or do something that no rule
+// here looks at.
+var (
+	commonFields = []string{"name", "description", "runtime", "author", "website", "license", "requiredPulumiVersion", "config"}
+	yamlFields   = append(slices.Clone(commonFields), "variables", "resources", "outputs")
+	codeFields   = append(slices.Clone(commonFields), "main")
+)
+
+// reasons why some fields of a project are refused.
+var refusedFields = map[string][2]string{
+	"backend":        {"says where the checkpoint is kept", "remove it: the operator keeps the checkpoint"},
+	"stackConfigDir": {"says where a stack's settings are", "remove it: the operator writes them"},
+	"plugins":        {"names plugins by paths", "remove it: plugins come from the folder that the manager is given"},
+	"packages":       {"names packages that nothing pins", "remove it, and pin them in " + packagesFolder + "/ with 'pulumi package add'"},
+	"components":     {"declares components", "write their resources at the top"},
+	"options":        {"changes what every run does", "remove it"},
+	"configuration":  {"is an old name", "write config"},
+}
+
+// project checks what a program and a lookup have in common.
+func (c programCheck) project(p *program) {
+	if name := p.field("name"); c.metadata != nil && name.text() != c.metadata.Metadata.Name {
+		p.add(c.found, lineOf(name), "name", fmt.Sprintf("is %q", name.text()), fmt.Sprintf("write %s, the stack's name in %s: what is made is named after it", c.metadata.Metadata.Name, module.MetadataFile))
+	}
+	allowed := codeFields
+	switch {
+	case p.isYAML():
+		allowed = yamlFields
+	case p.runtime == "":
+		p.add(c.found, lineOf(p.field("runtime")), "runtime", "names none", "write runtime: yaml, or the language of the program")
+		return
+	}
+	for _, one := range p.fields {
+		if slices.Contains(allowed, one.name) {
+			continue
+		}
+		reason, known := refusedFields[one.name]
+		if !known {
+			reason = [2]string{"is not a field that a stack's project may have", "remove it, or correct its spelling; there are " + strings.Join(allowed, ", ")}
+		}
+		p.add(c.found, one.line, one.name, reason[0], reason[1])
+	}
+	if p.isYAML() && p.runtimeOptions {
+		p.add(c.found, lineOf(p.field("runtime")), "runtime", "has options, with which a program of its own could write the program", "write runtime: yaml")
+	}
+	if main := p.field("main").text(); main != "" && !isInside(main) {
+		p.add(c.found, p.field("main").line, "main", fmt.Sprintf("is %q, which leads out of the stack", main), "name a folder of the stack")
+	}
+	c.config(p)
+	c.functions(p)
+	if p.isYAML() {
+		for _, one := range p.resources {
+			c.resource(p, one)
+		}
+	}
+}
+
+// configTypes are what a program is given, with the types.
+var configTypes = map[string]string{module.VariableMachine: "object", module.VariableProviderSpec: "object", module.VariableUserData: "string", module.ConfigLocals: "object"}
+
+func (c programCheck) config(p *program) {
+	var declared []yamlField
+	if config := p.field("config"); config != nil {
+		declared = fieldsOf(config.value)
+	}
+	for _, one := range declared {
+		c.configured(p, one)
+	}
+	if !p.isYAML() {
+		return
+	}
+	wanted := slices.Sorted(maps.Keys(configTypes))
+	for _, name := range wanted {
+		switch {
+		case fieldOf(declared, name) != nil, name == module.ConfigLocals && len(c.module.Locals) == 0:
+		case p.file == lookupProjectFile:
+		case name == module.ConfigLocals:
+			p.add(c.found, 0, "config.locals", "is missing, so that nothing uses locals.tf", "add locals: {type: object}, or remove locals.tf")
+		case name == module.VariableUserData:
+			p.add(c.found, 0, "config."+name, "is missing", "add "+name+": {type: string, secret: true}")
+		default:
+			p.add(c.found, 0, "config."+name, "is missing", "add "+name+": {type: object}")
+		}
+	}
+}
+
+// configured checks one value that a program is given.
+func (c programCheck) configured(p *program, one yamlField) {
+	what := "config." + one.name
+	wanted, known := configTypes[one.name]
+	fields := fieldsOf(one.value)
+	switch {
+	case !known:
+		p.add(c.found, one.line, what, "is nothing that a program is given", "remove it; there are machine, provider_spec, user_data, and locals where there is locals.tf")
+		return
+	case one.name == module.ConfigLocals && len(c.module.Locals) == 0:
+		p.add(c.found, one.line, what, "is there, but locals.tf declares none", "remove it, or write locals.tf")
+	case one.name == module.VariableUserData && p.file == lookupProjectFile:
+		p.add(c.found, one.line, what, "is nothing that a lookup is given", "remove it: it has nothing to boot")
+	}
+	if declared := fieldOf(fields, "type").text(); declared != wanted {
+		p.add(c.found, one.line, what, fmt.Sprintf("is of the type %q", declared), "write type: "+wanted)
+	}
+	secret := fieldOf(fields, "secret").text() == "true"
+	if one.name == module.VariableUserData && !secret {
+		p.add(c.found, one.line, what, "is not secret", "add secret: true, so that it is encrypted wherever it is kept")
+	}
+	for _, field := range fields {
+		if field.name != "type" && field.name != "secret" && field.name != "description" {
+			p.add(c.found, field.line, what+"."+field.name, "says what the operator says", "remove it; defaults belong into the type in variables.tf")
+		}
+	}
+}
+
+// remoteFunctions reach what nothing pins, and fileFunctions files.
+var (
+	remoteFunctions = []string{"fn::remoteasset", "fn::remotearchive", "fn::stackreference"}
+	fileFunctions   = []string{"fn::readfile", "fn::filebase64", "fn::filebase64sha256", "fn::fileasset", "fn::filearchive"}
+)
+
+// functions checks what a YAML program calls.
+func (c programCheck) functions(p *program) {
+	for _, one := range p.fields {
+		walkFields(one.value, func(f yamlField) {
+			name := strings.ToLower(f.name)
+			switch {
+			case name == "fn::unsecret":
+				p.add(c.found, f.line, f.name, "would show a secret in the checkpoint", "remove it")
+			case slices.Contains(remoteFunctions, name):
+				p.add(c.found, f.line, f.name, "reads what is no part of the stack", "put it into the stack's folder, or use a provider's function")
+			case slices.Contains(fileFunctions, name) && (f.text() == "" || strings.Contains(f.text(), "${") || !isInside(f.text())):
+				p.add(c.found, f.line, f.name, "reads "+f.kind()+", which may be any file of the manager", "name a file of the stack's folder, literally")
+			}
+		})
+		if at := alias(one.value); at > 0 {
+			p.add(c.found, at, "", "has an alias, which not everything that reads YAML takes for the same", "write it out")
+		}
+	}
+}
+
+// alias returns the line of the first alias below a node, 0 when there is none.
+func alias(node *yamlnode.Node) int {
+	if node.Kind == yamlnode.AliasNode {
+		return node.Line
+	}
+	for _, inner := range node.Content {
+		if at := alias(inner); at > 0 {
+			return at
+		}
+	}
+	return 0
+}
+
+// isInside reports whether a path leads to something in the folder.
+func isInside(name string) bool {
+	clean := path.Clean(name)
+	return !path.IsAbs(name) && clean != ".." && !strings.HasPrefix(clean, "../")
+}
+
+func lineOf(field *yamlField) int {
+	if field == nil {
+		return 0
+	}
+	return field.line
+}
+
+// instance checks that one resource is the instance, and is made.
+func (c programCheck) instance(p *program) {
+	if !p.isYAML() {
+		return
+	}
+	at := slices.IndexFunc(p.resources, func(one programResource) bool { return one.name == instanceName })
+	switch {
+	case at < 0:
+		p.add(c.found, lineOf(p.field("resources")), "", `has no resource called "this"`, "give that name to the resource that is the instance")
+	case strings.HasPrefix(p.resources[at].typ, "pulumi:"):
+		p.add(c.found, p.resources[at].line, "resources.this", "is a provider, and no instance", "give that name to the resource that is the instance")
+	case fieldOf(p.resources[at].fields, "get") != nil:
+		p.add(c.found, p.resources[at].line, "resources.this", "is only read", "remove get: this is what a Machine's create makes")
+	}
+}
+
+// outputs checks that there is what the operator publishes.
+func (c programCheck) outputs(p *program) {
+	if !p.isYAML() {
+		return
+	}
+	outputs := p.field("outputs")
+	var declared []yamlField
+	if outputs != nil {
+		declared = fieldsOf(outputs.value)
+	}
+	for _, name := range contract.RequiredOutputs {
+		if fieldOf(declared, name) == nil {
+			p.add(c.found, lineOf(outputs), "outputs."+name, "is missing", "declare it")
+		}
+	}
+	for _, one := range declared {
+		for _, inner := range fieldsOf(one.value) {
+			if strings.EqualFold(inner.name, "fn::secret") {
+				p.add(c.found, inner.line, "outputs."+one.name, "is a secret, but it is published on the Machine", "remove fn::secret")
+			}
+		}
+	}
+}
+
+// resourceFields and resourceOptions are what a resource may have. Whatever else there is would be ignored, or break a rule.
+var (
+	resourceFields  = []string{"type", "defaultProvider", "properties", "options", "get"}
+	resourceOptions = []string{
+		"additionalSecretOutputs", "aliases", "customTimeouts", "deleteBeforeReplace", "deletedWith", "dependsOn", "envVarMappings",
+		"hideDiffs", "ignoreChanges", "parent", "provider", "providers", "replaceOnChanges", "replaceWith", "replacementTrigger",
+	}
+	refusedOptions = map[string][2]string{
+		"protect":           {"keeps its Machine from being deleted", "remove it"},
+		"retainOnDelete":    {"leaves the instance behind when its Machine is deleted", "remove it"},
+		"import":            {"would import at every run", "remove it; lookup/ finds what a lost run has made"},
+		"version":           {"pins a version beside " + packagesFolder + "/", "remove it, and pin the package there"},
+		"pluginDownloadURL": {"would download a plugin", "remove it: plugins come from the folder that the manager is given"},
+		"name":              {"gives it another name than its key", "remove it: it is known by its key"},
+	}
+)
+
+func (c programCheck) resource(p *program, one programResource) {
+	what := "resources." + one.name
+	refuse := func(what string, fields []yamlField, allowed []string) {
+		for _, field := range fields {
+			if slices.Contains(allowed, field.name) {
+				continue
+			}
+			reason, known := refusedOptions[field.name]
+			if !known {
+				reason = [2]string{"is not known", "remove it, or correct its spelling; there are " + strings.Join(allowed, ", ")}
+			}
+			p.add(c.found, field.line, what+"."+field.name, reason[0], reason[1])
+		}
+	}
+	refuse(what, one.fields, resourceFields)
+	if options := fieldOf(one.fields, "options"); options != nil {
+		refuse(what+".options", fieldsOf(options.value), resourceOptions)
+	}
+	switch name := packageOf(one.typ); {
+	case one.typ == "":
+		p.add(c.found, one.line, what, "has no type", "write type: package:module:Type")
+	case name == "pulumi":
+		p.add(c.found, one.line, what, fmt.Sprintf("is a %s, which reads another stack or makes nothing", one.typ), "remove it")
+	case name == "command":
+		p.add(c.found, one.line, what, "runs programs", "use a provider's resource; what runs on the instance is user data")
+	}
+}
+
+// packages checks that what programs use is pinned, and nothing else.
+func (c programCheck) packages(programs ...*program) {
+	used := map[string]bool{}
+	for _, p := range programs {
+		if p == nil {
+			continue
+		}
+		if !p.isYAML() { // what code uses, nobody can tell
+			return
+		}
+		for _, one := range p.resources {
+			c.pinned(p, used, yamlText{text: one.typ, line: one.line}, "resources."+one.name)
+		}
+		for _, one := range p.calls {
+			c.pinned(p, used, one, one.text)
+		}
+	}
+	for _, one := range c.module.Packages {
+		if !used[one.Name] {
+			c.found.Add(contract.Breach{File: packagesFolder, What: fmt.Sprintf("package %q", one.Name), Problem: "is pinned but not used", Fix: "remove its declaration"})
+		}
+	}
+}
+
+func (c programCheck) pinned(p *program, used map[string]bool, token yamlText, what string) {
+	name := packageOf(token.text)
+	if used[name] = true; name == "" || name == "pulumi" {
+		return
+	}
+	if !slices.ContainsFunc(c.module.Packages, func(one module.Package) bool { return one.Name == name }) {
+		p.add(c.found, token.line, what, fmt.Sprintf("uses the package %q, which is not pinned", name), "declare it in "+packagesFolder+"/ with 'pulumi package add'")
+	}
+}
+
+// lookup checks the program in lookup/, and answers it; nil when there is none, or when it cannot be read.
+func (c programCheck) lookup(of *program) (lookup *program, readable bool) {
+	_, exists := c.files[lookupProjectFile]
+	declared := c.metadata != nil && c.metadata.Spec.Lookup != nil
+	switch {
+	case declared && !exists:
+		c.metadata.AtField("spec.lookup", "is set, but there is no "+lookupProjectFile, "write one, or remove spec.lookup")
+	case exists && !declared && c.metadata != nil:
+		c.found.Add(contract.Breach{File: lookupProjectFile, Problem: "is there, but module.yaml has no spec.lookup", Fix: "add spec.lookup: {}"})
+	}
+	if !exists {
+		return nil, true
+	}
+	if lookup = readProgram(c.files, lookupProjectFile, c.found); lookup == nil {
+		return nil, false
+	}
+	c.project(lookup)
+	if !lookup.isYAML() {
+		return lookup, true
+	}
+	for _, one := range lookup.resources {
+		c.lookedUp(lookup, one)
+	}
+	if address := lookup.instance(c.module.Packages); of != nil && c.module.Instance != "" && address != c.module.Instance {
+		lookup.add(c.found, lineOf(lookup.field("resources")), "", fmt.Sprintf("does not read %s", c.module.Instance), "read the instance, under the name and of the type that the program makes")
+	}
+	return lookup, true
+}
+
+// lookedUp checks one resource of a lookup.
+func (c programCheck) lookedUp(p *program, one programResource) {
+	what := "resources." + one.name
+	if strings.HasPrefix(one.typ, providerTypePrefix) {
+		return
+	}
+	get := fieldOf(one.fields, "get")
+	if get == nil {
+		p.add(c.found, one.line, what, "would be made", "add get: a lookup only reads")
+		return
+	}
+	for _, name := range []string{module.VariableProviderSpec, module.VariableUserData} {
+		if at := mention(get.value, name); at > 0 {
+			p.add(c.found, at, what+".get", "refers to "+name+", which may have changed since the create that got lost", "make it from machine, or of what functions find")
+		}
+	}
+	var options []yamlField
+	if field := fieldOf(one.fields, "options"); field != nil {
+		options = fieldsOf(field.value)
+	}
+	parameterized := func(pinned module.Package) bool {
+		return pinned.Name == packageOf(one.typ) && pinned.Plugin != pinned.Name
+	}
+	if slices.ContainsFunc(c.module.Packages, parameterized) && fieldOf(options, "provider") == nil {
+		p.add(c.found, one.line, what, "has no provider of its own, so that Pulumi would look for a plugin of its package's name",
+			"add a resource of the type "+providerTypePrefix+packageOf(one.typ)+", and name it in options.provider")
+	}
+}
+
+// mention returns the line of the first text below a node that refers to something by name, 0 when there is none.
+func mention(node *yamlnode.Node, name string) int {
+	if node.Kind == yamlnode.ScalarNode && (strings.Contains(node.Value, "${"+name+".") || strings.Contains(node.Value, "${"+name+"}") || strings.Contains(node.Value, "${"+name+"[")) {
+		return node.Line
+	}
+	for _, inner := range node.Content {
+		if at := mention(inner, name); at > 0 {
+			return at
+		}
+	}
+	return 0
+}

@@ -1,0 +1,142 @@
+// Package stack checks a stack, a module whose program Pulumi runs, against docs/contracts/stack.md: it reads the program and its lookup, the
+// packages that it pins, and its locals. What stacks have in common with modules in HCL is checked by the package contract.
+package stack
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
+)
+
+const (
+	// projectFile holds the program of a stack, or names what does.
+	projectFile = contract.ProjectFile
+	// lookupProjectFile holds the program that finds an instance which the checkpoint lost.
+	lookupProjectFile = contract.LookupFolder + "/" + projectFile
+	// packagesFolder holds the declarations of the packages that a program uses.
+	packagesFolder = "sdks"
+	// instanceName is the name of the one resource that is the instance.
+	instanceName = "this"
+)
+
+// stackHCL are the files of HCL that a stack may have, each with the one type of blocks in it.
+var stackHCL = map[string]string{"variables.tf": "variable", "locals.tf": "locals", "checks.tf": "check"}
+
+// Is reports whether Pulumi runs the module. Where module.yaml does not say, the program does.
+func Is(meta *contract.Metadata, files snapshot.Files) bool {
+	if meta != nil {
+		return meta.Spec.Engine == v1alpha1.EnginePulumi
+	}
+	_, exists := files[projectFile]
+	return exists
+}
+
+// Check reads a stack and checks it against the contract. meta may be nil.
+func Check(files snapshot.Files, meta *contract.Metadata, found *contract.Report) module.Definition {
+	checkLayout(files, found)
+	loaded := Read(files, found)
+	programCheck{files: files, metadata: meta, module: loaded, found: found}.check()
+	return loaded
+}
+
+// Read reads what a run of a stack needs, without the rest of the contract.
+func Read(files snapshot.Files, found *contract.Report) module.Definition {
+	blocks := sortBlocks(files, found)
+	read := module.Definition{
+		Variables:   contract.ReadVariables(blocks["variable"], found),
+		Packages:    readPackages(files, found),
+		LookupFiles: files.Names(func(name string) bool { return name == lookupProjectFile }),
+	}
+	read.Locals = readLocals(blocks["locals"], read.Variables, found)
+	read.Checks = readChecks(blocks["check"], read.Variables, found)
+	read.Providers = bridged(read.Packages)
+	if program := readProgram(files, projectFile, found); program != nil {
+		read.Instance = program.instance(read.Packages)
+	}
+	return read
+}
+
+// sortBlocks groups the blocks of a stack's HCL by type.
+func sortBlocks(files snapshot.Files, found *contract.Report) map[string][]*hclsyntax.Block {
+	sorted := map[string][]*hclsyntax.Block{}
+	for _, name := range files.Names(contract.IsRootHCL) {
+		allowed, known := stackHCL[name]
+		if !known {
+			continue
+		}
+		body := contract.ParseHCL(files[name], name, found)
+		if body == nil {
+			continue
+		}
+		for attribute, at := range body.Attributes {
+			found.At(at.Range(), attribute, "stands outside of any block", "move it into a block, or remove it")
+		}
+		for _, block := range body.Blocks {
+			if block.Type != allowed {
+				found.At(block.Range(), contract.Title(block), fmt.Sprintf("does not belong into %s of a stack", name), "keep to blocks of the type "+allowed+"; what is made stands in "+projectFile)
+				continue
+			}
+			sorted[block.Type] = append(sorted[block.Type], block)
+		}
+	}
+	return sorted
+}
+
+// readChecks reads check blocks. No engine would evaluate those that look at anything but variables.
+func readChecks(blocks []*hclsyntax.Block, variables map[string]module.Variable, found *contract.Report) []module.Check {
+	for _, block := range blocks {
+		for _, inner := range block.Body.Blocks {
+			condition := inner.Body.Attributes["condition"]
+			if inner.Type == "assert" && condition != nil && !contract.OnlyVariables(condition.Expr.Variables()) {
+				found.At(inner.DefRange(), contract.Title(block)+" assert", "looks at something else than variables, or at none", "refer to var.machine and var.provider_spec")
+			}
+		}
+	}
+	return contract.ReadChecks(blocks, variables, found)
+}
+
+// otherPrograms are files in which Pulumi, or its YAML, would find another project or another program.
+var otherPrograms = []string{"Pulumi.yml", "Pulumi.json", "Main.yaml", "Main.json"}
+
+// checkLayout checks which files there are.
+func checkLayout(files snapshot.Files, found *contract.Report) {
+	if _, exists := files["variables.tf"]; !exists {
+		found.Add(contract.Breach{File: "variables.tf", Problem: "is missing", Fix: "declare the variables machine, provider_spec and user_data: their types are what a providerSpec is checked against"})
+	}
+	if _, exists := files[snapshot.LockFile]; exists {
+		found.Add(contract.Breach{File: snapshot.LockFile, Problem: "pins providers of another engine", Fix: "remove it; " + packagesFolder + "/ pins a stack's"})
+	}
+	for name := range files {
+		if contract.InfluencesRun(name) {
+			checkFile(name, found)
+		}
+	}
+}
+
+func checkFile(name string, found *contract.Report) {
+	_, isHCL := stackHCL[name]
+	base := path.Base(name)
+	switch folder := path.Dir(name); {
+	case isHCL:
+	case isOtherHCL(base):
+		found.Add(contract.Breach{File: name, Problem: "is HCL, which nobody runs in a stack", Fix: "keep to variables.tf, locals.tf and checks.tf; the program stands in " + projectFile})
+	case folder != "." && folder != contract.LookupFolder:
+	case slices.Contains(otherPrograms, base):
+		found.Add(contract.Breach{File: name, Problem: "would be run in place of " + projectFile, Fix: "write the program into " + path.Join(folder, projectFile)})
+	case strings.HasPrefix(base, "Pulumi.") && base != projectFile:
+		found.Add(contract.Breach{File: name, Problem: "holds settings of a stack, which are the operator's to write", Fix: "remove it; what a user may set is a field of provider_spec"})
+	}
+}
+
+func isOtherHCL(base string) bool {
+	return slices.ContainsFunc([]string{".tf", ".tf.json", ".tofu", ".tofu.json", ".tfvars", ".tfvars.json"},
+		func(suffix string) bool { return strings.HasSuffix(base, suffix) })
+}
