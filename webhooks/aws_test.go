@@ -14,7 +14,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
-// awsExample answers the providerSpec that the installer writes, with fields changed; null takes one away.
+// awsExample returns the providerSpec that the installer writes, with fields changed; null takes one away.
 func awsExample(t *testing.T, changes string) *runtime.RawExtension {
 	t.Helper()
 	content, err := fs.ReadFile(modules.FS, "aws/examples/machineset.yaml")

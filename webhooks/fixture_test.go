@@ -23,7 +23,7 @@ func testRules(t testing.TB, clusterID string) rules {
 	return newRules(Options{Catalog: catalogOf(t, "kubemark"), ClusterID: clusterID})
 }
 
-// catalogOf answers a catalogue of one module.
+// catalogOf returns a catalogue of one module.
 func catalogOf(t testing.TB, name string) *module.Catalog {
 	t.Helper()
 	folder, err := fs.Sub(modules.FS, name)
@@ -41,7 +41,7 @@ func catalogOf(t testing.TB, name string) *module.Catalog {
 	return catalog
 }
 
-// hollow answers a providerSpec of the module kubemark with more fields after those that are required.
+// hollow returns a providerSpec of the module kubemark with more fields after those that are required.
 func hollow(fields string) *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: []byte(`{"apiVersion":"kubemarkproviderconfig.openshift.io/v1alpha1",` +
 		`"kind":"KubemarkMachineProviderConfig","credentialsSecret":{"name":"c"}` + fields + `}`)}
@@ -65,7 +65,7 @@ func withTemplate(value *runtime.RawExtension) func(*machinev1beta1.MachineSet) 
 	return func(s *machinev1beta1.MachineSet) { s.Spec.Template.Spec.ProviderSpec.Value = value }
 }
 
-// setWith answers a MachineSet whose name and labels are always the same.
+// setWith returns a MachineSet whose name and labels are always the same.
 func setWith(mods ...func(*machinev1beta1.MachineSet)) *machinev1beta1.MachineSet {
 	plain := func(s *machinev1beta1.MachineSet) {
 		s.Name = "workers"
@@ -82,7 +82,7 @@ func setLeaving() func(*machinev1beta1.MachineSet) {
 	}
 }
 
-// exampleSet answers the example of the module kubemark.
+// exampleSet returns the example of the module kubemark.
 func exampleSet(t testing.TB) *machinev1beta1.MachineSet {
 	t.Helper()
 	raw, err := fs.ReadFile(modules.FS, "kubemark/examples/machineset.yaml")

@@ -11,12 +11,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// generic answers a providerSpec of the kind for any module with the fields after those that it has in common.
+// generic returns a providerSpec of the kind for any module with the fields after those that it has in common.
 func generic(fields string) *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: []byte(`{"apiVersion":"machine-iac.io/v1alpha1","kind":"TerraformMachineProviderSpec"` + fields + `}`)}
 }
 
-// drifting answers a modifier that annotates a Machine with a drift policy.
+// drifting returns a modifier that annotates a Machine with a drift policy.
 func drifting(policy string) func(*machinev1beta1.Machine) {
 	return builder.WithAnnotations(map[string]string{"machine-iac.io/drift-policy": policy})
 }

@@ -62,5 +62,5 @@ func (j *judgement) answer(kind schema.GroupKind, name string) (admission.Warnin
 	return j.warnings, apierrors.NewInvalid(kind, name, j.errs)
 }
 
-// deleting tells whether an object is being deleted.
+// deleting reports whether an object is being deleted.
 func deleting(object client.Object) bool { return !object.GetDeletionTimestamp().IsZero() }

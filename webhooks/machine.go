@@ -33,7 +33,7 @@ func (d *machineDefaulter) Default(_ context.Context, machine *machinev1beta1.Ma
 	return nil
 }
 
-// machineValidator answers for Machines.
+// machineValidator returns for Machines.
 type machineValidator struct {
 	rules  rules
 	reader client.Reader

@@ -24,7 +24,7 @@ const (
 	inFlightAnnotation = "machine-iac.io/max-remediations-in-flight"
 )
 
-// healthCheckValidator answers for MachineHealthChecks. It takes them as they are written: the API's type has no place for a
+// healthCheckValidator returns for MachineHealthChecks. It takes them as they are written: the API's type has no place for a
 // duration that cannot be read, and one such object, once stored, keeps clients from reading any.
 type healthCheckValidator struct{}
 
@@ -175,7 +175,7 @@ func judgeAnnotations(annotations map[string]string, found *judgement) {
 	}
 }
 
-// limits tells whether a text is a limit of remediations: a number or a percentage, at least 1.
+// limits reports whether a text is a limit of remediations: a number or a percentage, at least 1.
 func limits(text string) bool {
 	digits, percent := strings.CutSuffix(text, "%")
 	number, err := strconv.ParseInt(digits, 10, 32)

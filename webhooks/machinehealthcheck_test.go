@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// checkWith answers a MachineHealthCheck with this spec and these annotations.
+// checkWith returns a MachineHealthCheck with this spec and these annotations.
 func checkWith(t *testing.T, spec string, annotations map[string]string) *unstructured.Unstructured {
 	t.Helper()
 	fields := map[string]any{}

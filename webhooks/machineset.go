@@ -31,7 +31,7 @@ func (d *machineSetDefaulter) Default(_ context.Context, set *machinev1beta1.Mac
 	return nil
 }
 
-// machineSetValidator answers for MachineSets.
+// machineSetValidator returns for MachineSets.
 type machineSetValidator struct {
 	rules  rules
 	reader client.Reader

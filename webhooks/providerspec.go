@@ -29,7 +29,7 @@ type rules struct {
 	cluster   module.ClusterValues
 }
 
-// completed answers the providerSpec of a Machine that is created with the defaults of the module that serves it. One that no module
+// completed returns the providerSpec of a Machine that is created with the defaults of the module that serves it. One that no module
 // serves is refused later.
 func (r rules) completed(machine *machinev1beta1.Machine) *runtime.RawExtension {
 	served, err := render.ModuleFor(r.catalog, machine)
@@ -64,7 +64,7 @@ func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) judge
 	return found
 }
 
-// clusterOf answers the cluster that the Machine belongs to, or will belong to.
+// clusterOf returns the cluster that the Machine belongs to, or will belong to.
 func (r rules) clusterOf(machine *machinev1beta1.Machine) string {
 	if label, given := machine.Labels[machinev1beta1.MachineClusterIDLabel]; given {
 		return label
@@ -72,7 +72,7 @@ func (r rules) clusterOf(machine *machinev1beta1.Machine) string {
 	return r.clusterID
 }
 
-// unlabelled answers what to say of a Machine that will lack the name of its cluster; nil when it will not.
+// unlabelled returns what to say of a Machine that will lack the name of its cluster; nil when it will not.
 func (r rules) unlabelled(machine *machinev1beta1.Machine, under string) *field.Error {
 	if r.clusterOf(machine) != "" {
 		return nil
@@ -81,7 +81,7 @@ func (r rules) unlabelled(machine *machinev1beta1.Machine, under string) *field.
 		machinev1beta1.MachineClusterIDLabel+"; set it to the name of the cluster's infrastructure")
 }
 
-// requireValue answers the error of a providerSpec that is missing.
+// requireValue returns the error of a providerSpec that is missing.
 func requireValue(value *runtime.RawExtension) *field.Error {
 	if value != nil && len(value.Raw) > 0 {
 		return nil
@@ -89,7 +89,7 @@ func requireValue(value *runtime.RawExtension) *field.Error {
 	return field.Required(shortPath, "a value must be provided")
 }
 
-// warningText answers a warning; one about an unknown field in the words of the Machine API, with the hint if there is one.
+// warningText returns a warning; one about an unknown field in the words of the Machine API, with the hint if there is one.
 func warningText(under string, warning render.Warning) string {
 	if !warning.Unknown {
 		return warning.String()
@@ -107,7 +107,7 @@ var errorTypes = map[render.Fault]field.ErrorType{
 	render.Invalid: field.ErrorTypeInvalid, render.Missing: field.ErrorTypeRequired, render.Unsupported: field.ErrorTypeNotSupported,
 }
 
-// fieldErrors answers the errors of a check as those of the API.
+// fieldErrors returns the errors of a check as those of the API.
 func fieldErrors(err error) field.ErrorList {
 	var found render.Errors
 	if !errors.As(err, &found) {
@@ -124,7 +124,7 @@ func fieldErrors(err error) field.ErrorList {
 	return list
 }
 
-// badValue answers a value that is shown as what it was shown as before.
+// badValue returns a value that is shown as what it was shown as before.
 func badValue(shown string) any {
 	if shown == "" {
 		return field.OmitValueType{}
@@ -138,7 +138,7 @@ func badValue(shown string) any {
 	return shown
 }
 
-// sameValue tells whether two providerSpecs say the same.
+// sameValue reports whether two providerSpecs say the same.
 func sameValue(a, b *runtime.RawExtension) bool {
 	switch {
 	case a == nil || b == nil:

@@ -27,7 +27,7 @@ type secretRef struct {
 	path, role, name string
 }
 
-// secretsOf answers the Secrets that a providerSpec names.
+// secretsOf returns the Secrets that a providerSpec names.
 func secretsOf(machine *machinev1beta1.Machine, from *module.Module) []secretRef {
 	credentials, userData, err := render.Refs(machine, from)
 	if err != nil {
@@ -43,12 +43,12 @@ func secretsOf(machine *machinev1beta1.Machine, from *module.Module) []secretRef
 	return refs
 }
 
-// referencePath answers the path of the reference that a Secret's name stands in, as the Machine API writes it.
+// referencePath returns the path of the reference that a Secret's name stands in, as the Machine API writes it.
 func referencePath(name string) string {
 	return "providerSpec." + strings.TrimSuffix(strings.TrimPrefix(name, valuePath+"."), ".name")
 }
 
-// missingSecrets answers a warning for each Secret that does not exist. What cannot be found out is not told.
+// missingSecrets returns a warning for each Secret that does not exist. What cannot be found out is not told.
 func missingSecrets(ctx context.Context, reader client.Reader, namespace string, refs []secretRef) []string {
 	if len(refs) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// reader answers for Secrets from memory; where failure is set, with that.
+// reader returns for Secrets from memory; where failure is set, with that.
 type reader struct {
 	client.Reader
 	exist    map[types.NamespacedName]bool

@@ -35,7 +35,7 @@ type Options struct {
 	Reader client.Reader
 }
 
-// newRules answers the rules that the options make. Machines of another cluster name it, see [render.Complete].
+// newRules returns the rules that the options make. Machines of another cluster name it, see [render.Complete].
 func newRules(options Options) rules {
 	cluster := module.ClusterValues{}
 	maps.Copy(cluster, options.ClusterValues)

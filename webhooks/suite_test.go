@@ -113,7 +113,7 @@ func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, t
 	w.texts = append(w.texts, text)
 }
 
-// take answers the warnings since it was last called.
+// take returns the warnings since it was last called.
 func (w *warnings) take() []string {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

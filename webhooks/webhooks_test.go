@@ -25,7 +25,7 @@ const (
 	secretMissing = `providerSpec.credentialsSecret: Invalid value: "none": not found. Expected CredentialsSecret to exist`
 )
 
-// with answers fields of a providerSpec that are all that is required, and more.
+// with returns fields of a providerSpec that are all that is required, and more.
 func with(more map[string]any) map[string]any {
 	fields := map[string]any{"apiVersion": kubemark, "kind": kubemarkKind, "credentialsSecret": map[string]any{"name": "c"}}
 	for key, value := range more {
@@ -45,7 +45,7 @@ func setWith(namespace string, fields map[string]any) *machinev1beta1.MachineSet
 	}))
 }
 
-// causes answers the fields that a refusal names, and what it says of each.
+// causes returns the fields that a refusal names, and what it says of each.
 func causes(err error) map[string]string {
 	GinkgoHelper()
 	Expect(err).To(MatchError(apierrors.IsInvalid, "IsInvalid"))

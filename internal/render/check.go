@@ -8,7 +8,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// Check answers the errors and the warnings of [Render] before there is anything to run: of what Secrets hold it knows nothing, and
+// Check returns the errors and the warnings of [Render] before there is anything to run: of what Secrets hold it knows nothing, and
 // what the Machine does not have yet (name, UID, cluster) may become anything. What Check refuses, Render and [Refs] refuse too, but for
 // a wrong [DriftPolicy]; of what it accepts, they refuse only what depends on what is not known. The error is an [Errors] when the Machine is at fault; any other
 // error is a mistake of the caller.
@@ -38,7 +38,7 @@ func Check(input Input) ([]Warning, error) {
 // generatedPrefix is how much of a generateName the API server keeps.
 const generatedPrefix = 58
 
-// foreseeMachine answers the variable machine as far as it is known of a Machine that is yet to be made.
+// foreseeMachine returns the variable machine as far as it is known of a Machine that is yet to be made.
 func foreseeMachine(input Input) cty.Value {
 	foreseen := renderMachine(input).AsValueMap()
 	open := cty.UnknownVal(cty.String).RefineNotNull()

@@ -25,7 +25,7 @@ func decodeJSON(t testing.TB, raw []byte) any {
 	return decoded
 }
 
-// differ answers where two values are not the same; "" when they are.
+// differ returns where two values are not the same; "" when they are.
 func differ(path string, want, got any) string {
 	wantFields, wantObject := want.(map[string]any)
 	gotFields, gotObject := got.(map[string]any)
@@ -55,7 +55,7 @@ func differ(path string, want, got any) string {
 	return fmt.Sprintf("%.200s: want %.200v (%T), got %.200v (%T)", path, want, want, got, got)
 }
 
-// equals answers where the rendered value is not what was given; "" when it is. Rendered are all fields of the type: those that were
+// equals returns where the rendered value is not what was given; "" when it is. Rendered are all fields of the type: those that were
 // not given hold defaults, and those that the type does not have are gone. Scalars may have been brought to the type, texts are
 // normalized, and lists may have become sets.
 func equals(path string, given, rendered any) string {
@@ -128,7 +128,7 @@ func sameScalar(want, got any) bool {
 	return ok1 && ok2 && w.Cmp(g) == 0
 }
 
-// text answers a scalar as a text, the same for a number however it is written.
+// text returns a scalar as a text, the same for a number however it is written.
 func text(scalar any) string {
 	switch scalar := scalar.(type) {
 	case string:

@@ -21,7 +21,7 @@ type Unfilled struct {
 	Missing []string
 }
 
-// Complete answers the Machine with the defaults of the module's module.yaml written into its providerSpec: the Machine itself where
+// Complete returns the Machine with the defaults of the module's module.yaml written into its providerSpec: the Machine itself where
 // there is nothing to write, else a copy. Admission does this to what is created; whoever renders a Machine does it first, so that the
 // same providerSpec gives the same instance where there is no admission. A field that its author has given stays as it is, and so does
 // a providerSpec that cannot be read, which [Check] and [Render] refuse.
@@ -71,7 +71,7 @@ func clusterValuesOf(machine *machinev1beta1.Machine, cluster module.ClusterValu
 	return own
 }
 
-// valuesOf answers the part of a providerSpec that a module sees, and where in the Machine it stands; nil where it cannot be read.
+// valuesOf returns the part of a providerSpec that a module sees, and where in the Machine it stands; nil where it cannot be read.
 func valuesOf(fields map[string]any) (values map[string]any, at string) {
 	if !isGeneric(fields) {
 		return fields, valuePath
@@ -83,7 +83,7 @@ func valuesOf(fields map[string]any) (values map[string]any, at string) {
 	return values, genericValuesPath
 }
 
-// seenBy answers the values as the module sees them: a kind for any module names Secrets beside its values.
+// seenBy returns the values as the module sees them: a kind for any module names Secrets beside its values.
 func seenBy(from *module.Module, fields, values map[string]any) map[string]any {
 	if !isGeneric(fields) {
 		return values
@@ -104,7 +104,7 @@ type addition struct {
 	value any
 }
 
-// additionsTo answers what the defaults add to values, all decided by what the author has given.
+// additionsTo returns what the defaults add to values, all decided by what the author has given.
 func additionsTo(values map[string]any, from *module.Module, cluster module.ClusterValues) (additions []addition, unfilled []Unfilled) {
 	for _, one := range from.Defaults() {
 		given := func(path string) bool { return !module.IsUnset(rawAt(values, path)) }
@@ -141,7 +141,7 @@ func put(fields map[string]any, path string, value any) bool {
 	return true
 }
 
-// copied answers a deep copy of decoded JSON.
+// copied returns a deep copy of decoded JSON.
 func copied(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -161,7 +161,7 @@ func copied(value any) any {
 	}
 }
 
-// encode answers decoded JSON as JSON, in which texts are as their author wrote them.
+// encode returns decoded JSON as JSON, in which texts are as their author wrote them.
 func encode(value any) ([]byte, error) {
 	var raw bytes.Buffer
 	encoder := json.NewEncoder(&raw)

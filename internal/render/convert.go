@@ -24,7 +24,7 @@ type converter struct {
 	hide bool
 }
 
-// convertValues answers a providerSpec's values as a value of the variable's type, defaults filled in. What is wrong or unknown
+// convertValues returns a providerSpec's values as a value of the variable's type, defaults filled in. What is wrong or unknown
 // is added to found. In the answer whatever is wrong is unknown, so that the rest can be checked all the same.
 func convertValues(s *spec, variable module.Variable, found *findings) cty.Value {
 	c := converter{findings: found, hide: variable.Sensitive}
@@ -41,12 +41,12 @@ func convertValues(s *spec, variable module.Variable, found *findings) cty.Value
 	return converted
 }
 
-// unknown answers a value of which nothing is known but its type.
+// unknown returns a value of which nothing is known but its type.
 func unknown(wanted cty.Type) cty.Value {
 	return cty.UnknownVal(wanted.WithoutOptionalAttributesDeep())
 }
 
-// value answers raw as a value that converts to the wanted type. Lists are tuples and maps are objects still, since optional
+// value returns raw as a value that converts to the wanted type. Lists are tuples and maps are objects still, since optional
 // attributes may make their elements differ until defaults are applied.
 func (c converter) value(path string, raw any, wanted cty.Type) cty.Value {
 	switch {
@@ -98,7 +98,7 @@ func (c converter) primitive(path string, raw any, wanted cty.Type) cty.Value {
 	return converted
 }
 
-// numeral answers the number that a string reads as. The bounds are those of numbers, and words like "Inf" are none.
+// numeral returns the number that a string reads as. The bounds are those of numbers, and words like "Inf" are none.
 func (c converter) numeral(path, raw string) cty.Value {
 	if !decimal.MatchString(raw) {
 		return c.mismatch(path, raw, cty.Number)
@@ -144,7 +144,7 @@ func (c converter) object(path string, fields map[string]any, wanted cty.Type) c
 	return cty.ObjectVal(values)
 }
 
-// spelling answers a hint when a field differs from a known one in case or punctuation only.
+// spelling returns a hint when a field differs from a known one in case or punctuation only.
 func spelling(name string, known []string) string {
 	fold := func(text string) string {
 		return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(text))
@@ -188,12 +188,12 @@ func (c converter) mismatch(path string, raw any, wanted cty.Type) cty.Value {
 	return unknown(wanted)
 }
 
-// hides tells whether the value at a path must not be shown.
+// hides reports whether the value at a path must not be shown.
 func (c converter) hides(path string) bool {
 	return c.hide || secretName.MatchString(strings.TrimPrefix(path, valuePath))
 }
 
-// show answers a scalar as JSON, shortened; nothing for lists and objects, which say more by their kind.
+// show returns a scalar as JSON, shortened; nothing for lists and objects, which say more by their kind.
 func show(raw any) string {
 	switch raw := raw.(type) {
 	case string:
@@ -207,7 +207,7 @@ func show(raw any) string {
 	}
 }
 
-// fix answers how to write a value of the type at the path.
+// fix returns how to write a value of the type at the path.
 func fix(path string, wanted cty.Type) string {
 	if at := strings.LastIndex(path, "."); at >= 0 && !strings.HasSuffix(path, "]") {
 		return "write it as " + path[at+1:] + ": " + sample(wanted)
@@ -215,7 +215,7 @@ func fix(path string, wanted cty.Type) string {
 	return "write it as " + sample(wanted)
 }
 
-// typeName answers the type's name for people, with an article.
+// typeName returns the type's name for people, with an article.
 func typeName(wanted cty.Type) string {
 	switch {
 	case wanted == cty.String:
@@ -235,7 +235,7 @@ func typeName(wanted cty.Type) string {
 	}
 }
 
-// sample answers an example of the type in YAML's flow style, required fields only.
+// sample returns an example of the type in YAML's flow style, required fields only.
 func sample(wanted cty.Type) string {
 	switch {
 	case wanted == cty.Number:

@@ -14,7 +14,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// CredentialKeys answers the keys that the module reads from the credentials Secret, with the fields of the Machine's providerSpec
+// CredentialKeys returns the keys that the module reads from the credentials Secret, with the fields of the Machine's providerSpec
 // that they name filled in; nil when it reads none. The error is an [Errors] when the Machine is at fault.
 func CredentialKeys(machine *machinev1beta1.Machine, from *module.Module) ([]v1alpha1.CredentialKey, error) {
 	if machine == nil || from == nil {
@@ -36,7 +36,7 @@ func CredentialKeys(machine *machinev1beta1.Machine, from *module.Module) ([]v1a
 	return keys, nil
 }
 
-// credentialKeys answers the module's keys with fields of providerSpec, which stands at a path of the Machine, filled in. One that cannot be named is added to found, unless
+// credentialKeys returns the module's keys with fields of providerSpec, which stands at a path of the Machine, filled in. One that cannot be named is added to found, unless
 // what is wrong with its fields is there already, and left out.
 func credentialKeys(from *module.Module, at string, providerSpec cty.Value, found *findings) []v1alpha1.CredentialKey {
 	credentials := from.Spec().Credentials
@@ -62,7 +62,7 @@ func credentialKeys(from *module.Module, at string, providerSpec cty.Value, foun
 // errUnknown says that a field is wrong in a way that is told elsewhere.
 var errUnknown = errors.New("the field is not known")
 
-// keyPart answers the text of the field at a path that a key names.
+// keyPart returns the text of the field at a path that a key names.
 func keyPart(key string, field cty.Value, path string) (string, error) {
 	if !field.IsKnown() {
 		return "", errUnknown

@@ -13,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
-// namedModule answers the example whose token stands at a key that a field of the providerSpec names.
+// namedModule returns the example whose token stands at a key that a field of the providerSpec names.
 func namedModule(t *testing.T) *module.Module {
 	t.Helper()
 	folder := t.TempDir()

@@ -27,7 +27,7 @@ const (
 // A providerSpec is decoded to map[string]any, []any, string, json.Number, bool and nil. encoding/json alone would round
 // numbers, and keep one of two equal keys without a word.
 
-// decodeProviderSpec answers the fields of the embedded object, apiVersion, kind and metadata among them.
+// decodeProviderSpec returns the fields of the embedded object, apiVersion, kind and metadata among them.
 func decodeProviderSpec(machine *machinev1beta1.Machine) (map[string]any, *FieldError) {
 	if machine.Spec.ProviderSpec.Value == nil || len(bytes.TrimSpace(machine.Spec.ProviderSpec.Value.Raw)) == 0 {
 		return nil, &FieldError{Path: valuePath, Fault: Missing, Problem: "an object is required, but it is missing", Fix: "write the providerSpec of a provider module"}
@@ -139,7 +139,7 @@ func checkNumber(path string, number json.Number) *FieldError {
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,62}$`)
 
-// fieldPath answers the path of a field. Names that would not read as a step are quoted.
+// fieldPath returns the path of a field. Names that would not read as a step are quoted.
 func fieldPath(path, name string) string {
 	if plainName.MatchString(name) {
 		return path + "." + name
@@ -160,7 +160,7 @@ func shorten(text string) string {
 	return text
 }
 
-// nameOf answers what a decoded value is, with an article.
+// nameOf returns what a decoded value is, with an article.
 func nameOf(value any) string {
 	switch value.(type) {
 	case nil:

@@ -8,7 +8,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
-// DriftPolicy answers what becomes of the Machine's instance when it is found changed: the field driftPolicy of a kind for any module, the
+// DriftPolicy returns what becomes of the Machine's instance when it is found changed: the field driftPolicy of a kind for any module, the
 // annotation [v1alpha1.DriftPolicyAnnotation] for every other. The error is an [Errors].
 func DriftPolicy(machine *machinev1beta1.Machine) (v1alpha1.DriftPolicy, error) {
 	if machine == nil {
@@ -25,7 +25,7 @@ func DriftPolicy(machine *machinev1beta1.Machine) (v1alpha1.DriftPolicy, error) 
 	return policy, nil
 }
 
-// driftPolicy answers the policy of a Machine whose providerSpec has the fields.
+// driftPolicy returns the policy of a Machine whose providerSpec has the fields.
 func driftPolicy(machine *machinev1beta1.Machine, fields map[string]any) (v1alpha1.DriftPolicy, *FieldError) {
 	const fix = "write Report, Repair or Ignore"
 	path := fieldPath("metadata.annotations", v1alpha1.DriftPolicyAnnotation)

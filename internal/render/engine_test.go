@@ -19,7 +19,7 @@ type engine struct {
 	path, folder string
 }
 
-// newEngine answers the engine, initialised for a module of the given files, or skips the test where there is none.
+// newEngine returns the engine, initialised for a module of the given files, or skips the test where there is none.
 func newEngine(t *testing.T, files map[string]string) *engine {
 	t.Helper()
 	path := os.Getenv("TOFU")
@@ -54,7 +54,7 @@ func (e *engine) run(t *testing.T, args ...string) ([]byte, error) {
 	return command.CombinedOutput()
 }
 
-// accepts tells whether the engine plans with the variables, and what it says.
+// accepts reports whether the engine plans with the variables, and what it says.
 func (e *engine) accepts(t *testing.T, variables []byte) (accepted bool, says string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(e.folder, "input.tfvars.json"), variables, 0o600); err != nil {

@@ -54,7 +54,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap answers the single errors.
+// Unwrap returns the single errors.
 func (e Errors) Unwrap() []error {
 	errs := make([]error, 0, len(e))
 	for _, err := range e {
@@ -63,7 +63,7 @@ func (e Errors) Unwrap() []error {
 	return errs
 }
 
-// IsFieldError tells whether err says that only a change of the Machine or of a Secret that it names helps.
+// IsFieldError reports whether err says that only a change of the Machine or of a Secret that it names helps.
 func IsFieldError(err error) bool {
 	var field *FieldError
 	return errors.As(err, &field)
@@ -85,7 +85,7 @@ func Under(prefix string, err error) error {
 	return moved
 }
 
-// OnlySecrets tells whether all that err says is wrong lies in Secrets that the Machine names.
+// OnlySecrets reports whether all that err says is wrong lies in Secrets that the Machine names.
 func OnlySecrets(err error) bool {
 	var found Errors
 	if !errors.As(err, &found) {
@@ -157,7 +157,7 @@ func (f *findings) unknown(path, hint string) {
 	f.warn(Warning{Path: path, Message: "unknown field, ignored", Hint: hint, Unknown: true})
 }
 
-// covers tells whether there is an error at the path or above it.
+// covers reports whether there is an error at the path or above it.
 func (f *findings) covers(path string) bool {
 	return slices.ContainsFunc(f.errs, func(e *FieldError) bool { return within(path, e.Path) })
 }
@@ -169,7 +169,7 @@ func (f *findings) err() error {
 	return Under(f.under, f.errs)
 }
 
-// warned answers the warnings.
+// warned returns the warnings.
 func (f *findings) warned() []Warning {
 	if f.under == "" {
 		return f.warnings

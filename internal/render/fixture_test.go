@@ -22,7 +22,7 @@ func exampleModule(t testing.TB) *module.Module {
 	return loaded
 }
 
-// machineWith answers a Machine with the raw providerSpec.
+// machineWith returns a Machine with the raw providerSpec.
 func machineWith(providerSpec string) *machinev1beta1.Machine {
 	machine := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-1", Namespace: "openshift-machine-api", UID: "uid-1"}}
 	machine.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(providerSpec)}
@@ -53,7 +53,7 @@ func kubemarkModule(t testing.TB) *module.Module {
 	return loaded
 }
 
-// kubemarkMachine answers a Machine as the template of the module's example describes it.
+// kubemarkMachine returns a Machine as the template of the module's example describes it.
 func kubemarkMachine(t testing.TB) *machinev1beta1.Machine {
 	t.Helper()
 	raw, err := os.ReadFile(kubemarkFolder + "/examples/machineset.yaml")

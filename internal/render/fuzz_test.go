@@ -74,7 +74,7 @@ func FuzzStructured(f *testing.F) {
 	})
 }
 
-// changed answers a providerSpec with some changes.
+// changed returns a providerSpec with some changes.
 func changed(t *testing.T, spec []byte, seed uint64, changes uint8, hostile string) []byte {
 	t.Helper()
 	m := mutator{random: rand.New(rand.NewPCG(seed, 0)), hostile: hostile}
@@ -142,7 +142,7 @@ func checkRest(t *testing.T, input Input) {
 	}
 }
 
-// given answers what a user wrote for the variable provider_spec.
+// given returns what a user wrote for the variable provider_spec.
 func given(spec any) any {
 	fields, ok := spec.(map[string]any)
 	if !ok || fields["kind"] != "TerraformMachineProviderSpec" && fields["kind"] != "PulumiMachineProviderSpec" {
@@ -172,7 +172,7 @@ type mutator struct {
 	hostile string
 }
 
-// change answers the value with one place in it changed.
+// change returns the value with one place in it changed.
 func (m *mutator) change(value any, depth int) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -202,7 +202,7 @@ func (m *mutator) change(value any, depth int) any {
 	}
 }
 
-// pick answers a key: of the least hash, since maps have no order that can be repeated.
+// pick returns a key: of the least hash, since maps have no order that can be repeated.
 func (m *mutator) pick(fields map[string]any) string {
 	best, lowest, salt := "", uint64(0), m.random.Uint64()
 	for name := range fields {

@@ -33,7 +33,7 @@ func (k genericKind) fields() []string {
 	return append(slices.Clone(reserved), k.names, "values", "credentialsSecret", "userDataSecret", "driftPolicy")
 }
 
-// genericOf answers the kind of a providerSpec with the fields, and whether it is one for any module.
+// genericOf returns the kind of a providerSpec with the fields, and whether it is one for any module.
 func genericOf(fields map[string]any) (genericKind, bool) {
 	if fields["apiVersion"] != v1alpha1.GroupVersion.String() {
 		return genericKind{}, false
@@ -45,7 +45,7 @@ func genericOf(fields map[string]any) (genericKind, bool) {
 	return genericKinds[at], true
 }
 
-// isGeneric tells whether a providerSpec with the fields is of a kind for any module.
+// isGeneric reports whether a providerSpec with the fields is of a kind for any module.
 func isGeneric(fields map[string]any) bool {
 	_, is := genericOf(fields)
 	return is
@@ -88,7 +88,7 @@ func (g generic) read(into *spec, machine *machinev1beta1.Machine) {
 	into.userData = g.reference("userDataSecret", g.module.Spec().UserData.Path, into.values)
 }
 
-// mismatch answers the error of a spec that names none, or another than the module that serves the Machine; nil when it names that one.
+// mismatch returns the error of a spec that names none, or another than the module that serves the Machine; nil when it names that one.
 func (g generic) mismatch() *FieldError {
 	if g.kind.engine != g.module.Engine() {
 		return &FieldError{
@@ -114,7 +114,7 @@ func titleOf(one *module.Module) string {
 	return fmt.Sprintf("the module %q", one.Name())
 }
 
-// moduleName answers the module that a spec of the kind names.
+// moduleName returns the module that a spec of the kind names.
 func (k genericKind) moduleName(fields map[string]any) (string, *FieldError) {
 	name, isString := fields[k.names].(string)
 	if isString && name != "" {
@@ -149,7 +149,7 @@ func (g generic) warnings(machine *machinev1beta1.Machine) {
 	}
 }
 
-// object answers a field that is an object, nil when it is left out, and whether it is either.
+// object returns a field that is an object, nil when it is left out, and whether it is either.
 func (g generic) object(name, fix string) (map[string]any, bool) {
 	raw := g.fields[name]
 	object, ok := raw.(map[string]any)

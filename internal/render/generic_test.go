@@ -18,7 +18,7 @@ import (
 // genericStart begins a providerSpec of the generic kind; more fields may follow.
 const genericStart = `{"apiVersion":"machine-iac.io/v1alpha1","kind":"TerraformMachineProviderSpec","module":"example"`
 
-// bareModule answers a module without a kind of its own, and without fields for the names of Secrets.
+// bareModule returns a module without a kind of its own, and without fields for the names of Secrets.
 func bareModule(t testing.TB) *module.Module {
 	t.Helper()
 	return moduleOf(t, map[string]string{
@@ -49,7 +49,7 @@ variable "user_data" {
 	})
 }
 
-// asGeneric answers a providerSpec of a module's own kind as one of the generic kind. With hoist, the names of Secrets stand beside the
+// asGeneric returns a providerSpec of a module's own kind as one of the generic kind. With hoist, the names of Secrets stand beside the
 // values.
 func asGeneric(t testing.TB, own []byte, name string, hoist bool) []byte {
 	t.Helper()
@@ -100,7 +100,7 @@ func TestTheGenericKindRendersAsTheModulesOwn(t *testing.T) {
 	}
 }
 
-// belowValues answers errors about a module's own kind as they are about the generic one.
+// belowValues returns errors about a module's own kind as they are about the generic one.
 func belowValues(t *testing.T, err error, hoist bool) []string {
 	lines := errorLines(t, err)
 	for i, line := range lines {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// MachineOf answers a Machine as the MachineSet would make it. Its parts are the MachineSet's own.
+// MachineOf returns a Machine as the MachineSet would make it. Its parts are the MachineSet's own.
 func MachineOf(set *machinev1beta1.MachineSet) *machinev1beta1.Machine {
 	return &machinev1beta1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
@@ -21,7 +21,7 @@ func MachineOf(set *machinev1beta1.MachineSet) *machinev1beta1.Machine {
 	}
 }
 
-// CheckSet answers what keeps a MachineSet from finding its Machines, whatever they are.
+// CheckSet returns what keeps a MachineSet from finding its Machines, whatever they are.
 func CheckSet(spec *machinev1beta1.MachineSetSpec) apifield.ErrorList {
 	path := apifield.NewPath("spec")
 	var errs apifield.ErrorList
@@ -39,7 +39,7 @@ func CheckSet(spec *machinev1beta1.MachineSetSpec) apifield.ErrorList {
 	return errs
 }
 
-// SetSelector answers the selector of a MachineSet that has one of use.
+// SetSelector returns the selector of a MachineSet that has one of use.
 func SetSelector(spec *machinev1beta1.MachineSetSpec) (labels.Selector, error) {
 	selector, err := metav1.LabelSelectorAsSelector(&spec.Selector)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// setWith answers a MachineSet that selects its Machines, and has been changed.
+// setWith returns a MachineSet that selects its Machines, and has been changed.
 func setWith(change func(*machinev1beta1.MachineSet)) *machinev1beta1.MachineSet {
 	set := &machinev1beta1.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "workers", Namespace: "ns"}}
 	set.Spec.Selector.MatchLabels = map[string]string{"set": "workers"}

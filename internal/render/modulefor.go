@@ -9,7 +9,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// ModuleFor answers the module that serves the Machine's providerSpec: the one that lists its kind, or, where the kind is one for any
+// ModuleFor returns the module that serves the Machine's providerSpec: the one that lists its kind, or, where the kind is one for any
 // module, the one that it names. A kind that only one module has is served in any version: the Machine API knows the kind by the cluster's
 // platform, and but warns of another version. The error is an [Errors] when the providerSpec is at fault.
 func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine) (*module.Module, error) {
@@ -48,7 +48,7 @@ func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine) (*modul
 	return served, err
 }
 
-// named answers the module that a providerSpec of the kind names.
+// named returns the module that a providerSpec of the kind names.
 func (k genericKind) named(catalog *module.Catalog, fields map[string]any) (*module.Module, error) {
 	name, failed := k.moduleName(fields)
 	if failed != nil {
@@ -65,7 +65,7 @@ func (k genericKind) named(catalog *module.Catalog, fields map[string]any) (*mod
 	return found, err
 }
 
-// KindOf answers apiVersion and kind of the Machine's providerSpec. The error is an [Errors].
+// KindOf returns apiVersion and kind of the Machine's providerSpec. The error is an [Errors].
 func KindOf(machine *machinev1beta1.Machine) (apiVersion, kind string, err error) {
 	fields, failed := decodeProviderSpec(machine)
 	if failed != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// ProviderSpec answers the Machine's providerSpec as a value of the module's variable provider_spec, as [Render] would give it to
+// ProviderSpec returns the Machine's providerSpec as a value of the module's variable provider_spec, as [Render] would give it to
 // a run: checked, defaults filled in. It needs no Secret, and of the Machine nothing but the providerSpec. The error is an
 // [Errors] when the providerSpec is at fault.
 func ProviderSpec(machine *machinev1beta1.Machine, from *module.Module) (cty.Value, error) {

@@ -18,7 +18,7 @@ type Ref struct {
 	Path string
 }
 
-// Refs answers the Secrets that the Machine's providerSpec refers to. A name is empty when the module does not use such a Secret, or
+// Refs returns the Secrets that the Machine's providerSpec refers to. A name is empty when the module does not use such a Secret, or
 // when the providerSpec leaves out one that may be left out. The error is an [Errors].
 func Refs(machine *machinev1beta1.Machine, from *module.Module) (credentials, userData Ref, err error) {
 	found := &findings{}
@@ -29,7 +29,7 @@ func Refs(machine *machinev1beta1.Machine, from *module.Module) (credentials, us
 	return credentials, userData, nil
 }
 
-// refs answers the Secrets that the spec refers to. What is wrong is added to found, unless it is there already.
+// refs returns the Secrets that the spec refers to. What is wrong is added to found, unless it is there already.
 func (s *spec) refs(from *module.Module, found *findings) (credentials, userData Ref) {
 	if s.values == nil {
 		return Ref{}, Ref{}
@@ -40,7 +40,7 @@ func (s *spec) refs(from *module.Module, found *findings) (credentials, userData
 	return credentials, s.userData.ref(false, found)
 }
 
-// needsCredentials tells whether the module does nothing without a Secret.
+// needsCredentials reports whether the module does nothing without a Secret.
 func needsCredentials(from *module.Module) bool {
 	credentials := from.Spec().Credentials
 	return credentials != nil && slices.ContainsFunc(credentials.Keys, func(key v1alpha1.CredentialKey) bool { return !key.Optional })
@@ -77,10 +77,10 @@ func nameless(path string, raw any) *FieldError {
 	}
 }
 
-// isAbsent tells whether what stands somewhere is as good as nothing.
+// isAbsent reports whether what stands somewhere is as good as nothing.
 func isAbsent(raw any) bool { return raw == nil || raw == "" }
 
-// faultOf answers the fault of something that is not a useful string.
+// faultOf returns the fault of something that is not a useful string.
 func faultOf(raw any) Fault {
 	if isAbsent(raw) {
 		return Missing

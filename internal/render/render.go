@@ -56,7 +56,7 @@ type Inputs struct {
 	Warnings []Warning
 }
 
-// Render answers the inputs of a run: of the types that the module's variables have, and such that their validations hold. The
+// Render returns the inputs of a run: of the types that the module's variables have, and such that their validations hold. The
 // error is an [Errors] when the Machine or its Secrets are at fault; any other error is a mistake of the caller.
 func Render(input Input) (*Inputs, error) {
 	if input.Machine == nil || input.Module == nil {
@@ -127,7 +127,7 @@ func renderMachine(input Input) cty.Value {
 	})
 }
 
-// marshalVariables answers canonical JSON: names sorted, numbers in full, every default and null written out.
+// marshalVariables returns canonical JSON: names sorted, numbers in full, every default and null written out.
 func marshalVariables(values map[string]cty.Value) ([]byte, error) {
 	variables := cty.ObjectVal(values)
 	raw, err := ctyjson.Marshal(variables, variables.Type())
@@ -147,7 +147,7 @@ func renderEnvironment(input Input, path string, keys []v1alpha1.CredentialKey, 
 	return environment, files
 }
 
-// sensitiveValues answers what must not be shown: credentials that are not public, and user data. A value that ends in a
+// sensitiveValues returns what must not be shown: credentials that are not public, and user data. A value that ends in a
 // newline is listed without it too, since what reads it usually trims it.
 func sensitiveValues(input Input, keys []v1alpha1.CredentialKey) []string {
 	public := map[string]bool{}

@@ -26,7 +26,7 @@ type spec struct {
 // reserved are fields of the object that a providerSpec is; a module does not see them.
 var reserved = []string{"apiVersion", "kind", "metadata"}
 
-// ValuesPath answers where in the Machine the attributes of the module's variable provider_spec stand.
+// ValuesPath returns where in the Machine the attributes of the module's variable provider_spec stand.
 func ValuesPath(machine *machinev1beta1.Machine) string {
 	if fields, failed := decodeProviderSpec(machine); failed == nil && isGeneric(fields) {
 		return genericValuesPath
@@ -82,7 +82,7 @@ func (s *spec) own(fields map[string]any, from *module.Module, found *findings) 
 	}
 }
 
-// provides answers the variable provider_spec; cty.DynamicVal when there is none.
+// provides returns the variable provider_spec; cty.DynamicVal when there is none.
 func (s *spec) provides(from *module.Module, found *findings) cty.Value {
 	if s.values == nil {
 		return cty.DynamicVal
@@ -90,7 +90,7 @@ func (s *spec) provides(from *module.Module, found *findings) cty.Value {
 	return convertValues(s, from.Variable(module.VariableProviderSpec), found)
 }
 
-// namesUserData tells whether the spec, which became providerSpec, names or may name a Secret with user data.
+// namesUserData reports whether the spec, which became providerSpec, names or may name a Secret with user data.
 func (s *spec) namesUserData(from *module.Module, providerSpec cty.Value) bool {
 	path := from.Spec().UserData.Path
 	if path == "" {
@@ -101,7 +101,7 @@ func (s *spec) namesUserData(from *module.Module, providerSpec cty.Value) bool {
 	return !name.IsKnown() || !name.IsNull() && name.Type() == cty.String && name.AsString() != ""
 }
 
-// rawAt answers what stands at a path of field names joined by dots; nil when that is nothing.
+// rawAt returns what stands at a path of field names joined by dots; nil when that is nothing.
 func rawAt(fields map[string]any, path string) any {
 	var raw any = fields
 	for step := range strings.SplitSeq(path, ".") {
@@ -114,7 +114,7 @@ func rawAt(fields map[string]any, path string) any {
 	return raw
 }
 
-// valueAt answers what a value has at a path of attributes joined by dots: null when that is nothing, unknown when it is not known.
+// valueAt returns what a value has at a path of attributes joined by dots: null when that is nothing, unknown when it is not known.
 func valueAt(value cty.Value, path string) cty.Value {
 	for step := range strings.SplitSeq(path, ".") {
 		switch {

@@ -39,7 +39,7 @@ resources:
 outputs: {provider_id: "", instance_id: "", instance_state: "", addresses: [], instance_type: "", region: "", zone: ""}
 `
 
-// stackWith answers a stack with the variables of the validations, and locals.
+// stackWith returns a stack with the variables of the validations, and locals.
 func stackWith(t testing.TB, locals string) *module.Module {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -76,7 +76,7 @@ func stackWith(t testing.TB, locals string) *module.Module {
 	return loaded
 }
 
-// asStack answers a providerSpec of a module's own kind as one that names a stack.
+// asStack returns a providerSpec of a module's own kind as one that names a stack.
 func asStack(t testing.TB, own []byte, hoist bool) []byte {
 	t.Helper()
 	var fields map[string]json.RawMessage
@@ -119,7 +119,7 @@ func TestAStackIsRenderedAsAModuleWithItsVariables(t *testing.T) {
 	}
 }
 
-// ofStack answers errors about a module as they are about a stack.
+// ofStack returns errors about a module as they are about a stack.
 func ofStack(lines []string) []string {
 	for i, line := range lines {
 		lines[i] = strings.ReplaceAll(line, `the module "example"`, `the stack "example"`)

@@ -75,7 +75,7 @@ func (v *validator) compute() {
 	})
 }
 
-// holdsSecrets tells whether a field has parts whose names look secret.
+// holdsSecrets reports whether a field has parts whose names look secret.
 func (f field) holdsSecrets() bool {
 	holds := false
 	if f.value != cty.NilVal {
@@ -99,11 +99,11 @@ func (v *validator) advise(check module.Check) {
 	if err != nil || !converted.IsKnown() || converted.IsNull() || converted.True() {
 		return
 	}
-	_, path := v.locate(check.Validation, v.blame(check.Condition)[0])
+	_, path := v.locate(check.Validation, v.explain(check.Condition)[0])
 	v.warn(Warning{Path: path, Message: v.message(check.Validation), Advice: true})
 }
 
-// marked answers the variables, those marked that are sensitive.
+// marked returns the variables, those marked that are sensitive.
 func (v *validator) marked() map[string]cty.Value {
 	marked := map[string]cty.Value{}
 	for name, value := range v.values {
@@ -134,11 +134,11 @@ func (v *validator) wary() *hcl.EvalContext {
 func (v *validator) check(validation module.Validation) {
 	result, diags := validation.Condition.Value(v.context)
 	if diags.HasErrors() {
-		v.unable(validation, v.blame(validation.Condition)[0], diags)
+		v.unable(validation, v.explain(validation.Condition)[0], diags)
 		return
 	}
 	if _, diags := validation.ErrorMessage.Value(v.context); diags.HasErrors() {
-		v.unable(validation, v.references(blamed{expression: validation.ErrorMessage}), diags)
+		v.unable(validation, v.references(failing{expression: validation.ErrorMessage}), diags)
 		return
 	}
 	result, _ = result.Unmark()
@@ -146,7 +146,7 @@ func (v *validator) check(validation module.Validation) {
 	switch {
 	case err != nil || converted.IsKnown() && converted.IsNull():
 		// Load has seen to the type; null it cannot foresee.
-		v.unable(validation, v.blame(validation.Condition)[0], hcl.Diagnostics{{Summary: "the condition comes out neither true nor false"}})
+		v.unable(validation, v.explain(validation.Condition)[0], hcl.Diagnostics{{Summary: "the condition comes out neither true nor false"}})
 	case converted.IsKnown() && converted.False():
 		v.refuse(validation)
 	}
@@ -155,7 +155,7 @@ func (v *validator) check(validation module.Validation) {
 // refuse reports a condition that came out false, once for each part of it that did.
 func (v *validator) refuse(validation module.Validation) {
 	fix := v.message(validation)
-	for _, fields := range v.blame(validation.Condition) {
+	for _, fields := range v.explain(validation.Condition) {
 		own, path := v.locate(validation, fields)
 		failed := &FieldError{Path: path, Fix: fix, InSecret: inSecret(fields)}
 		if len(own) == 1 {
@@ -174,7 +174,7 @@ func (v *validator) unable(validation module.Validation, fields []field, diags h
 	_, path := v.locate(validation, fields)
 	reason := oneLine(diags[0].Summary)
 	// Details quote values.
-	if !hidden(v.references(blamed{expression: validation.Condition})) && !hidden(fields) && diags[0].Detail != "" {
+	if !hidden(v.references(failing{expression: validation.Condition})) && !hidden(fields) && diags[0].Detail != "" {
 		reason += ": " + oneLine(diags[0].Detail)
 	}
 	v.fail(&FieldError{
@@ -189,7 +189,7 @@ const (
 	maxReason  = 300
 )
 
-// message answers what the module says, or where it says it when that would show a secret.
+// message returns what the module says, or where it says it when that would show a secret.
 func (v *validator) message(validation module.Validation) string {
 	elsewhere := fmt.Sprintf("the validation is in %s:%d of the module", validation.Place.Filename, validation.Place.Start.Line)
 	context := v.context
@@ -207,7 +207,7 @@ func (v *validator) message(validation module.Validation) string {
 	return cut(oneLine(text.AsString()), maxMessage)
 }
 
-// lastName answers the name of the attribute or the key that a path ends in.
+// lastName returns the name of the attribute or the key that a path ends in.
 func lastName(path cty.Path) string {
 	if len(path) == 0 {
 		return ""

@@ -19,13 +19,13 @@ import (
 
 const validationsFile = "testdata/validations/variables.tf"
 
-// moduleWith answers the example module with other variables.
+// moduleWith returns the example module with other variables.
 func moduleWith(t testing.TB, variables string) *module.Module {
 	t.Helper()
 	return moduleOf(t, map[string]string{"variables.tf": variables})
 }
 
-// moduleOf answers the example module with other files.
+// moduleOf returns the example module with other files.
 func moduleOf(t testing.TB, changed map[string]string) *module.Module {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -261,7 +261,7 @@ func TestEngineAgreesWithTheValidations(t *testing.T) {
 	}
 }
 
-// asWritten answers variables that hold what the user wrote, so that the engine converts and completes them by itself.
+// asWritten returns variables that hold what the user wrote, so that the engine converts and completes them by itself.
 func asWritten(t testing.TB, input Input) []byte {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{

@@ -9,7 +9,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// Variables answers the variables of [Render], for a Machine that [Check] has found nothing wrong with. What the Machine does not have
+// Variables returns the variables of [Render], for a Machine that [Check] has found nothing wrong with. What the Machine does not have
 // yet is empty; neither Secrets nor validations, which may depend on that, are looked at. The error is an [Errors] when the Machine is
 // at fault; any other error is a mistake of the caller.
 func Variables(input Input) ([]byte, error) {

@@ -34,7 +34,7 @@ type bundle struct {
 	now, before string
 }
 
-// file answers the path of a file that has the authorities and the system's; none when there are no authorities.
+// file returns the path of a file that has the authorities and the system's; none when there are no authorities.
 func (b *bundle) file(authorities string) (string, error) {
 	if authorities == "" {
 		return "", nil

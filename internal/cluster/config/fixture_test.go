@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// authority answers the certificate of an authority in PEM.
+// authority returns the certificate of an authority in PEM.
 func authority(t testing.TB, name string) string {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)

@@ -53,7 +53,7 @@ type Options struct {
 	Logger logr.Logger
 }
 
-// Reader answers the settings of a cluster, at most MaxAge old.
+// Reader returns the settings of a cluster, at most MaxAge old.
 type Reader struct {
 	client client.Reader
 	given  []string
@@ -94,14 +94,14 @@ func New(o Options) (*Reader, error) {
 	}, nil
 }
 
-// Settings answers what the cluster says. While it cannot be read, what was read last holds; it is an error when that is nothing.
+// Settings returns what the cluster says. While it cannot be read, what was read last holds; it is an error when that is nothing.
 func (r *Reader) Settings(ctx context.Context) (Settings, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.current(ctx)
 }
 
-// Environment answers what a run sees of the cluster, given the variables of its module, and what of it must not be shown.
+// Environment returns what a run sees of the cluster, given the variables of its module, and what of it must not be shown.
 func (r *Reader) Environment(ctx context.Context, variables []v1alpha1.EnvironmentVariable) (environment map[string]string, sensitive []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +116,7 @@ func (r *Reader) Environment(ctx context.Context, variables []v1alpha1.Environme
 	return settings.Environment(variables, file, r.given), settings.Sensitive(), nil
 }
 
-// current answers the settings. The caller holds the lock.
+// current returns the settings. The caller holds the lock.
 func (r *Reader) current(ctx context.Context) (Settings, error) {
 	now := r.clock.Now()
 	if r.known && now.Sub(r.at) < r.maxAge {
@@ -170,7 +170,7 @@ func (r *Reader) read(ctx context.Context) (objects, error) {
 	return found, nil
 }
 
-// get answers an object, nil where there is none, nor perhaps its kind.
+// get returns an object, nil where there is none, nor perhaps its kind.
 func get[T client.Object](ctx context.Context, reader client.Reader, key types.NamespacedName, object T) (T, error) {
 	var none T
 	err := reader.Get(ctx, key, object)

@@ -139,7 +139,7 @@ func (s *Settings) takeAzure(azure *configv1.AzurePlatformStatus) {
 	}
 }
 
-// Environment answers what a run sees of the settings: the proxies and authorities that every program heeds, and the module's variables
+// Environment returns what a run sees of the settings: the proxies and authorities that every program heeds, and the module's variables
 // that are from the cluster. bundle is the file with the authorities, empty for none; given are names that are set elsewhere.
 func (s Settings) Environment(variables []v1alpha1.EnvironmentVariable, bundle string, given []string) map[string]string {
 	environment := map[string]string{}
@@ -163,7 +163,7 @@ func (s Settings) Environment(variables []v1alpha1.EnvironmentVariable, bundle s
 	return environment
 }
 
-// Sensitive answers what must not be shown: the addresses of proxies that ask for a password, and the passwords.
+// Sensitive returns what must not be shown: the addresses of proxies that ask for a password, and the passwords.
 func (s Settings) Sensitive() []string {
 	var values []string
 	for _, address := range []string{s.HTTPProxy, s.HTTPSProxy} {

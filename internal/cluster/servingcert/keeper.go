@@ -78,7 +78,7 @@ func New(options Options) (*Keeper, error) {
 	return &Keeper{options: options, maker: maker{names: options.DNSNames}, settle: settleTime}, nil
 }
 
-// GetCertificate answers the certificate, as a [tls.Config] asks for it.
+// GetCertificate returns the certificate, as a [tls.Config] asks for it.
 func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	now := k.served.Load()
 	if now == nil {
@@ -125,7 +125,7 @@ func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 // errConflict says that somebody else has written first.
 var errConflict = errors.New("somebody else has written it meanwhile")
 
-// kept answers what the Secret holds, made or renewed where it must be.
+// kept returns what the Secret holds, made or renewed where it must be.
 func (k *Keeper) kept(ctx context.Context, now time.Time) (material, error) {
 	secret := &corev1.Secret{}
 	err := k.reader.Get(ctx, k.options.Secret, secret)

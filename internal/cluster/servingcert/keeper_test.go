@@ -68,7 +68,7 @@ func newHouse(ctx context.Context) *house {
 	return h
 }
 
-// keeper answers one of the replicas' keepers, which has not been set to work.
+// keeper returns one of the replicas' keepers, which has not been set to work.
 func (h *house) keeper() *Keeper {
 	GinkgoHelper()
 	k, err := New(Options{Secret: h.secret, DNSNames: []string{serverName, "localhost"}, Configuration: h.name})
@@ -92,14 +92,14 @@ func (h *house) replica() *Keeper {
 	return k
 }
 
-// kept answers what the Secret holds.
+// kept returns what the Secret holds.
 func (h *house) kept(ctx context.Context) (material, error) {
 	secret := &corev1.Secret{}
 	err := plane.Client.Get(ctx, h.secret, secret)
 	return materialOf(secret), err
 }
 
-// trusted answers the authorities that every webhook trusts; it fails while they differ.
+// trusted returns the authorities that every webhook trusts; it fails while they differ.
 func (h *house) trusted(ctx context.Context) ([]byte, error) {
 	var bundles [][]byte
 	for _, configuration := range []client.Object{h.mutating, h.validating} {
@@ -118,7 +118,7 @@ func (h *house) trusted(ctx context.Context) ([]byte, error) {
 	return bundles[0], nil
 }
 
-// call answers nil when who trusts what the configurations trust would trust the keeper.
+// call returns nil when who trusts what the configurations trust would trust the keeper.
 func (h *house) call(ctx context.Context, k *Keeper) error {
 	trusted, err := h.trusted(ctx)
 	if err != nil {
@@ -127,7 +127,7 @@ func (h *house) call(ctx context.Context, k *Keeper) error {
 	return shake(ctx, k, trusted)
 }
 
-// shake answers nil when who trusts some authorities trusts the keeper.
+// shake returns nil when who trusts some authorities trusts the keeper.
 func shake(ctx context.Context, k *Keeper, trusted []byte) error {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(trusted)

@@ -50,7 +50,7 @@ func (m material) into(secret *corev1.Secret) {
 	secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey] = m.certificate, m.key
 }
 
-// pair answers what a TLS server takes.
+// pair returns what a TLS server takes.
 func (m material) pair() (*tls.Certificate, error) {
 	pair, err := tls.X509KeyPair(m.certificate, m.key)
 	if err != nil {
@@ -73,7 +73,7 @@ func (m maker) rotator() *rotator.CertRotator {
 	}
 }
 
-// renew answers material that is good for a while: the given one, or with a new certificate, or all new.
+// renew returns material that is good for a while: the given one, or with a new certificate, or all new.
 func (m maker) renew(given material, now time.Time) (_ material, changed bool, err error) {
 	if m.good(given, now) {
 		return given, false, nil
@@ -89,7 +89,7 @@ func (m maker) renew(given material, now time.Time) (_ material, changed bool, e
 	return material{authority: authority.CertPEM, authorityKey: authority.KeyPEM, certificate: certificate, key: key}, true, nil
 }
 
-// good tells whether nothing is to be renewed.
+// good reports whether nothing is to be renewed.
 func (m maker) good(given material, now time.Time) bool {
 	if !goodAuthority(given, now) || startsLater(given.certificate, now) {
 		return false
@@ -108,13 +108,13 @@ func goodAuthority(given material, now time.Time) bool {
 	return err == nil && ok && !startsLater(given.authority, now)
 }
 
-// startsLater tells whether a certificate is not good yet.
+// startsLater reports whether a certificate is not good yet.
 func startsLater(encoded []byte, now time.Time) bool {
 	certificate, err := parse(encoded)
 	return err != nil || now.Before(certificate.NotBefore)
 }
 
-// authority answers the given authority while it is good, else a new one.
+// authority returns the given authority while it is good, else a new one.
 func (m maker) authority(given material, now time.Time) (*rotator.KeyPairArtifacts, error) {
 	if goodAuthority(given, now) {
 		if read, err := readAuthority(given); err == nil {
@@ -157,7 +157,7 @@ func parse(encoded []byte) (*x509.Certificate, error) {
 	return certificate, nil
 }
 
-// renewalIn answers how long good material stays so.
+// renewalIn returns how long good material stays so.
 func renewalIn(given material, now time.Time) time.Duration {
 	next := now.Add(servingAhead)
 	if certificate, err := parse(given.certificate); err == nil {

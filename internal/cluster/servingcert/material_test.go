@@ -16,7 +16,7 @@ var (
 	names = maker{names: []string{"hooks.test.svc", "localhost"}}
 )
 
-// made answers new material of a time.
+// made returns new material of a time.
 func made(t *testing.T, by maker, at time.Time) material {
 	t.Helper()
 	answer, changed, err := by.renew(material{}, at)

@@ -58,7 +58,7 @@ func (k *Keeper) SetupWithManager(mgr manager.Manager) error {
 	return nil
 }
 
-// newCache answers a cache of three objects, each watched by its name: the rights are for no more, and there may be many Secrets.
+// newCache returns a cache of three objects, each watched by its name: the rights are for no more, and there may be many Secrets.
 func (k *Keeper) newCache(mgr manager.Manager) (cache.Cache, error) {
 	byName := func(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
 	return cache.New(mgr.GetConfig(), cache.Options{

@@ -17,7 +17,7 @@ const Overlap = time.Hour
 // maxOld bounds how many old authorities are trusted beside the present one.
 const maxOld = 2
 
-// bundle answers what the API server shall trust in place of what it trusts now: the authority, and for a while those before it. It
+// bundle returns what the API server shall trust in place of what it trusts now: the authority, and for a while those before it. It
 // answers too how long that holds; zero for as long as the authority does.
 func bundle(trusted, authority []byte, now time.Time) ([]byte, time.Duration) {
 	out := bytes.TrimSpace(authority)

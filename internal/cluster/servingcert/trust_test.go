@@ -45,7 +45,7 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// join answers certificates as a bundle has them.
+// join returns certificates as a bundle has them.
 func join(parts ...[]byte) []byte {
 	var out []byte
 	for _, part := range parts {

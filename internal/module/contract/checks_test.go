@@ -11,7 +11,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
-// asserting answers a change of the valid module: a check block with an assertion in it.
+// asserting returns a change of the valid module: a check block with an assertion in it.
 func asserting(condition, message string) moduletest.Change {
 	return moduletest.Change{"checks.tf", "", "check \"size\" {\n  assert {\n    condition     = " + condition + "\n    error_message = " + message + "\n  }\n}\n"}
 }
@@ -90,7 +90,7 @@ func TestLoadRefusesACheckThatCannotBeEvaluatedBeforeARun(t *testing.T) {
 	}
 }
 
-// breachTexts answers the breaches, each as a text.
+// breachTexts returns the breaches, each as a text.
 func breachTexts(broken *contract.Error) []string {
 	var found []string
 	for _, breach := range broken.Breaches {

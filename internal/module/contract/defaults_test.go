@@ -13,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
-// filling answers a change of the valid module: the entries of spec.defaults, and fields that they fill in.
+// filling returns a change of the valid module: the entries of spec.defaults, and fields that they fill in.
 func filling(entries string) []moduletest.Change {
 	return []moduletest.Change{
 		{"module.yaml", "  lookup:\n", "  defaults:\n" + entries + "  lookup:\n"},

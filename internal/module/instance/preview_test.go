@@ -39,7 +39,7 @@ func previewed(preview string) []moduletest.Change {
 	}
 }
 
-// given answers a providerSpec out of JSON, with the type of the module's variable.
+// given returns a providerSpec out of JSON, with the type of the module's variable.
 func given(t *testing.T, from *module.Module, text string) cty.Value {
 	t.Helper()
 	variable := from.Variable(module.VariableProviderSpec)

@@ -13,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
-// kept answers what is kept of a module: what a run sees, changed.
+// kept returns what is kept of a module: what a run sees, changed.
 func kept(t *testing.T, changes ...moduletest.Change) map[string]string {
 	t.Helper()
 	files := moduletest.Changed(t, changes...)

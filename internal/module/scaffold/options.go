@@ -64,12 +64,12 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// ProviderName answers the name that the provider has inside of the module: the type, the last part of its source.
+// ProviderName returns the name that the provider has inside of the module: the type, the last part of its source.
 func (o Options) ProviderName() string {
 	return o.Provider[strings.LastIndex(o.Provider, "/")+1:]
 }
 
-// ProviderAddresses answers what the lock file pins: a source without a host is in the registries of both engines.
+// ProviderAddresses returns what the lock file pins: a source without a host is in the registries of both engines.
 func (o Options) ProviderAddresses() []string {
 	if strings.Count(o.Provider, "/") == 1 {
 		return []string{module.OpenTofuHost + "/" + o.Provider, module.TerraformHost + "/" + o.Provider}

@@ -103,7 +103,7 @@ func render(source fs.FS, name string, o Options) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// target answers the name of the file that a file of the scaffold becomes.
+// target returns the name of the file that a file of the scaffold becomes.
 func target(name string) string {
 	name = strings.TrimSuffix(name, templateSuffix)
 	if name == lockFile {

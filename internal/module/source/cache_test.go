@@ -9,7 +9,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
-// places answers a reference each to a web server and to a registry, and how to end both.
+// places returns a reference each to a web server and to a registry, and how to end both.
 func places(t *testing.T, options *Options) (references map[string]string, end func()) {
 	t.Helper()
 	packed := pack(t)

@@ -99,7 +99,7 @@ func FetchAll(ctx context.Context, references []string, options Options) ([]*mod
 	return loaded, nil
 }
 
-// Files answers the files of the module that a reference names, in memory. They are not held to the contract yet.
+// Files returns the files of the module that a reference names, in memory. They are not held to the contract yet.
 func Files(ctx context.Context, reference string, options Options) (fs.FS, error) {
 	parsed, err := ParseReference(reference)
 	if err != nil {
@@ -126,7 +126,7 @@ type fetcher struct {
 	cache cache
 }
 
-// archive answers the tar.gz that a reference names.
+// archive returns the tar.gz that a reference names.
 func (f *fetcher) archive(ctx context.Context, reference Reference) ([]byte, error) {
 	switch reference.place.Scheme {
 	case schemeFile:
@@ -144,7 +144,7 @@ func (f *fetcher) archive(ctx context.Context, reference Reference) ([]byte, err
 	}
 }
 
-// content answers what has the digest: from the cache, or else by get, which is tried again when that may help.
+// content returns what has the digest: from the cache, or else by get, which is tried again when that may help.
 func (f *fetcher) content(ctx context.Context, digest string, get func(context.Context) ([]byte, error)) ([]byte, error) {
 	if content, cached := f.cache.get(digest); cached {
 		return content, nil

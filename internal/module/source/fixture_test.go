@@ -27,7 +27,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
-// example answers the files of a module, and the module.
+// example returns the files of a module, and the module.
 func example(t *testing.T) (fs.FS, *module.Module) {
 	t.Helper()
 	files, err := fs.Sub(modules.FS, "kubemark")
@@ -51,12 +51,12 @@ func pack(t *testing.T) Packed {
 	return packed
 }
 
-// quick answers options that do not wait between tries.
+// quick returns options that do not wait between tries.
 func quick() Options {
 	return Options{Backoff: wait.Backoff{Duration: time.Millisecond, Steps: 4}}
 }
 
-// server answers requests by handlers that come before the one of its own, and counts requests.
+// server returns requests by handlers that come before the one of its own, and counts requests.
 type server struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -188,7 +188,7 @@ func put(t *testing.T, url, mediaType string, content []byte) {
 	}
 }
 
-// folderTarball answers the module in a folder, as tools pack one that are given a folder.
+// folderTarball returns the module in a folder, as tools pack one that are given a folder.
 func folderTarball(t *testing.T, folder string) []byte {
 	t.Helper()
 	files, _ := example(t)

@@ -31,7 +31,7 @@ var generic = []string{
 	"application/gzip", "application/x-gzip", "application/tar+gzip", "application/x-tar+gzip", "application/x-gtar", "application/octet-stream",
 }
 
-// artifact answers the archive in the artifact that a reference names.
+// artifact returns the archive in the artifact that a reference names.
 func (f *fetcher) artifact(ctx context.Context, reference Reference) ([]byte, error) {
 	from, err := repository(reference.place)
 	if err != nil {
@@ -69,7 +69,7 @@ func (f *fetcher) artifact(ctx context.Context, reference Reference) ([]byte, er
 	return archive, nil
 }
 
-// layerOf answers the layer with the module's archive.
+// layerOf returns the layer with the module's archive.
 func layerOf(content []byte) (v1.Descriptor, error) {
 	manifest, err := v1.ParseManifest(bytes.NewReader(content))
 	if err != nil {
@@ -129,7 +129,7 @@ func registryError(registry string, err error) error {
 	return err
 }
 
-// repository answers the repository of a place in a registry.
+// repository returns the repository of a place in a registry.
 func repository(place *url.URL) (name.Repository, error) {
 	parsed, err := name.ParseReference(place.Host + place.Path)
 	if err != nil {

@@ -36,7 +36,7 @@ func Pack(fsys fs.FS) (Packed, error) {
 	return Packed{Module: loaded, Archive: archive.Bytes()}, nil
 }
 
-// FileReference answers the reference to the archive as a file, whose path is absolute.
+// FileReference returns the reference to the archive as a file, whose path is absolute.
 func (p Packed) FileReference(path string) Reference {
 	return Reference{place: &url.URL{Scheme: schemeFile, Path: path}, digest: digestOf(p.Archive)}
 }

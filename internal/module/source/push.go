@@ -66,7 +66,7 @@ func parseTarget(text string) (*url.URL, name.Tag, error) {
 	return place, tag, err
 }
 
-// artifact answers the manifest, and what it names.
+// artifact returns the manifest, and what it names.
 func (p Packed) artifact() (rawManifest, []v1.Layer, error) {
 	config, archive := static.NewLayer([]byte("{}"), emptyMediaType), static.NewLayer(p.Archive, LayerMediaType)
 	blobs := []v1.Layer{config, archive}

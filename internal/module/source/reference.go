@@ -29,7 +29,7 @@ type Reference struct {
 	digest string
 }
 
-// IsReference tells whether a text begins as a reference does.
+// IsReference reports whether a text begins as a reference does.
 func IsReference(text string) bool {
 	for _, scheme := range []string{schemeFile, schemeHTTPS, schemeOCI} {
 		if strings.HasPrefix(text, scheme+"://") {
@@ -103,7 +103,7 @@ func checkRepository(place *url.URL) error {
 	return nil
 }
 
-// show answers a place for people. What follows ? is left out, as it may be a secret.
+// show returns a place for people. What follows ? is left out, as it may be a secret.
 func show(place *url.URL) string {
 	shown := *place
 	shown.User, shown.Fragment, shown.RawFragment = nil, "", ""
@@ -113,5 +113,5 @@ func show(place *url.URL) string {
 	return shown.String()
 }
 
-// String answers the reference without what may be a secret, for logs and errors.
+// String returns the reference without what may be a secret, for logs and errors.
 func (r Reference) String() string { return show(r.place) + "@" + r.digest }

@@ -54,7 +54,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// mayPass tells whether the same request may succeed a moment later.
+// mayPass reports whether the same request may succeed a moment later.
 func mayPass(err error) bool {
 	var refused *transport.Error
 	if errors.As(err, &refused) {

@@ -21,10 +21,10 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("the module in Secret %s cannot be used: %s; put the Secret back from a backup", e.Secret, e.Err)
 }
 
-// Unwrap answers what is wrong.
+// Unwrap returns what is wrong.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// IsLost tells whether err says that a module cannot be had, however often it is asked for.
+// IsLost reports whether err says that a module cannot be had, however often it is asked for.
 func IsLost(err error) bool {
 	_, damaged := errors.AsType[*DamagedError](err)
 	return damaged || errors.Is(err, ErrNotFound)

@@ -41,7 +41,7 @@ const (
 	maxParts     = 64
 )
 
-// DigestOf answers the digest of a reference, name@sha256:digest; "" when it is none.
+// DigestOf returns the digest of a reference, name@sha256:digest; "" when it is none.
 func DigestOf(reference string) string {
 	_, digest, _ := strings.Cut(reference, digestMarker)
 	if raw, err := hex.DecodeString(digest); err != nil || len(raw) != sha256.Size {
@@ -58,7 +58,7 @@ func partName(digest, archive string, index int) string {
 	return fmt.Sprintf("%s%s-%s-%d", namePrefix, digest, archive[:12], index)
 }
 
-// secretsFor answers the Secrets that hold a module, in the order in which they are to be written: the head last.
+// secretsFor returns the Secrets that hold a module, in the order in which they are to be written: the head last.
 func secretsFor(namespace string, m *module.Module, chunk int) ([]*corev1.Secret, error) {
 	var packed bytes.Buffer
 	if err := snapshot.WriteArchive(&packed, m.Files()); err != nil {
@@ -90,7 +90,7 @@ func secretsFor(namespace string, m *module.Module, chunk int) ([]*corev1.Secret
 	return append(secrets, head), nil
 }
 
-// partsOf answers the names of a module's parts, as its head tells.
+// partsOf returns the names of a module's parts, as its head tells.
 func partsOf(digest string, head *corev1.Secret) (names []string, archive string, err error) {
 	archive = head.Annotations[annotationArchive]
 	count, err := strconv.Atoi(head.Annotations[annotationParts])
@@ -103,7 +103,7 @@ func partsOf(digest string, head *corev1.Secret) (names []string, archive string
 	return names, archive, nil
 }
 
-// unpack answers the module in an archive with the checksum.
+// unpack returns the module in an archive with the checksum.
 func unpack(raw []byte, archive, digest string) (*module.Module, error) {
 	if checksum(raw) != archive {
 		return nil, fmt.Errorf("the checksum of its %s is wrong", dataArchive)

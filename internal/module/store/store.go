@@ -86,7 +86,7 @@ func (s *Store) Keep(ctx context.Context, namespace string, m *module.Module) er
 	return nil
 }
 
-// Load answers a stored module. It returns ErrNotFound when there is none, and a *DamagedError when what there is cannot be used.
+// Load returns a stored module. It returns ErrNotFound when there is none, and a *DamagedError when what there is cannot be used.
 func (s *Store) Load(ctx context.Context, namespace, digest string) (*module.Module, error) {
 	at := place{namespace: namespace, digest: digest}
 	if known := s.recall(at); known != nil {
@@ -100,7 +100,7 @@ func (s *Store) Load(ctx context.Context, namespace, digest string) (*module.Mod
 	return loaded, nil
 }
 
-// recall answers what is known to be stored. It is needed then.
+// recall returns what is known to be stored. It is needed then.
 func (s *Store) recall(at place) *module.Module {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -75,7 +75,7 @@ func (s *shelf) restart(chunk int) {
 	s.Store = store.New(counted, store.Options{Clock: s.clock, ChunkBytes: chunk})
 }
 
-// secrets answers what is stored, by role.
+// secrets returns what is stored, by role.
 func (s *shelf) secrets(ctx context.Context, role string) []corev1.Secret {
 	GinkgoHelper()
 	list := &corev1.SecretList{}
@@ -104,7 +104,7 @@ func variant(extra []byte) *module.Module {
 	return loaded
 }
 
-// noise answers bytes that do not compress.
+// noise returns bytes that do not compress.
 func noise(size int) []byte {
 	source := rand.New(rand.NewPCG(1, 2))
 	raw := make([]byte, size)

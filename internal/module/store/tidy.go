@@ -62,7 +62,7 @@ func (s *Store) remove(ctx context.Context, namespace string, found *secrets) er
 	return nil
 }
 
-// list answers what is stored in a namespace. It reads metadata only.
+// list returns what is stored in a namespace. It reads metadata only.
 func (s *Store) list(ctx context.Context, namespace string) (map[place]*secrets, error) {
 	stored := map[place]*secrets{}
 	options := &client.ListOptions{Namespace: namespace, Limit: listPage}
@@ -95,7 +95,7 @@ func (s *Store) list(ctx context.Context, namespace string) (map[place]*secrets,
 	}
 }
 
-// forget answers the modules that were known to be stored and are not, and knows it no more.
+// forget returns the modules that were known to be stored and are not, and knows it no more.
 func (s *Store) forget(namespace string, stored map[place]*secrets) []*module.Module {
 	s.mu.Lock()
 	defer s.mu.Unlock()

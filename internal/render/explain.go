@@ -30,24 +30,24 @@ type field struct {
 	variable string
 }
 
-// blamed is an expression and what the names in it stand for that a loop around it introduced.
-type blamed struct {
+// failing is an expression and what the names in it stand for that a loop around it introduced.
+type failing struct {
 	expression hclsyntax.Expression
 	context    *hcl.EvalContext
 	scope      map[string][]field
 }
 
-// blame answers which fields make a condition come out false, a group for each part of the condition that does on its own: a
+// explain returns which fields make a condition come out false, a group for each part of the condition that does on its own: a
 // conjunct, or an element that a loop looks at. There is at least one group.
-func (v *validator) blame(condition hclsyntax.Expression) [][]field {
-	groups := v.parts(blamed{expression: condition, context: v.context})
+func (v *validator) explain(condition hclsyntax.Expression) [][]field {
+	groups := v.parts(failing{expression: condition, context: v.context})
 	for i, group := range groups {
 		groups[i] = deepest(group)
 	}
 	return groups
 }
 
-func (v *validator) parts(b blamed) [][]field {
+func (v *validator) parts(b failing) [][]field {
 	switch e := b.expression.(type) {
 	case *hclsyntax.ParenthesesExpr:
 		return v.parts(b.with(e.Expression))
@@ -74,8 +74,8 @@ func (v *validator) parts(b blamed) [][]field {
 	return [][]field{v.references(b)}
 }
 
-// choices answers the fields that an expression refers to, for which there is a choice of values when it is but one.
-func (v *validator) choices(b blamed) []field {
+// choices returns the fields that an expression refers to, for which there is a choice of values when it is but one.
+func (v *validator) choices(b failing) []field {
 	fields := v.references(b)
 	if _, plain := b.expression.(*hclsyntax.ScopeTraversalExpr); plain && len(fields) == 1 {
 		fields[0].choice = true
@@ -83,8 +83,8 @@ func (v *validator) choices(b blamed) []field {
 	return fields
 }
 
-// elements answers a group for each element of a list of conditions that comes out false.
-func (v *validator) elements(list blamed) [][]field {
+// elements returns a group for each element of a list of conditions that comes out false.
+func (v *validator) elements(list failing) [][]field {
 	var groups [][]field
 	switch e := list.expression.(type) {
 	case *hclsyntax.TupleConsExpr:
@@ -113,8 +113,8 @@ func (v *validator) elements(list blamed) [][]field {
 	return groups
 }
 
-// elementFields answers where the element of a collection comes from.
-func (v *validator) elementFields(collection blamed, position int, key, value cty.Value) []field {
+// elementFields returns where the element of a collection comes from.
+func (v *validator) elementFields(collection failing, position int, key, value cty.Value) []field {
 	switch e := collection.expression.(type) {
 	case *hclsyntax.TupleConsExpr:
 		if position < len(e.Exprs) {
@@ -133,12 +133,12 @@ func (v *validator) elementFields(collection blamed, position int, key, value ct
 	return v.references(collection)
 }
 
-func (b blamed) with(expression hclsyntax.Expression) blamed {
-	return blamed{expression: expression, context: b.context, scope: b.scope}
+func (b failing) with(expression hclsyntax.Expression) failing {
+	return failing{expression: expression, context: b.context, scope: b.scope}
 }
 
-// element answers what a loop evaluates for one element. Where the loop leaves the element out, that is nothing.
-func (b blamed) element(loop *hclsyntax.ForExpr, key, value cty.Value) blamed {
+// element returns what a loop evaluates for one element. Where the loop leaves the element out, that is nothing.
+func (b failing) element(loop *hclsyntax.ForExpr, key, value cty.Value) failing {
 	context := b.context.NewChild()
 	context.Variables = map[string]cty.Value{loop.ValVar: value}
 	if loop.KeyVar != "" {
@@ -150,15 +150,15 @@ func (b blamed) element(loop *hclsyntax.ForExpr, key, value cty.Value) blamed {
 	}
 	delete(scope, loop.KeyVar)
 	if loop.CondExpr != nil {
-		if left := (blamed{expression: loop.CondExpr, context: context}); left.fails() {
-			return blamed{scope: scope}
+		if left := (failing{expression: loop.CondExpr, context: context}); left.fails() {
+			return failing{scope: scope}
 		}
 	}
-	return blamed{expression: loop.ValExpr, context: context, scope: scope}
+	return failing{expression: loop.ValExpr, context: context, scope: scope}
 }
 
-// fails tells whether the expression is known not to come out true.
-func (b blamed) fails() bool {
+// fails reports whether the expression is known not to come out true.
+func (b failing) fails() bool {
 	if b.expression == nil {
 		return false
 	}
@@ -171,8 +171,8 @@ func (b blamed) fails() bool {
 	return err != nil || converted.IsKnown() && (converted.IsNull() || converted.False())
 }
 
-// references answers the fields that an expression refers to.
-func (v *validator) references(b blamed) []field {
+// references returns the fields that an expression refers to.
+func (v *validator) references(b failing) []field {
 	var fields []field
 	for _, reference := range b.expression.Variables() {
 		fields = append(fields, v.resolve(reference, b.scope)...)
@@ -180,7 +180,7 @@ func (v *validator) references(b blamed) []field {
 	return fields
 }
 
-// resolve answers the fields that a reference leads to; several when it goes through what a loop made of several.
+// resolve returns the fields that a reference leads to; several when it goes through what a loop made of several.
 func (v *validator) resolve(reference hcl.Traversal, scope map[string][]field) []field {
 	starts, steps := scope[reference.RootName()], reference[1:]
 	if name := module.ReferencedVariable(reference); name != "" {
@@ -201,7 +201,7 @@ func (v *validator) resolve(reference hcl.Traversal, scope map[string][]field) [
 	return fields
 }
 
-// root answers the field that a variable stands for as a whole.
+// root returns the field that a variable stands for as a whole.
 func (v *validator) root(variable string) field {
 	root := field{variable: variable, value: v.values[variable], hidden: v.module.Variable(variable).Sensitive}
 	switch variable {
@@ -215,7 +215,7 @@ func (v *validator) root(variable string) field {
 	return root
 }
 
-// step answers the field at a key or an index below; the field itself where that is not known.
+// step returns the field at a key or an index below; the field itself where that is not known.
 func (f field) step(key cty.Value) field {
 	if key, _ = key.Unmark(); key.IsNull() || !key.IsKnown() {
 		return f
@@ -238,7 +238,7 @@ func (f field) step(key cty.Value) field {
 	return next
 }
 
-// element answers what a value holds at a key, cty.NilVal when that is nothing.
+// element returns what a value holds at a key, cty.NilVal when that is nothing.
 func element(value, key cty.Value) cty.Value {
 	if value == cty.NilVal || !value.IsKnown() || value.IsNull() {
 		return cty.NilVal
@@ -276,13 +276,13 @@ func deepest(fields []field) []field {
 	})
 }
 
-// within tells whether a path is another or leads below it.
+// within reports whether a path is another or leads below it.
 func within(path, above string) bool {
 	rest, ok := strings.CutPrefix(path, above)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// locate answers those of the fields that belong to the variable which the validation is of, or all of them where none does, and
+// locate returns those of the fields that belong to the variable which the validation is of, or all of them where none does, and
 // the path that leads to them.
 func (v *validator) locate(validation module.Validation, fields []field) (own []field, path string) {
 	for _, f := range fields {
@@ -308,7 +308,7 @@ func (v *validator) locate(validation module.Validation, fields []field) (own []
 	return own, path
 }
 
-// parent answers the path one step up; the empty path when there is none.
+// parent returns the path one step up; the empty path when there is none.
 func parent(path string) string {
 	if at := strings.LastIndexAny(path, ".["); at >= 0 {
 		return path[:at]
@@ -336,7 +336,7 @@ func list(path string, fields []field) string {
 	return strings.Join(slices.Concat(at, others), " with ")
 }
 
-// show answers the value as JSON, shortened; nothing for what may be secret, and for what has fields of its own.
+// show returns the value as JSON, shortened; nothing for what may be secret, and for what has fields of its own.
 func (f field) show() string {
 	if f.hidden || f.value == cty.NilVal || !f.value.IsWhollyKnown() {
 		return ""
