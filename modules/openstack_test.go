@@ -4,14 +4,15 @@ import (
 	"os"
 	"testing"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
+
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
 // TestOpenStackTakesWhatTheInstallerWritesAndReportsWhatHasNoEffect changes the MachineSet that the installer writes. The fields are those that
 // OpenShift's provider takes without using them.
 func TestOpenStackTakesWhatTheInstallerWritesAndReportsWhatHasNoEffect(t *testing.T) {
-	openstack, err := module.Load(os.DirFS("openstack"))
+	openstack, err := load.Module(os.DirFS("openstack"))
 	if err != nil {
 		t.Fatal(err)
 	}

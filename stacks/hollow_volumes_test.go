@@ -48,7 +48,7 @@ func newHollowVolumes(t *testing.T, name string) *hollow {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newMachine(t, name, load(t, folder), newPulumi(t, "mirror", func(o *pulumi.Options) { o.Binary = binary }))
+	return newMachine(t, name, mustLoad(t, folder), newPulumi(t, "mirror", func(o *pulumi.Options) { o.Binary = binary }))
 }
 
 // volumes returns the sizes of the Machine's volumes that are not being deleted, by name. Nothing ends the protection of those that are.
@@ -142,7 +142,7 @@ func TestALostNodeOfAProgramInGoIsFound(t *testing.T) {
 }
 
 func TestAProgramThatIsNotThereIsTold(t *testing.T) {
-	h := newMachine(t, "bare", load(t, examples+"/hollow-volumes"), newPulumi(t, "mirror"))
+	h := newMachine(t, "bare", mustLoad(t, examples+"/hollow-volumes"), newPulumi(t, "mirror"))
 	report, err := h.with("create", h.values(twoVolumes), func(f *pulumi.Workspace) (*engine.Report, error) { return f.Apply(t.Context()) })
 	if err == nil || !strings.Contains(err.Error(), `finding the program "stack-hollow-volumes-v1"`) {
 		t.Errorf("Apply() = %v, want which program is missing\n%s", err, report.Text)

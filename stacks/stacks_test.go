@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -28,7 +30,7 @@ func each(t *testing.T, test func(t *testing.T, stack *module.Module, folder str
 		for _, name := range folders(t, parent) {
 			t.Run(name, func(t *testing.T) {
 				folder := filepath.Join(parent, name)
-				test(t, load(t, folder), folder)
+				test(t, mustLoad(t, folder), folder)
 			})
 		}
 	}
@@ -48,10 +50,10 @@ func folders(t *testing.T, parent string) []string {
 	return names
 }
 
-// load returns the stack or module in a folder, which keeps its contract.
-func load(t *testing.T, folder string) *module.Module {
+// mustLoad returns the stack or module in a folder, which keeps its contract.
+func mustLoad(t *testing.T, folder string) *module.Module {
 	t.Helper()
-	loaded, err := module.Load(os.DirFS(folder))
+	loaded, err := load.Module(os.DirFS(folder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +131,7 @@ func TestEveryStackIsBuiltIn(t *testing.T) {
 
 // The variables of the stack are generated from the module, and hack/stackvariables/kubemark.hcl changes no validation.
 func TestHollowNodesTakeTheSameValuesOfBothEngines(t *testing.T) {
-	stack, of := load(t, "kubemark"), load(t, "../modules/kubemark")
+	stack, of := mustLoad(t, "kubemark"), mustLoad(t, "../modules/kubemark")
 	for _, name := range []string{module.VariableMachine, module.VariableProviderSpec, module.VariableUserData} {
 		want, got := of.Variable(name), stack.Variable(name)
 		if !got.Type.Equals(want.Type) {

@@ -1,9 +1,10 @@
 package iac
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"encoding/json"
 	"slices"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"

@@ -1,12 +1,13 @@
 package iac
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 
 	"k8s.io/apimachinery/pkg/types"
 

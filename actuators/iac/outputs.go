@@ -1,12 +1,12 @@
 package iac
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"encoding/json"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 
+	corev1 "k8s.io/api/core/v1"
 )
 
 // outputs are the outputs of the module contract.

@@ -1,7 +1,6 @@
 package iac
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"bytes"
 	"context"
 	"errors"
@@ -12,6 +11,9 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -130,7 +132,7 @@ func nothingBindsAMachineToAPlaceWhereNothingWasMade(t *testing.T, b *bench) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, place := range map[string]module.Place{"record": b.record(machine).Place, "witness": facts.Witness.Place} {
+	for what, place := range map[string]instance.Place{"record": b.record(machine).Place, "witness": facts.Witness.Place} {
 		if text := place.String(); !strings.Contains(text, strings.TrimSuffix(plane.Config.Host, "/")) {
 			t.Errorf("the place of the %s is %q, want %s", what, text, plane.Config.Host)
 		}

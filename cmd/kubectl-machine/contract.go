@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
+
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
@@ -100,17 +103,17 @@ func checkContracts(found []*checkedModule) *checkedModules {
 }
 
 func (m *checkedModule) checkContract() {
-	loaded, err := module.Load(m.files)
+	loaded, err := load.Module(m.files)
 	if err == nil && !source.IsReference(m.Dir) {
 		err = checkName(m.Dir, loaded)
 	}
-	var broken *module.ContractError
+	var broken *contract.Error
 	switch {
 	case errors.As(err, &broken):
 		m.add(broken.Breaches...)
 		return
 	case err != nil:
-		m.add(module.Breach{Problem: err.Error()})
+		m.add(contract.Breach{Problem: err.Error()})
 		return
 	}
 	m.loaded = loaded
@@ -123,14 +126,14 @@ func (m *checkedModule) checkContract() {
 	m.Passed = []string{"contract"}
 }
 
-// checkName checks what module.LoadAll does: a module is called as its folder.
+// checkName checks what load.Modules does: a module is called as its folder.
 func checkName(folder string, loaded *module.Module) error {
 	absolute, err := filepath.Abs(folder)
 	if err != nil {
 		return err
 	}
 	if name := filepath.Base(absolute); name != loaded.Name() {
-		return &module.ContractError{Module: loaded.Name(), Breaches: []module.Breach{{
+		return &contract.Error{Module: loaded.Name(), Breaches: []contract.Breach{{
 			File: "module.yaml", What: "metadata.name", Problem: fmt.Sprintf("is %q in the folder %s", loaded.Name(), name), Fix: "use the folder's name",
 		}}}
 	}
@@ -138,7 +141,7 @@ func checkName(folder string, loaded *module.Module) error {
 }
 
 // add adds breaches whose files are relative to the module's folder.
-func (m *checkedModule) add(breaches ...module.Breach) {
+func (m *checkedModule) add(breaches ...contract.Breach) {
 	for _, found := range breaches {
 		switch {
 		case !source.IsReference(m.Dir):

@@ -1,11 +1,12 @@
 package main
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
+
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -114,7 +116,7 @@ func TestShort(t *testing.T) {
 // shipped returns a module of this repository.
 func shipped(t *testing.T, name string) *module.Module {
 	t.Helper()
-	all, err := module.LoadAll(modules.FS)
+	all, err := load.Modules(modules.FS)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -25,7 +27,7 @@ type State struct {
 	CredentialsSecret string
 	keys              []v1alpha1.CredentialKey
 	// Place is where the instance is to be, as the module declares it; PlaceErr says why that is not known.
-	Place    module.Place
+	Place    instance.Place
 	PlaceErr error
 	// ModuleLost says that Module is used in place of the pinned one, and why; empty where it is the pinned one.
 	ModuleLost string
@@ -102,7 +104,7 @@ func (r *Reader) locate(ctx context.Context, s *State, credentials map[string][]
 		return
 	}
 	environment, _ := around.With(s.Inputs.Environment, nil)
-	s.Place, s.PlaceErr = s.Module.Place(s.Inputs.Variables, credentials, environment)
+	s.Place, s.PlaceErr = instance.PlaceOf(s.Module, s.Inputs.Variables, credentials, environment)
 }
 
 // versionOf names the values that the module takes from its credentials. The Secret's resourceVersion would not do: the API server

@@ -1,10 +1,11 @@
 package lifecycle
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 

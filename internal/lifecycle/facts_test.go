@@ -1,8 +1,9 @@
 package lifecycle
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )

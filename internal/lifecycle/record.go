@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -39,7 +40,7 @@ type Record struct {
 	// ModuleRefusal is a change to another module that was planned and refused.
 	ModuleRefusal *Refusal
 	// Place is where the instance is, as the module that made it declares; empty where it does not, or for a state from before places were kept.
-	Place module.Place
+	Place instance.Place
 	// SecondLook is when to look for a second instance, after a create that followed a lookup which found nothing; nil for never.
 	SecondLook *time.Time
 	// Repair is the last try to bring back an instance that has drifted, unless a check has found it as applied since.
@@ -138,7 +139,7 @@ func ReadRecord(meta map[string]string) (Record, error) {
 	if r.SecondLook, err = decode[time.Time](meta, metaSecondLook); err != nil {
 		return Record{}, err
 	}
-	place, err := decode[module.Place](meta, metaPlace)
+	place, err := decode[instance.Place](meta, metaPlace)
 	if place != nil {
 		r.Place = *place
 	}
@@ -204,7 +205,7 @@ func (p Patch) SetRepair(r Repair) { p.set(metaRepair, encode(r)) }
 func (p Patch) ClearRepair() { p.MetaPatch[metaRepair] = nil }
 
 // SetPlace records where the instance is, or is about to be made.
-func (p Patch) SetPlace(place module.Place) {
+func (p Patch) SetPlace(place instance.Place) {
 	if len(place) > 0 {
 		p.set(metaPlace, encode(place))
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
+
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
@@ -21,7 +23,7 @@ func ExampleCatalog(t testing.TB) *module.Catalog { return catalog(t, "../manife
 
 func catalog(t testing.TB, folder string) *module.Catalog {
 	t.Helper()
-	loaded, err := module.LoadFolders(folder)
+	loaded, err := load.Folders(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

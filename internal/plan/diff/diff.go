@@ -1,12 +1,13 @@
 package diff
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 )

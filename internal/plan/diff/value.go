@@ -1,20 +1,21 @@
 package diff
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 
 	"github.com/machine-iac/machine-iac-operator/internal/plan/text"
 )
 
 // Resource is a planned change of a resource.
 type Resource struct {
-	Address    string      `json:"address"`
-	Type       string      `json:"type"`
+	Address    string        `json:"address"`
+	Type       string        `json:"type"`
 	Action     engine.Action `json:"action"`
-	Attributes []Attribute `json:"attributes"`
+	Attributes []Attribute   `json:"attributes"`
 	// Unsure reports that the provider has not confirmed the change.
 	Unsure bool `json:"unsure,omitempty"`
 }
@@ -22,7 +23,7 @@ type Resource struct {
 // Attribute is one value inside of a resource.
 type Attribute struct {
 	// Path is names joined by dots, and indices and odd names in brackets.
-	Path   string      `json:"path"`
+	Path   string        `json:"path"`
 	Action engine.Action `json:"action"`
 	// Before is set where the attribute changes or goes.
 	Before *Value `json:"before,omitempty"`

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -240,7 +242,7 @@ func TestWhatTheClusterFillsIn(t *testing.T) {
 // catalogOf returns a catalogue of the modules in a folder.
 func catalogOf(t testing.TB, folder string) *module.Catalog {
 	t.Helper()
-	loaded, err := module.LoadFolders(folder)
+	loaded, err := load.Folders(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

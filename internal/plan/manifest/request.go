@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
@@ -29,8 +31,8 @@ type Request struct {
 	Source       Source
 	Secrets      []Secret
 	// Size is what an instance offers; nil where the module does not define it. Shown are its image and disks.
-	Size  *module.Size
-	Shown module.Preview
+	Size  *instance.Size
+	Shown instance.Preview
 	// Warnings are those of the checks.
 	Warnings []string
 
@@ -163,11 +165,11 @@ func (r *Request) describe() {
 	if err != nil {
 		return // the check of the providerSpec reports it
 	}
-	size, err := r.Module.Size(value)
+	size, err := instance.SizeOf(r.Module, value)
 	if err != nil {
 		r.Warnings = append(r.Warnings, "the size is not known to an autoscaler: "+err.Error())
 	}
-	r.Size, r.Shown = size, r.Module.Preview(value)
+	r.Size, r.Shown = size, instance.PreviewOf(r.Module, value)
 }
 
 func secretsOf(credentials, userData render.Ref) []Secret {

@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"bytes"
 	"cmp"
 	"context"
@@ -13,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 	tfjson "github.com/hashicorp/terraform-json"

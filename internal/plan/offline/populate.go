@@ -1,12 +1,13 @@
 package offline
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 

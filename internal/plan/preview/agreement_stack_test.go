@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
+
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
@@ -48,7 +50,7 @@ func realStackPlanner(t testing.TB) *program.Planner {
 // TestAPreviewOfAStackAgreesWithTheUpdate makes a Machine after a preview of its MachineSet, and one of the Machine itself: every value
 // that they tell is the one that Pulumi then has in its checkpoint.
 func TestAPreviewOfAStackAgreesWithTheUpdate(t *testing.T) {
-	loaded, err := module.LoadFolders("../../../stacks/kubemark")
+	loaded, err := load.Folders("../../../stacks/kubemark")
 	if err != nil {
 		t.Fatal(err)
 	}

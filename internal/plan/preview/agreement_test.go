@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
+
 	"github.com/hashicorp/terraform-exec/tfexec"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
@@ -64,7 +66,7 @@ func TestAPreviewAgreesWithTheApply(t *testing.T) {
 	planner := planning.Planner(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			loaded, err := module.LoadFolders("../../../modules/" + name)
+			loaded, err := load.Folders("../../../modules/" + name)
 			if err != nil {
 				t.Fatal(err)
 			}

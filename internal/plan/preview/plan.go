@@ -1,13 +1,14 @@
 package preview
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"

@@ -1,11 +1,12 @@
 package print
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"bytes"
 	"fmt"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 
 	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"

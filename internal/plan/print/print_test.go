@@ -1,9 +1,10 @@
 package print
 
 import (
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"strings"
 	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 
 	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
