@@ -21,7 +21,7 @@ const ec2 = `{"ami":{"id":"ami-1"},"instanceType":"m6i.xlarge","placement":{"reg
 
 // planned plans what a Machine of the stack aws would be made of, against the provider's recorded schema, and returns what is known of the
 // instance, with "unknown" and "sensitive" in the place of the rest, and what would be read.
-func (i *instance) planned(p *program.Planner, changed string) (known map[string]any, reads []string) {
+func (i *instanceOfStack) planned(p *program.Planner, changed string) (known map[string]any, reads []string) {
 	i.t.Helper()
 	with := i.given(changed)
 	var variables map[string]any
