@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,7 +108,7 @@ func TestExamplesAreTakenAsTheyAre(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if size, err := stack.Size(providerSpec); err != nil || size == nil || size.CPU < 1 || size.MemoryMiB < 1 {
+			if size, err := instance.SizeOf(stack, providerSpec); err != nil || size == nil || size.CPU < 1 || size.MemoryMiB < 1 {
 				t.Errorf("%s: the size is %+v, %v; want what an autoscaler has to know while there is no Machine", name, size, err)
 			}
 		}
