@@ -136,8 +136,8 @@ var rules = []rule{
 	{
 		path: "stacks",
 		tests: []string{
-			"api/...", "internal/engine", "internal/engine/pulumi", "internal/engine/tofu", "internal/module", "internal/module/load",
-			"internal/plan/offline", "internal/plan/program", "internal/render",
+			"api/...", "internal/engine", "internal/engine/pulumi", "internal/engine/tofu", "internal/module", "internal/module/instance",
+			"internal/module/load", "internal/plan/offline", "internal/plan/program", "internal/render",
 		},
 	},
 	{path: "webhooks", may: []string{"internal/module", "internal/render"}, tests: []string{"internal/module/load", "modules", "stacks"}},

@@ -79,6 +79,7 @@ type Report struct {
 	breaches []Breach
 }
 
+// Add adds a breach.
 func (r *Report) Add(breach Breach) {
 	r.breaches = append(r.breaches, breach)
 }
@@ -113,6 +114,7 @@ func (r *Report) Err(name string, engine v1alpha1.Engine) error {
 	return &Error{Module: name, Engine: engine, Breaches: slices.Compact(r.breaches)}
 }
 
+// OneLine returns a text with each run of white space as one space.
 func OneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }

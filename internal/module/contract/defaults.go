@@ -44,7 +44,7 @@ type defaultCheck struct {
 
 func (c *defaultCheck) refuse(field, problem, fix string) {
 	c.sound = false
-	c.Metadata.AtField(c.at+"."+field, problem, fix)
+	c.AtField(c.at+"."+field, problem, fix)
 }
 
 func (c *defaultCheck) read(written v1alpha1.ModuleDefault) module.Default {

@@ -28,7 +28,7 @@ func Module(fsys fs.FS) (*module.Module, error) {
 		check = stack.Check
 	}
 	loaded := check(files, meta, found)
-	addMetadata(&loaded, meta, found)
+	addMetadata(&loaded, meta)
 	if err := found.Err(loaded.Name, loaded.Spec.Engine); err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func Module(fsys fs.FS) (*module.Module, error) {
 }
 
 // addMetadata adds what module.yaml says, once the variable provider_spec is known that it refers to. meta may be nil.
-func addMetadata(to *module.Definition, meta *contract.Metadata, found *contract.Report) {
+func addMetadata(to *module.Definition, meta *contract.Metadata) {
 	if meta == nil {
 		return
 	}

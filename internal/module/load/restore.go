@@ -30,7 +30,7 @@ func Restore(fsys fs.FS) (*module.Module, error) {
 	}
 	restored := read(files, found)
 	restored.Files = files
-	addMetadata(&restored, meta, found)
+	addMetadata(&restored, meta)
 	if missing := unusable(restored); missing != "" {
 		found.Add(contract.Breach{What: missing, Problem: "cannot be read by this version of the operator", Fix: "run the version that the module was made for"})
 		return nil, found.Err(restored.Name, restored.Spec.Engine)

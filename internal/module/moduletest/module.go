@@ -2,6 +2,7 @@
 package moduletest
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -14,9 +15,10 @@ import (
 var Outputs = []string{"provider_id", "instance_id", "instance_state", "addresses", "instance_type", "region", "zone"}
 
 // Module returns the files of a provider module with a lookup, a second kind version and every optional part.
-func Module() map[string]string {
-	return map[string]string{
-		"module.yaml": `apiVersion: machine-iac.io/v1alpha1
+func Module() map[string]string { return maps.Clone(moduleFiles) }
+
+var moduleFiles = map[string]string{
+	"module.yaml": `apiVersion: machine-iac.io/v1alpha1
 kind: Module
 metadata:
   name: example
@@ -45,7 +47,7 @@ spec:
         cpu: "2"
         memory: 4Gi
 `,
-		"terraform.tf": `terraform {
+	"terraform.tf": `terraform {
   required_version = ">= 1.8"
   required_providers {
     example = {
@@ -55,12 +57,12 @@ spec:
   }
 }
 `,
-		".terraform.lock.hcl": `provider "registry.opentofu.org/acme/example" {
+	".terraform.lock.hcl": `provider "registry.opentofu.org/acme/example" {
   version     = "1.2.3"
   constraints = "1.2.3"
 }
 `,
-		"variables.tf": `variable "machine" {
+	"variables.tf": `variable "machine" {
   type = object({
     name       = string
     namespace  = string
@@ -87,7 +89,7 @@ variable "user_data" {
   sensitive   = true
 }
 `,
-		"main.tf": `resource "example_instance" "this" {
+	"main.tf": `resource "example_instance" "this" {
   name = var.machine.name
   size = var.provider_spec.size
 }
@@ -96,17 +98,16 @@ resource "terraform_data" "note" {
   input = var.machine.uid
 }
 `,
-		"outputs.tf": OutputBlocks(Outputs...),
-		"lookup/import.tf": `import {
+	"outputs.tf": OutputBlocks(Outputs...),
+	"lookup/import.tf": `import {
   to = example_instance.this
   id = "instances/${var.machine.name}"
 }
 `,
-		"README.md":                 "# example\n",
-		"examples/machineset.yaml":  "kind: MachineSet\n",
-		"tests/module.tftest.hcl":   "run \"plans\" {}\n",
-		"templates/user-data.tftpl": "hello\n",
-	}
+	"README.md":                 "# example\n",
+	"examples/machineset.yaml":  "kind: MachineSet\n",
+	"tests/module.tftest.hcl":   "run \"plans\" {}\n",
+	"templates/user-data.tftpl": "hello\n",
 }
 
 // OutputBlocks returns output blocks in HCL.

@@ -2,19 +2,20 @@ package moduletest
 
 import (
 	"encoding/base64"
+	"maps"
 	"strings"
 )
 
 // Stack returns the files of a stack with a lookup, locals, checks and every optional part.
-func Stack() map[string]string {
-	hcl := Module()
-	return map[string]string{
-		"module.yaml": strings.NewReplacer(
-			"spec:\n", "spec:\n  engine: Pulumi\n",
-			"  providerSpecs:\n    - apiVersions: [example.io/v1, example.io/v1beta1]\n      kind: ExampleProviderSpec\n", "",
-		).Replace(hcl["module.yaml"]),
-		"variables.tf": hcl["variables.tf"],
-		"locals.tf": `locals {
+func Stack() map[string]string { return maps.Clone(stackFiles) }
+
+var stackFiles = map[string]string{
+	"module.yaml": strings.NewReplacer(
+		"spec:\n", "spec:\n  engine: Pulumi\n",
+		"  providerSpecs:\n    - apiVersions: [example.io/v1, example.io/v1beta1]\n      kind: ExampleProviderSpec\n", "",
+	).Replace(moduleFiles["module.yaml"]),
+	"variables.tf": moduleFiles["variables.tf"],
+	"locals.tf": `locals {
   provider_id = "example://${var.machine.uid}"
   labels      = merge({ for name, value in var.machine.labels : name => value if value != "" }, { id = local.provider_id })
 }
@@ -23,14 +24,14 @@ locals {
   disks = [for disk in var.provider_spec.disks : { size = disk.gib * 1024 }]
 }
 `,
-		"checks.tf": `check "disks" {
+	"checks.tf": `check "disks" {
   assert {
     condition     = length(var.provider_spec.disks) > 0
     error_message = "providerSpec.disks: there are none."
   }
 }
 `,
-		"Pulumi.yaml": `name: example
+	"Pulumi.yaml": `name: example
 description: Makes one instance.
 runtime: yaml
 config:
@@ -67,7 +68,7 @@ resources:
       byteLength: 4
 outputs:
 ` + StackOutputs(Outputs...),
-		"lookup/Pulumi.yaml": `name: example
+	"lookup/Pulumi.yaml": `name: example
 runtime: yaml
 config:
   machine:
@@ -82,18 +83,17 @@ resources:
     options:
       provider: ${example}
 `,
-		"sdks/example/example-1.2.3.yaml": `packageDeclarationVersion: 1
+	"sdks/example/example-1.2.3.yaml": `packageDeclarationVersion: 1
 name: terraform-provider
 version: 3.128.0
 parameterization:
   name: example
   version: 1.2.3
   value: ` + base64.StdEncoding.EncodeToString([]byte(`{"remote":{"url":"registry.opentofu.org/acme/example","version":"1.2.3"},"includes":["example_instance"]}`)) + "\n",
-		"sdks/random.yaml":         "packageDeclarationVersion: 1\nname: random\nversion: 4.16.0\n",
-		"README.md":                "# example\n",
-		"examples/machineset.yaml": "kind: MachineSet\n",
-		"templates/user-data.txt":  "hello\n",
-	}
+	"sdks/random.yaml":         "packageDeclarationVersion: 1\nname: random\nversion: 4.16.0\n",
+	"README.md":                "# example\n",
+	"examples/machineset.yaml": "kind: MachineSet\n",
+	"templates/user-data.txt":  "hello\n",
 }
 
 // StackOutputs returns outputs in the YAML of a program.

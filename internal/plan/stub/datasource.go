@@ -41,29 +41,37 @@ func covers(value any, given cty.Value) bool {
 		}
 		return ok
 	case of == cty.Number:
-		number, ok := value.(json.Number)
-		if !ok {
-			return false
-		}
-		wanted := given.AsBigFloat() // a provider may have rounded it
-		parsed, ok := new(big.Float).SetPrec(wanted.Prec()).SetString(number.String())
-		return ok && parsed.Cmp(wanted) == 0
+		return isNumber(value, given)
 	case of == cty.String:
 		return value == given.AsString()
 	case of == cty.Bool:
 		return value == given.True()
 	}
+	return coversAll(value, given.AsValueSlice())
+}
+
+func coversAll(value any, given []cty.Value) bool {
 	list, ok := value.([]any)
-	inner := given.AsValueSlice()
-	if !ok || len(list) != len(inner) {
+	if !ok || len(list) != len(given) {
 		return false
 	}
-	for n := range inner {
-		if !covers(list[n], inner[n]) {
+	for n := range given {
+		if !covers(list[n], given[n]) {
 			return false
 		}
 	}
 	return true
+}
+
+// isNumber reports whether a value is the number that is given, which a provider may have rounded.
+func isNumber(value any, given cty.Value) bool {
+	number, ok := value.(json.Number)
+	if !ok {
+		return false
+	}
+	wanted := given.AsBigFloat()
+	parsed, ok := new(big.Float).SetPrec(wanted.Prec()).SetString(number.String())
+	return ok && parsed.Cmp(wanted) == 0
 }
 
 // isWhollyEmpty reports whether nothing in a value is more than empty.

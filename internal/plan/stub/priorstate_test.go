@@ -135,9 +135,9 @@ func TestAStubProviderWithAPriorState(t *testing.T) {
 		t.Fatal(err)
 	}
 	dynamic := func(value any) []byte { return appendField(nil, 1, packed(t, resources["example"], value)) }
-	change := []byte(appendField(appendField(appendField(nil, 1, []byte("example")), 2, dynamic(pairs{{"name", "a"}})), 3, dynamic(pairs{{"name", "b"}})))
+	change := appendField(appendField(appendField(nil, 1, []byte("example")), 2, dynamic(pairs{{"name", "a"}})), 3, dynamic(pairs{{"name", "b"}}))
 	wrong := appendField(nil, 4, appendField(protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), severityError), 2, []byte("no")))
-	upgrade := []byte(appendField(appendField(nil, 1, []byte("example")), 3, appendField(nil, 1, []byte(`{"name":"a"}`))))
+	upgrade := appendField(appendField(nil, 1, []byte("example")), 3, appendField(nil, 1, []byte(`{"name":"a"}`)))
 	read := func(name string) []byte {
 		return appendField(appendField(nil, 1, []byte("dc")), 2, appendField(nil, 1, packed(t, sources["dc"], pairs{{"name", name}})))
 	}
