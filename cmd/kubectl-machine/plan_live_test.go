@@ -91,7 +91,7 @@ func TestPlanAgainstACluster(t *testing.T) {
 }
 
 func TestPlanWithAModuleFromAnArchive(t *testing.T) {
-	packed, err := source.Pack(os.DirFS(repository(t, "internal", "plan", "preview", "testdata", "modules", "example")))
+	packed, err := source.Pack(os.DirFS(repository(t, "internal", "plan", "manifest", "testdata", "modules", "example")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestPlanWithAModuleFromAnArchive(t *testing.T) {
 	write(t, archive, string(packed.Archive))
 	sum := sha256.Sum256(packed.Archive)
 	digest := hex.EncodeToString(sum[:])
-	manifest := repository(t, "internal", "plan", "preview", "testdata", "golden", "machineset.input.yaml")
+	manifest := repository(t, "internal", "plan", "print", "testdata", "golden", "machineset.input.yaml")
 	flags := append([]string{"plan", "--cache-dir", t.TempDir(), "--cluster-id", "demo", "-f", manifest}, realEngine(t)...)
 	got := runCommand(t, append(flags, "--module-source", "file://"+archive+"@sha256:"+digest)...)
 	if got.code != 0 || !strings.Contains(got.out, "Preview: 1 MachineSet, ") {

@@ -297,7 +297,7 @@ func TestPlanCommandLine(t *testing.T) {
 }
 
 func TestPlanWithAModuleOfOnesOwn(t *testing.T) {
-	own, manifests := repository(t, "internal", "plan", "preview", "testdata", "modules"), repository(t, "internal", "plan", "preview", "testdata", "golden")
+	own, manifests := repository(t, "internal", "plan", "manifest", "testdata", "modules"), repository(t, "internal", "plan", "print", "testdata", "golden")
 	flags := append([]string{"plan", "--cache-dir", t.TempDir(), "--module-dir", own, "--cluster-id", "demo"}, realEngine(t)...)
 	got := runCommand(t, append(flags, "-f", filepath.Join(manifests, "machineset.input.yaml"), "-f", filepath.Join(manifests, "many.input.yaml"))...)
 	if got.code != 0 || !strings.Contains(got.out, "Preview: 3 MachineSets, 22 Machines: 22 resources to add") || strings.Contains(got.out, "cluster-id") {
