@@ -113,7 +113,7 @@ func TestALostNodeOfAProgramInGoIsFound(t *testing.T) {
 	empty := h.empty(with)
 	h.create(with)
 	before := h.node().UID
-	lookup, err := h.engine.RunLookup(t.Context(), h.run("look", with))
+	lookup, err := h.engine.RunSearch(t.Context(), engine.SearchLookup, h.run("look", with))
 	if err != nil {
 		t.Fatal(err)
 	}

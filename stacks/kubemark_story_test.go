@@ -168,12 +168,12 @@ func TestALostHollowNodeIsFound(t *testing.T) {
 	h := newHollow(t, "lost")
 	with := h.values(small)
 	empty := h.empty(with)
-	if _, err := h.engine.RunLookup(t.Context(), h.run("none", with)); err == nil || !h.stack.Absent(err.Error()) {
+	if _, err := h.engine.RunSearch(t.Context(), engine.SearchLookup, h.run("none", with)); err == nil || !h.stack.Absent(err.Error()) {
 		t.Fatalf("Look() = %v, want the words that module.yaml knows for what is not there", err)
 	}
 	h.create(with)
 	before := h.node().UID
-	lookup, err := h.engine.RunLookup(t.Context(), h.run("look", with))
+	lookup, err := h.engine.RunSearch(t.Context(), engine.SearchLookup, h.run("look", with))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestANodeOfAnotherMachineIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	with := h.values(small)
-	lookup, err := h.engine.RunLookup(t.Context(), h.run("look", with))
+	lookup, err := h.engine.RunSearch(t.Context(), engine.SearchLookup, h.run("look", with))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,7 @@ func TestALostServerIsAdoptedWithItsPort(t *testing.T) {
 	before := s.empty(with)
 	s.create(with)
 	made := s.look()
-	lookup, err := s.engine.RunLookup(t.Context(), s.run("look", with))
+	lookup, err := s.engine.RunSearch(t.Context(), engine.SearchLookup, s.run("look", with))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestALostServerIsAdoptedWithItsPort(t *testing.T) {
 func TestALookupTellsThatThereIsNoServer(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, worker)
-	if _, err := s.engine.RunLookup(t.Context(), s.run("look", s.given(`{}`))); err == nil || !s.absent(err) {
+	if _, err := s.engine.RunSearch(t.Context(), engine.SearchLookup, s.run("look", s.given(`{}`))); err == nil || !s.absent(err) {
 		t.Errorf("Look() = %v, want the words of module.yaml for what is not there", err)
 	}
 }
@@ -173,7 +173,7 @@ func TestALookupStopsWhereItIsUncertain(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, worker)
 	s.create(s.given(`{}`))
-	_, err := s.engine.RunLookup(t.Context(), s.run("look", s.given(`{"networks":[],"ports":[{"networkID":"n","nameSuffix":"other"}]}`)))
+	_, err := s.engine.RunSearch(t.Context(), engine.SearchLookup, s.run("look", s.given(`{"networks":[],"ports":[{"networkID":"n","nameSuffix":"other"}]}`)))
 	if err == nil || s.absent(err) {
 		t.Errorf("Look() = %v, want an error, and not that there is no server", err)
 	}
@@ -190,7 +190,7 @@ func TestALookupStopsWhereThereAreTwo(t *testing.T) {
 	if made := len(s.cloud.Servers()); made != 2 {
 		t.Fatalf("there are %d servers, want two", made)
 	}
-	_, err := s.engine.RunLookup(t.Context(), s.run("look", with))
+	_, err := s.engine.RunSearch(t.Context(), engine.SearchLookup, s.run("look", with))
 	if err == nil || s.absent(err) || !strings.Contains(err.Error(), "singleOrNone") {
 		t.Errorf("Look() = %v, want that there are two", err)
 	}

@@ -33,7 +33,7 @@ func (t *task) destroy(ctx context.Context) error {
 		return err
 	}
 	t.actuator.dropKnown(ctx, t.uid, before.Raw)
-	return t.inWorkspace(ctx, false, func(workspace runner.Workspace) error {
+	return t.inWorkspace(ctx, engine.SearchNone, func(workspace runner.Workspace) error {
 		t.touched = true
 		report, err := workspace.Destroy(ctx)
 		t.noteApplied(report)
@@ -83,7 +83,11 @@ func (t *task) placeUnproven() string {
 
 // checkDrift compares the instance with its state. Outputs that changed by themselves are taken over: no resource is touched.
 func (t *task) checkDrift(ctx context.Context) error {
-	return t.inWorkspace(ctx, t.decision.Lookup, func(workspace runner.Workspace) error {
+	search := engine.SearchNone
+	if t.decision.Lookup {
+		search = engine.SearchLookup
+	}
+	return t.inWorkspace(ctx, search, func(workspace runner.Workspace) error {
 		report, err := workspace.Plan(ctx)
 		if t.decision.Lookup && runner.IsNotFound(err, t.wanted.Module) {
 			// The lookup has nothing to say of an instance that the state has; the next check looks at it.

@@ -21,6 +21,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
@@ -119,7 +120,7 @@ func TestARunSeesWhatTheClusterSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			run := task.runSpec(found, false)
+			run := task.runSpec(found, engine.SearchNone)
 			if diff := cmp.Diff(tc.want, run.Environment); diff != "" {
 				t.Errorf("environment (-want +got):\n%s", diff)
 			}

@@ -33,7 +33,7 @@ func (t *task) create(ctx context.Context) error {
 			return err
 		}
 	}
-	return t.inWorkspace(ctx, false, func(workspace runner.Workspace) error {
+	return t.inWorkspace(ctx, engine.SearchNone, func(workspace runner.Workspace) error {
 		if t.facts.HasResources() {
 			return t.planAndApply(ctx, workspace)
 		}
@@ -53,7 +53,7 @@ func (t *task) update(ctx context.Context) error {
 		}
 		return err
 	}
-	return t.inWorkspace(ctx, false, func(workspace runner.Workspace) error { return t.planAndApply(ctx, workspace) })
+	return t.inWorkspace(ctx, engine.SearchNone, func(workspace runner.Workspace) error { return t.planAndApply(ctx, workspace) })
 }
 
 // instanceMissing notes that the instance is gone.
@@ -132,7 +132,7 @@ func (t *task) trackProgress(event engine.Event) {
 }
 
 // inWorkspace opens a workspace for the engine, and closes it.
-func (t *task) inWorkspace(ctx context.Context, lookup bool, use func(runner.Workspace) error) (err error) {
+func (t *task) inWorkspace(ctx context.Context, search engine.Search, use func(runner.Workspace) error) (err error) {
 	// A process that was stopped since it took the lock may lead no more.
 	if err := t.actuator.leader.Confirm(ctx); err != nil {
 		return err
@@ -145,8 +145,8 @@ func (t *task) inWorkspace(ctx context.Context, lookup bool, use func(runner.Wor
 	if err != nil {
 		return err
 	}
-	t.markPhase(lookup)
-	workspace, err := with.Open(ctx, t.runSpec(around, lookup))
+	t.markPhase(search)
+	workspace, err := with.Open(ctx, t.runSpec(around, search))
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (t *task) inWorkspace(ctx context.Context, lookup bool, use func(runner.Wor
 	return use(workspace)
 }
 
-func (t *task) runSpec(around desired.Environment, lookup bool) runner.RunSpec {
+func (t *task) runSpec(around desired.Environment, search engine.Search) runner.RunSpec {
 	environment, sensitive := around.With(t.wanted.Inputs.Environment, t.wanted.Inputs.Sensitive)
 	return runner.RunSpec{
 		ID: t.id,
@@ -176,8 +176,8 @@ func (t *task) runSpec(around desired.Environment, lookup bool) runner.RunSpec {
 		InitEnvironment: around.Variables,
 		Files:           t.wanted.Inputs.Files,
 		Sensitive:       sensitive,
-		Lookup:          lookup,
-		NotFound:        !lookup && t.decision.Lookup && t.lookedUp && !t.imported,
+		Search:          search,
+		NotFound:        search == engine.SearchNone && t.decision.Lookup && t.lookedUp && !t.imported,
 		Progress:        t.trackProgress,
 		Output:          t.transcript.add,
 	}

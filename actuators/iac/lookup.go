@@ -25,7 +25,7 @@ func (e *foreignError) Error() string {
 // lookUp imports what a lost run may have made into the state. It returns false when there is nothing, and an *undecidedError while it is too
 // early to say so. An instance of another owner prevents a create; a destroy leaves it alone.
 func (t *task) lookUp(ctx context.Context) (found bool, err error) {
-	err = t.inWorkspace(ctx, true, func(workspace runner.Workspace) error {
+	err = t.inWorkspace(ctx, engine.SearchLookup, func(workspace runner.Workspace) error {
 		report, err := workspace.Plan(ctx)
 		if err != nil {
 			if !runner.IsNotFound(err, t.wanted.Module) {

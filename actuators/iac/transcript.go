@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -82,9 +83,9 @@ func pack(text string) []byte {
 }
 
 // markPhase separates a lookup from what follows it: its errors may be expected.
-func (t *task) markPhase(lookup bool) {
+func (t *task) markPhase(search engine.Search) {
 	switch {
-	case lookup:
+	case search != engine.SearchNone:
 		t.transcript.add("(A lookup: is there an instance that an earlier run has made?)")
 	case t.decision.Lookup:
 		t.transcript.add(fmt.Sprintf("(After the lookup: the %s itself.)", t.decision.Operation))

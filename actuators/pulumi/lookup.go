@@ -18,6 +18,7 @@ import (
 // carried out, and not before: until then nobody has said whose it is.
 type lookupWorkspace struct {
 	engine *pulumi.Engine
+	search engine.Search
 	run    pulumi.RunSpec
 	states store
 	// found are the objects that the checkpoint lacks, by address, and opened is the run with them in its checkpoint; nil before Plan.
@@ -31,7 +32,7 @@ var errNotPlanned = errors.New("a lookup is planned first")
 
 // Plan implements runner.Workspace.
 func (s *lookupWorkspace) Plan(ctx context.Context) (*engine.Report, error) {
-	lookup, err := s.engine.RunLookup(ctx, s.run)
+	lookup, err := s.engine.RunSearch(ctx, s.search, s.run)
 	if err != nil {
 		return &engine.Report{}, err
 	}

@@ -96,8 +96,8 @@ func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace
 		return nil, err
 	}
 	described.Save = states.save
-	if run.Lookup {
-		return &lookupWorkspace{engine: r.engine, run: described, states: states}, nil
+	if run.Search != engine.SearchNone {
+		return &lookupWorkspace{engine: r.engine, search: run.Search, run: described, states: states}, nil
 	}
 	opened, err := r.engine.Open(ctx, described)
 	if err != nil {

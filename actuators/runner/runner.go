@@ -30,7 +30,7 @@ type Runner interface {
 
 // RunSpec describes one use of a module for one Machine.
 type RunSpec struct {
-	// ID is unique among the runs that are open or abandoned, but for a lookup and the run that it belongs to.
+	// ID is unique among the runs that are open or abandoned, but for a search and the run that it belongs to.
 	ID string
 	// Identity is kept with the run as JSON, for whoever finds what it left after a crash. No secrets.
 	Identity any
@@ -49,8 +49,8 @@ type RunSpec struct {
 	Files map[string]string
 	// Sensitive are strings that must not show in anything that is reported.
 	Sensitive []string
-	// Lookup has the run find an instance that the state lacks, and bring it into the state.
-	Lookup bool
+	// Search has the run find an instance that the state lacks, and bring it into the state.
+	Search engine.Search
 	// NotFound says that a lookup of this run has found nothing: what an earlier run had begun to make, as its state says, is not there.
 	NotFound bool
 	// Progress receives what the engine does while it does it. It must not block.

@@ -73,12 +73,12 @@ func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace
 
 func specOf(run runner.RunSpec, endpoint backend.Endpoint) tofu.RunSpec {
 	id := run.ID
-	if run.Lookup {
-		id += "-lookup"
+	if run.Search != engine.SearchNone {
+		id += "-" + string(run.Search)
 	}
 	return tofu.RunSpec{
 		ID: id, Identity: run.Identity, Module: run.Module.Digest(), Variables: run.Variables, Environment: run.Environment, Files: run.Files,
-		Sensitive: run.Sensitive, Lookup: run.Lookup, Progress: run.Progress, Output: run.Output, Final: run.Module.Final,
+		Sensitive: run.Sensitive, Search: run.Search, Progress: run.Progress, Output: run.Output, Final: run.Module.Final,
 		Backend: tofu.Backend{
 			Address: endpoint.Address, LockAddress: endpoint.LockAddress, UnlockAddress: endpoint.UnlockAddress,
 			Username: endpoint.Username, Password: endpoint.Password,

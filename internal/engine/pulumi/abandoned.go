@@ -152,7 +152,7 @@ func (f *Workspace) writeMetadata() error {
 		return fmt.Errorf("writing the run's identity: %w", err)
 	}
 	content, err := json.Marshal(runMetadata{
-		Project: f.run.Project, Lookup: f.run.Lookup, Started: f.engine.options.Clock.Now(), Opened: checksum(f.run.begin()), Identity: identity,
+		Project: f.run.Project, Lookup: f.run.Search != "", Started: f.engine.options.Clock.Now(), Opened: checksum(f.run.begin()), Identity: identity,
 	})
 	if err != nil {
 		return fmt.Errorf("writing the run's record: %w", err)

@@ -96,7 +96,7 @@ func TestARunThatCannotBeGivesItsSlotBack(t *testing.T) {
 	e := newIdle(t, "exit 0", func(o *Options) { o.Slots = 1 })
 	for _, mod := range []func(*RunSpec){
 		func(r *RunSpec) { r.Variables = []byte(`[]`) }, // found when the folder is filled
-		func(r *RunSpec) { r.Lookup = true },
+		func(r *RunSpec) { r.Search = engine.SearchLookup },
 	} {
 		if _, err := e.Open(t.Context(), idleRun(t, mod)); err == nil {
 			t.Fatal("it is opened, want an error")
@@ -222,7 +222,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	looked := openIdle(t, e, named("looked"), func(r *RunSpec) {
 		r.Program = os.DirFS("testdata/node")
-		r.Lookup = true
+		r.Search = engine.SearchLookup
 	})
 	write(looked, lookup)
 	next := successor(t, e)

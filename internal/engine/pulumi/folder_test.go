@@ -141,7 +141,7 @@ func TestRunsThatCannotBe(t *testing.T) {
 		"settings of a stack in the program": func(r *RunSpec) {
 			r.Program = fstest.MapFS{"Pulumi.yaml": {}, "Pulumi.machine.yaml": {}}
 		},
-		"a lookup of a program that has none": func(r *RunSpec) { r.Lookup = true },
+		"a lookup of a program that has none": func(r *RunSpec) { r.Search = engine.SearchLookup },
 	}
 	for name, mod := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -3,13 +3,16 @@ package pulumi
 import (
 	"context"
 	"errors"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-// RunLookup runs a program's lookup, which only reads, and returns the checkpoint with what it found, for LookupResources and Adopt. Where the object
+// RunSearch runs the program of a search, which only reads, and returns the checkpoint with what it found, for LookupResources and Adopt. Where the object
 // does not exist it fails: with the class engine.ImportMissing where Pulumi says so, else with the provider's own words for it.
-func (e *Engine) RunLookup(ctx context.Context, r RunSpec) (lookup []byte, err error) {
-	r.ID += "-lookup"
-	r.Lookup, r.Checkpoint, r.Progress = true, nil, nil
+func (e *Engine) RunSearch(ctx context.Context, search engine.Search, r RunSpec) (lookup []byte, err error) {
+	r.ID += "-" + string(search)
+	r.Search = search
+	r.Checkpoint, r.Progress = nil, nil
 	r.Save = func(context.Context, []byte) error { return nil }
 	folder, err := e.Open(ctx, r)
 	if err != nil {

@@ -385,7 +385,7 @@ func TestALostCreateIsAdoptedAndNotMadeTwice(t *testing.T) {
 	b := newBench(t, "lost")
 	b.killDuringCreate()
 	before, _ := b.node()
-	lookup, err := b.RunLookup(t.Context(), b.run("look", small))
+	lookup, err := b.RunSearch(t.Context(), engine.SearchLookup, b.run("look", small))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +424,7 @@ func TestALookupThatFindsNothingClearsTheWay(t *testing.T) {
 	if status, _ := b.call(http.MethodDelete, "/api/v1/nodes/nothing", ""); status != http.StatusOK {
 		t.Fatalf("deleting the Node answers %d", status)
 	}
-	if _, err := b.RunLookup(t.Context(), b.run("look", small)); err == nil || !strings.Contains(err.Error(), `nodes "nothing" not found`) {
+	if _, err := b.RunSearch(t.Context(), engine.SearchLookup, b.run("look", small)); err == nil || !strings.Contains(err.Error(), `nodes "nothing" not found`) {
 		t.Fatalf("Look() = %v, want the provider's words for what is not there", err)
 	}
 	adopted, err := Adopt(b.last(), nil)

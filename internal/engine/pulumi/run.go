@@ -45,8 +45,8 @@ type RunSpec struct {
 	// Save is given each checkpoint that the CLI writes, in order, the last one before an operation returns. An error of the last one
 	// fails the operation; one before it is made good by the next.
 	Save func(ctx context.Context, checkpoint []byte) error
-	// Lookup runs the program in the folder lookup/ in place of the program itself.
-	Lookup bool
+	// Search runs the program in one of the folders in place of the program itself.
+	Search engine.Search
 	// Sensitive are strings that must not show in anything that is reported.
 	Sensitive []string
 	// Final, if set, reports which errors of providers only another configuration can fix, by their text: summary and detail, each on
@@ -59,10 +59,9 @@ type RunSpec struct {
 }
 
 const (
-	projectFile  = "Pulumi.yaml"
-	programDir   = "program"
-	eventsPipe   = "events"
-	lookupFolder = "lookup"
+	projectFile = "Pulumi.yaml"
+	programDir  = "program"
+	eventsPipe  = "events"
 )
 
 var runIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
@@ -228,8 +227,8 @@ func writeProgram(r RunSpec, dir string) error {
 	if err := os.CopyFS(dir, r.Program); err != nil {
 		return err
 	}
-	if r.Lookup {
-		if err := os.Rename(filepath.Join(dir, lookupFolder, projectFile), filepath.Join(dir, projectFile)); err != nil {
+	if r.Search != engine.SearchNone {
+		if err := os.Rename(filepath.Join(dir, string(r.Search), projectFile), filepath.Join(dir, projectFile)); err != nil {
 			return err
 		}
 	}

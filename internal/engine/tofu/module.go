@@ -26,7 +26,7 @@ type Module struct {
 	// Digest names the content, for example "sha256:0a1b...". Two modules with one digest are taken for the same.
 	Digest string
 	// Files are the module's. Folders named tests and examples and what is no regular file are left out. The files of a folder
-	// named lookup, which hold import blocks, are added to the module by runs that ask for it; they use the module's providers only.
+	// that a [engine.Search] names are added to the module by runs that ask for it; they use the module's providers only.
 	Files fs.FS
 	// Environment is added to the engine's while the module is initialised, for example proxies for what is downloaded.
 	Environment map[string]string
@@ -36,8 +36,7 @@ type Module struct {
 
 // The parts of a module's folder.
 const (
-	moduleDir   = "module" // what a run links to
-	lookupDir   = "lookup" // what a run with Lookup links to, too
+	moduleDir   = "module" // what a run links to; beside it are the folders of searches, whose files a run may link to as well
 	dataDir     = ".terraform"
 	backendFile = "backend.tf.json"
 )
@@ -225,8 +224,8 @@ var leftOut = []string{"tests", "examples"}
 // writeModule writes the module's files and the backend block into dir, and returns what its lock file selects.
 func writeModule(dir string, files fs.FS) (selections, error) {
 	committed := selections{}
-	for _, part := range []string{moduleDir, lookupDir} {
-		if err := os.Mkdir(filepath.Join(dir, part), 0o700); err != nil {
+	for _, part := range append([]engine.Search{moduleDir}, engine.Searches...) {
+		if err := os.Mkdir(filepath.Join(dir, string(part)), 0o700); err != nil {
 			return nil, fmt.Errorf("making the module's folder: %w", err)
 		}
 	}
@@ -262,9 +261,9 @@ func writeModule(dir string, files fs.FS) (selections, error) {
 	return committed, writeFile(filepath.Join(dir, moduleDir, backendFile), []byte(backendBlock))
 }
 
-// placeOf returns where a file of the module goes: files of the lookup folder stay aside.
+// placeOf returns where a file of the module goes: files of searches stay aside.
 func placeOf(name string) string {
-	if strings.HasPrefix(name, lookupDir+"/") {
+	if slices.Contains(engine.Searches, engine.Search(path.Dir(name))) {
 		return name
 	}
 	return path.Join(moduleDir, name)

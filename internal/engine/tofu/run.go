@@ -36,8 +36,8 @@ type RunSpec struct {
 	// environment, in the variables that they are named by.
 	Files   map[string]string
 	Backend Backend
-	// Lookup adds the files of the module's lookup folder, whose import blocks find an instance that the state lost.
-	Lookup bool
+	// Search adds the files of one of the module's folders, whose import blocks and data sources find what the state lacks.
+	Search engine.Search
 	// Providers are running provider plugins to use, by address. Where there are none, the engine's warm ones are used, and those
 	// that are not warm are started by the engine.
 	Providers tfexec.ReattachInfo
@@ -138,8 +138,8 @@ func (f *Workspace) fill(ctx context.Context) error {
 		return err
 	}
 	parts := []string{moduleDir}
-	if f.run.Lookup {
-		parts = append(parts, lookupDir)
+	if f.run.Search != engine.SearchNone {
+		parts = append(parts, string(f.run.Search))
 	}
 	for _, part := range parts {
 		if err := linkAll(filepath.Join(f.module, part), f.dir); err != nil {

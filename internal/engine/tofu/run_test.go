@@ -583,7 +583,7 @@ func TestLookupAddsImportBlocks(t *testing.T) {
 		t.Errorf("without lookup the plan is %+v, want a create", report.Planned)
 	}
 	closeNow(t, plain)
-	lookup := open(t, e, RunSpec{ID: "lookup", Module: "lookup", Lookup: true, Backend: backend.at("m")})
+	lookup := open(t, e, RunSpec{ID: "lookup", Module: "lookup", Search: engine.SearchLookup, Backend: backend.at("m")})
 	if report := plan(t, lookup, PlanOptions{}); report.Planned.Import != 1 || report.Planned.Add != 0 || !report.CreatesOnly() {
 		t.Errorf("with lookup the plan is %+v, want an import", report.Planned)
 	}
