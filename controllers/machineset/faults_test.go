@@ -26,7 +26,7 @@ type faultyClient struct {
 	calls atomic.Int32
 }
 
-// Every third request is carried out and its answer lost; of the others, every fourth never arrives.
+// Every third request is carried out and its response lost; of the others, every fourth never arrives.
 func (c *faultyClient) do(request func() error) error {
 	switch call := c.calls.Add(1); {
 	case call%3 == 0:
