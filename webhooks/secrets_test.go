@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// reader returns for Secrets from memory; where failure is set, with that.
+// reader reads Secrets from memory; where failure is set, it returns that.
 type reader struct {
 	client.Reader
 	exist    map[types.NamespacedName]bool

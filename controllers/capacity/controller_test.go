@@ -19,7 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// stubClient has one MachineSet, and returns writes with an error of the test's choice.
+// stubClient has one MachineSet, and fails reads and writes with errors of the test's choice.
 type stubClient struct {
 	client.Client
 	set              *machinev1beta1.MachineSet

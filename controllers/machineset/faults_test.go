@@ -20,7 +20,7 @@ import (
 
 var errConnection = errors.New("connection reset by peer")
 
-// faultyClient returns some creations and deletions with an error that leaves open whether they were carried out.
+// faultyClient fails some creations and deletions with an error that leaves open whether they were carried out.
 type faultyClient struct {
 	client.Client
 	calls atomic.Int32

@@ -17,7 +17,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// stubClient returns writes with an error of the test's choice, and lists the given Machines.
+// stubClient fails writes with an error of the test's choice, and lists the given Machines.
 type stubClient struct {
 	client.Client
 	err      error
