@@ -267,14 +267,14 @@ var _ = Describe("The backend", func() {
 		Expect(it.status(ctx, request{method: "LOCK", body: lockInfo("l1")})).To(Equal(200))
 		began := make(chan struct{})
 		api.set(func(f *faults) { f.before = func() { close(began); time.Sleep(200 * time.Millisecond) } })
-		saved, answered := body(1, 100), make(chan int, 1)
+		saved, status := body(1, 100), make(chan int, 1)
 		go func() {
 			defer GinkgoRecover()
-			answered <- it.status(ctx, request{method: "POST", id: "l1", body: saved})
+			status <- it.status(ctx, request{method: "POST", id: "l1", body: saved})
 		}()
 		<-began
 		Expect(server.Close(ctx)).To(Succeed())
-		Eventually(answered).Should(Receive(Equal(200)))
+		Eventually(status).Should(Receive(Equal(200)))
 		Expect(store.Get(ctx, key)).To(HaveField("Raw", saved))
 		_, err = server.Open(session)
 		Expect(err).To(MatchError(ContainSubstring("not serving")))
