@@ -2,12 +2,12 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// TerraformMachineProviderStatus is what the Terraform actuator writes into status.providerStatus of a Machine. It tells
+// TerraformMachineProviderStatus is what the Terraform actuator writes into status.providerStatus of a Machine. It shows
 // people what happened; the operator decides nothing from it.
 type TerraformMachineProviderStatus struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// conditions tell how far the instance is and what hinders it, one entry a type.
+	// conditions say how far the instance is and what hinders it, one entry a type.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

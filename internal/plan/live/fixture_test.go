@@ -322,9 +322,9 @@ func (b *bench) manifest(object client.Object) manifest.File {
 		b.t.Fatalf("%T is no object", object)
 	}
 	copied.SetManagedFields(nil)
-	kind := setKind
+	kind := manifest.KindMachineSet
 	if _, single := object.(*machinev1beta1.Machine); single {
-		kind = machineKind
+		kind = manifest.KindMachine
 	}
 	copied.GetObjectKind().SetGroupVersionKind(machinev1beta1.GroupVersion.WithKind(kind))
 	content, err := yaml.Marshal(copied)

@@ -2,18 +2,15 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
-
-	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -146,38 +143,3 @@ func planAll(ctx context.Context, o Options, all []*machine) {
 	o.ask(ctx, questions)
 	o.ask(ctx, whatForces(o, all))
 }
-
-// Title names an object that is not read from a manifest.
-func Title(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
-
-// notFound says what to do about an object that is not there.
-func notFound(kind, namespace, name string) error {
-	return fmt.Errorf("%s is not in the cluster; name another, or another namespace with -n", Title(kind, namespace, name))
-}
-
-// Get returns an object of the cluster as a manifest, so that what it asks for now is planned.
-func Get(ctx context.Context, reader client.Reader, kind, namespace, name string) (client.Object, error) {
-	var object client.Object
-	switch kind {
-	case setKind:
-		object = &machinev1beta1.MachineSet{}
-	case machineKind:
-		object = &machinev1beta1.Machine{}
-	default:
-		return nil, errors.New("only MachineSets and Machines can be planned")
-	}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading %s: %w", Title(kind, namespace, name), err)
-	}
-	if err != nil {
-		return nil, notFound(kind, namespace, name)
-	}
-	return object, nil
-}
-
-// The kinds that there are plans for.
-const (
-	setKind     = "MachineSet"
-	machineKind = "Machine"
-)
