@@ -112,9 +112,9 @@ func TestReadCredentials(t *testing.T) {
 				data[key] = []byte(value)
 			}
 			environment, files, faults := module.ReadCredentials(keys, data)
-			var told []string
+			var reported []string
 			for _, fault := range faults {
-				told = append(told, fault.String())
+				reported = append(reported, fault.String())
 			}
 			if diff := cmp.Diff(tc.wantEnvironment, environment, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("environment (-want +got):\n%s", diff)
@@ -122,7 +122,7 @@ func TestReadCredentials(t *testing.T) {
 			if diff := cmp.Diff(tc.wantFiles, files, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.wantFaults, told); diff != "" {
+			if diff := cmp.Diff(tc.wantFaults, reported); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)
 			}
 		})

@@ -121,8 +121,8 @@ func additionsTo(values map[string]any, from *module.Module, cluster module.Clus
 	return additions, unfilled
 }
 
-// put sets what stands at a path of field names joined by dots, and makes parents that are missing. Where something other than an
-// object is in the way, it does nothing, and answers that.
+// put sets the value at a path of field names joined by dots, and creates parents that are missing. It returns false, and does nothing,
+// where something other than an object is in the way.
 func put(fields map[string]any, path string, value any) bool {
 	steps := strings.Split(path, ".")
 	last := len(steps) - 1

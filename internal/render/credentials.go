@@ -59,7 +59,7 @@ func credentialKeys(from *module.Module, at string, providerSpec cty.Value, foun
 	return keys
 }
 
-// errUnknown says that a field is wrong in a way that is told elsewhere.
+// errUnknown says that a field is wrong in a way that is reported elsewhere.
 var errUnknown = errors.New("the field is not known")
 
 // keyPart returns the text of the field at a path that a key names.

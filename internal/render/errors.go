@@ -70,7 +70,7 @@ func IsFieldError(err error) bool {
 }
 
 // Under puts a prefix before the paths of the errors in err, for what is written as the template of a Machine:
-// "spec.template" for a MachineSet. An error that holds none is answered as it is.
+// "spec.template" for a MachineSet. An error that holds none is returned as it is.
 func Under(prefix string, err error) error {
 	var found Errors
 	if prefix == "" || !errors.As(err, &found) {
@@ -124,7 +124,7 @@ const maxFindings = 50
 
 // findings collects errors and warnings.
 type findings struct {
-	// under stands before every path in what is answered.
+	// under is the prefix of every path that is reported.
 	under    string
 	errs     Errors
 	warnings []Warning

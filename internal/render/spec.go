@@ -17,7 +17,7 @@ import (
 type spec struct {
 	// values become the variable provider_spec; nil when they cannot be read, or are for another module.
 	values map[string]any
-	// at is where values stand in the Machine.
+	// at is the path of values in the Machine.
 	at string
 	// credentials and userData are the names of Secrets.
 	credentials, userData reference

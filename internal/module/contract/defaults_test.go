@@ -99,7 +99,7 @@ func TestLoadRefusesADefaultThatCannotBeFilledIn(t *testing.T) {
 	}
 }
 
-func TestDefaultHasAValueAsSoonAsItsFactsAreKnown(t *testing.T) {
+func TestDefaultHasAValueAsSoonAsItsClusterValuesAreKnown(t *testing.T) {
 	const entries = `    - path: place
       value: {region: "{region}", rack: 12345678901234567890}
     - path: zones

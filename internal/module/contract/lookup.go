@@ -69,7 +69,7 @@ func (c lookupCheck) checkBody(body *hclsyntax.Body) bool {
 	return importsInstance
 }
 
-// importRoots are what the id of an import block may refer to: facts that hold although the providerSpec has changed since
+// importRoots are what the id of an import block may refer to: values that stay the same although the providerSpec has changed since
 // the create that got lost.
 var importRoots = map[string]bool{"data": true, "local": true, "each": true}
 

@@ -45,7 +45,7 @@ func blockRule(blockType string) (problem, fix string) {
 	}
 }
 
-// checkResources holds everything that a provider serves to the contract, and answers the address of the instance.
+// checkResources checks everything that a provider serves against the contract, and returns the address of the instance.
 func checkResources(blocks map[string][]*hclsyntax.Block, required map[string]requirement, found *Report) string {
 	for _, blockType := range []string{"resource", "data", "ephemeral"} {
 		for _, block := range blocks[blockType] {

@@ -52,7 +52,7 @@ func textTest(parameter string, holds func(text, part string) bool) function.Fun
 	})
 }
 
-// startsWith can tell of a text that is not known yet but for its beginning: a name that the API server will complete.
+// startsWith has a result also for a text of which only the beginning is known: a name that the API server will complete.
 var startsWith = function.New(&function.Spec{
 	Params:       []function.Parameter{{Name: "str", Type: cty.String, AllowUnknown: true}, {Name: "prefix", Type: cty.String}},
 	Type:         function.StaticReturnType(cty.Bool),

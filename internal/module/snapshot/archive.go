@@ -231,7 +231,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	// One byte more than may be read tells an end from too much.
+	// One byte more than may be read distinguishes the end from too much.
 	n, err := b.reader.Read(p[:min(int64(len(p)), b.left+1)])
 	if b.left -= int64(n); b.left < 0 {
 		return 0, &tooLargeError{what: b.what}

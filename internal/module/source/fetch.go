@@ -72,8 +72,8 @@ func Fetch(ctx context.Context, reference string, options Options) (*module.Modu
 	}
 	loaded, err := load.Module(files)
 	if err != nil {
-		place, _ := ParseReference(reference) // Files has read it
-		return nil, fmt.Errorf("loading the module of %s: %w", place, err)
+		location, _ := ParseReference(reference) // Files has read it
+		return nil, fmt.Errorf("loading the module of %s: %w", location, err)
 	}
 	return loaded, nil
 }
@@ -128,16 +128,16 @@ type fetcher struct {
 
 // archive returns the tar.gz that a reference names.
 func (f *fetcher) archive(ctx context.Context, reference Reference) ([]byte, error) {
-	switch reference.place.Scheme {
+	switch reference.location.Scheme {
 	case schemeFile:
-		content, err := readFile(reference.place.Path)
+		content, err := readFile(reference.location.Path)
 		if err != nil {
 			return nil, err
 		}
 		return content, checkDigest(content, reference.digest)
 	case schemeHTTPS:
 		return f.content(ctx, reference.digest, func(ctx context.Context) ([]byte, error) {
-			return f.download(ctx, reference.place)
+			return f.download(ctx, reference.location)
 		})
 	default:
 		return f.artifact(ctx, reference)

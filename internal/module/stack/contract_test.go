@@ -72,7 +72,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 		// Locals.
 		"a local of what a run only knows": {
 			changes: []moduletest.Change{{"locals.tf", "  provider_id", "  now = timestamp()\n  provider_id"}},
-			want: "locals.tf:2: local.now calls timestamp, which cannot be evaluated before a run; use functions whose answer depends on their arguments only; " +
+			want: "locals.tf:2: local.now calls timestamp, which cannot be evaluated before a run; use functions whose result depends on their arguments only; " +
 				"docs/contracts/module.md lists them",
 		},
 		"a local of user data would show it": {
@@ -390,7 +390,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 	}
 }
 
-func TestAProgramOfPulumiBesideATerraformModuleIsTold(t *testing.T) {
+func TestAPulumiProgramBesideATerraformModuleIsReported(t *testing.T) {
 	_, err := load.Module(moduletest.FS(moduletest.Changed(t, moduletest.Change{"Pulumi.yaml", "", "name: example\n"})))
 	var broken *contract.Error
 	if !errors.As(err, &broken) || broken.Breaches[0].String() != "Pulumi.yaml: is a program of Pulumi, but spec.engine of module.yaml is Terraform; write engine: Pulumi, or remove the file" {

@@ -32,7 +32,7 @@ type packageDeclaration struct {
 	} `json:"parameterization,omitempty"`
 }
 
-// bridgeParameter is what the bridge is told of the provider that it bridges.
+// bridgeParameter is the parameter of the bridge: the provider that it bridges.
 type bridgeParameter struct {
 	Remote *struct {
 		URL     string `json:"url"`

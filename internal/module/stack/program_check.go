@@ -293,7 +293,7 @@ func (c programCheck) packages(programs ...*program) {
 		if p == nil {
 			continue
 		}
-		if !p.isYAML() { // what code uses, nobody can tell
+		if !p.isYAML() { // what code uses is unknown
 			return
 		}
 		for _, one := range p.resources {
@@ -320,7 +320,7 @@ func (c programCheck) pinned(p *program, used map[string]bool, token yamlText, w
 	}
 }
 
-// lookup checks the program in lookup/, and answers it; nil when there is none, or when it cannot be read.
+// lookup checks and returns the program in lookup/; nil when there is none, or when it cannot be read.
 func (c programCheck) lookup(of *program) (lookup *program, readable bool) {
 	_, exists := c.files[lookupProjectFile]
 	declared := c.metadata != nil && c.metadata.Spec.Lookup != nil
