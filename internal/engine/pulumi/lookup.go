@@ -11,13 +11,13 @@ func (e *Engine) RunLookup(ctx context.Context, r RunSpec) (lookup []byte, err e
 	r.ID += "-lookup"
 	r.Lookup, r.Checkpoint, r.Progress = true, nil, nil
 	r.Save = func(context.Context, []byte) error { return nil }
-	folder, err := e.Open(ctx, r)
+	workspace, err := e.Open(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
-	if _, err = folder.Apply(ctx); err != nil {
+	defer func() { err = errors.Join(err, workspace.Close()) }()
+	if _, err = workspace.Apply(ctx); err != nil {
 		return nil, err
 	}
-	return folder.Checkpoint()
+	return workspace.Checkpoint()
 }

@@ -23,7 +23,7 @@ func fakeCLI(t *testing.T, dir, name, output string) string {
 
 func TestFind(t *testing.T) {
 	cases := map[string]struct {
-		onPath  map[string]string // file name to what it answers
+		onPath  map[string]string // file name to what it prints
 		file    string            // what FindOptions.Path is to name, among onPath
 		options FindOptions
 		want    string // "name version"
