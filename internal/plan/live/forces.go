@@ -27,7 +27,7 @@ func whatForces(o Options, all []*machine) []question {
 	var order []string
 	of := map[string]*suspects{}
 	for _, one := range all {
-		if one.result.Verdict != preview.NewMachine || len(one.result.Fields) == 0 {
+		if one.result.Result != preview.NewMachine || len(one.result.Fields) == 0 {
 			continue
 		}
 		key, err := json.Marshal(one.result.Fields)

@@ -35,8 +35,8 @@ func newMachine(existing, wanted *machinev1beta1.Machine) *machine {
 	}
 }
 
-func (m *machine) is(verdict preview.EditResult, why string) {
-	m.result.Verdict, m.result.Why = verdict, why
+func (m *machine) is(result preview.EditResult, why string) {
+	m.result.Result, m.result.Why = result, why
 }
 
 func (m *machine) note(text string) {
@@ -152,7 +152,7 @@ func (m *machine) questions(o Options) []question {
 
 // withPinned plans with the pinned module what the current one would not do in place.
 func (m *machine) withPinned(o Options) []question {
-	if m.result.Verdict != preview.NewMachine || m.inputs.pinned == nil {
+	if m.result.Result != preview.NewMachine || m.inputs.pinned == nil {
 		return nil
 	}
 	m.refused, m.inputs = m.result.Why, m.inputs.pinned
