@@ -58,6 +58,7 @@ var exceptions = []exception{
 	{`scheduling gates?`, "Kubernetes' name for what holds a Pod back from the scheduler"},
 	{"`verdict`|\\.verdict|\"verdict\":|\\bVERDICT\\b", "a field and a column of kubectl machine's output, which scripts read"},
 	{`"gate":`, "the key of a Pod in a manifest"},
+	{`timeout awaiting response headers`, "an error of net/http, which engines print"},
 }
 
 var (
