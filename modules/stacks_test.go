@@ -98,7 +98,7 @@ func TestTheExampleOfAStackIsTakenAsItIs(t *testing.T) {
 	})
 }
 
-// TestEveryValidationOfAStackIsSeenToFail holds a stack's validations to the runs of the module's tests, and to what only the stack refuses.
+// TestEveryValidationOfAStackIsSeenToFail checks a stack's validations with the runs of the module's tests, and with what only the stack refuses.
 func TestEveryValidationOfAStackIsSeenToFail(t *testing.T) {
 	eachCounterpart(t, func(t *testing.T, stack kept) {
 		seen := map[string]bool{}

@@ -31,7 +31,7 @@ type run struct {
 	values map[string]cty.Value
 }
 
-// TestEveryValidationIsSeenToFail holds tests to what they are for: a run that expects a variable to be refused has it refused by one
+// TestEveryValidationIsSeenToFail checks what tests are for: a run that expects a variable to be refused has it refused by one
 // validation and no other, and each validation has such a run. The engine reports the variable only.
 func TestEveryValidationIsSeenToFail(t *testing.T) {
 	each(t, func(t *testing.T, m kept) {
@@ -65,7 +65,7 @@ func places(validations []module.Validation) []string {
 	return found
 }
 
-// TestEveryCheckIsSeenToFail holds tests to the same of what only warns: each assertion of variables fails in a run that expects it, and
+// TestEveryCheckIsSeenToFail checks the same of what only warns: each assertion of variables fails in a run that expects it, and
 // in no other that goes on.
 func TestEveryCheckIsSeenToFail(t *testing.T) {
 	each(t, func(t *testing.T, m kept) {

@@ -36,7 +36,7 @@ type cluster struct {
 	credentials map[string]map[string][]byte
 }
 
-// theCluster is shared by the tests: starting one is dear.
+// theCluster is shared by the tests: starting one is expensive.
 var theCluster = sync.OnceValues(startCluster)
 
 // started is the result of theCluster; nil before the first call.

@@ -118,7 +118,7 @@ func TestShippingRefuses(t *testing.T) {
 	}
 }
 
-func TestABreachInAnArchiveIsToldWithItsPlace(t *testing.T) {
+func TestABreachInAnArchiveIsReportedWithFileAndLine(t *testing.T) {
 	dir := newFolder(t, acme)
 	t.Chdir(dir)
 	packed := runCommand(t, "module", "pack", "acme")

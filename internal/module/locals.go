@@ -25,7 +25,7 @@ type Local struct {
 	Name string
 	// Expression refers to variables and to other locals.
 	Expression hclsyntax.Expression
-	// Range is where the local stands in the module.
+	// Range is where the local is in the module.
 	Range hcl.Range
 }
 
@@ -58,7 +58,7 @@ func (m *Module) Locals(variables []byte) ([]byte, error) {
 type LocalError struct {
 	// Stack is the stack's name, Local the local's.
 	Stack, Local string
-	// Range is where the local stands.
+	// Range is where the local is.
 	Range hcl.Range
 	// Reason says in few words what failed. It quotes nothing of the variables.
 	Reason string

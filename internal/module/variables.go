@@ -11,7 +11,7 @@ import (
 
 // The variables of a module: these and no others.
 const (
-	// VariableMachine carries what the Machine says of itself.
+	// VariableMachine has the name, namespace, UID, cluster and labels of the Machine.
 	VariableMachine = "machine"
 	// VariableProviderSpec carries the fields of the Machine's providerSpec.
 	VariableProviderSpec = "provider_spec"
@@ -55,7 +55,7 @@ type Validation struct {
 	ErrorMessage hclsyntax.Expression
 	// References are what the condition refers to, each beginning with var, in the order of their appearance.
 	References []hcl.Traversal
-	// Range is where the block stands in the module.
+	// Range is where the block is in the module.
 	Range hcl.Range
 }
 

@@ -17,7 +17,7 @@ import (
 // secretName matches fields whose values messages do not show.
 var secretName = regexp.MustCompile(`(?i)(passw|passphrase|token|secret|private|credential)`)
 
-// converter brings decoded JSON to a variable's type.
+// converter converts decoded JSON to a variable's type.
 type converter struct {
 	*findings
 	// hide says that no value may be shown.

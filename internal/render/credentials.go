@@ -36,7 +36,7 @@ func CredentialKeys(machine *machinev1beta1.Machine, from *module.Module) ([]v1a
 	return keys, nil
 }
 
-// credentialKeys returns the module's keys with fields of providerSpec, which stands at a path of the Machine, filled in. One that cannot be named is added to found, unless
+// credentialKeys returns the module's keys with fields of providerSpec, which is at a path of the Machine, filled in. One that cannot be named is added to found, unless
 // what is wrong with its fields is there already, and left out.
 func credentialKeys(from *module.Module, at string, providerSpec cty.Value, found *findings) []v1alpha1.CredentialKey {
 	credentials := from.Spec().Credentials

@@ -13,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
-// namedModule returns the example whose token stands at a key that a field of the providerSpec names.
+// namedModule returns the example whose token is at a key that a field of the providerSpec names.
 func namedModule(t *testing.T) *module.Module {
 	t.Helper()
 	folder := t.TempDir()
@@ -35,7 +35,7 @@ func namedModule(t *testing.T) *module.Module {
 func TestAKeyOfTheCredentialsIsNamedByAField(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rest, key, wantErr string
-		// inSecret says that the fault lies in the Secret, which a check does not know.
+		// inSecret says that the fault is in the Secret, which a check does not know.
 		inSecret bool
 	}{
 		"it is read from there":       {rest: `,"placement":{"zone":"a.example.com"}}`, key: "a.example.com.token"},

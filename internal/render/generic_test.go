@@ -49,7 +49,7 @@ variable "user_data" {
 	})
 }
 
-// asGeneric returns a providerSpec of a module's own kind as one of the generic kind. With hoist, the names of Secrets stand beside the
+// asGeneric returns a providerSpec of a module's own kind as one of the generic kind. With hoist, the names of Secrets are beside the
 // values.
 func asGeneric(t testing.TB, own []byte, name string, hoist bool) []byte {
 	t.Helper()

@@ -31,7 +31,7 @@ type validator struct {
 // variableNames is the order in which variables are checked.
 var variableNames = []string{module.VariableMachine, module.VariableProviderSpec, module.VariableUserData}
 
-// validate holds variables to the validations of the module. It leaves out a providerSpec that the module does not serve.
+// validate checks variables by the validations of the module. It leaves out a providerSpec that the module does not serve.
 func validate(from *module.Module, read *spec, variables map[string]cty.Value, found *findings) {
 	if read.values == nil {
 		return

@@ -234,7 +234,7 @@ func errorLines(t testing.TB, err error) []string {
 	return lines
 }
 
-func TestRenderHoldsToTheValidations(t *testing.T) {
+func TestRenderChecksTheValidations(t *testing.T) {
 	from := moduleWith(t, readFile(t, validationsFile))
 	for name, tc := range validationCases {
 		t.Run(name, func(t *testing.T) {

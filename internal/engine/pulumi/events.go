@@ -37,7 +37,7 @@ var partOfReplace = []apitype.OpType{
 type reader struct {
 	redact   *redact.Redactor
 	progress func(engine.Event)
-	output   func(text string) // as in Run; nil for nobody
+	output   func(text string) // as in Run; may be nil
 	also     func(apitype.EngineEvent)
 	preview  bool
 

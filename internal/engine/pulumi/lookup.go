@@ -6,7 +6,7 @@ import (
 )
 
 // RunLookup runs a program's lookup, which only reads, and returns the checkpoint with what it found, for LookupResources and Adopt. Where the object
-// does not exist it fails: with the class engine.ImportMissing where Pulumi says so, else with the provider's own words for it.
+// does not exist it fails: with the class engine.ImportMissing where Pulumi says so, else with the provider's own error.
 func (e *Engine) RunLookup(ctx context.Context, r RunSpec) (lookup []byte, err error) {
 	r.ID += "-lookup"
 	r.Lookup, r.Checkpoint, r.Progress = true, nil, nil

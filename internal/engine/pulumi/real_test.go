@@ -30,7 +30,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/parentdeath"
 )
 
-// start returns the API server that the tests of this package share: starting one is dear.
+// start returns the API server that the tests of this package share: starting one is expensive.
 var start = sync.OnceValues(func() (*controlplane.ControlPlane, error) { return controlplane.Start(controlplane.Default) })
 
 // started is what start has returned; nil while nobody has called it.
@@ -343,7 +343,7 @@ func TestAPlanReportsWhatOthersDid(t *testing.T) {
 	}
 }
 
-// killDuringCreate kills the CLI when the Node is made and nobody knows of it yet.
+// killDuringCreate kills the CLI when the Node is created and the CLI does not know of it yet.
 func (b *bench) killDuringCreate() {
 	b.t.Helper()
 	workspace := b.open(b.run("killed", small))

@@ -207,7 +207,7 @@ func TestCloseWaitsForRuns(t *testing.T) {
 	}
 }
 
-// TestLeftovers makes a predecessor that dies in the middle of a run: its folder is copied as it stands.
+// TestLeftovers makes a predecessor that dies in the middle of a run: its folder is copied as it is.
 func TestLeftovers(t *testing.T) {
 	e, backend := newEngine(t), newBackend(t)
 	prepare(t, e, moduleOf("instance", instance))

@@ -11,7 +11,7 @@ import (
 // showTimeout bounds `show` of a plan.
 const showTimeout = 2 * time.Minute
 
-// Imported returns the objects that the plan kept by Plan would bring into the state, as they are now: a JSON object for each
+// Imported returns the objects that the plan kept by Plan would import into the state, as they are now: a JSON object for each
 // resource's address. They may hold secrets.
 func (f *Workspace) Imported(ctx context.Context) (map[string]json.RawMessage, error) {
 	f.mu.Lock()

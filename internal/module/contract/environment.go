@@ -8,7 +8,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
-// endpointSource matches what stands behind "serviceEndpoint.".
+// endpointSource matches what follows "serviceEndpoint.".
 var endpointSource = regexp.MustCompile(`^(aws|ibmcloud|powervs)\.[A-Za-z0-9-]+$`)
 
 // checkSource checks where the value of an environment variable is from.

@@ -90,7 +90,7 @@ func readRequirement(name string, attribute *hclsyntax.Attribute, found *Report)
 	return read
 }
 
-// checkLock reads the lock file and holds it against what the module requires: everything required is pinned to a version
+// checkLock reads the lock file and compares it with what the module requires: everything required is pinned to a version
 // within its constraint, and nothing else is pinned.
 func checkLock(files snapshot.Files, required map[string]requirement, found *Report) []module.Provider {
 	content, exists := files[snapshot.LockFile]

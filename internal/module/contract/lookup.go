@@ -21,7 +21,7 @@ type lookupCheck struct {
 	found    *Report
 }
 
-// check holds lookup/ to the contract.
+// check checks lookup/ against the contract.
 func (c lookupCheck) check() {
 	names := c.files.Names(isLookupHCL)
 	declared := c.metadata != nil && c.metadata.Spec.Lookup != nil

@@ -47,7 +47,7 @@ func readValidations(variable string, block *hclsyntax.Block, found *Report) []m
 	return read
 }
 
-// validationCheck holds the validations of a module to the contract: whatever the engine would check of the variables can be
+// validationCheck checks the validations of a module against the contract: whatever the engine would check of the variables can be
 // checked without it.
 type validationCheck struct {
 	variables map[string]module.Variable

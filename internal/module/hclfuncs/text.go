@@ -94,7 +94,7 @@ func base64Decode(args []string) (cty.Value, error) {
 	return cty.StringVal(string(decoded)), nil
 }
 
-// replace takes what stands between slashes for a regular expression.
+// replace takes a text between slashes as a regular expression.
 func replace(args []string) (cty.Value, error) {
 	text, old, by := args[0], args[1], args[2]
 	if len(old) < 2 || !strings.HasPrefix(old, "/") || !strings.HasSuffix(old, "/") {

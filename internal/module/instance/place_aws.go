@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	// accessKeyID matches the ID of an access key, of a user or of a session. Behind its first four letters stands base32.
+	// accessKeyID matches the ID of an access key, of a user or of a session. Its first four letters are followed by base32.
 	accessKeyID = regexp.MustCompile(`^(?:AKIA|ASIA)[A-Z2-7]{16}$`)
 	// roleAccount finds the account in the ARN of a role.
 	roleAccount = regexp.MustCompile(`^arn:aws[a-z-]*:iam::([0-9]{12}):role/`)

@@ -50,7 +50,7 @@ func TestRestoreReturnsWhatWasLoaded(t *testing.T) {
 	}
 }
 
-func TestRestoreIsNotHeldToTheContract(t *testing.T) {
+func TestRestoreDoesNotCheckTheContract(t *testing.T) {
 	for name, changes := range map[string][]moduletest.Change{
 		"a rule on resources":                {{"main.tf", "\n}", "\n  lifecycle {\n    prevent_destroy = true\n  }\n}"}},
 		"a rule on outputs":                  {{"outputs.tf", "", moduletest.OutputBlocks("provider_id")}},

@@ -83,7 +83,7 @@ func readArchive(r io.Reader) (Files, error) {
 			return nil, err
 		}
 	}
-	// The checksum stands at the very end.
+	// The checksum is at the very end.
 	if _, err := io.Copy(io.Discard, content); err != nil {
 		return nil, unreadable(err)
 	}
@@ -194,7 +194,7 @@ func isHidden(name string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(part, ".") })
 }
 
-// withoutTop takes the folder off that every file lies in, if there is one.
+// withoutTop removes the folder that every file is in, if there is one.
 func (f Files) withoutTop() Files {
 	var top string
 	for name := range f {

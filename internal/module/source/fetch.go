@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// defaultTimeout is less than a Pod may take to start before it is taken for dead.
+	// defaultTimeout is less than a Pod may take to start before it is restarted.
 	defaultTimeout = 40 * time.Second
 	// maxParallel is how many modules are fetched at a time.
 	maxParallel = 8
@@ -43,7 +43,7 @@ type Options struct {
 	Timeout time.Duration
 	// Backoff is how often a download is tried, and the time between. Default: five times within about 15 s.
 	Backoff wait.Backoff
-	// Logger hears of tries that failed, and of a cache that cannot be used. Default: nobody does.
+	// Logger logs tries that failed, and a cache that cannot be used. Default: nothing is logged.
 	Logger logr.Logger
 }
 

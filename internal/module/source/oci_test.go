@@ -225,7 +225,7 @@ func dockerConfig(t *testing.T, host, user, password string) {
 	t.Setenv("DOCKER_CONFIG", dir)
 }
 
-// guard has a registry ask for a user and a password.
+// guard has a registry require a user and a password.
 func guard(s *server) {
 	s.respondWith(func(w http.ResponseWriter, r *http.Request) bool {
 		if user, password, ok := r.BasicAuth(); ok && user == "me" && password == "hunter2" {

@@ -15,7 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 )
 
-// readLocals returns the locals in an order in which each stands behind those that it refers to, and reports what keeps one from being
+// readLocals returns the locals in an order in which each follows those that it refers to, and reports what keeps one from being
 // evaluated before a run.
 func readLocals(blocks []*hclsyntax.Block, variables map[string]module.Variable, found *contract.Report) []module.Local {
 	declared := declaredLocals(blocks, found)
@@ -66,7 +66,7 @@ func declaredLocals(blocks []*hclsyntax.Block, found *contract.Report) map[strin
 // localsRoot is what references to locals begin with.
 const localsRoot = "local"
 
-// localCheck holds locals to the contract.
+// localCheck checks locals against the contract.
 type localCheck struct {
 	variables map[string]module.Variable
 	declared  map[string]module.Local

@@ -14,7 +14,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
-// programCheck holds the program of a stack and its lookup to the contract.
+// programCheck checks the program of a stack and its lookup against the contract.
 type programCheck struct {
 	files    snapshot.Files
 	metadata *contract.Metadata

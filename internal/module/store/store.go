@@ -36,7 +36,7 @@ type Options struct {
 	Grace time.Duration
 }
 
-// Store keeps modules in Secrets. It remembers what it has written and read: asked again, it asks nobody. It is safe for concurrent use.
+// Store keeps modules in Secrets. It caches what it has written and read. It is safe for concurrent use.
 type Store struct {
 	client  client.Client
 	options Options

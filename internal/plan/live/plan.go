@@ -96,7 +96,7 @@ type question struct {
 	take  func(offline.Outcome)
 }
 
-// newQuestion asks what variables would do to what there is of a Machine.
+// newQuestion asks what variables would do to the existing infrastructure of a Machine.
 func (o Options) newQuestion(of *inputs, variables []byte, take func(offline.Outcome)) question {
 	existing := &offline.Existing{State: of.facts.Raw, Sensitive: of.sensitive, Refresh: o.Refresh}
 	if o.Refresh {

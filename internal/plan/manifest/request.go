@@ -40,7 +40,7 @@ type Request struct {
 	key    string
 }
 
-// Source is where an object stands. Document and Line count from one.
+// Source is where an object is. Document and Line count from one.
 type Source struct {
 	File     string `json:"file"`
 	Document int    `json:"document"`

@@ -19,7 +19,7 @@ func filesOf(files map[string]string) fs.FS {
 	return found
 }
 
-func TestDataSourcesArePutOff(t *testing.T) {
+func TestDataSourcesAreDeferred(t *testing.T) {
 	cases := map[string]struct{ given, want string }{
 		"one that depends on nothing": {
 			given: "data \"a\" \"b\" {\n  name = \"c\"\n}\n",
