@@ -138,27 +138,27 @@ func labelsIn(variables map[string]json.RawMessage) any {
 	return map[string]any{"labels": machine["labels"]}
 }
 
-// questions are what is to be planned of the Machine: its edit, and what it is now where drift is looked for.
-func (m *machine) questions(o Options) []question {
+// pendingPlans returns the plans of the Machine: of its edit, and of the unedited Machine where drift is checked.
+func (m *machine) pendingPlans(o Options) []pendingPlan {
 	if m.inputs == nil {
 		return nil
 	}
-	all := []question{o.newQuestion(m.inputs, m.inputs.variables, m.planned)}
+	all := []pendingPlan{o.newPendingPlan(m.inputs, m.inputs.variables, m.planned)}
 	if m.present != nil {
-		all = append(all, o.newQuestion(m.present, m.present.variables, m.drifted))
+		all = append(all, o.newPendingPlan(m.present, m.present.variables, m.drifted))
 	}
 	return all
 }
 
 // withPinned plans with the pinned module what the current one would not do in place.
-func (m *machine) withPinned(o Options) []question {
+func (m *machine) withPinned(o Options) []pendingPlan {
 	if m.result.Result != preview.NewMachine || m.inputs.pinned == nil {
 		return nil
 	}
 	m.refused, m.inputs = m.result.Why, m.inputs.pinned
 	m.result.Module = m.inputs.module.Reference()
 	m.note(fmt.Sprintf("It keeps module %s, since the current one is not to be had in place: %s.", m.result.Module, strings.TrimSuffix(m.refused, ".")))
-	return []question{o.newQuestion(m.inputs, m.inputs.variables, m.planned)}
+	return []pendingPlan{o.newPendingPlan(m.inputs, m.inputs.variables, m.planned)}
 }
 
 // planned takes the plan of the edit.
