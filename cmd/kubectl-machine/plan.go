@@ -54,7 +54,7 @@ func newPlan() *cobra.Command {
 		Long: `Show what MachineSets and Machines would create, from their manifests alone: with no cluster, no credentials and no network.
 
 Manifests are checked and rendered as the operator does it, and one Machine of each MachineSet is planned by its engine: tofu or
-terraform for provider modules, pulumi for stacks. What only the infrastructure or the cluster knows is shown as (known after apply). Nothing is sent anywhere, and nothing made.
+terraform for provider modules, pulumi for stacks. What only the infrastructure or the cluster knows is shown as (known after apply). Nothing is sent anywhere, and nothing is created.
 
 The engines and the folder with the providers (mirror) are looked for beside kubectl-machine first. Where there is no such folder, tofu
 gets providers as its own configuration says, once for each module. Stacks need one, and plugins of Pulumi's (pulumi-plugins).
@@ -86,7 +86,7 @@ The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where s
 	flags := command.Flags()
 	flags.StringSliceVarP(&o.files, "filename", "f", nil, "File or folder with MachineSets and Machines, or - for the standard input; may be repeated.")
 	flags.BoolVarP(&o.recursive, "recursive", "R", false, "Read the folders in folders too.")
-	flags.StringVarP(&o.cluster.Namespace, "namespace", "n", "openshift-machine-api", "Namespace of manifests that do not say, and of names. Against a cluster: the context's, where it has one.")
+	flags.StringVarP(&o.cluster.Namespace, "namespace", "n", "openshift-machine-api", "Namespace of manifests without one, and of names. Against a cluster: the context's, where it has one.")
 	flags.StringVar(&o.cluster.ID, "cluster-id", "", "Name of the cluster's infrastructure, for manifests without its label.")
 	flags.StringToStringVar(&o.clusterValues, "cluster-fact", nil,
 		"NAME=VALUE that is known of the cluster, for the defaults of fields that a manifest lacks: "+strings.Join(clusterValueNames(), ", ")+"; may be repeated.")

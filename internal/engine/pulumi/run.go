@@ -77,7 +77,7 @@ func (r RunSpec) validate() error {
 		return fmt.Errorf("the project %q can't name a stack's project; use letters, digits and ._-", r.Project)
 	}
 	if r.Program == nil || r.Key == nil || r.Save == nil {
-		return errors.New("the run has no program, no key or nobody who saves its checkpoints")
+		return errors.New("the run has no program, no key or no function that saves its checkpoints")
 	}
 	return errors.Join(reserved.CheckFiles(r.Files, r.Environment), reserved.Check(r.Environment))
 }

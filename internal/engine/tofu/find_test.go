@@ -77,7 +77,7 @@ func TestFind(t *testing.T) {
 			onPath:  map[string]string{"tofu": "Terraform v1.11.4"},
 			file:    "tofu",
 			options: FindOptions{Name: OpenTofu},
-			wantErr: []string{"it is terraform", "tofu is asked for"},
+			wantErr: []string{"it is terraform", "tofu is required"},
 		},
 		"a file of another version": {
 			onPath:  map[string]string{"tofu": "OpenTofu v1.12.6"},

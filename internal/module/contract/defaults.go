@@ -82,7 +82,7 @@ func (c *defaultCheck) value(field string, raw []byte, wanted cty.Type) any {
 		return "x", nil
 	})
 	if err != nil {
-		c.refuse(field, err.Error(), "write one of {"+strings.Join(module.ClusterValueNames(), "}, {")+"}; braces stand for nothing else")
+		c.refuse(field, err.Error(), "write one of {"+strings.Join(module.ClusterValueNames(), "}, {")+"}; braces have no other use")
 		return value
 	}
 	if wanted == cty.NilType {

@@ -139,7 +139,7 @@ func checkPinned(name string, need requirement, locked map[string]module.Provide
 		default:
 			if parsed, err := version.NewVersion(provider.Version); err == nil && !constraint.Check(parsed) {
 				found.At(need.position, what, fmt.Sprintf("asks for %s, but %s pins %s of %s", need.version, snapshot.LockFile, provider.Version, source),
-					"bring the two together")
+					"make the two agree")
 			}
 		}
 	}

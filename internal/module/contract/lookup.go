@@ -49,7 +49,7 @@ func (c lookupCheck) check() {
 func (c lookupCheck) checkBody(body *hclsyntax.Body) bool {
 	importsInstance := false
 	for name, attribute := range body.Attributes {
-		c.found.At(attribute.Range(), name, "stands outside of any block", "move it into a block, or remove it")
+		c.found.At(attribute.Range(), name, "is outside of any block", "move it into a block, or remove it")
 	}
 	for _, block := range body.Blocks {
 		switch block.Type {
@@ -63,7 +63,7 @@ func (c lookupCheck) checkBody(body *hclsyntax.Body) bool {
 		case "check":
 			c.found.At(block.Range(), Title(block), "only warns, and the import goes on", "write a postcondition in the data source")
 		default:
-			c.found.At(block.Range(), Title(block), "does not belong into a lookup", "keep to import, data and locals")
+			c.found.At(block.Range(), Title(block), "does not belong into a lookup", "use import, data and locals only")
 		}
 	}
 	return importsInstance

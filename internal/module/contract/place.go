@@ -56,7 +56,7 @@ func (c placeCheck) check() {
 	case sources == 0:
 		c.AtField(c.at, "comes from nothing", "write one of "+placeSources)
 	case sources > 1:
-		c.AtField(c.at, "comes from several things", "keep one of "+placeSources)
+		c.AtField(c.at, "has several sources", "keep one of "+placeSources)
 	case c.part.Field != "":
 		checkPath(c.Metadata, c.providerSpec, c.at+".field", c.part.Field, cty.String, cty.Number, cty.Bool)
 		c.shown(c.at+".field", c.part.Field[strings.LastIndex(c.part.Field, ".")+1:])

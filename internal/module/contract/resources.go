@@ -19,7 +19,7 @@ func sortBlocks(bodies []*hclsyntax.Body, found *Report) map[string][]*hclsyntax
 	sorted := map[string][]*hclsyntax.Block{}
 	for _, body := range bodies {
 		for name, attribute := range body.Attributes {
-			found.At(attribute.Range(), name, "stands outside of any block", "move it into a block, or remove it")
+			found.At(attribute.Range(), name, "is outside of any block", "move it into a block, or remove it")
 		}
 		for _, block := range body.Blocks {
 			if problem, fix := blockRule(block.Type); problem != "" {
@@ -37,7 +37,7 @@ func blockRule(blockType string) (problem, fix string) {
 	case "terraform", "provider", "variable", "locals", "resource", "data", "ephemeral", "output", "check", "moved", "removed":
 		return "", ""
 	case "import":
-		return "would import at every run", "move it to lookup/, which is used only when a create may have been lost"
+		return "would import at every run", "move it to lookup/, which is used only after an interrupted create"
 	case "module":
 		return "calls another module, which no lock file pins", "put its resources into this folder"
 	default:

@@ -166,7 +166,7 @@ func (f *fetcher) content(ctx context.Context, digest string, get func(context.C
 
 func checkDigest(content []byte, want string) error {
 	if got := digestOf(content); got != want {
-		return fmt.Errorf("what is there has the digest %s, and not the one that is allowed; find out who changed it before you allow it", got)
+		return fmt.Errorf("the content has the digest %s, and not that of the reference; find out who changed it before you change the reference", got)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	cases := map[string]struct {
 		path, digest, want string
 	}{
-		"a file that has changed": {write("changed", other), allowed, "what is there has the digest " + sum(other) + ", and not the one that is allowed; find out who changed it"},
+		"a file that has changed": {write("changed", other), allowed, "the content has the digest " + sum(other) + ", and not that of the reference; find out who changed it"},
 		"a file that is no module": {write("text", other), "@" + sum(other),
 			"it is not a whole tar.gz"},
 		"a file that is not there": {filepath.Join(dir, "nowhere"), allowed, "no such file"},
@@ -132,7 +132,7 @@ func TestAWebServerThatFails(t *testing.T) {
 	}{
 		"it is not there":                 {status(404), "the server responds with 404 Not Found; is the URL right", 1},
 		"it is private":                   {status(403), "so put a private module into an OCI registry", 1},
-		"there is something else":         {func(w http.ResponseWriter, _ *http.Request) bool { _, _ = w.Write([]byte("x")); return true }, "what is there has the digest " + sum([]byte("x")), 1},
+		"there is something else":         {func(w http.ResponseWriter, _ *http.Request) bool { _, _ = w.Write([]byte("x")); return true }, "the content has the digest " + sum([]byte("x")), 1},
 		"it is busy for too long":         {status(502), "the server responds with 502 Bad Gateway; it was tried 4 times", 4},
 		"it asks to come again, for long": {status(429), "429 Too Many Requests; it was tried 4 times", 4},
 		"it never ends":                   {func(w http.ResponseWriter, _ *http.Request) bool { return endless(w) }, "there are more than 8388608 bytes", 1},

@@ -278,7 +278,7 @@ func TestPushRefuses(t *testing.T) {
 		target, want string
 	}{
 		"a place without a tag":     {"oci://registry.example.com/acme", "has no tag; write it as oci://registry/repository:tag"},
-		"a digest":                  {"oci://registry.example.com/acme:v1" + allowed, "comes of what is pushed; leave it out"},
+		"a digest":                  {"oci://registry.example.com/acme:v1" + allowed, "is computed from what is pushed; leave it out"},
 		"a file":                    {"file:///srv/acme.tar.gz", "is no place in a registry"},
 		"an image as others say it": {"registry.example.com/acme:v1", "it is no reference to a module"},
 		"a user and a password":     {"oci://me:hunter2@registry.example.com/acme:v1", "has a user in it"},

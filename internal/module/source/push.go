@@ -50,7 +50,7 @@ func (p Packed) Push(ctx context.Context, target string, options Options) (Refer
 // parseTarget reads a location in a registry with a tag.
 func parseTarget(text string) (*url.URL, name.Tag, error) {
 	if _, digest := cut(text); digest != "" {
-		return nil, name.Tag{}, fmt.Errorf("the digest %q comes of what is pushed; leave it out", digest)
+		return nil, name.Tag{}, fmt.Errorf("the digest %q is computed from what is pushed; leave it out", digest)
 	}
 	location, err := parseLocation(text)
 	if err != nil {

@@ -49,7 +49,7 @@ func declaredLocals(blocks []*hclsyntax.Block, found *contract.Report) map[strin
 	declared := map[string]module.Local{}
 	for _, block := range blocks {
 		for _, inner := range block.Body.Blocks {
-			found.At(inner.Range(), contract.Title(inner), "stands in a locals block, which has none", "write name = value")
+			found.At(inner.Range(), contract.Title(inner), "is in a locals block, which has none", "write name = value")
 		}
 		for _, name := range slices.Sorted(maps.Keys(block.Body.Attributes)) {
 			attribute := block.Body.Attributes[name]

@@ -128,12 +128,12 @@ func (c programCheck) configured(p *program, one yamlField) {
 	fields := fieldsOf(one.value)
 	switch {
 	case !known:
-		p.add(c.found, one.line, what, "is nothing that a program is given", "remove it; there are machine, provider_spec, user_data, and locals where there is locals.tf")
+		p.add(c.found, one.line, what, "is not passed to a program", "remove it; there are machine, provider_spec, user_data, and locals where there is locals.tf")
 		return
 	case one.name == module.ConfigLocals && len(c.module.Locals) == 0:
 		p.add(c.found, one.line, what, "is there, but locals.tf declares none", "remove it, or write locals.tf")
 	case one.name == module.VariableUserData && p.file == lookupProjectFile:
-		p.add(c.found, one.line, what, "is nothing that a lookup is given", "remove it: it has nothing to boot")
+		p.add(c.found, one.line, what, "is not passed to a lookup", "remove it: it has nothing to boot")
 	}
 	if declared := fieldOf(fields, "type").text(); declared != wanted {
 		p.add(c.found, one.line, what, fmt.Sprintf("is of the type %q", declared), "write type: "+wanted)
@@ -144,7 +144,7 @@ func (c programCheck) configured(p *program, one yamlField) {
 	}
 	for _, field := range fields {
 		if field.name != "type" && field.name != "secret" && field.name != "description" {
-			p.add(c.found, field.line, what+"."+field.name, "says what the operator says", "remove it; defaults belong into the type in variables.tf")
+			p.add(c.found, field.line, what+"."+field.name, "sets what the operator sets", "remove it; defaults belong into the type in variables.tf")
 		}
 	}
 }
@@ -251,7 +251,7 @@ var (
 	refusedOptions = map[string][2]string{
 		"protect":           {"keeps its Machine from being deleted", "remove it"},
 		"retainOnDelete":    {"leaves the instance behind when its Machine is deleted", "remove it"},
-		"import":            {"would import at every run", "remove it; lookup/ finds what a lost run has made"},
+		"import":            {"would import at every run", "remove it; lookup/ finds what an interrupted run has created"},
 		"version":           {"pins a version beside " + packagesFolder + "/", "remove it, and pin the package there"},
 		"pluginDownloadURL": {"would download a plugin", "remove it: plugins come from the folder that the manager is given"},
 		"name":              {"gives it another name than its key", "remove it: it is known by its key"},
@@ -362,7 +362,7 @@ func (c programCheck) lookedUp(p *program, one programResource) {
 	}
 	for _, name := range []string{module.VariableProviderSpec, module.VariableUserData} {
 		if at := mention(get.value, name); at > 0 {
-			p.add(c.found, at, what+".get", "refers to "+name+", which may have changed since the create that got lost", "make it from machine, or of what functions find")
+			p.add(c.found, at, what+".get", "refers to "+name+", which may have changed since the interrupted create", "make it from machine, or of what functions find")
 		}
 	}
 	var options []yamlField

@@ -80,7 +80,7 @@ func TestMachinesThatAnEditDoesNothingTo(t *testing.T) {
 		},
 		"one that is being made": {
 			change: func(b *bench, machine *machinev1beta1.Machine) { b.lock(machine, "create") },
-			want:   preview.NotMade, why: "it is being made (create of run run-9 by owner-9",
+			want:   preview.NotMade, why: "it is being created (create of run run-9 by owner-9",
 		},
 		"one whose state cannot be read": {
 			change: func(b *bench, machine *machinev1beta1.Machine) {
@@ -248,7 +248,7 @@ func TestAModuleThatHasChanged(t *testing.T) {
 	t.Run("is not the Machine's where that would replace it", func(t *testing.T) {
 		b.load([]*module.Module{changedModule(t, "name        = var.machine.name", `name = "${var.machine.name}-x"`)})
 		found := machineOf(t, b.plan(set, inPlace), preview.Unchanged)
-		wantText(t, strings.Join(found.Notes, " "), "since the current one is not to be had in place: the change cannot be made in place")
+		wantText(t, strings.Join(found.Notes, " "), "since the current one cannot be applied in place: the change cannot be made in place")
 	})
 }
 

@@ -52,7 +52,7 @@ func (m *machine) read(ctx context.Context, reader *desired.Reader, o Options) {
 		m.is(preview.Gone, "it is being deleted")
 		return
 	case m.result.Phase == machinev1beta1.PhaseFailed:
-		m.is(preview.Gone, "it has failed, and nothing is done any more for a Machine that has; delete it")
+		m.is(preview.Gone, "it has failed, and the operator no longer changes it; delete it")
 		return
 	}
 	in, err := o.inputsOf(ctx, reader, m.existing, m.edited)
@@ -94,7 +94,7 @@ func (m *machine) hasInstance(in *inputs) bool {
 	case in.facts.HasInstance():
 		return true
 	case in.facts.Lock != nil:
-		m.is(preview.NotMade, fmt.Sprintf("it is being made (%s), with what it asked for then", in.facts.Lock))
+		m.is(preview.NotMade, fmt.Sprintf("it is being created (%s), with the inputs of that run", in.facts.Lock))
 	default:
 		m.is(preview.NotMade, "it has no instance yet")
 	}
@@ -157,7 +157,7 @@ func (m *machine) withPinned(o Options) []pendingPlan {
 	}
 	m.refused, m.inputs = m.result.Why, m.inputs.pinned
 	m.result.Module = m.inputs.module.Reference()
-	m.note(fmt.Sprintf("It keeps module %s, since the current one is not to be had in place: %s.", m.result.Module, strings.TrimSuffix(m.refused, ".")))
+	m.note(fmt.Sprintf("It keeps module %s, since the current one cannot be applied in place: %s.", m.result.Module, strings.TrimSuffix(m.refused, ".")))
 	return []pendingPlan{o.newPendingPlan(m.inputs, m.inputs.variables, m.planned)}
 }
 
@@ -188,7 +188,7 @@ func (m *machine) drifted(outcome offline.Outcome) {
 	case outcome.Err != nil:
 		m.note("Drift is not known: " + outcome.Err.Error())
 	case len(outcome.Plan.Broken) > 0:
-		m.note("What the Machine asks for now cannot be had in place already, so that drift is not known: " + strings.Join(outcome.Plan.Broken, " "))
+		m.note("The current providerSpec of the Machine cannot be applied in place, so its drift is not known: " + strings.Join(outcome.Plan.Broken, " "))
 	default:
 		m.result.Drift = lifecycle.CompareInstance(outcome.Plan.Report).Summary
 	}
