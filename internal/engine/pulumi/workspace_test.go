@@ -137,7 +137,7 @@ func TestRunsThatCannotBe(t *testing.T) {
 		"a secret that is no text":               func(r *RunSpec) { r.Secret = []string{"machine"} },
 		"a checkpoint that is none":              func(r *RunSpec) { r.Checkpoint = []byte(`{}`) },
 		"a variable of the engine's environment": func(r *RunSpec) { r.Environment = map[string]string{"PULUMI_HOME": "/x"} },
-		"nobody who saves":                       func(r *RunSpec) { r.Save = nil },
+		"no Save":                                func(r *RunSpec) { r.Save = nil },
 		"settings of a stack in the program": func(r *RunSpec) {
 			r.Program = fstest.MapFS{"Pulumi.yaml": {}, "Pulumi.machine.yaml": {}}
 		},

@@ -70,7 +70,7 @@ func (c lookupCheck) checkBody(body *hclsyntax.Body) bool {
 }
 
 // importRoots are what the id of an import block may refer to: values that stay the same although the providerSpec has changed since
-// the create that got lost.
+// the interrupted create.
 var importRoots = map[string]bool{"data": true, "local": true, "each": true}
 
 // checkImport checks one import block, and reports whether it imports the instance.
