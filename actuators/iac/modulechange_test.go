@@ -415,7 +415,7 @@ func TestModulesAreStoredForStatesFromBefore(t *testing.T) {
 		b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
 	}
 	b.start(t.TempDir(), "owner-4") // which remembers nothing
-	if _, err := b.modules.Load(t.Context(), b.namespace, digest); !store.IsLost(err) {
+	if _, err := b.modules.Load(t.Context(), b.namespace, digest); !store.IsMissing(err) {
 		t.Errorf("the module that nothing needs any more: %v, want it gone", err)
 	}
 }

@@ -86,27 +86,27 @@ func (o Options) read(ctx context.Context, reader *desired.Reader, all []*machin
 	group.Wait()
 }
 
-// question is a plan to be made of a Machine.
-type question struct {
+// pendingPlan is a plan to be made of a Machine.
+type pendingPlan struct {
 	of    *inputs
 	input offline.Input
 	take  func(offline.Outcome)
 }
 
-// newQuestion asks what variables would do to what there is of a Machine.
-func (o Options) newQuestion(of *inputs, variables []byte, take func(offline.Outcome)) question {
+// newPendingPlan plans what variables would do to the existing infrastructure of a Machine.
+func (o Options) newPendingPlan(of *inputs, variables []byte, take func(offline.Outcome)) pendingPlan {
 	existing := &offline.Existing{State: of.facts.Raw, Sensitive: of.sensitive, Refresh: o.Refresh}
 	if o.Refresh {
 		existing.Environment, existing.Files = of.environment, of.files
 	}
-	return question{of: of, input: offline.Input{Variables: variables, Existing: existing}, take: take}
+	return pendingPlan{of: of, input: offline.Input{Variables: variables, Existing: existing}, take: take}
 }
 
-// ask has all questions about one module planned together.
-func (o Options) ask(ctx context.Context, questions []question) {
+// runPlans plans together what is of one module.
+func (o Options) runPlans(ctx context.Context, pendingPlans []pendingPlan) {
 	var order []string
-	of := map[string][]question{}
-	for _, one := range questions {
+	of := map[string][]pendingPlan{}
+	for _, one := range pendingPlans {
 		reference := one.of.module.Reference()
 		if of[reference] == nil {
 			order = append(order, reference)
@@ -131,15 +131,15 @@ func (o Options) ask(ctx context.Context, questions []question) {
 
 // planAll plans what the edits would do, and what forces new Machines.
 func planAll(ctx context.Context, o Options, all []*machine) {
-	var questions []question
+	var pendingPlans []pendingPlan
 	for _, one := range all {
-		questions = append(questions, one.questions(o)...)
+		pendingPlans = append(pendingPlans, one.pendingPlans(o)...)
 	}
-	o.ask(ctx, questions)
-	questions = nil
+	o.runPlans(ctx, pendingPlans)
+	pendingPlans = nil
 	for _, one := range all {
-		questions = append(questions, one.withPinned(o)...)
+		pendingPlans = append(pendingPlans, one.withPinned(o)...)
 	}
-	o.ask(ctx, questions)
-	o.ask(ctx, whatForces(o, all))
+	o.runPlans(ctx, pendingPlans)
+	o.runPlans(ctx, plansOfForces(o, all))
 }
