@@ -16,6 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
@@ -62,6 +63,7 @@ type options struct {
 	pulumiPlugins     string
 	moduleDirs        list
 	moduleUpdates     desired.ModuleUpdates
+	adoption          lifecycle.Adoption
 	moduleSources     list
 	providerMirror    string
 	allowDownloads    bool
@@ -118,6 +120,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.Var(&o.moduleSources, "module-source", "Archive of a provider module, pinned by its digest: oci://registry/repository@sha256:..., https://host/module.tar.gz@sha256:... or file:///module.tar.gz@sha256:...; may be repeated.")
 	o.moduleUpdates = desired.ModuleUpdatesHold
 	flags.Var(&o.moduleUpdates, "module-updates", "What happens to Machines whose module has changed: Hold keeps them on the content that they were created with, InPlace updates them to the new content where that replaces nothing. The annotation machine-iac.io/module-updates of a Machine takes precedence.")
+	flags.Var(&o.adoption, "adoption", "What is done about instances that something else than this operator has made: OnRequest leaves them alone, Plan plans their adoption and reports it, Adopt adopts them. The annotation machine-iac.io/adoption of a Machine or a MachineSet takes precedence.")
 	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Folder with providers, laid out as a filesystem mirror.")
 	flags.BoolVar(&o.allowDownloads, "allow-provider-downloads", false, "Download providers that the mirror lacks, when a module is first used.")
 

@@ -228,6 +228,7 @@ func newActuator(mgr manager.Manager, given iac.Options, leader *leadership.Lead
 	given.ClusterValues = o.clusterValues()
 	given.DriftInterval = o.driftInterval
 	given.ModuleUpdates = o.moduleUpdates
+	given.Adoption = o.adoption
 	given.Logger = ctrl.Log.WithName("actuator")
 	return iac.New(given)
 }
