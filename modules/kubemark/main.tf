@@ -5,11 +5,11 @@ locals {
   adopted = terraform_data.made_with.input == null ? jsondecode(terraform_data.made_with.id) : null
 
   provider_id = local.adopted == null ? "kubemark://${var.machine.uid}" : try(local.adopted.provider_id, "")
-  addresses = local.adopted != null ? try(local.adopted.addresses, []) : [
+  addresses = [for address in local.adopted != null ? try(local.adopted.addresses, []) : [
     { type = "InternalIP", address = local.internal_ip },
     { type = "Hostname", address = var.machine.name },
     { type = "InternalDNS", address = "${var.machine.name}.kubemark.internal" },
-  ]
+  ] : address]
 
   # The API server takes a Node's status when the Node is made, and ignores it in every later write of the Node.
   fixed = {
