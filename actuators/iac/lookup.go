@@ -25,10 +25,10 @@ func (e *foreignError) Error() string {
 // lookUp imports what a lost run may have made into the state. It returns false when there is nothing, and an *undecidedError while it is too
 // early to say so. An instance of another owner prevents a create; a destroy leaves it alone.
 func (t *task) lookUp(ctx context.Context) (found bool, err error) {
-	err = t.inWorkspace(ctx, engine.SearchLookup, func(workspace runner.Workspace) error {
+	err = t.inWorkspace(ctx, t.search(), func(workspace runner.Workspace) error {
 		report, err := workspace.Plan(ctx)
 		if err != nil {
-			if !runner.IsNotFound(err, t.wanted.Module, engine.SearchLookup) {
+			if !runner.IsNotFound(err, t.wanted.Module, t.search()) {
 				return err
 			}
 			return t.notFoundCounts()
@@ -82,11 +82,15 @@ func (t *task) notFoundCounts() error {
 // checkOwner refuses a plan that would take over an object that bears no sign of the Machine: a lookup by name may find another's, and
 // a destroy would then remove it.
 func (t *task) checkOwner(ctx context.Context, workspace runner.Workspace) error {
-	imported, err := workspace.Imported(ctx)
+	planned, err := workspace.Planned(ctx)
 	if err != nil {
 		return err
 	}
-	for address, object := range imported {
+	if t.search() == engine.SearchAdopt {
+		_, err := t.proveIdentity(planned)
+		return err
+	}
+	for address, object := range planned.Imported {
 		if !bytes.Contains(object, []byte(t.uid)) {
 			return &foreignError{address: address, uid: string(t.uid)}
 		}
