@@ -67,7 +67,7 @@ func (h *hollow) token() string {
 	return request.Status.Token
 }
 
-// node makes a Node as Kubernetes' own hollow nodes are: its provider ID has its name.
+// node makes a Node as Kubernetes' own simulated Nodes are: its provider ID has its name.
 func (h *hollow) node(name string, labels map[string]string) *corev1.Node {
 	h.t.Helper()
 	capacity := corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("16Gi"), "pods": resource.MustParse("110")}
