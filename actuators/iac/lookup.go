@@ -86,9 +86,10 @@ func (t *task) checkOwner(ctx context.Context, workspace runner.Workspace) error
 	if err != nil {
 		return err
 	}
+	uid := t.identityUID()
 	for address, object := range imported {
-		if !bytes.Contains(object, []byte(t.uid)) {
-			return &foreignError{address: address, uid: string(t.uid)}
+		if !bytes.Contains(object, []byte(uid)) {
+			return &foreignError{address: address, uid: string(uid)}
 		}
 	}
 	return nil
