@@ -82,12 +82,12 @@ func (t *task) notFoundCounts() error {
 // checkOwner refuses a plan that would take over an object that bears no sign of the Machine: a lookup by name may find another's, and
 // a destroy would then remove it.
 func (t *task) checkOwner(ctx context.Context, workspace runner.Workspace) error {
-	imported, err := workspace.Imported(ctx)
+	planned, err := workspace.Planned(ctx)
 	if err != nil {
 		return err
 	}
 	uid := t.identityUID()
-	for address, object := range imported {
+	for address, object := range planned.Imported {
 		if !bytes.Contains(object, []byte(uid)) {
 			return &foreignError{address: address, uid: string(uid)}
 		}

@@ -24,6 +24,7 @@ const (
 	metaLast          = "last-run"
 	metaPlace         = "place"
 	metaSecondLook    = "second-look"
+	metaAdoption      = "adoption-plan"
 )
 
 // Record is what the state Secret keeps of a Machine beside the state. It is written with the state's lock, in the same write.
@@ -46,6 +47,8 @@ type Record struct {
 	Place instance.Place
 	// SecondLook is when to look for a second instance, after a create that followed a lookup which found nothing; nil for never.
 	SecondLook *time.Time
+	// AdoptionPlan is what was found about the adoption of an instance that something else has made; nil where none was planned.
+	AdoptionPlan *PlannedAdoption
 	// Repair is the last try to bring back an instance that has drifted, unless a check has found it as applied since.
 	Repair *Repair
 }
@@ -142,6 +145,9 @@ func ReadRecord(meta map[string]string) (Record, error) {
 	if r.SecondLook, err = decode[time.Time](meta, metaSecondLook); err != nil {
 		return Record{}, err
 	}
+	if r.AdoptionPlan, err = decode[PlannedAdoption](meta, metaAdoption); err != nil {
+		return Record{}, err
+	}
 	place, err := decode[instance.Place](meta, metaPlace)
 	if place != nil {
 		r.Place = *place
@@ -225,6 +231,12 @@ func (p Patch) SetSecondLook(at *time.Time) {
 
 // SetLastRun records the run that has ended.
 func (p Patch) SetLastRun(e LastRun) { p.set(metaLast, encode(e)) }
+
+// SetAdoptionPlan records what was found about the adoption of an instance.
+func (p Patch) SetAdoptionPlan(plan PlannedAdoption) { p.set(metaAdoption, encode(plan)) }
+
+// ClearAdoptionPlan removes what was found about an adoption.
+func (p Patch) ClearAdoptionPlan() { p.MetaPatch[metaAdoption] = nil }
 
 // SetRefusal records a refused change.
 func (p Patch) SetRefusal(r Refusal) { p.set(metaRefusal, encode(r)) }

@@ -29,6 +29,8 @@ type Witness struct {
 	Since time.Time `json:"since"`
 	// Place is where that run was about to make the instance.
 	Place instance.Place `json:"place,omitempty"`
+	// Adopted says that something else has made the instance: it does not bear the Machine's UID.
+	Adopted bool `json:"adopted,omitempty"`
 	// Destroyed is when the instance was proven to be gone; nil before.
 	Destroyed *time.Time `json:"destroyed,omitempty"`
 }
