@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // AcquireOptions say who takes a state and what the same write records.
@@ -92,14 +91,8 @@ func (s *Store) Acquire(ctx context.Context, key Key, options AcquireOptions) (*
 // tryAcquire reads, decides and writes once. last is the attempt before, which may have been carried out after all: what
 // it decided then holds, and must not be decided again over its own record.
 func (s *Store) tryAcquire(ctx context.Context, key Key, options AcquireOptions, last *attempt) (*Session, *attempt, error) {
-	seen, err := s.read(ctx, key)
-	missing := errors.Is(err, ErrNotFound)
-	if missing {
-		seen = &view{head: &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
-			Type:       corev1.SecretTypeOpaque,
-		}}
-	} else if err != nil {
+	seen, missing, err := s.readOrNew(ctx, key)
+	if err != nil {
 		return nil, nil, err
 	}
 	if last != nil && !missing && sameOwn(seen.head, last.wanted) {
