@@ -70,20 +70,29 @@ func (s *Store) Acquire(ctx context.Context, key Key, options AcquireOptions) (*
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	var last *attempt
+	var session *Session
+	err := s.unlessRaced(ctx, "acquiring state "+key.String(), func() (err error) {
+		session, last, err = s.tryAcquire(ctx, key, options, last)
+		return err
+	})
+	return session, err
+}
+
+// unlessRaced tries again while another writer is faster. What a caller has decided is returned as it is.
+func (s *Store) unlessRaced(ctx context.Context, doing string, try func() error) error {
 	for count := 1; ; count++ {
-		session, tried, err := s.tryAcquire(ctx, key, options, last)
+		err := try()
 		if err == nil {
-			return session, nil
+			return nil
 		}
 		if undecided, ok := errors.AsType[*decideError](err); ok {
-			return nil, undecided.err
+			return undecided.err
 		}
 		if !errors.Is(err, errRaced) {
-			return nil, fmt.Errorf("acquiring state %s: %w", key, err)
+			return fmt.Errorf("%s: %w", doing, err)
 		}
-		last = tried
 		if !s.wait(ctx, count, err) {
-			return nil, &UnavailableError{Doing: "acquiring state " + key.String(), Err: err}
+			return &UnavailableError{Doing: doing, Err: err}
 		}
 	}
 }

@@ -35,32 +35,15 @@ type ImportOptions struct {
 // seen, so that a manager may be at work beside it. It returns a *LockedError while a run holds the lock, a *statefile.RefusedError for what may
 // not follow the stored state, a *FormatError or a *CorruptError; all of them change nothing.
 func (s *Store) Import(ctx context.Context, key Key, options ImportOptions) error {
-	parsed, err := statefile.Parse(options.Raw)
-	if err != nil {
-		return fmt.Errorf("importing state %s: %w", key, err)
-	}
+	parsed, malformed := statefile.Parse(options.Raw)
 	packed, err := pack(options.Raw)
-	if err != nil {
+	if err := errors.Join(malformed, err); err != nil {
 		return fmt.Errorf("importing state %s: %w", key, err)
 	}
 	next := incoming{state: parsed, raw: slices.Clone(options.Raw), packed: packed, at: s.options.Clock.Now()}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	for count := 1; ; count++ {
-		err := s.tryImport(ctx, key, next, options)
-		if undecided, ok := errors.AsType[*decideError](err); ok {
-			return undecided.err
-		}
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, errRaced) {
-			return fmt.Errorf("importing state %s: %w", key, err)
-		}
-		if !s.wait(ctx, count, err) {
-			return &UnavailableError{Doing: "importing state " + key.String(), Err: err}
-		}
-	}
+	return s.unlessRaced(ctx, "importing state "+key.String(), func() error { return s.tryImport(ctx, key, next, options) })
 }
 
 // tryImport reads, checks and writes once.
@@ -69,24 +52,21 @@ func (s *Store) tryImport(ctx context.Context, key Key, next incoming, options I
 	if err != nil {
 		return err
 	}
-	left, err := leftBy(options.Lock.Owner, seen.head)
-	if err != nil {
-		return &CorruptError{Key: key, Detail: err.Error()}
+	left, _ := decodeLock(seen.head.Annotations) // mayTake returns the error
+	if left != nil && left.Owner != options.Lock.Owner {
+		left = nil
 	}
 	if err := s.mayTake(key, seen.head, AcquireOptions{Lock: options.Lock, Break: left}); err != nil {
 		return err
 	}
 	same, err := mayImport(ctx, key, seen, next, options)
-	if same && left != nil {
-		return s.unlock(ctx, key, AcquireOptions{Lock: options.Lock, Break: left})
-	}
-	if same || err != nil {
+	if err != nil || same && left == nil {
 		return err
 	}
 	data := ownData(seen.head)
 	data[dataState] = seen.packed
 	planned := planPut(seen.index, data, next, s.options.layout(), func(e entry, chunks int) blob { return blob{Chunks: chunks} })
-	if len(planned.stage) > 0 || seen.index.elsewhere() {
+	if len(planned.stage) > 0 || seen.index.elsewhere() || left != nil {
 		return s.importInParts(ctx, key, next, options, left, missing)
 	}
 	wanted := seen.head.DeepCopy()
@@ -95,24 +75,6 @@ func (s *Store) tryImport(ctx context.Context, key Key, next incoming, options I
 	}
 	_, err = s.take(ctx, wanted, missing)
 	return err
-}
-
-// leftBy returns the lock of a head if it is one of an owner; nil if it is free or another's.
-func leftBy(owner string, head *corev1.Secret) (*Lock, error) {
-	held, err := decodeLock(head.Annotations)
-	if err != nil || held == nil || held.Owner != owner {
-		return nil, err
-	}
-	return held, nil
-}
-
-// unlock gives a lock back that an import has left behind the state that it was to store.
-func (s *Store) unlock(ctx context.Context, key Key, options AcquireOptions) error {
-	session, err := s.Acquire(ctx, key, options)
-	if err != nil {
-		return err
-	}
-	return session.Release(ctx, nil)
 }
 
 // mayImport returns why a state may not follow the one that is stored; same says that it is the stored one.
@@ -154,12 +116,11 @@ func (s *Store) importInParts(ctx context.Context, key Key, next incoming, optio
 	if err != nil {
 		return err
 	}
-	if err := session.importState(ctx, next, options); err != nil && missing {
+	err = session.importState(ctx, next, options)
+	if err != nil && missing {
 		return errors.Join(err, session.Delete(ctx))
-	} else if err != nil {
-		return errors.Join(err, session.Release(ctx, nil))
 	}
-	return session.Release(ctx, nil)
+	return errors.Join(err, session.Release(ctx, nil))
 }
 
 // importState stores a state with all that belongs to it, in one write behind the copies that it needs.
@@ -173,23 +134,19 @@ func (s *Session) importState(ctx context.Context, next incoming, options Import
 	if err != nil {
 		return err
 	}
-	if _, err := checkSuccessor(stored, next.state, next.raw); err != nil {
+	if same, err := checkSuccessor(stored, next.state, next.raw); same || err != nil {
 		return err
 	}
 	planned, err := s.plan(ctx, next)
 	if err != nil {
 		return err
 	}
-	change, lock := options.edit(next, planned), s.lock
-	change.lock = &lock
-	err = s.commit(ctx, "importing state "+s.key.String(), change)
-	if errors.Is(err, ErrFenced) {
+	change := options.edit(next, planned)
+	change.lock = &s.lock
+	if err = s.commit(ctx, "importing state "+s.key.String(), change); errors.Is(err, ErrFenced) {
 		s.abandon(ctx, planned.stage)
 	}
-	if err == nil {
-		s.tidyOrLater(ctx)
-	}
-	return err
+	return err // the release of the lock tidies
 }
 
 // readOrNew reads a state, and returns an empty one where there is none.
