@@ -21,7 +21,7 @@ nothing.`,
   # One of them
   kubectl machine state show workers-x7k2p`,
 	}
-	command.AddCommand(newStateList(), newStateShow(), newStatePull())
+	command.AddCommand(newStateList(), newStateShow(), newStatePull(), newStateExport(), newStateImport())
 	return command
 }
 
