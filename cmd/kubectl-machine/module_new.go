@@ -15,8 +15,8 @@ func newModuleNew() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Create a new provider module",
-		Long: `Create a new provider module in a new folder of its name. It keeps the contract and passes its own tests as it is; an instance that
-makes nothing, terraform_data, stands in for the one of your provider. Nothing is ever overwritten.`,
+		Long: `Create a new provider module in a new folder of its name. It keeps the contract and passes its own tests as it is. Its instance is a
+placeholder that makes nothing, terraform_data; replace it by the resource of your provider. Nothing is ever overwritten.`,
 		Example: `  # A module that needs no provider, to look at
   kubectl machine module new acme
 

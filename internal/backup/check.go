@@ -229,7 +229,7 @@ func (t *Target) checkNeeded(ctx context.Context, item *Item, b *Backup, known m
 		return nil
 	}
 	_, err = t.Modules.Load(ctx, item.Namespace, digest)
-	if store.IsLost(err) {
+	if store.IsMissing(err) {
 		item.Notes = append(item.Notes, fmt.Sprintf("module %s is neither in the backup nor in the cluster; the manager must have it loaded", item.Module))
 		return nil
 	}

@@ -91,7 +91,7 @@ func (s *Source) collectModule(ctx context.Context, b *Backup, one *State) error
 	}
 	b.Names[digest] = one.Module
 	loaded, err := s.Modules.Load(ctx, one.Namespace, digest)
-	if store.IsLost(err) {
+	if store.IsMissing(err) {
 		b.Notes = append(b.Notes, fmt.Sprintf("the module %s of Machine %s/%s is not in the backup: %s", one.Module, one.Namespace, one.Machine, err))
 		return nil
 	}

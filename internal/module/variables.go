@@ -11,13 +11,27 @@ import (
 
 // The variables of a module: these and no others.
 const (
-	// VariableMachine carries what the Machine says of itself.
+	// VariableMachine has the name, namespace, UID, cluster and labels of the Machine.
 	VariableMachine = "machine"
 	// VariableProviderSpec carries the fields of the Machine's providerSpec.
 	VariableProviderSpec = "provider_spec"
 	// VariableUserData carries the text that the instance runs at its first boot; empty when there is none.
 	VariableUserData = "user_data"
 )
+
+// VariableAdopt is the variable that adopt/ declares: which instance is adopted.
+const VariableAdopt = "adopt"
+
+// AdoptType is the type of the variable "adopt".
+var AdoptType = cty.Object(map[string]cty.Type{
+	// The Machine's spec.providerID, "" where it has none.
+	"provider_id": cty.String,
+	// The ID that a user has named, "" where nobody has. It wins over the one in provider_id.
+	"id": cty.String,
+})
+
+// OutputInventory is the output that inventory/ declares: a list of objects with provider_id, name, created and machine_uid, all strings.
+const OutputInventory = "inventory"
 
 // MachineType is the type of the variable "machine".
 var MachineType = cty.Object(map[string]cty.Type{
@@ -51,12 +65,12 @@ type Validation struct {
 	Variable string
 	// Condition returns a bool: whether the variables may be what they are.
 	Condition hclsyntax.Expression
-	// ErrorMessage returns a text that tells what to write instead.
+	// ErrorMessage returns a text that says what to write instead.
 	ErrorMessage hclsyntax.Expression
 	// References are what the condition refers to, each beginning with var, in the order of their appearance.
 	References []hcl.Traversal
-	// Place is where the block stands in the module.
-	Place hcl.Range
+	// Range is where the block is in the module.
+	Range hcl.Range
 }
 
 // variablesRoot is what references to variables begin with.

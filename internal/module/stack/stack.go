@@ -1,4 +1,4 @@
-// Package stack checks a stack, a module whose program Pulumi runs, against docs/contracts/stack.md: it reads the program and its lookup, the
+// Package stack checks a stack, a module whose program Pulumi runs, against docs/contracts/stack.md: it reads the program and its searches, the
 // packages that it pins, and its locals. What stacks have in common with modules in HCL is checked by the package contract.
 package stack
 
@@ -19,8 +19,6 @@ import (
 const (
 	// projectFile holds the program of a stack, or names what does.
 	projectFile = contract.ProjectFile
-	// lookupProjectFile holds the program that finds an instance which the checkpoint lost.
-	lookupProjectFile = contract.LookupFolder + "/" + projectFile
 	// packagesFolder holds the declarations of the packages that a program uses.
 	packagesFolder = "sdks"
 	// instanceName is the name of the one resource that is the instance.
@@ -53,7 +51,8 @@ func Read(files snapshot.Files, found *contract.Report) module.Definition {
 	read := module.Definition{
 		Variables:   contract.ReadVariables(blocks["variable"], found),
 		Packages:    readPackages(files, found),
-		LookupFiles: files.Names(func(name string) bool { return name == lookupProjectFile }),
+		LookupFiles: searchFiles(files, contract.LookupFolder),
+		AdoptFiles:  searchFiles(files, contract.AdoptFolder),
 	}
 	read.Locals = readLocals(blocks["locals"], read.Variables, found)
 	read.Checks = readChecks(blocks["check"], read.Variables, found)
@@ -77,11 +76,11 @@ func sortBlocks(files snapshot.Files, found *contract.Report) map[string][]*hcls
 			continue
 		}
 		for attribute, at := range body.Attributes {
-			found.At(at.Range(), attribute, "stands outside of any block", "move it into a block, or remove it")
+			found.At(at.Range(), attribute, "is outside of any block", "move it into a block, or remove it")
 		}
 		for _, block := range body.Blocks {
 			if block.Type != allowed {
-				found.At(block.Range(), contract.Title(block), fmt.Sprintf("does not belong into %s of a stack", name), "keep to blocks of the type "+allowed+"; what is made stands in "+projectFile)
+				found.At(block.Range(), contract.Title(block), fmt.Sprintf("does not belong into %s of a stack", name), "use blocks only of the type "+allowed+"; resources are declared in "+projectFile)
 				continue
 			}
 			sorted[block.Type] = append(sorted[block.Type], block)
@@ -96,7 +95,7 @@ func readChecks(blocks []*hclsyntax.Block, variables map[string]module.Variable,
 		for _, inner := range block.Body.Blocks {
 			condition := inner.Body.Attributes["condition"]
 			if inner.Type == "assert" && condition != nil && !contract.OnlyVariables(condition.Expr.Variables()) {
-				found.At(inner.DefRange(), contract.Title(block)+" assert", "looks at something else than variables, or at none", "refer to var.machine and var.provider_spec")
+				found.At(inner.DefRange(), contract.Title(block)+" assert", "refers to something else than variables, or to none", "refer to var.machine and var.provider_spec")
 			}
 		}
 	}
@@ -127,8 +126,8 @@ func checkFile(name string, found *contract.Report) {
 	switch folder := path.Dir(name); {
 	case isHCL:
 	case isOtherHCL(base):
-		found.Add(contract.Breach{File: name, Problem: "is HCL, which nobody runs in a stack", Fix: "keep to variables.tf, locals.tf and checks.tf; the program stands in " + projectFile})
-	case folder != "." && folder != contract.LookupFolder:
+		found.Add(contract.Breach{File: name, Problem: "is HCL, which a stack does not run", Fix: "use variables.tf, locals.tf and checks.tf only; the program is in " + projectFile})
+	case folder != "." && !contract.IsSearchFolder(folder):
 	case slices.Contains(otherPrograms, base):
 		found.Add(contract.Breach{File: name, Problem: "would be run in place of " + projectFile, Fix: "write the program into " + path.Join(folder, projectFile)})
 	case strings.HasPrefix(base, "Pulumi.") && base != projectFile:
