@@ -284,7 +284,7 @@ func (i *Item) mayReplace(stored *state.Snapshot) error {
 		return fmt.Errorf("its lineage is %q, and that of the stored state %q: they describe different infrastructure", i.Lineage, stored.Lineage)
 	case stored.Serial > i.Serial:
 		return fmt.Errorf("its serial %d is lower than the stored one, %d: the stored state is newer, and what was made since would be forgotten", i.Serial, stored.Serial)
-	case stored.Serial == i.Serial && checksum(stored.Raw) != i.SHA256:
+	case stored.Serial == i.Serial && Checksum(stored.Raw) != i.SHA256:
 		return fmt.Errorf("the stored state has serial %d as well and another content: one of both was edited", i.Serial)
 	}
 	return nil

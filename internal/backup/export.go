@@ -79,7 +79,7 @@ func (s *Source) collect(ctx context.Context, b *Backup, key state.Key) error {
 	}
 	b.States = append(b.States, State{
 		Format: stateFormat, Version: version, Namespace: key.Namespace, Machine: name, UID: uid, Serial: stored.Serial, Lineage: stored.Lineage,
-		SHA256: checksum(stored.Raw), Module: lifecycle.ModuleIn(stored.Meta), Record: stored.Meta, Attachments: stored.Attachments, State: stored.Raw,
+		SHA256: Checksum(stored.Raw), Module: lifecycle.ModuleIn(stored.Meta), Record: stored.Meta, Attachments: stored.Attachments, State: stored.Raw,
 	})
 	return nil
 }
@@ -214,7 +214,7 @@ func (b *Backup) files(to Recipients) ([]content, error) {
 			}
 			file.Path, raw = file.Path+encrypted, sealed
 		}
-		file.SHA256 = checksum(raw)
+		file.SHA256 = Checksum(raw)
 		files = append(files, content{file, raw})
 		return nil
 	}

@@ -15,7 +15,7 @@ const raw = `{"version":4,"serial":3,"lineage":"l","resources":[]}`
 // small is a backup of one state.
 func small() *Backup {
 	return &Backup{Made: time.Unix(1700000000, 0).UTC(), States: []State{{
-		Format: stateFormat, Version: version, Namespace: "machines", Machine: "m", UID: "uid-1", Serial: 3, Lineage: "l", SHA256: checksum([]byte(raw)),
+		Format: stateFormat, Version: version, Namespace: "machines", Machine: "m", UID: "uid-1", Serial: 3, Lineage: "l", SHA256: Checksum([]byte(raw)),
 		Record: map[string]string{"machine": "m"}, Attachments: map[string][]byte{"inputs": []byte("i")}, State: []byte(raw),
 	}}}
 }
@@ -219,7 +219,7 @@ func resum(t *testing.T, folder, file string) {
 	if err := json.Unmarshal(listing, &index); err != nil {
 		t.Fatal(err)
 	}
-	index.Files[0].SHA256 = checksum(content)
+	index.Files[0].SHA256 = Checksum(content)
 	if listing, err = encode(index); err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,7 @@ func (s *State) check() error {
 	if s.Namespace == "" || s.UID == "" {
 		return fmt.Errorf("it names no Machine: namespace %q, UID %q", s.Namespace, s.UID)
 	}
-	if sum := checksum(s.State); sum != s.SHA256 {
+	if sum := Checksum(s.State); sum != s.SHA256 {
 		return fmt.Errorf("the checksum of its state is %s and should be %s: the file is damaged", sum, s.SHA256)
 	}
 	parsed, err := statefile.Parse(s.State)
@@ -162,7 +162,8 @@ func decode(raw []byte, into any) error {
 	return nil
 }
 
-func checksum(raw []byte) string {
+// Checksum returns the checksum of a state, as files have it.
+func Checksum(raw []byte) string {
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])
 }

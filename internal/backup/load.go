@@ -99,7 +99,7 @@ func (f *Folder) load(b *Backup, file File, with Identities) error {
 	if err != nil {
 		return err
 	}
-	if sum := checksum(raw); sum != file.SHA256 {
+	if sum := Checksum(raw); sum != file.SHA256 {
 		return fmt.Errorf("reading %s: its checksum is %s and should be %s: the file is damaged, or of another backup", where, sum, file.SHA256)
 	}
 	if strings.HasSuffix(file.Path, encrypted) {
