@@ -26,7 +26,7 @@ const releaseInterval = 500 * time.Millisecond
 // releaseFlags are those of release.
 type releaseFlags struct {
 	backupFlags
-	folderFlags
+	into    folderFlags
 	timeout time.Duration
 }
 
@@ -48,7 +48,7 @@ To take a Machine back, remove the annotation and import the state again.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: f.complete(stateNames),
 		RunE: func(command *cobra.Command, names []string) error {
-			if _, err := backup.ParseRecipients(f.recipients, f.files); err != nil {
+			if _, err := backup.ParseRecipients(f.into.recipients, f.into.files); err != nil {
 				return err
 			}
 			facts, err := f.read(command, names, inspect.Want{States: true})
@@ -62,9 +62,9 @@ To take a Machine back, remove the annotation and import the state again.`,
 			return f.release(command, facts.Machines, stored)
 		},
 	}
-	f.backupFlags.register(command)
+	f.register(command)
 	f.registerManager(command)
-	f.folderFlags.register(command)
+	f.into.register(command)
 	command.Flags().DurationVar(&f.timeout, "timeout", 5*time.Minute, "How long to wait for the manager.")
 	_ = command.RegisterFlagCompletionFunc("timeout", cobra.NoFileCompletions)
 	return command
@@ -111,7 +111,7 @@ func (f *releaseFlags) release(command *cobra.Command, machines []machinev1beta1
 	if err != nil {
 		return err
 	}
-	written, err := writeBackup(ctx, command, source, keys, &f.folderFlags, false)
+	written, err := writeBackup(ctx, command, source, keys, &f.into, false)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (f *releaseFlags) release(command *cobra.Command, machines []machinev1beta1
 			late = append(late, name)
 			continue
 		}
-		fmt.Fprintf(command.OutOrStdout(), "machine/%s released; its state is in %s\n", name, f.folder)
+		fmt.Fprintf(command.OutOrStdout(), "machine/%s released; its state is in %s\n", name, f.into.folder)
 	}
 	if len(late) > 0 {
 		return fmt.Errorf("the manager has not released %s within %s: it does once it runs and no run is in progress; to take the request back, remove the annotation %s",

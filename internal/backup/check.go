@@ -47,6 +47,8 @@ type Item struct {
 	Stored uint64
 
 	machine *machinev1beta1.Machine
+	// replaces is the state under the UID that the Machine had, which is removed once this one is stored; nil for none.
+	replaces *state.Key
 	// identity is the UID that the instance was made with.
 	identity types.UID
 }
@@ -194,12 +196,37 @@ func (i *Item) checkOthers(before []Item, heads []state.Head) {
 	}
 	for at := range heads {
 		head := &heads[at]
-		if head.Key != key && head.Key.Namespace == key.Namespace && head.Stored && head.Lineage == i.Lineage {
-			i.refuse("the state %s of Machine %s with UID %s describes the same infrastructure, and two states must not: see docs/backup.md, \"A Machine with a new UID\"",
+		if head.Key == key || head.Key.Namespace != key.Namespace || !head.Stored || head.Lineage != i.Lineage {
+			continue
+		}
+		if head.Key != state.KeyFor(i.Namespace, i.UID) {
+			i.refuse("the state %s of Machine %s with UID %s describes the same infrastructure, and two states must not",
 				head.Key, head.Meta[metaMachine], head.Labels[state.LabelMachineUID])
 			return
 		}
+		if err := i.mayMove(head.Serial, head.Lock, head.Meta); err != nil {
+			i.refuse("the state is stored under the UID %s as well, and cannot be moved: %s", i.UID, err)
+			return
+		}
+		i.replaces = &head.Key
+		i.Notes = append(i.Notes, fmt.Sprintf("the state under the UID %s is moved", i.UID))
 	}
+}
+
+// mayMove returns why the state under the UID that the Machine had may not be removed for this one.
+func (i *Item) mayMove(serial uint64, lock *state.Lock, meta map[string]string) error {
+	record, err := lifecycle.ReadRecord(meta)
+	switch {
+	case err != nil:
+		return err
+	case lock != nil && lock.Owner != lockOwner:
+		return fmt.Errorf("a run is in progress (%s)", lock.Operation)
+	case record.Intent != nil:
+		return fmt.Errorf("run %s (%s) has not settled", record.Intent.Run, record.Intent.Operation)
+	case serial > i.Serial:
+		return fmt.Errorf("it has serial %d and the backup %d; export it again and import that", serial, i.Serial)
+	}
+	return nil
 }
 
 // key returns where the state is stored.

@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -34,10 +35,10 @@ func (t *Target) Import(ctx context.Context, b *Backup, items []Item, now time.T
 	}
 	for i := range items {
 		item := &items[i]
-		if item.Result != Importable {
+		if item.Result != Importable && (item.Result != Unchanged || item.replaces == nil) {
 			continue
 		}
-		err := t.importOne(ctx, b, item, now)
+		err := t.moveOrImport(ctx, b, item, now)
 		if why, refused := refusal(err); refused {
 			item.refuse("%s", why)
 		} else if err != nil {
@@ -55,6 +56,38 @@ func (t *Target) restoreKeys(ctx context.Context, b *Backup, items []Item) error
 			_, err := t.Keys.Restore(ctx, b.Keys)
 			return err
 		}
+	}
+	return nil
+}
+
+// moveOrImport imports one state. One that is stored under the UID that the Machine had is locked meanwhile, and removed then.
+func (t *Target) moveOrImport(ctx context.Context, b *Backup, item *Item, now time.Time) error {
+	if item.replaces == nil {
+		return t.importOne(ctx, b, item, now)
+	}
+	lock := state.Lock{Owner: lockOwner, Run: runPrefix + string(uuid.NewUUID()), Operation: "import"}
+	left, err := t.States.Get(ctx, *item.replaces)
+	if err != nil {
+		return err
+	}
+	options := state.AcquireOptions{Lock: lock, Decide: func(_ context.Context, stored *state.Snapshot) (state.Change, error) {
+		return state.Change{}, item.mayMove(stored.Serial, stored.Lock, stored.Meta)
+	}}
+	if left.Lock != nil && left.Lock.Owner == lockOwner {
+		options.Break = left.Lock
+	}
+	session, err := t.States.Acquire(ctx, *item.replaces, options)
+	if err != nil {
+		return err
+	}
+	if item.Result == Importable {
+		err = t.importOne(ctx, b, item, now)
+	}
+	if err != nil {
+		return errors.Join(err, session.Release(ctx, nil))
+	}
+	if err := session.Forget(ctx); err != nil {
+		return fmt.Errorf("the state is imported, and the one under the UID %s could not be removed: %w; import it once more", item.UID, err)
 	}
 	return nil
 }
