@@ -16,15 +16,19 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
 
 // anEtcdFromAnHourAgo goes through "etcd restored from an hour ago" of docs/backup.md: the cluster forgets what was made, changed and deleted since,
@@ -32,27 +36,32 @@ import (
 func anEtcdFromAnHourAgo() {
 	const kept, edited, removed, later = "hour-kept", "hour-edited", "hour-removed", "hour-later"
 	var s *stack
+	var hollow *elsewhere
 	servers := map[string]string{}
 	var backup string
+	var node types.UID
 	var manifest *machinev1beta1.Machine
 
 	BeforeAll(func(ctx SpecContext) {
 		s = w.openStack(ctx)
+		hollow = w.openElsewhere(ctx)
 		w.pod.restart(ctx, "--drift-interval=10s")
 		DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx) })
-		for _, name := range []string{kept, edited, removed} {
+		for _, name := range []string{kept, removed} {
 			servers[name] = s.runningAlone(ctx, name)
 		}
+		s.runs(ctx, w.machine(edited, credentialsFrom(elsewhereCredentials)))
+		node = hollow.node(ctx, edited).UID
 		snapshot := filepath.Join(w.dir, "etcd-an-hour-ago")
 		w.whileDown(ctx, "--drift-interval=10s", func(etcd string) { copied(ctx, etcd, snapshot) })
 
 		servers[later] = s.runningAlone(ctx, later)
-		w.patchTeam(ctx, edited, "storage")
-		until(ctx, patience, "the server has the edit", func(context.Context) error { return s.hasTeam(edited, "storage") })
+		w.patchSpec(ctx, edited, "zone", "zone-b")
+		until(ctx, patience, "the instance has the edit", func(ctx context.Context) error { return hollow.isIn(ctx, edited, "zone-b") })
 		w.kubectl(ctx, "delete", "machine", removed)
 		Expect(s.Server(removed)).To(BeNil())
 		backup = filepath.Join(w.dir, "backup")
-		Expect(w.asksHere(ctx, "state", "export", "--all", "-o", backup).out).To(ContainSubstring("3 states and 1 module written"))
+		Expect(w.asksHere(ctx, "state", "export", "--all", "-o", backup).out).To(ContainSubstring("3 states and 2 modules written"))
 		manifest = w.get(ctx, later)
 
 		w.whileDown(ctx, "--drift-interval=10s", func(etcd string) {
@@ -63,7 +72,7 @@ func anEtcdFromAnHourAgo() {
 
 	It("has Machines as they were then", func(ctx SpecContext) {
 		Expect(w.get(ctx, removed).DeletionTimestamp).To(BeNil())
-		Expect(string(w.get(ctx, edited).Spec.ProviderSpec.Value.Raw)).NotTo(ContainSubstring("storage"))
+		Expect(string(w.get(ctx, edited).Spec.ProviderSpec.Value.Raw)).NotTo(ContainSubstring("zone-b"))
 		err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: later}, &machinev1beta1.Machine{})
 		Expect(apierrors.IsNotFound(err)).To(BeTrue())
 	})
@@ -73,14 +82,15 @@ func anEtcdFromAnHourAgo() {
 			return phaseIs(w.get(ctx, removed), machinev1beta1.PhaseFailed)
 		})
 		w.expectEvent(ctx, w.get(ctx, removed), "DriftMissing", "openstack_compute_instance_v2.this")
-		until(ctx, patience, "the Machine whose server was changed since says so", func(ctx context.Context) error {
+		until(ctx, patience, "the Machine whose instance was changed since says so", func(ctx context.Context) error {
 			return w.driftIs(ctx, edited, metav1.ConditionTrue)
 		})
 		until(ctx, patience, "the Machine to which nothing happened is as it was", func(ctx context.Context) error {
 			return errors.Join(w.driftIs(ctx, kept, metav1.ConditionFalse), phaseIs(w.get(ctx, kept), machinev1beta1.PhaseRunning))
 		})
-		Expect(s.hasTeam(edited, "storage")).To(Succeed())
-		s.isLeftWith(servers, kept, edited, later)
+		Expect(hollow.isIn(ctx, edited, "zone-b")).To(Succeed())
+		Expect(hollow.node(ctx, edited).UID).To(Equal(node))
+		s.isLeftWith(servers, kept, later)
 		Expect(s.orphans(ctx)).To(Equal([]string{later}), "the servers of no Machine")
 	})
 
@@ -98,34 +108,37 @@ func anEtcdFromAnHourAgo() {
 		})
 		Expect(w.get(ctx, later).Spec.ProviderID).To(HaveValue(Equal("openstack:///" + servers[later])))
 		Expect(s.Server(later).Metadata).To(HaveKeyWithValue("machine-iac.io_machine-uid", string(manifest.UID)))
-		s.isLeftWith(servers, kept, edited, later)
+		s.isLeftWith(servers, kept, later)
 		Expect(s.orphans(ctx)).To(BeEmpty())
 	})
 
 	It("is put right by applying the edit once more, and by deleting the Machine whose server is gone", func(ctx SpecContext) {
-		w.patchTeam(ctx, edited, "storage")
+		w.patchSpec(ctx, edited, "zone", "zone-b")
 		until(ctx, patience, "the edited Machine is as it is asked for", func(ctx context.Context) error {
 			return errors.Join(w.driftIs(ctx, edited, metav1.ConditionFalse), w.upToDateIs(w.get(ctx, edited), corev1.ConditionTrue, ""))
 		})
+		Expect(hollow.node(ctx, edited).UID).To(Equal(node))
+		Expect(hollow.isIn(ctx, edited, "zone-b")).To(Succeed())
 		w.kubectl(ctx, "delete", "machine", removed)
-		s.isLeftWith(servers, kept, edited, later)
+		s.isLeftWith(servers, kept, later)
 	})
 
 	It("releases a Machine, and takes it back", func(ctx SpecContext) {
 		released := filepath.Join(w.dir, "released")
 		Expect(w.asksHere(ctx, "release", kept, "-o", released).out).To(ContainSubstring("machine/" + kept + " released"))
 		Expect(w.asksHere(ctx, "state", "list").out).NotTo(ContainSubstring(kept))
-		s.isLeftWith(servers, kept, edited, later)
+		s.isLeftWith(servers, kept, later)
 		w.kubectl(ctx, "annotate", "machine", kept, lifecycle.AdoptionAnnotation+"-")
 		Expect(w.asksHere(ctx, "state", "import", released, kept).out).To(MatchRegexp(row(kept, `\d+`, "-", "Imported")))
 		until(ctx, patience, "it is checked again", func(ctx context.Context) error { return w.driftIs(ctx, kept, metav1.ConditionFalse) })
-		s.isLeftWith(servers, kept, edited, later)
+		s.isLeftWith(servers, kept, later)
 	})
 
 	It("takes all servers with it", func(ctx SpecContext) {
 		w.kubectl(ctx, "delete", "machine", kept, edited, later)
 		Expect(s.Servers()).To(BeEmpty())
 		Expect(s.Count()).To(HaveKeyWithValue("ports", 0))
+		Expect(hollow.nodes(ctx)).To(BeEmpty())
 	})
 }
 
@@ -134,15 +147,23 @@ func (s *stack) runningAlone(ctx context.Context, name string) string {
 	GinkgoHelper()
 	template := s.set.Spec.Template.DeepCopy()
 	delete(template.Labels, "machine.openshift.io/cluster-api-machineset")
-	w.create(ctx, &machinev1beta1.Machine{
+	s.runs(ctx, &machinev1beta1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: template.Labels}, Spec: template.Spec,
 	})
-	until(ctx, patience, "the Machine has a server", func(ctx context.Context) error {
-		return phaseIs(w.get(ctx, name), machinev1beta1.PhaseProvisioned)
-	})
-	s.join(ctx, w.get(ctx, name))
-	until(ctx, patience, "the Machine runs", func(ctx context.Context) error { return phaseIs(w.get(ctx, name), machinev1beta1.PhaseRunning) })
 	return s.Server(name).ID
+}
+
+// runs makes a Machine and waits until it is Running.
+func (s *stack) runs(ctx context.Context, machine *machinev1beta1.Machine) {
+	GinkgoHelper()
+	w.create(ctx, machine)
+	until(ctx, patience, "the Machine has an instance", func(ctx context.Context) error {
+		return phaseIs(w.get(ctx, machine.Name), machinev1beta1.PhaseProvisioned)
+	})
+	s.join(ctx, w.get(ctx, machine.Name))
+	until(ctx, patience, "the Machine runs", func(ctx context.Context) error {
+		return phaseIs(w.get(ctx, machine.Name), machinev1beta1.PhaseRunning)
+	})
 }
 
 // isLeftWith expects the cloud to have the servers of some Machines, each of which was made once.
@@ -184,18 +205,58 @@ func (s *stack) orphans(ctx context.Context) []string {
 	return left
 }
 
-// hasTeam returns an error unless a server has the metadata.
-func (s *stack) hasTeam(name, team string) error {
-	if got := s.Server(name).Metadata["team"]; got != team {
-		return fmt.Errorf("the metadata team is %q", got)
-	}
-	return nil
+// elsewhereCredentials is the Secret with what signs in at another API server.
+const elsewhereCredentials = "elsewhere-credentials"
+
+// elsewhere is another API server, whose Nodes are instances that the cluster's etcd does not have.
+type elsewhere struct{ *controlplane.ControlPlane }
+
+// openElsewhere starts another API server, and makes the Secret that signs in there.
+func (w *world) openElsewhere(ctx context.Context) *elsewhere {
+	GinkgoHelper()
+	plane, err := controlplane.Start(controlplane.Default)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(plane.Stop)
+	named := metav1.ObjectMeta{Namespace: "default", Name: "kubemark"}
+	account := &corev1.ServiceAccount{ObjectMeta: named}
+	Expect(plane.Create(ctx, account, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: named.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: named.Namespace, Name: named.Name}},
+	})).To(Succeed())
+	token := &authenticationv1.TokenRequest{}
+	Expect(plane.Client.SubResource("token").Create(ctx, account, token)).To(Succeed())
+	credentials := newSecret(elsewhereCredentials, map[string][]byte{
+		"server": []byte(plane.Config.Host), "token": []byte(token.Status.Token), "ca.crt": plane.Config.CAData,
+	})
+	w.create(ctx, credentials)
+	DeferCleanup(func(ctx SpecContext) { Expect(w.client.Delete(ctx, credentials)).To(Succeed()) })
+	return &elsewhere{plane}
 }
 
-// patchTeam edits the metadata that a Machine's server is to have.
-func (w *world) patchTeam(ctx context.Context, name, team string) {
+// node returns the instance of a Machine.
+func (e *elsewhere) node(ctx context.Context, name string) *corev1.Node {
 	GinkgoHelper()
-	w.kubectl(ctx, "patch", "machine", name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"providerSpec":{"value":{"serverMetadata":{"team":%q}}}}}`, team))
+	found := &corev1.Node{}
+	Expect(e.Client.Get(ctx, client.ObjectKey{Name: name}, found)).To(Succeed())
+	return found
+}
+
+// nodes returns all instances.
+func (e *elsewhere) nodes(ctx context.Context) []corev1.Node {
+	GinkgoHelper()
+	var list corev1.NodeList
+	Expect(e.Client.List(ctx, &list)).To(Succeed())
+	return list.Items
+}
+
+// isIn returns an error unless the instance of a Machine is in a zone.
+func (e *elsewhere) isIn(ctx context.Context, name, zone string) error {
+	GinkgoHelper()
+	if got := e.node(ctx, name).Labels["topology.kubernetes.io/zone"]; got != zone {
+		return fmt.Errorf("the zone is %q", got)
+	}
+	return nil
 }
 
 // driftIs returns an error unless the condition Drifted of a Machine's provider status has a status that is of a check of the last minute.
