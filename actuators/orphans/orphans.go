@@ -1,0 +1,181 @@
+package orphans
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/store"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
+)
+
+// interval is how often states are compared with Machines. A destroy whose Machine is gone waits for that at most.
+const interval = 2 * time.Minute
+
+// Actuator does what only the actuator may do with a state.
+type Actuator interface {
+	// DestroyWithoutMachine submits the destroy of what the state of a Machine that is gone has.
+	DestroyWithoutMachine(machine types.NamespacedName, uid types.UID) (runs.Status, error)
+	// AcquireIdle takes the lock of a state, and takes over that of a dead manager, but never that of a run of this process.
+	AcquireIdle(ctx context.Context, key state.Key, operation string, options state.AcquireOptions) (*state.Session, error)
+	// UnsavedStates returns the states that could not be saved and name what no other state knows.
+	UnsavedStates(ctx context.Context, namespace string) ([]state.Orphan, error)
+}
+
+// Options are what Orphans work with. All must be set but those that say what they are otherwise.
+type Options struct {
+	// Namespace of the Machines.
+	Namespace string
+	// Client reads the API server itself, never a cache.
+	Client   client.Reader
+	Actuator Actuator
+	Store    *state.Store
+	Catalog  *module.Catalog
+	// Modules is the actuator's own: it knows what is being stored.
+	Modules *store.Store
+	// Clock is the system's when nil.
+	Clock clock.PassiveClock
+	// Logger gets what no Machine shows; nothing when unset.
+	Logger logr.Logger
+}
+
+// Orphans is the pass over all states. It is a manager.Runnable and a prometheus.Collector.
+type Orphans struct {
+	Options
+	gauges
+}
+
+// New returns Orphans.
+func New(options Options) *Orphans {
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	return &Orphans{Options: options, gauges: newGauges()}
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (o *Orphans) NeedLeaderElection() bool { return true }
+
+// Start passes over the states until ctx ends.
+func (o *Orphans) Start(ctx context.Context) error {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := o.Check(ctx); err != nil && ctx.Err() == nil {
+			o.Logger.Error(err, "Checking the states")
+		}
+	}, interval)
+	return nil
+}
+
+// Check passes over the states once.
+func (o *Orphans) Check(ctx context.Context) error {
+	heads, err := o.Store.List(ctx, o.Namespace)
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.report(ctx, heads), o.tidyModules(ctx, heads))
+}
+
+func (o *Orphans) report(ctx context.Context, heads []state.Head) error {
+	orphaned, err := o.find(ctx, heads)
+	if err != nil {
+		return err
+	}
+	unsaved, err := o.Actuator.UnsavedStates(ctx, o.Namespace)
+	if err != nil {
+		return err
+	}
+	o.states.Set(float64(len(orphaned) + len(unsaved)))
+	o.intents.Set(o.oldestIntent(heads))
+	for _, one := range unsaved {
+		o.Logger.Info("A state that an engine could not save names resources that no other state knows; see docs/troubleshooting.md",
+			"secret", one.Name, "machine", one.Machine, "resources", statefile.Names(one.Missing), "reason", one.Reason)
+	}
+	for _, head := range orphaned {
+		if o.finishDestroy(head) {
+			continue
+		}
+		if err := o.unlock(ctx, head); err != nil {
+			o.Logger.Error(err, "Giving back the lock of a run that is dead", "state", head.Key.String())
+		}
+		o.Logger.Info("A state has no Machine; see docs/troubleshooting.md before you delete it",
+			"state", head.Key.String(), "resources", head.Managed)
+	}
+	return nil
+}
+
+// find returns the states without a Machine. States were listed first: a Machine that is made meanwhile has none among them.
+func (o *Orphans) find(ctx context.Context, heads []state.Head) ([]state.Head, error) {
+	machines := &machinev1beta1.MachineList{}
+	if err := o.Client.List(ctx, machines, client.InNamespace(o.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing Machines: %w", err)
+	}
+	known := map[state.Key]bool{}
+	for i := range machines.Items {
+		known[state.KeyFor(machines.Items[i].Namespace, machines.Items[i].UID)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(heads), func(head state.Head) bool { return known[head.Key] }), nil
+}
+
+// finishDestroy has a destroy finished that was begun before its Machine's finalizer was taken away.
+func (o *Orphans) finishDestroy(head state.Head) bool {
+	read, err := lifecycle.ReadRecord(head.Meta)
+	if err != nil || uidOf(head) == "" || read.Intent == nil || read.Intent.Operation != runs.Destroy {
+		return false
+	}
+	if _, err := o.Actuator.DestroyWithoutMachine(machineOf(head), uidOf(head)); err != nil {
+		o.Logger.Error(err, "Finishing the destroy of an instance whose Machine is gone", "state", head.Key.String())
+	}
+	return true
+}
+
+// uidOf returns the UID of the Machine that a state belongs to.
+func uidOf(head state.Head) types.UID { return types.UID(head.Labels[state.LabelMachineUID]) }
+
+// machineOf returns the name of the Machine that a state belongs to.
+func machineOf(head state.Head) types.NamespacedName {
+	return types.NamespacedName{Namespace: head.Key.Namespace, Name: head.Meta[strings.TrimPrefix(state.AnnotationMachine, state.Prefix)]}
+}
+
+// unlock gives back the lock that a dead manager has left on a state whose Machine is gone: no run comes that would take it over. What was
+// intended stays recorded.
+func (o *Orphans) unlock(ctx context.Context, head state.Head) error {
+	if head.Lock == nil {
+		return nil
+	}
+	session, err := o.Actuator.AcquireIdle(ctx, head.Key, "unlock", state.AcquireOptions{})
+	_, waiting := actuators.AsRequeueAfter(err)
+	_, locked := errors.AsType[*state.LockedError](err)
+	if waiting || locked {
+		return nil // its engines may still run
+	}
+	if err != nil {
+		return err
+	}
+	return session.Release(ctx, nil)
+}
+
+// oldestIntent returns the age in seconds of the intent that has not settled for the longest, zero when there is none.
+func (o *Orphans) oldestIntent(heads []state.Head) float64 {
+	var age time.Duration
+	for _, head := range heads {
+		if read, err := lifecycle.ReadRecord(head.Meta); err == nil && read.Intent != nil {
+			age = max(age, o.Clock.Since(read.Intent.Since))
+		}
+	}
+	return age.Seconds()
+}
