@@ -212,7 +212,7 @@ func (b *bench) start(workDir, owner string) {
 // orphans returns the pass over the states.
 func (b *bench) orphans() *orphans.Orphans {
 	return orphans.New(orphans.Options{
-		Namespace: b.namespace, Client: b.client, Actuator: b.Actuator, Store: b.store, Catalog: b.catalog, Modules: b.modules, Clock: b.clock,
+		Namespace: b.namespace, Client: b.client, Actuator: b.Actuator, Store: b.store, Catalog: b.catalog, Modules: b.modules, Clock: b.clock, Recorder: b.recorder,
 	})
 }
 

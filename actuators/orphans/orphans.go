@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
@@ -48,6 +47,8 @@ type Options struct {
 	Catalog  *module.Catalog
 	// Modules is the actuator's own: it knows what is being stored.
 	Modules *store.Store
+	// Recorder sends events.
+	Recorder events.Recorder
 	// Clock is the system's when nil.
 	Clock clock.PassiveClock
 	// Logger gets what no Machine shows; nothing when unset.
@@ -106,19 +107,15 @@ func (o *Orphans) report(ctx context.Context, heads []state.Head) error {
 			"secret", one.Name, "machine", one.Machine, "resources", statefile.Names(one.Missing), "reason", one.Reason)
 	}
 	for _, head := range orphaned {
-		if o.finishDestroy(head) {
-			continue
+		if err := o.handle(ctx, head); err != nil {
+			o.Logger.Error(err, "Handling a state without a Machine", "state", head.Key.String())
 		}
-		if err := o.unlock(ctx, head); err != nil {
-			o.Logger.Error(err, "Giving back the lock of a run that is dead", "state", head.Key.String())
-		}
-		o.Logger.Info("A state has no Machine; see docs/troubleshooting.md before you delete it",
-			"state", head.Key.String(), "resources", head.Managed)
 	}
 	return nil
 }
 
-// find returns the states without a Machine. States were listed first: a Machine that is made meanwhile has none among them.
+// find returns the states without a Machine. States were listed first: a Machine that is made meanwhile has none among them. What others say of
+// themselves as orphans is dropped: a Machine is back.
 func (o *Orphans) find(ctx context.Context, heads []state.Head) ([]state.Head, error) {
 	machines := &machinev1beta1.MachineList{}
 	if err := o.Client.List(ctx, machines, client.InNamespace(o.Namespace)); err != nil {
@@ -128,19 +125,15 @@ func (o *Orphans) find(ctx context.Context, heads []state.Head) ([]state.Head, e
 	for i := range machines.Items {
 		known[state.KeyFor(machines.Items[i].Namespace, machines.Items[i].UID)] = true
 	}
-	return slices.DeleteFunc(slices.Clone(heads), func(head state.Head) bool { return known[head.Key] }), nil
-}
-
-// finishDestroy has a destroy finished that was begun before its Machine's finalizer was taken away.
-func (o *Orphans) finishDestroy(head state.Head) bool {
-	read, err := lifecycle.ReadRecord(head.Meta)
-	if err != nil || uidOf(head) == "" || read.Intent == nil || read.Intent.Operation != runs.Destroy {
-		return false
+	var orphaned []state.Head
+	for _, head := range heads {
+		if !known[head.Key] {
+			orphaned = append(orphaned, head)
+		} else if err := o.unmark(ctx, head); err != nil {
+			o.Logger.Error(err, "Recording that a state has its Machine again", "state", head.Key.String())
+		}
 	}
-	if _, err := o.Actuator.DestroyWithoutMachine(machineOf(head), uidOf(head)); err != nil {
-		o.Logger.Error(err, "Finishing the destroy of an instance whose Machine is gone", "state", head.Key.String())
-	}
-	return true
+	return orphaned, nil
 }
 
 // uidOf returns the UID of the Machine that a state belongs to.
@@ -149,24 +142,6 @@ func uidOf(head state.Head) types.UID { return types.UID(head.Labels[state.Label
 // machineOf returns the name of the Machine that a state belongs to.
 func machineOf(head state.Head) types.NamespacedName {
 	return types.NamespacedName{Namespace: head.Key.Namespace, Name: head.Meta[strings.TrimPrefix(state.AnnotationMachine, state.Prefix)]}
-}
-
-// unlock gives back the lock that a dead manager has left on a state whose Machine is gone: no run comes that would take it over. What was
-// intended stays recorded.
-func (o *Orphans) unlock(ctx context.Context, head state.Head) error {
-	if head.Lock == nil {
-		return nil
-	}
-	session, err := o.Actuator.AcquireIdle(ctx, head.Key, "unlock", state.AcquireOptions{})
-	_, waiting := actuators.AsRequeueAfter(err)
-	_, locked := errors.AsType[*state.LockedError](err)
-	if waiting || locked {
-		return nil // its engines may still run
-	}
-	if err != nil {
-		return err
-	}
-	return session.Release(ctx, nil)
 }
 
 // oldestIntent returns the age in seconds of the intent that has not settled for the longest, zero when there is none.

@@ -88,7 +88,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	engines := &trackedActuator{Actuator: actuator}
-	for _, runnable := range []manager.Runnable{engines, newOrphans(given, actuator, o)} {
+	for _, runnable := range []manager.Runnable{engines, newOrphans(mgr, given, actuator, o)} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding the actuator: %w", err)
 		}
@@ -221,10 +221,10 @@ func (o *options) readCluster(ctx context.Context, live client.Reader) (*config.
 }
 
 // newOrphans returns the pass over the states, with what the actuator works with.
-func newOrphans(given iac.Options, actuator *iac.Actuator, o options) *orphans.Orphans {
+func newOrphans(mgr manager.Manager, given iac.Options, actuator *iac.Actuator, o options) *orphans.Orphans {
 	pass := orphans.New(orphans.Options{
 		Namespace: o.namespace, Client: given.Client, Actuator: actuator, Store: given.Store, Catalog: given.Catalog, Modules: given.Modules,
-		Logger: ctrl.Log.WithName("orphans"),
+		Recorder: mgr.GetEventRecorder("machine-iac-orphans"), Logger: ctrl.Log.WithName("orphans"),
 	})
 	metrics.Registry.MustRegister(pass)
 	return pass
