@@ -64,7 +64,7 @@ var rules = []rule{
 	{path: "internal/engine/supervisor", may: []string{"internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/tofu", may: []string{"internal/engine", "internal/engine/redact", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/workdir", never: kubernetes},
-	{path: "internal/inspect", may: []string{"api/...", "internal/state", "internal/state/statefile"}},
+	{path: "internal/inspect", may: []string{"api/...", "internal/lifecycle", "internal/state", "internal/state/statefile"}},
 	{path: "internal/leadership", may: []string{"internal/state"}},
 	{
 		path: "internal/lifecycle",
