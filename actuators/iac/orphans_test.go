@@ -188,3 +188,62 @@ func TestWhyAStateIsNotDestroyedIsRecorded(t *testing.T) {
 		t.Error("the one is not destroyed, or the other is")
 	}
 }
+
+// With the policy for it, a state is destroyed that was without its Machine for the grace period, in passes before and after.
+func TestThePolicyDestroysAfterTheGracePeriod(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.bring(machine)
+	b.vanish(machine)
+	pass := b.orphans()
+	pass.GracePeriod = 24 * time.Hour
+	check := func(after time.Duration, policy orphans.Policy) {
+		t.Helper()
+		b.later(after)
+		pass.Policy = policy
+		if err := pass.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(0, orphans.PolicyDelete)
+	check(23*time.Hour, orphans.PolicyDelete)
+	if mark := b.orphaned(machine).Mark; mark == nil || !mark.Destroy.IsZero() {
+		t.Errorf("after 23 hours the state says %+v, want no decision", mark)
+	}
+	check(2*time.Hour, orphans.PolicyRetain)
+	if mark := b.orphaned(machine).Mark; mark == nil || !mark.Destroy.IsZero() || b.node(machine) == nil {
+		t.Errorf("retained after 25 hours, the state says %+v, want no decision", mark)
+	}
+	pass.Policy = orphans.PolicyDelete
+	b.passes(pass, func() bool { return b.stateIsGone(state.KeyFor(b.namespace, machine.UID)) })
+	if b.node(machine) != nil {
+		t.Error("the state is gone, and the instance is not")
+	}
+}
+
+func TestThePolicyNeedsTwoLooks(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.bring(machine)
+	key := state.KeyFor(b.namespace, machine.UID)
+	pass := b.orphans()
+	pass.Policy, pass.GracePeriod = orphans.PolicyDelete, time.Nanosecond
+	b.annotate(machine, state.Prefix+"orphaned", `{"since":"2026-01-01T12:00:00Z"}`) // of a time when it was gone, before etcd was restored
+	for range 2 {
+		if err := pass.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if mark := b.orphaned(machine).Mark; mark != nil || b.node(machine) == nil {
+		t.Fatalf("with its Machine, the state says %+v", mark)
+	}
+	b.vanish(machine)
+	if err := pass.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if mark := b.orphaned(machine).Mark; mark == nil || !mark.Destroy.IsZero() {
+		t.Errorf("after one look, the state says %+v, want a mark alone", mark)
+	}
+	b.later(time.Second)
+	b.passes(pass, func() bool { return b.stateIsGone(key) })
+}

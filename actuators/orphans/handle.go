@@ -25,12 +25,18 @@ func (o *Orphans) handle(ctx context.Context, head state.Head) error {
 	if said.Mark == nil {
 		return o.first(ctx, head, said)
 	}
-	next := *said.Mark
+	next := o.withPolicy(*said.Mark)
+	if next.Destroy.IsZero() != said.Mark.Destroy.IsZero() {
+		recorded, err := o.mark(ctx, head, next)
+		if err != nil || !recorded {
+			return err
+		}
+	}
 	next.Problem = ""
 	switch invalid := said.Check(); {
 	case invalid != nil:
 		next.Problem = invalid.Error()
-	case begun(head) || said.Action == lifecycle.OrphanDestroy:
+	case begun(head) || said.Action == lifecycle.OrphanDestroy || !next.Destroy.IsZero():
 		status, err := o.destroy(head)
 		if err != nil || status.Phase == runs.Running {
 			return err

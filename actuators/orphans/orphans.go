@@ -49,6 +49,10 @@ type Options struct {
 	Modules *store.Store
 	// Recorder sends events.
 	Recorder events.Recorder
+	// Policy says what becomes of a state whose Machine is gone, without a request; it is retained when empty.
+	Policy Policy
+	// GracePeriod is how long after it was first seen a state is destroyed, with PolicyDelete.
+	GracePeriod time.Duration
 	// Clock is the system's when nil.
 	Clock clock.PassiveClock
 	// Logger gets what no Machine shows; nothing when unset.

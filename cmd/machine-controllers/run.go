@@ -224,7 +224,7 @@ func (o *options) readCluster(ctx context.Context, live client.Reader) (*config.
 func newOrphans(mgr manager.Manager, given iac.Options, actuator *iac.Actuator, o options) *orphans.Orphans {
 	pass := orphans.New(orphans.Options{
 		Namespace: o.namespace, Client: given.Client, Actuator: actuator, Store: given.Store, Catalog: given.Catalog, Modules: given.Modules,
-		Recorder: mgr.GetEventRecorder("machine-iac-orphans"), Logger: ctrl.Log.WithName("orphans"),
+		Policy: o.orphanPolicy, GracePeriod: o.orphanGrace, Recorder: mgr.GetEventRecorder("machine-iac-orphans"), Logger: ctrl.Log.WithName("orphans"),
 	})
 	metrics.Registry.MustRegister(pass)
 	return pass
