@@ -89,7 +89,7 @@ func (t *task) checkDrift(ctx context.Context) error {
 	}
 	return t.inWorkspace(ctx, search, func(workspace runner.Workspace) error {
 		report, err := workspace.Plan(ctx)
-		if t.decision.Lookup && runner.IsNotFound(err, t.wanted.Module) {
+		if t.decision.Lookup && runner.IsNotFound(err, t.wanted.Module, engine.SearchLookup) {
 			// The lookup has nothing to say of an instance that the state has; the next check looks at it.
 			t.lookedUp = true
 			return nil

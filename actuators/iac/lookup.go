@@ -28,7 +28,7 @@ func (t *task) lookUp(ctx context.Context) (found bool, err error) {
 	err = t.inWorkspace(ctx, engine.SearchLookup, func(workspace runner.Workspace) error {
 		report, err := workspace.Plan(ctx)
 		if err != nil {
-			if !runner.IsNotFound(err, t.wanted.Module) {
+			if !runner.IsNotFound(err, t.wanted.Module, engine.SearchLookup) {
 				return err
 			}
 			return t.notFoundCounts()

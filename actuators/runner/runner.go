@@ -95,10 +95,16 @@ type AbandonedRun interface {
 	Unsaved(stored []byte, holds bool) ([]byte, error)
 }
 
-// IsNotFound reports whether an error of a lookup says that there is no such object. Every error in it must say so: where one says anything else,
-// nothing is known.
-func IsNotFound(err error, used *module.Module) bool {
-	if used.Spec().Lookup == nil {
+// IsNotFound reports whether an error of a search says that there is no such object. Every error in it must say so: where one says anything else,
+// nothing is known. It is false for a search that finds no single object, or that the module does not have.
+func IsNotFound(err error, used *module.Module, search engine.Search) bool {
+	var says func(message string) bool
+	switch spec := used.Spec(); {
+	case search == engine.SearchLookup && spec.Lookup != nil:
+		says = used.Absent
+	case search == engine.SearchAdopt && spec.Adopt != nil:
+		says = used.AdoptAbsent
+	default:
 		return false
 	}
 	failed, ok := errors.AsType[*engine.Error](err)
@@ -109,7 +115,7 @@ func IsNotFound(err error, used *module.Module) bool {
 		return failed.Class == engine.ImportMissing
 	}
 	for _, diagnostic := range failed.Diagnostics {
-		absent := engine.Classify([]engine.Diagnostic{diagnostic}, nil) == engine.ImportMissing || used.Absent(diagnostic.Summary+": "+diagnostic.Detail)
+		absent := engine.Classify([]engine.Diagnostic{diagnostic}, nil) == engine.ImportMissing || says(diagnostic.Summary+": "+diagnostic.Detail)
 		if !absent {
 			return false
 		}

@@ -82,6 +82,13 @@ type ModuleSpec struct {
 	// lookup says how an instance that the state lost is found again. It goes with the folder lookup/: both or neither.
 	Lookup *ModuleLookup `json:"lookup,omitempty"`
 
+	// adopt says how an instance that something else has made is taken over. It goes with the folder adopt/: both or neither. When left out,
+	// no Machine of the module can be adopted.
+	Adopt *ModuleAdopt `json:"adopt,omitempty"`
+
+	// inventory says that the module lists the instances of a cluster. It goes with the folder inventory/: both or neither.
+	Inventory *ModuleInventory `json:"inventory,omitempty"`
+
 	// capacity says how large an instance is, which scale from zero reads. When left out, the module does not tell.
 	Capacity *ModuleCapacity `json:"capacity,omitempty"`
 
@@ -195,6 +202,20 @@ type ModuleLookup struct {
 	// counts only when it was made that much later. 0 to 3600; defaults to 60.
 	SettleSeconds *int64 `json:"settleSeconds,omitempty"`
 }
+
+// ModuleAdopt says how to read the outcome of the module's adopt/ folder, whose import blocks bring an instance that something else has made
+// into the state, with what belongs to it.
+type ModuleAdopt struct {
+	// absent lists regular expressions (RE2), any of which matches an error of the engine that says that the instance to adopt does
+	// not exist. The engine's own message for that is known and needs no entry. May be empty.
+	Absent []string `json:"absent,omitempty"`
+	// creates lists types of resources that an adoption may create, because they cannot be imported and creating them again changes
+	// nothing. Other resources must be imported, or be in the state only, as terraform_data is. May be empty.
+	Creates []string `json:"creates,omitempty"`
+}
+
+// ModuleInventory says that the module's inventory/ folder lists the instances of a cluster. It has no fields.
+type ModuleInventory struct{}
 
 // ModuleCapacity says what an instance offers, from its providerSpec alone. A providerSpec either names an instance type, which
 // catalogues describe, or states the size itself in fields. Where a module has both, what a field states wins.

@@ -23,6 +23,8 @@ type Definition struct {
 	Files snapshot.Files
 	// LookupFiles are the paths in Files of what finds a lost instance, sorted.
 	LookupFiles []string
+	// AdoptFiles and InventoryFiles are the same for what brings in an instance that something else has made, and for what lists instances.
+	AdoptFiles, InventoryFiles []string
 	// Variables are the three variables by name.
 	Variables map[string]Variable
 	// Providers are sorted by source.
@@ -31,6 +33,8 @@ type Definition struct {
 	Instance string
 	// Absent and Final match errors of the engine: that the instance to import does not exist, and that no retry can help.
 	Absent, Final []*regexp.Regexp
+	// AdoptAbsent match errors of the engine: that the instance to adopt does not exist.
+	AdoptAbsent []*regexp.Regexp
 	// InstanceTypes is the catalogue of instance types by name.
 	InstanceTypes map[string]v1alpha1.InstanceTypeCapacity
 	// Defaults are the fields of the providerSpec that are filled in.
@@ -75,7 +79,7 @@ func (m *Module) Reference() string { return m.definition.Name + "@sha256:" + m.
 // provider_spec has no field for it. The caller must not change what it points to.
 func (m *Module) Spec() v1alpha1.ModuleSpec { return m.definition.Spec }
 
-// Files returns all files of the module that influence a run: the HCL, the lock file or the program, module.yaml, lookup/ and any file that the
+// Files returns all files of the module that influence a run: the HCL, the lock file or the program, module.yaml, the searches and any file that the
 // HCL or the program may read; not a catalogue of instance types. They are held in memory, and are exactly what Digest covers.
 func (m *Module) Files() fs.FS { return m.definition.Files }
 
@@ -83,9 +87,29 @@ func (m *Module) Files() fs.FS { return m.definition.Files }
 // has no lookup.
 func (m *Module) LookupFiles() []string { return slices.Clone(m.definition.LookupFiles) }
 
+// AdoptFiles returns the paths in Files of the HCL, or of the program, that brings in an instance which something else has made, sorted; none when
+// the module cannot adopt.
+func (m *Module) AdoptFiles() []string { return slices.Clone(m.definition.AdoptFiles) }
+
+// AdoptCreates returns the types of resources that an adoption may create besides those that are in the state only.
+func (m *Module) AdoptCreates() []string {
+	if m.definition.Spec.Adopt == nil {
+		return nil
+	}
+	return slices.Clone(m.definition.Spec.Adopt.Creates)
+}
+
+// InventoryFiles returns the paths in Files of the HCL that lists the instances of a cluster, sorted; none when the module has no inventory.
+func (m *Module) InventoryFiles() []string { return slices.Clone(m.definition.InventoryFiles) }
+
 // Absent reports whether an error of the engine says, in the words that module.yaml lists, that the instance to import does not
 // exist.
 func (m *Module) Absent(message string) bool { return matchesAny(m.definition.Absent, message) }
+
+// AdoptAbsent reports the same of the instance to adopt.
+func (m *Module) AdoptAbsent(message string) bool {
+	return matchesAny(m.definition.AdoptAbsent, message)
+}
 
 // Final reports whether an error of the engine, its summary and its detail on lines of their own, says in the words that module.yaml lists
 // that the configuration is wrong and no retry can help.

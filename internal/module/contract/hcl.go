@@ -17,17 +17,29 @@ const (
 	maxOperators = 5000
 )
 
-// LookupFolder holds the HCL that finds an instance which the state lost.
-const LookupFolder = "lookup"
+// The folders of searches: what finds objects in the infrastructure, in runs that ask for it.
+const (
+	// LookupFolder holds what finds an instance which the state lost.
+	LookupFolder = "lookup"
+	// AdoptFolder holds what finds an instance that something else has made.
+	AdoptFolder = "adopt"
+	// InventoryFolder holds what lists the instances of a cluster.
+	InventoryFolder = "inventory"
+)
+
+// IsSearchFolder reports whether a folder holds a search.
+func IsSearchFolder(folder string) bool {
+	return folder == LookupFolder || folder == AdoptFolder || folder == InventoryFolder
+}
 
 // IsRootHCL reports whether the engine reads the file as part of the module.
 func IsRootHCL(name string) bool {
 	return path.Dir(name) == "." && path.Ext(name) == ".tf"
 }
 
-// isLookupHCL reports whether the file is linked into a run's folder for a lookup.
-func isLookupHCL(name string) bool {
-	return path.Dir(name) == LookupFolder && path.Ext(name) == ".tf"
+// searchHCL returns what reports whether a file is linked into a run's folder for the search of a folder.
+func searchHCL(folder string) func(name string) bool {
+	return func(name string) bool { return path.Dir(name) == folder && path.Ext(name) == ".tf" }
 }
 
 // ParseHCL returns the syntax tree of a file, or nil after reporting why there is none.

@@ -25,8 +25,8 @@ var kindsForAny = []string{module.KindForAny(v1alpha1.EngineTerraform), module.K
 // Metadata is module.yaml while it is checked.
 type Metadata struct {
 	Document
-	// Absent and Final are the patterns of spec.lookup.absent and spec.errors.final.
-	Absent, Final []*regexp.Regexp
+	// Absent, AdoptAbsent and Final are the patterns of spec.lookup.absent, spec.adopt.absent and spec.errors.final.
+	Absent, AdoptAbsent, Final []*regexp.Regexp
 	// InstanceTypes is the catalogue of spec.capacity by name.
 	InstanceTypes map[string]v1alpha1.InstanceTypeCapacity
 	v1alpha1.Module
@@ -50,6 +50,7 @@ func ReadMetadata(files snapshot.Files, found *Report) *Metadata {
 	parsed.checkCredentials()
 	parsed.checkEnvironment()
 	parsed.checkLookup()
+	parsed.checkAdopt()
 	parsed.checkErrors()
 	parsed.InstanceTypes = readCatalogue(parsed, files)
 	return parsed
@@ -184,6 +185,38 @@ func (m *Metadata) checkLookup() {
 		"match the words with which the provider says that the object does not exist")
 	if seconds := lookup.SettleSeconds; seconds != nil && (*seconds < 0 || *seconds > v1alpha1.MaxSettleSeconds) {
 		m.AtField("spec.lookup.settleSeconds", fmt.Sprintf("is %d", *seconds), fmt.Sprintf("write 0 to %d; left out, it is %d", v1alpha1.MaxSettleSeconds, v1alpha1.DefaultSettleSeconds))
+	}
+}
+
+func (m *Metadata) checkAdopt() {
+	adopt := m.Spec.Adopt
+	if adopt == nil {
+		return
+	}
+	m.AdoptAbsent = m.patterns("spec.adopt.absent", adopt.Absent, "so every error would mean that there is no instance",
+		"match the words with which the provider says that the object does not exist")
+}
+
+// CheckCreates checks spec.adopt.creates, by the types of the resources that the module makes, nil where they are not known, and the address
+// of its instance. m may be nil.
+func (m *Metadata) CheckCreates(types map[string]bool, instance string) {
+	if m == nil || m.Spec.Adopt == nil {
+		return
+	}
+	seen := map[string]bool{}
+	for i, name := range m.Spec.Adopt.Creates {
+		at := fmt.Sprintf("spec.adopt.creates[%d]", i)
+		switch {
+		case seen[name]:
+			m.AtField(at, fmt.Sprintf("names %s a second time", name), "keep one")
+		case name == builtInType:
+			m.AtField(at, "names "+name+", which is in the state only", "remove it: an adoption may create it anyhow")
+		case instance != "" && name+"."+instanceName == instance:
+			m.AtField(at, "names "+name+", the type of the instance, which is imported or not adopted", "remove it")
+		case types != nil && !types[name]:
+			m.AtField(at, fmt.Sprintf("is %q, the type of no resource of the module", name), "name the type of a resource that cannot be imported")
+		}
+		seen[name] = true
 	}
 }
 

@@ -20,12 +20,7 @@ func checkOutputs(blocks []*hclsyntax.Block, found *Report) {
 			continue
 		}
 		declared[name] = block
-		if description, ok := literalString(block.Body.Attributes["description"]); !ok || strings.TrimSpace(description) == "" {
-			found.At(block.Range(), Title(block), "has no description", `add description = "..." with a literal text`)
-		}
-		if block.Body.Attributes["value"] == nil {
-			found.At(block.Range(), Title(block), "has no value", "add value = ...")
-		}
+		checkOutput(block, found)
 	}
 	for _, name := range RequiredOutputs {
 		block, exists := declared[name]
@@ -36,5 +31,13 @@ func checkOutputs(blocks []*hclsyntax.Block, found *Report) {
 		if sensitive, ok := literalBool(block.Body.Attributes["sensitive"]); !ok || sensitive {
 			found.At(block.Range(), Title(block), "is sensitive, but it is published on the Machine", "remove sensitive")
 		}
+	}
+}
+
+// checkOutput checks what every output has.
+func checkOutput(block *hclsyntax.Block, found *Report) {
+	readDescription(block, found)
+	if block.Body.Attributes["value"] == nil {
+		found.At(block.Range(), Title(block), "has no value", "add value = ...")
 	}
 }

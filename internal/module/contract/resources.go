@@ -106,6 +106,17 @@ func checkNoPrograms(block *hclsyntax.Block, found *Report) {
 	}
 }
 
+// typesOf returns the types of resources.
+func typesOf(resources []*hclsyntax.Block) map[string]bool {
+	types := map[string]bool{}
+	for _, block := range resources {
+		if len(block.Labels) == 2 {
+			types[block.Labels[0]] = true
+		}
+	}
+	return types
+}
+
 // findInstance returns the address of the one resource called "this".
 func findInstance(resources []*hclsyntax.Block, found *Report) string {
 	var instance *hclsyntax.Block

@@ -1,5 +1,5 @@
 // Package contract checks a provider module against docs/contracts/module.md: it reads module.yaml, variables, outputs, resources, the lock file
-// and the lookup, and reports every breach with its file, its line and what to do about it.
+// and the searches, and reports every breach with its file, its line and what to do about it.
 package contract
 
 import (
@@ -27,7 +27,10 @@ func CheckHCL(files snapshot.Files, meta *Metadata, found *Report) module.Defini
 	}
 	loaded, blocks, required := readHCL(files, found)
 	checkOutputs(blocks["output"], found)
-	lookupCheck{files: files, metadata: meta, required: required, instance: loaded.Instance, found: found}.check()
+	for _, rules := range searches {
+		searchCheck{searchRules: rules, files: files, metadata: meta, required: required, instance: loaded.Instance, found: found}.check()
+	}
+	meta.CheckCreates(typesOf(blocks["resource"]), loaded.Instance)
 	return loaded
 }
 
@@ -41,10 +44,12 @@ func readHCL(files snapshot.Files, found *Report) (module.Definition, map[string
 	blocks := sortBlocks(parseRoot(files, found), found)
 	required := readRequirements(blocks["terraform"], found)
 	read := module.Definition{
-		Variables:   ReadVariables(blocks["variable"], found),
-		Providers:   checkLock(files, required, found),
-		Instance:    checkResources(blocks, required, found),
-		LookupFiles: files.Names(isLookupHCL),
+		Variables:      ReadVariables(blocks["variable"], found),
+		Providers:      checkLock(files, required, found),
+		Instance:       checkResources(blocks, required, found),
+		LookupFiles:    files.Names(searchHCL(LookupFolder)),
+		AdoptFiles:     files.Names(searchHCL(AdoptFolder)),
+		InventoryFiles: files.Names(searchHCL(InventoryFolder)),
 	}
 	read.Checks = ReadChecks(blocks["check"], read.Variables, found)
 	return read, blocks, required
@@ -87,7 +92,7 @@ func checkLayout(files snapshot.Files, found *Report) {
 		found.Add(Breach{File: "tests", Problem: "has no *.tftest.hcl", Fix: "write at least one test with mocked providers"})
 	}
 	for name := range files {
-		if folder := path.Dir(name); folder != "." && folder != LookupFolder {
+		if folder := path.Dir(name); folder != "." && !IsSearchFolder(folder) {
 			continue
 		}
 		base := path.Base(name)

@@ -49,11 +49,7 @@ func ReadVariables(blocks []*hclsyntax.Block, found *Report) map[string]module.V
 func readVariable(block *hclsyntax.Block, found *Report) module.Variable {
 	variable := module.Variable{Name: strings.Join(block.Labels, " ")}
 	variable.Validations = readValidations(variable.Name, block, found)
-	if description, ok := literalString(block.Body.Attributes["description"]); !ok || strings.TrimSpace(description) == "" {
-		found.At(block.Range(), Title(block), "has no description", `add description = "..." with a literal text`)
-	} else {
-		variable.Description = description
-	}
+	variable.Description = readDescription(block, found)
 	sensitive, ok := literalBool(block.Body.Attributes["sensitive"])
 	if !ok {
 		found.At(block.Range(), Title(block), "has a sensitive argument that is not true or false", "write sensitive = true")
@@ -71,6 +67,15 @@ func readVariable(block *hclsyntax.Block, found *Report) module.Variable {
 	}
 	variable.Type, variable.Defaults = constraint, defaults
 	return variable
+}
+
+// readDescription returns the description of a block, which must have one.
+func readDescription(block *hclsyntax.Block, found *Report) string {
+	description, ok := literalString(block.Body.Attributes["description"])
+	if !ok || strings.TrimSpace(description) == "" {
+		found.At(block.Range(), Title(block), "has no description", `add description = "..." with a literal text`)
+	}
+	return description
 }
 
 // variableRules holds what each variable must be besides typed and described.

@@ -45,7 +45,7 @@ func addMetadata(to *module.Definition, meta *contract.Metadata) {
 	contract.CheckPaths(meta, providerSpec)
 	to.Defaults = contract.ReadDefaults(meta, providerSpec)
 	to.Name, to.Spec = meta.Metadata.Name, meta.Spec
-	to.Absent, to.Final, to.InstanceTypes = meta.Absent, meta.Final, meta.InstanceTypes
+	to.Absent, to.AdoptAbsent, to.Final, to.InstanceTypes = meta.Absent, meta.AdoptAbsent, meta.Final, meta.InstanceTypes
 }
 
 // Modules loads the module in every folder of fsys. The error joins those of all folders, each with the folder's name.

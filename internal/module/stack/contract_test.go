@@ -365,7 +365,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 		},
 		"a lookup that boots something": {
 			changes: []moduletest.Change{{"lookup/Pulumi.yaml", "  machine:\n", "  user_data: {type: string, secret: true}\n  machine:\n"}},
-			want:    "lookup/Pulumi.yaml:4: config.user_data is nothing that a lookup is given; remove it: it has nothing to boot",
+			want:    "lookup/Pulumi.yaml:4: config.user_data is nothing that a search is given; remove it: it has nothing to boot",
 		},
 		"a lookup that cannot be read": {
 			changes: []moduletest.Change{{"lookup/Pulumi.yaml", "", "{"}},

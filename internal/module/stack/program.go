@@ -179,11 +179,17 @@ func packageOf(token string) string {
 
 // fullType returns a type of a resource as the engine has it: programs may leave out the module, and what the bridge repeats in it.
 func fullType(token string, packages []module.Package) string {
+	name, _, _ := strings.Cut(token, ":")
+	isBridged := slices.ContainsFunc(packages, func(one module.Package) bool { return one.Name == name && one.Provider != nil })
+	return typeOf(token, isBridged)
+}
+
+// typeOf returns a type with its module, and with what a bridge repeats in it.
+func typeOf(token string, isBridged bool) string {
 	parts := strings.Split(token, ":")
 	if len(parts) == 2 {
 		parts = []string{parts[0], "index", parts[1]}
 	}
-	isBridged := slices.ContainsFunc(packages, func(one module.Package) bool { return one.Name == parts[0] && one.Provider != nil })
 	if len(parts) == 3 && isBridged && !strings.Contains(parts[1], "/") {
 		first, size := utf8.DecodeRuneInString(parts[2])
 		parts[1] = path.Join(parts[1], string(unicode.ToLower(first))+parts[2][size:])

@@ -14,7 +14,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
-// programCheck holds the program of a stack and its lookup to the contract.
+// programCheck holds the program of a stack and its searches to the contract.
 type programCheck struct {
 	files    snapshot.Files
 	metadata *contract.Metadata
@@ -24,14 +24,22 @@ type programCheck struct {
 
 func (c programCheck) check() {
 	// What cannot be read is reported already.
-	program := readProgram(c.files, projectFile, &contract.Report{})
-	if program != nil {
-		c.project(program)
-		c.instance(program)
-		c.outputs(program)
+	own := readProgram(c.files, projectFile, &contract.Report{})
+	if own != nil {
+		c.project(own)
+		c.instance(own)
+		c.outputs(own)
 	}
-	if lookup, readable := c.lookup(program); readable && program != nil {
-		c.packages(program, lookup)
+	programs := []*program{own}
+	allReadable := own != nil
+	for _, one := range searches {
+		found, readable := c.search(one, own)
+		programs, allReadable = append(programs, found), allReadable && readable
+	}
+	c.noInventory()
+	c.metadata.CheckCreates(own.types(), c.module.Instance)
+	if allReadable {
+		c.packages(programs...)
 	}
 }
 
@@ -54,7 +62,7 @@ var refusedFields = map[string][2]string{
 	"configuration":  {"is an old name", "write config"},
 }
 
-// project checks what a program and a lookup have in common.
+// project checks what a program and a search have in common.
 func (c programCheck) project(p *program) {
 	if name := p.field("name"); c.metadata != nil && name.text() != c.metadata.Metadata.Name {
 		p.add(c.found, lineOf(name), "name", fmt.Sprintf("is %q", name.text()), fmt.Sprintf("write %s, the stack's name in %s: what is made is named after it", c.metadata.Metadata.Name, module.MetadataFile))
@@ -93,7 +101,10 @@ func (c programCheck) project(p *program) {
 }
 
 // configTypes are what a program is given, with the types.
-var configTypes = map[string]string{module.VariableMachine: "object", module.VariableProviderSpec: "object", module.VariableUserData: "string", module.ConfigLocals: "object"}
+var configTypes = map[string]string{
+	module.VariableMachine: "object", module.VariableProviderSpec: "object", module.VariableUserData: "string", module.ConfigLocals: "object",
+	module.VariableAdopt: "object",
+}
 
 func (c programCheck) config(p *program) {
 	var declared []yamlField
@@ -110,7 +121,8 @@ func (c programCheck) config(p *program) {
 	for _, name := range wanted {
 		switch {
 		case fieldOf(declared, name) != nil, name == module.ConfigLocals && len(c.module.Locals) == 0:
-		case p.file == lookupProjectFile:
+		case name == module.VariableAdopt && !p.adopts():
+		case p.isSearch() && name != module.VariableAdopt:
 		case name == module.ConfigLocals:
 			p.add(c.found, 0, "config.locals", "is missing, so that nothing uses locals.tf", "add locals: {type: object}, or remove locals.tf")
 		case name == module.VariableUserData:
@@ -132,8 +144,10 @@ func (c programCheck) configured(p *program, one yamlField) {
 		return
 	case one.name == module.ConfigLocals && len(c.module.Locals) == 0:
 		p.add(c.found, one.line, what, "is there, but locals.tf declares none", "remove it, or write locals.tf")
-	case one.name == module.VariableUserData && p.file == lookupProjectFile:
-		p.add(c.found, one.line, what, "is nothing that a lookup is given", "remove it: it has nothing to boot")
+	case one.name == module.VariableUserData && p.isSearch():
+		p.add(c.found, one.line, what, "is nothing that a search is given", "remove it: it has nothing to boot")
+	case one.name == module.VariableAdopt && !p.adopts():
+		p.add(c.found, one.line, what, "is given to "+contract.AdoptFolder+"/"+projectFile+" only", "remove it")
 	}
 	if declared := fieldOf(fields, "type").text(); declared != wanted {
 		p.add(c.found, one.line, what, fmt.Sprintf("is of the type %q", declared), "write type: "+wanted)
@@ -318,75 +332,4 @@ func (c programCheck) pinned(p *program, used map[string]bool, token yamlText, w
 	if !slices.ContainsFunc(c.module.Packages, func(one module.Package) bool { return one.Name == name }) {
 		p.add(c.found, token.line, what, fmt.Sprintf("uses the package %q, which is not pinned", name), "declare it in "+packagesFolder+"/ with 'pulumi package add'")
 	}
-}
-
-// lookup checks the program in lookup/, and answers it; nil when there is none, or when it cannot be read.
-func (c programCheck) lookup(of *program) (lookup *program, readable bool) {
-	_, exists := c.files[lookupProjectFile]
-	declared := c.metadata != nil && c.metadata.Spec.Lookup != nil
-	switch {
-	case declared && !exists:
-		c.metadata.AtField("spec.lookup", "is set, but there is no "+lookupProjectFile, "write one, or remove spec.lookup")
-	case exists && !declared && c.metadata != nil:
-		c.found.Add(contract.Breach{File: lookupProjectFile, Problem: "is there, but module.yaml has no spec.lookup", Fix: "add spec.lookup: {}"})
-	}
-	if !exists {
-		return nil, true
-	}
-	if lookup = readProgram(c.files, lookupProjectFile, c.found); lookup == nil {
-		return nil, false
-	}
-	c.project(lookup)
-	if !lookup.isYAML() {
-		return lookup, true
-	}
-	for _, one := range lookup.resources {
-		c.lookedUp(lookup, one)
-	}
-	if address := lookup.instance(c.module.Packages); of != nil && c.module.Instance != "" && address != c.module.Instance {
-		lookup.add(c.found, lineOf(lookup.field("resources")), "", fmt.Sprintf("does not read %s", c.module.Instance), "read the instance, under the name and of the type that the program makes")
-	}
-	return lookup, true
-}
-
-// lookedUp checks one resource of a lookup.
-func (c programCheck) lookedUp(p *program, one programResource) {
-	what := "resources." + one.name
-	if strings.HasPrefix(one.typ, providerTypePrefix) {
-		return
-	}
-	get := fieldOf(one.fields, "get")
-	if get == nil {
-		p.add(c.found, one.line, what, "would be made", "add get: a lookup only reads")
-		return
-	}
-	for _, name := range []string{module.VariableProviderSpec, module.VariableUserData} {
-		if at := mention(get.value, name); at > 0 {
-			p.add(c.found, at, what+".get", "refers to "+name+", which may have changed since the create that got lost", "make it from machine, or of what functions find")
-		}
-	}
-	var options []yamlField
-	if field := fieldOf(one.fields, "options"); field != nil {
-		options = fieldsOf(field.value)
-	}
-	parameterized := func(pinned module.Package) bool {
-		return pinned.Name == packageOf(one.typ) && pinned.Plugin != pinned.Name
-	}
-	if slices.ContainsFunc(c.module.Packages, parameterized) && fieldOf(options, "provider") == nil {
-		p.add(c.found, one.line, what, "has no provider of its own, so that Pulumi would look for a plugin of its package's name",
-			"add a resource of the type "+providerTypePrefix+packageOf(one.typ)+", and name it in options.provider")
-	}
-}
-
-// mention returns the line of the first text below a node that refers to something by name, 0 when there is none.
-func mention(node *yamlnode.Node, name string) int {
-	if node.Kind == yamlnode.ScalarNode && (strings.Contains(node.Value, "${"+name+".") || strings.Contains(node.Value, "${"+name+"}") || strings.Contains(node.Value, "${"+name+"[")) {
-		return node.Line
-	}
-	for _, inner := range node.Content {
-		if at := mention(inner, name); at > 0 {
-			return at
-		}
-	}
-	return 0
 }

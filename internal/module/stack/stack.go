@@ -1,4 +1,4 @@
-// Package stack checks a stack, a module whose program Pulumi runs, against docs/contracts/stack.md: it reads the program and its lookup, the
+// Package stack checks a stack, a module whose program Pulumi runs, against docs/contracts/stack.md: it reads the program and its searches, the
 // packages that it pins, and its locals. What stacks have in common with modules in HCL is checked by the package contract.
 package stack
 
@@ -19,8 +19,6 @@ import (
 const (
 	// projectFile holds the program of a stack, or names what does.
 	projectFile = contract.ProjectFile
-	// lookupProjectFile holds the program that finds an instance which the checkpoint lost.
-	lookupProjectFile = contract.LookupFolder + "/" + projectFile
 	// packagesFolder holds the declarations of the packages that a program uses.
 	packagesFolder = "sdks"
 	// instanceName is the name of the one resource that is the instance.
@@ -53,7 +51,8 @@ func Read(files snapshot.Files, found *contract.Report) module.Definition {
 	read := module.Definition{
 		Variables:   contract.ReadVariables(blocks["variable"], found),
 		Packages:    readPackages(files, found),
-		LookupFiles: files.Names(func(name string) bool { return name == lookupProjectFile }),
+		LookupFiles: searchFiles(files, contract.LookupFolder),
+		AdoptFiles:  searchFiles(files, contract.AdoptFolder),
 	}
 	read.Locals = readLocals(blocks["locals"], read.Variables, found)
 	read.Checks = readChecks(blocks["check"], read.Variables, found)
@@ -128,7 +127,7 @@ func checkFile(name string, found *contract.Report) {
 	case isHCL:
 	case isOtherHCL(base):
 		found.Add(contract.Breach{File: name, Problem: "is HCL, which nobody runs in a stack", Fix: "keep to variables.tf, locals.tf and checks.tf; the program stands in " + projectFile})
-	case folder != "." && folder != contract.LookupFolder:
+	case folder != "." && !contract.IsSearchFolder(folder):
 	case slices.Contains(otherPrograms, base):
 		found.Add(contract.Breach{File: name, Problem: "would be run in place of " + projectFile, Fix: "write the program into " + path.Join(folder, projectFile)})
 	case strings.HasPrefix(base, "Pulumi.") && base != projectFile:

@@ -11,7 +11,7 @@ const builtInType = "terraform_data"
 
 // checkSearch refuses a search for the instance that has the same results whatever there is: a create that was cut off would be taken for
 // one that made nothing.
-func (c lookupCheck) checkSearch(block *hclsyntax.Block) {
+func (c searchCheck) checkSearch(block *hclsyntax.Block) {
 	attribute := block.Body.Attributes["for_each"]
 	if attribute == nil || strings.HasPrefix(c.instance, builtInType+".") {
 		return
@@ -21,8 +21,8 @@ func (c lookupCheck) checkSearch(block *hclsyntax.Block) {
 	}
 }
 
-// asks reports whether an expression refers to anything but constants, also by way of locals of the lookup.
-func (c lookupCheck) asks(expression hclsyntax.Expression, seen map[string]bool) bool {
+// asks reports whether an expression refers to anything but constants, also by way of locals of the search.
+func (c searchCheck) asks(expression hclsyntax.Expression, seen map[string]bool) bool {
 	for _, traversal := range expression.Variables() {
 		parts := strings.Split(address(traversal), ".")
 		if parts[0] != "local" || len(parts) < 2 {
@@ -40,9 +40,9 @@ func (c lookupCheck) asks(expression hclsyntax.Expression, seen map[string]bool)
 	return false
 }
 
-// local returns the expression of a local of the lookup, nil where it has none of that name.
-func (c lookupCheck) local(name string) hclsyntax.Expression {
-	for _, file := range c.files.Names(isLookupHCL) {
+// local returns the expression of a local of the search, nil where it has none of that name.
+func (c searchCheck) local(name string) hclsyntax.Expression {
+	for _, file := range c.files.Names(searchHCL(c.folder)) {
 		body := ParseHCL(c.files[file], file, &Report{}) // what is wrong with it is said where it is checked
 		if body == nil {
 			continue

@@ -1,0 +1,130 @@
+package contract
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
+)
+
+// searchRules is what the folders of searches differ in.
+type searchRules struct {
+	// folder holds the search, file is what to add where there is none, and title names the search in messages.
+	folder, file, title string
+	// declared reports whether module.yaml says that there is one.
+	declared func(spec v1alpha1.ModuleSpec) bool
+	// blocks are the types of blocks that there may be, and refused says why there are no others of some type: problem and fix.
+	blocks  []string
+	refused map[string][2]string
+	// variables are those that the id of an import may refer to.
+	variables []string
+}
+
+var searches = []searchRules{
+	{
+		folder: LookupFolder, file: "import.tf", title: "a lookup",
+		declared:  func(spec v1alpha1.ModuleSpec) bool { return spec.Lookup != nil },
+		blocks:    []string{"import", "data", "locals"},
+		refused:   map[string][2]string{"check": {"only warns, and the import goes on", "write a postcondition in the data source"}},
+		variables: []string{module.VariableMachine},
+	},
+	{
+		folder: AdoptFolder, file: "import.tf", title: "an adoption",
+		declared:  func(spec v1alpha1.ModuleSpec) bool { return spec.Adopt != nil },
+		blocks:    []string{"import", "data", "locals", "check", "variable"},
+		variables: []string{module.VariableAdopt, module.VariableMachine},
+	},
+	{
+		folder: InventoryFolder, file: "inventory.tf", title: "an inventory",
+		declared: func(spec v1alpha1.ModuleSpec) bool { return spec.Inventory != nil },
+		blocks:   []string{"data", "locals", "output"},
+		refused:  map[string][2]string{"import": {"brings something into the state", "remove it: an inventory only lists"}},
+	},
+}
+
+// imports reports whether the search brings the instance into the state.
+func (r searchRules) imports() bool { return slices.Contains(r.blocks, "import") }
+
+// field is the field of module.yaml that goes with the folder.
+func (r searchRules) field() string { return "spec." + r.folder }
+
+// searchCheck is what the rules of a search need to know of the module.
+type searchCheck struct {
+	searchRules
+
+	files    snapshot.Files
+	metadata *Metadata
+	required map[string]requirement
+	instance string
+	found    *Report
+}
+
+// check holds the folder to the contract.
+func (c searchCheck) check() {
+	names := c.files.Names(searchHCL(c.folder))
+	c.checkDeclared(names)
+	if len(names) == 0 {
+		return
+	}
+	blocks := c.blocksOf(names)
+	imported := false
+	for _, block := range blocks["import"] {
+		imported = c.checkImport(block) || imported
+	}
+	if c.imports() && !imported && c.instance != "" {
+		c.found.Add(Breach{File: names[0], Problem: fmt.Sprintf("imports nothing to %s", c.instance), Fix: "add import { to = " + c.instance + ", id = ... }"})
+	}
+	for _, block := range blocks["data"] {
+		checkServed(block, c.required, c.found)
+	}
+	switch c.folder {
+	case AdoptFolder:
+		c.checkAdopt(names[0], blocks)
+	case InventoryFolder:
+		c.checkInventory(names[0], blocks)
+	}
+}
+
+// checkDeclared checks that the folder and the field of module.yaml go together.
+func (c searchCheck) checkDeclared(names []string) {
+	switch declared := c.metadata != nil && c.declared(c.metadata.Spec); {
+	case declared && len(names) == 0:
+		c.metadata.AtField(c.field(), "is set, but "+c.folder+"/ has no .tf file", "add "+path.Join(c.folder, c.file)+", or remove "+c.field())
+	case !declared && c.metadata != nil && len(names) > 0:
+		c.found.Add(Breach{File: names[0], Problem: "is there, but module.yaml has no " + c.field(), Fix: "add " + c.field() + ": {}"})
+	}
+}
+
+// blocksOf reads the files and groups the blocks that there may be by type.
+func (c searchCheck) blocksOf(names []string) map[string][]*hclsyntax.Block {
+	sorted := map[string][]*hclsyntax.Block{}
+	for _, name := range names {
+		if _, taken := c.files[path.Base(name)]; taken {
+			c.found.Add(Breach{File: name, Problem: "has the name of a file of the module, beside which it is linked", Fix: "rename it"})
+		}
+		body := ParseHCL(c.files[name], name, c.found)
+		if body == nil {
+			continue
+		}
+		for name, attribute := range body.Attributes {
+			c.found.At(attribute.Range(), name, "stands outside of any block", "move it into a block, or remove it")
+		}
+		for _, block := range body.Blocks {
+			if slices.Contains(c.blocks, block.Type) {
+				sorted[block.Type] = append(sorted[block.Type], block)
+				continue
+			}
+			reason, known := c.refused[block.Type]
+			if !known {
+				reason = [2]string{"does not belong into " + c.title, "keep to " + enumerate(c.blocks)}
+			}
+			c.found.At(block.Range(), Title(block), reason[0], reason[1])
+		}
+	}
+	return sorted
+}

@@ -1,0 +1,68 @@
+package contract
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// clusterField is the field of the variable "machine" that is the same for all Machines of a cluster.
+const clusterField = "cluster_id"
+
+// inventoryRoots are what an inventory may refer to besides variables. A resource of the module is of one Machine, and not made where it is
+// planned.
+var inventoryRoots = map[string]bool{"data": true, "local": true, "each": true, "count": true, "self": true}
+
+// checkInventory checks what only inventory/ has: its output, and that what it lists is the same whichever Machine asks.
+func (c searchCheck) checkInventory(first string, blocks map[string][]*hclsyntax.Block) {
+	c.one(path.Join(c.folder, c.file), first, "output", module.OutputInventory, blocks["output"])
+	for _, block := range blocks["output"] {
+		checkOutput(block, c.found)
+		if sensitive, ok := literalBool(block.Body.Attributes["sensitive"]); !ok || sensitive {
+			c.found.At(block.Range(), Title(block), "is sensitive, so that nobody could read it", "remove sensitive")
+		}
+	}
+	for _, blockType := range c.blocks {
+		for _, block := range blocks[blockType] {
+			c.checkReferences(block, block.Body)
+		}
+	}
+}
+
+// checkReferences checks what the arguments of a block refer to.
+func (c searchCheck) checkReferences(block *hclsyntax.Block, body *hclsyntax.Body) {
+	for name, attribute := range body.Attributes {
+		if name == "provider" && block.Type == "data" {
+			continue
+		}
+		for _, traversal := range attribute.Expr.Variables() {
+			if !inventoryRoots[traversal.RootName()] && !ofCluster(traversal) {
+				c.found.At(attribute.Range(), Title(block), fmt.Sprintf("refers to %s in %s", address(traversal), name),
+					"list by var.machine.cluster_id and var.provider_spec, whichever Machine asks")
+			}
+		}
+	}
+	for _, inner := range body.Blocks {
+		c.checkReferences(block, inner.Body)
+	}
+}
+
+// ofCluster reports whether a reference leads to a variable, or to a field of one, that the Machines of a cluster may share.
+func ofCluster(reference hcl.Traversal) bool {
+	switch module.ReferencedVariable(reference) {
+	case module.VariableProviderSpec:
+		return true
+	case module.VariableMachine:
+		if len(reference) < 3 {
+			return false
+		}
+		step, ok := reference[2].(hcl.TraverseAttr)
+		return ok && step.Name == clusterField
+	default:
+		return false
+	}
+}

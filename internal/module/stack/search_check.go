@@ -1,0 +1,142 @@
+package stack
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	yamlnode "go.yaml.in/yaml/v3"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
+	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
+)
+
+// searchRules is what the searches of stacks differ in. A stack has no inventory: what a program reads is one object, known by its ID.
+type searchRules struct {
+	folder, title string
+	declared      func(spec v1alpha1.ModuleSpec) bool
+	// changed says why an ID is not made from the providerSpec, and from says what it is made from.
+	changed, from string
+}
+
+var searches = []searchRules{
+	{
+		folder: contract.LookupFolder, title: "a lookup",
+		declared: func(spec v1alpha1.ModuleSpec) bool { return spec.Lookup != nil },
+		changed:  "which may have changed since the create that got lost", from: "machine",
+	},
+	{
+		folder: contract.AdoptFolder, title: "an adoption",
+		declared: func(spec v1alpha1.ModuleSpec) bool { return spec.Adopt != nil },
+		changed:  "which says nothing of an instance that something else has made", from: "adopt",
+	},
+}
+
+// searchFile is the program of the search in a folder.
+func searchFile(folder string) string { return path.Join(folder, projectFile) }
+
+// searchFiles returns the program of the search in a folder, if there is one.
+func searchFiles(files snapshot.Files, folder string) []string {
+	return files.Names(func(name string) bool { return name == searchFile(folder) })
+}
+
+func (p *program) isSearch() bool { return contract.IsSearchFolder(path.Dir(p.file)) }
+
+func (p *program) adopts() bool { return p.file == searchFile(contract.AdoptFolder) }
+
+// search checks the program of a search, and returns it; nil when there is none, or when it cannot be read.
+func (c programCheck) search(rules searchRules, of *program) (search *program, readable bool) {
+	file, field := searchFile(rules.folder), "spec."+rules.folder
+	_, exists := c.files[file]
+	declared := c.metadata != nil && rules.declared(c.metadata.Spec)
+	switch {
+	case declared && !exists:
+		c.metadata.AtField(field, "is set, but there is no "+file, "write one, or remove "+field)
+	case exists && !declared && c.metadata != nil:
+		c.found.Add(contract.Breach{File: file, Problem: "is there, but module.yaml has no " + field, Fix: "add " + field + ": {}"})
+	}
+	if !exists {
+		return nil, true
+	}
+	if search = readProgram(c.files, file, c.found); search == nil {
+		return nil, false
+	}
+	c.project(search)
+	if !search.isYAML() {
+		return search, true
+	}
+	for _, one := range search.resources {
+		c.read(rules, search, one)
+	}
+	if address := search.instance(c.module.Packages); of != nil && c.module.Instance != "" && address != c.module.Instance {
+		search.add(c.found, lineOf(search.field("resources")), "", fmt.Sprintf("does not read %s", c.module.Instance), "read the instance, under the name and of the type that the program makes")
+	}
+	return search, true
+}
+
+// noInventory refuses an inventory.
+func (c programCheck) noInventory() {
+	if c.metadata != nil && c.metadata.Spec.Inventory != nil {
+		c.metadata.AtField("spec.inventory", "is set, but a stack has no inventory", "remove it")
+	}
+	if file := searchFile(contract.InventoryFolder); c.files[file] != nil {
+		c.found.Add(contract.Breach{File: file, Problem: "is there, but a stack has no inventory", Fix: "remove it"})
+	}
+}
+
+// types returns the types of the resources that a program makes, as a bridge and as another plugin reports them; nil where nobody knows them.
+func (p *program) types() map[string]bool {
+	if p == nil || !p.isYAML() {
+		return nil
+	}
+	types := map[string]bool{}
+	for _, one := range p.resources {
+		types[typeOf(one.typ, true)], types[typeOf(one.typ, false)] = true, true
+	}
+	return types
+}
+
+// read checks one resource of a search.
+func (c programCheck) read(rules searchRules, p *program, one programResource) {
+	what := "resources." + one.name
+	if strings.HasPrefix(one.typ, providerTypePrefix) {
+		return
+	}
+	get := fieldOf(one.fields, "get")
+	if get == nil {
+		p.add(c.found, one.line, what, "would be made", "add get: "+rules.title+" only reads")
+		return
+	}
+	for _, name := range []string{module.VariableProviderSpec, module.VariableUserData} {
+		if at := mention(get.value, name); at > 0 {
+			p.add(c.found, at, what+".get", "refers to "+name+", "+rules.changed, "make it from "+rules.from+", or of what functions find")
+		}
+	}
+	var options []yamlField
+	if field := fieldOf(one.fields, "options"); field != nil {
+		options = fieldsOf(field.value)
+	}
+	parameterized := func(pinned module.Package) bool {
+		return pinned.Name == packageOf(one.typ) && pinned.Plugin != pinned.Name
+	}
+	if slices.ContainsFunc(c.module.Packages, parameterized) && fieldOf(options, "provider") == nil {
+		p.add(c.found, one.line, what, "has no provider of its own, so that Pulumi would look for a plugin of its package's name",
+			"add a resource of the type "+providerTypePrefix+packageOf(one.typ)+", and name it in options.provider")
+	}
+}
+
+// mention returns the line of the first text below a node that refers to something by name, 0 when there is none.
+func mention(node *yamlnode.Node, name string) int {
+	if node.Kind == yamlnode.ScalarNode && (strings.Contains(node.Value, "${"+name+".") || strings.Contains(node.Value, "${"+name+"}") || strings.Contains(node.Value, "${"+name+"[")) {
+		return node.Line
+	}
+	for _, inner := range node.Content {
+		if at := mention(inner, name); at > 0 {
+			return at
+		}
+	}
+	return 0
+}
