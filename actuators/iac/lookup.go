@@ -82,13 +82,14 @@ func (t *task) notFoundCounts() error {
 // checkOwner refuses a plan that would take over an object that bears no sign of the Machine: a lookup by name may find another's, and
 // a destroy would then remove it.
 func (t *task) checkOwner(ctx context.Context, workspace runner.Workspace) error {
-	imported, err := workspace.Imported(ctx)
+	planned, err := workspace.Planned(ctx)
 	if err != nil {
 		return err
 	}
-	for address, object := range imported {
-		if !bytes.Contains(object, []byte(t.uid)) {
-			return &foreignError{address: address, uid: string(t.uid)}
+	uid := t.identityUID()
+	for address, object := range planned.Imported {
+		if !bytes.Contains(object, []byte(uid)) {
+			return &foreignError{address: address, uid: string(uid)}
 		}
 	}
 	return nil

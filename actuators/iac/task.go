@@ -130,12 +130,18 @@ func (t *task) prepare(ctx context.Context, snapshot *state.Snapshot) (state.Cha
 	}
 	if t.decision.Operation == runs.Create && t.witnessIsDue() {
 		w := lifecycle.Witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.Place}
+		if made := t.identityUID(); made != t.uid {
+			w.IdentityUID = made
+		}
 		if err := t.actuator.writeWitness(ctx, t.machine, w); err != nil {
 			return state.Change{}, err
 		}
 	}
 	return t.change(snapshot)
 }
+
+// identityUID returns the UID that the instance was made with, or is about to be.
+func (t *task) identityUID() types.UID { return t.facts.Identity(t.uid) }
 
 // witnessIsDue reports whether the Machine lacks a witness of what this create makes, or has one of a place where nothing was made.
 func (t *task) witnessIsDue() bool {
@@ -216,7 +222,7 @@ func (t *task) change(snapshot *state.Snapshot) (state.Change, error) {
 		return change, nil
 	}
 	t.intent = t.nextIntent(snapshot.Lock != nil)
-	p := lifecycle.NewPatch().SetIntent(*t.intent)
+	p := lifecycle.NewPatch().SetIntent(*t.intent).SetIdentityUID(t.identityUID(), t.uid)
 	if t.recordsModule {
 		p.SetModule(t.wanted.Module.Reference())
 		p.SetPlace(t.wanted.Place)

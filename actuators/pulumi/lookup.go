@@ -102,9 +102,9 @@ func nameOf(address string) string {
 	return name
 }
 
-// Imported implements runner.Workspace.
-func (s *lookupWorkspace) Imported(context.Context) (map[string]json.RawMessage, error) {
-	return s.found, nil
+// Planned implements runner.Workspace. Pulumi's previews show no values.
+func (s *lookupWorkspace) Planned(context.Context) (*engine.PlannedObjects, error) {
+	return &engine.PlannedObjects{Imported: s.found}, nil
 }
 
 // ApplyPlan implements runner.Workspace.

@@ -165,8 +165,10 @@ type workspace struct {
 
 var _ runner.Workspace = &workspace{}
 
-// Imported implements runner.Workspace. Only a lookup imports.
-func (f *workspace) Imported(context.Context) (map[string]json.RawMessage, error) { return nil, nil }
+// Planned implements runner.Workspace. Only a lookup imports.
+func (f *workspace) Planned(context.Context) (*engine.PlannedObjects, error) {
+	return &engine.PlannedObjects{}, nil
+}
 
 // Unsaved implements runner.Workspace.
 func (f *workspace) Unsaved() (bool, error) { return f.Workspace.Unsaved() != nil, nil }

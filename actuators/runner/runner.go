@@ -64,9 +64,8 @@ type Workspace interface {
 	// Plan asks the infrastructure, plans, and changes nothing. The plan is kept for ApplyPlan. Where a lookup finds nothing, [IsNotFound]
 	// knows the error.
 	Plan(ctx context.Context) (*engine.Report, error)
-	// Imported returns the objects that the plan would bring into the state, as they are now, by the address of the resource. They may
-	// hold secrets.
-	Imported(ctx context.Context) (map[string]json.RawMessage, error)
+	// Planned returns what the plan that was kept holds beyond its report. It is called after Plan.
+	Planned(ctx context.Context) (*engine.PlannedObjects, error)
 	// Apply plans and carries the plan out unread. Use it where it can only create.
 	Apply(ctx context.Context) (*engine.Report, error)
 	// ApplyPlan carries out the plan that Plan kept, and nothing else.

@@ -33,6 +33,10 @@ type Decision struct {
 	Operation runs.Operation
 	// Lookup: an instance may exist that the state lacks; look it up first. Of a drift check: look whether there is a second instance.
 	Lookup bool
+	// Adopt: the instance was made by something else; find it by its provider ID and bring it into the state, or plan that.
+	Adopt bool
+	// Release: forget the state, and leave the instance.
+	Release bool
 	// Repair: the desired state has not changed, but the instance has.
 	Repair bool
 	// Until is when to decide again, with ActionRequeueAfter.
@@ -49,6 +53,8 @@ type Target struct {
 	// Lookup says that the module can look up an instance. Settle is how long after the end of a run "not found" counts.
 	Lookup bool
 	Settle time.Duration
+	// Adopt says that the module can adopt an instance.
+	Adopt bool
 	// Due says what is due where the Machine is settled.
 	Due Due
 }
@@ -62,6 +68,9 @@ type Due struct {
 // Decide returns what is done about an operation that is asked for. It is called twice: by the verb, which submits a run, and by the run
 // itself once it holds the lock. The second decision counts.
 func Decide(asked runs.Operation, f *Facts, t Target) Decision {
+	if f.Adoption.Adoption == AdoptionRelease && !f.Destroyed() {
+		return decideRelease(f)
+	}
 	switch asked {
 	case runs.Create:
 		return decideCreate(f, t)
@@ -91,7 +100,7 @@ func decideLost(operation runs.Operation, f *Facts, t Target) Decision {
 	switch until, looked := f.lookupSettles(t); {
 	case f.ConfirmedAbsent():
 		return Decision{Action: ActionStart, Operation: operation, Reason: "annotation " + NoInstanceAnnotation + " says that run " + f.LostRun() + " left nothing"}
-	case !t.Lookup:
+	case f.Adopted() && !t.Adopt, !f.Adopted() && !t.Lookup:
 		return Decision{Action: ActionUnresolved, Operation: operation}
 	case looked && t.Now.Before(until):
 		return Decision{
@@ -120,7 +129,7 @@ func decideUpdate(f *Facts, t Target) Decision {
 	case f.Active() && (f.Run.Operation != runs.Drift || f.Run.Phase != runs.Queued):
 		return Decision{Action: ActionInProgress, Reason: "a run is under way"}
 	case f.Foreign():
-		return Decision{Action: ActionForeign}
+		return decideForeign(f, t)
 	case f.Lost():
 		return decideLost(runs.Update, f, t)
 	case settled:
@@ -181,7 +190,7 @@ func Stale(asked runs.Operation, f *Facts) Decision {
 	switch {
 	case f.Gone && (asked != runs.Destroy || f.Orphan.destroys(f.Record.Intent) == ""):
 		return Decision{Action: ActionDone, Reason: "the Machine is gone"}
-	case asked != runs.Destroy && f.Deleting:
+	case asked != runs.Destroy && f.Deleting && f.Adoption.Adoption != AdoptionRelease:
 		return Decision{Action: ActionDone, Reason: "the Machine is being deleted"}
 	case asked == runs.Destroy && !f.Deleting && !f.Gone:
 		return Decision{Action: ActionDone, Reason: "the Machine is not deleted"}

@@ -36,6 +36,8 @@ type Facts struct {
 	RestoredFrom string
 	// Confirmed is the lost run of which a person has confirmed that it left nothing.
 	Confirmed string
+	// Adoption is what is asked to be done about an instance that something else has made.
+	Adoption AdoptionRequest
 	// Inputs are those that were applied last, packed; nil when none are stored.
 	Inputs []byte
 	// Orphan is what the state says of itself as one whose Machine is gone; zero unless it is.
@@ -48,7 +50,7 @@ type Facts struct {
 func NewFacts(machine *machinev1beta1.Machine, snapshot *state.Snapshot) (*Facts, error) {
 	f := &Facts{
 		Deleting: !machine.DeletionTimestamp.IsZero(), Drift: DriftOf(machine), Witness: witnessOf(machine), RestoredFrom: restoredFrom(machine),
-		Confirmed:   machine.Annotations[NoInstanceAnnotation],
+		Confirmed: machine.Annotations[NoInstanceAnnotation], Adoption: adoptionRequest(machine),
 		Provisioned: machine.Spec.ProviderID != nil && *machine.Spec.ProviderID != "" || len(machine.Status.Addresses) > 0,
 	}
 	if snapshot == nil {
@@ -97,6 +99,8 @@ func (f *Facts) Lost() bool {
 	switch {
 	case f.HasInstance() || f.Destroyed():
 		return false
+	case f.Adopted():
+		return true
 	case f.Record.Intent != nil:
 		return f.Record.Intent.LostRun() != ""
 	}
@@ -106,7 +110,7 @@ func (f *Facts) Lost() bool {
 // LostRun names the run that may have made an instance which the state lacks.
 func (f *Facts) LostRun() string {
 	switch {
-	case f.Record.Intent != nil:
+	case f.Record.Intent != nil && !f.Adopted():
 		return f.Record.Intent.LostRun()
 	case f.Witness != nil:
 		return f.Witness.Run
@@ -135,10 +139,17 @@ func (f *Facts) Destroyed() bool {
 		!f.Stored && f.Run != nil && f.Run.Operation == runs.Destroy && f.Run.Phase == runs.Succeeded
 }
 
-// Foreign reports whether the Machine has an instance that this operator did not make.
+// Foreign reports whether the Machine has an instance that something else has made and that was not adopted. What a plan of its adoption, or
+// one that was refused, has recorded is no state.
 func (f *Facts) Foreign() bool {
-	return f.Provisioned && !f.Stored && f.Witness == nil && !f.Destroyed()
+	if !f.Provisioned && f.Adoption.ID == "" || f.Witness != nil || f.Destroyed() {
+		return false
+	}
+	return !f.Stored || f.Record.AdoptionPlan != nil && !f.HasResources()
 }
+
+// Adopted reports whether something else has made the instance, which was adopted, or is being adopted.
+func (f *Facts) Adopted() bool { return f.Witness != nil && f.Witness.Adopted }
 
 // Since returns, for people, since when there is an instance.
 func (f *Facts) Since() string {

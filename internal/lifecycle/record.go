@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -23,6 +24,7 @@ const (
 	metaLast          = "last-run"
 	metaPlace         = "place"
 	metaSecondLook    = "second-look"
+	metaAdoption      = "adoption-plan"
 )
 
 // Record is what the state Secret keeps of a Machine beside the state. It is written with the state's lock, in the same write.
@@ -33,6 +35,8 @@ type Record struct {
 	Module string
 	// Intent of a run that began and has not settled.
 	Intent *Intent
+	// IdentityUID is the UID that the instance was made with; empty where it is the Machine's own.
+	IdentityUID types.UID
 	// Check is the last drift check.
 	Check *DriftCheck
 	// Refusal is a change that was planned and refused.
@@ -43,6 +47,8 @@ type Record struct {
 	Place instance.Place
 	// SecondLook is when to look for a second instance, after a create that followed a lookup which found nothing; nil for never.
 	SecondLook *time.Time
+	// AdoptionPlan is what was found about the adoption of an instance that something else has made; nil where none was planned.
+	AdoptionPlan *PlannedAdoption
 	// Repair is the last try to bring back an instance that has drifted, unless a check has found it as applied since.
 	Repair *Repair
 }
@@ -119,7 +125,7 @@ func (r *Refusal) Of(fingerprint string) bool { return r != nil && r.Fingerprint
 
 // ReadRecord reads a record from the metadata of a state.
 func ReadRecord(meta map[string]string) (Record, error) {
-	r := Record{Fingerprint: meta[metaFingerprint], Module: meta[metaModule]}
+	r := Record{Fingerprint: meta[metaFingerprint], Module: meta[metaModule], IdentityUID: types.UID(meta[metaIdentityUID])}
 	var err error
 	if r.Intent, err = decode[Intent](meta, metaIntent); err != nil {
 		return Record{}, err
@@ -137,6 +143,9 @@ func ReadRecord(meta map[string]string) (Record, error) {
 		return Record{}, err
 	}
 	if r.SecondLook, err = decode[time.Time](meta, metaSecondLook); err != nil {
+		return Record{}, err
+	}
+	if r.AdoptionPlan, err = decode[PlannedAdoption](meta, metaAdoption); err != nil {
 		return Record{}, err
 	}
 	place, err := decode[instance.Place](meta, metaPlace)
@@ -222,6 +231,12 @@ func (p Patch) SetSecondLook(at *time.Time) {
 
 // SetLastRun records the run that has ended.
 func (p Patch) SetLastRun(e LastRun) { p.set(metaLast, encode(e)) }
+
+// SetAdoptionPlan records what was found about the adoption of an instance.
+func (p Patch) SetAdoptionPlan(plan PlannedAdoption) { p.set(metaAdoption, encode(plan)) }
+
+// ClearAdoptionPlan removes what was found about an adoption.
+func (p Patch) ClearAdoptionPlan() { p.MetaPatch[metaAdoption] = nil }
 
 // SetRefusal records a refused change.
 func (p Patch) SetRefusal(r Refusal) { p.set(metaRefusal, encode(r)) }

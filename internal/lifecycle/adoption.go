@@ -1,0 +1,125 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+const (
+	// AdoptionAnnotation on a Machine, or on its MachineSet, says what is done about an instance that something else has made. Its values are
+	// those of Adoption.
+	AdoptionAnnotation = state.Prefix + "adoption"
+	// AdoptIDAnnotation on a Machine is the infrastructure's ID of the instance to adopt, for a Machine whose provider ID is not known yet.
+	AdoptIDAnnotation = state.Prefix + "adopt-id"
+	// AdoptionRequestedAnnotation on a Machine is a time in RFC 3339: an adoption that was planned before it is planned again.
+	AdoptionRequestedAnnotation = state.Prefix + "adoption-requested-at"
+)
+
+// adoptionPlanLifetime is how long the plan of an adoption is shown before it is made anew.
+const adoptionPlanLifetime = time.Hour
+
+// Adoption is what is asked to be done about an instance that something else has made.
+type Adoption string
+
+const (
+	// AdoptionNone leaves the Machine alone.
+	AdoptionNone Adoption = ""
+	// AdoptionPlan plans the adoption, reports what it would do, and changes nothing.
+	AdoptionPlan Adoption = "Plan"
+	// AdoptionAdopt adopts the instance.
+	AdoptionAdopt Adoption = "Adopt"
+	// AdoptionRelease forgets the state of the instance, which stays, and leaves the Machine alone.
+	AdoptionRelease Adoption = "Release"
+)
+
+// AdoptionOf returns what the annotation of a Machine or MachineSet asks for, and why it is not understood, if it is not.
+func AdoptionOf(object metav1.Object) (adoption Adoption, misread string) {
+	value, ok := object.GetAnnotations()[AdoptionAnnotation]
+	switch adoption = Adoption(value); {
+	case !ok:
+		return AdoptionNone, ""
+	case adoption == AdoptionPlan, adoption == AdoptionAdopt, adoption == AdoptionRelease:
+		return adoption, ""
+	}
+	return AdoptionNone, fmt.Sprintf("annotation %s is %q: set it to %s, %s or %s", AdoptionAnnotation, value, AdoptionPlan, AdoptionAdopt, AdoptionRelease)
+}
+
+// AdoptionRequest is what is asked for about the adoption of a Machine's instance.
+type AdoptionRequest struct {
+	Adoption Adoption
+	// ID is the infrastructure's ID of the instance; empty where the provider ID names it.
+	ID string
+	// Since is when the adoption was last asked for; zero where that is not known.
+	Since time.Time
+	// Misread says which annotation is not understood; empty for none.
+	Misread string
+}
+
+// adoptionRequest reads the annotations of a Machine.
+func adoptionRequest(machine metav1.Object) AdoptionRequest {
+	r := AdoptionRequest{ID: machine.GetAnnotations()[AdoptIDAnnotation]}
+	r.Adoption, r.Misread = AdoptionOf(machine)
+	if since, ok := machine.GetAnnotations()[AdoptionRequestedAnnotation]; ok {
+		var err error
+		if r.Since, err = time.Parse(time.RFC3339, since); err != nil && r.Misread == "" {
+			r.Misread = fmt.Sprintf("annotation %s is %q: set it to a time as 2006-01-02T15:04:05Z", AdoptionRequestedAnnotation, since)
+		}
+	}
+	return r
+}
+
+// PlannedAdoption is what a run has found about the adoption of an instance. It holds names and the module's own messages, no values.
+type PlannedAdoption struct {
+	// At is when it was planned; zero while the first plan is being made.
+	At          time.Time `json:"at"`
+	Fingerprint string    `json:"fingerprint"`
+	// Imports and Creates are addresses of resources, Changes those that would be updated in place, with the attributes.
+	Imports []string `json:"imports,omitempty"`
+	Creates []string `json:"creates,omitempty"`
+	Changes []string `json:"changes,omitempty"`
+	// Differences are the module's messages about what differs and stays as it is.
+	Differences []string `json:"differences,omitempty"`
+	// Refused says why the instance cannot be adopted; empty where it can.
+	Refused string `json:"refused,omitempty"`
+}
+
+// current reports whether the plan is that of a request and a desired state.
+func (p *PlannedAdoption) current(r AdoptionRequest, t Target) bool {
+	return p != nil && p.Fingerprint == t.Fingerprint && !p.At.Before(r.Since) && t.Now.Before(p.At.Add(adoptionPlanLifetime))
+}
+
+// decideForeign decides what is done about a Machine whose instance something else has made.
+func decideForeign(f *Facts, t Target) Decision {
+	left := Decision{Action: ActionForeign}
+	switch asked := f.Adoption; {
+	case asked.Misread != "":
+		left.Reason = asked.Misread
+		return left
+	case asked.Adoption != AdoptionAdopt && asked.Adoption != AdoptionPlan:
+		return left
+	case !t.Adopt:
+		left.Reason = "the Machine's module cannot adopt: it has no folder adopt/"
+		return left
+	case asked.Adoption == AdoptionAdopt:
+		return Decision{Action: ActionStart, Operation: runs.Update, Lookup: true, Adopt: true, Reason: "its adoption is requested"}
+	case f.Record.AdoptionPlan.current(asked, t):
+		return left
+	}
+	return Decision{Action: ActionStart, Operation: runs.Drift, Lookup: true, Adopt: true, Reason: "a plan of its adoption is requested"}
+}
+
+// decideRelease decides what is done about a Machine whose state is to be forgotten.
+func decideRelease(f *Facts) Decision {
+	switch {
+	case f.Active():
+		return Decision{Action: ActionInProgress, Reason: "a run is in progress"}
+	case !f.Stored && f.Witness == nil:
+		return Decision{Action: ActionForeign}
+	}
+	return Decision{Action: ActionStart, Operation: runs.Update, Release: true, Reason: "the release of its instance is requested"}
+}
