@@ -8,11 +8,11 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 )
 
-// CapacityEstimator is implemented by an actuator that can tell how large an instance will be before there is one.
+// CapacityEstimator is implemented by an actuator that knows how large an instance will be before there is one.
 type CapacityEstimator interface {
-	// Capacity answers what an instance of the Machine would offer, from the providerSpec alone: a MachineSet's template has no
+	// Capacity returns what an instance of the Machine would offer, from the providerSpec alone: a MachineSet's template has no
 	// more. It asks nothing of the infrastructure and starts nothing. Nil, without an error, means that the provider does not
-	// tell. The error is an [UnknownInstanceTypeError], an [InvalidConfiguration], or one that is worth another try.
+	// know. The error is an [UnknownInstanceTypeError], an [InvalidConfiguration], or one that is worth another try.
 	Capacity(ctx context.Context, machine *machinev1beta1.Machine) (*Capacity, error)
 }
 
@@ -35,14 +35,14 @@ type Capacity struct {
 type UnknownInstanceTypeError struct {
 	// Type is the instance type, Provider who should know it.
 	Type, Provider string
-	// Message names both, where the type stands, and the mend.
+	// Message names both, the field with the type, and the fix.
 	Message string
 }
 
 // Error implements error.
 func (e *UnknownInstanceTypeError) Error() string { return e.Message }
 
-// UnknownInstanceType answers an UnknownInstanceTypeError.
+// UnknownInstanceType returns an UnknownInstanceTypeError.
 func UnknownInstanceType(instanceType, provider, format string, args ...any) *UnknownInstanceTypeError {
 	return &UnknownInstanceTypeError{Type: instanceType, Provider: provider, Message: fmt.Sprintf(format, args...)}
 }

@@ -50,7 +50,7 @@ func UnsupportedChange(format string, args ...any) *MachineError {
 	return &MachineError{Reason: machinev1beta1.UnsupportedChangeMachineError, Message: fmt.Sprintf(format, args...)}
 }
 
-// In answers a copy of the error with RetryAfter set.
+// In returns a copy of the error with RetryAfter set.
 func (e *MachineError) In(after time.Duration) *MachineError {
 	late := *e
 	late.RetryAfter = after
@@ -63,7 +63,7 @@ func IsInvalidConfiguration(err error) bool {
 	return errors.As(err, &machineError) && machineError.Reason == machinev1beta1.InvalidConfigurationMachineError
 }
 
-// RequeueAfterError says that nothing is wrong and the verb is not done: look again after After, or when an event comes.
+// RequeueAfterError says that nothing is wrong and the verb is not done: call it again after After, or when an event comes.
 type RequeueAfterError struct {
 	After  time.Duration
 	Reason string
@@ -71,27 +71,27 @@ type RequeueAfterError struct {
 
 // Error implements error.
 func (e *RequeueAfterError) Error() string {
-	return fmt.Sprintf("%s; look again in %s", e.Reason, e.After)
+	return fmt.Sprintf("%s; requeue after %s", e.Reason, e.After)
 }
 
-// InProgress answers a RequeueAfterError.
+// InProgress returns a RequeueAfterError.
 func InProgress(after time.Duration, format string, args ...any) *RequeueAfterError {
 	return &RequeueAfterError{After: after, Reason: fmt.Sprintf(format, args...)}
 }
 
-// AsRequeueAfter answers the RequeueAfterError in err's chain.
+// AsRequeueAfter returns the RequeueAfterError in err's chain.
 func AsRequeueAfter(err error) (*RequeueAfterError, bool) {
 	var requeue *RequeueAfterError
 	ok := errors.As(err, &requeue)
 	return requeue, ok
 }
 
-// UncertainError says that it cannot be told whether the instance exists: the state is lost, or nobody has shown that the instance is
-// this operator's. The Machine keeps its phase, and is looked at again.
+// UncertainError says that it is unknown whether the instance exists: the state is lost, or nobody has shown that the instance is
+// this operator's. The Machine keeps its phase, and is reconciled again.
 type UncertainError struct {
 	// Reason is one word for conditions, such as StateLost or NotAdopted. Message is for the person who reads the Machine.
 	Reason, Message string
-	// After is when to look again.
+	// After is when to reconcile again.
 	After time.Duration
 }
 

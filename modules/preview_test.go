@@ -132,7 +132,7 @@ func exampleWith(t *testing.T, m kept, change string) *machinev1beta1.Machine {
 	return machine
 }
 
-// TestDefaultTypesAreTheModules looks for the types that a preview shows where a providerSpec names none: the HCL asks for them.
+// TestDefaultTypesAreTheModules looks for the types that a preview shows where a providerSpec names none: the HCL sets them.
 func TestDefaultTypesAreTheModules(t *testing.T) {
 	each(t, func(t *testing.T, m kept) {
 		preview := m.Spec().Preview

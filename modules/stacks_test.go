@@ -98,13 +98,13 @@ func TestTheExampleOfAStackIsTakenAsItIs(t *testing.T) {
 	})
 }
 
-// TestEveryValidationOfAStackIsSeenToFail holds a stack's validations to the runs of the module's tests, and to what only the stack refuses.
+// TestEveryValidationOfAStackIsSeenToFail checks a stack's validations with the runs of the module's tests, and with what only the stack refuses.
 func TestEveryValidationOfAStackIsSeenToFail(t *testing.T) {
 	eachCounterpart(t, func(t *testing.T, stack kept) {
 		seen := map[string]bool{}
 		for _, r := range runs(t, os.DirFS(stack.Name())) {
 			if broken := refusals(t, stack, r); len(r.fails) == 1 && len(broken) == 1 && broken[0].Variable == r.fails[0] {
-				seen[broken[0].Place.String()] = true
+				seen[broken[0].Range.String()] = true
 			}
 		}
 		for name, fields := range counterparts[stack.Name()] {
@@ -113,12 +113,12 @@ func TestEveryValidationOfAStackIsSeenToFail(t *testing.T) {
 				t.Errorf("%s is refused by the validations at %v, want one", name, places(broken))
 				continue
 			}
-			seen[broken[0].Place.String()] = true
+			seen[broken[0].Range.String()] = true
 		}
 		for _, variable := range []string{module.VariableMachine, module.VariableProviderSpec, module.VariableUserData} {
 			for _, validation := range stack.Variable(variable).Validations {
-				if !seen[validation.Place.String()] {
-					t.Errorf("%s: nothing is seen to be refused by this validation of var.%s, and by no other", validation.Place, variable)
+				if !seen[validation.Range.String()] {
+					t.Errorf("%s: nothing is seen to be refused by this validation of var.%s, and by no other", validation.Range, variable)
 				}
 			}
 		}

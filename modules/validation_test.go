@@ -31,7 +31,7 @@ type run struct {
 	values map[string]cty.Value
 }
 
-// TestEveryValidationIsSeenToFail holds tests to what they are for: a run that expects a variable to be refused has it refused by one
+// TestEveryValidationIsSeenToFail checks what tests are for: a run that expects a variable to be refused has it refused by one
 // validation and no other, and each validation has such a run. The engine reports the variable only.
 func TestEveryValidationIsSeenToFail(t *testing.T) {
 	each(t, func(t *testing.T, m kept) {
@@ -40,17 +40,17 @@ func TestEveryValidationIsSeenToFail(t *testing.T) {
 			refusals := refusals(t, m, r)
 			switch {
 			case len(r.fails) == 0 && len(refusals) > 0:
-				t.Errorf("%s: run %q expects no variable to be refused, but %s does", r.place, r.name, refusals[0].Place)
+				t.Errorf("%s: run %q expects no variable to be refused, but %s does", r.place, r.name, refusals[0].Range)
 			case len(r.fails) > 0 && (len(refusals) != 1 || len(r.fails) != 1 || refusals[0].Variable != r.fails[0]):
 				t.Errorf("%s: run %q expects %v to be refused; want exactly one validation to do so, not those at %v", r.place, r.name, r.fails, places(refusals))
 			case len(r.fails) > 0:
-				seen[refusals[0].Place.String()] = true
+				seen[refusals[0].Range.String()] = true
 			}
 		}
 		for _, variable := range []string{module.VariableMachine, module.VariableProviderSpec, module.VariableUserData} {
 			for _, validation := range m.Variable(variable).Validations {
-				if !seen[validation.Place.String()] {
-					t.Errorf("%s: no run of the tests has this validation of var.%s refuse anything: add one with expect_failures = [var.%[2]s]", validation.Place, variable)
+				if !seen[validation.Range.String()] {
+					t.Errorf("%s: no run of the tests has this validation of var.%s refuse anything: add one with expect_failures = [var.%[2]s]", validation.Range, variable)
 				}
 			}
 		}
@@ -60,12 +60,12 @@ func TestEveryValidationIsSeenToFail(t *testing.T) {
 func places(validations []module.Validation) []string {
 	var found []string
 	for _, validation := range validations {
-		found = append(found, validation.Place.String())
+		found = append(found, validation.Range.String())
 	}
 	return found
 }
 
-// TestEveryCheckIsSeenToFail holds tests to the same of what only warns: each assertion of variables fails in a run that expects it, and
+// TestEveryCheckIsSeenToFail checks the same of what only warns: each assertion of variables fails in a run that expects it, and
 // in no other that goes on.
 func TestEveryCheckIsSeenToFail(t *testing.T) {
 	each(t, func(t *testing.T, m kept) {
@@ -73,7 +73,7 @@ func TestEveryCheckIsSeenToFail(t *testing.T) {
 		for _, r := range runs(t, m.files) {
 			var warned []string
 			for _, check := range failing(t, m, r) {
-				warned, seen[check.Place.String()] = append(warned, check.Name), true
+				warned, seen[check.Range.String()] = append(warned, check.Name), true
 			}
 			slices.Sort(warned)
 			if len(r.fails) == 0 && !slices.Equal(warned, r.warns) {
@@ -81,8 +81,8 @@ func TestEveryCheckIsSeenToFail(t *testing.T) {
 			}
 		}
 		for _, check := range m.Checks() {
-			if !seen[check.Place.String()] {
-				t.Errorf("%s: no run of the tests has this check fail: add one with expect_failures = [check.%s]", check.Place, check.Name)
+			if !seen[check.Range.String()] {
+				t.Errorf("%s: no run of the tests has this check fail: add one with expect_failures = [check.%s]", check.Range, check.Name)
 			}
 		}
 	})

@@ -44,7 +44,7 @@ func (i *instanceOfStack) planned(p *program.Planner, changed string) (known map
 	return nil, nil
 }
 
-// knownIn returns the values of a plan that somebody has said something of.
+// knownIn returns the values of a plan that are known.
 func knownIn(values offline.Values) map[string]any {
 	known := map[string]any{}
 	after, _ := values.After.(map[string]any)
@@ -67,7 +67,7 @@ func knownIn(values offline.Values) map[string]any {
 	return known
 }
 
-// onlyGiven leaves out what nobody has said anything of, at any depth.
+// onlyGiven leaves out what is not set, at any depth.
 func onlyGiven(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -41,7 +41,7 @@ func withProgram(t *testing.T, folder string) string {
 	return dir
 }
 
-func newHollowVolumes(t *testing.T, name string) *hollow {
+func newSimulatedWithVolumes(t *testing.T, name string) *simulated {
 	t.Helper()
 	const folder = examples + "/hollow-volumes"
 	binary, err := pulumi.Find(t.Context(), filepath.Join(withProgram(t, folder), "pulumi"))
@@ -52,7 +52,7 @@ func newHollowVolumes(t *testing.T, name string) *hollow {
 }
 
 // volumes returns the sizes of the Machine's volumes that are not being deleted, by name. Nothing ends the protection of those that are.
-func (h *hollow) volumes() map[string]string {
+func (h *simulated) volumes() map[string]string {
 	h.t.Helper()
 	var list corev1.PersistentVolumeList
 	if err := h.Client.List(h.t.Context(), &list, client.MatchingLabels{"machine-iac.io/machine-uid": string(h.machine.UID)}); err != nil {
@@ -74,7 +74,7 @@ const (
 
 // TestAProgramInGo runs a stack whose program is no YAML, from create to destroy.
 func TestAProgramInGo(t *testing.T) {
-	h := newHollowVolumes(t, "storage")
+	h := newSimulatedWithVolumes(t, "storage")
 	h.create(h.values(twoVolumes))
 	made := h.node()
 	if made == nil {
@@ -106,9 +106,9 @@ func TestAProgramInGo(t *testing.T) {
 	}
 }
 
-// TestALostNodeOfAProgramInGoIsFound finds with a program in YAML what one in Go has made.
-func TestALostNodeOfAProgramInGoIsFound(t *testing.T) {
-	h := newHollowVolumes(t, "stray")
+// TestANodeOfAProgramInGoThatTheStateLacksIsFound finds with a program in YAML what one in Go has made.
+func TestANodeOfAProgramInGoThatTheStateLacksIsFound(t *testing.T) {
+	h := newSimulatedWithVolumes(t, "stray")
 	with := h.values(twoVolumes)
 	empty := h.empty(with)
 	h.create(with)
@@ -141,7 +141,7 @@ func TestALostNodeOfAProgramInGoIsFound(t *testing.T) {
 	}
 }
 
-func TestAProgramThatIsNotThereIsTold(t *testing.T) {
+func TestAMissingProgramIsReported(t *testing.T) {
 	h := newMachine(t, "bare", mustLoad(t, examples+"/hollow-volumes"), newPulumi(t, "mirror"))
 	report, err := h.with("create", h.values(twoVolumes), func(f *pulumi.Workspace) (*engine.Report, error) { return f.Apply(t.Context()) })
 	if err == nil || !strings.Contains(err.Error(), `finding the program "stack-hollow-volumes-v1"`) {

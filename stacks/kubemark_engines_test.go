@@ -56,7 +56,7 @@ func newTofu(t *testing.T, of *module.Module) *tofu.Engine {
 }
 
 // inHCL makes a Node by the module in HCL, removes it again, and returns the outputs and what the Node was.
-func (h *hollow) inHCL(e *tofu.Engine, of *module.Module, values string) (outputs map[string]any, node *corev1.Node) {
+func (h *simulated) inHCL(e *tofu.Engine, of *module.Module, values string) (outputs map[string]any, node *corev1.Node) {
 	h.t.Helper()
 	server := httptest.NewServer(&stateBackend{})
 	defer server.Close()
@@ -99,7 +99,7 @@ func comparableNode(node *corev1.Node) *corev1.Node {
 
 // TestBothEnginesMakeTheSame runs the module and the stack on the same inputs.
 func TestBothEnginesMakeTheSame(t *testing.T) {
-	h := newHollow(t, "both")
+	h := newSimulated(t, "both")
 	inHCL := mustLoad(t, "../modules/kubemark")
 	openTofu := newTofu(t, inHCL)
 	for name, values := range map[string]string{

@@ -21,7 +21,7 @@ const (
 )
 
 // otherHands writes what KWOK, the node lifecycle controller and NodeLink write on a Node, and a person.
-func (h *hollow) otherHands() {
+func (h *simulated) otherHands() {
 	h.t.Helper()
 	node := h.node()
 	before := node.DeepCopy()
@@ -41,8 +41,8 @@ func (h *hollow) otherHands() {
 	}
 }
 
-func TestAHollowNodeFromCreateToDestroy(t *testing.T) {
-	h := newHollow(t, "story")
+func TestASimulatedNodeFromCreateToDestroy(t *testing.T) {
+	h := newSimulated(t, "story")
 	h.create(h.values(small))
 	if got := h.engine.Starts(); got != 1 {
 		t.Errorf("a create started %d processes, want 1", got)
@@ -94,7 +94,7 @@ func TestAHollowNodeFromCreateToDestroy(t *testing.T) {
 }
 
 func TestWhatANodeKeepsForEverPlansAReplacement(t *testing.T) {
-	h := newHollow(t, "fixed")
+	h := newSimulated(t, "fixed")
 	h.create(h.values(small))
 	if destroys := h.wantPlan("bigger", `{"cpu":3,"labels":{"team":"red"}}`, engine.ActionReplace).Destroys(); len(destroys) != 1 {
 		t.Errorf("destroys are %v, want the instance, so that the operator refuses", destroys)
@@ -107,7 +107,7 @@ func TestWhatANodeKeepsForEverPlansAReplacement(t *testing.T) {
 
 // TestWhatIsFixed tests what the replacement above depends on.
 func TestWhatIsFixed(t *testing.T) {
-	h := newHollow(t, "trigger")
+	h := newSimulated(t, "trigger")
 	fixed := func(values string) string {
 		var with struct {
 			Locals struct{ Fixed json.RawMessage }
@@ -138,8 +138,8 @@ func TestWhatIsFixed(t *testing.T) {
 	}
 }
 
-func TestANodeThatIsGoneIsTold(t *testing.T) {
-	h := newHollow(t, "gone")
+func TestAMissingNodeIsReported(t *testing.T) {
+	h := newSimulated(t, "gone")
 	h.create(h.values(small))
 	if err := h.Client.Delete(t.Context(), h.node()); err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestANodeThatIsGoneIsTold(t *testing.T) {
 }
 
 func TestACreateThatFailsPublishesNothing(t *testing.T) {
-	h := newHollow(t, "refused")
+	h := newSimulated(t, "refused")
 	// The label is text that looks like a reference; as a label's value the API server refuses it.
 	const values = `{"labels":{"team":"${machine.uid}"}}`
 	_, err := h.with("create", h.values(values), func(f *pulumi.Workspace) (*engine.Report, error) { return f.Apply(t.Context()) })
@@ -164,8 +164,8 @@ func TestACreateThatFailsPublishesNothing(t *testing.T) {
 	}
 }
 
-func TestALostHollowNodeIsFound(t *testing.T) {
-	h := newHollow(t, "lost")
+func TestANodeThatTheStateLacksIsFound(t *testing.T) {
+	h := newSimulated(t, "lost")
 	with := h.values(small)
 	empty := h.empty(with)
 	if _, err := h.engine.RunSearch(t.Context(), engine.SearchLookup, h.run("none", with)); err == nil || !h.stack.Absent(err.Error()) {
@@ -201,8 +201,8 @@ func TestALostHollowNodeIsFound(t *testing.T) {
 	}
 }
 
-func TestANodeOfAnotherMachineIsTold(t *testing.T) {
-	h := newHollow(t, "taken")
+func TestANodeOfAnotherMachineIsReported(t *testing.T) {
+	h := newSimulated(t, "taken")
 	other := &corev1.Node{}
 	other.Name, other.Labels = "taken", map[string]string{"machine-iac.io/machine-uid": "somebody-else"}
 	other.Spec.ProviderID = "kubemark://somebody-else"

@@ -36,7 +36,7 @@ type cluster struct {
 	credentials map[string]map[string][]byte
 }
 
-// theCluster is shared by the tests: starting one is dear.
+// theCluster is shared by the tests: starting one is expensive.
 var theCluster = sync.OnceValues(startCluster)
 
 // started is the result of theCluster; nil before the first call.
@@ -99,8 +99,8 @@ func (c *cluster) signIn(ctx context.Context, file, name string) (string, error)
 	return request.Status.Token, nil
 }
 
-// hollow is a Machine that a stack creates a simulated Node for.
-type hollow struct {
+// simulated is a Machine that a stack creates a simulated Node for.
+type simulated struct {
 	*cluster
 	history
 	machine *machinev1beta1.Machine
@@ -112,7 +112,7 @@ const (
 	userData    = "#cloud-config hunter22hunter22"
 )
 
-func newHollow(t *testing.T, name string) *hollow {
+func newSimulated(t *testing.T, name string) *simulated {
 	t.Helper()
 	h := newMachine(t, name, mustLoad(t, "kubemark"), newPulumi(t, "mirror"))
 	if h.stack.InstanceAddress() != nodeAddress {
@@ -121,7 +121,7 @@ func newHollow(t *testing.T, name string) *hollow {
 	return h
 }
 
-func newMachine(t *testing.T, name string, stack *module.Module, e *pulumi.Engine) *hollow {
+func newMachine(t *testing.T, name string, stack *module.Module, e *pulumi.Engine) *simulated {
 	t.Helper()
 	cluster, err := theCluster()
 	if err != nil {
@@ -133,16 +133,16 @@ func newMachine(t *testing.T, name string, stack *module.Module, e *pulumi.Engin
 			t.Error(err)
 		}
 	})
-	return &hollow{
+	return &simulated{
 		cluster: cluster, stack: stack, history: newHistory(t, e, stack),
 		machine: &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "machines", UID: types.UID("uid-of-" + name)}},
 	}
 }
 
-func (h *hollow) token() []byte { return h.credentials[h.stack.Name()]["token"] }
+func (h *simulated) token() []byte { return h.credentials[h.stack.Name()]["token"] }
 
 // inputs renders what a run of a module is given, for values that are JSON.
-func (h *hollow) inputs(of *module.Module, values string) given {
+func (h *simulated) inputs(of *module.Module, values string) given {
 	h.t.Helper()
 	field := map[v1alpha1.Engine]string{v1alpha1.EngineTerraform: "module", v1alpha1.EnginePulumi: "stack"}[of.Engine()]
 	h.machine.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: fmt.Appendf(nil,
@@ -158,7 +158,7 @@ func (h *hollow) inputs(of *module.Module, values string) given {
 }
 
 // values is inputs for a run of the stack.
-func (h *hollow) values(values string) given {
+func (h *simulated) values(values string) given {
 	h.t.Helper()
 	with := h.inputs(h.stack, values)
 	with.variables = withLocals(h.t, h.stack, with.variables)
@@ -166,7 +166,7 @@ func (h *hollow) values(values string) given {
 }
 
 // node returns the Machine's Node; nil when there is none.
-func (h *hollow) node() *corev1.Node {
+func (h *simulated) node() *corev1.Node {
 	h.t.Helper()
 	node := &corev1.Node{}
 	err := h.Client.Get(h.t.Context(), types.NamespacedName{Name: h.machine.Name}, node)
@@ -180,14 +180,14 @@ func (h *hollow) node() *corev1.Node {
 }
 
 func changesOf(report *engine.Report) map[string]engine.Action {
-	told := map[string]engine.Action{}
+	reported := map[string]engine.Action{}
 	for _, change := range report.Changes {
-		told[change.Address] = change.Action
+		reported[change.Address] = change.Action
 	}
-	return told
+	return reported
 }
 
-func (h *hollow) wantPlan(id, values string, want engine.Action) *engine.Report {
+func (h *simulated) wantPlan(id, values string, want engine.Action) *engine.Report {
 	h.t.Helper()
 	report := h.plan(id, h.values(values))
 	if diff := cmp.Diff(map[string]engine.Action{nodeAddress: want}, changesOf(report)); diff != "" {

@@ -97,17 +97,17 @@ func (i *instanceOfStack) render(changed string) (*render.Inputs, error) {
 // says anything else stops a create.
 func (i *instanceOfStack) absent(err error) bool {
 	failed, ok := errors.AsType[*engine.Error](err)
-	said := 0
+	found := 0
 	if ok {
 		for _, diagnostic := range failed.Diagnostics {
 			if diagnostic.Severity != engine.SeverityError {
 				continue
 			}
-			if said++; !i.stack.Absent(diagnostic.Summary + ": " + diagnostic.Detail) {
+			if found++; !i.stack.Absent(diagnostic.Summary + ": " + diagnostic.Detail) {
 				i.t.Logf("this is another error: %q, %q", diagnostic.Summary, diagnostic.Detail)
 				return false
 			}
 		}
 	}
-	return said > 0
+	return found > 0
 }

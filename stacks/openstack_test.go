@@ -36,7 +36,7 @@ func newServer(t *testing.T, values string) *server {
 	return s
 }
 
-func (s *server) look() openstack.Server {
+func (s *server) inspect() openstack.Server {
 	s.t.Helper()
 	server := s.cloud.Server(s.machine.Name)
 	if server == nil {
@@ -49,7 +49,7 @@ func TestAServerFromCreateToDestroy(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, worker)
 	s.create(s.given(`{}`))
-	made := s.look()
+	made := s.inspect()
 	want := openstack.Server{
 		ID: made.ID, Name: "worker-0", Status: "ACTIVE", Flavor: "m1.xlarge", Image: "demo-x7k2p-rhcos", UserData: userData, Zone: "nova", Tags: []string{"team=red"},
 		Metadata: map[string]string{"Name": "demo-x7k2p-worker", "openshiftClusterID": clusterID, "machine-iac.io_machine-uid": machineUID},
@@ -103,7 +103,7 @@ func (s *server) wantPlan(id, changed string, want engine.Action) *engine.Report
 	return report
 }
 
-func TestAServerThatIsGoneIsToldAndGoesWithItsPort(t *testing.T) {
+func TestAMissingServerIsReportedAndDeletedWithItsPort(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, worker)
 	s.create(s.given(`{}`))
@@ -120,13 +120,13 @@ func TestAServerThatIsGoneIsToldAndGoesWithItsPort(t *testing.T) {
 	}
 }
 
-func TestALostServerIsAdoptedWithItsPort(t *testing.T) {
+func TestAServerThatTheStateLacksIsAdoptedWithItsPort(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, worker)
 	with := s.given(`{}`)
 	before := s.empty(with)
 	s.create(with)
-	made := s.look()
+	made := s.inspect()
 	lookup, err := s.engine.RunSearch(t.Context(), engine.SearchLookup, s.run("look", with))
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestALostServerIsAdoptedWithItsPort(t *testing.T) {
 		t.Error("the checkpoint shows user data")
 	}
 	s.wantPlan("unchanged", `{}`, engine.ActionNoOp)
-	if again := s.look(); again.ID != made.ID {
+	if again := s.inspect(); again.ID != made.ID {
 		t.Errorf("the server is %s, want %s: it was made twice", again.ID, made.ID)
 	}
 	s.destroy(with)
@@ -160,7 +160,7 @@ func TestALostServerIsAdoptedWithItsPort(t *testing.T) {
 	}
 }
 
-func TestALookupTellsThatThereIsNoServer(t *testing.T) {
+func TestALookupReportsThatThereIsNoServer(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, worker)
 	if _, err := s.engine.RunSearch(t.Context(), engine.SearchLookup, s.run("look", s.given(`{}`))); err == nil || !s.absent(err) {
@@ -227,7 +227,7 @@ func TestFieldsReachTheCloud(t *testing.T) {
 			t.Parallel()
 			s := newServer(t, worker)
 			s.create(s.given(tc.changed))
-			if made := s.look(); !tc.want(&made) {
+			if made := s.inspect(); !tc.want(&made) {
 				t.Errorf("the server is %+v", made)
 			}
 		})

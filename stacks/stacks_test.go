@@ -132,7 +132,7 @@ func TestEveryStackIsBuiltIn(t *testing.T) {
 }
 
 // The variables of the stack are generated from the module, and hack/stackvariables/kubemark.hcl changes no validation.
-func TestHollowNodesTakeTheSameValuesOfBothEngines(t *testing.T) {
+func TestSimulatedNodesTakeTheSameValuesOfBothEngines(t *testing.T) {
 	stack, of := mustLoad(t, "kubemark"), mustLoad(t, "../modules/kubemark")
 	for _, name := range []string{module.VariableMachine, module.VariableProviderSpec, module.VariableUserData} {
 		want, got := of.Variable(name), stack.Variable(name)
@@ -149,15 +149,15 @@ func TestHollowNodesTakeTheSameValuesOfBothEngines(t *testing.T) {
 // sources returns what validations say.
 func sources(t *testing.T, folder string, validations []module.Validation) []string {
 	t.Helper()
-	var said []string
+	var found []string
 	for _, one := range validations {
-		content, err := os.ReadFile(filepath.Join(folder, one.Place.Filename))
+		content, err := os.ReadFile(filepath.Join(folder, one.Range.Filename))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, expression := range []hclsyntax.Expression{one.Condition, one.ErrorMessage} {
-			said = append(said, string(expression.Range().SliceBytes(content)))
+			found = append(found, string(expression.Range().SliceBytes(content)))
 		}
 	}
-	return said
+	return found
 }

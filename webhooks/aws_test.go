@@ -38,7 +38,7 @@ func awsExample(t *testing.T, changes string) *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: merged}
 }
 
-// TestAWSRefusesInTheWordsOfTheMachineAPI changes the MachineSet that the installer writes, a field at a time. What its author is told
+// TestAWSRefusesInTheWordsOfTheMachineAPI changes the MachineSet that the installer writes, a field at a time. The message
 // names the field where it stands, and has the whole text of the Machine API in it.
 func TestAWSRefusesInTheWordsOfTheMachineAPI(t *testing.T) {
 	const volume = `{"blockDevices":[{"ebs":{"volumeSize":120}},{"deviceName":"/dev/xvdb","ebs":`
@@ -131,7 +131,7 @@ func TestAWSRefusesInTheWordsOfTheMachineAPI(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			value := awsExample(t, tc.fields)
-			for under, got := range map[string]judgement{
+			for under, got := range map[string]admissionResult{
 				"":               rules.newMachine(machineWith(withValue(value))),
 				"spec.template.": rules.newMachineSet(setWith(withTemplate(value))),
 			} {
@@ -190,7 +190,7 @@ func TestAWSWarnsInTheWordsOfTheMachineAPI(t *testing.T) {
 				want = []string{tc.want}
 			}
 			value := awsExample(t, tc.fields)
-			for kind, got := range map[string]judgement{
+			for kind, got := range map[string]admissionResult{
 				"Machine": rules.newMachine(machineWith(withValue(value))), "MachineSet": rules.newMachineSet(setWith(withTemplate(value))),
 			} {
 				if diff := cmp.Diff(want, got.warnings); diff != "" || len(got.errs) > 0 {

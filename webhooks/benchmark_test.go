@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// BenchmarkMachineSetAdmission tells how long a MachineSet takes from the request as JSON to the answer, without the network and the
+// BenchmarkMachineSetAdmission measures how long a MachineSet takes from the request as JSON to the response, without the network and the
 // look at the Secret: that of a module's example, and one that is wrong in several fields.
 func BenchmarkMachineSetAdmission(b *testing.B) {
 	good := exampleSet(b)
-	bad := setWith(withTemplate(hollow(`,"zone":"a/b","pods":0,"cpu":-1,"memory":"much","taints":[{"key":"a","effect":"No"}]`)))
+	bad := setWith(withTemplate(kubemarkSpec(`,"zone":"a/b","pods":0,"cpu":-1,"memory":"much","taints":[{"key":"a","effect":"No"}]`)))
 	for name, set := range map[string]*machinev1beta1.MachineSet{"accepted": good, "refused": bad} {
 		b.Run(name, func(b *testing.B) { benchmarkAdmission(b, set, name == "accepted") })
 	}
@@ -43,8 +43,8 @@ func benchmarkAdmission(b *testing.B, set *machinev1beta1.MachineSet, allowed bo
 	b.ReportAllocs()
 	for b.Loop() {
 		begun := time.Now()
-		if answer := hook.Handle(b.Context(), request); answer.Allowed != allowed {
-			b.Fatalf("got %v", answer)
+		if response := hook.Handle(b.Context(), request); response.Allowed != allowed {
+			b.Fatalf("got %v", response)
 		}
 		took = append(took, time.Since(begun))
 	}

@@ -115,7 +115,7 @@ func TestWhatIsFilledInIsAcceptedAndWhatIsTakenAwayIsNot(t *testing.T) {
 	for _, path := range []string{"instanceType", "placement.region", "userDataSecret", "credentialsSecret"} {
 		got := rules.changedMachine(machine, without(path))
 		if len(got.errs) != 1 || got.errs[0].Field != "spec.providerSpec.value."+path {
-			t.Errorf("an update that takes %s away is answered %v", path, texts(got.errs))
+			t.Errorf("an update that takes %s away returns %v", path, texts(got.errs))
 		}
 	}
 }
@@ -181,7 +181,7 @@ func TestTheLeastOfOtherPlatforms(t *testing.T) {
 			}
 			got := rules.newMachineSet(set)
 			if diff := cmp.Diff(tc.wantWarnings, got.warnings); diff != "" || len(got.errs) > 0 {
-				t.Errorf("it is judged %v (-want +got):\n%s", texts(got.errs), diff)
+				t.Errorf("it returns %v (-want +got):\n%s", texts(got.errs), diff)
 			}
 		})
 	}

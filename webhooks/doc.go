@@ -1,5 +1,5 @@
-// Package webhooks tells the author of a Machine, a MachineSet or a MachineHealthCheck what is wrong with it when it is applied,
-// one file a kind. Each decision is a pure function over the object as it was and as it is to be; around it stand only the
+// Package webhooks reports to the author of a Machine, a MachineSet or a MachineHealthCheck what is wrong with it when it is
+// applied, one file a kind. Each decision is a pure function over the object as it was and as it is to be; around it stand only the
 // admission interfaces and, for warnings, a look at whether Secrets exist.
 //
 // A providerSpec is held to the types and the validations of the module that serves its kind, in-process. A refusal lists every
@@ -9,7 +9,7 @@
 //
 //   - an update of an object that is being deleted and whose spec stays as it was, so that finalizers can always go
 //   - what was wrong before the update already, where the object is being deleted or the update leaves the providerSpec alone: a
-//     rule that came later is told as a warning
+//     rule that came later is a warning
 //
 // # What differs from the Machine API Operator
 //

@@ -17,7 +17,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// testRules are those of one module, so that no other changes what is answered.
+// testRules are those of one module, so that no other changes the results.
 func testRules(t testing.TB, clusterID string) rules {
 	t.Helper()
 	return newRules(Options{Catalog: catalogOf(t, "kubemark"), ClusterID: clusterID})
@@ -41,8 +41,8 @@ func catalogOf(t testing.TB, name string) *module.Catalog {
 	return catalog
 }
 
-// hollow returns a providerSpec of the module kubemark with more fields after those that are required.
-func hollow(fields string) *runtime.RawExtension {
+// kubemarkSpec returns a providerSpec of the module kubemark with more fields after those that are required.
+func kubemarkSpec(fields string) *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: []byte(`{"apiVersion":"kubemarkproviderconfig.openshift.io/v1alpha1",` +
 		`"kind":"KubemarkMachineProviderConfig","credentialsSecret":{"name":"c"}` + fields + `}`)}
 }
@@ -52,7 +52,7 @@ func withValue(value *runtime.RawExtension) func(*machinev1beta1.Machine) {
 }
 
 func machineWith(mods ...func(*machinev1beta1.Machine)) *machinev1beta1.Machine {
-	return builder.Machine(append([]func(*machinev1beta1.Machine){withValue(hollow("")), named("worker")}, mods...)...)
+	return builder.Machine(append([]func(*machinev1beta1.Machine){withValue(kubemarkSpec("")), named("worker")}, mods...)...)
 }
 
 func named(name string) func(*machinev1beta1.Machine) {
@@ -72,7 +72,7 @@ func setWith(mods ...func(*machinev1beta1.MachineSet)) *machinev1beta1.MachineSe
 		s.Spec.Selector.MatchLabels[builder.MachineSetLabel] = s.Name
 		s.Spec.Template.Labels[builder.MachineSetLabel] = s.Name
 	}
-	return builder.MachineSet(append([]func(*machinev1beta1.MachineSet){plain, withTemplate(hollow(""))}, mods...)...)
+	return builder.MachineSet(append([]func(*machinev1beta1.MachineSet){plain, withTemplate(kubemarkSpec(""))}, mods...)...)
 }
 
 func setLeaving() func(*machinev1beta1.MachineSet) {

@@ -112,7 +112,7 @@ func TestADriftPolicyThatWasThereBeforeIsLetBe(t *testing.T) {
 	rules := testRules(t, "")
 	wrong := `metadata.annotations["machine-iac.io/drift-policy"]: Unsupported value: "x": "x" is no drift policy; write Report, Repair or Ignore`
 	got := rules.changedMachine(machineWith(drifting("x")), machineWith(drifting("x"), builder.WithFinalizer()))
-	if diff := cmp.Diff([]string{wrong + letBe}, got.warnings); len(got.errs) > 0 || diff != "" {
+	if diff := cmp.Diff([]string{wrong + asBefore}, got.warnings); len(got.errs) > 0 || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", got.errs, diff)
 	}
 	got = rules.changedMachine(machineWith(), machineWith(drifting("x")))

@@ -33,7 +33,7 @@ func (d *machineDefaulter) Default(_ context.Context, machine *machinev1beta1.Ma
 	return nil
 }
 
-// machineValidator returns for Machines.
+// machineValidator validates Machines.
 type machineValidator struct {
 	rules  rules
 	reader client.Reader
@@ -41,12 +41,12 @@ type machineValidator struct {
 
 // ValidateCreate implements admission.Validator.
 func (v *machineValidator) ValidateCreate(ctx context.Context, machine *machinev1beta1.Machine) (admission.Warnings, error) {
-	return v.answer(ctx, machine, v.rules.newMachine(machine))
+	return v.response(ctx, machine, v.rules.newMachine(machine))
 }
 
 // ValidateUpdate implements admission.Validator.
 func (v *machineValidator) ValidateUpdate(ctx context.Context, before, machine *machinev1beta1.Machine) (admission.Warnings, error) {
-	return v.answer(ctx, machine, v.rules.changedMachine(before, machine))
+	return v.response(ctx, machine, v.rules.changedMachine(before, machine))
 }
 
 // ValidateDelete implements admission.Validator. Anything may be deleted.
@@ -54,13 +54,13 @@ func (v *machineValidator) ValidateDelete(context.Context, *machinev1beta1.Machi
 	return nil, nil
 }
 
-func (v *machineValidator) answer(ctx context.Context, machine *machinev1beta1.Machine, found judgement) (admission.Warnings, error) {
+func (v *machineValidator) response(ctx context.Context, machine *machinev1beta1.Machine, found admissionResult) (admission.Warnings, error) {
 	found.warnings = append(found.warnings, missingSecrets(ctx, v.reader, machine.Namespace, found.secrets)...)
-	return found.answer(machineKind, machine.Name)
+	return found.response(machineKind, machine.Name)
 }
 
-// newMachine judges a Machine that is created.
-func (r rules) newMachine(machine *machinev1beta1.Machine) judgement {
+// newMachine checks a Machine that is created.
+func (r rules) newMachine(machine *machinev1beta1.Machine) admissionResult {
 	found := r.providerSpec(machine, "")
 	if missing := r.unlabelled(machine, ""); missing != nil {
 		found.warn(missing)
@@ -68,10 +68,10 @@ func (r rules) newMachine(machine *machinev1beta1.Machine) judgement {
 	return found
 }
 
-// changedMachine judges an update of a Machine.
-func (r rules) changedMachine(before, machine *machinev1beta1.Machine) judgement {
+// changedMachine checks an update of a Machine.
+func (r rules) changedMachine(before, machine *machinev1beta1.Machine) admissionResult {
 	if deleting(machine) && equality.Semantic.DeepEqual(before.Spec, machine.Spec) {
-		return judgement{}
+		return admissionResult{}
 	}
 	found := r.changedProviderSpec(before, machine, "", deleting(machine))
 	if deleting(machine) {
@@ -80,9 +80,9 @@ func (r rules) changedMachine(before, machine *machinev1beta1.Machine) judgement
 	return found
 }
 
-// changedProviderSpec judges the providerSpec of a Machine that is updated. Where it stays as it is, or where the Machine is on its
-// way out, only what the update makes worse is refused; that a field is unknown or a Secret missing was told before.
-func (r rules) changedProviderSpec(before, machine *machinev1beta1.Machine, under string, leaving bool) judgement {
+// changedProviderSpec checks the providerSpec of a Machine that is updated. Where it stays as it is, or where the Machine is being
+// deleted, only what the update makes worse is refused; that a field is unknown or a Secret missing was reported before.
+func (r rules) changedProviderSpec(before, machine *machinev1beta1.Machine, under string, leaving bool) admissionResult {
 	found := r.providerSpec(machine, under)
 	same := sameValue(before.Spec.ProviderSpec.Value, machine.Spec.ProviderSpec.Value)
 	if same {

@@ -16,7 +16,7 @@ const (
 		`of labels: write at most 63 letters, digits, '-', '_' and '.', for example zone: zone-a.`
 	badPods = `spec.providerSpec.value.pods: Invalid value: 0: the module "kubemark" does not allow 0; pods is a whole number and at least 1: ` +
 		`write it as pods: 110.`
-	letBe = " (let be, as it was so before)"
+	asBefore = " (accepted, because it was so before)"
 )
 
 func TestMachineDefaulter(t *testing.T) {
@@ -71,18 +71,18 @@ func TestNewMachine(t *testing.T) {
 				`apiVersion "machine.openshift.io/v1beta1", kind "TestMachineProviderSpec"; known are ` +
 				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, machine-iac.io/v1alpha1 TerraformMachineProviderSpec`},
 		},
-		"a kind of any length makes a short answer": {
+		"a kind of any length makes a short message": {
 			machine: machineWith(withValue(builder.ProviderSpec(map[string]any{"kind": long}))),
 			wantErrs: []string{`spec.providerSpec.value.kind: Unsupported value: "` + long[:64] + `...": no provider module serves ` +
 				`apiVersion "machine.openshift.io/v1beta1", kind "` + long[:64] + `..."; known are ` +
 				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, machine-iac.io/v1alpha1 TerraformMachineProviderSpec`},
 		},
 		"all problems are listed": {
-			machine:  machineWith(withValue(hollow(`,"zone":"a/b","pods":0`))),
+			machine:  machineWith(withValue(kubemarkSpec(`,"zone":"a/b","pods":0`))),
 			wantErrs: []string{badPods, badZone},
 		},
 		"a field inside a list": {
-			machine: machineWith(withValue(hollow(`,"taints":[{"key":"a","effect":"NoSchedule"},{"key":"b","effect":"No"}]`))),
+			machine: machineWith(withValue(kubemarkSpec(`,"taints":[{"key":"a","effect":"NoSchedule"},{"key":"b","effect":"No"}]`))),
 			wantErrs: []string{`spec.providerSpec.value.taints[1].effect: Unsupported value: "No": the module "kubemark" does not allow "No"; ` +
 				`A taint's effect is one of NoSchedule, PreferNoSchedule and NoExecute: write it as effect: NoSchedule.`},
 		},
@@ -93,7 +93,7 @@ func TestNewMachine(t *testing.T) {
 				`give the MachineSet a shorter name.`},
 		},
 		"every unknown field warns": {
-			machine: machineWith(withValue(hollow(`,"Zone":"a","taints":[{"key":"a","effect":"NoSchedule","x":1}]`))),
+			machine: machineWith(withValue(kubemarkSpec(`,"Zone":"a","taints":[{"key":"a","effect":"NoSchedule","x":1}]`))),
 			wantWarnings: []string{
 				`providerSpec.value: Unsupported value: "taints[0].x": Unknown field (taints[0].x) will be ignored`,
 				`providerSpec.value: Unsupported value: "Zone": Unknown field (Zone) will be ignored; write it as zone`,
@@ -126,7 +126,7 @@ func withHooks(preDrain, preTerminate []machinev1beta1.LifecycleHook) func(*mach
 }
 
 func TestChangedMachine(t *testing.T) {
-	bad, worse := withValue(hollow(`,"zone":"a/b"`)), withValue(hollow(`,"zone":"a/b","pods":0`))
+	bad, worse := withValue(kubemarkSpec(`,"zone":"a/b"`)), withValue(kubemarkSpec(`,"zone":"a/b","pods":0`))
 	a, b := machinev1beta1.LifecycleHook{Name: "Aaa", Owner: "me"}, machinev1beta1.LifecycleHook{Name: "Aaa", Owner: "you"}
 	hooks := func(hooks ...machinev1beta1.LifecycleHook) []machinev1beta1.LifecycleHook { return hooks }
 	tests := map[string]struct {
@@ -137,19 +137,19 @@ func TestChangedMachine(t *testing.T) {
 		"nothing changes":              {before: machineWith(), machine: machineWith()},
 		"a providerSpec becomes wrong": {before: machineWith(), machine: machineWith(bad), wantErrs: []string{badZone}},
 		"a label changes where a later rule forbids the providerSpec": {
-			before: machineWith(bad), machine: machineWith(bad, builder.WithLabels(map[string]string{"a": "b"})), wantWarnings: []string{badZone + letBe},
+			before: machineWith(bad), machine: machineWith(bad, builder.WithLabels(map[string]string{"a": "b"})), wantWarnings: []string{badZone + asBefore},
 		},
 		"the same providerSpec in other words": {
-			before:       machineWith(withValue(hollow(`,"zone":"a/b","pods":1`))),
-			machine:      machineWith(withValue(hollow(`,  "pods":1, "zone":"a/b"`))),
-			wantWarnings: []string{badZone + letBe},
+			before:       machineWith(withValue(kubemarkSpec(`,"zone":"a/b","pods":1`))),
+			machine:      machineWith(withValue(kubemarkSpec(`,  "pods":1, "zone":"a/b"`))),
+			wantWarnings: []string{badZone + asBefore},
 		},
 		"a number past 2^53 is another one": {
-			before:   machineWith(withValue(hollow(`,"zone":"a/b","cpu":9007199254740992`))),
-			machine:  machineWith(withValue(hollow(`,"zone":"a/b","cpu":9007199254740993`))),
+			before:   machineWith(withValue(kubemarkSpec(`,"zone":"a/b","cpu":9007199254740992`))),
+			machine:  machineWith(withValue(kubemarkSpec(`,"zone":"a/b","cpu":9007199254740993`))),
 			wantErrs: []string{badZone},
 		},
-		"a changed providerSpec is judged as a whole": {
+		"a changed providerSpec is checked as a whole": {
 			before: machineWith(bad), machine: machineWith(worse), wantErrs: []string{badPods, badZone},
 		},
 		"a kind whose module is gone": {
@@ -157,14 +157,14 @@ func TestChangedMachine(t *testing.T) {
 			machine: machineWith(withValue(builder.ProviderSpec(nil)), builder.WithProviderID("a://b")),
 			wantWarnings: []string{`spec.providerSpec.value.kind: Unsupported value: "TestMachineProviderSpec": no provider module serves ` +
 				`apiVersion "machine.openshift.io/v1beta1", kind "TestMachineProviderSpec"; known are ` +
-				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, machine-iac.io/v1alpha1 TerraformMachineProviderSpec` + letBe},
+				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, machine-iac.io/v1alpha1 TerraformMachineProviderSpec` + asBefore},
 		},
 		"a Machine that never had a providerSpec": {
 			before: machineWith(withValue(nil)), machine: machineWith(withValue(nil), builder.WithFinalizer()),
-			wantWarnings: []string{"providerSpec.value: Required value: a value must be provided" + letBe},
+			wantWarnings: []string{"providerSpec.value: Required value: a value must be provided" + asBefore},
 		},
-		"unknown fields were told when it was made": {
-			before: machineWith(withValue(hollow(`,"x":1`))), machine: machineWith(withValue(hollow(`,"x":1`)), builder.WithFinalizer()),
+		"unknown fields were reported when it was made": {
+			before: machineWith(withValue(kubemarkSpec(`,"x":1`))), machine: machineWith(withValue(kubemarkSpec(`,"x":1`)), builder.WithFinalizer()),
 		},
 		"the last finalizer of a Machine that breaks every rule": {
 			before:  machineWith(withValue(nil), leaving()),
@@ -174,12 +174,12 @@ func TestChangedMachine(t *testing.T) {
 			before: machineWith(worse, leaving()), machine: machineWith(worse, leaving(), builder.WithAnnotations(map[string]string{"a": "b"})),
 		},
 		"the credentials of a Machine that is deleted may be fixed in spite of other problems": {
-			before: machineWith(bad, leaving()), machine: machineWith(withValue(hollow(`,"zone":"a/b","cpu":2`)), leaving()),
-			wantWarnings: []string{badZone + letBe},
+			before: machineWith(bad, leaving()), machine: machineWith(withValue(kubemarkSpec(`,"zone":"a/b","cpu":2`)), leaving()),
+			wantWarnings: []string{badZone + asBefore},
 		},
 		"a Machine that is deleted may not become worse": {
 			before: machineWith(bad, leaving()), machine: machineWith(worse, leaving()),
-			wantErrs: []string{badPods}, wantWarnings: []string{badZone + letBe},
+			wantErrs: []string{badPods}, wantWarnings: []string{badZone + asBefore},
 		},
 		"hooks come while it lives": {before: machineWith(), machine: machineWith(withHooks(hooks(a), hooks(b)))},
 		"hooks go while it is deleted": {

@@ -24,20 +24,20 @@ const (
 	inFlightAnnotation = "machine-iac.io/max-remediations-in-flight"
 )
 
-// healthCheckValidator returns for MachineHealthChecks. It takes them as they are written: the API's type has no place for a
+// healthCheckValidator validates MachineHealthChecks. It takes them as they are written: the API's type has no place for a
 // duration that cannot be read, and one such object, once stored, keeps clients from reading any.
 type healthCheckValidator struct{}
 
 // ValidateCreate implements admission.Validator.
 func (*healthCheckValidator) ValidateCreate(_ context.Context, check *unstructured.Unstructured) (admission.Warnings, error) {
-	found := judgeHealthCheck(check)
-	return found.answer(healthCheckKind, check.GetName())
+	found := validateHealthCheck(check)
+	return found.response(healthCheckKind, check.GetName())
 }
 
 // ValidateUpdate implements admission.Validator.
 func (*healthCheckValidator) ValidateUpdate(_ context.Context, before, check *unstructured.Unstructured) (admission.Warnings, error) {
 	found := changedHealthCheck(before, check)
-	return found.answer(healthCheckKind, check.GetName())
+	return found.response(healthCheckKind, check.GetName())
 }
 
 // ValidateDelete implements admission.Validator. Anything may be deleted.
@@ -45,14 +45,14 @@ func (*healthCheckValidator) ValidateDelete(context.Context, *unstructured.Unstr
 	return nil, nil
 }
 
-// changedHealthCheck judges an update: what was wrong before is no reason to refuse it.
-func changedHealthCheck(before, check *unstructured.Unstructured) judgement {
+// changedHealthCheck checks an update: what was wrong before is no reason to refuse it.
+func changedHealthCheck(before, check *unstructured.Unstructured) admissionResult {
 	if deleting(check) && reflect.DeepEqual(before.Object["spec"], check.Object["spec"]) {
-		return judgement{}
+		return admissionResult{}
 	}
-	found := judgeHealthCheck(check)
+	found := validateHealthCheck(check)
 	if len(found.errs) > 0 {
-		found.tolerate(judgeHealthCheck(before).errs)
+		found.tolerate(validateHealthCheck(before).errs)
 	}
 	return found
 }
@@ -69,9 +69,9 @@ type healthCheckSpec struct {
 	NodeStartupTimeout *string         `json:"nodeStartupTimeout"`
 }
 
-// judgeHealthCheck judges a MachineHealthCheck.
-func judgeHealthCheck(check *unstructured.Unstructured) judgement {
-	var found judgement
+// validateHealthCheck checks a MachineHealthCheck.
+func validateHealthCheck(check *unstructured.Unstructured) admissionResult {
+	var found admissionResult
 	path := field.NewPath("spec")
 	spec, err := readHealthCheck(check)
 	if err != nil {
@@ -81,8 +81,8 @@ func judgeHealthCheck(check *unstructured.Unstructured) judgement {
 	if _, err := metav1.LabelSelectorAsSelector(&spec.Selector); err != nil {
 		found.refuse(field.Invalid(path.Child("selector"), spec.Selector, err.Error()))
 	}
-	judgeConditions(spec, path.Child("unhealthyConditions"), &found)
-	if problem := judgeMaxUnhealthy(spec.MaxUnhealthy); problem != "" {
+	validateConditions(spec, path.Child("unhealthyConditions"), &found)
+	if problem := validateMaxUnhealthy(spec.MaxUnhealthy); problem != "" {
 		found.refuse(field.Invalid(path.Child("maxUnhealthy"), badValue(shorten(string(spec.MaxUnhealthy))), problem))
 	}
 	if spec.NodeStartupTimeout != nil {
@@ -91,7 +91,7 @@ func judgeHealthCheck(check *unstructured.Unstructured) judgement {
 				`; write it as 10m, or as "0" so that Machines may start for ever`))
 		}
 	}
-	judgeAnnotations(check.GetAnnotations(), &found)
+	validateAnnotations(check.GetAnnotations(), &found)
 	return found
 }
 
@@ -107,7 +107,7 @@ func readHealthCheck(check *unstructured.Unstructured) (*healthCheckSpec, error)
 	return spec, nil
 }
 
-func judgeConditions(spec *healthCheckSpec, path *field.Path, found *judgement) {
+func validateConditions(spec *healthCheckSpec, path *field.Path, found *admissionResult) {
 	if len(spec.UnhealthyConditions) == 0 {
 		found.refuse(field.Required(path, "name at least one condition of Nodes, with type, status and timeout"))
 	}
@@ -130,7 +130,7 @@ func judgeConditions(spec *healthCheckSpec, path *field.Path, found *judgement) 
 	}
 }
 
-// readDuration tells why a text is no duration of use.
+// readDuration returns why a text is no duration of use.
 func readDuration(text string) error {
 	duration, err := time.ParseDuration(text)
 	switch {
@@ -145,8 +145,8 @@ func readDuration(text string) error {
 
 var maxUnhealthyPattern = regexp.MustCompile(`^((100|[0-9]{1,2})%|[0-9]+)$`)
 
-// judgeMaxUnhealthy tells what is wrong with maxUnhealthy, "" for nothing.
-func judgeMaxUnhealthy(raw json.RawMessage) string {
+// validateMaxUnhealthy returns what is wrong with maxUnhealthy, "" for nothing.
+func validateMaxUnhealthy(raw json.RawMessage) string {
 	const fix = "write a number such as 3, or a percentage from 0% to 100%"
 	if len(raw) == 0 || string(raw) == "null" {
 		return ""
@@ -164,7 +164,7 @@ func judgeMaxUnhealthy(raw json.RawMessage) string {
 	return ""
 }
 
-func judgeAnnotations(annotations map[string]string, found *judgement) {
+func validateAnnotations(annotations map[string]string, found *admissionResult) {
 	path := field.NewPath("metadata", "annotations")
 	if value, given := annotations[exemptAnnotation]; given && value != "true" && value != "false" {
 		found.refuse(field.NotSupported(path.Key(exemptAnnotation), shorten(value), []string{"true", "false"}))

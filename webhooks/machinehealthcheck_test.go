@@ -31,7 +31,7 @@ const (
 		`a percentage from 1% to 100%; write it as 3 or as 40%`
 )
 
-func TestJudgeHealthCheck(t *testing.T) {
+func TestValidateHealthCheck(t *testing.T) {
 	const mostFix = "; write a number such as 3, or a percentage from 0% to 100%"
 	tests := map[string]struct {
 		spec         string
@@ -111,7 +111,7 @@ func TestJudgeHealthCheck(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := judgeHealthCheck(checkWith(t, tc.spec, tc.annotations))
+			got := validateHealthCheck(checkWith(t, tc.spec, tc.annotations))
 			if diff := cmp.Diff(tc.want, texts(got.errs)); diff != "" {
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}
@@ -143,8 +143,8 @@ func TestChangedHealthCheck(t *testing.T) {
 		want          []string
 		wantWarnings  []string
 	}{
-		"what was wrong before is told": {
-			before: checkWith(t, conditions, wrong), check: checkWith(t, conditions+"maxUnhealthy: 3", wrong), wantWarnings: []string{badFlight + letBe},
+		"what was wrong before is a warning": {
+			before: checkWith(t, conditions, wrong), check: checkWith(t, conditions+"maxUnhealthy: 3", wrong), wantWarnings: []string{badFlight + asBefore},
 		},
 		"what becomes wrong is refused": {
 			before: checkWith(t, conditions, nil), check: checkWith(t, conditions, wrong), want: []string{badFlight},
@@ -156,7 +156,7 @@ func TestChangedHealthCheck(t *testing.T) {
 			before: leave(checkWith(t, conditions, wrong)), check: leave(checkWith(t, conditions+"maxUnhealthy: 101%", wrong)),
 			want: []string{`spec.maxUnhealthy: Invalid value: "101%": it is neither a number from 0 on nor a percentage; ` +
 				`write a number such as 3, or a percentage from 0% to 100%`},
-			wantWarnings: []string{badFlight + letBe},
+			wantWarnings: []string{badFlight + asBefore},
 		},
 	}
 	for name, tc := range tests {

@@ -31,7 +31,7 @@ func (d *machineSetDefaulter) Default(_ context.Context, set *machinev1beta1.Mac
 	return nil
 }
 
-// machineSetValidator returns for MachineSets.
+// machineSetValidator validates MachineSets.
 type machineSetValidator struct {
 	rules  rules
 	reader client.Reader
@@ -39,12 +39,12 @@ type machineSetValidator struct {
 
 // ValidateCreate implements admission.Validator.
 func (v *machineSetValidator) ValidateCreate(ctx context.Context, set *machinev1beta1.MachineSet) (admission.Warnings, error) {
-	return v.answer(ctx, set, v.rules.newMachineSet(set))
+	return v.response(ctx, set, v.rules.newMachineSet(set))
 }
 
 // ValidateUpdate implements admission.Validator.
 func (v *machineSetValidator) ValidateUpdate(ctx context.Context, before, set *machinev1beta1.MachineSet) (admission.Warnings, error) {
-	return v.answer(ctx, set, v.rules.changedMachineSet(before, set))
+	return v.response(ctx, set, v.rules.changedMachineSet(before, set))
 }
 
 // ValidateDelete implements admission.Validator. Anything may be deleted.
@@ -52,14 +52,14 @@ func (v *machineSetValidator) ValidateDelete(context.Context, *machinev1beta1.Ma
 	return nil, nil
 }
 
-func (v *machineSetValidator) answer(ctx context.Context, set *machinev1beta1.MachineSet, found judgement) (admission.Warnings, error) {
+func (v *machineSetValidator) response(ctx context.Context, set *machinev1beta1.MachineSet, found admissionResult) (admission.Warnings, error) {
 	found.warnings = append(found.warnings, missingSecrets(ctx, v.reader, set.Namespace, found.secrets)...)
-	return found.answer(machineSetKind, set.Name)
+	return found.response(machineSetKind, set.Name)
 }
 
-// newMachineSet judges a MachineSet that is created.
-func (r rules) newMachineSet(set *machinev1beta1.MachineSet) judgement {
-	found := judgement{errs: render.CheckSet(&set.Spec)}
+// newMachineSet checks a MachineSet that is created.
+func (r rules) newMachineSet(set *machinev1beta1.MachineSet) admissionResult {
+	found := admissionResult{errs: render.CheckSet(&set.Spec)}
 	machine := render.MachineOf(set)
 	found.add(r.providerSpec(machine, templatePath))
 	if missing := r.unlabelled(machine, templatePath); missing != nil {
@@ -68,12 +68,12 @@ func (r rules) newMachineSet(set *machinev1beta1.MachineSet) judgement {
 	return found
 }
 
-// changedMachineSet judges an update of a MachineSet.
-func (r rules) changedMachineSet(before, set *machinev1beta1.MachineSet) judgement {
+// changedMachineSet checks an update of a MachineSet.
+func (r rules) changedMachineSet(before, set *machinev1beta1.MachineSet) admissionResult {
 	if deleting(set) && equality.Semantic.DeepEqual(before.Spec, set.Spec) {
-		return judgement{}
+		return admissionResult{}
 	}
-	found := judgement{errs: render.CheckSet(&set.Spec)}
+	found := admissionResult{errs: render.CheckSet(&set.Spec)}
 	found.tolerate(render.CheckSet(&before.Spec))
 	// One that selects nothing useful has no Machines to lose.
 	_, unusable := render.SetSelector(&before.Spec)

@@ -14,7 +14,7 @@ import (
 
 const labelMismatch = "spec.template.metadata.labels: Invalid value: {\"a\":\"b\"}: `selector` does not match template `labels`"
 
-// inTemplate is an error about a Machine as it is told of a template.
+// inTemplate is an error about a Machine as it is reported of a template.
 func inTemplate(text string) string { return "spec.template." + text }
 
 func withTemplateLabels(labels map[string]string) func(*machinev1beta1.MachineSet) {
@@ -75,7 +75,7 @@ func TestNewMachineSet(t *testing.T) {
 			set: setWith(builder.WithReplicas(-1)), wantErrs: []string{"spec.replicas: Invalid value: -1: set it to zero or more"},
 		},
 		"problems of both are listed": {
-			set:      setWith(withTemplate(hollow(`,"zone":"a/b","pods":0`)), builder.WithReplicas(-1)),
+			set:      setWith(withTemplate(kubemarkSpec(`,"zone":"a/b","pods":0`)), builder.WithReplicas(-1)),
 			wantErrs: []string{"spec.replicas: Invalid value: -1: set it to zero or more", inTemplate(badPods), inTemplate(badZone)},
 		},
 		"a kind that no module serves": {
@@ -85,7 +85,7 @@ func TestNewMachineSet(t *testing.T) {
 				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, machine-iac.io/v1alpha1 TerraformMachineProviderSpec`},
 		},
 		"unknown fields warn in the same words as those of a Machine": {
-			set:          setWith(withTemplate(hollow(`,"x":1`))),
+			set:          setWith(withTemplate(kubemarkSpec(`,"x":1`))),
 			wantWarnings: []string{`providerSpec.value: Unsupported value: "x": Unknown field (x) will be ignored`},
 		},
 		"a long name, of which Machines get the beginning": {
@@ -114,7 +114,7 @@ func TestNewMachineSet(t *testing.T) {
 }
 
 func TestChangedMachineSet(t *testing.T) {
-	bad := withTemplate(hollow(`,"zone":"a/b"`))
+	bad := withTemplate(kubemarkSpec(`,"zone":"a/b"`))
 	mismatch := withTemplateLabels(map[string]string{"a": "b"})
 	const immutable = "spec.selector: Forbidden: selector is immutable"
 	tests := map[string]struct {
@@ -139,17 +139,17 @@ func TestChangedMachineSet(t *testing.T) {
 			before: setWith(), set: setWith(mismatch), wantErrs: []string{labelMismatch},
 		},
 		"one that never selected its template is scaled to zero": {
-			before: setWith(mismatch), set: setWith(mismatch, builder.WithReplicas(0)), wantWarnings: []string{labelMismatch + letBe},
+			before: setWith(mismatch), set: setWith(mismatch, builder.WithReplicas(0)), wantWarnings: []string{labelMismatch + asBefore},
 		},
 		"one that a later rule forbids is scaled to zero": {
-			before: setWith(bad), set: setWith(bad, builder.WithReplicas(0)), wantWarnings: []string{inTemplate(badZone) + letBe},
+			before: setWith(bad), set: setWith(bad, builder.WithReplicas(0)), wantWarnings: []string{inTemplate(badZone) + asBefore},
 		},
 		"replicas become negative": {
 			before: setWith(), set: setWith(builder.WithReplicas(-1)), wantErrs: []string{"spec.replicas: Invalid value: -1: set it to zero or more"},
 		},
 		"the template becomes wrong": {before: setWith(), set: setWith(bad), wantErrs: []string{inTemplate(badZone)}},
-		"a changed template is judged as a whole": {
-			before: setWith(bad), set: setWith(withTemplate(hollow(`,"zone":"a/b","pods":2`))), wantErrs: []string{inTemplate(badZone)},
+		"a changed template is checked as a whole": {
+			before: setWith(bad), set: setWith(withTemplate(kubemarkSpec(`,"zone":"a/b","pods":2`))), wantErrs: []string{inTemplate(badZone)},
 		},
 		"finalizers of one that breaks every rule": {
 			before: setWith(withTemplate(nil), selecting(unreadable), builder.WithReplicas(-1), setLeaving()),
@@ -160,7 +160,7 @@ func TestChangedMachineSet(t *testing.T) {
 		"one that is deleted is scaled although it breaks rules": {
 			before:       setWith(bad, mismatch, setLeaving()),
 			set:          setWith(bad, mismatch, setLeaving(), builder.WithReplicas(0)),
-			wantWarnings: []string{labelMismatch + letBe, inTemplate(badZone) + letBe},
+			wantWarnings: []string{labelMismatch + asBefore, inTemplate(badZone) + asBefore},
 		},
 	}
 	for name, tc := range tests {

@@ -40,9 +40,9 @@ func (r rules) completed(machine *machinev1beta1.Machine) *runtime.RawExtension 
 	return complete.Spec.ProviderSpec.Value
 }
 
-// providerSpec judges the providerSpec of a Machine. under stands before the paths: "spec.template" where the Machine is a template.
-func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) judgement {
-	var found judgement
+// providerSpec checks the providerSpec of a Machine. under stands before the paths: "spec.template" where the Machine is a template.
+func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) admissionResult {
+	var found admissionResult
 	if missing := requireValue(machine.Spec.ProviderSpec.Value); missing != nil {
 		found.refuse(missing)
 		return found

@@ -8,7 +8,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
-func TestErrorsTellInWhichWayAFieldIsWrong(t *testing.T) {
+func TestErrorsSayInWhichWayAFieldIsWrong(t *testing.T) {
 	for fault, want := range map[render.Fault]string{
 		render.Invalid:     `a.b: Invalid value: "x": p; m`,
 		render.Missing:     `a.b: Required value: p; m`,

@@ -18,7 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
-// secretDeadline bounds how long an answer waits for what is a warning only.
+// secretDeadline bounds how long a response waits for what is a warning only.
 const secretDeadline = 2 * time.Second
 
 // secretRef is a Secret that a providerSpec names.
@@ -48,7 +48,7 @@ func referencePath(name string) string {
 	return "providerSpec." + strings.TrimSuffix(strings.TrimPrefix(name, valuePath+"."), ".name")
 }
 
-// missingSecrets returns a warning for each Secret that does not exist. What cannot be found out is not told.
+// missingSecrets returns a warning for each Secret that does not exist. What cannot be found out is not reported.
 func missingSecrets(ctx context.Context, reader client.Reader, namespace string, refs []secretRef) []string {
 	if len(refs) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// reader returns for Secrets from memory; where failure is set, with that.
+// reader reads Secrets from memory; where failure is set, it returns that.
 type reader struct {
 	client.Reader
 	exist    map[types.NamespacedName]bool
@@ -29,7 +29,7 @@ func (r *reader) Get(ctx context.Context, key client.ObjectKey, _ client.Object,
 }
 
 func TestMissingSecrets(t *testing.T) {
-	machine := machineWith(withValue(hollow(`,"userDataSecret":{"name":"u"}`)))
+	machine := machineWith(withValue(kubemarkSpec(`,"userDataSecret":{"name":"u"}`)))
 	tests := map[string]struct {
 		exist   []string
 		failure error
@@ -53,7 +53,7 @@ func TestMissingSecrets(t *testing.T) {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 			if !from.deadline {
-				t.Error("want an answer that does not wait for ever")
+				t.Error("want a response that does not wait for ever")
 			}
 		})
 	}
@@ -62,7 +62,7 @@ func TestMissingSecrets(t *testing.T) {
 func TestSecretsAreLookedForWhereTheyAreNamedAnew(t *testing.T) {
 	from := &reader{}
 	validator := &machineSetValidator{rules: testRules(t, ""), reader: from}
-	other := setWith(withTemplate(hollow(`,"zone":"z"`)))
+	other := setWith(withTemplate(kubemarkSpec(`,"zone":"z"`)))
 	if got, err := validator.ValidateUpdate(t.Context(), setWith(), other); err != nil || len(got) != 1 {
 		t.Errorf("want one warning about a template that changes, got %v, %v", got, err)
 	}

@@ -31,7 +31,7 @@ type Options struct {
 	ClusterID string
 	// ClusterValues are what is known of the cluster. Defaults that need more are left out. ClusterID is the value of that name, unless it is empty.
 	ClusterValues module.ClusterValues
-	// Reader tells whether the Secrets exist that a providerSpec names; the manager's reader without a cache when nil.
+	// Reader reads whether the Secrets exist that a providerSpec names; the manager's reader without a cache when nil.
 	Reader client.Reader
 }
 

@@ -67,7 +67,7 @@ func start(ctx context.Context) (stop func()) {
 }
 
 // configurations are the webhooks of the install tree, but for two things: they are asked in every namespace, and what happens when
-// they do not answer, so that no test passes because nobody was asked.
+// they do not respond, so that no test passes because nobody was asked.
 func configurations() (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	GinkgoHelper()
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{}

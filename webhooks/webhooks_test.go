@@ -72,7 +72,7 @@ var _ = Describe("Webhooks", func() {
 		Expect(plane.Client.Create(ctx, secret)).To(Succeed())
 	})
 
-	Context("when they answer", func() {
+	Context("when they respond", func() {
 		BeforeEach(func(ctx context.Context) {
 			start(ctx)
 			heard.take()
@@ -187,7 +187,7 @@ var _ = Describe("Webhooks", func() {
 		heard.take()
 
 		Expect(patch(ctx, machine, `{"metadata":{"labels":{"a":"b"}}}`)).To(Succeed())
-		Expect(heard.take()).To(ConsistOf(And(HavePrefix("spec.providerSpec.value.zone: "), HaveSuffix("(let be, as it was so before)"))))
+		Expect(heard.take()).To(ConsistOf(And(HavePrefix("spec.providerSpec.value.zone: "), HaveSuffix("(accepted, because it was so before)"))))
 		Expect(patch(ctx, set, `{"spec":{"replicas":0}}`)).To(Succeed())
 		Expect(heard.take()).To(HaveLen(2))
 		err := patch(ctx, machine.DeepCopy(), `{"spec":{"providerSpec":{"value":{"cpu":8}}}}`)
@@ -213,7 +213,7 @@ func unwatched(ctx context.Context, objects ...client.Object) {
 		Expect(plane.Client.Delete(ctx, configuration)).To(Succeed())
 	}
 	for _, object := range objects {
-		// The API server notices with a delay that its webhooks are gone.
+		// The API server sees with a delay that its webhooks are gone.
 		Eventually(func() error { return plane.Client.Create(ctx, object) }).Should(Succeed())
 	}
 	mutating.ObjectMeta = metav1.ObjectMeta{Name: mutating.Name}
@@ -221,7 +221,7 @@ func unwatched(ctx context.Context, objects ...client.Object) {
 	for _, configuration := range []client.Object{mutating, validating} {
 		Expect(plane.Client.Create(ctx, configuration)).To(Succeed())
 	}
-	// Nobody answers yet, so what is refused shows that the webhooks are back.
+	// Nothing responds yet, so what is refused shows that the webhooks are back.
 	for _, object := range []client.Object{
 		machineWith(objects[0].GetNamespace(), with(nil)), setWith(objects[0].GetNamespace(), with(nil)),
 	} {

@@ -21,13 +21,13 @@ func (h Harness) testCapacity(t *testing.T) {
 	started := time.Now()
 	capacity, err := estimator.Capacity(t.Context(), template)
 	if took := time.Since(started); took > verbBudget {
-		t.Errorf("Capacity took %s; it answers at once", took)
+		t.Errorf("Capacity took %s; it must return at once", took)
 	}
 	if err != nil {
 		t.Errorf("Capacity: %v", err)
 	}
 	if capacity != nil && (capacity.CPU <= 0 || capacity.MemoryMiB <= 0 || capacity.GPU < 0 || capacity.Architecture == "") {
-		t.Errorf("Capacity answers %+v, want a size or nothing", *capacity)
+		t.Errorf("Capacity returns %+v, want a size or nothing", *capacity)
 	}
 	if diff := cmp.Diff(before, template); diff != "" {
 		t.Errorf("Capacity changed the Machine:\n%s", diff)

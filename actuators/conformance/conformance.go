@@ -40,7 +40,7 @@ const pollEvery = 20 * time.Millisecond
 // Run runs the suite.
 func Run(t *testing.T, h Harness) {
 	t.Run("a Machine without an instance does not exist and is deleted at once", h.testNothing)
-	t.Run("an instance is made once, told about, and removed", h.testLife)
+	t.Run("an instance is made once, published, and removed", h.testLife)
 	t.Run("a providerSpec that cannot be served names the field and makes nothing", h.testInvalid)
 	t.Run("a Machine that is deleted while its instance is made leaves nothing", h.testDeleteDuringCreate)
 	t.Run("an instance that vanishes is noticed and its Machine can be deleted", h.testVanish)
@@ -48,14 +48,14 @@ func Run(t *testing.T, h Harness) {
 	t.Run("an instance survives a providerSpec that cannot be understood", h.testUnreadableLater)
 	t.Run("an instance that somebody else made is neither missing nor let go", h.testForeign)
 	t.Run("an instance whose state is lost is not missing", h.testLost)
-	t.Run("how large an instance is is told without one", h.testCapacity)
+	t.Run("the size of an instance is known without one", h.testCapacity)
 	t.Run("ten Machines at once have one instance each", h.testMany)
 }
 
 func (h Harness) testNothing(t *testing.T) {
 	machine := h.NewMachine(t)
 	if h.exists(t, machine) {
-		t.Error("Exists answers true for a Machine that nothing was made for")
+		t.Error("Exists returns true for a Machine that nothing was made for")
 	}
 	if err := h.remove(t, machine); err != nil {
 		t.Errorf("Delete of nothing: %v", err)
@@ -65,7 +65,7 @@ func (h Harness) testNothing(t *testing.T) {
 func (h Harness) testLife(t *testing.T) {
 	machine := h.NewMachine(t)
 	h.bring(t, machine)
-	told(t, machine)
+	published(t, machine)
 	settled := machine.DeepCopy()
 	h.until(t, "a second Update", func() error { return h.Actuator.Update(t.Context(), machine) })
 	if diff := cmp.Diff(settled, machine); diff != "" {
@@ -95,7 +95,7 @@ func (h Harness) testInvalid(t *testing.T) {
 	machine.Spec.ProviderSpec.Value = h.WrongType
 	err := h.Actuator.Create(t.Context(), machine)
 	if !actuators.IsInvalidConfiguration(err) {
-		t.Fatalf("Create answers %v, want an InvalidConfiguration", err)
+		t.Fatalf("Create returns %v, want an InvalidConfiguration", err)
 	}
 	if !contains(err.Error(), h.Field) {
 		t.Errorf("the error %q does not name the field %s", err, h.Field)
@@ -130,7 +130,7 @@ func (h Harness) testVanish(t *testing.T) {
 	deadline := time.Now().Add(h.Patience)
 	for h.exists(t, machine) {
 		if time.Now().After(deadline) {
-			t.Fatalf("Exists still answers true %s after the instance vanished", h.Patience)
+			t.Fatalf("Exists still returns true %s after the instance vanished", h.Patience)
 		}
 		if err := h.Actuator.Update(t.Context(), machine); err != nil {
 			t.Logf("Update while the instance is gone: %v", err)
@@ -195,7 +195,7 @@ func (h Harness) remove(t *testing.T, machine *machinev1beta1.Machine) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("not deleted within %s, last answer: %v", h.Patience, err)
+			t.Fatalf("not deleted within %s, last error: %v", h.Patience, err)
 		}
 		time.Sleep(pollEvery)
 	}
@@ -237,7 +237,7 @@ func (h Harness) until(t *testing.T, what string, done func() error) {
 			t.Fatalf("waiting until %s: %v", what, err)
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s; last answer: %v", h.Patience, what, err)
+			t.Fatalf("not within %s: %s; last error: %v", h.Patience, what, err)
 		}
 		time.Sleep(pollEvery)
 	}

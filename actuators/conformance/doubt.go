@@ -38,7 +38,7 @@ func (h Harness) testLost(t *testing.T) {
 		if h.exists(t, machine) {
 			return nil
 		}
-		return actuators.InProgress(0, "Exists answers false")
+		return actuators.InProgress(0, "Exists returns false")
 	})
 	if err := h.remove(t, machine); err != nil {
 		t.Errorf("Delete: %v", err)
@@ -54,7 +54,7 @@ func (h Harness) expectDoubt(t *testing.T, machine *machinev1beta1.Machine) {
 	exists, err := h.Actuator.Exists(t.Context(), machine)
 	uncertain, ok := actuators.AsUncertain(err)
 	if !ok {
-		t.Fatalf("Exists answers %t, %v; want an UncertainError", exists, err)
+		t.Fatalf("Exists returns %t, %v; want an UncertainError", exists, err)
 	}
 	if uncertain.Reason == "" || uncertain.Message == "" {
 		t.Errorf("the doubt has the reason %q and the message %q; want both", uncertain.Reason, uncertain.Message)
@@ -71,10 +71,10 @@ func (h Harness) expectHeld(t *testing.T, machine *machinev1beta1.Machine) {
 			return
 		}
 		if _, busy := actuators.AsRequeueAfter(err); !busy {
-			t.Fatalf("Delete answers %v; want an UncertainError", err)
+			t.Fatalf("Delete returns %v; want an UncertainError", err)
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("no UncertainError within %s; Delete answers %v", h.Patience, err)
+			t.Fatalf("no UncertainError within %s; Delete returns %v", h.Patience, err)
 		}
 		time.Sleep(pollEvery)
 	}

@@ -30,14 +30,14 @@ func (h Harness) testUnreadable(t *testing.T) {
 			machine := h.NewMachine(t)
 			machine.Spec.ProviderSpec.Value = providerSpec
 			if h.exists(t, machine) {
-				t.Error("Exists answers true for a Machine that nothing was made for")
+				t.Error("Exists returns true for a Machine that nothing was made for")
 			}
 			if err := h.Actuator.Delete(t.Context(), machine); err != nil {
 				t.Errorf("Delete of nothing: %v", err)
 			}
 			// The Machine controller asks once more before it lets the Machine go.
 			if h.exists(t, machine) {
-				t.Error("Exists answers true after Delete")
+				t.Error("Exists returns true after Delete")
 			}
 		})
 	}
@@ -49,7 +49,7 @@ func (h Harness) testUnreadableLater(t *testing.T) {
 	good := machine.Spec.ProviderSpec.Value
 	machine.Spec.ProviderSpec.Value = h.WrongType
 	if !h.exists(t, machine) {
-		t.Error("Exists answers false, although the instance is there")
+		t.Error("Exists returns false, although the instance is there")
 	}
 	deadline := time.Now().Add(h.Patience)
 	for {
@@ -57,20 +57,20 @@ func (h Harness) testUnreadableLater(t *testing.T) {
 		if _, busy := actuators.AsRequeueAfter(err); !busy {
 			// It may manage, or it may say what is wrong.
 			if left := h.Instances(t, machine); err == nil && left > 0 {
-				t.Errorf("Delete answers that it is done, and leaves %d instances", left)
+				t.Errorf("Delete returns nil, and leaves %d instances", left)
 			} else if err != nil && !contains(err.Error(), h.Field) {
 				t.Errorf("Delete: %v; want an error that names %s", err, h.Field)
 			}
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("not deleted within %s, last answer: %v", h.Patience, err)
+			t.Fatalf("not deleted within %s, last error: %v", h.Patience, err)
 		}
 		time.Sleep(pollEvery)
 	}
 	machine.Spec.ProviderSpec.Value = good
 	if err := h.remove(t, machine); err != nil {
-		t.Errorf("Delete with the providerSpec mended: %v", err)
+		t.Errorf("Delete with the providerSpec fixed: %v", err)
 	}
 	if left := h.Instances(t, machine); left > 0 {
 		t.Errorf("%d instances are left", left)

@@ -1,4 +1,4 @@
-// Package fake is an actuator whose instances live in memory. It records every call and answers what a test tells it to.
+// Package fake is an actuator whose instances live in memory. It records every call and returns what a test sets.
 package fake
 
 import (
@@ -38,11 +38,11 @@ type Call struct {
 
 // Actuator is the fake. Its zero value is ready and creates and deletes at the first call.
 type Actuator struct {
-	// Steps is how many calls of Create or Delete answer "in progress" before one is done.
+	// Steps is how many calls of Create or Delete return "in progress" before one is done.
 	Steps int
-	// Doubts has it tell what it cannot know: of Machines with a providerID that is not its own, and of those that are lost.
+	// Doubts has it return an UncertainError for Machines with a providerID that is not its own, and for those that are lost.
 	Doubts bool
-	// Types is what Capacity knows, by the field instanceType of the providerSpec; nil when it tells nothing.
+	// Types is what Capacity returns, by the field instanceType of the providerSpec; nil when it knows no sizes.
 	Types map[string]actuators.Capacity
 
 	mu        sync.Mutex
@@ -58,7 +58,7 @@ var (
 	_ actuators.CapacityEstimator = &Actuator{}
 )
 
-// Fail makes the next call of a verb answer err; further calls of Fail queue up behind.
+// Fail makes the next call of a verb return err; further calls of Fail queue up behind.
 func (a *Actuator) Fail(verb Verb, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,7 +68,7 @@ func (a *Actuator) Fail(verb Verb, err error) {
 	a.failures[verb] = append(a.failures[verb], err)
 }
 
-// Calls answers the calls so far; with verbs given, only theirs.
+// Calls returns the calls so far; with verbs given, only theirs.
 func (a *Actuator) Calls(verbs ...Verb) []Call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -85,7 +85,7 @@ func (a *Actuator) Calls(verbs ...Verb) []Call {
 	return calls
 }
 
-// Instances answers the names of the Machines that have an instance.
+// Instances returns the names of the Machines that have an instance.
 func (a *Actuator) Instances() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -117,7 +117,7 @@ func (a *Actuator) Lose(uid types.UID) (restore func()) {
 	return func() { set(false) }
 }
 
-// doubt returns an error where it cannot be told whether the Machine has an instance.
+// doubt returns an error where it is unknown whether the Machine has an instance.
 func (a *Actuator) doubt(machine *machinev1beta1.Machine) error {
 	own := idOf(machine)
 	id := machine.Spec.ProviderID
@@ -210,7 +210,7 @@ func (a *Actuator) Capacity(_ context.Context, machine *machinev1beta1.Machine) 
 	return &capacity, nil
 }
 
-// record notes the call and answers the error that a test has laid ready for it.
+// record notes the call and returns the error that a test has set for it.
 func (a *Actuator) record(verb Verb, machine *machinev1beta1.Machine) error {
 	a.calls = append(a.calls, Call{Verb: verb, Machine: types.NamespacedName{Namespace: machine.Namespace, Name: machine.Name}})
 	waiting := a.failures[verb]
@@ -233,7 +233,7 @@ func (a *Actuator) step(uid types.UID) bool {
 	return true
 }
 
-// decode answers the fields of the providerSpec.
+// decode returns the fields of the providerSpec.
 func decode(machine *machinev1beta1.Machine) (map[string]any, error) {
 	if machine.Spec.ProviderSpec.Value == nil {
 		return nil, actuators.InvalidConfiguration("spec.providerSpec.value: it is missing; describe the instance to make")

@@ -60,8 +60,18 @@ func (a *Actuator) takeOver(ctx context.Context, key state.Key, options state.Ac
 
 // writeWitness writes a witness on the Machine. It needs no resourceVersion: the annotation is this operator's alone.
 func (a *Actuator) writeWitness(ctx context.Context, machine *machinev1beta1.Machine, w lifecycle.Witness) error {
+	return a.patchWitness(ctx, machine, w.String())
+}
+
+// removeWitness removes the witness from a Machine whose instance is released.
+func (a *Actuator) removeWitness(ctx context.Context, machine *machinev1beta1.Machine) error {
+	return a.patchWitness(ctx, machine, nil)
+}
+
+// patchWitness writes a value of the annotation; nil removes it.
+func (a *Actuator) patchWitness(ctx context.Context, machine *machinev1beta1.Machine, value any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": machine.UID, "annotations": map[string]string{lifecycle.WitnessAnnotation: w.String()},
+		"uid": machine.UID, "annotations": map[string]any{lifecycle.WitnessAnnotation: value},
 	}})
 	if err != nil {
 		return fmt.Errorf("writing annotation %s: %w", lifecycle.WitnessAnnotation, err)

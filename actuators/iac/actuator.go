@@ -18,6 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -53,6 +54,8 @@ type Options struct {
 	DriftInterval time.Duration
 	// ModuleUpdates says what becomes of Machines whose module has changed; they are held when empty.
 	ModuleUpdates desired.ModuleUpdates
+	// Adoption is what is done about instances that something else has made, where neither Machine nor MachineSet says it; nothing when empty.
+	Adoption lifecycle.Adoption
 	// Environment says how the cluster's infrastructure is reached; as usual when nil.
 	Environment desired.EnvironmentReader
 	// Modules keeps the content of modules that Machines were made with; one with the Client when nil.
@@ -85,6 +88,7 @@ type Actuator struct {
 	abandoned  abandonedRuns
 	recovering sync.Mutex
 	kept       keptStates
+	owners     instanceOwners
 }
 
 // Leader is what the actuator needs to know about leadership: see package leadership.
@@ -112,7 +116,7 @@ func New(options Options) (*Actuator, error) {
 	options.setDefaults()
 	reader, err := desired.NewReader(desired.Options{
 		Client: options.Client, Catalog: options.Catalog, Modules: options.Modules, States: options.Store, ClusterValues: options.ClusterValues,
-		ModuleUpdates: options.ModuleUpdates, Environment: options.Environment,
+		ModuleUpdates: options.ModuleUpdates, Environment: options.Environment, Adoption: options.Adoption,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the actuator: %w", err)

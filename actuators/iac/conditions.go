@@ -15,6 +15,8 @@ const (
 	drifted = "Drifted"
 	// moduleCurrent says whether the instance was made with the module as it is now.
 	moduleCurrent = "ModuleCurrent"
+	// adoptedCondition says whether an instance that something else has made is adopted.
+	adoptedCondition = "Adopted"
 )
 
 // driftCondition returns what the last check found and what is done about it; nil before the first.

@@ -85,11 +85,11 @@ func (t *task) placeUnproven() string {
 func (t *task) checkDrift(ctx context.Context) error {
 	search := engine.SearchNone
 	if t.decision.Lookup {
-		search = engine.SearchLookup
+		search = t.search()
 	}
 	return t.inWorkspace(ctx, search, func(workspace runner.Workspace) error {
 		report, err := workspace.Plan(ctx)
-		if t.decision.Lookup && runner.IsNotFound(err, t.wanted.Module, engine.SearchLookup) {
+		if t.decision.Lookup && runner.IsNotFound(err, t.wanted.Module, search) {
 			// The lookup has nothing to say of an instance that the state has; the next check looks at it.
 			t.lookedUp = true
 			return nil

@@ -144,11 +144,11 @@ func driftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T, b *bench) {
 	if err := b.drive(b.Update, machine); err != nil {
 		t.Fatal(err)
 	}
-	if told := conditionOf(machine, drifted); told.Status != metav1.ConditionFalse {
-		t.Errorf("condition %+v, want no drift", told)
+	if condition := conditionOf(machine, drifted); condition.Status != metav1.ConditionFalse {
+		t.Errorf("condition %+v, want no drift", condition)
 	}
-	if told := strings.Join(b.events(), "\n"); strings.Count(told, "DriftRepaired") != 1 {
-		t.Errorf("events %q, want one DriftRepaired", told)
+	if events := strings.Join(b.events(), "\n"); strings.Count(events, "DriftRepaired") != 1 {
+		t.Errorf("events %q, want one DriftRepaired", events)
 	}
 	if got := counts(t, b.metrics)["machine_iac_drift_repairs_total{engine="+Label(b.uses)+",result=repaired}"]; got != 1 {
 		t.Errorf("counted %v repairs, want one", got)
@@ -162,8 +162,8 @@ func driftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T, b *bench) {
 	if err := b.drive(b.Update, machine); err != nil || zone() != "elsewhere" {
 		t.Errorf("Update: %v; zone %s, want it left alone for a while", err, zone())
 	}
-	if told := conditionOf(machine, drifted); told.Status != metav1.ConditionTrue || !strings.Contains(told.Message, "the next time is after") {
-		t.Errorf("condition %+v, want it to say when it is repaired next", told)
+	if condition := conditionOf(machine, drifted); condition.Status != metav1.ConditionTrue || !strings.Contains(condition.Message, "the next time is after") {
+		t.Errorf("condition %+v, want it to say when it is repaired next", condition)
 	}
 	b.clock.SetTime(b.clock.Now().Add(51 * time.Minute))
 	if err := b.drive(b.Update, machine); err != nil || zone() != "zone-a" {
@@ -204,12 +204,12 @@ func TestDriftThatIsIgnoredIsNotLookedFor(t *testing.T) {
 	if again := b.RecheckAfter(machine); again != 0 {
 		t.Errorf("it is looked at again after %s, want never", again)
 	}
-	if told := conditionOf(machine, drifted); told.Reason != "Ignored" {
-		t.Errorf("condition %+v, want it to say that drift is ignored", told)
+	if condition := conditionOf(machine, drifted); condition.Reason != "Ignored" {
+		t.Errorf("condition %+v, want it to say that drift is ignored", condition)
 	}
 }
 
-func TestOnlyDriftThatIsNotIgnoredIsTold(t *testing.T) {
+func TestOnlyDriftThatIsNotIgnoredIsReported(t *testing.T) {
 	for name, tc := range map[string]struct {
 		policy v1alpha1.DriftPolicy
 		found  lifecycle.DriftResult

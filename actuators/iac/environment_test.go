@@ -120,7 +120,10 @@ func TestARunSeesWhatTheClusterSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			run := task.runSpec(found, engine.SearchNone)
+			run, err := task.runSpec(found, engine.SearchNone)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if diff := cmp.Diff(tc.want, run.Environment); diff != "" {
 				t.Errorf("environment (-want +got):\n%s", diff)
 			}

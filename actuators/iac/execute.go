@@ -14,6 +14,12 @@ import (
 
 // Execute implements runs.Task.
 func (t *task) Execute(ctx context.Context) error {
+	switch {
+	case t.decision.Release:
+		return nil // Settle forgets the state
+	case t.decision.Adopt:
+		return t.adopt(ctx)
+	}
 	switch t.decision.Operation {
 	case runs.Create:
 		return t.create(ctx)
@@ -146,7 +152,11 @@ func (t *task) inWorkspace(ctx context.Context, search engine.Search, use func(r
 		return err
 	}
 	t.markPhase(search)
-	workspace, err := with.Open(ctx, t.runSpec(around, search))
+	spec, err := t.runSpec(around, search)
+	if err != nil {
+		return err
+	}
+	workspace, err := with.Open(ctx, spec)
 	if err != nil {
 		return err
 	}
@@ -161,7 +171,14 @@ func (t *task) inWorkspace(ctx context.Context, search engine.Search, use func(r
 	return use(workspace)
 }
 
-func (t *task) runSpec(around desired.Environment, search engine.Search) runner.RunSpec {
+func (t *task) runSpec(around desired.Environment, search engine.Search) (runner.RunSpec, error) {
+	variables := t.wanted.Inputs.Variables
+	if search == engine.SearchAdopt {
+		var err error
+		if variables, err = t.withAdopt(variables); err != nil {
+			return runner.RunSpec{}, err
+		}
+	}
 	environment, sensitive := around.With(t.wanted.Inputs.Environment, t.wanted.Inputs.Sensitive)
 	return runner.RunSpec{
 		ID: t.id,
@@ -171,7 +188,7 @@ func (t *task) runSpec(around desired.Environment, search engine.Search) runner.
 		Module:          t.wanted.Module,
 		Session:         t.session,
 		Lineage:         string(t.identityUID()),
-		Variables:       t.wanted.Inputs.Variables,
+		Variables:       variables,
 		Environment:     environment,
 		InitEnvironment: around.Variables,
 		Files:           t.wanted.Inputs.Files,
@@ -180,5 +197,5 @@ func (t *task) runSpec(around desired.Environment, search engine.Search) runner.
 		NotFound:        search == engine.SearchNone && t.decision.Lookup && t.lookedUp && !t.imported,
 		Progress:        t.trackProgress,
 		Output:          t.transcript.add,
-	}
+	}, nil
 }

@@ -155,6 +155,16 @@ func driftRepaired(machine *machinev1beta1.Machine) events.Event {
 	return events.Normal(machine, "DriftRepaired", "RepairDrift", "Brought the instance back in place")
 }
 
+// adopted reports that an instance that something else has made was brought into the state.
+func adopted(machine *machinev1beta1.Machine) events.Event {
+	return events.Normal(machine, "Adopted", "Adopt", "Adopted the instance: it was brought into the state as it is")
+}
+
+// released reports that the state of an instance was forgotten.
+func released(machine *machinev1beta1.Machine) events.Event {
+	return events.Normal(machine, "Released", "Release", "Forgot the state of the instance, which stays as it is")
+}
+
 // moduleLost reports that a run is made with another module than the instance.
 func moduleLost(machine *machinev1beta1.Machine, note string) events.Event {
 	return events.Warning(machine, "ModuleLost", "ChooseModule", note)

@@ -70,7 +70,7 @@ func TestTheKindForAnyModuleNamesItsOwnFields(t *testing.T) {
 	}
 }
 
-func TestTheKindForAnyModuleTellsItsSize(t *testing.T) {
+func TestTheKindForAnyModuleHasItsSize(t *testing.T) {
 	b := newBench(t)
 	machine := b.machine(func(spec map[string]any) { spec["memory"] = "3Gi" })
 	want, err := b.Capacity(t.Context(), machine)

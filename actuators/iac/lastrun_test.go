@@ -25,11 +25,11 @@ func (b *bench) last(machine *machinev1beta1.Machine) lifecycle.LastRun {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	told, err := lifecycle.ReadLastRun(snapshot.Meta)
-	if err != nil || told == nil {
+	got, err := lifecycle.ReadLastRun(snapshot.Meta)
+	if err != nil || got == nil {
 		b.t.Fatalf("no last run is recorded in %v: %v", snapshot.Meta, err)
 	}
-	return *told
+	return *got
 }
 
 func TestTheLastRunIsRecordedAtNoCost(t *testing.T) {
@@ -57,16 +57,16 @@ func TestTheLastRunIsRecordedAtNoCost(t *testing.T) {
 	b.start(t.TempDir(), "owner-2")
 	machine := b.machine()
 	b.bring(machine)
-	if told := b.last(machine); told.Operation != runs.Create || told.Result != lifecycle.RunSucceeded || told.Message != "" || told.Run == "" || told.Began.IsZero() || told.Ended.IsZero() {
-		t.Errorf("after the create: %+v", told)
+	if got := b.last(machine); got.Operation != runs.Create || got.Result != lifecycle.RunSucceeded || got.Message != "" || got.Run == "" || got.Began.IsZero() || got.Ended.IsZero() {
+		t.Errorf("after the create: %+v", got)
 	}
 
 	set(machine, b, "cpu", 8)
 	if err := b.drive(b.Update, machine); !isReason(err, machinev1beta1.UnsupportedChangeMachineError) {
 		t.Fatalf("Update: %v, want UnsupportedChange", err)
 	}
-	if told := b.last(machine); told.Operation != runs.Update || told.Result != lifecycle.RunFailed || !strings.Contains(told.Message, "cannot be made in place") {
-		t.Errorf("after a change that is refused: %+v", told)
+	if got := b.last(machine); got.Operation != runs.Update || got.Result != lifecycle.RunFailed || !strings.Contains(got.Message, "cannot be made in place") {
+		t.Errorf("after a change that is refused: %+v", got)
 	}
 	set(machine, b, "cpu", 4)
 	if err := b.drive(b.Update, machine); err != nil {
@@ -85,15 +85,15 @@ func TestTheLastRunIsRecordedAtNoCost(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	if told := b.last(machine); told.Result != lifecycle.RunSucceeded {
-		t.Errorf("after a drift check: %+v", told)
+	if got := b.last(machine); got.Result != lifecycle.RunSucceeded {
+		t.Errorf("after a drift check: %+v", got)
 	}
 	if cost := writes.Load() - before; cost != 2 {
 		t.Errorf("a drift check that finds nothing costs %d writes, want 2: one takes the lock, one gives it back", cost)
 	}
 }
 
-func TestWhatIsToldOfARunThatEnded(t *testing.T) {
+func TestWhatIsRecordedOfARunThatEnded(t *testing.T) {
 	b := newBench(t)
 	machine := b.machine()
 	session, err := b.store.Acquire(t.Context(), state.KeyFor(machine.Namespace, machine.UID), state.AcquireOptions{
@@ -113,9 +113,9 @@ func TestWhatIsToldOfARunThatEnded(t *testing.T) {
 		"a message without bound": {outcome: errors.New(strings.Repeat("ä", maxMessage)), wantResult: lifecycle.RunFailed, wantMessage: strings.Repeat("ä", maxMessage/2) + "..."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := (&task{actuator: b.Actuator, decision: lifecycle.Decision{Operation: runs.Create}, id: "r", session: session}).lastRun(tc.outcome)
-			if told.Result != tc.wantResult || told.Message != tc.wantMessage || told.Run != "r" || told.Operation != runs.Create {
-				t.Errorf("told %+v", told)
+			got := (&task{actuator: b.Actuator, decision: lifecycle.Decision{Operation: runs.Create}, id: "r", session: session}).lastRun(tc.outcome)
+			if got.Result != tc.wantResult || got.Message != tc.wantMessage || got.Run != "r" || got.Operation != runs.Create {
+				t.Errorf("recorded %+v", got)
 			}
 		})
 	}

@@ -25,10 +25,10 @@ func (e *foreignError) Error() string {
 // lookUp imports what a lost run may have made into the state. It returns false when there is nothing, and an *undecidedError while it is too
 // early to say so. An instance of another owner prevents a create; a destroy leaves it alone.
 func (t *task) lookUp(ctx context.Context) (found bool, err error) {
-	err = t.inWorkspace(ctx, engine.SearchLookup, func(workspace runner.Workspace) error {
+	err = t.inWorkspace(ctx, t.search(), func(workspace runner.Workspace) error {
 		report, err := workspace.Plan(ctx)
 		if err != nil {
-			if !runner.IsNotFound(err, t.wanted.Module, engine.SearchLookup) {
+			if !runner.IsNotFound(err, t.wanted.Module, t.search()) {
 				return err
 			}
 			return t.notFoundCounts()
@@ -84,6 +84,10 @@ func (t *task) notFoundCounts() error {
 func (t *task) checkOwner(ctx context.Context, workspace runner.Workspace) error {
 	planned, err := workspace.Planned(ctx)
 	if err != nil {
+		return err
+	}
+	if t.search() == engine.SearchAdopt {
+		_, err := t.proveIdentity(planned)
 		return err
 	}
 	uid := t.identityUID()

@@ -220,9 +220,9 @@ func TestAMachineThatCannotGetTheCurrentModuleGoesOnWithItsOwn(t *testing.T) {
 	if err := b.drive(b.Update, provisioned); err != nil {
 		t.Errorf("Update of a Machine that is on its way: %v, want nothing to hold it up", err)
 	}
-	for _, told := range []metav1.Condition{conditionOf(machine, moduleCurrent), conditionOf(provisioned, moduleCurrent)} {
-		if told.Reason != "UpdateRefused" {
-			t.Errorf("condition %+v, want %s", told, "UpdateRefused")
+	for _, condition := range []metav1.Condition{conditionOf(machine, moduleCurrent), conditionOf(provisioned, moduleCurrent)} {
+		if condition.Reason != "UpdateRefused" {
+			t.Errorf("condition %+v, want %s", condition, "UpdateRefused")
 		}
 	}
 	if found := b.checked(machine); found.Result != lifecycle.DriftNone {
@@ -254,12 +254,12 @@ func TestAnApplyOfANewerModuleThatFailsHasItRecorded(t *testing.T) {
 	broken := labelling(t, "no label's value!")
 	b.upgrade(broken, "owner-2")
 	_ = b.Update(t.Context(), machine) // once: the provider takes what it has sent for what there is, so that a second try finds nothing to change
-	told := b.warnings()
-	for deadline := time.Now().Add(time.Minute); len(told) == 0 && time.Now().Before(deadline); told = b.warnings() {
+	events := b.warnings()
+	for deadline := time.Now().Add(time.Minute); len(events) == 0 && time.Now().Before(deadline); events = b.warnings() {
 		time.Sleep(20 * time.Millisecond)
 	}
-	if len(told) == 0 || !strings.Contains(told[0], "FailedUpdate") || !strings.Contains(told[0], madeBy) {
-		t.Fatalf("events %q, want the API server's refusal", told)
+	if len(events) == 0 || !strings.Contains(events[0], "FailedUpdate") || !strings.Contains(events[0], madeBy) {
+		t.Fatalf("events %q, want the API server's refusal", events)
 	}
 	if got := b.record(machine).Module; got != broken.Reference() {
 		t.Errorf("recorded is %s, want %s, which knows what there may be", got, broken.Reference())
@@ -336,8 +336,8 @@ func TestAModuleThatIsLostIsReplacedInPlaceAndReported(t *testing.T) {
 	if after := b.node(machine); after.UID != before.UID || after.Labels[madeBy] != "newer" {
 		t.Errorf("labels %v, want the same Node, by the newer module", after.Labels)
 	}
-	if told := b.warnings(); len(told) != 1 || !strings.Contains(told[0], "ModuleLost") || !strings.Contains(told[0], shortDigest(newer.Reference())) {
-		t.Errorf("events %q, want one ModuleLost", told)
+	if events := b.warnings(); len(events) != 1 || !strings.Contains(events[0], "ModuleLost") || !strings.Contains(events[0], shortDigest(newer.Reference())) {
+		t.Errorf("events %q, want one ModuleLost", events)
 	}
 }
 
@@ -415,7 +415,7 @@ func TestModulesAreStoredForStatesFromBefore(t *testing.T) {
 		b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
 	}
 	b.start(t.TempDir(), "owner-4") // which remembers nothing
-	if _, err := b.modules.Load(t.Context(), b.namespace, digest); !store.IsLost(err) {
+	if _, err := b.modules.Load(t.Context(), b.namespace, digest); !store.IsMissing(err) {
 		t.Errorf("the module that nothing needs any more: %v, want it gone", err)
 	}
 }

@@ -85,6 +85,7 @@ func (a *Actuator) target(o *observation) lifecycle.Target {
 	t := lifecycle.Target{Now: now, Due: lifecycle.NewSchedule(o.machine, &o.status, addresses, a.interval).Due(o.facts, now)}
 	if s := o.choice.State; s != nil {
 		t.Fingerprint, t.Lookup, t.Settle = s.Fingerprint, len(s.Module.LookupFiles()) > 0, s.Module.Settle()
+		t.Adopt = len(s.Module.AdoptFiles()) > 0
 	}
 	return t
 }

@@ -116,8 +116,8 @@ func (c *cloud) has(want map[string]int) {
 	}
 }
 
-// tellsNoSecret looks for the password in every file that the engine has left.
-func (c *cloud) tellsNoSecret() {
+// leavesNoSecret looks for the password in every file that the engine has left.
+func (c *cloud) leavesNoSecret() {
 	c.t.Helper()
 	err := filepath.WalkDir(c.workDir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
@@ -143,7 +143,7 @@ func TestAServerFromCreateToDelete(t *testing.T) {
 		t.Fatal("there is no server")
 	}
 	c.looksAsAskedFor(machine, made)
-	c.tellsNoSecret()
+	c.leavesNoSecret()
 	if found := c.check(machine); found.Result != lifecycle.DriftNone {
 		t.Errorf("right after the create a check finds %s: %s", found.Result, found.Summary)
 	}
@@ -254,7 +254,7 @@ func TestAServerThatWasDeletedIsMissed(t *testing.T) {
 	c.has(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 1})
 }
 
-func TestAServerOfASubnetThatIsNotThereTellsWhichAndNoSecret(t *testing.T) {
+func TestAServerOfASubnetThatIsNotThereNamesItAndNoSecret(t *testing.T) {
 	c := newCloud(t)
 	machine := c.machine(func(spec map[string]any) {
 		spec["networks"] = []any{map[string]any{"subnets": []any{map[string]any{"filter": map[string]any{"name": "nowhere"}}}}}
@@ -266,5 +266,5 @@ func TestAServerOfASubnetThatIsNotThereTellsWhichAndNoSecret(t *testing.T) {
 	if err != nil && strings.Contains(err.Error(), openstack.Password) {
 		t.Errorf("the error has the password: %v", err)
 	}
-	c.tellsNoSecret()
+	c.leavesNoSecret()
 }

@@ -45,6 +45,7 @@ func (a *Actuator) publish(o *observation, outcome error) {
 	if o.choice.Modules != nil {
 		a.publishModule(o)
 	}
+	a.publishAdoption(o, outcome)
 	if failed, ok := errors.AsType[*actuators.MachineError](outcome); ok && o.asked == runs.Create {
 		a.publishCreation(o, metav1.ConditionFalse, machinev1beta1.MachineCreationFailedConditionReason, failed.Message)
 	}

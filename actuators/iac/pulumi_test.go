@@ -222,11 +222,11 @@ func TestAMachineOfAnEngineThatIsNotThereSaysSo(t *testing.T) {
 	b.start(t.TempDir(), "owner-1")
 	err := b.drive(b.Create, b.machine())
 	if err == nil || !strings.Contains(err.Error(), "runs on Pulumi") || !strings.Contains(err.Error(), "--pulumi") || actuators.IsInvalidConfiguration(err) {
-		t.Errorf("Create: %v, want an error that is tried again and names the mend", err)
+		t.Errorf("Create: %v, want an error that is tried again and names the fix", err)
 	}
 }
 
-func TestWhatPulumiToldIsKeptWithoutSecrets(t *testing.T) {
+func TestWhatPulumiPrintsIsKeptWithoutSecrets(t *testing.T) {
 	b := newBench(t)
 	b.uses = v1alpha1.EnginePulumi
 	const secret = "this-is-no-token"

@@ -13,7 +13,6 @@ import (
 
 // report sends the events of an outcome and returns its typed error.
 func (t *task) report(outcome error) error {
-	recorder := t.actuator.recorder
 	_, open := errors.AsType[*undecidedError](outcome)
 	quiet := open || errors.Is(outcome, runs.ErrStopping)
 	if t.decision.Operation == runs.Drift && !quiet {
@@ -28,7 +27,16 @@ func (t *task) report(outcome error) error {
 		}
 		return asMachineError(t.decision.Operation, t.requeueAfter(outcome))
 	}
+	t.reportSuccess()
+	return nil
+}
+
+// reportSuccess sends the event of what a run has done.
+func (t *task) reportSuccess() {
+	recorder := t.actuator.recorder
 	switch {
+	case t.decision.Adopt && t.decision.Operation == runs.Update:
+		adopted(t.machine).Send(recorder)
 	case t.imported:
 		succeeded(t.decision.Operation, t.machine, "Found the instance of run "+t.intent.Lost+" and took it into the state").Send(recorder)
 	case t.decision.Operation == runs.Create:
@@ -40,7 +48,6 @@ func (t *task) report(outcome error) error {
 	case t.changed:
 		succeeded(runs.Update, t.machine, "Changed the instance in place").Send(recorder)
 	}
-	return nil
 }
 
 // requeueAfter makes an outcome that is undecided one that says when to try again.

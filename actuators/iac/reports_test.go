@@ -85,7 +85,7 @@ func TestWaitingIsNoWarning(t *testing.T) {
 	}
 }
 
-func TestAFailedCreateIsToldCountedAndForgotten(t *testing.T) {
+func TestAFailedCreateIsReportedCountedAndForgotten(t *testing.T) {
 	b := newBench(t)
 	secret := b.secret("wrong", func(s *corev1.Secret) { s.Data["token"] = []byte("this-is-no-token") })
 	machine := b.machine(func(spec map[string]any) { spec["credentialsSecret"] = map[string]any{"name": secret.Name} })
@@ -185,11 +185,11 @@ func TestABadProviderSpecHoldsOnlyWhatMayBeThere(t *testing.T) {
 	}
 	set(machine, b, "cpu", 4)
 	if err := b.drive(b.Delete, machine); err != nil {
-		t.Errorf("Delete with the providerSpec mended: %v", err)
+		t.Errorf("Delete with the providerSpec fixed: %v", err)
 	}
 }
 
-func TestTheExampleOfEveryModuleTellsItsSize(t *testing.T) {
+func TestTheExampleOfEveryModuleHasItsSize(t *testing.T) {
 	b := newBench(t)
 	examples, err := fs.Glob(modules.FS, "*/examples/machineset*.yaml")
 	if err != nil || len(examples) == 0 {

@@ -27,7 +27,13 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 		t.keepOutput(ctx)
 		return t.deleteState(ctx)
 	}
-	if outcome == nil && (t.decision.Operation == runs.Update && !t.decision.Lookup || t.facts.Inputs == nil && t.decision.Operation != runs.Create) {
+	switch {
+	case outcome == nil && t.decision.Release:
+		return t.forgetState(ctx)
+	case t.leavesForeign(outcome):
+		return t.settleForeign(ctx, outcome)
+	}
+	if outcome == nil && t.keepsInputs() {
 		if err := t.session.Attach(ctx, t.attachments()); err != nil {
 			return runs.NotSettled(fmt.Errorf("recording the inputs: %w", err))
 		}
@@ -39,6 +45,11 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 		return runs.NotSettled(fmt.Errorf("recording the outcome: %w", errors.Join(err, outcome)))
 	}
 	return t.report(outcome)
+}
+
+// keepsInputs reports whether a run that succeeded has its inputs kept with the state. Those of a create are kept with its intent.
+func (t *task) keepsInputs() bool {
+	return t.decision.Operation == runs.Update && !t.decision.Lookup || t.facts.Inputs == nil && t.decision.Operation != runs.Create
 }
 
 // save stores a state that the engine could not save. While that fails its workspace stays, and so do the lock and the intent: the Machine's
@@ -127,6 +138,9 @@ func (t *task) patchFor(outcome error) lifecycle.Patch {
 	}
 	if outcome == nil && t.changesModule {
 		p.ClearModuleRefusal()
+	}
+	if outcome == nil && t.facts.Record.AdoptionPlan != nil {
+		p.ClearAdoptionPlan()
 	}
 	switch {
 	case t.found != nil:

@@ -48,6 +48,8 @@ type task struct {
 	transcript transcript
 	// found is what the run learned of the instance, nil for nothing.
 	found *lifecycle.DriftCheck
+	// adoption is what was found about an adoption, nil for nothing.
+	adoption *lifecycle.PlannedAdoption
 	// changed says that the run has changed infrastructure.
 	changed bool
 	// making are the resources that the engine has begun to make and has not said to be made.
@@ -198,7 +200,7 @@ func (t *task) observe(ctx context.Context, snapshot *state.Snapshot) error {
 		snapshot = nil
 	}
 	t.machine, t.wanted = machine, nil
-	if t.facts, err = lifecycle.NewFacts(machine, snapshot); err != nil || !gone {
+	if t.facts, err = t.actuator.desired.FactsOf(ctx, machine, snapshot); err != nil || !gone {
 		return err
 	}
 	var meta map[string]string
@@ -219,10 +221,16 @@ func (t *task) bindModule() {
 func (t *task) change(snapshot *state.Snapshot) (state.Change, error) {
 	change := state.Change{Operation: string(t.decision.Operation)}
 	if t.decision.Operation == runs.Drift {
+		if t.decision.Adopt {
+			change.Meta = t.adoptionBegins(lifecycle.NewPatch()).MetaPatch
+		}
 		return change, nil
 	}
 	t.intent = t.nextIntent(snapshot.Lock != nil)
 	p := lifecycle.NewPatch().SetIntent(*t.intent).SetIdentityUID(t.identityUID(), t.uid)
+	if t.decision.Adopt {
+		t.adoptionBegins(p)
+	}
 	if t.recordsModule {
 		p.SetModule(t.wanted.Module.Reference())
 		p.SetPlace(t.wanted.Place)

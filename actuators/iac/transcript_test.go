@@ -92,7 +92,7 @@ func (b *bench) output(machine *machinev1beta1.Machine) string {
 	return unpacked(b.t, snapshot.Attachments[attachedOutput])
 }
 
-func TestWhatTheEngineToldIsKeptWithoutSecrets(t *testing.T) {
+func TestWhatTheEnginePrintsIsKeptWithoutSecrets(t *testing.T) {
 	b := newBench(t)
 	const secret = "this-is-no-token"
 	wrong := b.secret("wrong", func(s *corev1.Secret) { s.Data["token"] = []byte(secret) })
@@ -149,7 +149,7 @@ func TestOutputGivesWayToInputs(t *testing.T) {
 				t.Fatal(err)
 			}
 			run := &task{actuator: b.Actuator, machine: machine, session: session}
-			run.transcript.add("told")
+			run.transcript.add("output")
 			run.keepOutput(t.Context())
 			if err := session.Release(t.Context(), nil); err != nil {
 				t.Fatal(err)

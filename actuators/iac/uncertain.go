@@ -1,6 +1,8 @@
 package iac
 
 import (
+	"fmt"
+
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -17,14 +19,23 @@ func unresolved(f *lifecycle.Facts, operation runs.Operation) error {
 		f.LostRun(), what, lifecycle.NoInstanceAnnotation, f.LostRun())
 }
 
-// notAdopted says why a Machine is left alone.
-func notAdopted(f *lifecycle.Facts) error {
-	if f.RestoredFrom != "" {
-		return actuators.Uncertain(progressInterval, "NotAdopted", "the Machine was made anew from one with UID %s, whose instance it names: its state is kept under that UID; "+
-			"nothing is made, changed or removed for it; to let go of the Machine and leave the instance, remove its finalizer", f.RestoredFrom)
+// notAdopted says why a Machine is left alone, and what to do. Why is the reason of the decision; it may be empty.
+func notAdopted(f *lifecycle.Facts, why string) error {
+	message := "something else than this operator has made the Machine's instance"
+	switch planned := f.Record.AdoptionPlan; {
+	case f.RestoredFrom != "":
+		message = fmt.Sprintf("the Machine was created again from one with the UID %s, whose instance it names: its state is kept under that UID", f.RestoredFrom)
+	case f.Adoption.Adoption == lifecycle.AdoptionRelease:
+		message = "the Machine's instance was released: its state is forgotten"
+	case why != "":
+		message += "; " + why
+	case planned != nil && planned.Refused != "":
+		message += ", and it cannot be adopted: " + planned.Refused
+	case f.Adoption.Adoption == lifecycle.AdoptionPlan && planned != nil && !planned.At.IsZero():
+		message += "; its adoption is planned: " + planned.String()
 	}
-	return actuators.Uncertain(progressInterval, "NotAdopted", "the Machine has an instance that this operator did not make: it has no state of it; nothing is made, changed "+
-		"or removed for it; to let go of the Machine and leave the instance, remove its finalizer")
+	return actuators.Uncertain(progressInterval, "NotAdopted", "%s; nothing is made, changed or removed for it; set the annotation %s to %s to adopt the instance, "+
+		"or remove the Machine's finalizer to let go of the Machine and leave the instance", message, lifecycle.AdoptionAnnotation, lifecycle.AdoptionAdopt)
 }
 
 // stateLost says that the state of the instance is lost.

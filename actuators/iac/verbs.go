@@ -29,7 +29,7 @@ func (a *Actuator) Exists(ctx context.Context, machine *machinev1beta1.Machine) 
 	case f.Destroyed() || !f.Provisioned || f.Lost() && f.ConfirmedAbsent():
 		return false, nil
 	case f.Foreign():
-		return false, notAdopted(f)
+		return false, notAdopted(f, "")
 	}
 	return false, stateLost(f)
 }
@@ -92,9 +92,7 @@ func (a *Actuator) act(o *observation, d lifecycle.Decision) error {
 func (a *Actuator) blocked(o *observation, d lifecycle.Decision) error {
 	err := o.choiceErr
 	switch {
-	case o.asked == runs.Update && o.facts.Foreign():
-		return notAdopted(o.facts)
-	case err == nil:
+	case err == nil, d.Release:
 		return nil
 	case o.asked == runs.Destroy:
 		needless := d.Action == lifecycle.ActionDone || d.Action == lifecycle.ActionInProgress || d.Action == lifecycle.ActionForeign
@@ -117,7 +115,7 @@ func (a *Actuator) noRun(f *lifecycle.Facts, d lifecycle.Decision) error {
 	case lifecycle.ActionUnresolved:
 		return unresolved(f, d.Operation)
 	case lifecycle.ActionForeign:
-		return notAdopted(f)
+		return notAdopted(f, d.Reason)
 	default:
 		return runs.ErrNothingToDo
 	}

@@ -328,11 +328,11 @@ func (v *vcenter) looksAsAskedFor(machine *machinev1beta1.Machine, made *simulat
 	if made.CPUs != 2 || !slices.Equal(made.DisksGiB, []int{12, 3}) || !slices.Equal(made.Tags, []string{v.tag}) {
 		v.t.Errorf("it has %d processors, disks of %v GiB and the tags %v", made.CPUs, made.DisksGiB, made.Tags)
 	}
-	if told := made.ExtraConfig["guestinfo.ignition.config.data"]; told != base64.StdEncoding.EncodeToString([]byte(`{"ignition":{"version":"3.2.0"}}`)) {
-		v.t.Errorf("Ignition is given %q", told)
+	if got := made.ExtraConfig["guestinfo.ignition.config.data"]; got != base64.StdEncoding.EncodeToString([]byte(`{"ignition":{"version":"3.2.0"}}`)) {
+		v.t.Errorf("Ignition is given %q", got)
 	}
-	if told := made.ExtraConfig["guestinfo.hostname"]; told != machine.Name {
-		v.t.Errorf("the guest is given the name %q", told)
+	if got := made.ExtraConfig["guestinfo.hostname"]; got != machine.Name {
+		v.t.Errorf("the guest is given the name %q", got)
 	}
 }
 

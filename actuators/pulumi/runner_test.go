@@ -51,7 +51,7 @@ func TestWhatALeftoverHasToSave(t *testing.T) {
 	}
 }
 
-func TestAPlanTellsWhatALookupBringsIn(t *testing.T) {
+func TestAPlanSaysWhatALookupBringsIn(t *testing.T) {
 	report := &engine.Report{
 		Changes: []engine.Change{{Address: "a:B.this", Action: engine.ActionUpdate}, {Address: "a:C.disk", Action: engine.ActionCreate}},
 		Planned: engine.Summary{Operation: engine.OperationPlan, Add: 1, Change: 1},

@@ -28,7 +28,7 @@ const (
 type Engine string
 
 const (
-	// EngineTerraform is OpenTofu, or Terraform where the manager is told so. Its modules are HCL.
+	// EngineTerraform is OpenTofu, or Terraform where the manager is configured with it. Its modules are HCL.
 	EngineTerraform Engine = "Terraform"
 	// EnginePulumi is Pulumi. Its modules are stacks: a program, and variables in HCL.
 	EnginePulumi Engine = "Pulumi"
@@ -89,11 +89,11 @@ type ModuleSpec struct {
 	// inventory says that the module lists the instances of a cluster. It goes with the folder inventory/: both or neither.
 	Inventory *ModuleInventory `json:"inventory,omitempty"`
 
-	// capacity says how large an instance is, which scale from zero reads. When left out, the module does not tell.
+	// capacity says how large an instance is, which scale from zero reads. When left out, the size is unknown.
 	Capacity *ModuleCapacity `json:"capacity,omitempty"`
 
-	// preview says which image and which disks an instance has, which people are shown before it is made. When left out, the module does
-	// not tell.
+	// preview says which image and which disks an instance has, which people are shown before it is made. When left out, neither is
+	// shown.
 	Preview *ModulePreview `json:"preview,omitempty"`
 
 	// defaults lists fields of the providerSpec that are written into a Machine or MachineSet which is created without them, so that

@@ -14,8 +14,8 @@ type PlacePart struct {
 	Credential *PlaceCredential `json:"credential,omitempty"`
 	// environment is one of the variables of spec.environment.
 	Environment string `json:"environment,omitempty"`
-	// awsAccountOf lists keys of the credentials Secret, of which the first that is there tells the account of AWS: from an access key's ID, or
-	// from a configuration file of AWS's SDKs, whose role counts before its key. Where neither tells, the part has no value.
+	// awsAccountOf lists keys of the credentials Secret, of which the first that is there gives the account of AWS: from an access key's ID, or
+	// from a configuration file of AWS's SDKs, whose role counts before its key. Where neither names an account, the part has no value.
 	AWSAccountOf []string `json:"awsAccountOf,omitempty"`
 	// optional says that the part may have no value, and then nothing is known of it. Defaults to false.
 	Optional bool `json:"optional,omitempty"`

@@ -1,13 +1,13 @@
 package v1alpha1
 
-// ModulePreview says what a preview tells people of an instance besides what its outputs say, from the providerSpec alone. At least one
+// ModulePreview says what a preview shows people of an instance besides what its outputs say, from the providerSpec alone. At least one
 // of its fields is set. No run reads it.
 type ModulePreview struct {
 	// image lists texts that name what the instance boots from. {image.id} in one stands for that field of the providerSpec, a string or
 	// a number; the first text counts whose fields all have a value. A field inside of a list that a disk's each names is that of the entry
-	// which the disk's boot finds. Where no text counts, no image is told.
+	// which the disk's boot finds. Where no text counts, no image is shown.
 	Image []string `json:"image,omitempty"`
-	// disks lists the disks of the instance. May be empty, and then none are told.
+	// disks lists the disks of the instance. May be empty, and then none are shown.
 	Disks []PreviewDisk `json:"disks,omitempty"`
 }
 
@@ -29,7 +29,7 @@ type PreviewDisk struct {
 	SizeUnless *FieldValues `json:"sizeUnless,omitempty"`
 	// type lists fields that name the type of the disk, of which the first that has a value counts. May be empty.
 	Type []string `json:"type,omitempty"`
-	// defaultType is the type that the module asks for where no field names one. When left out, none is told then.
+	// defaultType is the type that the module asks for where no field names one. When left out, none is shown then.
 	DefaultType string `json:"defaultType,omitempty"`
 }
 

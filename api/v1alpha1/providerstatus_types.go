@@ -2,12 +2,12 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// TerraformMachineProviderStatus is what the Terraform actuator writes into status.providerStatus of a Machine. It tells
+// TerraformMachineProviderStatus is what the Terraform actuator writes into status.providerStatus of a Machine. It shows
 // people what happened; the operator decides nothing from it.
 type TerraformMachineProviderStatus struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// conditions tell how far the instance is and what hinders it, one entry a type.
+	// conditions say how far the instance is and what hinders it, one entry a type.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -29,8 +29,27 @@ type TerraformMachineProviderStatus struct {
 	// secondLookTime is when a second instance is looked for, after a create that followed a lookup which found nothing. Not set otherwise.
 	SecondLookTime *metav1.Time `json:"secondLookTime,omitempty"`
 
+	// adoption is what was planned about the adoption of an instance that something else has made. Not set once it is adopted.
+	Adoption *AdoptionStatus `json:"adoption,omitempty"`
+
 	// run is the run that is queued or under way. Not set when there is none.
 	Run *RunStatus `json:"run,omitempty"`
+}
+
+// AdoptionStatus describes the plan of an adoption. It names resources and attributes, and shows no values of them.
+type AdoptionStatus struct {
+	// plannedAt is when it was planned.
+	PlannedAt metav1.Time `json:"plannedAt"`
+	// imports are the addresses of the resources that would be brought into the state.
+	Imports []string `json:"imports,omitempty"`
+	// creates are the addresses of the resources that would be created.
+	Creates []string `json:"creates,omitempty"`
+	// changes are the resources that would be changed in place, with the names of the attributes.
+	Changes []string `json:"changes,omitempty"`
+	// differences say what differs from the providerSpec and stays as it is.
+	Differences []string `json:"differences,omitempty"`
+	// refused says why the instance cannot be adopted. Empty where it can.
+	Refused string `json:"refused,omitempty"`
 }
 
 // RunOperation is what a run does.

@@ -11,8 +11,8 @@ func newDrift() *cobra.Command {
 	var drifted bool
 	command := &cobra.Command{
 		Use:   "drift [MACHINE...]",
-		Short: "Show how instances differ from what they were made as",
-		Long: `Show what the last drift check of each Machine found: whether its instance is as it was made, what differs, and what comes of it. It
+		Short: "Show how instances differ from what was applied",
+		Long: `Show what the last drift check of each Machine found: whether its instance is as applied, what differs, and what is done about it. It
 checks nothing itself; the operator does, every --drift-interval.`,
 		Example: `  # All Machines of the namespace
   kubectl machine drift -n openshift-machine-api

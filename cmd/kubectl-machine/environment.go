@@ -26,9 +26,9 @@ const noClusterConfigNote = "you may not read how the cluster reaches its infras
 type runEnvironment struct {
 	// cluster is nil where the user may not read the cluster's configuration.
 	cluster *config.Reader
-	// facts are the cluster's values for defaults of providerSpecs.
-	facts      module.ClusterValues
-	given, own map[string]string
+	// clusterValues are for defaults of providerSpecs.
+	clusterValues module.ClusterValues
+	given, own    map[string]string
 	// dir has the file with the authorities.
 	dir string
 }
@@ -55,7 +55,7 @@ func newRunEnvironment(ctx context.Context, cluster client.Reader, given map[str
 	case err != nil:
 		return nil, err
 	}
-	s.cluster, s.facts = reader, settings.ClusterValues
+	s.cluster, s.clusterValues = reader, settings.ClusterValues
 	return s, nil
 }
 

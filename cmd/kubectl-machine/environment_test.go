@@ -97,16 +97,16 @@ func TestEnvironmentIsThatOfARun(t *testing.T) {
 	if err := w.Create(t.Context(), objects...); err != nil {
 		t.Fatal(err)
 	}
-	said := map[string]string{"HTTPS_PROXY": "http://user:secret@proxy:3128", "AWS_ENDPOINT_URL_EC2": "https://ec2.example", "SSL_CERT_DIR": "/mine"}
+	configured := map[string]string{"HTTPS_PROXY": "http://user:secret@proxy:3128", "AWS_ENDPOINT_URL_EC2": "https://ec2.example", "SSL_CERT_DIR": "/mine"}
 	t.Run("what the cluster sets is used, and none of the user's proxies beside its own", func(t *testing.T) {
 		found := w.environmentOf(t, "", nil)
-		check(t, found, said, true)
-		if diff := cmp.Diff(module.ClusterValues{module.ValueClusterID: "demo-x7k2p", module.ValueRegion: "us-east-1"}, found.facts); diff != "" {
-			t.Errorf("facts (-want +got):\n%s", diff)
+		check(t, found, configured, true)
+		if diff := cmp.Diff(module.ClusterValues{module.ValueClusterID: "demo-x7k2p", module.ValueRegion: "us-east-1"}, found.clusterValues); diff != "" {
+			t.Errorf("cluster values (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("what the manager is given has precedence", func(t *testing.T) {
-		want := maps.Clone(said)
+		want := maps.Clone(configured)
 		want["AWS_ENDPOINT_URL_EC2"] = "https://given.example"
 		check(t, w.environmentOf(t, "", map[string]string{"AWS_ENDPOINT_URL_EC2": "https://given.example"}), want, true)
 	})
@@ -128,8 +128,8 @@ func TestEnvironmentIsThatOfARun(t *testing.T) {
 	})
 }
 
-func TestWhatTheClusterSaysOfItselfIsTakenForWhatNoFlagSays(t *testing.T) {
-	said := module.ClusterValues{module.ValueClusterID: "said", module.ValueRegion: "said", module.ValueProject: "said"}
+func TestWhatNoFlagSetsIsTakenFromTheCluster(t *testing.T) {
+	configured := module.ClusterValues{module.ValueClusterID: "said", module.ValueRegion: "said", module.ValueProject: "said"}
 	for name, tc := range map[string]struct {
 		id     string
 		given  map[string]string
@@ -145,11 +145,11 @@ func TestWhatTheClusterSaysOfItselfIsTakenForWhatNoFlagSays(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := planOptions{facts: tc.given}
+			o := planOptions{clusterValues: tc.given}
 			o.cluster.ID = tc.id
-			o.take(said)
-			if diff := cmp.Diff(tc.want, o.cluster.Facts); diff != "" || o.cluster.ID != tc.wantID {
-				t.Errorf("the cluster is %q; facts (-want +got):\n%s", o.cluster.ID, diff)
+			o.take(configured)
+			if diff := cmp.Diff(tc.want, o.cluster.ClusterValues); diff != "" || o.cluster.ID != tc.wantID {
+				t.Errorf("the cluster is %q; cluster values (-want +got):\n%s", o.cluster.ID, diff)
 			}
 		})
 	}

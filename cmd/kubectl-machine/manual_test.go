@@ -30,7 +30,7 @@ func manual(t *testing.T) map[string]string {
 	return sections
 }
 
-// TestTheManualListsEveryCommand holds docs/kubectl-machine.md to --help.
+// TestTheManualListsEveryCommand compares docs/kubectl-machine.md with --help.
 func TestTheManualListsEveryCommand(t *testing.T) {
 	sections := manual(t)
 	for _, command := range newRoot().Commands() {
@@ -70,7 +70,7 @@ func leaves(command *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// compareFlags holds the rows for all commands, those for several, and those for one to its flags.
+// compareFlags compares the rows for all commands, those for several, and those for one with its flags.
 func compareFlags(t *testing.T, command *cobra.Command, common, several, own string) {
 	t.Helper()
 	known, shared, rows := helpRows(command), pageRows(common), pageRows(own)

@@ -15,8 +15,8 @@ func newModuleNew() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Create a new provider module",
-		Long: `Create a new provider module in a new folder of its name. It keeps the contract and passes its own tests as it is; an instance that
-makes nothing, terraform_data, stands in for the one of your provider. Nothing is ever overwritten.`,
+		Long: `Create a new provider module in a new folder of its name. It keeps the contract and passes its own tests as it is. Its instance is a
+placeholder that makes nothing, terraform_data; replace it by the resource of your provider. Nothing is ever overwritten.`,
 		Example: `  # A module that needs no provider, to look at
   kubectl machine module new acme
 
@@ -52,5 +52,5 @@ func nextSteps(folder string, options scaffold.Options) string {
 			"  cd %s && tofu providers lock -platform=linux_amd64 -platform=linux_arm64\n",
 			options.Provider, options.ProviderVersion, filepath.Clean(folder))
 	}
-	return text + "\nMake it yours in this order: variables.tf, main.tf, outputs.tf, module.yaml, lookup/, tests/, README.md, examples/.\n"
+	return text + "\nMake it yours in this order: variables.tf, main.tf, outputs.tf, module.yaml, lookup/, adopt/, tests/, README.md, examples/.\n"
 }

@@ -17,11 +17,11 @@ func newModulePack() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "pack DIR",
 		Short: "Pack a provider module into an archive",
-		Long: `Pack the module in the folder DIR into a tar.gz, and print the reference that allows it: the file and its digest, for --module-source
+		Long: `Pack the module in the folder DIR into a tar.gz, and print the reference to it: the file and its digest, for --module-source
 of the manager. The module must keep the contract; its own tests are left to 'kubectl machine module check'. The same files give the same
 digest, whoever packs them.
 
-Put the archive where managers find it, on a web server for example, and write that place before the @ of the reference.`,
+Put the archive where managers find it, on a web server for example, and write that location before the @ of the reference.`,
 		Example: `  # Make acme.tar.gz
   kubectl machine module pack modules/acme
 

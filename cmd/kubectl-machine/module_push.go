@@ -14,7 +14,7 @@ func newModulePush() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "push DIR oci://REGISTRY/REPOSITORY:TAG",
 		Short: "Push a provider module to an OCI registry",
-		Long: `Pack the module in the folder DIR, push it to a registry as an OCI artifact, and print the reference that allows it: the place and the
+		Long: `Pack the module in the folder DIR, push it to a registry as an OCI artifact, and print the reference to it: the location and the
 artifact's digest, for --module-source of the manager. The module must keep the contract; its own tests are left to
 'kubectl machine module check'.
 

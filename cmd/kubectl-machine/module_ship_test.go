@@ -118,7 +118,7 @@ func TestShippingRefuses(t *testing.T) {
 	}
 }
 
-func TestABreachInAnArchiveIsToldWithItsPlace(t *testing.T) {
+func TestABreachInAnArchiveIsReportedWithFileAndLine(t *testing.T) {
 	dir := newFolder(t, acme)
 	t.Chdir(dir)
 	packed := runCommand(t, "module", "pack", "acme")
@@ -131,7 +131,7 @@ func TestABreachInAnArchiveIsToldWithItsPlace(t *testing.T) {
 	if err := os.WriteFile("acme.tar.gz", []byte("changed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := runCommand(t, "module", "check", good, "--no-engine"); got.code != 1 || !strings.Contains(got.err, "and not the one that is allowed") {
+	if got := runCommand(t, "module", "check", good, "--no-engine"); got.code != 1 || !strings.Contains(got.err, "and not that of the reference") {
 		t.Errorf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
 	}
 }

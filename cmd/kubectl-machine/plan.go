@@ -36,7 +36,7 @@ type planOptions struct {
 	files            []string
 	recursive        bool
 	cluster          manifest.Cluster
-	facts            map[string]string
+	clusterValues    map[string]string
 	moduleDirs       []string
 	moduleSources    []string
 	engines          engineOptions
@@ -54,7 +54,7 @@ func newPlan() *cobra.Command {
 		Long: `Show what MachineSets and Machines would create, from their manifests alone: with no cluster, no credentials and no network.
 
 Manifests are checked and rendered as the operator does it, and one Machine of each MachineSet is planned by its engine: tofu or
-terraform for provider modules, pulumi for stacks. What only the infrastructure or the cluster knows is shown as (known after apply). Nothing is sent anywhere, and nothing made.
+terraform for provider modules, pulumi for stacks. What only the infrastructure or the cluster knows is shown as (known after apply). Nothing is sent anywhere, and nothing is created.
 
 The engines and the folder with the providers (mirror) are looked for beside kubectl-machine first. Where there is no such folder, tofu
 gets providers as its own configuration says, once for each module. Stacks need one, and plugins of Pulumi's (pulumi-plugins).
@@ -86,10 +86,10 @@ The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where s
 	flags := command.Flags()
 	flags.StringSliceVarP(&o.files, "filename", "f", nil, "File or folder with MachineSets and Machines, or - for the standard input; may be repeated.")
 	flags.BoolVarP(&o.recursive, "recursive", "R", false, "Read the folders in folders too.")
-	flags.StringVarP(&o.cluster.Namespace, "namespace", "n", "openshift-machine-api", "Namespace of manifests that do not say, and of names. Against a cluster: the context's, where it has one.")
+	flags.StringVarP(&o.cluster.Namespace, "namespace", "n", "openshift-machine-api", "Namespace of manifests without one, and of names. Against a cluster: the context's, where it has one.")
 	flags.StringVar(&o.cluster.ID, "cluster-id", "", "Name of the cluster's infrastructure, for manifests without its label.")
-	flags.StringToStringVar(&o.facts, "cluster-fact", nil,
-		"NAME=VALUE that is known of the cluster, for the defaults of fields that a manifest lacks: "+strings.Join(factNames(), ", ")+"; may be repeated.")
+	flags.StringToStringVar(&o.clusterValues, "cluster-fact", nil,
+		"NAME=VALUE that is known of the cluster, for the defaults of fields that a manifest lacks: "+strings.Join(clusterValueNames(), ", ")+"; may be repeated.")
 	flags.StringArrayVar(&o.moduleDirs, "module-dir", nil, "Folder of a provider module, or of several, beside those that are built in; may be repeated.")
 	flags.StringArrayVar(&o.moduleSources, "module-source", nil,
 		"Provider module in an archive, as the manager takes it: oci://registry/repository@sha256:..., https://... or file:///...; may be repeated.")
@@ -126,8 +126,8 @@ func completeFlags(command *cobra.Command) {
 	}
 }
 
-// factNames returns the facts that --cluster-fact takes. Those of each Machine have flags of their own.
-func factNames() []string {
+// clusterValueNames returns the cluster values that --cluster-fact takes. Those of each Machine have flags of their own.
+func clusterValueNames() []string {
 	return slices.DeleteFunc(module.ClusterValueNames(), module.PerMachine)
 }
 
@@ -141,9 +141,9 @@ func (o planOptions) validate(names []string) error {
 	if _, known := print.Formats[o.output]; !known {
 		return fmt.Errorf("the output format %q is not known; write -o json, -o yaml or -o markdown, or leave it out", o.output)
 	}
-	for name := range o.facts {
-		if !slices.Contains(factNames(), name) {
-			return fmt.Errorf("--cluster-fact names %q, which is no fact of a cluster; name one of %s", name, strings.Join(factNames(), ", "))
+	for name := range o.clusterValues {
+		if !slices.Contains(clusterValueNames(), name) {
+			return fmt.Errorf("--cluster-fact names %q, which is not a cluster value; name one of %s", name, strings.Join(clusterValueNames(), ", "))
 		}
 	}
 	if o.engines.parallel < 1 {
@@ -184,7 +184,7 @@ func (o planOptions) result(ctx context.Context, command *cobra.Command, names [
 	if err != nil {
 		return nil, err
 	}
-	o.cluster.Facts = o.facts
+	o.cluster.ClusterValues = o.clusterValues
 	if o.live.enabled || len(names) > 0 {
 		return o.liveResult(ctx, command, catalog, files, names)
 	}
@@ -216,22 +216,22 @@ func (o planOptions) liveResult(
 	if environment.cluster == nil && o.live.refresh {
 		fmt.Fprintln(command.ErrOrStderr(), "note:", noClusterConfigNote)
 	}
-	o.take(environment.facts)
+	o.take(environment.clusterValues)
 	requests, err := o.requests(append(files, named...), catalog, command.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}
-	return o.plan(ctx, requests, o.live.plan(cluster, catalog, o.cluster.Facts, environment))
+	return o.plan(ctx, requests, o.live.plan(cluster, catalog, o.cluster.ClusterValues, environment))
 }
 
 // take sets what no flag sets from the cluster, as the manager does.
-func (o *planOptions) take(said module.ClusterValues) {
-	facts := module.ClusterValues{}
-	maps.Copy(facts, said)
-	maps.Copy(facts, o.facts)
-	o.cluster.ID = cmp.Or(o.cluster.ID, facts[module.ValueClusterID])
-	facts[module.ValueClusterID] = o.cluster.ID
-	o.cluster.Facts = facts
+func (o *planOptions) take(found module.ClusterValues) {
+	clusterValues := module.ClusterValues{}
+	maps.Copy(clusterValues, found)
+	maps.Copy(clusterValues, o.clusterValues)
+	o.cluster.ID = cmp.Or(o.cluster.ID, clusterValues[module.ValueClusterID])
+	clusterValues[module.ValueClusterID] = o.cluster.ID
+	o.cluster.ClusterValues = clusterValues
 }
 
 // requests returns what is to be planned of files.

@@ -84,7 +84,7 @@ func TestPlanAgainstACluster(t *testing.T) {
 		if err := json.Unmarshal([]byte(got.out), &read); err != nil {
 			t.Fatalf("%v in %s%s", err, got.out, got.err)
 		}
-		if live := read.Sets[0].Live; live == nil || len(live.Machines) != 1 || live.Machines[0].Verdict != preview.NotMade || read.Summary.Live.Other != 1 {
+		if live := read.Sets[0].Live; live == nil || len(live.Machines) != 1 || live.Machines[0].Result != preview.NotMade || read.Summary.Live.Other != 1 {
 			t.Errorf("it prints %s", got.out)
 		}
 	})

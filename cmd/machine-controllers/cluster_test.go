@@ -24,23 +24,23 @@ func TestFlagsWinOverTheCluster(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options         options
 		objects         []client.Object
-		wantFacts       module.ClusterValues
+		wantValues      module.ClusterValues
 		wantEnvironment map[string]string
 	}{
 		"what no flag says is the cluster's": {
 			objects:         openshift,
-			wantFacts:       module.ClusterValues{"clusterID": "demo-x7k2p", "region": "us-central1", "project": "acme", "architecture": runtime.GOARCH},
+			wantValues:      module.ClusterValues{"clusterID": "demo-x7k2p", "region": "us-central1", "project": "acme", "architecture": runtime.GOARCH},
 			wantEnvironment: map[string]string{"HTTP_PROXY": "http://cluster", "HTTPS_PROXY": "http://cluster"},
 		},
 		"what a flag says is left alone": {
 			options: options{
-				clusterID: "mine", clusterFacts: assignments{"project": "mine", "architecture": "s390x"}, engineEnvironment: assignments{"https_proxy": "http://mine"},
+				clusterID: "mine", givenClusterValues: assignments{"project": "mine", "architecture": "s390x"}, engineEnvironment: assignments{"https_proxy": "http://mine"},
 			}, objects: openshift,
-			wantFacts:       module.ClusterValues{"clusterID": "mine", "region": "us-central1", "project": "mine", "architecture": "s390x"},
+			wantValues:      module.ClusterValues{"clusterID": "mine", "region": "us-central1", "project": "mine", "architecture": "s390x"},
 			wantEnvironment: map[string]string{"HTTP_PROXY": "http://cluster"},
 		},
 		"another cluster than OpenShift": {
-			wantFacts: module.ClusterValues{"clusterID": "", "architecture": runtime.GOARCH}, wantEnvironment: map[string]string{},
+			wantValues: module.ClusterValues{"clusterID": "", "architecture": runtime.GOARCH}, wantEnvironment: map[string]string{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,8 +54,8 @@ func TestFlagsWinOverTheCluster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.wantFacts, o.facts()); diff != "" {
-				t.Errorf("facts (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.wantValues, o.clusterValues()); diff != "" {
+				t.Errorf("cluster values (-want +got):\n%s", diff)
 			}
 			environment, _, err := reader.Environment(t.Context(), nil)
 			if err != nil {

@@ -47,20 +47,20 @@ var (
 	})
 )
 
-// place is where a test's leader leads: an API server and a work folder.
-type place struct {
+// fixture is where a test's leader leads: an API server and a work folder.
+type fixture struct {
 	config *rest.Config
 	client *kubernetes.Clientset
 	o      options
 }
 
-func newPlace(t *testing.T) *place {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	config, err := theAPIServer()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &place{config: config, o: options{leaderElect: true, leaseNamespace: metav1.NamespaceDefault, interruptGrace: time.Second}}
+	p := &fixture{config: config, o: options{leaderElect: true, leaseNamespace: metav1.NamespaceDefault, interruptGrace: time.Second}}
 	if p.client, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func newPlace(t *testing.T) *place {
 }
 
 // lead has a new process lead, as the elector would.
-func (p *place) lead(t *testing.T) *leading {
+func (p *fixture) lead(t *testing.T) *leading {
 	t.Helper()
 	if err := p.client.CoordinationV1().Leases(p.o.leaseNamespace).Delete(t.Context(), leaseName, metav1.DeleteOptions{}); err != nil {
 		t.Log(err) // there may be none
@@ -89,7 +89,7 @@ func (p *place) lead(t *testing.T) *leading {
 }
 
 // engine runs in the work folder and ignores interrupts.
-func (p *place) engine(t *testing.T) (ended <-chan struct{}) {
+func (p *fixture) engine(t *testing.T) (ended <-chan struct{}) {
 	t.Helper()
 	process := exec.Command("sh", "-c", `trap "" INT; echo; sleep 300`)
 	process.Dir = p.o.workDir
@@ -114,7 +114,7 @@ func (p *place) engine(t *testing.T) (ended <-chan struct{}) {
 }
 
 // holder is whom the Lease names.
-func (p *place) holder(t *testing.T) string {
+func (p *fixture) holder(t *testing.T) string {
 	t.Helper()
 	lease, err := p.client.CoordinationV1().Leases(p.o.leaseNamespace).Get(t.Context(), leaseName, metav1.GetOptions{})
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *place) holder(t *testing.T) string {
 }
 
 func TestTheLeaseGoesBackWhenEverythingHasEnded(t *testing.T) {
-	p := newPlace(t)
+	p := newFixture(t)
 	stopped := func(context.Context) error { return nil }
 	for name, tc := range map[string]struct {
 		start    func(context.Context) error
@@ -157,7 +157,7 @@ func TestTheLeaseGoesBackWhenEverythingHasEnded(t *testing.T) {
 }
 
 func TestALostLeaseEndsTheProcessAtOnce(t *testing.T) {
-	p := newPlace(t)
+	p := newFixture(t)
 	l := p.lead(t)
 	engine := p.engine(t)
 	if err := p.client.CoordinationV1().Leases(p.o.leaseNamespace).Delete(t.Context(), leaseName, metav1.DeleteOptions{}); err != nil {
@@ -186,7 +186,7 @@ func TestALostLeaseEndsTheProcessAtOnce(t *testing.T) {
 
 // A manager that has waited for long enough stops its leader election, and the elector would give the Lease back.
 func TestAManagerThatCannotStopKeepsTheLease(t *testing.T) {
-	p := newPlace(t)
+	p := newFixture(t)
 	l := p.lead(t)
 	p.o.interruptGrace = time.Second - stopSlack
 	p.o.metricsAddress, p.o.healthAddress, p.o.namespace = "0", "0", p.o.leaseNamespace

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// The manual tells of a flag what --help tells. The flags for logging are another project's; their rows are in the manual's words.
+// The manual describes a flag as --help does. The flags for logging are another project's; their rows are in the manual's words.
 func TestTheManualListsEveryFlag(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "")
 	page, err := os.ReadFile("../../docs/manager.md")

@@ -47,11 +47,11 @@ type options struct {
 	metricsCertDir string
 	healthAddress  string
 
-	webhooks       bool
-	webhookPort    int
-	webhookCertDir string
-	clusterID      string
-	clusterFacts   assignments
+	webhooks           bool
+	webhookPort        int
+	webhookCertDir     string
+	clusterID          string
+	givenClusterValues assignments
 
 	workDir           string
 	engine            string
@@ -107,7 +107,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.webhookCertDir, "webhook-cert-dir", "", "Folder with tls.crt and tls.key for the webhooks. Whoever provides them also rotates them and sets the caBundle of the webhook configurations. Default: the manager does all of this, with the Secret "+webhookSecret+".")
 	flags.StringVar(&o.clusterID, "cluster-id", "", "Name of the cluster's infrastructure: the label machine.openshift.io/cluster-api-cluster of Machines that are created without it. Default: that of the cluster's Infrastructure; without one, the label is not set.")
 
-	flags.Var(&o.clusterFacts, "cluster-fact", "NAME=VALUE of the cluster, for the defaults of fields that a providerSpec lacks: architecture, networkResourceGroup, project, region or resourceGroup; may be repeated. Default: those of the cluster's Infrastructure.")
+	flags.Var(&o.givenClusterValues, "cluster-fact", "NAME=VALUE of the cluster, for the defaults of fields that a providerSpec lacks: architecture, networkResourceGroup, project, region or resourceGroup; may be repeated. Default: those of the cluster's Infrastructure.")
 
 	flags.StringVar(&o.workDir, "work-dir", "/var/lib/machine-iac", "Private folder for modules and runs. It holds secrets while runs execute: use memory or an encrypted disk.")
 	flags.StringVar(&o.engine, "engine", "", "tofu or terraform, found on PATH. Default: the first of the two that is found.")
@@ -184,32 +184,32 @@ func (o *options) checkCluster() error {
 	if problems := validation.IsValidLabelValue(o.clusterID); len(problems) > 0 {
 		return fmt.Errorf("--cluster-id is %q, which is not a valid label value: %s", o.clusterID, strings.Join(problems, ", "))
 	}
-	for name := range o.clusterFacts {
+	for name := range o.givenClusterValues {
 		if module.PerMachine(name) || !slices.Contains(module.ClusterValueNames(), name) {
-			return fmt.Errorf("--cluster-fact names %q, which is no fact of a cluster; name architecture, networkResourceGroup, project, region or resourceGroup", name)
+			return fmt.Errorf("--cluster-fact names %q, which is not a cluster value; name architecture, networkResourceGroup, project, region or resourceGroup", name)
 		}
 	}
 	return nil
 }
 
 // take sets options without a flag from the cluster's configuration.
-func (o *options) take(said module.ClusterValues) {
+func (o *options) take(found module.ClusterValues) {
 	if o.clusterID == "" {
-		o.clusterID = said[module.ValueClusterID]
+		o.clusterID = found[module.ValueClusterID]
 	}
-	facts := assignments{}
-	maps.Copy(facts, said)
-	delete(facts, module.ValueClusterID)
-	maps.Copy(facts, o.clusterFacts)
-	o.clusterFacts = facts
+	values := assignments{}
+	maps.Copy(values, found)
+	delete(values, module.ValueClusterID)
+	maps.Copy(values, o.givenClusterValues)
+	o.givenClusterValues = values
 }
 
-// facts returns the cluster values. The architecture defaults to that of this process.
-func (o *options) facts() module.ClusterValues {
-	facts := module.ClusterValues{module.ValueArchitecture: runtime.GOARCH}
-	maps.Copy(facts, o.clusterFacts)
-	facts[module.ValueClusterID] = o.clusterID
-	return facts
+// clusterValues returns the cluster values. The architecture defaults to that of this process.
+func (o *options) clusterValues() module.ClusterValues {
+	values := module.ClusterValues{module.ValueArchitecture: runtime.GOARCH}
+	maps.Copy(values, o.givenClusterValues)
+	values[module.ValueClusterID] = o.clusterID
+	return values
 }
 
 // stopTimeout is how long the manager may take to stop. The Pod's grace period must be longer.

@@ -27,9 +27,9 @@ func TestOptionsRefuseWhatCannotWork(t *testing.T) {
 		"a port that does not exist is refused":               {"--webhook-port=70000", "--webhook-port is 70000"},
 		"no port is no way to turn webhooks off":              {"--webhook-port=0", "--webhook-enabled=false"},
 		"a cluster that no label can name is refused":         {"--cluster-id=a/b", `--cluster-id is "a/b"`},
-		"facts that modules use are taken":                    {"--cluster-fact=region=r --cluster-fact=architecture=arm64", ""},
-		"a fact that no module uses is refused":               {"--cluster-fact=zone=z", `--cluster-fact names "zone"`},
-		"a Machine's namespace is not for a flag to say":      {"--cluster-fact=namespace=n", `--cluster-fact names "namespace"`},
+		"cluster values that modules use are taken":           {"--cluster-fact=region=r --cluster-fact=architecture=arm64", ""},
+		"a cluster value that no module uses is refused":      {"--cluster-fact=zone=z", `--cluster-fact names "zone"`},
+		"a Machine's namespace is no cluster value":           {"--cluster-fact=namespace=n", `--cluster-fact names "namespace"`},
 		"the cluster's name has a flag of its own":            {"--cluster-fact=clusterID=c", `--cluster-fact names "clusterID"`},
 		"a lease that a pause would end is refused":           {"--leader-elect-lease-duration=5s", "--leader-elect-lease-duration is 5s"},
 		"engines that live longer than the lease are refused": {"--leader-elect-renew-deadline=2m16s", "--leader-elect-renew-deadline is 2m16s"},
@@ -85,14 +85,14 @@ func TestTheDefaultEngineIsEnough(t *testing.T) {
 	}
 }
 
-func TestFactsAreThoseOfTheFlags(t *testing.T) {
-	o := &options{clusterID: "demo", clusterFacts: assignments{"region": "r"}}
+func TestClusterValuesAreThoseOfTheFlags(t *testing.T) {
+	o := &options{clusterID: "demo", givenClusterValues: assignments{"region": "r"}}
 	want := module.ClusterValues{module.ValueArchitecture: runtime.GOARCH, module.ValueRegion: "r", module.ValueClusterID: "demo"}
-	if diff := cmp.Diff(want, o.facts()); diff != "" {
+	if diff := cmp.Diff(want, o.clusterValues()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	o.clusterFacts["architecture"] = "s390x"
-	if got := o.facts()[module.ValueArchitecture]; got != "s390x" {
+	o.givenClusterValues["architecture"] = "s390x"
+	if got := o.clusterValues()[module.ValueArchitecture]; got != "s390x" {
 		t.Errorf("the architecture is %q, want that of the flag", got)
 	}
 }

@@ -71,7 +71,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.facts()}); err != nil {
+	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.clusterValues()}); err != nil {
 		return err
 	}
 	runners, err := newRunners(ctx, o, live)
@@ -238,7 +238,7 @@ func newActuator(mgr manager.Manager, given iac.Options, leader *leadership.Lead
 	given.Recorder = mgr.GetEventRecorder("machine-iac-actuator")
 	given.Owner = leader.Epoch().Holder
 	given.Leader = leader
-	given.ClusterValues = o.facts()
+	given.ClusterValues = o.clusterValues()
 	given.DriftInterval = o.driftInterval
 	given.ModuleUpdates = o.moduleUpdates
 	given.Logger = ctrl.Log.WithName("actuator")

@@ -131,7 +131,7 @@ var _ = Describe("The annotations for scale from zero", func() {
 		Consistently(w.asked).Should(Equal(2))
 	})
 
-	It("stay as they are where the provider does not tell", func(ctx SpecContext) {
+	It("stay as they are where the provider knows no size", func(ctx SpecContext) {
 		w := start(ctx, nil)
 		byHand := map[string]string{cpu: "3", labels: "a=1"}
 		set := w.create(ctx, ofType("small"), annotated(byHand))

@@ -19,22 +19,22 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// answeringClient has one MachineSet, and returns writes with an error of the test's choice.
-type answeringClient struct {
+// stubClient has one MachineSet, and fails reads and writes with errors of the test's choice.
+type stubClient struct {
 	client.Client
 	set              *machinev1beta1.MachineSet
 	getErr, patchErr error
 	patches          int
 }
 
-func (c *answeringClient) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+func (c *stubClient) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 	if c.getErr == nil {
 		c.set.DeepCopyInto(object.(*machinev1beta1.MachineSet))
 	}
 	return c.getErr
 }
 
-func (c *answeringClient) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+func (c *stubClient) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
 	c.patches++
 	return c.patchErr
 }
@@ -71,17 +71,17 @@ func TestReconcileWritesOnlyWhatDiffers(t *testing.T) {
 			if tc.change != nil {
 				tc.change(set)
 			}
-			answering := &answeringClient{set: set, getErr: tc.getErr, patchErr: tc.patchErr}
+			writer := &stubClient{set: set, getErr: tc.getErr, patchErr: tc.patchErr}
 			c, err := New(Options{
-				Common:    pipeline.Common{Client: answering, Recorder: events.NewFakeRecorder(1)},
+				Common:    pipeline.Common{Client: writer, Recorder: events.NewFakeRecorder(1)},
 				Estimator: &fake.Actuator{Types: map[string]actuators.Capacity{"small": size}},
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			result, err := c.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(set)})
-			if !errors.Is(err, tc.wantErr) || result.RequeueAfter != tc.wantAgain || answering.patches != tc.wantPatches {
-				t.Errorf("%d patches, again after %s, error %v; want %d, %s, %v", answering.patches, result.RequeueAfter, err, tc.wantPatches, tc.wantAgain, tc.wantErr)
+			if !errors.Is(err, tc.wantErr) || result.RequeueAfter != tc.wantAgain || writer.patches != tc.wantPatches {
+				t.Errorf("%d patches, again after %s, error %v; want %d, %s, %v", writer.patches, result.RequeueAfter, err, tc.wantPatches, tc.wantAgain, tc.wantErr)
 			}
 		})
 	}

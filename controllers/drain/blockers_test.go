@@ -27,7 +27,7 @@ func overBudget(budget string) error {
 	return err
 }
 
-func TestMessageTellsWhatHoldsEachPod(t *testing.T) {
+func TestMessageSaysWhatHoldsEachPod(t *testing.T) {
 	refused := overBudget("web")
 	silent := errors.New("connection reset by peer")
 	tcs := map[string]struct {
@@ -40,7 +40,7 @@ func TestMessageTellsWhatHoldsEachPod(t *testing.T) {
 		"a refusal without a budget":               {nil, []error{apierrors.NewTooManyRequests("Slow down.", 0)}, "Slow down"},
 		"evicted after a refusal":                  {nil, []error{refused, nil}, "it was evicted and has not terminated"},
 		"evicted, and held":                        {[]string{"a/b", "c/d"}, []error{nil}, "it has finalizers: a/b, c/d"},
-		"no answer":                                {nil, []error{silent}, "evicting it failed: connection reset by peer"},
+		"no response":                              {nil, []error{silent}, "evicting it failed: connection reset by peer"},
 		"a refusal says more than a later silence": {nil, []error{refused, silent}, "The disruption budget web needs"},
 	}
 	for name, tc := range tcs {
@@ -91,7 +91,7 @@ func TestEvictionIsOfTheVeryPod(t *testing.T) {
 	again.UID = "again"
 	tcs := map[string]struct {
 		stored   []runtime.Object
-		answer   error
+		err      error
 		wantGone bool
 		want     bool
 	}{
@@ -108,7 +108,7 @@ func TestEvictionIsOfTheVeryPod(t *testing.T) {
 			var sent *policyv1.Eviction
 			clientset.PrependReactor("create", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
 				sent = a.(k8stesting.CreateAction).GetObject().(*policyv1.Eviction)
-				return true, nil, tc.answer
+				return true, nil, tc.err
 			})
 			l := newEvictionTracker(clientset)
 			l.add([]corev1.Pod{*seen})

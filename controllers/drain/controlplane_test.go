@@ -21,14 +21,14 @@ var (
 	master       = builder.WithNodeRole("master")
 )
 
-func TestGate(t *testing.T) {
+func TestControlPlaneLock(t *testing.T) {
 	tcs := map[string]struct {
 		subject []nodeMod
 		others  [][]nodeMod
 		want    string
 	}{
 		"a worker alone": {subject: nil},
-		"a worker beside a cordoned worker: never gated":          {subject: nil, others: [][]nodeMod{{builder.Cordoned}}},
+		"a worker beside a cordoned worker: never waits":          {subject: nil, others: [][]nodeMod{{builder.Cordoned}}},
 		"a worker beside a cordoned control plane":                {subject: nil, others: [][]nodeMod{{controlPlane, builder.Cordoned}}},
 		"a cordoned worker beside a cordoned control plane":       {subject: []nodeMod{builder.Cordoned}, others: [][]nodeMod{{controlPlane, builder.Cordoned}}},
 		"a control plane alone":                                   {subject: []nodeMod{controlPlane}},
@@ -59,7 +59,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-func TestGateLetsOneOfManyThrough(t *testing.T) {
+func TestControlPlaneLockIsHeldByOneOfMany(t *testing.T) {
 	clientset := fake.NewClientset()
 	nodes := make([]*corev1.Node, 8)
 	for i := range nodes {
@@ -68,11 +68,11 @@ func TestGateLetsOneOfManyThrough(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g := newControlPlaneLock(clientset.CoreV1().Nodes())
+	lock := newControlPlaneLock(clientset.CoreV1().Nodes())
 	var all sync.WaitGroup
 	for _, node := range nodes {
 		all.Go(func() {
-			_, err := g.cordon(t.Context(), node, func() error {
+			_, err := lock.cordon(t.Context(), node, func() error {
 				cordoned := node.DeepCopy()
 				cordoned.Spec.Unschedulable = true
 				_, err := clientset.CoreV1().Nodes().Update(t.Context(), cordoned, metav1.UpdateOptions{})
@@ -99,13 +99,13 @@ func TestGateLetsOneOfManyThrough(t *testing.T) {
 	}
 }
 
-func TestGateDoesNotWaitForEver(t *testing.T) {
-	g := newControlPlaneLock(fake.NewClientset().CoreV1().Nodes())
-	g.semaphore <- struct{}{}
+func TestControlPlaneLockDoesNotWaitForEver(t *testing.T) {
+	lock := newControlPlaneLock(fake.NewClientset().CoreV1().Nodes())
+	lock.semaphore <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	cordon := func() error { t.Error("must not be cordoned"); return nil }
-	if _, err := g.cordon(ctx, builder.Node(controlPlane), cordon); err == nil {
-		t.Error("want an error, as somebody else holds the turn")
+	if _, err := lock.cordon(ctx, builder.Node(controlPlane), cordon); err == nil {
+		t.Error("want an error, as somebody else holds the lock")
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
 
-// world is what one test works on: a namespace for Machines and pods, and a stand-in for the kubelets.
+// world is what one test works on: a namespace for Machines and pods, and what acts as the kubelets.
 type world struct {
 	namespace string
 	mu        sync.Mutex

@@ -65,7 +65,7 @@ func TestTargetIs(t *testing.T) {
 	}
 }
 
-func TestPassTellsWhatFailed(t *testing.T) {
+func TestPassSaysWhatFailed(t *testing.T) {
 	node := builder.Node()
 	tcs := map[string]struct {
 		verb, resource string

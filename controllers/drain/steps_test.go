@@ -131,7 +131,7 @@ func (b *bench) expect(wantWait time.Duration, wantEvents ...string) {
 	b.t.Helper()
 	wait, got := b.next()
 	if wait != wantWait {
-		b.t.Errorf("looks again after %s, want %s", wait, wantWait)
+		b.t.Errorf("requeued after %s, want %s", wait, wantWait)
 	}
 	if diff := cmp.Diff(wantEvents, got); diff != "" {
 		b.t.Errorf("events: %s", diff)
@@ -310,7 +310,7 @@ func TestTheStartIsNotWrittenOverAnother(t *testing.T) {
 	}
 }
 
-func TestABadTimeoutIsToldOncePerValue(t *testing.T) {
+func TestABadTimeoutIsReportedOncePerValue(t *testing.T) {
 	b := newBench(t, candidate(builder.WithAnnotations(map[string]string{TimeoutAnnotation: "30"})))
 	b.expect(0, "Normal DrainProceeds", "Warning InvalidDrainTimeout")
 	b.expect(0)

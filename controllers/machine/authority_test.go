@@ -48,7 +48,7 @@ var _ = Describe("A Machine that another API may be in charge of", Ordered, func
 	}
 	const message = "The AuthoritativeAPI status is set to "
 
-	It("has the wish of its spec taken over first, and is served then", func(ctx SpecContext) {
+	It("takes over what its spec asks for first, and is served then", func(ctx SpecContext) {
 		subject := made(ctx, "", "")
 		p := byHand(subject, actuator, plane.Client)
 		wrote, result := p.next(ctx)

@@ -26,7 +26,7 @@ var (
 
 const stateLost = "Unknown:StateLost:the state is lost"
 
-// outcome is what one pass answered, and what the Machine shows after it.
+// outcome is what one pass returned, and what the Machine shows after it.
 type outcome struct {
 	Error string
 	After time.Duration
@@ -48,7 +48,7 @@ type errorCase struct {
 	want     outcome
 }
 
-// Every error that an actuator may answer, from every verb.
+// Every error that an actuator may return, from every verb.
 var _ = DescribeTable("An actuator's error", func(ctx SpecContext, tc errorCase) {
 	namespace, err := plane.Namespace(ctx)
 	Expect(err).NotTo(HaveOccurred())

@@ -108,7 +108,7 @@ func TestFail(t *testing.T) {
 	}
 }
 
-func TestMended(t *testing.T) {
+func TestSpecChanged(t *testing.T) {
 	tcs := map[string]struct {
 		mods []modifier
 		want bool

@@ -19,7 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// stepResult is what a step answered and left behind.
+// stepResult is what a step returned and left behind.
 type stepResult struct {
 	Proceed bool
 	Error   string
@@ -77,7 +77,7 @@ func (a *settled) Create(context.Context, *machinev1beta1.Machine) error { retur
 func (a *settled) Update(context.Context, *machinev1beta1.Machine) error { return nil }
 func (a *settled) RecheckAfter(*machinev1beta1.Machine) time.Duration    { return a.recheck }
 
-func TestExistenceDecidesThePhase(t *testing.T) {
+func TestCheckExistsDecidesThePhase(t *testing.T) {
 	missing := "False:InstanceMissing:Instance not found on provider: it was created and no longer exists; it was not deleted through this Machine"
 	tcs := map[string]struct {
 		exists bool
@@ -92,8 +92,8 @@ func TestExistenceDecidesThePhase(t *testing.T) {
 		}},
 		"there":                         {true, []modifier{builder.WithPhase("Provisioning")}, stepResult{Proceed: true, Phase: "Provisioning", Exists: "True::"}},
 		"there before it had a phase":   {true, nil, stepResult{Proceed: true, Exists: "True::"}},
-		"gone, as addresses tell":       {false, []modifier{builder.WithPhase("Running"), builder.WithInternalIPs("10.0.0.1")}, stepResult{Phase: "Failed", Failure: ":can't find created instance", Exists: missing}},
-		"gone, as the providerID tells": {false, []modifier{builder.WithPhase("Provisioned"), builder.WithProviderID("fake://1")}, stepResult{Phase: "Failed", Failure: ":can't find created instance", Exists: missing}},
+		"gone, as addresses show":       {false, []modifier{builder.WithPhase("Running"), builder.WithInternalIPs("10.0.0.1")}, stepResult{Phase: "Failed", Failure: ":can't find created instance", Exists: missing}},
+		"gone, as the providerID shows": {false, []modifier{builder.WithPhase("Provisioned"), builder.WithProviderID("fake://1")}, stepResult{Phase: "Failed", Failure: ":can't find created instance", Exists: missing}},
 		"gone before it had a phase":    {false, []modifier{builder.WithProviderID("fake://1")}, stepResult{Phase: "Failed", Failure: ":can't find created instance", Exists: missing}},
 	}
 	for name, tc := range tcs {
@@ -110,7 +110,7 @@ func TestExistenceDecidesThePhase(t *testing.T) {
 	}
 }
 
-func TestUpkeepDecidesThePhase(t *testing.T) {
+func TestUpdateDecidesThePhase(t *testing.T) {
 	provisioning, id := builder.WithPhase("Provisioning"), builder.WithProviderID("fake://1")
 	node := builder.WithNodeRef(builder.Node())
 	tcs := map[string]struct {
@@ -166,7 +166,7 @@ func TestStepsPassOnWhatIsNotTheirs(t *testing.T) {
 	}
 }
 
-func TestFailureIsTheEndUntilTheSpecIsMended(t *testing.T) {
+func TestFailureIsTheEndUntilTheSpecIsFixed(t *testing.T) {
 	tcs := map[string]struct {
 		mods []modifier
 		want stepResult
@@ -184,7 +184,7 @@ func TestFailureIsTheEndUntilTheSpecIsMended(t *testing.T) {
 	}
 }
 
-func TestFarewell(t *testing.T) {
+func TestBeginDelete(t *testing.T) {
 	foreign := func(m *machinev1beta1.Machine) { m.Finalizers = []string{"example.com/hold"} }
 	tcs := map[string]struct {
 		mods []modifier
@@ -203,7 +203,7 @@ func TestFarewell(t *testing.T) {
 	}
 }
 
-func TestDestructionWaitsUntilTheInstanceIsGone(t *testing.T) {
+func TestDeleteWaitsUntilTheInstanceIsGone(t *testing.T) {
 	s := scopeFor(builder.WithPhase("Deleting"))
 	got := runStep(t, &deleteInstance{actuator: &settled{exists: true}, clock: clockAt(now)}, s)
 	if diff := cmp.Diff(stepResult{Phase: "Deleting", After: 30 * time.Second, Exists: "True::"}, got); diff != "" {
@@ -250,8 +250,8 @@ func TestConditionsOfStepsAreWarningsWithATime(t *testing.T) {
 
 func TestWhatTheLastAttemptFailedOfIsShownUntilOneSucceeds(t *testing.T) {
 	tcs := map[string]struct {
-		answer error
-		want   stepResult
+		err  error
+		want stepResult
 	}{
 		"the next is under way": {actuators.InProgress(time.Minute, "being made"), stepResult{
 			Phase: "Provisioning", After: time.Minute,
@@ -265,8 +265,8 @@ func TestWhatTheLastAttemptFailedOfIsShownUntilOneSucceeds(t *testing.T) {
 				setCondition(m, upToDate(corev1.ConditionFalse, "InsufficientResources", "no quota"), now)
 			})
 			actuator := &fake.Actuator{}
-			if tc.answer != nil {
-				actuator.Fail(fake.Create, tc.answer)
+			if tc.err != nil {
+				actuator.Fail(fake.Create, tc.err)
 			}
 			if diff := cmp.Diff(tc.want, runStep(t, &createInstance{actuator: actuator, clock: clockAt(now)}, s)); diff != "" {
 				t.Error(diff)
@@ -275,7 +275,7 @@ func TestWhatTheLastAttemptFailedOfIsShownUntilOneSucceeds(t *testing.T) {
 	}
 }
 
-func TestWhyNothingWasMadeIsNotForgottenByLookingAgain(t *testing.T) {
+func TestWhyNothingWasMadeIsNotForgottenByTheNextCheck(t *testing.T) {
 	why := func(m *machinev1beta1.Machine) { setCondition(m, instanceNotCreated("no quota"), now) }
 	was := func(m *machinev1beta1.Machine) { setCondition(m, instanceExists(corev1.ConditionTrue, "", ""), now) }
 	tcs := map[string]struct {
@@ -314,7 +314,7 @@ func TestOnlyATrueDrainedLetsTheDeletionGoOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scopeFor(tc.mods...)
 			if got := runStep(t, &waitForDrain{}, s); got.Proceed != tc.want || got.After != 0 {
-				t.Errorf("got %+v, want %v and no time to look again", got, tc.want)
+				t.Errorf("got %+v, want %v and no requeue", got, tc.want)
 			}
 		})
 	}

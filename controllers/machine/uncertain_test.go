@@ -111,7 +111,7 @@ func TestACreateInDoubtWaitsWithoutWritingEachTime(t *testing.T) {
 	}
 }
 
-func TestNobodyIsToldUpToDateWhileUpdateIsAtWork(t *testing.T) {
+func TestNothingIsShownUpToDateWhileUpdateIsAtWork(t *testing.T) {
 	cases := map[string]struct {
 		was  []modifier
 		want string
@@ -136,11 +136,11 @@ func TestNobodyIsToldUpToDateWhileUpdateIsAtWork(t *testing.T) {
 	}
 }
 
-func TestNobodyIsToldUpToDateWhoMayBeGone(t *testing.T) {
+func TestNothingIsShownUpToDateThatMayBeGone(t *testing.T) {
 	s := scopeFor(builder.WithPhase("Running"), wasUpToDate(corev1.ConditionTrue))
 	actuator := &fake.Actuator{}
-	actuator.Fail(fake.Exists, errors.New("no answer"))
-	if got := normal(t, actuator, s, now); got.UpToDate != "Unknown:ErrorCheckingProvider:no answer" {
+	actuator.Fail(fake.Exists, errors.New("no response"))
+	if got := normal(t, actuator, s, now); got.UpToDate != "Unknown:ErrorCheckingProvider:no response" {
 		t.Errorf("up to date is %q", got.UpToDate)
 	}
 }

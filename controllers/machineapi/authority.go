@@ -19,8 +19,8 @@ const (
 	machineAPIReason = "AuthoritativeAPIMachineAPI"
 )
 
-// Authority is the part of a Machine or MachineSet that says which API is authoritative for it: on clusters with OpenShift's feature
-// gate MachineAPIMigration that may be Cluster API.
+// Authority is the part of a Machine or MachineSet that says which API is authoritative for it: on clusters with OpenShift's
+// feature gate MachineAPIMigration that may be Cluster API.
 type Authority struct {
 	// Spec is spec.authoritativeAPI.
 	Spec machinev1beta1.MachineAuthority

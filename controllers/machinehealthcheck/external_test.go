@@ -121,13 +121,13 @@ var _ = Describe("External remediation by template", func() {
 		Expect(conditionOf(ctx, check, template)()).To(Equal(missing))
 	})
 
-	DescribeTable("says what to do when", func(ctx SpecContext, apiVersion, kind string, wantTemplate, wantRequest, wantMend string) {
+	DescribeTable("says what to do when", func(ctx SpecContext, apiVersion, kind string, wantTemplate, wantRequest, wantFix string) {
 		onNode(namespace, no, ago(time.Hour)).create(ctx)
 		check := newCheck(ctx, builder.WithRemediationTemplate(apiVersion, kind, "power"))
 		Expect(byHand(check, now).next(ctx).err).To(HaveOccurred())
 		Expect(conditionOf(ctx, check, template)()).To(Equal(wantTemplate))
 		Expect(conditionOf(ctx, check, request)()).To(Equal(wantRequest))
-		Expect(messageOf(ctx, check, template)).To(ContainSubstring(wantMend))
+		Expect(messageOf(ctx, check, template)).To(ContainSubstring(wantFix))
 	},
 		Entry("no CRD is installed", "absent.example.com/v1", "PowerTemplate", missing, refused,
 			"install the CustomResourceDefinition of PowerTemplate in absent.example.com/v1"),

@@ -17,7 +17,7 @@ var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func ago(d time.Duration) time.Time { return now.Add(-d) }
 
-func TestJudge(t *testing.T) {
+func TestHealth(t *testing.T) {
 	ready := func(status corev1.ConditionStatus, lasting time.Duration) *corev1.Node {
 		return builder.Node(builder.WithReady(status, ago(lasting)))
 	}
@@ -139,7 +139,7 @@ func TestJudge(t *testing.T) {
 			node:    builder.Node(builder.WithReady(corev1.ConditionFalse, ago(time.Hour)), withDiskPressure(ago(2*time.Hour))),
 			want:    healthResult{remediate: true, since: ago(2 * time.Hour)},
 		},
-		"of two that wait the nearer one says when to look again": {
+		"of two that wait the nearer one says when to requeue": {
 			spec: []func(*machinev1beta1.MachineHealthCheck){func(c *machinev1beta1.MachineHealthCheck) {
 				c.Spec.UnhealthyConditions = append(c.Spec.UnhealthyConditions, disk)
 			}},

@@ -13,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-func TestTell(t *testing.T) {
+func TestSendNew(t *testing.T) {
 	about := func(topic, content string) stateEvent {
 		return stateEvent{topic: topic, content: content, event: events.Normal(&corev1.Pod{}, "Said", "Say", topic+" "+content)}
 	}

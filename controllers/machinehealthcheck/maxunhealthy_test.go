@@ -84,7 +84,7 @@ type shown struct {
 	Expected, Healthy int
 	Remediations      int32
 	Reason, Severity  string
-	Sayings           []string
+	Events            []string
 }
 
 func TestAllowance(t *testing.T) {
@@ -118,7 +118,7 @@ func TestAllowance(t *testing.T) {
 			targets: []*target{healthy(), unhealthy(), unhealthy()},
 			want: shown{
 				Expected: 3, Healthy: 1, Reason: "TooManyUnhealthy", Severity: "Warning",
-				Sayings: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 3, unhealthy: 2, maxUnhealthy: 1)"},
+				Events: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 3, unhealthy: 2, maxUnhealthy: 1)"},
 			},
 		},
 		"what is left of the allowance is reported": {
@@ -131,7 +131,7 @@ func TestAllowance(t *testing.T) {
 			targets: []*target{starting(), starting(), unhealthy()},
 			want: shown{
 				Expected: 3, Reason: "TooManyUnhealthy", Severity: "Warning",
-				Sayings: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 3, unhealthy: 3, maxUnhealthy: 1)"},
+				Events: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 3, unhealthy: 3, maxUnhealthy: 1)"},
 			},
 		},
 		"exempt starting ones stay out of the decision, not out of the counts": {
@@ -144,7 +144,7 @@ func TestAllowance(t *testing.T) {
 			targets: []*target{starting(), unhealthy(), unhealthy()},
 			want: shown{
 				Expected: 3, Reason: "TooManyUnhealthy", Severity: "Warning",
-				Sayings: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows" +
+				Events: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows" +
 					" (total: 3, unhealthy: 2, maxUnhealthy: 1, starting and exempt: 1)"},
 			},
 		},
@@ -153,7 +153,7 @@ func TestAllowance(t *testing.T) {
 			targets: []*target{{machine: builder.Machine(), deleting: true, health: healthResult{starting: true, recheck: 1}}},
 			want: shown{
 				Expected: 1, Reason: "TooManyUnhealthy", Severity: "Warning",
-				Sayings: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 1, unhealthy: 1, maxUnhealthy: 0)"},
+				Events: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 1, unhealthy: 1, maxUnhealthy: 0)"},
 			},
 		},
 		"nor those without a Node where the startup timeout is off, as their start has no end": {
@@ -161,7 +161,7 @@ func TestAllowance(t *testing.T) {
 			targets: []*target{{machine: builder.Machine()}},
 			want: shown{
 				Expected: 1, Reason: "TooManyUnhealthy", Severity: "Warning",
-				Sayings: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 1, unhealthy: 1, maxUnhealthy: 0)"},
+				Events: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 1, unhealthy: 1, maxUnhealthy: 0)"},
 			},
 		},
 		"false is a value too": {
@@ -176,14 +176,14 @@ func TestAllowance(t *testing.T) {
 				builder.WithMaxUnhealthy("1"), builder.WithCheckAnnotations(map[string]string{exemptAnnotation: "yes"}),
 			},
 			targets: []*target{starting()},
-			want:    shown{Allowed: true, Expected: 1, Sayings: []string{"annotation/machine-iac.io/exempt-starting-machines: yes"}},
+			want:    shown{Allowed: true, Expected: 1, Events: []string{"annotation/machine-iac.io/exempt-starting-machines: yes"}},
 		},
 		"a maxUnhealthy that cannot be read stops it, and the counts are reported all the same": {
 			check:   []func(*machinev1beta1.MachineHealthCheck){builder.WithMaxUnhealthy("some")},
 			targets: []*target{healthy(), unhealthy()},
 			want: shown{
 				Expected: 2, Healthy: 1, Reason: "InvalidMaxUnhealthy", Severity: "Error",
-				Sayings: []string{`restricted: spec.maxUnhealthy "some" is neither a number nor a percentage, so nothing is remediated; ` +
+				Events: []string{`restricted: spec.maxUnhealthy "some" is neither a number nor a percentage, so nothing is remediated; ` +
 					`use a value such as 3 or 40%`},
 			},
 		},
@@ -229,7 +229,7 @@ func shownBy(t *testing.T, s *scope) shown {
 		Severity:     string(condition.Severity),
 	}
 	for _, stateEvent := range s.events {
-		out.Sayings = append(out.Sayings, stateEvent.topic+": "+stateEvent.content)
+		out.Events = append(out.Events, stateEvent.topic+": "+stateEvent.content)
 	}
 	return out
 }

@@ -78,7 +78,7 @@ func TestSlowStartStopsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestParallelTellsHowManyFailed(t *testing.T) {
+func TestParallelSaysHowManyFailed(t *testing.T) {
 	cause := errors.New("no")
 	err := parallel(t.Context(), 5, 2, func(_ context.Context, i int) error {
 		if i == 0 {

@@ -20,13 +20,13 @@ import (
 
 var errConnection = errors.New("connection reset by peer")
 
-// faultyClient returns some creations and deletions with an error that leaves open whether they were carried out.
+// faultyClient fails some creations and deletions with an error that leaves open whether they were carried out.
 type faultyClient struct {
 	client.Client
 	calls atomic.Int32
 }
 
-// Every third request is carried out and its answer lost; of the others, every fourth never arrives.
+// Every third request is carried out and its response lost; of the others, every fourth never arrives.
 func (c *faultyClient) do(request func() error) error {
 	switch call := c.calls.Add(1); {
 	case call%3 == 0:

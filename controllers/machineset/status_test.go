@@ -33,7 +33,7 @@ func TestSummarize(t *testing.T) {
 			since: map[types.UID]time.Time{"0": now, "1": seconds(5)},
 			want:  machinev1beta1.MachineSetStatus{Replicas: 3, FullyLabeledReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2},
 		},
-		"ready for longer than asked is available; the next one is awaited": {
+		"ready for longer than asked is available; the next one is waited for": {
 			minReady: 10,
 			since:    map[types.UID]time.Time{"0": seconds(11), "1": seconds(4), "2": seconds(7)},
 			want:     machinev1beta1.MachineSetStatus{Replicas: 3, FullyLabeledReplicas: 2, ReadyReplicas: 3, AvailableReplicas: 1},

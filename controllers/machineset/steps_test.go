@@ -17,8 +17,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// answeringClient returns writes with an error of the test's choice, and lists the given Machines.
-type answeringClient struct {
+// stubClient fails writes with an error of the test's choice, and lists the given Machines.
+type stubClient struct {
 	client.Client
 	err      error
 	machines []machinev1beta1.Machine
@@ -26,27 +26,27 @@ type answeringClient struct {
 	writes   atomic.Int32
 }
 
-func (c *answeringClient) Create(context.Context, client.Object, ...client.CreateOption) error {
+func (c *stubClient) Create(context.Context, client.Object, ...client.CreateOption) error {
 	c.writes.Add(1)
 	return c.err
 }
 
-func (c *answeringClient) Delete(context.Context, client.Object, ...client.DeleteOption) error {
+func (c *stubClient) Delete(context.Context, client.Object, ...client.DeleteOption) error {
 	c.writes.Add(1)
 	return c.err
 }
 
-func (c *answeringClient) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+func (c *stubClient) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
 	c.writes.Add(1)
 	return c.err
 }
 
-func (c *answeringClient) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+func (c *stubClient) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	list.(*machinev1beta1.MachineList).Items = c.machines
 	return nil
 }
 
-func (c *answeringClient) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+func (c *stubClient) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 	if c.set == nil {
 		return apierrors.NewNotFound(machinev1beta1.Resource("machinesets"), key.Name)
 	}
@@ -73,10 +73,10 @@ func TestCreationRemembersWhatItDoesNotKnow(t *testing.T) {
 	terminating := apierrors.NewForbidden(machineResource, "m", errors.New("terminating"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	tcs := map[string]struct {
-		answer      error
-		wantWrites  int
-		wantError   bool
-		wantVerdict cacheState
+		err        error
+		wantWrites int
+		wantError  bool
+		wantState  cacheState
 	}{
 		"done: wait for the cache":                        {nil, 3, false, cacheState{wait: time.Minute}},
 		"refused: nothing to wait for, one try is enough": {errForbidden, 1, true, cacheState{settled: true}},
@@ -88,13 +88,13 @@ func TestCreationRemembersWhatItDoesNotKnow(t *testing.T) {
 			set := builder.MachineSet(builder.WithReplicas(3))
 			flight := newInFlight(clocktesting.NewFakePassiveClock(now), time.Minute)
 			flight.learn(set, nil, nil)
-			c := &answeringClient{err: tc.answer}
+			c := &stubClient{err: tc.err}
 			_, err := (&createMachines{client: c, inFlight: flight}).Reconcile(t.Context(), scopeOf(t, set))
 			if (err != nil) != tc.wantError || int(c.writes.Load()) != tc.wantWrites {
 				t.Errorf("got error %v after %d writes, want an error: %v, %d writes", err, c.writes.Load(), tc.wantError, tc.wantWrites)
 			}
-			if got := flight.observe(set, nil, nil); got != tc.wantVerdict {
-				t.Errorf("got %+v, want %+v", got, tc.wantVerdict)
+			if got := flight.observe(set, nil, nil); got != tc.wantState {
+				t.Errorf("got %+v, want %+v", got, tc.wantState)
 			}
 		})
 	}
@@ -102,9 +102,9 @@ func TestCreationRemembersWhatItDoesNotKnow(t *testing.T) {
 
 func TestDeletionRemembersWhatItDoesNotKnow(t *testing.T) {
 	tcs := map[string]struct {
-		answer      error
-		wantError   bool
-		wantVerdict cacheState
+		err       error
+		wantError bool
+		wantState cacheState
 	}{
 		"done: wait for the cache":                   {nil, false, cacheState{wait: time.Minute}},
 		"gone already: wait for the cache":           {apierrors.NewNotFound(machineResource, "m"), false, cacheState{wait: time.Minute}},
@@ -120,19 +120,19 @@ func TestDeletionRemembersWhatItDoesNotKnow(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(now)
 			flight := newInFlight(clock, time.Minute)
 			flight.learn(set, nil, nil)
-			step := &deleteMachines{client: &answeringClient{err: tc.answer}, inFlight: flight, clock: clock, shuffle: func(int, func(i, j int)) {}}
+			step := &deleteMachines{client: &stubClient{err: tc.err}, inFlight: flight, clock: clock, shuffle: func(int, func(i, j int)) {}}
 			s := scopeOf(t, set, machine)
 			if _, err := step.Reconcile(t.Context(), s); (err != nil) != tc.wantError {
 				t.Errorf("got error %v, want one: %v", err, tc.wantError)
 			}
-			if got := flight.observe(set, s.machines, s.replicas); got != tc.wantVerdict {
-				t.Errorf("got %+v, want %+v", got, tc.wantVerdict)
+			if got := flight.observe(set, s.machines, s.replicas); got != tc.wantState {
+				t.Errorf("got %+v, want %+v", got, tc.wantState)
 			}
 		})
 	}
 }
 
-func TestClaimEndsThePassWhenItIsOvertaken(t *testing.T) {
+func TestClaimEndsThePassOnAConflict(t *testing.T) {
 	set := builder.MachineSet(func(s *machinev1beta1.MachineSet) { s.UID = "set" })
 	going := set.DeepCopy()
 	at := metav1.NewTime(now)
@@ -147,26 +147,26 @@ func TestClaimEndsThePassWhenItIsOvertaken(t *testing.T) {
 	tcs := map[string]struct {
 		machine               machinev1beta1.Machine
 		live                  *machinev1beta1.MachineSet
-		answer                error
+		err                   error
 		wantGoOn              bool
 		wantReplicas, wantPut int
 		wantError             bool
 	}{
 		"ours counts, and nothing is written": {machine: ours, live: set, wantGoOn: true, wantReplicas: 1},
 		"an orphan is adopted and counts":     {machine: orphan, live: set, wantGoOn: true, wantReplicas: 1, wantPut: 1},
-		"an orphan that another adopted":      {machine: orphan, live: set, answer: conflict, wantPut: 1},
-		"an orphan that is gone":              {machine: orphan, live: set, answer: gone, wantPut: 1},
-		"an orphan, refused":                  {machine: orphan, live: set, answer: errForbidden, wantPut: 1, wantError: true},
+		"an orphan that another adopted":      {machine: orphan, live: set, err: conflict, wantPut: 1},
+		"an orphan that is gone":              {machine: orphan, live: set, err: gone, wantPut: 1},
+		"an orphan, refused":                  {machine: orphan, live: set, err: errForbidden, wantPut: 1, wantError: true},
 		"no MachineSet to adopt for":          {machine: orphan},
 		"a MachineSet that goes adopts none":  {machine: orphan, live: going},
 		"nor does another of its name":        {machine: orphan, live: again},
 		"a stray is released":                 {machine: stray, live: set, wantGoOn: true, wantPut: 1},
-		"a stray that has changed":            {machine: stray, live: set, answer: conflict, wantPut: 1},
-		"a stray, refused":                    {machine: stray, live: set, answer: errForbidden, wantPut: 1, wantError: true},
+		"a stray that has changed":            {machine: stray, live: set, err: conflict, wantPut: 1},
+		"a stray, refused":                    {machine: stray, live: set, err: errForbidden, wantPut: 1, wantError: true},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			c := &answeringClient{err: tc.answer, machines: []machinev1beta1.Machine{tc.machine}, set: tc.live}
+			c := &stubClient{err: tc.err, machines: []machinev1beta1.Machine{tc.machine}, set: tc.live}
 			s := scopeOf(t, set)
 			proceed, err := (&claimMachines{client: c, reader: c}).Reconcile(t.Context(), s)
 			if proceed != tc.wantGoOn || (err != nil) != tc.wantError {

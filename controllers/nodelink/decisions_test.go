@@ -138,7 +138,7 @@ func TestWithTaints(t *testing.T) {
 	}
 }
 
-func TestWishesOf(t *testing.T) {
+func TestDesiredMetadataOf(t *testing.T) {
 	machine := builder.Machine(func(m *machinev1beta1.Machine) {
 		m.Spec.Labels = stringMap{"good": "x", "bad key!": "x", "value": "not good!", "example.com/role": ""}
 		m.Spec.Annotations = stringMap{"Good": "anything at all!", "bad key!": "x", machineAnnotation: "someone/else", appliedAnnotation: "{}"}
@@ -158,7 +158,7 @@ func TestWishesOf(t *testing.T) {
 	}
 }
 
-func TestImprinted(t *testing.T) {
+func TestWithMetadata(t *testing.T) {
 	node := builder.Node(func(n *corev1.Node) { n.Labels, n.Annotations = stringMap{"old": "1"}, nil })
 	wanted := desiredMetadata{labels: stringMap{"role": "web"}, annotations: stringMap{"note": "x"}}
 	first, err := withMetadata(node, "ns/m", wanted)
@@ -284,7 +284,7 @@ func TestComingAndGoing(t *testing.T) {
 	}
 }
 
-func TestNoticesFitTheEventsAPI(t *testing.T) {
+func TestEventsFitTheEventsAPI(t *testing.T) {
 	recorder := events.NewFakeRecorder(1)
 	failedUpdateNode(builder.Machine(), builder.Node(), errors.New(strings.Repeat("ö", 2000))).Send(recorder)
 	if note := strings.TrimPrefix(<-recorder.Events, "Warning FailedUpdateNode "); len(note) > 1024 || !strings.HasSuffix(note, "ö...") {

@@ -76,7 +76,7 @@ func (r *Reader) modulesFor(ctx context.Context, machine *machinev1beta1.Machine
 	switch {
 	case err == nil:
 		m.Pinned = pinned
-	case !store.IsLost(err):
+	case !store.IsMissing(err):
 		return nil, fmt.Errorf("finding the module that the instance was made with: %w", err)
 	case unserved != nil:
 		return nil, invalid(fmt.Errorf("%w; nor can the module %s be had, which the instance was made with: %w", unserved, m.Reference, err))

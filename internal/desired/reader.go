@@ -8,6 +8,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,6 +33,8 @@ type Options struct {
 	ModuleUpdates ModuleUpdates
 	// Environment says how the infrastructure is reached; nil for as usual.
 	Environment EnvironmentReader
+	// Adoption is what is done about instances that something else has made, where neither Machine nor MachineSet says it.
+	Adoption lifecycle.Adoption
 	// WithoutCredentials says that Secrets with credentials are not read.
 	WithoutCredentials bool
 }
@@ -45,6 +48,7 @@ type Reader struct {
 	values      module.ClusterValues
 	updates     ModuleUpdates
 	environment EnvironmentReader
+	adoption    lifecycle.Adoption
 	// withoutCredentials says that Secrets with credentials are not read.
 	withoutCredentials bool
 }
@@ -59,7 +63,7 @@ func NewReader(options Options) (*Reader, error) {
 	}
 	return &Reader{
 		client: options.Client, catalog: options.Catalog, modules: options.Modules, states: options.States, values: options.ClusterValues,
-		updates: options.ModuleUpdates, environment: options.Environment, withoutCredentials: options.WithoutCredentials,
+		updates: options.ModuleUpdates, environment: options.Environment, adoption: options.Adoption, withoutCredentials: options.WithoutCredentials,
 	}, nil
 }
 
@@ -67,12 +71,46 @@ func NewReader(options Options) (*Reader, error) {
 func (r *Reader) Facts(ctx context.Context, machine *machinev1beta1.Machine) (*lifecycle.Facts, error) {
 	snapshot, err := r.states.Get(ctx, state.KeyFor(machine.Namespace, machine.UID))
 	if errors.Is(err, state.ErrNotFound) {
-		return lifecycle.NewFacts(machine, nil)
+		return r.FactsOf(ctx, machine, nil)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the Machine's state: %w", err)
 	}
-	return lifecycle.NewFacts(machine, snapshot)
+	return r.FactsOf(ctx, machine, snapshot)
+}
+
+// FactsOf returns the facts about a Machine whose state was read; snapshot is nil where there is none.
+func (r *Reader) FactsOf(ctx context.Context, machine *machinev1beta1.Machine, snapshot *state.Snapshot) (*lifecycle.Facts, error) {
+	f, err := lifecycle.NewFacts(machine, snapshot)
+	if err != nil || !f.Foreign() || f.Adoption.Adoption != lifecycle.AdoptionNone || f.Adoption.Misread != "" {
+		return f, err
+	}
+	f.Adoption.Adoption, f.Adoption.Misread, err = r.adoptionOfSet(ctx, machine)
+	return f, err
+}
+
+// adoptionOfSet returns what the MachineSet of a Machine asks for about instances that something else has made, else what all Machines get.
+func (r *Reader) adoptionOfSet(ctx context.Context, machine *machinev1beta1.Machine) (adoption lifecycle.Adoption, misread string, err error) {
+	owner := metav1.GetControllerOf(machine)
+	if owner == nil || owner.Kind != "MachineSet" {
+		return r.adoption, "", nil
+	}
+	set := &machinev1beta1.MachineSet{}
+	err = r.client.Get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: owner.Name}, set)
+	if apierrors.IsNotFound(err) || err == nil && set.UID != owner.UID {
+		return r.adoption, "", nil
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("reading the Machine's MachineSet: %w", err)
+	}
+	adoption, misread = lifecycle.AdoptionOf(set)
+	if misread != "" {
+		misread = "MachineSet " + set.Name + ": " + misread
+	}
+	if adoption == lifecycle.AdoptionNone && misread == "" {
+		adoption = r.adoption
+	}
+	return adoption, misread, nil
 }
 
 // Complete returns the module that serves a Machine now, and the Machine with the defaults of the cluster.

@@ -77,7 +77,7 @@ var rules = []rule{
 	newRule(ImportMissing,
 		"Cannot import non-existent remote object", "Import returned null resource", "Resource Import Not Found",
 		"Import returned no resources", "The provider returned no imported resources"),
-	// What happens to a process. Its words must not be taken for the infrastructure's.
+	// What happens to a process. Its texts must not be mistaken for the infrastructure's.
 	newRule(Killed, "ApplyResourceChange call", "ApplyResourceChange: rpc error", "ApplyResourceChange request was cancelled"),
 	newRule(Transient,
 		"Unrecognized remote plugin message", "plugin exited before we could connect", "timeout while waiting for plugin to start",

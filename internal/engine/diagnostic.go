@@ -50,7 +50,11 @@ func (d Diagnostic) ConditionFailed() bool {
 	return broken && strings.HasPrefix(d.Context, managedBlock)
 }
 
+// CheckFailed reports whether it says that an assertion of a check block does not hold. Detail is then the module's own message.
+func (d Diagnostic) CheckFailed() bool { return d.Summary == checkFailed }
+
 const (
+	checkFailed         = "Check block assertion failed"
 	preconditionFailed  = "Resource precondition failed"
 	postconditionFailed = "Resource postcondition failed"
 	managedBlock        = "resource " // begins the context of what arose in a managed resource

@@ -1,5 +1,5 @@
-// Package engine has the types in which engines report what they do, so that whoever starts one need not know which it is: the [Report] of
-// an operation, the [Event]s while it goes on, and the [Error] of one that failed, with its [Class].
+// Package engine has the types in which engines report what they do, so that a caller need not know which one runs: the [Report] of an
+// operation, the [Event]s while it runs, and the [Error] of one that failed, with its [Class].
 //
-// Packages that drive an engine put what theirs says into these words, free of what must not show (a [Redactor] sees to that).
+// Packages that drive an engine convert its output to these types, and remove sensitive values (package redact).
 package engine

@@ -7,7 +7,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
-// Class says what an error asks of whoever gets it.
+// Class says how an error is to be handled.
 type Class string
 
 // The classes of errors.
@@ -18,13 +18,13 @@ const (
 	Quota Class = "Quota"
 	// Credentials: they are missing, wrong, expired, or not allowed to do this.
 	Credentials Class = "Credentials"
-	// Throttled: the infrastructure asks for fewer calls.
+	// Throttled: the infrastructure wants fewer calls.
 	Throttled Class = "Throttled"
 	// Transient: a connection or a server failed; the next try may succeed.
 	Transient Class = "Transient"
 	// Interrupted: the context ended and the engine stopped in order. The state is saved.
 	Interrupted Class = "Interrupted"
-	// Locked: somebody else holds the state's lock. Nothing was done.
+	// Locked: another process holds the state's lock. Nothing was done.
 	Locked Class = "Locked"
 	// Killed: the engine died before it could save the state. What it did is unknown.
 	Killed Class = "Killed"

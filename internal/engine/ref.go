@@ -5,7 +5,7 @@ import "strings"
 // instanceName is what the contract of modules and stacks calls the resource that is the instance.
 const instanceName = "this"
 
-// Ref identifies a resource by what an engine says of it beside the address. Types and names may have dots, so an address does not say.
+// Ref identifies a resource by what an engine reports beside the address. Types and names may have dots, so an address is ambiguous.
 type Ref struct {
 	// Module is the address of the module instance, empty for the root.
 	Module string

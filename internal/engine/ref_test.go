@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTheInstanceIsToldWithoutItsAddress(t *testing.T) {
+func TestTheInstanceIsFoundWithoutItsAddress(t *testing.T) {
 	cases := map[string]struct {
 		change Change
 		want   bool

@@ -34,7 +34,7 @@ type Change struct {
 	Action Action
 	// Reason says why a resource is replaced or deleted, for example "cannot_update" or "tainted". Often empty.
 	Reason string
-	// Import is true where the change brings an existing object into the state. Action is then what is done besides.
+	// Import is true where the change imports an existing object into the state. Action is then what is done besides.
 	Import bool
 }
 

@@ -110,9 +110,9 @@ func TestReportDecisions(t *testing.T) {
 	}
 }
 
-func TestVanishedAnswersOnlyWhatIsGone(t *testing.T) {
+func TestMissingReturnsOnlyWhatIsGone(t *testing.T) {
 	r := &Report{Drift: []Change{{Address: "a", Action: ActionUpdate}, {Address: "b", Action: ActionDelete}}}
 	if diff := cmp.Diff([]Change{{Address: "b", Action: ActionDelete}}, r.Missing()); diff != "" {
-		t.Errorf("Vanished (-want +got):\n%s", diff)
+		t.Errorf("Missing() (-want +got):\n%s", diff)
 	}
 }

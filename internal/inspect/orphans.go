@@ -151,7 +151,7 @@ func (c *Cluster) Orphan(ctx context.Context, key state.Key) (*Orphan, error) {
 	}
 	one := &Orphan{
 		Kind: OrphanState, Namespace: key.Namespace, Secret: key.Name, Machine: snapshot.Meta[metaMachine], UID: types.UID(snapshot.Labels[state.LabelMachineUID]),
-		Module: snapshot.Meta[metaModule], Lock: snapshot.Lock, Resources: []statefile.ResourceID{}, version: snapshot.ResourceVersion,
+		Module: lifecycle.ModuleIn(snapshot.Meta), Lock: snapshot.Lock, Resources: []statefile.ResourceID{}, version: snapshot.ResourceVersion,
 	}
 	said, err := lifecycle.ReadOrphan(snapshot.Meta)
 	if err != nil {
@@ -165,7 +165,7 @@ func (c *Cluster) Orphan(ctx context.Context, key state.Key) (*Orphan, error) {
 		since := metav1.NewTime(said.Mark.Since)
 		one.Since, one.Problem = &since, said.Mark.Problem
 	}
-	if one.Last, err = decode[LastRun](snapshot.Meta, metaLast); err != nil {
+	if one.Last, err = readLastRun(snapshot.Meta); err != nil {
 		one.Problem = err.Error()
 	}
 	return one, one.readResources(snapshot)

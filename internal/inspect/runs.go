@@ -12,11 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
-
-// metaLast is the key of the last run that ended.
-const metaLast = "last-run"
 
 // RunPhase is how far a Machine's run has come.
 type RunPhase string
@@ -115,7 +113,7 @@ func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) Machin
 		if intent != nil {
 			run.Reason = intent.Reason
 		}
-		last, err := decode[LastRun](head.Meta, metaLast)
+		last, err := readLastRun(head.Meta)
 		if err != nil {
 			run.Problem = strings.TrimPrefix(run.Problem+"; "+err.Error(), "; ")
 		}
@@ -138,6 +136,18 @@ func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) Machin
 		run.Phase, run.Operation, run.Since = RunUnsettled, intent.Operation, &intent.Since
 	}
 	return run
+}
+
+// readLastRun returns the last run that a state records; nil for none.
+func readLastRun(meta map[string]string) (*LastRun, error) {
+	last, err := lifecycle.ReadLastRun(meta)
+	if last == nil {
+		return nil, err
+	}
+	return &LastRun{
+		Operation: string(last.Operation), Run: last.Run, Began: metav1.NewTime(last.Began), Ended: metav1.NewTime(last.Ended),
+		Result: last.Result, Message: last.Message, Reason: last.Reason,
+	}, err
 }
 
 // is reports whether the run in a status is this one, which has ended.

@@ -86,11 +86,11 @@ func TestRuns(t *testing.T) {
 		facts := withRuns()
 		for i := range facts.States {
 			facts.States[i].Meta = maps.Clone(facts.States[i].Meta)
-			if facts.States[i].Meta[metaIntent] != "" {
-				facts.States[i].Meta[metaIntent] = `{"operation":"create","run":"r","since":"2026-01-02T03:04:05Z","reason":"nothing was made yet"}`
+			if facts.States[i].Meta["intent"] != "" {
+				facts.States[i].Meta["intent"] = `{"operation":"create","run":"r","since":"2026-01-02T03:04:05Z","reason":"nothing was made yet"}`
 			}
-			if facts.States[i].Meta[metaLast] != "" {
-				facts.States[i].Meta[metaLast] = `{"operation":"update","run":"r","began":"2026-01-02T03:04:05Z","ended":"2026-01-02T03:04:06Z","result":"Succeeded","reason":"other inputs"}`
+			if facts.States[i].Meta["last-run"] != "" {
+				facts.States[i].Meta["last-run"] = `{"operation":"update","run":"r","began":"2026-01-02T03:04:05Z","ended":"2026-01-02T03:04:06Z","result":"Succeeded","reason":"other inputs"}`
 			}
 		}
 		if got := printed(t, "", Runs(facts, false)); !strings.Contains(got, "nothing was made yet") || !strings.Contains(got, "other inputs") {

@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,15 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// Keys of what the operator keeps with a state: docs/contracts/state.md.
-const (
-	metaMachine = "machine"
-	metaModule  = "module"
-	metaIntent  = "intent"
-)
+// metaMachine is the key of the Machine's name in what the operator keeps with a state: docs/contracts/state.md.
+const metaMachine = "machine"
 
 // StoredState is the head of a state.
 type StoredState struct {
@@ -100,31 +96,20 @@ func States(f *Facts) (*StateList, error) {
 func newStored(head *state.Head) StoredState {
 	stored := StoredState{
 		Namespace: head.Key.Namespace, Secret: head.Key.Name, Machine: head.Meta[metaMachine], UID: types.UID(head.Labels[state.LabelMachineUID]),
-		Serial: head.Serial, Resources: head.Managed, Size: head.Size, Created: metav1.NewTime(head.Created), Module: head.Meta[metaModule], Lock: head.Lock,
+		Serial: head.Serial, Resources: head.Managed, Size: head.Size, Created: metav1.NewTime(head.Created), Module: lifecycle.ModuleIn(head.Meta), Lock: head.Lock,
 	}
 	if !head.Written.IsZero() {
 		at := metav1.NewTime(head.Written)
 		stored.Written = &at
 	}
-	intent, err := decode[Intent](head.Meta, metaIntent)
-	stored.Intent = intent
+	intent, err := lifecycle.ReadIntent(head.Meta)
+	if intent != nil {
+		stored.Intent = &Intent{string(intent.Operation), intent.Run, metav1.NewTime(intent.Since), intent.Reason}
+	}
 	if err = errors.Join(head.Problem, err); err != nil {
 		stored.Problem = strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
 	return stored
-}
-
-// decode returns nil for a key that is not there.
-func decode[T any](meta map[string]string, key string) (*T, error) {
-	raw, ok := meta[key]
-	if !ok {
-		return nil, nil
-	}
-	value := new(T)
-	if err := json.Unmarshal([]byte(raw), value); err != nil {
-		return nil, fmt.Errorf("reading annotation %s%s: %w", state.Prefix, key, err)
-	}
-	return value, nil
 }
 
 func (l *StateList) about() []metav1.PartialObjectMetadata {

@@ -24,7 +24,7 @@ const (
 )
 
 // Confirm returns nil if this process leads: it has just read the Lease, which names it in its epoch, and has renewed it within the renew
-// deadline. It returns ErrNotLeader, and closes Lost, if another leads or may. Another error says that there is no telling; ask again.
+// deadline. It returns ErrNotLeader, and closes Lost, if another leads or may. Another error means that it is unknown; call it again.
 func (l *Leadership) Confirm(ctx context.Context) error {
 	if l.alone {
 		return nil
@@ -121,7 +121,7 @@ func (l *Leadership) Watch(ctx context.Context) {
 			continue
 		}
 		if err := l.Confirm(ctx); err != nil && !errors.Is(err, ErrNotLeader) {
-			l.log.V(1).Info("No telling whether this process leads", "why", err.Error())
+			l.log.V(1).Info("It is unknown whether this process leads", "why", err.Error())
 		}
 	}
 }

@@ -257,7 +257,7 @@ var _ = Describe("A leader", func() {
 		Expect(a.Lost()).To(BeClosed())
 	})
 
-	It("gives the Lease back only when it is told to", func(ctx SpecContext) {
+	It("gives the Lease back only on Release", func(ctx SpecContext) {
 		a := leads(ctx, "a")
 		Expect(a.ResourceLock().Update(ctx, resourcelock.LeaderElectionRecord{})).To(MatchError(ContainSubstring("ended all engines")), "as the elector would")
 		Expect(*theLease(ctx).Spec.HolderIdentity).To(Equal("a"))

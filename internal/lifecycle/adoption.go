@@ -2,10 +2,13 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -60,6 +63,11 @@ type AdoptionRequest struct {
 	Misread string
 }
 
+// Requested reports whether an adoption, or a plan of one, is asked for.
+func (r AdoptionRequest) Requested() bool {
+	return r.Adoption == AdoptionPlan || r.Adoption == AdoptionAdopt
+}
+
 // adoptionRequest reads the annotations of a Machine.
 func adoptionRequest(machine metav1.Object) AdoptionRequest {
 	r := AdoptionRequest{ID: machine.GetAnnotations()[AdoptIDAnnotation]}
@@ -88,6 +96,68 @@ type PlannedAdoption struct {
 	Refused string `json:"refused,omitempty"`
 }
 
+// Bounds of what is recorded of the plan of an adoption: it is kept with the state, and shown on the Machine.
+const (
+	maxAdoptionEntries = 20
+	maxAdoptionText    = 512
+)
+
+// Bounded returns the plan with no more than fits beside a state.
+func (p PlannedAdoption) Bounded() PlannedAdoption {
+	for _, list := range []*[]string{&p.Imports, &p.Creates, &p.Changes, &p.Differences} {
+		if more := len(*list) - maxAdoptionEntries; more > 0 {
+			*list = append((*list)[:maxAdoptionEntries:maxAdoptionEntries], fmt.Sprintf("and %d more", more))
+		}
+		for i, text := range *list {
+			(*list)[i] = shortened(text)
+		}
+	}
+	p.Refused = shortened(p.Refused)
+	return p
+}
+
+func shortened(text string) string {
+	if len(text) <= maxAdoptionText {
+		return strings.ToValidUTF8(text, "")
+	}
+	return strings.ToValidUTF8(text[:maxAdoptionText], "") + "..."
+}
+
+// CheckAdoption returns why a plan that brings an instance into the state may not be carried out, empty where it may: it changes nothing but in
+// place, and makes nothing but what is in the state only, or of the types that the module lists.
+func CheckAdoption(report *engine.Report, creates []string) string {
+	if refused := refusalOf(runs.Update, report, true); refused != "" {
+		return refused
+	}
+	var made []string
+	for _, change := range report.Creates() {
+		if change.Type != stateOnlyType && !slices.Contains(creates, change.Type) {
+			made = append(made, change.Address)
+		}
+	}
+	if len(made) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the module would make %s, which the instance does not have", strings.Join(made, ", "))
+}
+
+// String returns, for people, what the adoption would do.
+func (p PlannedAdoption) String() string {
+	text := "it would import " + strings.Join(p.Imports, ", ")
+	for _, list := range []struct {
+		intro string
+		items []string
+	}{{"create", p.Creates}, {"change", p.Changes}} {
+		if len(list.items) > 0 {
+			text += ", " + list.intro + " " + strings.Join(list.items, ", ")
+		}
+	}
+	if len(p.Differences) > 0 {
+		text += "; what differs stays as it is: " + strings.Join(p.Differences, " ")
+	}
+	return text
+}
+
 // current reports whether the plan is that of a request and a desired state.
 func (p *PlannedAdoption) current(r AdoptionRequest, t Target) bool {
 	return p != nil && p.Fingerprint == t.Fingerprint && !p.At.Before(r.Since) && t.Now.Before(p.At.Add(adoptionPlanLifetime))
@@ -100,7 +170,7 @@ func decideForeign(f *Facts, t Target) Decision {
 	case asked.Misread != "":
 		left.Reason = asked.Misread
 		return left
-	case asked.Adoption != AdoptionAdopt && asked.Adoption != AdoptionPlan:
+	case !asked.Requested():
 		return left
 	case !t.Adopt:
 		left.Reason = "the Machine's module cannot adopt: it has no folder adopt/"

@@ -157,7 +157,7 @@ func TestDecideDelete(t *testing.T) {
 	})
 }
 
-func TestOvertaken(t *testing.T) {
+func TestStale(t *testing.T) {
 	for name, tc := range map[string]struct {
 		asked runs.Operation
 		facts *Facts

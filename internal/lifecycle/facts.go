@@ -16,6 +16,9 @@ import (
 // InputsAttachment is the attachment of a state that holds the inputs which were applied last, packed.
 const InputsAttachment = "inputs"
 
+// stateOnlyType is the type of resources that are made in the state only.
+const stateOnlyType = "terraform_data"
+
 // Facts are what a decision is made from.
 type Facts struct {
 	// Gone says that there is no Machine of this UID any more, Deleting that it is being deleted.
@@ -129,7 +132,7 @@ func (f *Facts) Bound() bool {
 		return true
 	}
 	return f.State != nil && slices.ContainsFunc(f.State.Managed(), func(r statefile.Resource) bool {
-		return r.Type != "terraform_data" && (!confirmed || r.Instances > r.Tainted+r.Deposed) // that type is in the state only
+		return r.Type != stateOnlyType && (!confirmed || r.Instances > r.Tainted+r.Deposed)
 	})
 }
 

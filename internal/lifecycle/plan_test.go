@@ -42,7 +42,7 @@ func TestRefusalOf(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestCompareInstance(t *testing.T) {
 	for name, tc := range map[string]struct {
 		report *engine.Report
 		want   DriftResult
@@ -69,7 +69,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := CompareInstance(tc.report); got.Result != tc.want {
-				t.Errorf("verdict %s (%s), want %s", got.Result, got.Summary, tc.want)
+				t.Errorf("result %s (%s), want %s", got.Result, got.Summary, tc.want)
 			}
 		})
 	}

@@ -127,7 +127,7 @@ func (r *Refusal) Of(fingerprint string) bool { return r != nil && r.Fingerprint
 func ReadRecord(meta map[string]string) (Record, error) {
 	r := Record{Fingerprint: meta[metaFingerprint], Module: meta[metaModule], IdentityUID: types.UID(meta[metaIdentityUID])}
 	var err error
-	if r.Intent, err = decode[Intent](meta, metaIntent); err != nil {
+	if r.Intent, err = ReadIntent(meta); err != nil {
 		return Record{}, err
 	}
 	if r.Check, err = decode[DriftCheck](meta, metaCheck); err != nil {
@@ -157,6 +157,9 @@ func ReadRecord(meta map[string]string) (Record, error) {
 
 // ModuleIn returns the reference of the module in a record that need not be whole.
 func ModuleIn(meta map[string]string) string { return meta[metaModule] }
+
+// ReadIntent returns the intent in a record that need not be whole; nil for none.
+func ReadIntent(meta map[string]string) (*Intent, error) { return decode[Intent](meta, metaIntent) }
 
 // ReadLastRun returns what a record says of the last run; nil for nothing.
 func ReadLastRun(meta map[string]string) (*LastRun, error) { return decode[LastRun](meta, metaLast) }

@@ -27,5 +27,5 @@ func ClusterValueNames() []string {
 	return []string{ValueArchitecture, ValueClusterID, ValueNamespace, ValueNetworkResourceGroup, ValueProject, ValueRegion, ValueResourceGroup}
 }
 
-// PerMachine reports whether each Machine has a value of its own by this name, so that nobody need set it for the cluster.
+// PerMachine reports whether each Machine has a value of its own by this name, so that it need not be set for the cluster.
 func PerMachine(name string) bool { return name == ValueClusterID || name == ValueNamespace }

@@ -84,7 +84,7 @@ func faultOf(key v1alpha1.CredentialKey, value []byte, given bool) *CredentialFa
 	}
 	if accepted, err := matching(key.Matches); err != nil || accepted != nil && !accepted.Match(value) {
 		return &CredentialFault{
-			fmt.Sprintf("the key %q of the Secret holds more than the module takes there, or something else", key.Key),
+			fmt.Sprintf("the key %q of the Secret has a value that the module does not accept", key.Key),
 			"write what the module's README says, and nothing else",
 		}
 	}

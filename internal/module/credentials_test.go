@@ -98,11 +98,11 @@ func TestReadCredentials(t *testing.T) {
 		"a value that no variable can hold": {data: map[string]string{"user": "u\x00"}, wantFaults: []string{`the key "user" of the Secret holds a null byte, which an environment variable cannot; write text`}},
 		"more than what matches": {
 			data:       map[string]string{"config": "user = v\nrun = sh\n"},
-			wantFaults: []string{`the key "config" of the Secret holds more than the module takes there, or something else; write what the module's README says, and nothing else`},
+			wantFaults: []string{`the key "config" of the Secret has a value that the module does not accept; write what the module's README says, and nothing else`},
 		},
 		"a match is of the whole value": {
 			data:            map[string]string{"user": "u", "endpoint": "https://host/path"},
-			wantFaults:      []string{`the key "endpoint" of the Secret holds more than the module takes there, or something else; write what the module's README says, and nothing else`},
+			wantFaults:      []string{`the key "endpoint" of the Secret has a value that the module does not accept; write what the module's README says, and nothing else`},
 			wantEnvironment: map[string]string{"USER": "u"},
 		},
 	} {
@@ -112,9 +112,9 @@ func TestReadCredentials(t *testing.T) {
 				data[key] = []byte(value)
 			}
 			environment, files, faults := module.ReadCredentials(keys, data)
-			var told []string
+			var reported []string
 			for _, fault := range faults {
-				told = append(told, fault.String())
+				reported = append(reported, fault.String())
 			}
 			if diff := cmp.Diff(tc.wantEnvironment, environment, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("environment (-want +got):\n%s", diff)
@@ -122,7 +122,7 @@ func TestReadCredentials(t *testing.T) {
 			if diff := cmp.Diff(tc.wantFiles, files, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.wantFaults, told); diff != "" {
+			if diff := cmp.Diff(tc.wantFaults, reported); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)
 			}
 		})

@@ -64,7 +64,7 @@ func ExpandValue(value any, lookup func(name string) (string, error)) (any, erro
 	}
 }
 
-// IsUnset reports whether decoded JSON is as good as not there: null, "" or [], which clients write for a field that nobody has set.
+// IsUnset reports whether decoded JSON counts as unset: null, "" or [], which clients write for a field without a value.
 func IsUnset(value any) bool {
 	switch value := value.(type) {
 	case nil:

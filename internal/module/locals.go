@@ -25,8 +25,8 @@ type Local struct {
 	Name string
 	// Expression refers to variables and to other locals.
 	Expression hclsyntax.Expression
-	// Place is where the local stands in the module.
-	Place hcl.Range
+	// Range is where the local is in the module.
+	Range hcl.Range
 }
 
 // localVariables are the variables that locals may refer to: what is computed reaches the program in plain text.
@@ -58,8 +58,8 @@ func (m *Module) Locals(variables []byte) ([]byte, error) {
 type LocalError struct {
 	// Stack is the stack's name, Local the local's.
 	Stack, Local string
-	// Place is where the local stands.
-	Place hcl.Range
+	// Range is where the local is.
+	Range hcl.Range
 	// Reason says in few words what failed. It quotes nothing of the variables.
 	Reason string
 	// Detail says more, and may quote the variables.
@@ -70,7 +70,7 @@ type LocalError struct {
 
 // Error implements error. It leaves out the detail, which may show a secret.
 func (e *LocalError) Error() string {
-	return fmt.Sprintf("the stack %q cannot compute local.%s (%s:%d): %s", e.Stack, e.Local, e.Place.Filename, e.Place.Start.Line, e.Reason)
+	return fmt.Sprintf("the stack %q cannot compute local.%s (%s:%d): %s", e.Stack, e.Local, e.Range.Filename, e.Range.Start.Line, e.Reason)
 }
 
 // EvalLocals evaluates the locals of a stack for values of the variables by name, which may be unknown in part. The error is a
@@ -82,7 +82,7 @@ func (m *Module) EvalLocals(variables map[string]cty.Value) (map[string]cty.Valu
 		value, diags := one.Value(context, values)
 		if diags.HasErrors() {
 			return nil, &LocalError{
-				Stack: m.definition.Name, Local: one.Name, Place: one.Place, Reason: strings.TrimSuffix(oneLine(diags[0].Summary), "."),
+				Stack: m.definition.Name, Local: one.Name, Range: one.Range, Reason: strings.TrimSuffix(oneLine(diags[0].Summary), "."),
 				Detail: oneLine(diags[0].Detail), References: m.dependencies(one),
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
-func TestLoadAnswersWhatTheModuleSays(t *testing.T) {
+func TestLoadReturnsWhatTheModuleSays(t *testing.T) {
 	loaded := moduletest.Load(t)
 	if got, want := loaded.Name(), "example"; got != want {
 		t.Errorf("name: want %q, got %q", want, got)
@@ -48,7 +48,7 @@ func TestLoadAnswersWhatTheModuleSays(t *testing.T) {
 	}
 }
 
-func TestLoadAnswersTheTypesOfVariables(t *testing.T) {
+func TestLoadReturnsTheTypesOfVariables(t *testing.T) {
 	loaded := moduletest.Load(t)
 	want := cty.ObjectWithOptionalAttrs(map[string]cty.Type{
 		"size":              cty.String,

@@ -11,7 +11,7 @@ import (
 
 // The variables of a module: these and no others.
 const (
-	// VariableMachine carries what the Machine says of itself.
+	// VariableMachine has the name, namespace, UID, cluster and labels of the Machine.
 	VariableMachine = "machine"
 	// VariableProviderSpec carries the fields of the Machine's providerSpec.
 	VariableProviderSpec = "provider_spec"
@@ -65,12 +65,12 @@ type Validation struct {
 	Variable string
 	// Condition returns a bool: whether the variables may be what they are.
 	Condition hclsyntax.Expression
-	// ErrorMessage returns a text that tells what to write instead.
+	// ErrorMessage returns a text that says what to write instead.
 	ErrorMessage hclsyntax.Expression
 	// References are what the condition refers to, each beginning with var, in the order of their appearance.
 	References []hcl.Traversal
-	// Place is where the block stands in the module.
-	Place hcl.Range
+	// Range is where the block is in the module.
+	Range hcl.Range
 }
 
 // variablesRoot is what references to variables begin with.

@@ -51,7 +51,7 @@ func TestChecksWarn(t *testing.T) {
 		want   []Warning
 	}{
 		"nothing is doubtful": {fields: disk},
-		"one that does not hold warns in its own words, and is told where": {
+		"one that does not hold warns in its own words, with its path": {
 			fields: disk + `,"cpu":1`, want: []Warning{{Path: "spec.providerSpec.value.cpu", Message: "providerSpec.cpu: 1 is few", Advice: true}},
 		},
 		"of what is unknown nothing is said":             {fields: disk + `,"cpu":1`, name: "-", want: []Warning{{Path: "spec.providerSpec.value.cpu", Message: "providerSpec.cpu: 1 is few", Advice: true}}},
@@ -82,7 +82,7 @@ func TestChecksWarn(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, inputs.Warnings); tc.name != "-" && diff != "" {
-				t.Errorf("a run is told otherwise (-want +got):\n%s", diff)
+				t.Errorf("the warnings of a run differ (-want +got):\n%s", diff)
 			}
 			for _, warning := range warnings {
 				if strings.Contains(warning.String(), "4711") || warning.String() != warning.Message {

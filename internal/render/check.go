@@ -26,7 +26,7 @@ func Check(input Input) ([]Warning, error) {
 		userData = cty.StringVal("")
 	}
 	variables := map[string]cty.Value{
-		module.VariableMachine: foreseeMachine(input), module.VariableProviderSpec: providerSpec, module.VariableUserData: userData,
+		module.VariableMachine: plannedMachine(input), module.VariableProviderSpec: providerSpec, module.VariableUserData: userData,
 	}
 	validate(input.Module, read, variables, found)
 	if _, err := DriftPolicy(input.Machine); read.values != nil {
@@ -38,17 +38,17 @@ func Check(input Input) ([]Warning, error) {
 // generatedPrefix is how much of a generateName the API server keeps.
 const generatedPrefix = 58
 
-// foreseeMachine returns the variable machine as far as it is known of a Machine that is yet to be made.
-func foreseeMachine(input Input) cty.Value {
-	foreseen := renderMachine(input).AsValueMap()
+// plannedMachine returns the variable machine as far as it is known of a Machine that is yet to be created.
+func plannedMachine(input Input) cty.Value {
+	planned := renderMachine(input).AsValueMap()
 	open := cty.UnknownVal(cty.String).RefineNotNull()
 	for _, name := range []string{"name", "uid", "cluster_id"} {
-		if foreseen[name].AsString() == "" {
-			foreseen[name] = open
+		if planned[name].AsString() == "" {
+			planned[name] = open
 		}
 	}
 	if begun := input.Machine.GenerateName; begun != "" && input.Machine.Name == "" {
-		foreseen["name"] = open.Refine().StringPrefix(begun[:min(len(begun), generatedPrefix)]).NewValue()
+		planned["name"] = open.Refine().StringPrefix(begun[:min(len(begun), generatedPrefix)]).NewValue()
 	}
-	return cty.ObjectVal(foreseen)
+	return cty.ObjectVal(planned)
 }

@@ -8,7 +8,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 )
 
-func TestCheckAnswersWhatRenderWouldAsFarAsItIsKnown(t *testing.T) {
+func TestCheckReturnsWhatRenderWouldAsFarAsItIsKnown(t *testing.T) {
 	tests := map[string]struct {
 		validationCase
 		change func(*machinev1beta1.Machine)
@@ -41,7 +41,7 @@ func TestCheckAnswersWhatRenderWouldAsFarAsItIsKnown(t *testing.T) {
 					`use lower-case letters, digits, '-' and '.'`,
 			},
 		},
-		"a Secret that is missing is told once": {
+		"a Secret that is missing is reported once": {
 			validationCase: validationCase{fields: `"credentialsSecret":null`},
 			want: []string{
 				`spec.template.spec.providerSpec.value.credentialsSecret: an object is required, but it is missing; add credentialsSecret: {name: "text"}`,
@@ -70,7 +70,7 @@ func TestCheckAnswersWhatRenderWouldAsFarAsItIsKnown(t *testing.T) {
 	}
 }
 
-func TestCheckAnswersForAMachineWhatRenderAnswers(t *testing.T) {
+func TestCheckReturnsForAMachineWhatRenderReturns(t *testing.T) {
 	from := moduleWith(t, readFile(t, validationsFile))
 	for name, tc := range validationCases {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ type Unfilled struct {
 }
 
 // Complete returns the Machine with the defaults of the module's module.yaml written into its providerSpec: the Machine itself where
-// there is nothing to write, else a copy. Admission does this to what is created; whoever renders a Machine does it first, so that the
+// there is nothing to write, else a copy. Admission does this to what is created; a caller that renders a Machine does it first, so that the
 // same providerSpec gives the same instance where there is no admission. A field that its author has given stays as it is, and so does
 // a providerSpec that cannot be read, which [Check] and [Render] refuse.
 func Complete(machine *machinev1beta1.Machine, from *module.Module, cluster module.ClusterValues) (*machinev1beta1.Machine, []Unfilled) {
@@ -71,7 +71,7 @@ func clusterValuesOf(machine *machinev1beta1.Machine, cluster module.ClusterValu
 	return own
 }
 
-// valuesOf returns the part of a providerSpec that a module sees, and where in the Machine it stands; nil where it cannot be read.
+// valuesOf returns the part of a providerSpec that a module sees, and its path in the Machine; nil where it cannot be read.
 func valuesOf(fields map[string]any) (values map[string]any, at string) {
 	if !isGeneric(fields) {
 		return fields, valuePath
@@ -121,8 +121,8 @@ func additionsTo(values map[string]any, from *module.Module, cluster module.Clus
 	return additions, unfilled
 }
 
-// put sets what stands at a path of field names joined by dots, and makes parents that are missing. Where something other than an
-// object is in the way, it does nothing, and answers that.
+// put sets the value at a path of field names joined by dots, and creates parents that are missing. It returns false, and does nothing,
+// where something other than an object is in the way.
 func put(fields map[string]any, path string, value any) bool {
 	steps := strings.Split(path, ".")
 	last := len(steps) - 1

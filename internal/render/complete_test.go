@@ -10,7 +10,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// defaulted is a module that fills in a size, a zone with a fact in it, a pair of fields, and both Secrets.
+// defaulted is a module that fills in a size, a zone with a cluster value in it, a pair of fields, and both Secrets.
 func defaulted(t testing.TB) *module.Module {
 	t.Helper()
 	return moduleOf(t, map[string]string{
@@ -67,7 +67,7 @@ func TestComplete(t *testing.T) {
 			want: `{"apiVersion":"example.io/v1","cpu":1,"credentialsSecret":{},"disks":[{"gib":1}],"kind":"ExampleProviderSpec",` +
 				`"placement":{"zone":"z"},"size":"small-arm","userDataSecret":{}}`,
 		},
-		"a value with a fact that is not known is left out, and told": {
+		"a value with a cluster value that is not known is left out, and reported": {
 			providerSpec: kind + `,"size":"s","placement":{"rack":"a"},"cpu":1,"disks":[{"gib":1}],"credentialsSecret":{},"userDataSecret":{}}`,
 			wantUnfilled: []Unfilled{{Path: "spec.providerSpec.value.placement.zone", Missing: []string{"clusterID", "region"}}},
 		},

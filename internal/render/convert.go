@@ -17,7 +17,7 @@ import (
 // secretName matches fields whose values messages do not show.
 var secretName = regexp.MustCompile(`(?i)(passw|passphrase|token|secret|private|credential)`)
 
-// converter brings decoded JSON to a variable's type.
+// converter converts decoded JSON to a variable's type.
 type converter struct {
 	*findings
 	// hide says that no value may be shown.
@@ -25,7 +25,7 @@ type converter struct {
 }
 
 // convertValues returns a providerSpec's values as a value of the variable's type, defaults filled in. What is wrong or unknown
-// is added to found. In the answer whatever is wrong is unknown, so that the rest can be checked all the same.
+// is added to found. In the result whatever is wrong is unknown, so that the rest can still be checked.
 func convertValues(s *spec, variable module.Variable, found *findings) cty.Value {
 	c := converter{findings: found, hide: variable.Sensitive}
 	value := c.value(s.at, s.values, variable.Type)

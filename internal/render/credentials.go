@@ -36,7 +36,7 @@ func CredentialKeys(machine *machinev1beta1.Machine, from *module.Module) ([]v1a
 	return keys, nil
 }
 
-// credentialKeys returns the module's keys with fields of providerSpec, which stands at a path of the Machine, filled in. One that cannot be named is added to found, unless
+// credentialKeys returns the module's keys with fields of providerSpec, which is at a path of the Machine, filled in. One that cannot be named is added to found, unless
 // what is wrong with its fields is there already, and left out.
 func credentialKeys(from *module.Module, at string, providerSpec cty.Value, found *findings) []v1alpha1.CredentialKey {
 	credentials := from.Spec().Credentials
@@ -59,7 +59,7 @@ func credentialKeys(from *module.Module, at string, providerSpec cty.Value, foun
 	return keys
 }
 
-// errUnknown says that a field is wrong in a way that is told elsewhere.
+// errUnknown says that a field is wrong in a way that is reported elsewhere.
 var errUnknown = errors.New("the field is not known")
 
 // keyPart returns the text of the field at a path that a key names.

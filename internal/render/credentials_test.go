@@ -13,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
-// namedModule returns the example whose token stands at a key that a field of the providerSpec names.
+// namedModule returns the example whose token is at a key that a field of the providerSpec names.
 func namedModule(t *testing.T) *module.Module {
 	t.Helper()
 	folder := t.TempDir()
@@ -35,7 +35,7 @@ func namedModule(t *testing.T) *module.Module {
 func TestAKeyOfTheCredentialsIsNamedByAField(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rest, key, wantErr string
-		// inSecret says that the fault lies in the Secret, which a check does not know.
+		// inSecret says that the fault is in the Secret, which a check does not know.
 		inSecret bool
 	}{
 		"it is read from there":       {rest: `,"placement":{"zone":"a.example.com"}}`, key: "a.example.com.token"},
@@ -43,7 +43,7 @@ func TestAKeyOfTheCredentialsIsNamedByAField(t *testing.T) {
 		"the field is left out":       {rest: `}`, key: "a.token", wantErr: `spec.providerSpec.value.placement.zone: the key "{placement.zone}.token" of the credentials Secret is named after it, but it is missing or empty; write it`},
 		"the field is empty":          {rest: `,"placement":{"zone":""}}`, key: "a.token", wantErr: `spec.providerSpec.value.placement.zone: the key "{placement.zone}.token" of the credentials Secret is named after it, but it is missing or empty; write it`},
 		"the field fits no key":       {rest: `,"placement":{"zone":"a:443"}}`, key: "a.token", wantErr: `spec.providerSpec.value.placement.zone: the key "{placement.zone}.token" of the credentials Secret is named after it, but "a:443" cannot be part of one; use letters, digits, '-', '_' and '.'`},
-		"what is wrong is told once":  {rest: `,"placement":{"zone":[]}}`, key: "a.token", wantErr: `spec.providerSpec.value.placement.zone: a string is required, but it is a list; write it as zone: "text"`},
+		"an error is reported once":   {rest: `,"placement":{"zone":[]}}`, key: "a.token", wantErr: `spec.providerSpec.value.placement.zone: a string is required, but it is a list; write it as zone: "text"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			input := inputWith(t, valid+tc.rest)

@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// valuePath is where a providerSpec lies in a Machine.
+// valuePath is where a providerSpec is in a Machine.
 const valuePath = "spec.providerSpec.value"
 
 // Bounds on what a providerSpec may hold.

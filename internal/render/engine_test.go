@@ -55,7 +55,7 @@ func (e *engine) run(t *testing.T, args ...string) ([]byte, error) {
 }
 
 // accepts reports whether the engine plans with the variables, and what it says.
-func (e *engine) accepts(t *testing.T, variables []byte) (accepted bool, says string) {
+func (e *engine) accepts(t *testing.T, variables []byte) (accepted bool, message string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(e.folder, "input.tfvars.json"), variables, 0o600); err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ type FieldError struct {
 	Problem string
 	// Fix says what to write.
 	Fix string
-	// InSecret is true when the fault lies in a Secret that the field names, so that a change of the Secret helps.
+	// InSecret is true when the fault is in a Secret that the field names, so that a change of the Secret helps.
 	InSecret bool
 }
 
@@ -70,7 +70,7 @@ func IsFieldError(err error) bool {
 }
 
 // Under puts a prefix before the paths of the errors in err, for what is written as the template of a Machine:
-// "spec.template" for a MachineSet. An error that holds none is answered as it is.
+// "spec.template" for a MachineSet. An error that holds none is returned as it is.
 func Under(prefix string, err error) error {
 	var found Errors
 	if prefix == "" || !errors.As(err, &found) {
@@ -85,7 +85,7 @@ func Under(prefix string, err error) error {
 	return moved
 }
 
-// OnlySecrets reports whether all that err says is wrong lies in Secrets that the Machine names.
+// OnlySecrets reports whether all that err says is wrong is in Secrets that the Machine names.
 func OnlySecrets(err error) bool {
 	var found Errors
 	if !errors.As(err, &found) {
@@ -94,7 +94,7 @@ func OnlySecrets(err error) bool {
 	return !slices.ContainsFunc(found, func(e *FieldError) bool { return !e.InSecret })
 }
 
-// Warning is about what is let pass, but may not be what was meant.
+// Warning is about a value that is accepted, but may not be what was meant.
 type Warning struct {
 	// Path is the field's path in the Machine.
 	Path string
@@ -124,7 +124,7 @@ const maxFindings = 50
 
 // findings collects errors and warnings.
 type findings struct {
-	// under stands before every path in what is answered.
+	// under is the prefix of every path that is reported.
 	under    string
 	errs     Errors
 	warnings []Warning

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestErrorsTellInWhichWayAFieldIsWrong(t *testing.T) {
+func TestErrorsSayInWhichWayAFieldIsWrong(t *testing.T) {
 	from := moduleWith(t, readFile(t, validationsFile))
 	tests := map[string]struct {
 		fields string

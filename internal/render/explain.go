@@ -30,7 +30,7 @@ type field struct {
 	variable string
 }
 
-// failing is an expression and what the names in it stand for that a loop around it introduced.
+// failing is an expression and the values of the names in it that a loop around it introduced.
 type failing struct {
 	expression hclsyntax.Expression
 	context    *hcl.EvalContext
@@ -56,7 +56,7 @@ func (v *validator) parts(b failing) [][]field {
 		case e.Op == hclsyntax.OpLogicalOr:
 			return [][]field{slices.Concat(slices.Concat(v.parts(b.with(e.LHS))...), slices.Concat(v.parts(b.with(e.RHS))...))}
 		case e.Op == hclsyntax.OpLogicalAnd && b.with(e.LHS).fails():
-			// What stands behind may make sense only when this holds.
+			// What follows may make sense only when this holds.
 			return v.parts(b.with(e.LHS))
 		case e.Op == hclsyntax.OpLogicalAnd:
 			return v.parts(b.with(e.RHS))
@@ -201,7 +201,7 @@ func (v *validator) resolve(reference hcl.Traversal, scope map[string][]field) [
 	return fields
 }
 
-// root returns the field that a variable stands for as a whole.
+// root returns the field of a variable as a whole.
 func (v *validator) root(variable string) field {
 	root := field{variable: variable, value: v.values[variable], hidden: v.module.Variable(variable).Sensitive}
 	switch variable {

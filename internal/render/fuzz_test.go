@@ -114,7 +114,7 @@ func checkOne(t *testing.T, from *module.Module, raw []byte) {
 	}
 	if len(raw)%4 == 0 { // now and then, since rendering is most of the work
 		if again, err := Render(input); err != nil || again.Hash != inputs.Hash || !bytes.Equal(again.Variables, inputs.Variables) {
-			t.Fatalf("want the same answer twice, got %v", err)
+			t.Fatalf("want the same result twice, got %v", err)
 		}
 	}
 	checkRest(t, input)

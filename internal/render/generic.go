@@ -11,7 +11,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// genericValuesPath is where the attributes of provider_spec stand in a Machine of a kind for any module.
+// genericValuesPath is the path of the attributes of provider_spec in a Machine of a kind for any module.
 const genericValuesPath = valuePath + ".values"
 
 // genericKind is a kind through which every module of an engine is served.
@@ -160,8 +160,8 @@ func (g generic) object(name, fix string) (map[string]any, bool) {
 	return object, true
 }
 
-// reference reads a field that names a Secret, and puts the name at the path of values unless there is one. It answers where the
-// name stands in the end. The path is empty when the values have no place for it.
+// reference reads a field that names a Secret, and puts the name at the path of values unless there is one. It returns where the
+// name is in the end. The path is empty when the values have no field for it.
 func (g generic) reference(field, path string, values map[string]any) reference {
 	read := reference{path: valuePath + "." + field + ".name"}
 	object, _ := g.object(field, "write it as "+field+`: {name: "text"}`)
@@ -199,8 +199,8 @@ func (g generic) reference(field, path string, values map[string]any) reference 
 	return read
 }
 
-// requireCredentials fails when nothing names the credentials although the module needs some. What the values lack then is not told a
-// second time.
+// requireCredentials fails when nothing names the credentials although the module needs some. What the values lack then is not reported
+// a second time.
 func (g generic) requireCredentials(into *spec) {
 	credentials := g.module.Spec().Credentials
 	if !needsCredentials(g.module) || !isAbsent(into.credentials.raw) {

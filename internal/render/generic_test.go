@@ -49,7 +49,7 @@ variable "user_data" {
 	})
 }
 
-// asGeneric returns a providerSpec of a module's own kind as one of the generic kind. With hoist, the names of Secrets stand beside the
+// asGeneric returns a providerSpec of a module's own kind as one of the generic kind. With hoist, the names of Secrets are beside the
 // values.
 func asGeneric(t testing.TB, own []byte, name string, hoist bool) []byte {
 	t.Helper()
@@ -201,7 +201,7 @@ func TestGenericFieldsThatAreWrong(t *testing.T) {
 			raw:  genericStart + `,"values":{"size":"small","size":"big"}` + named + `}`,
 			want: []FieldError{{Path: at + "values.size", Problem: "it is given twice", Fix: "keep one"}},
 		},
-		"no credentials are told once": {
+		"no credentials are reported once": {
 			raw:  genericStart + small + `}`,
 			want: []FieldError{{Path: at + "credentialsSecret.name", Fault: Missing, Problem: "the name of a Secret is required, but it is missing", Fix: secret}},
 		},
@@ -251,7 +251,7 @@ func TestGenericFieldsThatAreWrong(t *testing.T) {
 			input := inputWith(t, tc.raw)
 			_, err := Check(input)
 			var got []FieldError
-			if failed, ok := err.(Errors); ok { //nolint:errorlint // the test is of the type that is answered
+			if failed, ok := err.(Errors); ok { //nolint:errorlint // the test is of the type that is returned
 				for _, one := range failed {
 					got = append(got, *one)
 				}

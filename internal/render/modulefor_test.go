@@ -73,7 +73,7 @@ func TestModuleFor(t *testing.T) {
 			if got != tc.want || textOf(err) != tc.wantErr {
 				t.Fatalf("want %v and %q, got %v and %v", tc.want, tc.wantErr, got, err)
 			}
-			if failed, ok := err.(Errors); err != nil && (!ok || failed[0].Fault != tc.fault) { //nolint:errorlint // the test is of the type that is answered
+			if failed, ok := err.(Errors); err != nil && (!ok || failed[0].Fault != tc.fault) { //nolint:errorlint // the test is of the type that is returned
 				t.Errorf("want the fault %d, got %+v", tc.fault, failed[0])
 			}
 		})

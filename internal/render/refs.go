@@ -46,7 +46,7 @@ func needsCredentials(from *module.Module) bool {
 	return credentials != nil && slices.ContainsFunc(credentials.Keys, func(key v1alpha1.CredentialKey) bool { return !key.Optional })
 }
 
-// reference is what stands, or should stand, where the name of a Secret is expected.
+// reference is what is, or should be, where the name of a Secret is expected.
 type reference struct {
 	path string
 	raw  any
@@ -70,14 +70,14 @@ func (r reference) ref(required bool, found *findings) Ref {
 	return Ref{Path: r.path}
 }
 
-// nameless is the error where something else stands than the name of a Secret.
+// nameless is the error where there is something else than the name of a Secret.
 func nameless(path string, raw any) *FieldError {
 	return &FieldError{
 		Path: path, Fault: faultOf(raw), Problem: "the name of a Secret is required, but it is " + absence(raw), Fix: "name a Secret in the Machine's namespace",
 	}
 }
 
-// isAbsent reports whether what stands somewhere is as good as nothing.
+// isAbsent reports whether a value counts as missing.
 func isAbsent(raw any) bool { return raw == nil || raw == "" }
 
 // faultOf returns the fault of something that is not a useful string.

@@ -32,9 +32,9 @@ type Input struct {
 	UserData []byte
 	// Credentials is the data of the credentials Secret; nil when the module needs none.
 	Credentials map[string][]byte
-	// CredentialsVersion changes whenever Credentials does. It stands for them in the hash.
+	// CredentialsVersion changes whenever Credentials does. It represents them in the hash.
 	CredentialsVersion string
-	// Under stands before the paths in errors and warnings: "spec.template" where the Machine is the template of a MachineSet, and
+	// Under is the prefix of the paths in errors and warnings: "spec.template" where the Machine is the template of a MachineSet, and
 	// empty for a Machine.
 	Under string
 }
@@ -137,7 +137,7 @@ func marshalVariables(values map[string]cty.Value) ([]byte, error) {
 	return raw, nil
 }
 
-// renderEnvironment reads the keys from the credentials, whose name stands at the path, into variables and files.
+// renderEnvironment reads the keys from the credentials, whose name is at the path, into variables and files.
 func renderEnvironment(input Input, path string, keys []v1alpha1.CredentialKey, found *findings) (environment, files map[string]string) {
 	environment, files, faults := module.ReadCredentials(keys, input.Credentials)
 	for _, fault := range faults {

@@ -12,7 +12,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 )
 
-func TestRenderAnswersOneFieldError(t *testing.T) {
+func TestRenderReturnsOneFieldError(t *testing.T) {
 	tests := map[string]struct {
 		providerSpec string
 		userData     string
@@ -288,7 +288,7 @@ func TestFindingsAreBounded(t *testing.T) {
 
 func TestRenderRefusesAnIncompleteCall(t *testing.T) {
 	if _, err := Render(Input{}); err == nil || IsFieldError(err) {
-		t.Errorf("want an error that does not blame the Machine, got %v", err)
+		t.Errorf("want an error that is not the Machine's, got %v", err)
 	}
 }
 
@@ -402,7 +402,7 @@ func FuzzRender(f *testing.F) {
 		}
 		again, err := Render(input)
 		if err != nil || again.Hash != inputs.Hash || string(again.Variables) != string(inputs.Variables) {
-			t.Fatalf("want the same answer twice, got %v", err)
+			t.Fatalf("want the same result twice, got %v", err)
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 type spec struct {
 	// values become the variable provider_spec; nil when they cannot be read, or are for another module.
 	values map[string]any
-	// at is where values stand in the Machine.
+	// at is the path of values in the Machine.
 	at string
 	// credentials and userData are the names of Secrets.
 	credentials, userData reference
@@ -26,7 +26,7 @@ type spec struct {
 // reserved are fields of the object that a providerSpec is; a module does not see them.
 var reserved = []string{"apiVersion", "kind", "metadata"}
 
-// ValuesPath returns where in the Machine the attributes of the module's variable provider_spec stand.
+// ValuesPath returns where in the Machine the attributes of the module's variable provider_spec are.
 func ValuesPath(machine *machinev1beta1.Machine) string {
 	if fields, failed := decodeProviderSpec(machine); failed == nil && isGeneric(fields) {
 		return genericValuesPath
@@ -101,7 +101,7 @@ func (s *spec) namesUserData(from *module.Module, providerSpec cty.Value) bool {
 	return !name.IsKnown() || !name.IsNull() && name.Type() == cty.String && name.AsString() != ""
 }
 
-// rawAt returns what stands at a path of field names joined by dots; nil when that is nothing.
+// rawAt returns the value at a path of field names joined by dots; nil when there is none.
 func rawAt(fields map[string]any, path string) any {
 	var raw any = fields
 	for step := range strings.SplitSeq(path, ".") {

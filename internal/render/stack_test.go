@@ -200,7 +200,7 @@ func TestWhatAStackCannotComputeIsRefusedBeforeItsRun(t *testing.T) {
 	}
 }
 
-func TestTheKindOfAStackIsSaidWhereItsFieldsAreTold(t *testing.T) {
+func TestTheKindOfAStackIsReportedWithItsFields(t *testing.T) {
 	input := inputWith(t, stackStart+`,"module":"example","values":{"size":"small","shelf":""},"credentialsSecret":{"name":"c"},"driftPolicy":"Ignore"}`)
 	input.Module = stackWith(t, "")
 	input.Machine.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: "Repair"}

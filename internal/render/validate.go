@@ -15,8 +15,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 )
 
-// validator holds the variables of a run to the validations of the module, with the answers that the engine would give. What is
-// not known yet is unknown; a condition that depends on it is left open.
+// validator checks the variables of a run by the validations of the module, with the same results as the engine. What is not known yet
+// is unknown; a condition that depends on it is not decided.
 type validator struct {
 	*findings
 	module *module.Module
@@ -31,7 +31,7 @@ type validator struct {
 // variableNames is the order in which variables are checked.
 var variableNames = []string{module.VariableMachine, module.VariableProviderSpec, module.VariableUserData}
 
-// validate holds variables to the validations of the module. It leaves out a providerSpec that the module does not serve.
+// validate checks variables by the validations of the module. It leaves out a providerSpec that the module does not serve.
 func validate(from *module.Module, read *spec, variables map[string]cty.Value, found *findings) {
 	if read.values == nil {
 		return
@@ -70,7 +70,7 @@ func (v *validator) compute() {
 	}
 	_, path := v.locate(module.Validation{Variable: module.VariableProviderSpec}, fields)
 	v.fail(&FieldError{
-		Path: path, Fix: fmt.Sprintf("change it to what local.%s can be made of (%s:%d of the stack)", failed.Local, failed.Place.Filename, failed.Place.Start.Line),
+		Path: path, Fix: fmt.Sprintf("change it to what local.%s can be made of (%s:%d of the stack)", failed.Local, failed.Range.Filename, failed.Range.Start.Line),
 		Problem: fmt.Sprintf("%s cannot compute local.%s: %s", titleOf(v.module), failed.Local, cut(strings.TrimSuffix(reason, "."), maxReason)),
 	})
 }
@@ -145,7 +145,7 @@ func (v *validator) check(validation module.Validation) {
 	converted, err := convert.Convert(result, cty.Bool)
 	switch {
 	case err != nil || converted.IsKnown() && converted.IsNull():
-		// Load has seen to the type; null it cannot foresee.
+		// Load has checked the type; null is known only now.
 		v.unable(validation, v.explain(validation.Condition)[0], hcl.Diagnostics{{Summary: "the condition comes out neither true nor false"}})
 	case converted.IsKnown() && converted.False():
 		v.refuse(validation)
@@ -191,7 +191,7 @@ const (
 
 // message returns what the module says, or where it says it when that would show a secret.
 func (v *validator) message(validation module.Validation) string {
-	elsewhere := fmt.Sprintf("the validation is in %s:%d of the module", validation.Place.Filename, validation.Place.Start.Line)
+	elsewhere := fmt.Sprintf("the validation is in %s:%d of the module", validation.Range.Filename, validation.Range.Start.Line)
 	context := v.context
 	if len(validation.ErrorMessage.Variables()) > 0 {
 		context = v.wary()

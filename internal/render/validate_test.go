@@ -60,7 +60,7 @@ func readFile(t testing.TB, path string) string {
 	return string(content)
 }
 
-// validationCase is an input of the module in testdata/validations, and what it is answered.
+// validationCase is an input of the module in testdata/validations, and the result.
 type validationCase struct {
 	// fields follow those that are required: size and credentialsSecret. A field that is given here replaces them.
 	fields string
@@ -161,7 +161,7 @@ var validationCases = map[string]validationCase{
 				`argument must not be null; The shelf s-0 is full; leave it empty for any.`,
 		},
 	},
-	"a message that cannot be told of what would be allowed": {
+	"a message that fails for a value that would be allowed": {
 		fields: `"shelf":"s-9"`,
 		want: []string{
 			`spec.providerSpec.value.shelf: the module "example" cannot check it: Invalid template interpolation value: ` +
@@ -234,7 +234,7 @@ func errorLines(t testing.TB, err error) []string {
 	return lines
 }
 
-func TestRenderHoldsToTheValidations(t *testing.T) {
+func TestRenderChecksTheValidations(t *testing.T) {
 	from := moduleWith(t, readFile(t, validationsFile))
 	for name, tc := range validationCases {
 		t.Run(name, func(t *testing.T) {
@@ -254,8 +254,8 @@ func TestEngineAgreesWithTheValidations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			input := tc.input(t, from)
 			_, err := Render(input)
-			if accepted, says := e.accepts(t, asWritten(t, input)); accepted != (err == nil) {
-				t.Errorf("the engine accepts: %t, but Render answers %v\n%s", accepted, err, says)
+			if accepted, message := e.accepts(t, asWritten(t, input)); accepted != (err == nil) {
+				t.Errorf("the engine accepts: %t, but Render returns %v\n%s", accepted, err, message)
 			}
 		})
 	}
@@ -322,8 +322,8 @@ func TestEngineAgreesOnKubemark(t *testing.T) {
 			if errors.As(err, &failed) != (tc.want != "") || tc.want != "" && (len(failed) != 1 || failed[0].Path != tc.want) {
 				t.Errorf("want an error at %q, got %v", tc.want, err)
 			}
-			if accepted, says := e.accepts(t, asWritten(t, input)); accepted != (err == nil) {
-				t.Errorf("the engine accepts: %t, but Render answers %v\n%s", accepted, err, says)
+			if accepted, message := e.accepts(t, asWritten(t, input)); accepted != (err == nil) {
+				t.Errorf("the engine accepts: %t, but Render returns %v\n%s", accepted, err, message)
 			}
 		})
 	}
@@ -344,7 +344,7 @@ func TestRenderValidatesForManyAtOnce(t *testing.T) {
 	group.Wait()
 }
 
-func TestWrongTypesAndFailedValidationsAreAnsweredAtOnce(t *testing.T) {
+func TestWrongTypesAndFailedValidationsAreReportedAtOnce(t *testing.T) {
 	from := moduleWith(t, readFile(t, validationsFile))
 	_, err := Render(validationCase{fields: `"size":[],"cpu":"four","memory":"x","disks":[{"gib":[]},{}]`}.input(t, from))
 	want := []string{
@@ -359,7 +359,7 @@ func TestWrongTypesAndFailedValidationsAreAnsweredAtOnce(t *testing.T) {
 	}
 }
 
-func TestValidationErrorsTellNoSecretsAndStayShort(t *testing.T) {
+func TestValidationErrorsShowNoSecretsAndStayShort(t *testing.T) {
 	from := moduleWith(t, strings.NewReplacer(
 		`description = "The fields of the providerSpec."`, "description = \"The fields of the providerSpec.\"\n  sensitive = true",
 		", not ${var.provider_spec.size}.", "", `${var.provider_spec.shelf == "s-9" ? null : "s-0"}`, "s-0",

@@ -26,12 +26,12 @@ func TestVariables(t *testing.T) {
 		input := inputWith(t, valid+`,"size":[]}`)
 		input.Under = "spec.template"
 		if got, err := Variables(input); !IsFieldError(err) {
-			t.Errorf("it answers %s, %v", got, err)
+			t.Errorf("it returns %s, %v", got, err)
 		}
 	})
 	t.Run("need a Machine", func(t *testing.T) {
 		if _, err := Variables(Input{}); err == nil || IsFieldError(err) {
-			t.Errorf("it answers %v; want a mistake of the caller", err)
+			t.Errorf("it returns %v; want a mistake of the caller", err)
 		}
 	})
 }

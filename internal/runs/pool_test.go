@@ -13,7 +13,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// script is a task that reports what the pool does with it and ends when it is told to.
+// script is a task that reports what the pool does with it and ends when its test says so.
 type script struct {
 	name      string
 	log       *journal

@@ -100,7 +100,7 @@ var _ = Describe("A decision under the lock", func() {
 		}
 	})
 
-	It("is not taken again over its own record when the answer to its write was lost", func(ctx SpecContext) {
+	It("is not taken again over its own record when the response to its write was lost", func(ctx SpecContext) {
 		for name, made := range map[string]bool{"no head": false, "a head": true} {
 			By(name)
 			api, key := &faults{}, newKey()

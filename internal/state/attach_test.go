@@ -36,7 +36,7 @@ var _ = Describe("Attachments", func() {
 		Expect(counted.count()).To(Equal(3))
 	})
 
-	It("are written once, although the answer was lost", func(ctx SpecContext) {
+	It("are written once, although the response was lost", func(ctx SpecContext) {
 		lossy := &faults{}
 		store, key := state.New(lossy.client(), state.Options{}), newKey()
 		session := acquire(ctx, store, key, run("r1"))

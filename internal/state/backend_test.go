@@ -54,9 +54,9 @@ func (e engine) send(ctx context.Context, r request) (status int, body string) {
 	response, err := http.DefaultClient.Do(sent)
 	Expect(err).NotTo(HaveOccurred())
 	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
+	content, err := io.ReadAll(response.Body)
 	Expect(err).NotTo(HaveOccurred())
-	return response.StatusCode, string(answer)
+	return response.StatusCode, string(content)
 }
 
 func (e engine) status(ctx context.Context, r request) int {
@@ -91,16 +91,16 @@ var _ = Describe("The backend", func() {
 
 	It("serves an engine's whole conversation", func(ctx SpecContext) {
 		Expect(it.status(ctx, request{method: "LOCK", body: lockInfo("l1")})).To(Equal(200))
-		Expect(it.status(ctx, request{method: "LOCK", body: lockInfo("l1")})).To(Equal(200), "an answer may get lost")
+		Expect(it.status(ctx, request{method: "LOCK", body: lockInfo("l1")})).To(Equal(200), "a response may get lost")
 		Expect(it.status(ctx, request{method: "GET"})).To(Equal(204))
 		first := body(1, 100, "this")
 		Expect(it.status(ctx, request{method: "POST", id: "l1", body: first})).To(Equal(200))
-		Expect(it.status(ctx, request{method: "POST", id: "l1", body: first})).To(Equal(200), "an answer may get lost")
+		Expect(it.status(ctx, request{method: "POST", id: "l1", body: first})).To(Equal(200), "a response may get lost")
 		status, got := it.send(ctx, request{method: "GET"})
 		Expect(status).To(Equal(200))
 		Expect(got).To(Equal(string(first)))
 		Expect(it.status(ctx, request{method: "UNLOCK", body: lockInfo("l1")})).To(Equal(200))
-		Expect(it.status(ctx, request{method: "UNLOCK", body: lockInfo("l1")})).To(Equal(200), "an answer may get lost")
+		Expect(it.status(ctx, request{method: "UNLOCK", body: lockInfo("l1")})).To(Equal(200), "a response may get lost")
 		Expect(it.status(ctx, request{method: "LOCK", body: lockInfo("l2")})).To(Equal(200))
 		Expect(store.Get(ctx, key)).To(HaveField("Raw", first))
 		Expect(session.Release(ctx, nil)).To(Succeed())
@@ -178,7 +178,7 @@ var _ = Describe("The backend", func() {
 		Expect(head(ctx, key).ResourceVersion).To(Equal(before))
 	})
 
-	It("tells a second process who has the lock", func(ctx SpecContext) {
+	It("returns to a second process who has the lock", func(ctx SpecContext) {
 		Expect(it.status(ctx, request{method: "POST", id: "l1", body: body(1, 100)})).To(Equal(409), "no lock is held")
 		Expect(it.status(ctx, request{method: "UNLOCK", body: lockInfo("l1")})).To(Equal(409), "no lock is held")
 		Expect(it.status(ctx, request{method: "LOCK", body: lockInfo("l1")})).To(Equal(200))
@@ -203,7 +203,7 @@ var _ = Describe("The backend", func() {
 		Expect(engine{again}.status(ctx, request{method: "GET"})).To(Equal(204), "closing an old endpoint leaves the new one")
 	})
 
-	It("answers for the session's end with what no retry follows", func(ctx SpecContext) {
+	It("responds to the session's end with a status that engines do not retry", func(ctx SpecContext) {
 		Expect(it.status(ctx, request{method: "LOCK", body: lockInfo("l1")})).To(Equal(200))
 		_, err := store.Acquire(ctx, key, state.AcquireOptions{Lock: run("r2"), Break: ptr.To(run("r1"))})
 		Expect(err).NotTo(HaveOccurred())
@@ -267,14 +267,14 @@ var _ = Describe("The backend", func() {
 		Expect(it.status(ctx, request{method: "LOCK", body: lockInfo("l1")})).To(Equal(200))
 		began := make(chan struct{})
 		api.set(func(f *faults) { f.before = func() { close(began); time.Sleep(200 * time.Millisecond) } })
-		saved, answered := body(1, 100), make(chan int, 1)
+		saved, status := body(1, 100), make(chan int, 1)
 		go func() {
 			defer GinkgoRecover()
-			answered <- it.status(ctx, request{method: "POST", id: "l1", body: saved})
+			status <- it.status(ctx, request{method: "POST", id: "l1", body: saved})
 		}()
 		<-began
 		Expect(server.Close(ctx)).To(Succeed())
-		Eventually(answered).Should(Receive(Equal(200)))
+		Eventually(status).Should(Receive(Equal(200)))
 		Expect(store.Get(ctx, key)).To(HaveField("Raw", saved))
 		_, err = server.Open(session)
 		Expect(err).To(MatchError(ContainSubstring("not serving")))

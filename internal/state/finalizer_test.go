@@ -71,18 +71,18 @@ var _ = Describe("A head that somebody deletes", func() {
 		}
 	})
 
-	It("is deleted though the answer to whichever write is lost", func(ctx SpecContext) {
+	It("is deleted though the response to whichever write is lost", func(ctx SpecContext) {
 		for lost := 1; lost <= 3; lost++ {
 			api, key := &faults{}, newKey()
 			session := acquire(ctx, state.New(api.client(), state.Options{}), key, run("r1"))
 			deleteHead(ctx, key)
 			api.set(func(f *faults) { f.loseAt = len(f.writes) + lost })
-			Expect(session.Delete(ctx)).To(Succeed(), "lost the answer to write %d", lost)
+			Expect(session.Delete(ctx)).To(Succeed(), "lost the response to write %d", lost)
 			Expect(secretsOf(ctx, key, "")).To(BeEmpty())
 		}
 	})
 
-	It("is known to be gone by the next call when there was no time for the answer", func(ctx SpecContext) {
+	It("is known to be gone by the next call when there was no time for the response", func(ctx SpecContext) {
 		api, key := &faults{}, newKey()
 		session := acquire(ctx, state.New(api.client(), state.Options{}), key, run("r1"))
 		deleteHead(ctx, key)

@@ -105,7 +105,7 @@ var _ = Describe("A commit of a big state that lands late", func() {
 	})
 })
 
-var _ = Describe("A commit of a big state whose answer was lost", func() {
+var _ = Describe("A commit of a big state whose response was lost", func() {
 	const patience = 300 * time.Millisecond
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "head", errors.New("the rules are not loaded yet"))
 	for name, after := range map[string]func(f *faults) error{

@@ -82,7 +82,7 @@ var _ = Describe("An orphaned state", func() {
 		Expect(raw).To(Equal(unsaved))
 	})
 
-	It("may be what is no state, and tells nothing but its words", func(ctx SpecContext) {
+	It("may be what is no state, and is then its content alone", func(ctx SpecContext) {
 		store, key := state.New(live, state.Options{}), newKey()
 		kept, err := store.SaveOrphan(ctx, key, []byte("{half a sta"), state.OrphanOptions{Reason: "cut off"})
 		Expect(err).NotTo(HaveOccurred())

@@ -149,11 +149,11 @@ func TestRecordKnowsEverySecret(t *testing.T) {
 	}
 	small := index{Current: &entry{}, Versions: []entry{{Key: "k"}}}
 	if !full.elsewhere() || small.elsewhere() || !(index{Versions: full.Versions}).elsewhere() {
-		t.Error("elsewhere does not tell whether Secrets besides the head may exist")
+		t.Error("elsewhere does not report whether Secrets besides the head may exist")
 	}
 	named := index{Current: &entry{Blob: &blob{Name: "c"}}, Versions: []entry{{Key: "k"}, {Blob: &blob{Name: "v"}}}, Trash: []blob{{Name: "t"}}}
 	if !named.reads(blob{Name: "c"}) || !named.reads(blob{Name: "v"}) || named.reads(blob{Name: "t"}) || small.reads(blob{}) {
-		t.Error("reads does not tell whether a version is read from a copy")
+		t.Error("reads does not report whether a version is read from a copy")
 	}
 	if _, err := decodeIndex(map[string]string{annotationRecord: `{"format":2}`}); err == nil {
 		t.Error("a record of a newer format is read")

@@ -87,7 +87,7 @@ var _ = Describe("A state from before a run", func() {
 		Expect(head(ctx, key).ResourceVersion).To(Equal(before))
 	})
 
-	It("is put back once though the answer was lost", func(ctx SpecContext) {
+	It("is put back once though the response was lost", func(ctx SpecContext) {
 		api, key := &faults{}, newKey()
 		session := acquire(ctx, state.New(api.client(), state.Options{}), key, run("r1"))
 		first := body(1, 100, "a")

@@ -55,17 +55,17 @@ func TestDo(t *testing.T) {
 	terminating := apierrors.NewForbidden(secrets, "a", errors.New("terminating"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	cases := map[string]struct {
-		answers       []error // the last one stays
+		errs          []error // the last one stays
 		wantCalls     int
 		wantErr       error
 		wantUncertain bool
 	}{
-		"success needs one call":                          {answers: []error{nil}, wantCalls: 1},
-		"a lost connection is tried again":                {answers: []error{refused, refused, nil}, wantCalls: 3, wantUncertain: true},
-		"what a retry cannot mend is not tried again":     {answers: []error{errors.ErrUnsupported}, wantCalls: 1, wantErr: errors.ErrUnsupported},
-		"a refusal while the server starts is no refusal": {answers: []error{forbidden, forbidden, nil}, wantCalls: 3},
-		"a refusal that stays is one":                     {answers: []error{forbidden}, wantCalls: deniedAttempts, wantErr: forbidden},
-		"a namespace that ends is no server that starts":  {answers: []error{terminating}, wantCalls: 1, wantErr: terminating},
+		"success needs one call":                          {errs: []error{nil}, wantCalls: 1},
+		"a lost connection is tried again":                {errs: []error{refused, refused, nil}, wantCalls: 3, wantUncertain: true},
+		"what a retry cannot fix is not tried again":      {errs: []error{errors.ErrUnsupported}, wantCalls: 1, wantErr: errors.ErrUnsupported},
+		"a refusal while the server starts is no refusal": {errs: []error{forbidden, forbidden, nil}, wantCalls: 3},
+		"a refusal that stays is one":                     {errs: []error{forbidden}, wantCalls: deniedAttempts, wantErr: forbidden},
+		"a namespace that ends is no server that starts":  {errs: []error{terminating}, wantCalls: 1, wantErr: terminating},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestDo(t *testing.T) {
 			calls := 0
 			uncertain, err := New(nil, Options{Clock: clock}).do(ctx, "testing", func(context.Context) error {
 				calls++
-				return tc.answers[min(calls, len(tc.answers))-1]
+				return tc.errs[min(calls, len(tc.errs))-1]
 			})
 			if calls != tc.wantCalls || uncertain != tc.wantUncertain || !errors.Is(err, tc.wantErr) {
 				t.Errorf("got %d calls, uncertain %t, %v; want %d, %t, %v", calls, uncertain, err, tc.wantCalls, tc.wantUncertain, tc.wantErr)
@@ -91,7 +91,7 @@ func TestDoEndsWithItsContext(t *testing.T) {
 	uncertain, err := New(nil, Options{}).do(ctx, "testing", func(context.Context) error { return io.EOF })
 	unavailable, ok := errors.AsType[*UnavailableError](err)
 	if !ok || !uncertain || !errors.Is(unavailable.Err, io.EOF) {
-		t.Errorf("got uncertain %t, %v; want an UnavailableError with the last answer", uncertain, err)
+		t.Errorf("got uncertain %t, %v; want an UnavailableError with the last error", uncertain, err)
 	}
 }
 

@@ -203,7 +203,14 @@ func (s *Session) Release(ctx context.Context, meta MetaPatch) error {
 
 // Delete removes the state with all its parts and versions, and ends the session. While the state lists managed
 // resources it refuses with a *ResourcesRemainError. It succeeds when called again.
-func (s *Session) Delete(ctx context.Context) error {
+func (s *Session) Delete(ctx context.Context) error { return s.remove(ctx, s.mayDelete) }
+
+// Forget removes the state as Delete does, whatever it lists: nothing knows then what was made.
+func (s *Session) Forget(ctx context.Context) error {
+	return s.remove(ctx, func() error { return nil })
+}
+
+func (s *Session) remove(ctx context.Context, allowed func() error) error {
 	ctx, cancel := s.store.bounded(ctx)
 	defer cancel()
 	leave, err := s.enter(ctx)
@@ -214,7 +221,7 @@ func (s *Session) Delete(ctx context.Context) error {
 		return err
 	}
 	defer leave()
-	if err := s.mayDelete(); err != nil {
+	if err := allowed(); err != nil {
 		return err
 	}
 	if s.index.elsewhere() {

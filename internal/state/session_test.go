@@ -214,7 +214,7 @@ func life(ctx context.Context, store *state.Store, key state.Key, bodies [][]byt
 	return session.Delete(ctx)
 }
 
-var _ = Describe("A lost answer", func() {
+var _ = Describe("A lost response", func() {
 	It("changes nothing for the caller, whichever write it is of", func(ctx SpecContext) {
 		bodies := [][]byte{body(1, 100), body(2, 20000), body(3, 5000), body(4, 100)}
 		for lost := 1; ; lost++ {
@@ -321,7 +321,7 @@ func expectToGoOn(ctx context.Context, store *state.Store, key state.Key, seen *
 	GinkgoHelper()
 	session, err := store.Acquire(ctx, key, state.AcquireOptions{Lock: run("r2"), Break: seen.Lock})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(stockRead(ctx, key)).To(Equal(seen.Raw), "taking the state over mends its parts")
+	Expect(stockRead(ctx, key)).To(Equal(seen.Raw), "taking the state over repairs its parts")
 	for serial := seen.Serial; serial > 0; serial-- {
 		_, err := store.Version(ctx, key, serial)
 		Expect(err).NotTo(HaveOccurred())

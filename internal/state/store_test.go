@@ -217,7 +217,7 @@ var _ = Describe("A big state", func() {
 		session = acquire(ctx, store, key, run("r2"))
 		bigger := body(2, 30000)
 		Expect(session.Put(ctx, bigger)).To(Succeed())
-		Expect(stockRead(ctx, key)).To(Equal(bigger), "the next write mends the parts")
+		Expect(stockRead(ctx, key)).To(Equal(bigger), "the next write repairs the parts")
 		versions := secretsOf(ctx, key, state.RoleVersion)
 		remove(ctx, key.Namespace, versions...)
 		Expect(store.Get(ctx, key)).To(HaveField("Raw", bigger))
@@ -256,7 +256,7 @@ var _ = Describe("Reading", func() {
 		Expect(heads[2].Meta).To(Equal(map[string]string{"hash": "h"}))
 	})
 
-	It("tells of a lock that cannot be read and takes it for no free one", func(ctx SpecContext) {
+	It("reports a lock that cannot be read and takes it for no free one", func(ctx SpecContext) {
 		store, key := state.New(live, state.Options{}), newKey()
 		acquire(ctx, store, key, run("r1"))
 		secret := head(ctx, key)

@@ -62,7 +62,7 @@ var _ = BeforeEach(func(ctx SpecContext) {
 	namespace = object.Name
 })
 
-// errDied is what a client answers whose process is dead.
+// errDied is what a client returns whose process is dead.
 var errDied = errors.New("the process died")
 
 // faults is a client that counts writes and fails on demand. The fields may be changed between calls.
@@ -71,7 +71,7 @@ type faults struct {
 	writes []string
 	// dieAt is the number of the write that is not carried out any more, nor any after it; 0 for none.
 	dieAt int
-	// loseAt is the number of the write that is carried out and whose answer is lost; 0 for none.
+	// loseAt is the number of the write that is carried out and whose response is lost; 0 for none.
 	loseAt int
 	// away makes every call fail as if nothing listened.
 	away bool
@@ -89,8 +89,8 @@ func (f *faults) client() client.Client {
 			if f.isAway() {
 				return errAway
 			}
-			if overtake := f.overtake(key.Name); overtake != nil {
-				overtake()
+			if run := f.beforeCopyOf(key.Name); run != nil {
+				run()
 			}
 			return c.Get(ctx, key, object, options...)
 		},
@@ -117,7 +117,7 @@ func (f *faults) isAway() bool {
 	return f.away
 }
 
-func (f *faults) overtake(name string) func() {
+func (f *faults) beforeCopyOf(name string) func() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !strings.Contains(name, "-v") {

@@ -74,6 +74,6 @@ variable "provider_spec" {
 
 variable "user_data" {
   type        = string
-  description = "Not used: a hollow Node boots nothing."
+  description = "Not used: a simulated Node boots nothing."
   sensitive   = true
 }

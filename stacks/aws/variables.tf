@@ -127,7 +127,7 @@ variable "provider_spec" {
 
   validation {
     condition     = length(distinct(var.provider_spec.tags[*].name)) <= 47
-    error_message = "An instance has at most 50 tags, of which 3 tell the Machine: leave some of tags out, so that 47 remain."
+    error_message = "An instance has at most 50 tags, of which 3 identify the Machine: leave some of tags out, so that 47 remain."
   }
 
   # What the instance is made with.

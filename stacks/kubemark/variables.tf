@@ -76,6 +76,6 @@ variable "provider_spec" {
 
 variable "user_data" {
   type        = string
-  description = "Not used: a hollow Node boots nothing."
+  description = "Not used: a simulated Node boots nothing."
   sensitive   = true
 }

@@ -103,10 +103,10 @@ func (p *Proxy) matching(request *http.Request, at Moment) []Fault {
 	return matching
 }
 
-// fail returns a request that has failed on its way. One that reached nobody learns nothing, as with an API server that is away.
-func fail(answer http.ResponseWriter, _ *http.Request, err error) {
+// fail responds to a request that has failed on its way. One that reached nobody gets no response, as with an API server that is away.
+func fail(response http.ResponseWriter, _ *http.Request, err error) {
 	if errors.Is(err, errRefused) {
-		answer.WriteHeader(http.StatusBadGateway)
+		response.WriteHeader(http.StatusBadGateway)
 		return
 	}
 	refused, ok := errors.AsType[*failure](err)
@@ -117,12 +117,12 @@ func fail(answer http.ResponseWriter, _ *http.Request, err error) {
 		http.StatusConflict: metav1.StatusReasonConflict, http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
 		http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests, http.StatusInternalServerError: metav1.StatusReasonInternalError,
 	}
-	answer.Header().Set("Content-Type", "application/json")
+	response.Header().Set("Content-Type", "application/json")
 	if refused.status == http.StatusTooManyRequests {
-		answer.Header().Set("Retry-After", "1")
+		response.Header().Set("Retry-After", "1")
 	}
-	answer.WriteHeader(refused.status)
-	_ = json.NewEncoder(answer).Encode(metav1.Status{ // whoever asked has gone
+	response.WriteHeader(refused.status)
+	_ = json.NewEncoder(response).Encode(metav1.Status{ // whoever asked has gone
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
 		Code: int32(refused.status), Reason: reasons[refused.status], Message: refused.Error(),
 	})

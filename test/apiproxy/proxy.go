@@ -69,17 +69,17 @@ func Open(server string, authority []byte) (*Proxy, error) {
 	proxy := &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:      &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}},
-		ModifyResponse: p.answered,
+		ModifyResponse: p.modifyResponse,
 		ErrorHandler:   fail,
 		ErrorLog:       log.New(io.Discard, "", 0), // clients that were killed
 	}
-	p.server = httptest.NewUnstartedServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+	p.server = httptest.NewUnstartedServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		request = keepBody(request)
 		if err := p.pass(request, BeforeRequest); err != nil {
-			fail(answer, request, err)
+			fail(response, request, err)
 			return
 		}
-		proxy.ServeHTTP(answer, request)
+		proxy.ServeHTTP(response, request)
 	}))
 	p.server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	p.server.StartTLS()
@@ -93,7 +93,7 @@ func (p *Proxy) Audit(audit func(request *http.Request, status int)) {
 	p.audits = append(p.audits, audit)
 }
 
-func (p *Proxy) answered(r *http.Response) error {
+func (p *Proxy) modifyResponse(r *http.Response) error {
 	p.mu.Lock()
 	audits := slices.Clone(p.audits)
 	p.mu.Unlock()

@@ -56,7 +56,7 @@ func stateSecret(name string) *corev1.Secret {
 }
 
 // A test behind the proxy relies on the errors that its client gets.
-func TestAFaultIsAnsweredAsAnAPIServerWould(t *testing.T) {
+func TestAFaultIsReturnedAsByAnAPIServer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault   apiproxy.Fault
 		want    func(error) bool

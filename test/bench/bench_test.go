@@ -156,12 +156,12 @@ func (b *bench) scale(t *testing.T, replicas int) cost {
 	if _, err := b.Kubectl(contextOf(t), "scale", "machineset", setName, fmt.Sprintf("--replicas=%d", replicas)); err != nil {
 		t.Fatal(err)
 	}
-	told := started
+	logged := started
 	err := b.Until(contextOf(t), patience, fmt.Sprintf("%d Machines run", replicas), func(ctx context.Context) (bool, error) {
 		phases, err := b.Kubectl(ctx, "get", "machines", "-o", `jsonpath={range .items[*]}{.status.phase}{"\n"}{end}`)
 		running, all := strings.Count(phases, "Running\n"), strings.Count(phases, "\n")
-		if time.Since(told) > 10*time.Second {
-			told = time.Now()
+		if time.Since(logged) > 10*time.Second {
+			logged = time.Now()
 			t.Logf("%d/%d Running, %d in all", running, replicas, all)
 		}
 		return running == replicas && all == replicas, err

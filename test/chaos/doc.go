@@ -1,5 +1,5 @@
-// Package chaos plays rounds of faults against the built manager on a development cluster. A round is drawn from a seed: MachineSets on hollow
-// Nodes by OpenTofu and by Pulumi and on a played OpenStack, what people do to them, and the faults that come meanwhile. When all is healed and
+// Package chaos plays rounds of faults against the built manager on a development cluster. A round is drawn from a seed: MachineSets on
+// simulated Nodes by OpenTofu and by Pulumi and on a simulated OpenStack, what people do to them, and the faults that come meanwhile. When all is healed and
 // at rest, what is there is compared with what should be; then everything is deleted, and nothing may be left.
 //
 //	make chaos                             # the rounds that CI plays

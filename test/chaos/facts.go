@@ -18,8 +18,8 @@ import (
 
 const setLabel = "machine.openshift.io/cluster-api-machineset"
 
-// runFolders are where runs are in a manager's work folder.
-var runFolders = []string{"runs", "pulumi/runs"}
+// runDirs are where runs are in a manager's work folder.
+var runDirs = []string{"runs", "pulumi/runs"}
 
 // facts looks at everything.
 func (w *world) facts(ctx context.Context) (*Facts, error) {
@@ -91,7 +91,7 @@ func (w *world) processes(f *Facts) error {
 		}
 	}
 	leads, _ := w.leader() // what another has left goes when it leads again; it is looked through for secrets all the same
-	for _, folder := range runFolders {
+	for _, folder := range runDirs {
 		entries, err := os.ReadDir(filepath.Join(leads.workDir(), folder))
 		if err != nil {
 			continue // no run was ever there

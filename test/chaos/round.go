@@ -198,7 +198,7 @@ func (r *round) heal(ctx context.Context) {
 func (r *round) settle(ctx context.Context, what string, check func(*Facts, *Expected) []Violation) {
 	began := time.Now()
 	var last []Violation
-	calm, told := 0, ""
+	calm, logged := 0, ""
 	err := until(ctx, r.options.Patience, func(ctx context.Context) error {
 		f, err := r.facts(ctx)
 		if err != nil {
@@ -209,8 +209,8 @@ func (r *round) settle(ctx context.Context, what string, check func(*Facts, *Exp
 		r.mu.Unlock()
 		if len(last) > 0 {
 			calm = 0
-			if text := last[0].String(); text != told {
-				told = text
+			if text := last[0].String(); text != logged {
+				logged = text
 				r.say("%s: %d wrong, %.200s", what, len(last), text)
 			}
 			return errors.New(last[0].Text)
@@ -268,7 +268,7 @@ func (r *round) scrub(ctx context.Context) {
 		r.violate(Violation{Stuck, "the round could not be cleaned up: " + err.Error()})
 	}
 	for _, replica := range r.replicas {
-		for _, folder := range runFolders {
+		for _, folder := range runDirs {
 			_ = os.RemoveAll(cmp.Or(replica.workDir(), "/nonexistent") + "/" + folder) // it is only for the next round
 		}
 		if err := replica.start(ctx); err != nil {

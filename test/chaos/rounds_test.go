@@ -72,7 +72,7 @@ func TestRounds(t *testing.T) {
 	}
 	close(seeds)
 	began, tally := time.Now(), &Tally{}
-	var told sync.Mutex
+	var mu sync.Mutex
 	var lanes sync.WaitGroup
 	for range min(setting(t, "LANES", 3), rounds) {
 		w := open(t, o)
@@ -82,10 +82,10 @@ func TestRounds(t *testing.T) {
 					return
 				}
 				outcome := w.play(ctx, NewPlan(seed, o.Limits))
-				told.Lock()
+				mu.Lock()
 				tally.Add(outcome)
 				logRound(t, w, outcome)
-				told.Unlock()
+				mu.Unlock()
 			}
 		})
 	}

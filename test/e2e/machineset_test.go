@@ -189,8 +189,8 @@ func aManagerThatServes() {
 		for _, question := range [][]string{
 			{"create", "nodes"}, {"create", "pods"}, {"update", "machinesets.machine.openshift.io"}, {"get", "configmaps"}, {"impersonate", "users"},
 		} {
-			answer, _ := w.asOperator(ctx, append([]string{"auth", "can-i", "--namespace", lab.Namespace}, question...)...)
-			Expect(answer).To(HavePrefix("no"), "%v", question)
+			output, _ := w.asOperator(ctx, append([]string{"auth", "can-i", "--namespace", lab.Namespace}, question...)...)
+			Expect(output).To(HavePrefix("no"), "%v", question)
 		}
 		Expect(w.logLines("forbidden")).To(BeEmpty(), "the manager has met with a right that it lacks")
 	})

@@ -39,7 +39,7 @@ func aMachineSetThatIsScaled() {
 	})
 
 	It("is scaled by a HorizontalPodAutoscaler, which reads its scale and its selector", func(ctx SpecContext) {
-		autoscaler := hollowAutoscaler(few+2, few+2)
+		autoscaler := setAutoscaler(few+2, few+2)
 		w.create(ctx, autoscaler)
 		DeferCleanup(func(ctx SpecContext) { Expect(w.client.Delete(ctx, autoscaler)).To(Succeed()) })
 		w.settles(ctx, few+2)
@@ -73,8 +73,8 @@ func (w *world) scaleOf(ctx context.Context) *autoscalingv1.Scale {
 	return scale
 }
 
-// hollowAutoscaler keeps the MachineSet between two sizes, and wants to see its CPU half used.
-func hollowAutoscaler(least, most int32) *autoscalingv2.HorizontalPodAutoscaler {
+// setAutoscaler keeps the MachineSet between two sizes, and wants to see its CPU half used.
+func setAutoscaler(least, most int32) *autoscalingv2.HorizontalPodAutoscaler {
 	return &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: setName},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{

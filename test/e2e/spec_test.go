@@ -37,7 +37,7 @@ func aMachineThatCannotBeMade() {
 			w.create(ctx, w.machine(name, tc.change))
 			w.says(ctx, name, tc)
 			Expect(w.nodes.UIDs(name)).To(BeEmpty())
-			tc.mend(ctx, name)
+			tc.fix(ctx, name)
 			w.runs(ctx, name)
 			healed := w.get(ctx, name)
 			Expect(healed.Status.ErrorMessage).To(BeNil())
@@ -46,21 +46,21 @@ func aMachineThatCannotBeMade() {
 		},
 		Entry("because of a value of the wrong type", misfit{
 			change: with("cpu", "four"), wantPhase: machinev1beta1.PhaseFailed, wantWords: []string{"cpu", "four", "number"},
-			mend: func(ctx context.Context, name string) { w.patchSpec(ctx, name, "cpu", 4) },
+			fix: func(ctx context.Context, name string) { w.patchSpec(ctx, name, "cpu", 4) },
 		}),
 		Entry("because of a value that the module refuses", misfit{
 			change: with("memory", "plenty"), wantPhase: machinev1beta1.PhaseFailed, wantWords: []string{"memory is a Kubernetes quantity", "16Gi"},
-			mend: func(ctx context.Context, name string) { w.patchSpec(ctx, name, "memory", "16Gi") },
+			fix: func(ctx context.Context, name string) { w.patchSpec(ctx, name, "memory", "16Gi") },
 		}),
 		Entry("because of an unknown kind", misfit{
 			change: with("kind", "MarbleMachineProviderConfig"), wantPhase: machinev1beta1.PhaseFailed, wantWords: []string{"MarbleMachineProviderConfig"},
-			mend: func(ctx context.Context, name string) {
+			fix: func(ctx context.Context, name string) {
 				w.patchSpec(ctx, name, "kind", on.kind)
 			},
 		}),
 		Entry("because of a Secret that is not there", misfit{
 			change: credentialsFrom(lateSecret), wantPhase: machinev1beta1.PhaseProvisioning, wantWords: []string{lateSecret, "does not exist"},
-			mend: func(ctx context.Context, _ string) {
+			fix: func(ctx context.Context, _ string) {
 				w.copySecret(ctx, lateSecret)
 			},
 		}),
@@ -80,7 +80,7 @@ type misfit struct {
 	wantPhase string
 	// wantWords are in what the Machine says.
 	wantWords []string
-	mend      func(ctx context.Context, name string)
+	fix       func(ctx context.Context, name string)
 }
 
 // says waits until a Machine says in its condition, in an event and, where it has failed, in its error fields what is wrong.

@@ -127,7 +127,7 @@ func waitFor(ctx context.Context, limit time.Duration, check func(context.Contex
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var last error
-	told, toldAt := "", time.Now()
+	logged, loggedAt := "", time.Now()
 	for {
 		err := check(ctx)
 		if err == nil {
@@ -136,8 +136,8 @@ func waitFor(ctx context.Context, limit time.Duration, check func(context.Contex
 		if ctx.Err() == nil {
 			last = err
 		}
-		if text := firstLine(err.Error()); text != told && time.Since(toldAt) > pause {
-			told, toldAt = text, time.Now()
+		if text := firstLine(err.Error()); text != logged && time.Since(loggedAt) > pause {
+			logged, loggedAt = text, time.Now()
 			say("    %s", text)
 		}
 		select {

@@ -89,17 +89,17 @@ func TestAHeldRequestIsCarriedOutAlthoughItsAskerHasGone(t *testing.T) {
 
 func TestProjectsDoNotSeeEachOther(t *testing.T) {
 	c, a, ports := entered(t)
-	_, told := a.ask(http.MethodPost, ports, a.aPort("p", "uid"))
-	port := ports + "/" + told["port"].(map[string]any)["id"].(string)
+	_, response := a.ask(http.MethodPost, ports, a.aPort("p", "uid"))
+	port := ports + "/" + response["port"].(map[string]any)["id"].(string)
 	c.AddProject(openstack.Login{Cloud: "other", Username: "guest", Password: "guest", Project: "guests"})
 	if status := a.loginAs("guest", "guest"); status != http.StatusCreated {
 		t.Fatalf("another login: %d", status)
 	}
-	if status, told := a.ask(http.MethodGet, port, nil); status != http.StatusNotFound {
-		t.Errorf("another project's port: %d, %v", status, told)
+	if status, response := a.ask(http.MethodGet, port, nil); status != http.StatusNotFound {
+		t.Errorf("another project's port: %d, %v", status, response)
 	}
-	if _, told := a.ask(http.MethodGet, ports+"?name=p", nil); len(told["ports"].([]any)) > 0 {
-		t.Errorf("it is listed: %v", told)
+	if _, response := a.ask(http.MethodGet, ports+"?name=p", nil); len(response["ports"].([]any)) > 0 {
+		t.Errorf("it is listed: %v", response)
 	}
 	if status, _ := a.ask(http.MethodPost, ports, a.aPort("q", "uid")); status != http.StatusCreated {
 		t.Errorf("a port of its own: %d", status)
@@ -133,8 +133,8 @@ func TestHistoryKeepsWhatWasMade(t *testing.T) {
 	c, a, ports := entered(t)
 	var ids []string
 	for range 2 {
-		_, told := a.ask(http.MethodPost, ports, a.aPort("p", "uid"))
-		ids = append(ids, told["port"].(map[string]any)["id"].(string))
+		_, response := a.ask(http.MethodPost, ports, a.aPort("p", "uid"))
+		ids = append(ids, response["port"].(map[string]any)["id"].(string))
 	}
 	if all := c.History(); len(all) != 2 || all[0].Machine != "uid" || all[0].Name != "p" || all[0].Kind != "ports" || !all[0].Together(all[1]) {
 		t.Fatalf("%+v", all)

@@ -110,11 +110,11 @@ func (s *services) receive(w http.ResponseWriter, r *http.Request) {
 	} else {
 		time.Sleep(met.Delay)
 	}
-	answered := httptest.NewRecorder()
+	response := httptest.NewRecorder()
 	if !met.Refuse {
 		taken := r.Clone(context.WithoutCancel(r.Context())) // whoever asked may have gone
 		taken.Body = io.NopCloser(bytes.NewReader(body))
-		s.mux.ServeHTTP(answered, taken)
+		s.mux.ServeHTTP(response, taken)
 	}
 	time.Sleep(met.ResponseDelay)
 	switch {
@@ -123,9 +123,9 @@ func (s *services) receive(w http.ResponseWriter, r *http.Request) {
 	case met.Status != 0:
 		write(w, met.Status, fault(met.Status, "The server has either erred or is incapable of performing the requested operation."))
 	default:
-		maps.Copy(w.Header(), answered.Header())
-		w.WriteHeader(answered.Code)
-		_, _ = w.Write(answered.Body.Bytes()) // whoever asked has gone
+		maps.Copy(w.Header(), response.Header())
+		w.WriteHeader(response.Code)
+		_, _ = w.Write(response.Body.Bytes()) // whoever asked has gone
 	}
 }
 

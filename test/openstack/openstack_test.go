@@ -57,11 +57,11 @@ func (a *asker) ask(method, address string, body any) (int, map[string]any) {
 	if token := response.Header.Get("X-Subject-Token"); token != "" {
 		a.token = token
 	}
-	told := map[string]any{}
-	if raw, err := io.ReadAll(response.Body); err != nil || len(raw) > 0 && json.Unmarshal(raw, &told) != nil {
+	content := map[string]any{}
+	if raw, err := io.ReadAll(response.Body); err != nil || len(raw) > 0 && json.Unmarshal(raw, &content) != nil {
 		a.t.Fatalf("%s %s: %s, %v", method, address, raw, err)
 	}
-	return response.StatusCode, told
+	return response.StatusCode, content
 }
 
 func (a *asker) request(ctx context.Context, method, address string, body any) *http.Request {
@@ -86,10 +86,10 @@ func (a *asker) login(password string) int {
 
 func (a *asker) loginAs(user, password string) int {
 	a.t.Helper()
-	status, told := a.ask(http.MethodPost, a.address+"/auth/tokens", map[string]any{"auth": map[string]any{"identity": map[string]any{
+	status, response := a.ask(http.MethodPost, a.address+"/auth/tokens", map[string]any{"auth": map[string]any{"identity": map[string]any{
 		"password": map[string]any{"user": map[string]any{"name": user, "password": password}},
 	}}})
-	token, _ := told["token"].(map[string]any)
+	token, _ := response["token"].(map[string]any)
 	catalog, _ := token["catalog"].([]any)
 	for _, one := range catalog {
 		service := one.(map[string]any)
@@ -101,10 +101,10 @@ func (a *asker) loginAs(user, password string) int {
 // id returns the id of the first object of a list.
 func (a *asker) id(address, list string) string {
 	a.t.Helper()
-	_, told := a.ask(http.MethodGet, address, nil)
-	found, _ := told[list].([]any)
+	_, response := a.ask(http.MethodGet, address, nil)
+	found, _ := response[list].([]any)
 	if len(found) == 0 {
-		a.t.Fatalf("%s has none: %v", address, told)
+		a.t.Fatalf("%s has none: %v", address, response)
 	}
 	return found[0].(map[string]any)["id"].(string)
 }
@@ -122,8 +122,8 @@ func TestTheCloudRefusesWhatARealOneDoes(t *testing.T) {
 	}
 	ports, servers, trunks := a.endpoints["network"]+"/v2.0/ports", a.endpoints["compute"]+"/servers", a.endpoints["network"]+"/v2.0/trunks"
 	network := a.id(a.endpoints["network"]+"/v2.0/networks?name="+openstack.Cluster+"-openshift", "networks")
-	_, told := a.ask(http.MethodPost, ports, map[string]any{"port": map[string]any{"name": "p", "network_id": network}})
-	port, _ := told["port"].(map[string]any)["id"].(string)
+	_, response := a.ask(http.MethodPost, ports, map[string]any{"port": map[string]any{"name": "p", "network_id": network}})
+	port, _ := response["port"].(map[string]any)["id"].(string)
 	wanted := func(changes map[string]any) any {
 		server := map[string]any{
 			"name": "s", "flavorRef": a.id(a.endpoints["compute"]+"/flavors/detail", "flavors"), "networks": []any{map[string]any{"port": port}},
@@ -134,16 +134,16 @@ func TestTheCloudRefusesWhatARealOneDoes(t *testing.T) {
 		}
 		return map[string]any{"server": server}
 	}
-	_, told = a.ask(http.MethodPost, trunks, map[string]any{"trunk": map[string]any{"port_id": port}})
-	trunk, _ := told["trunk"].(map[string]any)["id"].(string)
-	if status, told := a.ask(http.MethodPost, trunks, map[string]any{"trunk": map[string]any{"port_id": port}}); status != http.StatusConflict {
-		t.Errorf("a second trunk of a port: %d, %v", status, told)
+	_, response = a.ask(http.MethodPost, trunks, map[string]any{"trunk": map[string]any{"port_id": port}})
+	trunk, _ := response["trunk"].(map[string]any)["id"].(string)
+	if status, response := a.ask(http.MethodPost, trunks, map[string]any{"trunk": map[string]any{"port_id": port}}); status != http.StatusConflict {
+		t.Errorf("a second trunk of a port: %d, %v", status, response)
 	}
-	status, told := a.ask(http.MethodPost, servers, wanted(nil))
+	status, response := a.ask(http.MethodPost, servers, wanted(nil))
 	if status != http.StatusAccepted {
-		t.Fatalf("a server: %d, %v", status, told)
+		t.Fatalf("a server: %d, %v", status, response)
 	}
-	server := told["server"].(map[string]any)["id"].(string)
+	server := response["server"].(map[string]any)["id"].(string)
 	for name, tc := range map[string]struct {
 		method, address string
 		body            any
@@ -161,13 +161,13 @@ func TestTheCloudRefusesWhatARealOneDoes(t *testing.T) {
 		"to delete the port of a trunk": {http.MethodDelete, ports + "/" + port, nil, http.StatusConflict},
 		"a server that is not there":    {http.MethodGet, servers + "/x", nil, http.StatusNotFound},
 	} {
-		if status, told := a.ask(tc.method, tc.address, tc.body); status != tc.want {
-			t.Errorf("%s: %d, %v; want %d", name, status, told, tc.want)
+		if status, response := a.ask(tc.method, tc.address, tc.body); status != tc.want {
+			t.Errorf("%s: %d, %v; want %d", name, status, response, tc.want)
 		}
 	}
 	for _, address := range []string{servers + "/" + server, trunks + "/" + trunk, ports + "/" + port} {
-		if status, told := a.ask(http.MethodDelete, address, nil); status != http.StatusNoContent {
-			t.Errorf("deleting %s: %d, %v", address, status, told)
+		if status, response := a.ask(http.MethodDelete, address, nil); status != http.StatusNoContent {
+			t.Errorf("deleting %s: %d, %v", address, status, response)
 		}
 	}
 	for what, count := range c.Count() {

@@ -40,8 +40,8 @@ func newServices() *services {
 	return s
 }
 
-// handle returns requests of those who are logged in, one after another.
-func (s *services) handle(pattern string, answer func(*http.Request) (int, any, error)) {
+// handle serves requests of those who are logged in, one after another.
+func (s *services) handle(pattern string, respond func(*http.Request) (int, any, error)) {
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *services) handle(pattern string, answer func(*http.Request) (int, any, 
 			write(w, http.StatusUnauthorized, fault(http.StatusUnauthorized, "The request you have made requires authentication."))
 			return
 		}
-		status, content, err := answer(r.WithContext(context.WithValue(r.Context(), loginKey{}, by)))
+		status, content, err := respond(r.WithContext(context.WithValue(r.Context(), loginKey{}, by)))
 		if refused, ok := errors.AsType[*refusal](err); ok {
 			write(w, refused.status, fault(refused.status, refused.message))
 			return

@@ -98,7 +98,7 @@ func (c *collection) show(o object) object {
 	return o
 }
 
-// serve returns requests for the collection at a path.
+// serve registers the handlers of the collection at a path.
 func (s *services) serve(path string, c *collection) {
 	s.handle("GET "+path, func(r *http.Request) (int, any, error) {
 		return http.StatusOK, map[string]any{c.many: c.search(r)}, nil

@@ -30,7 +30,7 @@ type bundle struct {
 	// dir is the folder that is the bundle's own, system are files of which the first that is there has the system's authorities.
 	dir    string
 	system []string
-	// now is the file that was answered last, before the one that it replaced.
+	// now is the file that was returned last, before the one that it replaced.
 	now, before string
 }
 

@@ -49,7 +49,7 @@ type Options struct {
 	SystemAuthorities []string
 	// Clock is the system's when nil.
 	Clock clock.PassiveClock
-	// Logger is told what has changed, and what cannot be used.
+	// Logger logs what has changed, and what cannot be used.
 	Logger logr.Logger
 }
 
@@ -135,13 +135,13 @@ func (r *Reader) current(ctx context.Context) (Settings, error) {
 	}
 	settings := settingsOf(found)
 	if !r.known && found.infrastructure != nil || r.known && !reflect.DeepEqual(settings, r.last) {
-		r.tell(settings)
+		r.log(settings)
 	}
 	r.last, r.at, r.known = settings, now, true
 	return settings, nil
 }
 
-func (r *Reader) tell(s Settings) {
+func (r *Reader) log(s Settings) {
 	r.logger.Info("Taking the cluster's configuration", "clusterValues", s.ClusterValues,
 		"proxy", s.HTTPProxy != "" || s.HTTPSProxy != "", "authorities", s.Authorities != "", "settings", len(s.values))
 	for _, problem := range s.unusable {

@@ -37,9 +37,9 @@ var _ = Describe("Reader", Ordered, func() {
 
 	environment := func(ctx context.Context) map[string]string {
 		GinkgoHelper()
-		answered, _, err := reader.Environment(ctx, endpoints)
+		variables, _, err := reader.Environment(ctx, endpoints)
 		Expect(err).NotTo(HaveOccurred())
-		return answered
+		return variables
 	}
 	later := func() { now.SetTime(now.Now().Add(defaultMaxAge)) }
 	newReader := func() *Reader {
@@ -100,11 +100,11 @@ var _ = Describe("Reader", Ordered, func() {
 			configMap(trustedCA, trustedCAKey, one), configMap(cloudConfig, cloudCAKey, two),
 		)).To(Succeed())
 
-		answered, sensitive, err := reader.Environment(ctx, endpoints)
+		variables, sensitive, err := reader.Environment(ctx, endpoints)
 		Expect(err).NotTo(HaveOccurred())
-		file := answered["SSL_CERT_FILE"]
+		file := variables["SSL_CERT_FILE"]
 		Expect(read(GinkgoTB(), file)).To(Equal(one + two))
-		Expect(answered).To(Equal(map[string]string{
+		Expect(variables).To(Equal(map[string]string{
 			"HTTPS_PROXY": "http://user:secret@proxy:3128", "NO_PROXY": ".svc", "SSL_CERT_FILE": file, "AWS_ENDPOINT_URL_EC2": "https://ec2.example",
 		}))
 		Expect(sensitive).To(ContainElement("secret"))

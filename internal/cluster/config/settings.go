@@ -23,7 +23,7 @@ const (
 
 // Settings are what a cluster says of how its infrastructure is reached. The zero value is a cluster that says nothing.
 type Settings struct {
-	// ClusterValues are what defaults of providerSpecs are made of, as far as the cluster tells.
+	// ClusterValues are what defaults of providerSpecs are made of, as far as the cluster has them.
 	ClusterValues module.ClusterValues
 	// HTTPProxy, HTTPSProxy and NoProxy are the proxies in force.
 	HTTPProxy, HTTPSProxy, NoProxy string

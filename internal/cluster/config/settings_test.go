@@ -139,7 +139,7 @@ func TestAuthorities(t *testing.T) {
 		"a cloud without an authority of its own": {
 			found: objects{cloudConfig: configMap(cloudConfig, "cloud.conf", "[Global]")},
 		},
-		"what is no certificate is told, and the rest is taken": {
+		"what is no certificate is reported, and the rest is taken": {
 			found:        objects{proxy: trusting, trustedCA: configMap(trustedCA, trustedCAKey, "soon"), cloudConfig: configMap(cloudConfig, cloudCAKey, two)},
 			want:         two,
 			wantUnusable: "the key ca-bundle.crt of ConfigMap openshift-config-managed/trusted-ca-bundle has no certificate in PEM",

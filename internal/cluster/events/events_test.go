@@ -32,7 +32,7 @@ func TestShortened(t *testing.T) {
 
 func tail(text string) string { return text[max(0, len(text)-10):] }
 
-// recorder keeps what it was last told.
+// recorder keeps the last event.
 type recorder struct {
 	regarding, related         runtime.Object
 	kind, reason, action, note string
@@ -47,8 +47,8 @@ func TestSend(t *testing.T) {
 	related := Warning(pod, "Lost", "Look", "gone")
 	related.Related = node
 	tcs := map[string]struct {
-		notice Event
-		want   recorder
+		event Event
+		want  recorder
 	}{
 		"normal":                    {Normal(pod, "Done", "Make", "ready"), recorder{pod, nil, "Normal", "Done", "Make", "ready"}},
 		"a warning":                 {Warning(pod, "Lost", "Look", "gone"), recorder{pod, nil, "Warning", "Lost", "Look", "gone"}},
@@ -62,7 +62,7 @@ func TestSend(t *testing.T) {
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			var got recorder
-			tc.notice.Send(&got)
+			tc.event.Send(&got)
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(recorder{})); diff != "" {
 				t.Error(diff)
 			}

@@ -1,5 +1,5 @@
 // Package servingcert keeps the certificate that webhooks are served with where nobody else does: it makes and renews the certificate
-// and the authority that has signed it, and tells the API server to trust that authority.
+// and the authority that has signed it, and has the API server trust that authority.
 //
 // Both lie in one Secret, which every replica watches and any replica writes; of two that write at once one is refused and takes what
 // the other has written. The certificate is served from memory, so that a new one is there as soon as the Secret has it. The
@@ -13,7 +13,7 @@
 //
 // # Why not all of cert-controller
 //
-// Certificates are made and judged by github.com/open-policy-agent/cert-controller. Its controller is left out: it caches every
+// Certificates are made and checked by github.com/open-policy-agent/cert-controller. Its controller is left out: it caches every
 // Secret of the namespace, where each Machine has its state, and every webhook configuration; it needs the Secret to exist, and a
 // kubelet to write it into files; and it trusts a new authority only in place of the old one.
 //

@@ -25,8 +25,8 @@ const (
 	settleTime = 5 * time.Second
 	// conflictRetry is how long somebody else's write gets to arrive here.
 	conflictRetry = time.Second
-	// lookAgain bounds how long nothing is looked at: timers that are longer would not notice a clock that is set.
-	lookAgain = 12 * time.Hour
+	// maxRequeueAfter is the longest time between two reconciles: longer timers would miss that the clock is set.
+	maxRequeueAfter = 12 * time.Hour
 )
 
 // Options are what a Keeper works with. All but Clock must be set.
@@ -35,10 +35,10 @@ type Options struct {
 	Secret types.NamespacedName
 	// DNSNames are the names by which API servers reach the webhooks.
 	DNSNames []string
-	// Configuration is the name of the MutatingWebhookConfiguration and of the ValidatingWebhookConfiguration that are told whom to
-	// trust. Neither needs to exist.
+	// Configuration is the name of the MutatingWebhookConfiguration and of the ValidatingWebhookConfiguration that get the
+	// authority to trust. Neither needs to exist.
 	Configuration string
-	// Clock tells the time.
+	// Clock is the system's when nil.
 	Clock clock.PassiveClock
 }
 
@@ -82,7 +82,7 @@ func New(options Options) (*Keeper, error) {
 func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	now := k.served.Load()
 	if now == nil {
-		return nil, errors.New("there is no certificate yet; the log tells what keeps it from being made")
+		return nil, errors.New("there is no certificate yet; the log says what keeps it from being made")
 	}
 	return now.pair, nil
 }
@@ -97,11 +97,11 @@ func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	next := min(renewalIn(kept, now), lookAgain)
+	next := min(renewalIn(kept, now), maxRequeueAfter)
 	for _, configuration := range []client.Object{
 		&admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{},
 	} {
-		holds, err := k.tell(ctx, configuration, kept.authority, now)
+		holds, err := k.setAuthority(ctx, configuration, kept.authority, now)
 		if errors.Is(err, errConflict) {
 			return reconcile.Result{RequeueAfter: conflictRetry}, nil
 		}
@@ -157,9 +157,9 @@ func (k *Keeper) kept(ctx context.Context, now time.Time) (material, error) {
 	return kept, nil
 }
 
-// tell has a configuration trust an authority, and answers how long what it holds then stays right; zero for as long as the
+// setAuthority has a configuration trust an authority, and returns how long what it holds then stays right; zero for as long as the
 // authority does.
-func (k *Keeper) tell(ctx context.Context, configuration client.Object, authority []byte, now time.Time) (time.Duration, error) {
+func (k *Keeper) setAuthority(ctx context.Context, configuration client.Object, authority []byte, now time.Time) (time.Duration, error) {
 	err := k.reader.Get(ctx, client.ObjectKey{Name: k.options.Configuration}, configuration)
 	if apierrors.IsNotFound(err) {
 		return 0, nil // nobody calls, or somebody else sees to it
@@ -183,12 +183,12 @@ func (k *Keeper) tell(ctx context.Context, configuration client.Object, authorit
 	case err != nil:
 		return 0, fmt.Errorf("writing the authority into %T %s: %w", configuration, k.options.Configuration, err)
 	}
-	log.FromContext(ctx).Info("Told the API server whom to trust", "configuration", k.options.Configuration, "kind", fmt.Sprintf("%T", configuration))
+	log.FromContext(ctx).Info("Wrote the authority into a webhook configuration", "configuration", k.options.Configuration, "kind", fmt.Sprintf("%T", configuration))
 	return holds, nil
 }
 
 // serve takes a certificate into use. One of another authority than that of the certificate in use waits until API servers have
-// had time to see whom to trust; serve answers how long.
+// had time to see whom to trust; serve returns how long.
 func (k *Keeper) serve(kept material, now time.Time) (time.Duration, error) {
 	pair, err := kept.pair()
 	if err != nil {

@@ -190,7 +190,7 @@ var _ = Describe("A keeper", func() {
 		Expect(h.call(ctx, k)).To(Succeed())
 	})
 
-	It("goes on answering when the Secret is deleted: who is trusted comes before who is served", func(ctx context.Context) {
+	It("goes on serving when the Secret is deleted: a new authority is trusted before it is served", func(ctx context.Context) {
 		replicas := []*Keeper{h.replica(), h.replica()}
 		for _, k := range replicas {
 			Eventually(h.call).WithArguments(ctx, k).Should(Succeed())
@@ -203,7 +203,7 @@ var _ = Describe("A keeper", func() {
 			if err == nil { // else one configuration is written and the other is not
 				for _, k := range replicas {
 					if err := shake(ctx, k, trusted); err != nil {
-						StopTrying("a webhook does not answer").Wrap(err).Now()
+						StopTrying("a webhook does not respond").Wrap(err).Now()
 					}
 				}
 			}
@@ -217,7 +217,7 @@ var _ = Describe("A keeper", func() {
 		Expect(certificatesIn(trusted)).To(HaveLen(2))
 	})
 
-	It("tells whom to trust again when a configuration is replaced, and waits for one that is not there", func(ctx context.Context) {
+	It("writes the authority again when a configuration is replaced, and waits for one that is not there", func(ctx context.Context) {
 		Expect(plane.Client.Delete(ctx, h.mutating.DeepCopy())).To(Succeed())
 		k := h.replica()
 		Eventually(func(g Gomega) {
@@ -236,7 +236,7 @@ var _ = Describe("A keeper", func() {
 		k := h.keeper()
 		passing := testclock.NewFakePassiveClock(start)
 		k.options.Clock, k.reader, k.writer = passing, plane.Client, plane.Client
-		look := func(at time.Duration) time.Duration {
+		reconcileAt := func(at time.Duration) time.Duration {
 			passing.SetTime(start.Add(at))
 			result, err := k.Reconcile(ctx, reconcile.Request{})
 			Expect(err).NotTo(HaveOccurred())
@@ -248,16 +248,16 @@ var _ = Describe("A keeper", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return len(certificatesIn(trusted))
 		}
-		Expect(look(0)).To(Equal(lookAgain))
+		Expect(reconcileAt(0)).To(Equal(maxRequeueAfter))
 		first := serial()
-		Expect(look(60*day - time.Hour)).To(Equal(time.Hour))
+		Expect(reconcileAt(60*day - time.Hour)).To(Equal(time.Hour))
 		Expect(serial().Equal(first)).To(BeTrue())
-		look(61 * day)
+		reconcileAt(61 * day)
 		Expect(serial().Equal(first)).To(BeFalse())
 		Expect(authorities()).To(Equal(1))
 
 		old, end := serial(), authorityValidity-authorityAhead+day
-		Expect(look(end)).To(Equal(Overlap), "the certificate in use has run out, so that the next one is not waited with")
+		Expect(reconcileAt(end)).To(Equal(Overlap), "the certificate in use has run out, so that the next one is not waited with")
 		Expect(serial().Equal(old)).To(BeFalse())
 		Expect(authorities()).To(Equal(2))
 	})
@@ -269,35 +269,35 @@ var _ = Describe("A keeper's new authority", func() {
 		k := h.keeper()
 		passing := testclock.NewFakePassiveClock(start)
 		k.options.Clock, k.reader, k.writer, k.settle = passing, plane.Client, plane.Client, 5*time.Second
-		look := func(at time.Duration) time.Duration {
+		reconcileAt := func(at time.Duration) time.Duration {
 			passing.SetTime(start.Add(at))
 			result, err := k.Reconcile(ctx, reconcile.Request{})
 			Expect(err).NotTo(HaveOccurred())
 			return result.RequeueAfter
 		}
-		look(0)
+		reconcileAt(0)
 		first := k.served.Load().authority
 		Expect(plane.Client.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.secret.Namespace, Name: h.secret.Name}})).To(Succeed())
-		Expect(look(day)).To(Equal(5 * time.Second))
+		Expect(reconcileAt(day)).To(Equal(5 * time.Second))
 		Expect(k.served.Load().authority).To(Equal(first))
-		Expect(look(day + 3*time.Second)).To(Equal(2 * time.Second))
+		Expect(reconcileAt(day + 3*time.Second)).To(Equal(2 * time.Second))
 		Expect(plane.Client.Get(ctx, client.ObjectKeyFromObject(h.validating), h.validating)).To(Succeed())
 		h.validating.Webhooks[0].ClientConfig.CABundle = bytes.TrimSpace(first)
 		Expect(plane.Client.Update(ctx, h.validating)).To(Succeed())
-		Expect(look(day+4*time.Second)).To(Equal(5*time.Second), "it was trusted a moment ago only")
+		Expect(reconcileAt(day+4*time.Second)).To(Equal(5*time.Second), "it was trusted a moment ago only")
 		Expect(k.served.Load().authority).To(Equal(first))
-		Expect(look(day + 9*time.Second)).To(Equal(Overlap - 9*time.Second))
+		Expect(reconcileAt(day + 9*time.Second)).To(Equal(Overlap - 9*time.Second))
 		Expect(k.served.Load().authority).NotTo(Equal(first))
 		trusted, err := h.trusted(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(certificatesIn(trusted)).To(HaveLen(2))
-		Expect(look(day + Overlap)).To(Equal(lookAgain))
+		Expect(reconcileAt(day + Overlap)).To(Equal(maxRequeueAfter))
 		trusted, err = h.trusted(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(trusted).To(Equal(join(k.served.Load().authority)))
 	})
 
-	It("is not served while nobody can be told of it", func(ctx context.Context) {
+	It("is not served while no configuration can have it", func(ctx context.Context) {
 		h := newHouse(ctx)
 		k := h.keeper()
 		refusing := &refusingWriter{Client: plane.Client}

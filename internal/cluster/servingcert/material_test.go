@@ -19,11 +19,11 @@ var (
 // made returns new material of a time.
 func made(t *testing.T, by maker, at time.Time) material {
 	t.Helper()
-	answer, changed, err := by.renew(material{}, at)
+	renewed, changed, err := by.renew(material{}, at)
 	if err != nil || !changed {
 		t.Fatalf("changed is %v, err is %v", changed, err)
 	}
-	return answer
+	return renewed
 }
 
 func TestRenewChangesWhatIsNoLongerGood(t *testing.T) {

@@ -44,7 +44,7 @@ func (k *Keeper) SetupWithManager(mgr manager.Manager) error {
 		MaxConcurrentReconciles: 1,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}).WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		queue.Add(reconcile.Request{}) // there may be nothing yet to be told of
+		queue.Add(reconcile.Request{}) // there may be nothing yet to have an event for
 		return nil
 	}))
 	for _, object := range []client.Object{

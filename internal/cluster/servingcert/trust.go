@@ -18,7 +18,7 @@ const Overlap = time.Hour
 const maxOld = 2
 
 // bundle returns what the API server shall trust in place of what it trusts now: the authority, and for a while those before it. It
-// answers too how long that holds; zero for as long as the authority does.
+// also returns how long that holds; zero for as long as the authority does.
 func bundle(trusted, authority []byte, now time.Time) ([]byte, time.Duration) {
 	out := bytes.TrimSpace(authority)
 	left := time.Duration(0)
@@ -57,7 +57,7 @@ func encode(certificate *x509.Certificate) []byte {
 	return bytes.TrimSpace(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw}))
 }
 
-// trust has every webhook of a configuration trust an authority. It answers whether that changes anything, and how long it holds;
+// trust has every webhook of a configuration trust an authority. It reports whether that changes anything, and how long it holds;
 // zero for as long as the authority does.
 func trust(configuration client.Object, authority []byte, now time.Time) (changed bool, holds time.Duration) {
 	for _, hook := range clientConfigs(configuration) {

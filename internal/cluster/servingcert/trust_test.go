@@ -54,7 +54,7 @@ func join(parts ...[]byte) []byte {
 	return out
 }
 
-func TestTrustTellsEveryWebhook(t *testing.T) {
+func TestTrustIsOfEveryWebhook(t *testing.T) {
 	old, present := made(t, names, start).authority, made(t, names, start.Add(time.Minute)).authority
 	now := start.Add(2 * time.Minute)
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{Webhooks: make([]admissionregistrationv1.ValidatingWebhook, 3)}

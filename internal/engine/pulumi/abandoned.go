@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// metadataFile is what a run's folder says of the run, for whoever finds it.
+	// metadataFile has the identity of a run in its folder, for a later process that finds it.
 	metadataFile = "run.json"
 	backendDir   = "backend"
 )

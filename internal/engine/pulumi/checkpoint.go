@@ -54,7 +54,7 @@ func (r resource) set(field, text string) {
 	r[field] = raw
 }
 
-// assumeInputs fills in what the object would have been asked for as, where nobody knows: as it is. A provider compares inputs with it,
+// assumeInputs fills in unknown inputs of the object from what it is. A provider compares inputs with it,
 // and the next run that reaches the end records its own.
 func (r resource) assumeInputs() {
 	var outputs, inputs map[string]json.RawMessage

@@ -17,12 +17,12 @@ import (
 
 func openIdle(t *testing.T, e *Engine, mods ...func(*RunSpec)) *Workspace {
 	t.Helper()
-	folder, err := e.Open(t.Context(), idleRun(t, mods...))
+	workspace, err := e.Open(t.Context(), idleRun(t, mods...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = folder.Close() })
-	return folder
+	t.Cleanup(func() { _ = workspace.Close() })
+	return workspace
 }
 
 // successor returns the engine that follows on one that died: what its process held is free, and its runs were not closed.
@@ -113,7 +113,7 @@ func TestARunThatCannotBeGivesItsSlotBack(t *testing.T) {
 
 func TestCloseWaitsForRuns(t *testing.T) {
 	e := newIdle(t, "exit 0")
-	folder := openIdle(t, e)
+	workspace := openIdle(t, e)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	if err := e.Close(ctx); err == nil || !strings.Contains(err.Error(), "1 of its runs are still open") {
@@ -122,7 +122,7 @@ func TestCloseWaitsForRuns(t *testing.T) {
 	if _, err := e.Open(t.Context(), idleRun(t, named("r2"))); engine.ClassOf(err) != engine.Interrupted {
 		t.Errorf("Open() = %v, want that a closing engine opens nothing", err)
 	}
-	if err := folder.Close(); err != nil {
+	if err := workspace.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Close(t.Context()); err != nil {
@@ -134,8 +134,8 @@ const clouds = "clouds:\n  openstack:\n    auth:\n      password: hunter22\n"
 
 func TestARunHasItsFilesAndLeavesNone(t *testing.T) {
 	e := newIdle(t, `printf %s "$CLOUDS" > "$HOME/../../../path"; cat "$CLOUDS" > "$HOME/../../../content"; exit 1`)
-	folder := openIdle(t, e, func(r *RunSpec) { r.Files = map[string]string{"CLOUDS": clouds} })
-	if _, err := folder.Destroy(t.Context()); err == nil {
+	workspace := openIdle(t, e, func(r *RunSpec) { r.Files = map[string]string{"CLOUDS": clouds} })
+	if _, err := workspace.Destroy(t.Context()); err == nil {
 		t.Fatal("the script fails, and Destroy does not")
 	}
 	read := func(name string) string {
@@ -146,13 +146,13 @@ func TestARunHasItsFilesAndLeavesNone(t *testing.T) {
 		return string(content)
 	}
 	path := read("path")
-	if read("content") != clouds || filepath.Dir(filepath.Dir(path)) != folder.dir {
+	if read("content") != clouds || filepath.Dir(filepath.Dir(path)) != workspace.dir {
 		t.Errorf("the CLI reads %q in %s, want what the run was given, in the run's folder", read("content"), path)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file has mode %v, %v, want 0600", info.Mode(), err)
 	}
-	if err := folder.Close(); err != nil {
+	if err := workspace.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if exists(path) {
@@ -183,17 +183,17 @@ var keptFiles = []string{
 
 func TestAFolderThatIsKeptHasTheCheckpointAlone(t *testing.T) {
 	e := newIdle(t, `echo plan > ../plan.json; exit 1`, func(o *Options) { o.Slots = 1 })
-	folder := openIdle(t, e, func(r *RunSpec) { r.Files = map[string]string{"CLOUDS": clouds} })
-	if _, err := folder.Destroy(t.Context()); err == nil || !exists(folder.path(planFile)) {
+	workspace := openIdle(t, e, func(r *RunSpec) { r.Files = map[string]string{"CLOUDS": clouds} })
+	if _, err := workspace.Destroy(t.Context()); err == nil || !exists(workspace.path(planFile)) {
 		t.Fatalf("Destroy() = %v, want a failure that leaves a plan", err)
 	}
-	if err := os.WriteFile(folder.stateFile(), lookup, 0o600); err != nil {
+	if err := os.WriteFile(workspace.stateFile(), lookup, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(folder.Keep(), folder.Close()); err != nil {
+	if err := errors.Join(workspace.Keep(), workspace.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(keptFiles, left(t, folder.dir)); diff != "" {
+	if diff := cmp.Diff(keptFiles, left(t, workspace.dir)); diff != "" {
 		t.Errorf("what is left differs (-want +got):\n%s", diff)
 	}
 	if found, err := e.AbandonedRuns(); err != nil || len(found) != 1 || !cmp.Equal(found[0].Checkpoint, lookup) {
@@ -208,8 +208,8 @@ func TestAFolderThatIsKeptHasTheCheckpointAlone(t *testing.T) {
 
 func TestLeftovers(t *testing.T) {
 	e := newIdle(t, "exit 1")
-	write := func(folder *Workspace, checkpoint []byte) {
-		if err := os.WriteFile(folder.stateFile(), checkpoint, 0o600); err != nil {
+	write := func(workspace *Workspace, checkpoint []byte) {
+		if err := os.WriteFile(workspace.stateFile(), checkpoint, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // maxDiagnostics bounds the diagnostics of one operation.
 const maxDiagnostics = 100
 
-// actions of steps that are told. A replacement is told as three steps, of which one counts.
+// actions of steps in events. A replacement is reported as three steps, of which one counts.
 var actions = map[apitype.OpType]engine.Action{
 	apitype.OpSame: engine.ActionNoOp, apitype.OpCreate: engine.ActionCreate, apitype.OpUpdate: engine.ActionUpdate,
 	apitype.OpDelete: engine.ActionDelete, apitype.OpReplace: engine.ActionReplace, apitype.OpRead: engine.ActionRead,
@@ -37,7 +37,7 @@ var partOfReplace = []apitype.OpType{
 type reader struct {
 	redact   *redact.Redactor
 	progress func(engine.Event)
-	output   func(text string) // as in Run; nil for nobody
+	output   func(text string) // as in Run; may be nil
 	also     func(apitype.EngineEvent)
 	preview  bool
 
@@ -153,7 +153,7 @@ func (r *reader) outputs(m apitype.StepEventMetadata) {
 	}
 }
 
-// refreshed tells what a refresh has found. A plan tells later what is to be done about it.
+// refreshed adds what a refresh has found. What is to be done about it follows in the steps of a plan.
 func (r *reader) refreshed(m apitype.StepEventMetadata) {
 	if action, differs := driftOf(m); differs {
 		r.report.Drift = append(r.report.Drift, r.change(m, action))

@@ -24,14 +24,14 @@ func outputs(op apitype.OpType) apitype.EngineEvent {
 	return apitype.EngineEvent{ResOutputsEvent: &apitype.ResOutputsEvent{Metadata: step(op, urnThis, "acme:index:Server")}}
 }
 
-// refreshed tells what a refresh has found of an object that was small; nil for nothing.
+// refreshed is the event of a refresh, with what it found of an object that was small; nil for nothing.
 func refreshed(found map[string]any) apitype.EngineEvent {
-	told := step(apitype.OpRefresh, urnThis, "acme:index:Server")
-	told.Old = &apitype.StepEventStateMetadata{ID: "s1", Outputs: map[string]any{"size": "small"}}
+	reported := step(apitype.OpRefresh, urnThis, "acme:index:Server")
+	reported.Old = &apitype.StepEventStateMetadata{ID: "s1", Outputs: map[string]any{"size": "small"}}
 	if found != nil {
-		told.New = &apitype.StepEventStateMetadata{ID: "s1", Outputs: found}
+		reported.New = &apitype.StepEventStateMetadata{ID: "s1", Outputs: found}
 	}
-	return apitype.EngineEvent{ResOutputsEvent: &apitype.ResOutputsEvent{Metadata: told}}
+	return apitype.EngineEvent{ResOutputsEvent: &apitype.ResOutputsEvent{Metadata: reported}}
 }
 
 func stackPre(op apitype.OpType) apitype.EngineEvent {
@@ -78,7 +78,7 @@ func TestPlansAreRead(t *testing.T) {
 			events: []apitype.EngineEvent{stackPre(apitype.OpSame), pre(apitype.OpUpdate), summary(map[apitype.OpType]int{"same": 1, "update": 1})},
 			want:   []engine.Action{engine.ActionUpdate},
 		},
-		"a replacement is told in three steps and is one change": {
+		"a replacement is reported as three steps and is one change": {
 			events: []apitype.EngineEvent{
 				stackPre(apitype.OpSame), pre(apitype.OpCreateReplacement), pre(apitype.OpReplace), pre(apitype.OpDeleteReplaced),
 				summary(map[apitype.OpType]int{"same": 1, "replace": 1}),
@@ -106,11 +106,11 @@ func TestPlansAreRead(t *testing.T) {
 			},
 			want: []engine.Action{engine.ActionUpdate}, wantDrift: []engine.Action{engine.ActionUpdate},
 		},
-		"the count names a change that was not told: that is no plan to decide by": {
+		"the count names a change without an event: that is no plan to decide by": {
 			events: []apitype.EngineEvent{stackPre(apitype.OpSame), pre(apitype.OpSame), summary(map[apitype.OpType]int{"same": 2, "delete": 1})},
 			want:   []engine.Action{engine.ActionNoOp}, wantNoPlan: true,
 		},
-		"a change was told that the count does not name": {
+		"an event names a change that the count does not have": {
 			events: []apitype.EngineEvent{stackPre(apitype.OpSame), pre(apitype.OpDelete), summary(map[apitype.OpType]int{"same": 1})},
 			want:   []engine.Action{engine.ActionDelete}, wantNoPlan: true,
 		},
@@ -147,11 +147,11 @@ func TestPlansAreRead(t *testing.T) {
 }
 
 func actionsOf(changes []engine.Change) []engine.Action {
-	var told []engine.Action
+	var reported []engine.Action
 	for _, change := range changes {
-		told = append(told, change.Action)
+		reported = append(reported, change.Action)
 	}
-	return told
+	return reported
 }
 
 func TestProvidersOfTheProgramCountAndAreNoChange(t *testing.T) {
@@ -180,8 +180,8 @@ func TestOutputsThatChange(t *testing.T) {
 }
 
 func TestProgressOfACreate(t *testing.T) {
-	var told []engine.Event
-	read := newReader(redact.New(nil), func(e engine.Event) { told = append(told, e) }, false)
+	var reported []engine.Event
+	read := newReader(redact.New(nil), func(e engine.Event) { reported = append(reported, e) }, false)
 	for _, event := range []apitype.EngineEvent{
 		stackPre(apitype.OpCreate), providerPre(apitype.OpCreate), pre(apitype.OpCreate), outputs(apitype.OpCreate), summary(map[apitype.OpType]int{"create": 2}),
 	} {
@@ -193,7 +193,7 @@ func TestProgressOfACreate(t *testing.T) {
 		{Ref: this, Kind: engine.EventStarted, Address: thisAddress, Action: engine.ActionCreate},
 		{Ref: this, Kind: engine.EventCompleted, Address: thisAddress, Action: engine.ActionCreate},
 	}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, reported); diff != "" {
 		t.Errorf("events differ (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]engine.Applied{{Ref: this, Address: thisAddress, Action: engine.ActionCreate}}, report.Applied); diff != "" {
@@ -201,7 +201,7 @@ func TestProgressOfACreate(t *testing.T) {
 	}
 }
 
-func TestTheInstanceIsToldWhateverItsTypeIsLike(t *testing.T) {
+func TestTheInstanceIsReportedWhateverItsTypeIs(t *testing.T) {
 	cases := map[string]struct {
 		urn, typ string
 		op       apitype.OpType
@@ -230,7 +230,7 @@ func TestTheInstanceIsToldWhateverItsTypeIsLike(t *testing.T) {
 	}
 }
 
-func TestDiagnosticsAreToldWithoutSecretsColoursAndEchoes(t *testing.T) {
+func TestDiagnosticsAreWithoutSecretsColoursAndEchoes(t *testing.T) {
 	report := readAll(false, failure("<{%reset%}>quota exceeded for hunter22\ndetail hunter22<{%reset%}>\n"), failure("update failed"),
 		failure("Error registering resource [port]: no diagnostics"))
 	want := []engine.Diagnostic{{Severity: engine.SeverityError, Summary: "quota exceeded for (sensitive)", Detail: "detail (sensitive)", Address: "this"}}

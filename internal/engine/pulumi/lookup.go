@@ -8,19 +8,19 @@ import (
 )
 
 // RunSearch runs the program of a search, which only reads, and returns the checkpoint with what it found, for LookupResources and Adopt. Where the object
-// does not exist it fails: with the class engine.ImportMissing where Pulumi says so, else with the provider's own words for it.
+// does not exist it fails: with the class engine.ImportMissing where Pulumi says so, else with the provider's own error.
 func (e *Engine) RunSearch(ctx context.Context, search engine.Search, r RunSpec) (lookup []byte, err error) {
 	r.ID += "-" + string(search)
 	r.Search = search
 	r.Checkpoint, r.Progress = nil, nil
 	r.Save = func(context.Context, []byte) error { return nil }
-	folder, err := e.Open(ctx, r)
+	workspace, err := e.Open(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
-	if _, err = folder.Apply(ctx); err != nil {
+	defer func() { err = errors.Join(err, workspace.Close()) }()
+	if _, err = workspace.Apply(ctx); err != nil {
 		return nil, err
 	}
-	return folder.Checkpoint()
+	return workspace.Checkpoint()
 }

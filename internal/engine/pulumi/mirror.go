@@ -30,8 +30,8 @@ func (f *Workspace) mirrored(ctx context.Context, preview bool, work func()) err
 	m := &mirror{file: f.stateFile(), save: f.run.Save, failed: func(err error) {
 		f.engine.options.Logger.Error(err, "Saving a checkpoint while pulumi works; it is tried again", "folder", f.run.ID)
 	}}
-	// It is watched first, so that nothing is missed between the look and the work.
-	watch, err := watchFolder(filepath.Dir(m.file))
+	// It is watched first, so that no change is missed before the work.
+	watch, err := watchDir(filepath.Dir(m.file))
 	if err != nil {
 		f.engine.options.Logger.Info("The kernel does not report new checkpoints; polling for them", "folder", f.run.ID, "cause", err.Error())
 	}
@@ -52,7 +52,7 @@ func (f *Workspace) mirrored(ctx context.Context, preview bool, work func()) err
 func (f *Workspace) saveLast(ctx context.Context, m *mirror) error {
 	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
-	if err := m.look(saving); err != nil {
+	if err := m.sync(saving); err != nil {
 		f.unsaved = m.seen
 		return err
 	}
@@ -71,8 +71,8 @@ type mirror struct {
 	info       fs.FileInfo
 }
 
-// watchFolder returns a watcher that reports new files in a folder.
-func watchFolder(dir string) (*fsnotify.Watcher, error) {
+// watchDir returns a watcher that reports new files in a folder.
+func watchDir(dir string) (*fsnotify.Watcher, error) {
 	watch, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func watchFolder(dir string) (*fsnotify.Watcher, error) {
 	return watch, nil
 }
 
-// follow looks when it is told to, or from time to time where watch is nil. It closes watch.
+// follow saves new content of the file at each event of watch, or polls where watch is nil. It closes watch.
 func (m *mirror) follow(ctx context.Context, watch *fsnotify.Watcher, stop <-chan struct{}) {
 	if watch == nil {
 		m.poll(ctx, stop)
@@ -99,12 +99,12 @@ func (m *mirror) follow(ctx context.Context, watch *fsnotify.Watcher, stop <-cha
 			if event.Name != m.file || event.Has(fsnotify.Remove) {
 				continue
 			}
-		case err := <-watch.Errors: // such as that there were too many events: the file is looked at
+		case err := <-watch.Errors: // such as that there were too many events: the file is read
 			m.failed(err)
 		case <-again:
 		}
 		again = nil
-		if err := m.look(ctx); err != nil {
+		if err := m.sync(ctx); err != nil {
 			m.failed(err)
 			again = time.After(retryInterval)
 		}
@@ -122,7 +122,7 @@ func (m *mirror) poll(ctx context.Context, stop <-chan struct{}) {
 			if !m.changed() {
 				continue
 			}
-			if err := m.look(ctx); err != nil {
+			if err := m.sync(ctx); err != nil {
 				m.failed(err)
 				m.info = nil // the same content is tried again
 			}
@@ -130,7 +130,7 @@ func (m *mirror) poll(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// changed reports whether the file is another than when it was last looked at.
+// changed reports whether the file is another than at the last poll.
 func (m *mirror) changed() bool {
 	info, err := os.Stat(m.file)
 	if err != nil {
@@ -143,8 +143,8 @@ func (m *mirror) changed() bool {
 	return true
 }
 
-// look saves the file's content where it is not saved yet.
-func (m *mirror) look(ctx context.Context) error {
+// sync saves the file's content where it is not saved yet.
+func (m *mirror) sync(ctx context.Context) error {
 	raw, err := os.ReadFile(m.file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

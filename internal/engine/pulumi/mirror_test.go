@@ -41,7 +41,7 @@ func receive(t *testing.T, from <-chan string) string {
 
 func TestMirrorSavesEachVersionAtOnce(t *testing.T) {
 	ways := map[string]func(dir string) (*fsnotify.Watcher, error){
-		"the kernel tells":            watchFolder,
+		"with events of the kernel":   watchDir,
 		"the kernel has no more room": func(string) (*fsnotify.Watcher, error) { return nil, nil },
 	}
 	for name, watched := range ways {
@@ -85,12 +85,12 @@ func TestMirrorTriesAgainWhatWasNotSaved(t *testing.T) {
 		return nil
 	}}
 	replace(t, file, "one")
-	if err := m.look(t.Context()); !errors.Is(err, failing) {
+	if err := m.sync(t.Context()); !errors.Is(err, failing) {
 		t.Errorf("look() = %v, want the error of the save", err)
 	}
 	failing = nil
 	for range 2 {
-		if err := m.look(t.Context()); err != nil {
+		if err := m.sync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,9 +99,9 @@ func TestMirrorTriesAgainWhatWasNotSaved(t *testing.T) {
 	}
 }
 
-// TestMirrorTriesAgainWhileNothingNewComes: a step may take an hour, and the checkpoint from before it tells that it has begun.
+// TestMirrorTriesAgainWhileNothingNewComes: a step may take an hour, and the checkpoint from before it records that it has begun.
 func TestMirrorTriesAgainWhileNothingNewComes(t *testing.T) {
-	for name, watched := range map[string]bool{"the kernel tells": true, "it does not": false} {
+	for name, watched := range map[string]bool{"with events of the kernel": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -117,7 +117,7 @@ func TestMirrorTriesAgainWhileNothingNewComes(t *testing.T) {
 			var watch *fsnotify.Watcher
 			if watched {
 				var err error
-				if watch, err = watchFolder(dir); err != nil {
+				if watch, err = watchDir(dir); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -147,7 +147,7 @@ func TestWhatCouldNotBeSavedIsSavedByTheNextOperation(t *testing.T) {
 	e := newIdle(t, `[ -e ../done ] || { `+written+` touch ../done; }; exit 0`)
 	failing := true
 	var saved []byte
-	folder := openIdle(t, e, func(r *RunSpec) {
+	workspace := openIdle(t, e, func(r *RunSpec) {
 		r.Save = func(_ context.Context, c []byte) error {
 			if failing {
 				return errors.New("fenced off")
@@ -156,14 +156,14 @@ func TestWhatCouldNotBeSavedIsSavedByTheNextOperation(t *testing.T) {
 			return nil
 		}
 	})
-	if _, err := folder.Apply(t.Context()); engine.ClassOf(err) != engine.StateNotSaved || folder.Unsaved() == nil {
+	if _, err := workspace.Apply(t.Context()); engine.ClassOf(err) != engine.StateNotSaved || workspace.Unsaved() == nil {
 		t.Fatalf("Apply() = %v, want a checkpoint that was not saved", err)
 	}
 	failing = false
-	if _, err := folder.Destroy(t.Context()); err != nil {
+	if _, err := workspace.Destroy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if saved == nil || folder.Unsaved() != nil {
-		t.Errorf("saved is %s, and %s is not, want it saved although nothing new was written", saved, folder.Unsaved())
+	if saved == nil || workspace.Unsaved() != nil {
+		t.Errorf("saved is %s, and %s is not, want it saved although nothing new was written", saved, workspace.Unsaved())
 	}
 }

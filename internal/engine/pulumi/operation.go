@@ -21,7 +21,7 @@ import (
 // planFile keeps a plan between Plan and ApplyPlan.
 const planFile = "plan.json"
 
-// Plan asks the infrastructure, plans and changes nothing. The plan is kept for ApplyPlan.
+// Plan reads the infrastructure, plans and changes nothing. The plan is kept for ApplyPlan.
 func (f *Workspace) Plan(ctx context.Context) (*engine.Report, error) {
 	return f.operate(ctx, operationCall{op: engine.OpPlan, preview: true, call: func(ctx context.Context) error {
 		return f.preview(ctx, "--refresh", "--save-plan="+f.path(planFile))
@@ -80,7 +80,7 @@ type operationCall struct {
 	also func(apitype.EngineEvent)
 }
 
-// operate runs a process, hands on what it writes, and reports the result. The report is never nil.
+// operate runs a process, passes on what it writes, and reports the result. The report is never nil.
 func (f *Workspace) operate(ctx context.Context, o operationCall) (*engine.Report, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,7 +103,7 @@ func (f *Workspace) operate(ctx context.Context, o operationCall) (*engine.Repor
 		f.endProcesses()
 	}
 	err := f.conclude(ctx, o, report, saved)
-	// What a CLI that succeeds writes beside its events is for whoever sits in front of it.
+	// What a CLI that succeeds writes beside its events is for interactive users.
 	if err != nil && f.run.Output != nil && report.Text != "" && len(report.Errors()) == 0 {
 		f.run.Output(redact.LogLine(clock.Now(), report.Text))
 	}
@@ -162,7 +162,7 @@ func died(ctx context.Context, o operationCall) engine.Class {
 	}
 }
 
-// connectionLost reports whether a provider has gone away while it was asked to change something, so that nobody knows what it did: gRPC then ends
+// connectionLost reports whether a provider has gone away while it was asked to change something, so that the outcome is unknown: gRPC then ends
 // the call with these words.
 func connectionLost(diagnostics []engine.Diagnostic) bool {
 	return slices.ContainsFunc(diagnostics, func(d engine.Diagnostic) bool {

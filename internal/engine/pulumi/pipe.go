@@ -12,8 +12,8 @@ import (
 // drainGrace bounds the reading of what a process has written that is gone.
 const drainGrace = 10 * time.Second
 
-// pipe carries what the CLI tells of its steps. It has a name, so that the CLI opens it by itself: no plugin that outlives the CLI inherits
-// it, and it ends with the CLI, however that ends.
+// pipe carries the events of the CLI. It has a name, so that the CLI opens it by itself: no plugin that outlives the CLI inherits it,
+// and it ends with the CLI, however that ends.
 type pipe struct {
 	in, out *os.File
 	read    chan struct{}

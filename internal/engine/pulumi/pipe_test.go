@@ -30,12 +30,12 @@ func TestAPipeIsReadToItsEnd(t *testing.T) {
 	}
 }
 
-const told = `{"resourcePreEvent":{"metadata":{"op":"create","urn":"` + urnThis + `","type":"acme:index:Server"}}}
+const events = `{"resourcePreEvent":{"metadata":{"op":"create","urn":"` + urnThis + `","type":"acme:index:Server"}}}
 {"summaryEvent":{"isPreview":true,"resourceChanges":{"create":1}}}
 `
 
-// tells has a script write events where the CLI would.
-func tells(events string) string {
+// writing returns a script that writes events where the CLI would.
+func writing(events string) string {
 	return `while [ "$1" != --event-log ]; do shift; done
 cat > "$2" <<'END'
 ` + events + `END
@@ -48,8 +48,8 @@ func TestEventsOfAProcess(t *testing.T) {
 		wantClass engine.Class
 		wantStart int
 	}{
-		"a plan": {script: tells(told) + "exit 0", wantStart: 1},
-		"a plan with what is no event, which may matter": {script: tells("{]\n"+told) + "exit 0", wantClass: engine.Unknown, wantStart: 1},
+		"a plan": {script: writing(events) + "exit 0", wantStart: 1},
+		"a plan with what is no event, which may matter": {script: writing("{]\n"+events) + "exit 0", wantClass: engine.Unknown, wantStart: 1},
 		"no plan":               {script: "exit 0", wantClass: engine.Unknown},
 		"a death before a word": {script: "exit 1", wantClass: engine.Unknown},
 	}
@@ -65,14 +65,14 @@ func TestEventsOfAProcess(t *testing.T) {
 
 // TestAPlanThatDiesLeavesNothingRunning counts goroutines: a manager lives for months.
 func TestAPlanThatDiesLeavesNothingRunning(t *testing.T) {
-	for name, script := range map[string]string{"it fails": "exit 1", "it succeeds and tells nothing": "exit 0"} {
+	for name, script := range map[string]string{"it fails": "exit 1", "it succeeds without an event": "exit 0"} {
 		t.Run(name, func(t *testing.T) {
-			folder := openIdle(t, newIdle(t, script))
+			workspace := openIdle(t, newIdle(t, script))
 			plan := func() {
-				if _, err := folder.Plan(t.Context()); err == nil {
+				if _, err := workspace.Plan(t.Context()); err == nil {
 					t.Fatal("there is a plan")
 				}
-				if _, _, err := folder.Preview(t.Context()); err == nil {
+				if _, _, err := workspace.Preview(t.Context()); err == nil {
 					t.Fatal("there is a preview")
 				}
 			}
@@ -95,9 +95,9 @@ func TestAPlanThatDiesLeavesNothingRunning(t *testing.T) {
 
 func TestACLIThatIsGoneIsNamed(t *testing.T) {
 	e := newIdle(t, "exit 0")
-	folder := openIdle(t, e)
-	folder.command.binary.Path = "/nonexistent/pulumi"
-	if _, err := folder.Plan(t.Context()); err == nil || !strings.Contains(err.Error(), "/nonexistent/pulumi") {
+	workspace := openIdle(t, e)
+	workspace.command.binary.Path = "/nonexistent/pulumi"
+	if _, err := workspace.Plan(t.Context()); err == nil || !strings.Contains(err.Error(), "/nonexistent/pulumi") {
 		t.Errorf("Plan() = %v, want which file is missing", err)
 	}
 }

@@ -30,10 +30,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/parentdeath"
 )
 
-// start returns the API server that the tests of this package share: starting one is dear.
+// start returns the API server that the tests of this package share: starting one is expensive.
 var start = sync.OnceValues(func() (*controlplane.ControlPlane, error) { return controlplane.Start(controlplane.Default) })
 
-// started is what start has answered; nil while nobody asked.
+// started is what start has returned; nil while nobody has called it.
 var started atomic.Pointer[controlplane.ControlPlane]
 
 func TestMain(m *testing.M) {
@@ -58,9 +58,9 @@ type bench struct {
 	key     *Key
 	name    string
 
-	mu    sync.Mutex
-	saved [][]byte
-	told  []string
+	mu      sync.Mutex
+	saved   [][]byte
+	printed []string
 	// after is called when a Node was made, before the provider hears of it.
 	after atomic.Pointer[func()]
 }
@@ -121,13 +121,13 @@ func newBench(t *testing.T, name string, mods ...func(*Options)) *bench {
 			t.Error(err)
 		}
 		if status, _ := b.call(http.MethodDelete, "/api/v1/nodes/"+name, ""); status != http.StatusOK && status != http.StatusNotFound {
-			t.Errorf("deleting the Node answers %d", status)
+			t.Errorf("deleting the Node returns %d", status)
 		}
 	})
 	return b
 }
 
-// proxy hands requests on as an administrator, and holds back the answer to the making of a Node.
+// proxy forwards requests as an administrator, and holds back the response to the creation of a Node.
 func (b *bench) proxy(plane *controlplane.ControlPlane) http.Handler {
 	target, err := url.Parse(plane.Config.Host)
 	if err != nil {
@@ -201,7 +201,7 @@ func (b *bench) run(id string, spec string) RunSpec {
 		Output: func(text string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			b.told = append(b.told, text)
+			b.printed = append(b.printed, text)
 		},
 		Save: func(_ context.Context, checkpoint []byte) error {
 			b.mu.Lock()
@@ -223,34 +223,34 @@ func (b *bench) last() []byte {
 
 func (b *bench) open(r RunSpec) *Workspace {
 	b.t.Helper()
-	folder, err := b.Open(b.t.Context(), r)
+	workspace, err := b.Open(b.t.Context(), r)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.t.Cleanup(func() { _ = folder.Close() })
-	return folder
+	b.t.Cleanup(func() { _ = workspace.Close() })
+	return workspace
 }
 
 // with opens a run, uses it and closes it.
 func (b *bench) with(id, spec string, use func(*Workspace) (*engine.Report, error)) *engine.Report {
 	b.t.Helper()
-	folder := b.open(b.run(id, spec))
-	report, err := use(folder)
+	workspace := b.open(b.run(id, spec))
+	report, err := use(workspace)
 	if err != nil {
 		b.t.Fatalf("%s: %v\n%s", id, err, report.Text)
 	}
-	if err := folder.Close(); err != nil {
+	if err := workspace.Close(); err != nil {
 		b.t.Fatal(err)
 	}
 	return report
 }
 
 func changesOf(report *engine.Report) map[string]engine.Action {
-	told := map[string]engine.Action{}
+	printed := map[string]engine.Action{}
 	for _, change := range report.Changes {
-		told[change.Address] = change.Action
+		printed[change.Address] = change.Action
 	}
-	return told
+	return printed
 }
 
 const (
@@ -281,10 +281,10 @@ func TestAStackFromCreateToDestroy(t *testing.T) {
 	if got := b.Starts(); got != 1 {
 		t.Errorf("a create started %d processes, want 1", got)
 	}
-	told := strings.Join(b.told, "\n")
+	printed := strings.Join(b.printed, "\n")
 	for _, want := range []string{nodeAddress + ": create begun\n", nodeAddress + ": create done\n", "Z Done: 2 create"} {
-		if !strings.Contains(told+"\n", want) {
-			t.Errorf("people are told\n%s\nwant %q in it", told, want)
+		if !strings.Contains(printed+"\n", want) {
+			t.Errorf("the output is\n%s\nwant %q in it", printed, want)
 		}
 	}
 	if bytes.Contains(b.last(), []byte("hunter22")) || bytes.Contains(b.last(), []byte(b.key.passphrase)) {
@@ -321,18 +321,18 @@ func TestAStackFromCreateToDestroy(t *testing.T) {
 	}
 }
 
-func TestAPlanTellsWhatOthersDid(t *testing.T) {
+func TestAPlanReportsWhatOthersDid(t *testing.T) {
 	b := newBench(t, "drift")
 	b.create()
 	saved := len(b.saved)
 	if status, _ := b.call(http.MethodPatch, "/api/v1/nodes/drift", `{"metadata":{"labels":{"team":"green"}}}`); status != http.StatusOK {
-		t.Fatalf("changing the Node answers %d", status)
+		t.Fatalf("changing the Node returns %d", status)
 	}
 	if report := b.wantPlan("changed", small, engine.ActionUpdate); len(report.Missing()) != 0 {
 		t.Errorf("gone are %v, want none", report.Missing())
 	}
 	if status, _ := b.call(http.MethodDelete, "/api/v1/nodes/drift", ""); status != http.StatusOK {
-		t.Fatalf("deleting the Node answers %d", status)
+		t.Fatalf("deleting the Node returns %d", status)
 	}
 	report := b.wantPlan("gone", small, engine.ActionCreate)
 	if gone := report.Missing(); len(gone) != 1 || gone[0].Address != nodeAddress {
@@ -343,32 +343,32 @@ func TestAPlanTellsWhatOthersDid(t *testing.T) {
 	}
 }
 
-// killDuringCreate kills the CLI when the Node is made and nobody knows of it yet.
+// killDuringCreate kills the CLI when the Node is created and the CLI does not know of it yet.
 func (b *bench) killDuringCreate() {
 	b.t.Helper()
-	folder := b.open(b.run("killed", small))
+	workspace := b.open(b.run("killed", small))
 	release := make(chan struct{})
 	hook := func() {
 		// The mirror has the time that a cloud takes.
 		for !pendingIn(b.last()) && b.t.Context().Err() == nil {
 			time.Sleep(time.Millisecond)
 		}
-		if pid := folder.command.pid.Load(); pid != 0 {
+		if pid := workspace.command.pid.Load(); pid != 0 {
 			_ = syscall.Kill(int(pid), syscall.SIGKILL)
 		}
 		<-release
 	}
 	b.after.Store(&hook)
-	_, err := folder.Apply(b.t.Context())
+	_, err := workspace.Apply(b.t.Context())
 	close(release)
 	b.after.Store(nil)
 	if engine.ClassOf(err) != engine.Killed {
 		b.t.Fatalf("Apply() = %v, want an engine that was killed", err)
 	}
-	if left, err := workdir.KillProcesses(folder.dir); err != nil || left != 0 {
+	if left, err := workdir.KillProcesses(workspace.dir); err != nil || left != 0 {
 		b.t.Errorf("%d plugins go on without their engine, %v", left, err)
 	}
-	if err := folder.Close(); err != nil {
+	if err := workspace.Close(); err != nil {
 		b.t.Fatal(err)
 	}
 	if uid, _ := b.node(); uid == "" {
@@ -422,7 +422,7 @@ func TestALookupThatFindsNothingClearsTheWay(t *testing.T) {
 	b := newBench(t, "nothing")
 	b.killDuringCreate()
 	if status, _ := b.call(http.MethodDelete, "/api/v1/nodes/nothing", ""); status != http.StatusOK {
-		t.Fatalf("deleting the Node answers %d", status)
+		t.Fatalf("deleting the Node returns %d", status)
 	}
 	if _, err := b.RunSearch(t.Context(), engine.SearchLookup, b.run("look", small)); err == nil || !strings.Contains(err.Error(), `nodes "nothing" not found`) {
 		t.Fatalf("Look() = %v, want the provider's words for what is not there", err)
@@ -437,12 +437,12 @@ func TestALookupThatFindsNothingClearsTheWay(t *testing.T) {
 
 func TestAnInterruptedRunIsSaved(t *testing.T) {
 	b := newBench(t, "interrupted")
-	folder := b.open(b.run("interrupted", small))
+	workspace := b.open(b.run("interrupted", small))
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopping := errors.New("the manager stops")
 	hook := func() { cancel(stopping) }
 	b.after.Store(&hook)
-	_, err := folder.Apply(ctx)
+	_, err := workspace.Apply(ctx)
 	b.after.Store(nil)
 	if engine.ClassOf(err) != engine.Interrupted || !errors.Is(err, stopping) {
 		t.Fatalf("Apply() = %v, want an interrupt and its cause", err)
@@ -458,12 +458,12 @@ func TestAFailedSaveFailsTheRunAndKeepsTheCheckpoint(t *testing.T) {
 	run := b.run("unsaved", small)
 	fenced := errors.New("fenced off")
 	run.Save = func(context.Context, []byte) error { return fenced }
-	folder := b.open(run)
-	_, err := folder.Apply(t.Context())
+	workspace := b.open(run)
+	_, err := workspace.Apply(t.Context())
 	if engine.ClassOf(err) != engine.StateNotSaved || !errors.Is(err, fenced) {
 		t.Fatalf("Apply() = %v, want a state that was not saved, and why", err)
 	}
-	if read, err := readCheckpoint(folder.Unsaved()); err != nil || len(read.resources) == 0 {
+	if read, err := readCheckpoint(workspace.Unsaved()); err != nil || len(read.resources) == 0 {
 		t.Errorf("Unsaved() has %d resources, %v, want what was made", len(read.resources), err)
 	}
 }
@@ -479,8 +479,8 @@ func TestNothingIsDownloaded(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, "offline", tc.mod)
-			folder := b.open(b.run("offline", small))
-			report, err := folder.Apply(t.Context())
+			workspace := b.open(b.run("offline", small))
+			report, err := workspace.Apply(t.Context())
 			if err == nil || !strings.Contains(err.Error()+report.Text, tc.want) {
 				t.Errorf("Apply() = %v, want that the plugin is missing", err)
 			}

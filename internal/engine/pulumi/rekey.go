@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// signature marks an object in a checkpoint that stands for a value of another kind, secretSignature says that it is a secret.
+	// signature marks an object in a checkpoint that represents a value of another kind, secretSignature says that it is a secret.
 	signature       = "4dabf18193072939515e22adb298388d"
 	secretSignature = "1b47061264138c4ac30d75fd1eb44270"
 	passphraseType  = "passphrase"
@@ -137,7 +137,7 @@ func (k *rekeying) secret(object map[string]any) error {
 	return err
 }
 
-// The crypter of a passphrase asks nobody and takes no time, so it needs no context of a caller.
+// The crypter of a passphrase calls no service and takes no time, so it needs no context of a caller.
 
 func (k *Key) seal(text string) (string, error) {
 	return k.crypter.EncryptValue(context.TODO(), text)

@@ -13,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-// otherKey is dear to make, so tests share it.
+// otherKey is expensive to make, so tests share it.
 var otherKey = sync.OnceValues(func() (*Key, error) { return NewKey(context.Background()) })
 
 func twoKeys(t *testing.T) (from, to *Key) {

@@ -23,7 +23,7 @@ import (
 type RunSpec struct {
 	// ID names the run's folder; it is unique among the runs that are open or abandoned.
 	ID string
-	// Identity is kept with the run as JSON, for whoever finds its folder after a crash. No secrets.
+	// Identity is kept with the run as JSON, for the process that finds its folder after a crash. No secrets.
 	Identity any
 	// Project is the name in the program's Pulumi.yaml. Configuration is named after it, and so is all that it makes.
 	Project string
@@ -76,7 +76,7 @@ func (r RunSpec) validate() error {
 		return fmt.Errorf("the project %q can't name a stack's project; use letters, digits and ._-", r.Project)
 	}
 	if r.Program == nil || r.Key == nil || r.Save == nil {
-		return errors.New("the run has no program, no key or nobody who saves its checkpoints")
+		return errors.New("the run has no program, no key or no function that saves its checkpoints")
 	}
 	return errors.Join(reserved.CheckFiles(r.Files, r.Environment), reserved.Check(r.Environment))
 }
@@ -222,7 +222,7 @@ func (f *Workspace) open(ctx context.Context) error {
 	return nil
 }
 
-// writeProgram copies a program. Nothing in it may stand where this package puts something.
+// writeProgram copies a program. It may not have files that this package writes.
 func writeProgram(r RunSpec, dir string) error {
 	if err := os.CopyFS(dir, r.Program); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Redacted stands where a sensitive string stood.
+// Redacted replaces a sensitive string.
 const Redacted = "(sensitive)"
 
 const (
@@ -96,7 +96,7 @@ func shapesOf(text string) []string {
 	return shapes
 }
 
-// quoted is text as it stands between the quotes of a JSON or HCL string.
+// quoted is text as written between the quotes of a JSON or HCL string.
 func quoted(text string) string {
 	var out strings.Builder
 	encoder := json.NewEncoder(&out)

@@ -8,7 +8,7 @@ import (
 // MaxMessage is the size limit of a message for people, in bytes.
 const MaxMessage = 1 << 10
 
-// LogLine returns one message of an engine as it stands in a log: with its time, where it is known, and cut to size. The text must be free
+// LogLine returns one message of an engine as a log has it: with its time, where it is known, and cut to size. The text must be free
 // of sensitive strings already: a cut must not leave half a secret.
 func LogLine(at time.Time, text string) string {
 	if !at.IsZero() {

@@ -20,7 +20,7 @@ type world struct {
 	alive       map[int]bool
 	interrupted map[int]int
 	killed      map[int]time.Duration
-	said        []byte
+	written     []byte
 }
 
 func newWorld(alive map[int]bool) *world {
@@ -28,7 +28,7 @@ func newWorld(alive map[int]bool) *world {
 	w.guard = &guard{
 		timeout: testTimeout, grace: testGrace, log: slog.New(slog.DiscardHandler), engines: w,
 		now:    func() time.Duration { return w.at },
-		report: func(status byte) { w.said = append(w.said, status) },
+		report: func(status byte) { w.written = append(w.written, status) },
 		after: func(wait time.Duration) <-chan time.Time {
 			w.at += wait
 			done := make(chan time.Time, 1)
@@ -105,7 +105,7 @@ func TestAnEngineThatIgnoresItsInterruptIsKilledAfterTheGrace(t *testing.T) {
 	if took := w.killed[2] - began; took < testGrace || took > testGrace+endPoll {
 		t.Errorf("killed after %s, want %s", took, testGrace)
 	}
-	if got := string(w.said); got != string([]byte{heard, ending, ended}) {
+	if got := string(w.written); got != string([]byte{heard, ending, ended}) {
 		t.Errorf("it said %q", got)
 	}
 }
@@ -115,11 +115,11 @@ func TestAGapIsAGap(t *testing.T) {
 		gap, late, then time.Duration
 		want            bool
 	}{
-		"a beat in time":                                  {testTimeout - 1, 0, testTimeout - 1, false},
-		"a beat after all processes stood still":          {testTimeout, 0, 0, true},
-		"a beat that was held up counts from then":        {testTimeout - 1, time.Second, testTimeout - time.Second, true},
-		"a beat that was held up, and another in time":    {testTimeout - 1, time.Second, testTimeout - time.Second - 1, false},
-		"a beat that was overtaken takes nothing from it": {time.Second, time.Minute, testTimeout - time.Second, true},
+		"a beat in time":                               {testTimeout - 1, 0, testTimeout - 1, false},
+		"a beat after all processes stood still":       {testTimeout, 0, 0, true},
+		"a beat that was held up counts from then":     {testTimeout - 1, time.Second, testTimeout - time.Second, true},
+		"a beat that was held up, and another in time": {testTimeout - 1, time.Second, testTimeout - time.Second - 1, false},
+		"a late beat takes nothing from a newer one":   {time.Second, time.Minute, testTimeout - time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(map[int]bool{1: true})

@@ -42,7 +42,7 @@ func Main() {
 	os.Exit(0)
 }
 
-// asTheManager has the supervisor's lines look like the manager's, beside which they stand.
+// asTheManager formats the supervisor's log lines like the manager's, among which they are written.
 func asTheManager(groups []string, a slog.Attr) slog.Attr {
 	switch {
 	case len(groups) > 0:

@@ -238,7 +238,7 @@ func TestAllProcessesThatStandStillAreAGap(t *testing.T) {
 	if err := syscall.Kill(supervisor, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(processTimeout + 100*time.Millisecond) // it stands still
+	time.Sleep(processTimeout + 100*time.Millisecond) // it is stopped
 	if engine.ended() {
 		t.Fatal("a supervisor that is stopped ended it")
 	}

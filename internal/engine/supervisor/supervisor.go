@@ -22,7 +22,7 @@ const (
 	startTimeout = 30 * time.Second
 	// maxStarts bounds the attempts to replace a supervisor that has died.
 	maxStarts = 5
-	// startPause lies between attempts, and between the starts of supervisors that die young.
+	// startPause is the pause between attempts, and between the starts of supervisors that die early.
 	startPause = 200 * time.Millisecond
 	// stopTimeout bounds the wait for a supervisor that has nothing left to guard.
 	stopTimeout = 5 * time.Second

@@ -29,7 +29,7 @@ var secrets = []string{variablesFile, planFile, workdir.FilesDir}
 // maxState bounds a state that is read from a run's folder.
 const maxState = 256 << 20
 
-// runMetadata is what a run's folder says of the run, for whoever finds it.
+// runMetadata is what a run's folder has about the run, for a later process that finds it.
 type runMetadata struct {
 	ID       string          `json:"id"`
 	Module   string          `json:"module"`

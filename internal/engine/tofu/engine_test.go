@@ -95,7 +95,7 @@ func TestEngineThatDies(t *testing.T) {
 		"by a crash":                   {script: begin + "echo 'fatal error: out of memory' >&2; exit 2", wantClass: engine.Killed, wantText: "crashed"},
 		"without a reason":             {script: begin + "exit 1", wantClass: engine.Unknown, wantText: "without an error message"},
 		"with a plain text":            {script: begin + "echo 'Failed to read CLI arguments' >&2; exit 1", wantClass: engine.Unknown, wantText: "applying: Failed to read"},
-		"as a plan that tells no changes": {
+		"as a plan that reports no changes": {
 			script: begin + "case $1 in plan) exit 2;; esac; kill -KILL $$", wantClass: engine.Killed, wantText: "signal",
 		},
 	}
@@ -119,7 +119,7 @@ func TestPlanThatCrashesIsNoPlan(t *testing.T) {
 	f := open(t, e, RunSpec{ID: "r", Module: "m", Backend: Backend{Address: "http://127.0.0.1:1"}})
 	report, err := f.Plan(t.Context(), PlanOptions{})
 	if err == nil || report.NoChange() || report.InPlaceOnly() {
-		t.Errorf("plan answers %+v, %v, want an error and no decision", report, err)
+		t.Errorf("plan returns %+v, %v, want an error and no decision", report, err)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestCloseWaitsForRuns(t *testing.T) {
 	}
 }
 
-// TestLeftovers makes a predecessor that dies in the middle of a run: its folder is copied as it stands.
+// TestLeftovers makes a predecessor that dies in the middle of a run: its folder is copied as it is.
 func TestLeftovers(t *testing.T) {
 	e, backend := newEngine(t), newBackend(t)
 	prepare(t, e, moduleOf("instance", instance))

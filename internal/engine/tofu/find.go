@@ -121,10 +121,10 @@ func findAt(ctx context.Context, o FindOptions, constraints version.Constraints)
 		return Binary{}, err
 	}
 	if o.Name != "" && binary.Name != o.Name {
-		return Binary{}, fmt.Errorf("finding the engine at %s: it is %s, %s is asked for; name another file or the other engine", path, binary.Name, o.Name)
+		return Binary{}, fmt.Errorf("finding the engine at %s: it is %s, but %s is required; name another file or the other engine", path, binary.Name, o.Name)
 	}
 	if !constraints.Check(binary.Version.Core()) {
-		return Binary{}, fmt.Errorf("finding the engine at %s: it is version %s, %s is asked for; install such a version", path, binary.Version, constraints)
+		return Binary{}, fmt.Errorf("finding the engine at %s: it is version %s, but %s is required; install such a version", path, binary.Version, constraints)
 	}
 	return binary, nil
 }

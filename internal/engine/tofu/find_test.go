@@ -23,7 +23,7 @@ func fakeCLI(t *testing.T, dir, name, output string) string {
 
 func TestFind(t *testing.T) {
 	cases := map[string]struct {
-		onPath  map[string]string // file name to what it answers
+		onPath  map[string]string // file name to what it prints
 		file    string            // what FindOptions.Path is to name, among onPath
 		options FindOptions
 		want    string // "name version"
@@ -77,7 +77,7 @@ func TestFind(t *testing.T) {
 			onPath:  map[string]string{"tofu": "Terraform v1.11.4"},
 			file:    "tofu",
 			options: FindOptions{Name: OpenTofu},
-			wantErr: []string{"it is terraform", "tofu is asked for"},
+			wantErr: []string{"it is terraform", "tofu is required"},
 		},
 		"a file of another version": {
 			onPath:  map[string]string{"tofu": "OpenTofu v1.12.6"},

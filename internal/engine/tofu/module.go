@@ -122,9 +122,9 @@ func (e *Engine) initialise(ctx context.Context, key string, m Module) error {
 	if err == nil {
 		err = e.initialiseIn(ctx, slot, staging, m)
 	}
-	if place := filepath.Join(e.dir.modules(), key); err == nil {
-		if err = os.RemoveAll(place); err == nil { // what has lost its providers
-			err = os.Rename(staging, place)
+	if target := filepath.Join(e.dir.modules(), key); err == nil {
+		if err = os.RemoveAll(target); err == nil { // what has lost its providers
+			err = os.Rename(staging, target)
 		}
 	}
 	if err != nil {
@@ -253,7 +253,7 @@ func writeModule(dir string, files fs.FS) (selections, error) {
 		case backendFile:
 			return fmt.Errorf("the module has a file %s, which is the operator's; remove it", backendFile)
 		}
-		return writeFile(filepath.Join(dir, filepath.FromSlash(placeOf(name))), content)
+		return writeFile(filepath.Join(dir, filepath.FromSlash(targetOf(name))), content)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("writing the module: %w", err)
@@ -261,8 +261,8 @@ func writeModule(dir string, files fs.FS) (selections, error) {
 	return committed, writeFile(filepath.Join(dir, moduleDir, backendFile), []byte(backendBlock))
 }
 
-// placeOf returns where a file of the module goes: files of searches stay aside.
-func placeOf(name string) string {
+// targetOf returns where a file of the module goes: files of searches stay aside.
+func targetOf(name string) string {
 	if slices.Contains(engine.Searches, engine.Search(path.Dir(name))) {
 		return name
 	}

@@ -252,7 +252,7 @@ func TestPrepareDoesNotRememberAFailure(t *testing.T) {
 	e := newEngine(t)
 	err := e.Prepare(t.Context(), moduleOf("m", `resource "terraform_data" "this" { colour = "red`))
 	if engine.ClassOf(err) != engine.Unknown {
-		t.Errorf("class is %s, want %s: no providerSpec is to blame", engine.ClassOf(err), engine.Unknown)
+		t.Errorf("class is %s, want %s: no providerSpec caused it", engine.ClassOf(err), engine.Unknown)
 	}
 	expectTexts(t, err, []string{string(engine.OpInit)})
 	prepare(t, e, moduleOf("m", instance))
@@ -274,13 +274,13 @@ func TestPrepareRefuses(t *testing.T) {
 			err := e.Prepare(t.Context(), tc.module)
 			expectTexts(t, err, []string{tc.want})
 			if engine.ClassOf(err) != engine.Unknown {
-				t.Errorf("class is %s, want %s: no providerSpec is to blame", engine.ClassOf(err), engine.Unknown)
+				t.Errorf("class is %s, want %s: no providerSpec caused it", engine.ClassOf(err), engine.Unknown)
 			}
 		})
 	}
 }
 
-func TestModuleWithFoldersOfItsOwn(t *testing.T) {
+func TestModuleWithSubdirectories(t *testing.T) {
 	e, backend := newEngine(t), newBackend(t)
 	prepare(t, e, Module{Digest: "deep", Files: files(map[string]string{
 		"main.tf":              "module \"sub\" { source = \"./sub\" }\noutput \"text\" { value = module.sub.text }\n",

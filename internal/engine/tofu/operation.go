@@ -58,7 +58,7 @@ func (s *slot) run(ctx context.Context, o operation) (*engine.Report, error) {
 	return report, err
 }
 
-// guard runs the operation and sees to its end when ctx ends.
+// guard runs the operation and ends it when ctx ends.
 //
 // The engine does not get ctx itself. terraform-exec leaves the process behind, unwaited, when its context ends while it starts
 // it; so the interrupt is passed on when the engine is up.

@@ -29,13 +29,13 @@ func TestEndingClass(t *testing.T) {
 		"a state left behind counts more than the interrupt": {
 			ending: outcome{exit: exitFailure, begun: true, cancelled: true, stateLeft: true}, want: engine.StateNotSaved,
 		},
-		"a state left behind counts more than what the engine told": {
+		"a state left behind counts more than what the engine reported": {
 			ending: outcome{exit: exitFailure, begun: true, stateLeft: true, diagnostics: quota}, want: engine.StateNotSaved,
 		},
-		"a failure that the engine tells": {
+		"a failure that the engine reports": {
 			ending: outcome{exit: exitFailure, begun: true, diagnostics: quota}, want: engine.Quota,
 		},
-		"an interrupt, whatever the engine tells": {
+		"an interrupt, whatever the engine reports": {
 			ending: outcome{exit: exitFailure, begun: true, cancelled: true, diagnostics: quota}, want: engine.Interrupted,
 		},
 		"a signal": {

@@ -9,7 +9,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
-func TestWhatAnEngineTellsIsPassedOn(t *testing.T) {
+func TestTheOutputOfAnEngineIsPassedOn(t *testing.T) {
 	cases := map[string]struct {
 		written string
 		want    []string
@@ -42,7 +42,7 @@ func TestWhatAnEngineTellsIsPassedOn(t *testing.T) {
 			write(t, s, tc.written+"\n")
 			s.finish()
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
+				t.Errorf("the output (-want +got):\n%s", diff)
 			}
 		})
 	}

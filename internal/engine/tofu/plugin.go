@@ -5,7 +5,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
-// Plugin is a provider plugin that runs by itself, for whoever speaks its protocol. It is not configured.
+// Plugin is a provider plugin that runs by itself, for clients of its protocol. It is not configured.
 type Plugin struct{ provider *provider }
 
 // StartPlugin starts the plugin, whose path is absolute, with nothing but the environment. dir is made for it and goes with it; its path
@@ -30,7 +30,7 @@ func (p *Plugin) ProtocolVersion() int { return p.provider.config.ProtocolVersio
 // End kills it and removes its folder.
 func (p *Plugin) End() error { return p.provider.end() }
 
-// ReadStream reads what an engine wrote with -json, for whoever runs one without an [Engine]. The strings in sensitive show in
+// ReadStream reads what an engine wrote with -json, for callers that run one without an [Engine]. The strings in sensitive show in
 // nothing of the replies.
 func ReadStream(written []byte, sensitive []string) *engine.Report {
 	read := newStream(redact.New(sensitive), nil)

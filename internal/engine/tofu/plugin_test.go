@@ -50,6 +50,6 @@ func TestReadStream(t *testing.T) {
 	report := ReadStream([]byte(`{"@level":"error","type":"diagnostic","diagnostic":{"severity":"error","summary":"no t0p-secret"}}`+"\n"+
 		`{"@level":"warn","type":"diagnostic","diagnostic":{"severity":"warning","summary":"careful"}}`), []string{"t0p-secret"})
 	if len(report.Diagnostics) != 2 || len(report.Errors()) != 1 || strings.Contains(report.Errors()[0].Summary, "t0p") {
-		t.Errorf("it answers %+v", report)
+		t.Errorf("it returns %+v", report)
 	}
 }

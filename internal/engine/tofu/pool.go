@@ -162,7 +162,7 @@ func (p *pool) forget(i int) {
 	p.idle = slices.Delete(p.idle, i, i+1)
 }
 
-// endLater ends a provider that nobody has, without waiting. The caller holds the lock.
+// endLater ends a provider that no run uses, without waiting. The caller holds the lock.
 func (p *pool) endLater(gone *pooled) {
 	p.running--
 	p.ending.Go(func() {

@@ -277,7 +277,7 @@ func expectOnlyOwnEnvironment(t *testing.T, pid int) {
 	}
 }
 
-// BenchmarkPlan tells the CPU time of a plan, with that of everything that it starts.
+// BenchmarkPlan reports the CPU time of a plan, with that of everything that it starts.
 func BenchmarkPlan(b *testing.B) {
 	for name, maximum := range map[string]int{"forked": 0, "warm": 1} {
 		b.Run(name, func(b *testing.B) {

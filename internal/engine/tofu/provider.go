@@ -141,7 +141,7 @@ func (p *provider) reattach() tfexec.ReattachConfig { return p.config }
 // exited reports whether the process is gone.
 func (p *provider) exited() bool { return p.client.Exited() }
 
-// end kills the process and waits for it. Nothing is asked of it first: it may be in the middle of a call that nobody waits for.
+// end kills the process and waits for it. It is not asked to stop first: it may be in the middle of a call that nothing waits for.
 func (p *provider) end() error {
 	_, err := workdir.KillProcesses(p.dir)
 	p.client.Kill()

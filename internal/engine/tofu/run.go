@@ -24,7 +24,7 @@ import (
 type RunSpec struct {
 	// ID names the run's folder; it is unique among the runs that are open or abandoned.
 	ID string
-	// Identity is kept with the run as JSON, for whoever finds its folder after a crash. No secrets.
+	// Identity is kept with the run as JSON, for the process that finds its folder after a crash. No secrets.
 	Identity any
 	// Module is the digest of a module that Prepare has prepared.
 	Module string
@@ -193,7 +193,7 @@ type PlanOptions struct {
 	Out bool
 	// Lock takes the state's lock meanwhile.
 	Lock bool
-	// Refresh asks the infrastructure first; without it the plan rests on the state alone.
+	// Refresh reads the infrastructure first; without it the plan is made from the state alone.
 	Refresh bool
 	// Destroy plans to destroy everything.
 	Destroy bool

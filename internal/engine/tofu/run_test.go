@@ -172,7 +172,7 @@ func TestContextThatHasEndedStartsNothing(t *testing.T) {
 	before := e.Starts()
 	report, err := f.Apply(ctx)
 	if engine.ClassOf(err) != engine.Interrupted || report == nil {
-		t.Errorf("apply answers %v and %v, want a report and that it was interrupted", report, err)
+		t.Errorf("apply returns %v and %v, want a report and that it was interrupted", report, err)
 	}
 	if e.Starts() != before {
 		t.Error("an engine was started")
@@ -398,9 +398,9 @@ output "poison" { value = var.poison }`))
 	}
 }
 
-func TestSensitiveStringsAreNeverTold(t *testing.T) {
+func TestSensitiveStringsAreNeverShown(t *testing.T) {
 	e, backend := newEngine(t), newBackend(t)
-	prepare(t, e, moduleOf("telling", `
+	prepare(t, e, moduleOf("showing", `
 variable "user_data" { type = string }
 resource "terraform_data" "this" {
   input = var.user_data
@@ -410,7 +410,7 @@ output "all" { value = var.user_data }`))
 	const secret, token = "#cloud-config\npassword: \"hunter22\"\n", "t0ken-of-cloud"
 	var events []engine.Event
 	f := open(t, e, RunSpec{
-		ID: "r", Module: "telling", Backend: backend.at("m"),
+		ID: "r", Module: "showing", Backend: backend.at("m"),
 		Variables:   variables(t, map[string]any{"user_data": secret}),
 		Environment: map[string]string{"TOKEN": token},
 		Sensitive:   []string{secret, token},
@@ -424,10 +424,10 @@ output "all" { value = var.user_data }`))
 	if !errors.As(err, &failed) {
 		t.Fatal(err)
 	}
-	told := fmt.Sprintf("%v\n%+v\n%+v\n%+v", err, failed.Diagnostics, report, events)
+	shown := fmt.Sprintf("%v\n%+v\n%+v\n%+v", err, failed.Diagnostics, report, events)
 	for _, forbidden := range []string{"hunter22", token, backendPassword, "aHVudGVyMjI", "I2Nsb3VkLWNvbmZpZ"} {
-		if strings.Contains(told, forbidden) {
-			t.Errorf("%q is told: %s", forbidden, told)
+		if strings.Contains(shown, forbidden) {
+			t.Errorf("%q is shown: %s", forbidden, shown)
 		}
 	}
 	if !strings.Contains(err.Error(), "pass "+redact.Redacted) {
@@ -542,7 +542,7 @@ func TestOpenRefuses(t *testing.T) {
 			}
 			expectTexts(t, err, []string{tc.want, string(engine.OpOpen)})
 			if engine.ClassOf(err) != engine.Unknown {
-				t.Errorf("class is %s, want %s: no providerSpec is to blame", engine.ClassOf(err), engine.Unknown)
+				t.Errorf("class is %s, want %s: no providerSpec caused it", engine.ClassOf(err), engine.Unknown)
 			}
 		})
 	}

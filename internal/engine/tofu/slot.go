@@ -34,7 +34,7 @@ func newSlot(e *Engine, n int) (*slot, error) {
 	if err := s.terraform.SetWaitDelay(e.options.WaitDelay); err != nil {
 		return nil, fmt.Errorf("making an engine slot: %w", err)
 	}
-	// The socket between engine and plugin lies in a folder that is ours alone. Making certificates for it costs as much as the
+	// The socket between engine and plugin is in a folder that is ours alone. Making certificates for it costs as much as the
 	// plan itself.
 	if err := s.terraform.SetDisablePluginTLS(true); err != nil {
 		return nil, fmt.Errorf("making an engine slot: %w", err)

@@ -25,7 +25,7 @@ const (
 type stream struct {
 	redact   *redact.Redactor
 	progress func(engine.Event)
-	output   func(text string) // as in Run; nil for nobody
+	output   func(text string) // as in Run; may be nil
 	begun    chan struct{}     // closed at the first output
 
 	mu      sync.Mutex

@@ -74,7 +74,7 @@ func TestStreamReadsPiecesOfAnySize(t *testing.T) {
 	}
 }
 
-func TestStreamTellsProgress(t *testing.T) {
+func TestStreamReportsProgress(t *testing.T) {
 	var got []engine.Event
 	s := newStream(redact.New(nil), func(e engine.Event) { got = append(got, e) })
 	write(t, s, applyStream)

@@ -17,7 +17,7 @@ const (
 	endPoll    = 10 * time.Millisecond
 )
 
-// KillProcesses kills the processes whose working folder is dir or lies in it, and waits until they are gone. It returns how many
+// KillProcesses kills the processes whose working folder is dir or in it, and waits until they are gone. It returns how many
 // it killed. Plugins outlive an engine that is killed, and inherit its working folder. This process is left alone, and so are those that
 // are to be spared.
 func KillProcesses(dir string, spare ...func(pid int) bool) (int, error) {
@@ -46,7 +46,7 @@ func InterruptProcesses(dir string, spare ...func(pid int) bool) ([]int, error) 
 	return signalIn(dir, os.Interrupt, spare)
 }
 
-// Processes returns the ids of the processes whose working folder is dir or lies in it.
+// Processes returns the ids of the processes whose working folder is dir or in it.
 func Processes(dir string, spare ...func(pid int) bool) ([]int, error) {
 	return signalIn(dir, nil, spare)
 }

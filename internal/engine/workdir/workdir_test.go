@@ -21,13 +21,13 @@ func TestMakeWorkDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want, err := filepath.EvalSymlinks(link); err != nil || got != want {
-		t.Errorf("the folder is %s, want %s, %v: processes are found by the path that the kernel tells", got, want, err)
+		t.Errorf("the folder is %s, want %s, %v: processes are found by the path that the kernel reports", got, want, err)
 	}
 	if info, err := os.Stat(got); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("its mode is %v, %v, want 0700", info.Mode(), err)
 	}
 	if _, err := Make(filepath.Join(dir, strings.Repeat("x", 100)), "t/9"); err == nil || !strings.Contains(err.Error(), "choose a shorter one") {
-		t.Errorf("a path too long for sockets answers %v, want an error", err)
+		t.Errorf("a path too long for sockets returns %v, want an error", err)
 	}
 }
 
@@ -38,7 +38,7 @@ func TestLockWorkDirIsForOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Lock(dir); err == nil || !strings.Contains(err.Error(), "another engine that is alive") {
-		t.Errorf("a folder that is held answers %v, want an error", err)
+		t.Errorf("a folder that is held returns %v, want an error", err)
 	}
 	if err := held.Close(); err != nil {
 		t.Fatal(err)

@@ -85,8 +85,8 @@ func (r *Report) Add(breach Breach) {
 }
 
 // At adds a breach at a place in HCL.
-func (r *Report) At(place hcl.Range, what, problem, fix string) {
-	r.Add(Breach{File: place.Filename, Line: place.Start.Line, What: what, Problem: problem, Fix: fix})
+func (r *Report) At(where hcl.Range, what, problem, fix string) {
+	r.Add(Breach{File: where.Filename, Line: where.Start.Line, What: what, Problem: problem, Fix: fix})
 }
 
 // diagnostics adds what the HCL parser complained of. Warnings are not breaches.

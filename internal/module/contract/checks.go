@@ -28,7 +28,7 @@ func ReadChecks(blocks []*hclsyntax.Block, variables map[string]module.Variable,
 				continue
 			}
 			one := module.Check{Name: strings.Join(block.Labels, " "), Validation: module.Validation{
-				Variable: module.VariableProviderSpec, Condition: condition.Expr, ErrorMessage: message.Expr, Place: inner.DefRange(),
+				Variable: module.VariableProviderSpec, Condition: condition.Expr, ErrorMessage: message.Expr, Range: inner.DefRange(),
 				References: condition.Expr.Variables(),
 			}}
 			own := &Report{}

@@ -33,7 +33,7 @@ func TestChecksAreAssertionsOfVariables(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			loaded := moduletest.Load(t, tc.change)
-			if got := loaded.Checks(); len(got) != tc.want || tc.want == 1 && (got[0].Name != "size" || got[0].Place.Start.Line != 2) {
+			if got := loaded.Checks(); len(got) != tc.want || tc.want == 1 && (got[0].Name != "size" || got[0].Range.Start.Line != 2) {
 				t.Errorf("got %+v, want %d", got, tc.want)
 			}
 			restored, err := load.Restore(loaded.Files())
@@ -57,7 +57,7 @@ func TestLoadRefusesACheckThatCannotBeEvaluatedBeforeARun(t *testing.T) {
 		"a function that looks elsewhere": {
 			asserting(`fileexists(var.provider_spec.size)`, `"x"`),
 			`checks.tf:3: check "size" assert condition calls fileexists, which cannot be evaluated before a run; ` +
-				`use functions whose answer depends on their arguments only; docs/contracts/module.md lists them`,
+				`use functions whose result depends on their arguments only; docs/contracts/module.md lists them`,
 		},
 		"a condition that is no bool": {
 			asserting(`length(var.provider_spec.disks)`, `"x"`),

@@ -82,12 +82,12 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"a variable is from nowhere": {
 			changes: []moduletest.Change{{"module.yaml", `value: "true"`, `from: serviceEndpoint.gcp.compute`}},
-			want: `module.yaml:19: spec.environment[0].from is "serviceEndpoint.gcp.compute", which is nothing of the cluster's configuration; ` +
+			want: `module.yaml:19: spec.environment[0].from is "serviceEndpoint.gcp.compute", which the cluster's configuration does not have; ` +
 				"use caBundleFile, azureCloud, azureResourceManagerHost or serviceEndpoint.PLATFORM.SERVICE with the platform aws, ibmcloud or powervs",
 		},
 		"a variable has a value from two places": {
 			changes: []moduletest.Change{{"module.yaml", `value: "true"`, "value: \"true\"\n      from: caBundleFile"}},
-			want:    "module.yaml:20: spec.environment[0].from stands beside a value; keep one of both",
+			want:    "module.yaml:20: spec.environment[0].from is set beside a value; keep one of both",
 		},
 		"two keys feed one variable": {
 			changes: []moduletest.Change{{"module.yaml", "EXAMPLE_REGION", "EXAMPLE_TOKEN"}},
@@ -210,7 +210,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"an import outside of lookup": {
 			changes: []moduletest.Change{{"more.tf", "", "import {\n  to = example_instance.this\n  id = \"x\"\n}\n"}},
-			want:    `more.tf:1: import would import at every run; move it to lookup/, which is used only when a create may have been lost`,
+			want:    `more.tf:1: import would import at every run; move it to lookup/, which is used only after an interrupted create`,
 		},
 		"a provider that is not required": {
 			changes: []moduletest.Change{{"main.tf", "\"terraform_data\" \"note\"", "\"null_resource\" \"note\""}},
@@ -240,7 +240,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		"a provider is pinned outside of its constraint": {
 			changes: []moduletest.Change{{".terraform.lock.hcl", `version     = "1.2.3"`, `version     = "1.2.4"`}},
 			want: "terraform.tf:4: required_providers.example asks for 1.2.3, but .terraform.lock.hcl pins 1.2.4 of registry.opentofu.org/acme/example; " +
-				"bring the two together",
+				"make the two agree",
 		},
 		"a provider is pinned that nobody requires": {
 			changes: []moduletest.Change{{".terraform.lock.hcl", "provider", "provider \"registry.opentofu.org/acme/other\" {\n  version = \"1.0.0\"\n}\nprovider"}},
@@ -300,7 +300,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"a lookup that searches nothing": {
 			changes: []moduletest.Change{{"lookup/import.tf", "import {", "locals {\n  found = local.none\n  none  = []\n}\nimport {\n  for_each = toset(local.found)"}},
-			want:    `lookup/import.tf:6: import searches nothing: no data source is asked; refer to the results of a data source in for_each`,
+			want:    `lookup/import.tf:6: import searches nothing: no data source is read; refer to the results of a data source in for_each`,
 		},
 		"a lookup imports to what is computed": {
 			changes: []moduletest.Change{{"lookup/import.tf", "import {", "import {\n  to = example_disk.more[var.machine.name]\n  id = \"x\"\n}\nimport {"}},
@@ -308,7 +308,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"a lookup that makes things": {
 			changes: []moduletest.Change{{"lookup/import.tf", "import {", "resource \"example_instance\" \"more\" {}\nimport {"}},
-			want:    `lookup/import.tf:1: resource "example_instance" "more" does not belong into a lookup; keep to import, data and locals`,
+			want:    `lookup/import.tf:1: resource "example_instance" "more" does not belong into a lookup; use import, data and locals only`,
 		},
 		"a lookup that only warns": {
 			changes: []moduletest.Change{{"lookup/import.tf", "import {", "check \"one\" {}\nimport {"}},

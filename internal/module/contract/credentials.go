@@ -13,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// checkUnless checks that a key gives way to another one that is there.
+// checkUnless checks that a key is ignored for another one that is declared.
 func (m *Metadata) checkUnless(path string, index int) {
 	keys := m.Spec.Credentials.Keys
 	other := keys[index].Unless

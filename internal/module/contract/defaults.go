@@ -34,7 +34,7 @@ func ReadDefaults(meta *Metadata, providerSpec module.Variable) []module.Default
 	return read
 }
 
-// defaultCheck holds one default to the type of the providerSpec.
+// defaultCheck checks one default against the type of the providerSpec.
 type defaultCheck struct {
 	*Metadata
 	at           string
@@ -66,7 +66,7 @@ func (c *defaultCheck) read(written v1alpha1.ModuleDefault) module.Default {
 	return read
 }
 
-// value decodes a value and holds it to the type that is wanted, if that is known.
+// value decodes a value and checks it against the type that is wanted, if that is known.
 func (c *defaultCheck) value(field string, raw []byte, wanted cty.Type) any {
 	decoder := json.NewDecoder(strings.NewReader(string(raw)))
 	decoder.UseNumber()
@@ -82,7 +82,7 @@ func (c *defaultCheck) value(field string, raw []byte, wanted cty.Type) any {
 		return "x", nil
 	})
 	if err != nil {
-		c.refuse(field, err.Error(), "write one of {"+strings.Join(module.ClusterValueNames(), "}, {")+"}; braces stand for nothing else")
+		c.refuse(field, err.Error(), "write one of {"+strings.Join(module.ClusterValueNames(), "}, {")+"}; braces have no other use")
 		return value
 	}
 	if wanted == cty.NilType {

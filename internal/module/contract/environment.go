@@ -8,7 +8,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
-// endpointSource matches what stands behind "serviceEndpoint.".
+// endpointSource matches what follows "serviceEndpoint.".
 var endpointSource = regexp.MustCompile(`^(aws|ibmcloud|powervs)\.[A-Za-z0-9-]+$`)
 
 // checkSource checks where the value of an environment variable is from.
@@ -20,11 +20,11 @@ func (m *Metadata) checkSource(path string, variable v1alpha1.EnvironmentVariabl
 	default:
 		service, isEndpoint := strings.CutPrefix(string(variable.From), string(v1alpha1.FromServiceEndpoint))
 		if !isEndpoint || !endpointSource.MatchString(service) {
-			m.AtField(path, fmt.Sprintf("is %q, which is nothing of the cluster's configuration", variable.From),
+			m.AtField(path, fmt.Sprintf("is %q, which the cluster's configuration does not have", variable.From),
 				"use caBundleFile, azureCloud, azureResourceManagerHost or serviceEndpoint.PLATFORM.SERVICE with the platform aws, ibmcloud or powervs")
 		}
 	}
 	if variable.Value != "" {
-		m.AtField(path, "stands beside a value", "keep one of both")
+		m.AtField(path, "is set beside a value", "keep one of both")
 	}
 }

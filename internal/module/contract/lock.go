@@ -17,9 +17,9 @@ import (
 
 // requirement is an entry of required_providers.
 type requirement struct {
-	source  string
-	version string
-	place   hcl.Range
+	source   string
+	version  string
+	position hcl.Range
 }
 
 var (
@@ -68,10 +68,10 @@ func readRequirements(blocks []*hclsyntax.Block, found *Report) map[string]requi
 
 func readRequirement(name string, attribute *hclsyntax.Attribute, found *Report) requirement {
 	what := "required_providers." + name
-	read := requirement{place: attribute.Range()}
+	read := requirement{position: attribute.Range()}
 	value, diags := literal(attribute)
 	if diags.HasErrors() || value.IsMarked() || !value.IsWhollyKnown() || value.IsNull() || !value.Type().IsObjectType() {
-		found.At(read.place, what, "is not an object of literals", `write { source = "namespace/type", version = "..." }`)
+		found.At(read.position, what, "is not an object of literals", `write { source = "namespace/type", version = "..." }`)
 		return read
 	}
 	for field, target := range map[string]*string{"source": &read.source, "version": &read.version} {
@@ -80,17 +80,17 @@ func readRequirement(name string, attribute *hclsyntax.Attribute, found *Report)
 		}
 	}
 	if !sourcePattern.MatchString(read.source) {
-		found.At(read.place, what, fmt.Sprintf("has the source %q", read.source), "write it as namespace/type or host/namespace/type")
+		found.At(read.position, what, fmt.Sprintf("has the source %q", read.source), "write it as namespace/type or host/namespace/type")
 		read.source = ""
 	}
 	if _, err := version.NewConstraint(read.version); err != nil {
-		found.At(read.place, what, fmt.Sprintf("has the version %q, which is no constraint", read.version), `pin it, for example "1.19.0"`)
+		found.At(read.position, what, fmt.Sprintf("has the version %q, which is no constraint", read.version), `pin it, for example "1.19.0"`)
 		read.version = ""
 	}
 	return read
 }
 
-// checkLock reads the lock file and holds it against what the module requires: everything required is pinned to a version
+// checkLock reads the lock file and compares it with what the module requires: everything required is pinned to a version
 // within its constraint, and nothing else is pinned.
 func checkLock(files snapshot.Files, required map[string]requirement, found *Report) []module.Provider {
 	content, exists := files[snapshot.LockFile]
@@ -134,12 +134,12 @@ func checkPinned(name string, need requirement, locked map[string]module.Provide
 		provider, pinned := locked[source]
 		switch {
 		case !pinned && i == 0:
-			found.At(need.place, what, fmt.Sprintf("is not pinned: %s has no provider %q", snapshot.LockFile, source), "add it to the lock file")
+			found.At(need.position, what, fmt.Sprintf("is not pinned: %s has no provider %q", snapshot.LockFile, source), "add it to the lock file")
 		case !pinned || constraintErr != nil:
 		default:
 			if parsed, err := version.NewVersion(provider.Version); err == nil && !constraint.Check(parsed) {
-				found.At(need.place, what, fmt.Sprintf("asks for %s, but %s pins %s of %s", need.version, snapshot.LockFile, provider.Version, source),
-					"bring the two together")
+				found.At(need.position, what, fmt.Sprintf("asks for %s, but %s pins %s of %s", need.version, snapshot.LockFile, provider.Version, source),
+					"make the two agree")
 			}
 		}
 	}

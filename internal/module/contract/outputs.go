@@ -10,7 +10,7 @@ import (
 // RequiredOutputs are the outputs that every module has; the actuator publishes them on the Machine.
 var RequiredOutputs = []string{"provider_id", "instance_id", "instance_state", "addresses", "instance_type", "region", "zone"}
 
-// checkOutputs holds the output blocks to the contract.
+// checkOutputs checks the output blocks against the contract.
 func checkOutputs(blocks []*hclsyntax.Block, found *Report) {
 	declared := map[string]*hclsyntax.Block{}
 	for _, block := range blocks {

@@ -22,7 +22,7 @@ var (
 // placeSources names what a part of a place may come from.
 const placeSources = "field, machine, credential, environment or awsAccountOf"
 
-// checkPlace holds spec.place to the contract.
+// checkPlace checks spec.place against the contract.
 func checkPlace(meta *Metadata, providerSpec module.Variable) {
 	seen := map[string]bool{}
 	for i, part := range meta.Spec.Place {
@@ -37,7 +37,7 @@ func checkPlace(meta *Metadata, providerSpec module.Variable) {
 	}
 }
 
-// placeCheck holds one part of a place to the contract.
+// placeCheck checks one part of a place against the contract.
 type placeCheck struct {
 	*Metadata
 	providerSpec module.Variable
@@ -56,7 +56,7 @@ func (c placeCheck) check() {
 	case sources == 0:
 		c.AtField(c.at, "comes from nothing", "write one of "+placeSources)
 	case sources > 1:
-		c.AtField(c.at, "comes from several things", "keep one of "+placeSources)
+		c.AtField(c.at, "has several sources", "keep one of "+placeSources)
 	case c.part.Field != "":
 		checkPath(c.Metadata, c.providerSpec, c.at+".field", c.part.Field, cty.String, cty.Number, cty.Bool)
 		c.shown(c.at+".field", c.part.Field[strings.LastIndex(c.part.Field, ".")+1:])

@@ -16,7 +16,7 @@ func TestLoadRefusesAPlaceThatBreaksTheContract(t *testing.T) {
 		"a part without a name":    {"{name: '', field: size}", `.name is "", which cannot name a part of a place; use letters, digits, spaces and '-', 63 at most, a letter first`},
 		"a name with a comma":      {"{name: 'a,b', field: size}", `.name is "a,b", which cannot name a part of a place; use letters, digits, spaces and '-', 63 at most, a letter first`},
 		"a part without source":    {"{name: a}", " comes from nothing; write one of field, machine, credential, environment or awsAccountOf"},
-		"a part of two sources":    {"{name: a, field: size, machine: name}", " comes from several things; keep one of field, machine, credential, environment or awsAccountOf"},
+		"a part of two sources":    {"{name: a, field: size, machine: name}", " has several sources; keep one of field, machine, credential, environment or awsAccountOf"},
 		"no such field":            {"{name: a, field: sise}", `.field is "sise", which is no string or number or bool field of var.provider_spec; name the field, its parts joined by dots`},
 		"an object":                {"{name: a, field: nested}", `.field is "nested", which is no string or number or bool field of var.provider_spec; name the field, its parts joined by dots`},
 		"a secret field":           {"{name: a, field: apiToken}", `.field leads to "apiToken", which is a secret by its name, and a place is shown to people; name something else, or set secret: true`},

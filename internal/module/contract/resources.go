@@ -19,7 +19,7 @@ func sortBlocks(bodies []*hclsyntax.Body, found *Report) map[string][]*hclsyntax
 	sorted := map[string][]*hclsyntax.Block{}
 	for _, body := range bodies {
 		for name, attribute := range body.Attributes {
-			found.At(attribute.Range(), name, "stands outside of any block", "move it into a block, or remove it")
+			found.At(attribute.Range(), name, "is outside of any block", "move it into a block, or remove it")
 		}
 		for _, block := range body.Blocks {
 			if problem, fix := blockRule(block.Type); problem != "" {
@@ -37,7 +37,7 @@ func blockRule(blockType string) (problem, fix string) {
 	case "terraform", "provider", "variable", "locals", "resource", "data", "ephemeral", "output", "check", "moved", "removed":
 		return "", ""
 	case "import":
-		return "would import at every run", "move it to lookup/, which is used only when a create may have been lost"
+		return "would import at every run", "move it to lookup/, which is used only after an interrupted create"
 	case "module":
 		return "calls another module, which no lock file pins", "put its resources into this folder"
 	default:
@@ -45,7 +45,7 @@ func blockRule(blockType string) (problem, fix string) {
 	}
 }
 
-// checkResources holds everything that a provider serves to the contract, and answers the address of the instance.
+// checkResources checks everything that a provider serves against the contract, and returns the address of the instance.
 func checkResources(blocks map[string][]*hclsyntax.Block, required map[string]requirement, found *Report) string {
 	for _, blockType := range []string{"resource", "data", "ephemeral"} {
 		for _, block := range blocks[blockType] {

@@ -131,7 +131,7 @@ func CheckPaths(meta *Metadata, providerSpec module.Variable) {
 	}
 }
 
-// checkSecretPath checks the path to the name of a Secret, and answers it; nothing where the field need not be there: the kind through
+// checkSecretPath checks and returns the path to the name of a Secret. It returns nothing where the field is optional: the kind through
 // which a module without one of its own is served names the Secret itself.
 func checkSecretPath(meta *Metadata, providerSpec module.Variable, field, path, byDefault string) string {
 	if _, exists := fieldType(providerSpec.Type, path); !exists && path == byDefault && len(meta.Spec.ProviderSpecs) == 0 {

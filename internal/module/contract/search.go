@@ -112,7 +112,7 @@ func (c searchCheck) blocksOf(names []string) map[string][]*hclsyntax.Block {
 			continue
 		}
 		for name, attribute := range body.Attributes {
-			c.found.At(attribute.Range(), name, "stands outside of any block", "move it into a block, or remove it")
+			c.found.At(attribute.Range(), name, "is outside of any block", "move it into a block, or remove it")
 		}
 		for _, block := range body.Blocks {
 			if slices.Contains(c.blocks, block.Type) {
@@ -121,7 +121,7 @@ func (c searchCheck) blocksOf(names []string) map[string][]*hclsyntax.Block {
 			}
 			reason, known := c.refused[block.Type]
 			if !known {
-				reason = [2]string{"does not belong into " + c.title, "keep to " + enumerate(c.blocks)}
+				reason = [2]string{"does not belong into " + c.title, "use " + enumerate(c.blocks) + " only"}
 			}
 			c.found.At(block.Range(), Title(block), reason[0], reason[1])
 		}

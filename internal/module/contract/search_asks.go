@@ -17,7 +17,7 @@ func (c searchCheck) checkSearch(block *hclsyntax.Block) {
 		return
 	}
 	if !c.asks(attribute.Expr, map[string]bool{}) {
-		c.found.At(attribute.Range(), Title(block), "searches nothing: no data source is asked", "refer to the results of a data source in for_each")
+		c.found.At(attribute.Range(), Title(block), "searches nothing: no data source is read", "refer to the results of a data source in for_each")
 	}
 }
 

@@ -70,7 +70,7 @@ func TestLoadRefusesASearchThatBreaksTheContract(t *testing.T) {
 		},
 		"an adoption that makes things": {
 			change: moduletest.Change{adopt, "check \"size\"", "resource \"example_disk\" \"x\" {}\n\ncheck \"size\""},
-			want:   `adopt/import.tf:15: resource "example_disk" "x" does not belong into an adoption; keep to import, data, locals, check and variable`,
+			want:   `adopt/import.tf:15: resource "example_disk" "x" does not belong into an adoption; use import, data, locals, check and variable only`,
 		},
 		"an adoption by a provider that is not required": {
 			change: moduletest.Change{adopt, "check \"size\" {", "check \"size\" {\n  data \"null_data_source\" \"x\" {}"},
@@ -150,7 +150,7 @@ func TestLoadRefusesASearchThatBreaksTheContract(t *testing.T) {
 		},
 		"an inventory that warns": {
 			change: moduletest.Change{inventory, "output", "check \"x\" {}\noutput"},
-			want:   `inventory/inventory.tf:6: check "x" does not belong into an inventory; keep to data, locals and output`,
+			want:   `inventory/inventory.tf:6: check "x" does not belong into an inventory; use data, locals and output only`,
 		},
 		"an inventory of one Machine": {
 			change: moduletest.Change{inventory, "var.machine.cluster_id", "var.machine.name"},

@@ -40,14 +40,14 @@ func readValidations(variable string, block *hclsyntax.Block, found *Report) []m
 			continue
 		}
 		read = append(read, module.Validation{
-			Variable: variable, Condition: condition.Expr, ErrorMessage: message.Expr, Place: inner.DefRange(),
+			Variable: variable, Condition: condition.Expr, ErrorMessage: message.Expr, Range: inner.DefRange(),
 			References: condition.Expr.Variables(),
 		})
 	}
 	return read
 }
 
-// validationCheck holds the validations of a module to the contract: whatever the engine would check of the variables can be
+// validationCheck checks the validations of a module against the contract: whatever the engine would check of the variables can be
 // checked without it.
 type validationCheck struct {
 	variables map[string]module.Variable
@@ -106,15 +106,15 @@ func (c validationCheck) check(validation module.Validation) {
 // expression reports what of an expression cannot be evaluated before a run. try and can would hide it, so the tree is walked.
 func (c validationCheck) expression(what string, expression hclsyntax.Expression) bool {
 	sound := true
-	breach := func(place hcl.Range, problem, fix string) {
+	breach := func(where hcl.Range, problem, fix string) {
 		sound = false
-		c.found.At(place, what, problem, fix)
+		c.found.At(where, what, problem, fix)
 	}
 	_ = hclsyntax.VisitAll(expression, func(node hclsyntax.Node) hcl.Diagnostics {
 		if call, ok := node.(*hclsyntax.FunctionCallExpr); ok {
 			if _, known := hclfuncs.Functions()[call.Name]; !known {
 				breach(call.NameRange, fmt.Sprintf("calls %s, which cannot be evaluated before a run", call.Name),
-					"use functions whose answer depends on their arguments only; docs/contracts/module.md lists them")
+					"use functions whose result depends on their arguments only; docs/contracts/module.md lists them")
 			}
 		}
 		return nil
@@ -138,11 +138,11 @@ func (c validationCheck) result(what string, expression hclsyntax.Expression, wa
 	value, diags := expression.Value(c.context)
 	if diags.HasErrors() {
 		for _, diag := range diags {
-			place := expression.Range()
+			where := expression.Range()
 			if diag.Subject != nil {
-				place = *diag.Subject
+				where = *diag.Subject
 			}
-			c.found.At(place, what, "cannot be evaluated: "+OneLine(diag.Summary), OneLine(diag.Detail))
+			c.found.At(where, what, "cannot be evaluated: "+OneLine(diag.Summary), OneLine(diag.Detail))
 		}
 		return
 	}

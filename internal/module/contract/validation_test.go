@@ -32,7 +32,7 @@ func TestLoadReadsValidations(t *testing.T) {
 		t.Fatalf("want one validation of provider_spec only, got %d", len(validations))
 	}
 	validation := validations[0]
-	if got, want := validation.Place.String(), "variables.tf:21,3-13"; got != want {
+	if got, want := validation.Range.String(), "variables.tf:21,3-13"; got != want {
 		t.Errorf("want it at %s, got %s", want, got)
 	}
 	var references []string
@@ -55,7 +55,7 @@ func TestLoadReadsValidations(t *testing.T) {
 }
 
 func TestLoadRefusesAValidationThatOnlyTheEngineCouldCheck(t *testing.T) {
-	const fix = "use functions whose answer depends on their arguments only; docs/contracts/module.md lists them"
+	const fix = "use functions whose result depends on their arguments only; docs/contracts/module.md lists them"
 	const condition = `condition = var.provider_spec.size != ""`
 	tests := map[string]struct {
 		changes []moduletest.Change

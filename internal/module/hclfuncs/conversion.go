@@ -41,7 +41,7 @@ var anything = function.Parameter{
 	Name: "value", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowNull: true, AllowMarked: true, AllowDynamicType: true,
 }
 
-// conversion makes a function that brings its argument to a type.
+// conversion returns a function that converts its argument to a type.
 func conversion(wanted cty.Type) function.Function {
 	refuse := func(given cty.Type) error {
 		return function.NewArgErrorf(0, "%s cannot be converted to %s", given.FriendlyName(), wanted.FriendlyNameForConstraint())

@@ -20,7 +20,7 @@ var networkFunctions = map[string]function.Function{
 	"cidrsubnets":  cidrSubnets,
 }
 
-// leadingZeros are taken for nothing by the engines: 010.0.0.1 is 10.0.0.1.
+// leadingZeros are ignored by the engines: 010.0.0.1 is 10.0.0.1.
 var leadingZeros = regexp.MustCompile(`\b0+([0-9A-Fa-f])`)
 
 func parsePrefix(text string) (netip.Prefix, error) {

@@ -52,7 +52,7 @@ func textTest(parameter string, holds func(text, part string) bool) function.Fun
 	})
 }
 
-// startsWith can tell of a text that is not known yet but for its beginning: a name that the API server will complete.
+// startsWith has a result also for a text of which only the beginning is known: a name that the API server will complete.
 var startsWith = function.New(&function.Spec{
 	Params:       []function.Parameter{{Name: "str", Type: cty.String, AllowUnknown: true}, {Name: "prefix", Type: cty.String}},
 	Type:         function.StaticReturnType(cty.Bool),
@@ -94,7 +94,7 @@ func base64Decode(args []string) (cty.Value, error) {
 	return cty.StringVal(string(decoded)), nil
 }
 
-// replace takes what stands between slashes for a regular expression.
+// replace takes a text between slashes as a regular expression.
 func replace(args []string) (cty.Value, error) {
 	text, old, by := args[0], args[1], args[2]
 	if len(old) < 2 || !strings.HasPrefix(old, "/") || !strings.HasSuffix(old, "/") {

@@ -247,7 +247,7 @@ func (r placeReader) credential(from v1alpha1.PlaceCredential) (value, missing s
 	return scalarAt(document, steps...), fmt.Sprintf("the key %q of the credentials Secret has no value at %s", key, strings.Join(steps, ".")), nil
 }
 
-// key returns the value of a key, declared as module.yaml writes it; none where the key gives way to another that is there.
+// key returns the value of a key, declared as module.yaml writes it; none where the key is ignored because another exists.
 func (r placeReader) key(declared, name string) []byte {
 	if r.module.Spec().Credentials != nil {
 		for _, key := range r.module.Spec().Credentials.Keys {

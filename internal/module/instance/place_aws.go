@@ -9,14 +9,13 @@ import (
 )
 
 var (
-	// accessKeyID matches the ID of an access key, of a user or of a session. Behind its first four letters stands base32.
+	// accessKeyID matches the ID of an access key, of a user or of a session. Its first four letters are followed by base32.
 	accessKeyID = regexp.MustCompile(`^(?:AKIA|ASIA)[A-Z2-7]{16}$`)
 	// roleAccount finds the account in the ARN of a role.
 	roleAccount = regexp.MustCompile(`^arn:aws[a-z-]*:iam::([0-9]{12}):role/`)
 )
 
-// awsAccount returns the account that credentials of AWS are of, from the first of some keys of the Secret that is there; "" where it can't
-// be told.
+// awsAccount returns the account of AWS credentials, from the first of some keys that the Secret has; "" where it is unknown.
 func (r placeReader) awsAccount(keys []string) string {
 	for _, key := range keys {
 		text := strings.TrimSpace(string(r.key(key, key)))
@@ -53,8 +52,8 @@ func awsAccountOfConfig(text string) string {
 	return awsAccountOfKey(values["aws_access_key_id"])
 }
 
-// awsAccountOfKey returns the account that an access key's ID is of: behind the prefix stand 80 bits in base32, of which the first is 1 and the
-// next 40 are the account. The IDs of keys that were made before March 2019 have a 0 there, and tell no account.
+// awsAccountOfKey returns the account of an access key's ID: behind the prefix are 80 bits in base32, of which the first is 1 and the
+// next 40 are the account. The IDs of keys that were made before March 2019 have a 0 there, and contain no account.
 func awsAccountOfKey(id string) string {
 	if !accessKeyID.MatchString(id) {
 		return ""

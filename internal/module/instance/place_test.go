@@ -66,7 +66,7 @@ func TestPlace(t *testing.T) {
 		"several lines are not shown": {place: "    - {name: part, credential: {key: region}}\n", credentials: map[string]string{"region": "a\nb"}, want: "sha256:7e18f737311b2dc3"},
 		"a long value is not shown":   {place: "    - {name: part, credential: {key: region}}\n", credentials: map[string]string{"region": strings.Repeat("a", 257)}, want: "sha256:e8d95cc2b4bc198c"},
 		"an account of AWS":           {place: "    - {name: part, awsAccountOf: [region, token]}\n", credentials: map[string]string{"token": "ASIAQNZGKIQY56JQ7WML"}, want: "029608264753"},
-		"an account that is not told": {place: "    - {name: part, awsAccountOf: [token]}\n", credentials: map[string]string{"token": "hunter2"}},
+		"an account that is unknown":  {place: "    - {name: part, awsAccountOf: [token]}\n", credentials: map[string]string{"token": "hunter2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.variables == "" {
@@ -179,7 +179,7 @@ func TestAnAccountSurvivesARenewedKey(t *testing.T) {
 		t.Errorf("a key of another account: %s", before.Diff(after))
 	}
 	if after := place("AKIAIOSFODNN7EXAMPLE"); before.Contradicts(after) || before.Equal(after) {
-		t.Errorf("a key that tells no account: %s", before.Diff(after))
+		t.Errorf("a key without an account: %s", before.Diff(after))
 	}
 }
 

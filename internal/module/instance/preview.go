@@ -13,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// Preview is what module.yaml says of an instance from its providerSpec alone.
+// Preview is what module.yaml derives about an instance from its providerSpec alone.
 type Preview struct {
 	// Image names what the instance boots from; empty where module.yaml does not say.
 	Image string
@@ -118,7 +118,7 @@ func diskOf(entry cty.Value, spec v1alpha1.PreviewDisk) Disk {
 	return disk
 }
 
-// diskSize returns a size as its author wrote it, with its unit. Bytes, which nobody can read, get a larger one where they can.
+// diskSize returns a size as its author wrote it, with its unit. Bytes are shown in a larger unit where possible, since they are hard to read.
 func diskSize(text, unit string) string {
 	quantity, err := resource.ParseQuantity(text + unit)
 	switch {

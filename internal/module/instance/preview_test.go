@@ -18,7 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
-// previewed is a module whose providerSpec has images and disks in every form, and whose module.yaml tells them.
+// previewed is a module whose providerSpec has images and disks in every form, with spec.preview for them in its module.yaml.
 func previewed(preview string) []moduletest.Change {
 	return []moduletest.Change{
 		{"module.yaml", "  capacity:\n", preview + "  capacity:\n"},
@@ -79,7 +79,7 @@ func TestPreview(t *testing.T) {
 		spec    string
 		want    instance.Preview
 	}{
-		"a module that says nothing tells nothing":       {spec: `{"image": {"id": "i"}}`},
+		"a module without a preview has none":            {spec: `{"image": {"id": "i"}}`},
 		"an image is a field":                            {preview: image, spec: `{"image": {"id": "ami-1", "name": "n"}}`, want: instance.Preview{Image: "ami-1"}},
 		"an image may be made of several fields":         {preview: image, spec: `{"image": {"name": "n", "release": 9}}`, want: instance.Preview{Image: "n:9"}},
 		"a text with a field that is missing counts not": {preview: image, spec: `{"image": {"id": "", "name": "n"}}`},
@@ -129,7 +129,7 @@ func TestPreview(t *testing.T) {
 func TestLoadRefusesAPreviewThatCannotBeRead(t *testing.T) {
 	const fields = "; name the field, its parts joined by dots"
 	tests := map[string]struct{ preview, want string }{
-		"nothing to tell": {
+		"nothing to show": {
 			"  preview: {}\n", "module.yaml:23: spec.preview says nothing; set image or disks, or remove it",
 		},
 		"an image that is a field without braces, which would be shown as it is": {

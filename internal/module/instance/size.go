@@ -15,7 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// Size is what an instance offers. Fractions are rounded down, so that nobody expects more than there is.
+// Size is what an instance offers. Fractions are rounded down, so that no more is expected than there is.
 type Size struct {
 	// CPU is the number of processors.
 	CPU int64

@@ -113,7 +113,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-func TestAModuleThatTellsNoSizeIsNoError(t *testing.T) {
+func TestAModuleWithoutASizeIsNoError(t *testing.T) {
 	loaded := moduletest.Load(t, moduletest.Change{"module.yaml", "  capacity:\n    path: size\n    instanceTypes:\n      - name: small\n        cpu: \"2\"\n        memory: 4Gi\n", ""})
 	if size, err := instance.SizeOf(loaded, spec(nil)); size != nil || err != nil {
 		t.Errorf("got %v, %v; want nothing", size, err)

@@ -28,7 +28,7 @@ func TestEveryEmbeddedModuleKeepsTheContract(t *testing.T) {
 	}
 	for _, one := range loaded {
 		if one.Spec().Capacity == nil {
-			t.Errorf("module %s does not tell how large an instance is, so that its MachineSets cannot grow from zero", one.Name())
+			t.Errorf("module %s does not say how large an instance is, so that its MachineSets cannot grow from zero", one.Name())
 		}
 	}
 }
@@ -47,7 +47,7 @@ func TestEveryEmbeddedStackKeepsTheContractBesideTheModules(t *testing.T) {
 	}
 	for _, one := range built {
 		if len(one.Spec().ProviderSpecs) > 0 || one.Spec().Capacity == nil {
-			t.Errorf("stack %s claims a kind that a module may serve, or does not tell how large an instance is", one.Name())
+			t.Errorf("stack %s claims a kind that a module may serve, or does not say how large an instance is", one.Name())
 		}
 	}
 }

@@ -25,7 +25,7 @@ func kept(t *testing.T, changes ...moduletest.Change) map[string]string {
 	return files
 }
 
-func TestRestoreAnswersWhatWasLoaded(t *testing.T) {
+func TestRestoreReturnsWhatWasLoaded(t *testing.T) {
 	loaded := moduletest.Load(t)
 	restored, err := load.Restore(loaded.Files())
 	if err != nil {
@@ -50,7 +50,7 @@ func TestRestoreAnswersWhatWasLoaded(t *testing.T) {
 	}
 }
 
-func TestRestoreIsNotHeldToTheContract(t *testing.T) {
+func TestRestoreDoesNotCheckTheContract(t *testing.T) {
 	for name, changes := range map[string][]moduletest.Change{
 		"a rule on resources":                {{"main.tf", "\n}", "\n  lifecycle {\n    prevent_destroy = true\n  }\n}"}},
 		"a rule on outputs":                  {{"outputs.tf", "", moduletest.OutputBlocks("provider_id")}},
@@ -90,7 +90,7 @@ func TestRestoreLeavesToTheEngineWhatOnlyItCanValidate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := restored.Variable(module.VariableProviderSpec).Validations; len(got) != 1 || got[0].Place.Filename != "variables.tf" {
+	if got := restored.Variable(module.VariableProviderSpec).Validations; len(got) != 1 || got[0].Range.Filename != "variables.tf" {
 		t.Errorf("%d validations, want the one that can be evaluated", len(got))
 	}
 }
@@ -114,7 +114,7 @@ func TestRestoreRefusesWhatCannotBeRun(t *testing.T) {
 	}
 }
 
-func TestRestoreTellsAChangeByTheDigest(t *testing.T) {
+func TestRestoreDetectsAChangeByTheDigest(t *testing.T) {
 	loaded := moduletest.Load(t)
 	restored, err := load.Restore(moduletest.FS(kept(t, moduletest.Change{"templates/user-data.tftpl", "hello", "hullo"})))
 	if err != nil || restored.Digest() == loaded.Digest() {

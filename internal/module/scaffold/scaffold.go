@@ -28,8 +28,8 @@ const (
 	lockFileName = ".terraform.lock.hcl"
 )
 
-// Write lays the module down in a new folder of its name in dir, and answers the folder's path. It never overwrites: a folder that is
-// there already is an error, and the new one is there as a whole or not at all.
+// Write writes the module into a new folder of its name in dir, and returns the folder's path. It never overwrites: a folder that
+// exists is an error, and the new one is written as a whole or not at all.
 func Write(dir string, o Options) (string, error) {
 	o, err := o.complete()
 	if err != nil {

@@ -57,6 +57,9 @@ func TestANewModuleKeepsTheContract(t *testing.T) {
 			if loaded.Spec().Lookup == nil || len(loaded.LookupFiles()) == 0 {
 				t.Error("it has no lookup: a create that was cut off would need a person")
 			}
+			if loaded.Spec().Adopt == nil || len(loaded.AdoptFiles()) == 0 {
+				t.Error("it has no adopt/, whose place its author then does not see")
+			}
 			var providers []string
 			for _, provider := range loaded.Providers() {
 				providers = append(providers, provider.Source()+" "+provider.Version)
@@ -102,16 +105,16 @@ func TestWrongOptionsAreRefusedWithTheFix(t *testing.T) {
 		options Options
 		want    []string
 	}{
-		"no name":                                 {options: Options{}, want: []string{`the name is ""`, "lower-case letters"}},
-		"a name that is a path":                   {options: Options{Name: "../acme"}, want: []string{`the name is "../acme"`}},
-		"a name that could not be a file's":       {options: Options{Name: "Acme_1"}, want: []string{`the name is "Acme_1"`}},
-		"a kind that would be a template":         {options: Options{Name: "acme", Kind: "{{.Name}}"}, want: []string{"the kind is", "camel case"}},
-		"a version without a group":               {options: Options{Name: "acme", APIVersion: "v1"}, want: []string{`the API version is "v1"`, "write group/version"}},
-		"a provider without a namespace":          {options: Options{Name: "acme", Provider: "aws", ProviderVersion: "1.2.3"}, want: []string{`the provider is "aws"`, "namespace/type"}},
-		"a provider without a version":            {options: Options{Name: "acme", Provider: "hashicorp/aws"}, want: []string{`the provider version is ""`, "an exact one"}},
-		"a version that is a constraint":          {options: Options{Name: "acme", Provider: "hashicorp/aws", ProviderVersion: "~> 1.2"}, want: []string{`the provider version is "~> 1.2"`}},
-		"a version without a provider":            {options: Options{Name: "acme", ProviderVersion: "1.2.3"}, want: []string{"has no provider"}},
-		"two mistakes, both of which are told of": {options: Options{Name: "acme", Kind: "acme", APIVersion: "v1"}, want: []string{"the kind is", "the API version is"}},
+		"no name":                               {options: Options{}, want: []string{`the name is ""`, "lower-case letters"}},
+		"a name that is a path":                 {options: Options{Name: "../acme"}, want: []string{`the name is "../acme"`}},
+		"a name that could not be a file's":     {options: Options{Name: "Acme_1"}, want: []string{`the name is "Acme_1"`}},
+		"a kind that would be a template":       {options: Options{Name: "acme", Kind: "{{.Name}}"}, want: []string{"the kind is", "camel case"}},
+		"a version without a group":             {options: Options{Name: "acme", APIVersion: "v1"}, want: []string{`the API version is "v1"`, "write group/version"}},
+		"a provider without a namespace":        {options: Options{Name: "acme", Provider: "aws", ProviderVersion: "1.2.3"}, want: []string{`the provider is "aws"`, "namespace/type"}},
+		"a provider without a version":          {options: Options{Name: "acme", Provider: "hashicorp/aws"}, want: []string{`the provider version is ""`, "an exact one"}},
+		"a version that is a constraint":        {options: Options{Name: "acme", Provider: "hashicorp/aws", ProviderVersion: "~> 1.2"}, want: []string{`the provider version is "~> 1.2"`}},
+		"a version without a provider":          {options: Options{Name: "acme", ProviderVersion: "1.2.3"}, want: []string{"has no provider"}},
+		"two mistakes, which are both reported": {options: Options{Name: "acme", Kind: "acme", APIVersion: "v1"}, want: []string{"the kind is", "the API version is"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

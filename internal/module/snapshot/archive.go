@@ -83,7 +83,7 @@ func readArchive(r io.Reader) (Files, error) {
 			return nil, err
 		}
 	}
-	// The checksum stands at the very end.
+	// The checksum is at the very end.
 	if _, err := io.Copy(io.Discard, content); err != nil {
 		return nil, unreadable(err)
 	}
@@ -194,7 +194,7 @@ func isHidden(name string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(part, ".") })
 }
 
-// withoutTop takes the folder off that every file lies in, if there is one.
+// withoutTop removes the folder that every file is in, if there is one.
 func (f Files) withoutTop() Files {
 	var top string
 	for name := range f {
@@ -231,7 +231,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	// One byte more than may be read tells an end from too much.
+	// One byte more than may be read distinguishes the end from too much.
 	n, err := b.reader.Read(p[:min(int64(len(p)), b.left+1)])
 	if b.left -= int64(n); b.left < 0 {
 		return 0, &tooLargeError{what: b.what}

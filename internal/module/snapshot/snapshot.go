@@ -140,7 +140,7 @@ func (f Files) Open(name string) (fs.File, error) {
 	return &openDir{info: fileInfo{name: path.Base(name), dir: true}, entries: entries}, nil
 }
 
-// entries returns what lies directly in the folder, sorted by name.
+// entries returns what is directly in the folder, sorted by name.
 func (f Files) entries(folder string) []fs.DirEntry {
 	prefix := folder + "/"
 	if folder == "." {

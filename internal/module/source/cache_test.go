@@ -14,8 +14,8 @@ func places(t *testing.T, options *Options) (references map[string]string, end f
 	t.Helper()
 	packed := pack(t)
 	web, webOptions := newWeb(t, packed.Archive)
-	registry, place := newRegistry(t)
-	pushed, err := packed.Push(t.Context(), place+"/acme:v1", quick())
+	registry, location := newRegistry(t)
+	pushed, err := packed.Push(t.Context(), location+"/acme:v1", quick())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestARestartNeedsNoRegistry(t *testing.T) {
 	}
 }
 
-func TestABrokenCacheIsMended(t *testing.T) {
+func TestABrokenCacheIsReplaced(t *testing.T) {
 	spoilt := map[string]func(path string) error{
 		"an entry that has changed": func(path string) error { return os.WriteFile(path, []byte("changed"), 0o600) },
 		"an entry that was cut off": func(path string) error { return os.Truncate(path, 100) },

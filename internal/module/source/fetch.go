@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// defaultTimeout is less than a Pod may take to start before it is taken for dead.
+	// defaultTimeout is less than a Pod may take to start before it is restarted.
 	defaultTimeout = 40 * time.Second
 	// maxParallel is how many modules are fetched at a time.
 	maxParallel = 8
@@ -43,7 +43,7 @@ type Options struct {
 	Timeout time.Duration
 	// Backoff is how often a download is tried, and the time between. Default: five times within about 15 s.
 	Backoff wait.Backoff
-	// Logger hears of tries that failed, and of a cache that cannot be used. Default: nobody does.
+	// Logger logs tries that failed, and a cache that cannot be used. Default: nothing is logged.
 	Logger logr.Logger
 }
 
@@ -72,8 +72,8 @@ func Fetch(ctx context.Context, reference string, options Options) (*module.Modu
 	}
 	loaded, err := load.Module(files)
 	if err != nil {
-		place, _ := ParseReference(reference) // Files has read it
-		return nil, fmt.Errorf("loading the module of %s: %w", place, err)
+		location, _ := ParseReference(reference) // Files has read it
+		return nil, fmt.Errorf("loading the module of %s: %w", location, err)
 	}
 	return loaded, nil
 }
@@ -128,16 +128,16 @@ type fetcher struct {
 
 // archive returns the tar.gz that a reference names.
 func (f *fetcher) archive(ctx context.Context, reference Reference) ([]byte, error) {
-	switch reference.place.Scheme {
+	switch reference.location.Scheme {
 	case schemeFile:
-		content, err := readFile(reference.place.Path)
+		content, err := readFile(reference.location.Path)
 		if err != nil {
 			return nil, err
 		}
 		return content, checkDigest(content, reference.digest)
 	case schemeHTTPS:
 		return f.content(ctx, reference.digest, func(ctx context.Context) ([]byte, error) {
-			return f.download(ctx, reference.place)
+			return f.download(ctx, reference.location)
 		})
 	default:
 		return f.artifact(ctx, reference)
@@ -166,7 +166,7 @@ func (f *fetcher) content(ctx context.Context, digest string, get func(context.C
 
 func checkDigest(content []byte, want string) error {
 	if got := digestOf(content); got != want {
-		return fmt.Errorf("what is there has the digest %s, and not the one that is allowed; find out who changed it before you allow it", got)
+		return fmt.Errorf("the content has the digest %s, and not that of the reference; find out who changed it before you change the reference", got)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	cases := map[string]struct {
 		path, digest, want string
 	}{
-		"a file that has changed": {write("changed", other), allowed, "what is there has the digest " + sum(other) + ", and not the one that is allowed; find out who changed it"},
+		"a file that has changed": {write("changed", other), allowed, "the content has the digest " + sum(other) + ", and not that of the reference; find out who changed it"},
 		"a file that is no module": {write("text", other), "@" + sum(other),
 			"it is not a whole tar.gz"},
 		"a file that is not there": {filepath.Join(dir, "nowhere"), allowed, "no such file"},
@@ -69,7 +69,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhatBreaksTheContractIsToldWithItsPlace(t *testing.T) {
+func TestABreachOfTheContractIsReportedWithFileAndLine(t *testing.T) {
 	var broken *contract.Error
 	files, _ := example(t)
 	withoutReadme := fstest.MapFS{}
@@ -87,9 +87,9 @@ func TestWhatBreaksTheContractIsToldWithItsPlace(t *testing.T) {
 	if _, err := Pack(withoutReadme); !errors.As(err, &broken) {
 		t.Errorf("got %v; want a module that breaks the contract not to be packed", err)
 	}
-	s, place := newRegistry(t)
+	s, location := newRegistry(t)
 	folder := folderTarball(t, "kubemark/inner") // two folders around it all, of which one is taken off
-	reference := place + "/acme@" + upload(t, s, ArtifactType, blob{mediaType: LayerMediaType, content: folder})
+	reference := location + "/acme@" + upload(t, s, ArtifactType, blob{mediaType: LayerMediaType, content: folder})
 	_, err = Fetch(t.Context(), reference, quick())
 	if !errors.As(err, &broken) || !strings.Contains(err.Error(), "loading the module of "+reference) {
 		t.Errorf("got %v; want the breaches, with the module's place", err)
@@ -100,7 +100,7 @@ func TestAModuleOnAWebServer(t *testing.T) {
 	packed := pack(t)
 	_, want := example(t)
 	s, options := newWeb(t, packed.Archive)
-	s.answer(func(w http.ResponseWriter, r *http.Request) bool {
+	s.respondWith(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path == "/latest" {
 			http.Redirect(w, r, "/acme.tar.gz", http.StatusFound)
 			return true
@@ -126,14 +126,14 @@ func TestAWebServerThatFails(t *testing.T) {
 		}
 	}
 	cases := map[string]struct {
-		answer    func(http.ResponseWriter, *http.Request) bool
-		want      string
-		wantTries int
+		respondWith func(http.ResponseWriter, *http.Request) bool
+		want        string
+		wantTries   int
 	}{
-		"it is not there":                 {status(404), "the server answers 404 Not Found; is the URL right", 1},
+		"it is not there":                 {status(404), "the server responds with 404 Not Found; is the URL right", 1},
 		"it is private":                   {status(403), "so put a private module into an OCI registry", 1},
-		"there is something else":         {func(w http.ResponseWriter, _ *http.Request) bool { _, _ = w.Write([]byte("x")); return true }, "what is there has the digest " + sum([]byte("x")), 1},
-		"it is busy for too long":         {status(502), "the server answers 502 Bad Gateway; it was tried 4 times", 4},
+		"there is something else":         {func(w http.ResponseWriter, _ *http.Request) bool { _, _ = w.Write([]byte("x")); return true }, "the content has the digest " + sum([]byte("x")), 1},
+		"it is busy for too long":         {status(502), "the server responds with 502 Bad Gateway; it was tried 4 times", 4},
 		"it asks to come again, for long": {status(429), "429 Too Many Requests; it was tried 4 times", 4},
 		"it never ends":                   {func(w http.ResponseWriter, _ *http.Request) bool { return endless(w) }, "there are more than 8388608 bytes", 1},
 		"it ends too early":               {func(w http.ResponseWriter, _ *http.Request) bool { return half(w, archive) }, "unexpected EOF; it was tried 4 times", 4},
@@ -152,7 +152,7 @@ func TestAWebServerThatFails(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s, options := newWeb(t, archive)
-			s.answer(tc.answer)
+			s.respondWith(tc.respondWith)
 			_, err := Fetch(t.Context(), s.URL+"/acme.tar.gz?token=hunter2@"+sum(archive), options)
 			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("got %v; want %q and no secret", err, tc.want)
@@ -193,7 +193,7 @@ func TestAWebServerThatHangsCostsNoMoreThanTheTimeout(t *testing.T) {
 	archive := pack(t).Archive
 	s, options := newWeb(t, archive)
 	released := make(chan struct{})
-	s.answer(func(http.ResponseWriter, *http.Request) bool {
+	s.respondWith(func(http.ResponseWriter, *http.Request) bool {
 		<-released
 		return false
 	})
@@ -210,7 +210,7 @@ func TestACallerThatEndsIsNotKept(t *testing.T) {
 	archive := pack(t).Archive
 	s, options := newWeb(t, archive)
 	ctx, cancel := context.WithCancel(t.Context())
-	s.answer(func(w http.ResponseWriter, _ *http.Request) bool {
+	s.respondWith(func(w http.ResponseWriter, _ *http.Request) bool {
 		cancel()
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return true
@@ -224,9 +224,9 @@ func TestACallerThatEndsIsNotKept(t *testing.T) {
 func TestFetchAllKeepsTheOrder(t *testing.T) {
 	packed := pack(t)
 	s, options := newWeb(t, packed.Archive)
-	registry, place := newRegistry(t)
+	registry, location := newRegistry(t)
 	_ = registry
-	pushed, err := packed.Push(t.Context(), place+"/acme:v1", quick())
+	pushed, err := packed.Push(t.Context(), location+"/acme:v1", quick())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,8 +74,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request, next http.Han
 	}
 }
 
-// answer has requests answered by a function first. It tells whether it did.
-func (s *server) answer(before func(http.ResponseWriter, *http.Request) bool) {
+// respondWith has a function handle requests first. The function reports whether it did.
+func (s *server) respondWith(before func(http.ResponseWriter, *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = before
@@ -87,7 +87,7 @@ func (s *server) count() int {
 	return len(s.requests)
 }
 
-// newRegistry starts a registry. Its place is the answered server's URL, with oci:// before the host.
+// newRegistry starts a registry. Its reference is the returned server's URL, with oci:// before the host.
 func newRegistry(t *testing.T) (*server, string) {
 	t.Helper()
 	s := &server{}
@@ -147,7 +147,7 @@ func (b blob) descriptor() map[string]any {
 	return map[string]any{"mediaType": b.mediaType, "digest": sum(b.content), "size": size}
 }
 
-// upload puts an artifact into the registry by plain requests, and answers the manifest's digest.
+// upload puts an artifact into the registry by plain requests, and returns the manifest's digest.
 func upload(t *testing.T, s *server, artifactType string, layers ...blob) string {
 	t.Helper()
 	config := blob{mediaType: "application/vnd.oci.empty.v1+json", content: []byte("{}")}
@@ -184,7 +184,7 @@ func put(t *testing.T, url, mediaType string, content []byte) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusCreated {
-		t.Fatalf("PUT %s answers %s", url, response.Status)
+		t.Fatalf("PUT %s returns %s", url, response.Status)
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 
 const (
 	dialTimeout = 10 * time.Second
-	// answerTimeout is how long a server may take to begin its answer.
-	answerTimeout = 15 * time.Second
-	maxRedirects  = 10
+	// responseTimeout is how long a server may take to begin its response.
+	responseTimeout = 15 * time.Second
+	maxRedirects    = 10
 )
 
 // defaultTransport trusts the CAs of the machine, or those of SSL_CERT_FILE and SSL_CERT_DIR.
@@ -25,17 +25,17 @@ var defaultTransport http.RoundTripper = &http.Transport{
 	Proxy:                 http.ProxyFromEnvironment,
 	DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
 	TLSHandshakeTimeout:   dialTimeout,
-	ResponseHeaderTimeout: answerTimeout,
-	IdleConnTimeout:       answerTimeout,
+	ResponseHeaderTimeout: responseTimeout,
+	IdleConnTimeout:       responseTimeout,
 	ForceAttemptHTTP2:     true,
 }
 
-// statusError says that a web server did not answer with the file.
+// statusError reports that a web server did not respond with the file.
 type statusError struct{ code int }
 
 // Error implements error.
 func (e *statusError) Error() string {
-	text := fmt.Sprintf("the server answers %d %s", e.code, http.StatusText(e.code))
+	text := fmt.Sprintf("the server responds with %d %s", e.code, http.StatusText(e.code))
 	switch e.code {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return text + "; archives are fetched without credentials, so put a private module into an OCI registry"
@@ -46,8 +46,8 @@ func (e *statusError) Error() string {
 }
 
 // download gets an archive from a web server. No credentials are sent.
-func (f *fetcher) download(ctx context.Context, place *url.URL) (content []byte, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, place.String(), http.NoBody)
+func (f *fetcher) download(ctx context.Context, location *url.URL) (content []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, location.String(), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (f *fetcher) download(ctx context.Context, place *url.URL) (content []byte,
 	return io.ReadAll(response.Body)
 }
 
-// boundedTransport bounds the answers.
+// boundedTransport bounds the size of responses.
 type boundedTransport struct{ inner http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -94,7 +94,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	// One byte more than may be read tells an end from too much.
+	// One byte more than may be read distinguishes the end from too much.
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left+1)])
 	if b.left -= int64(n); b.left < 0 {
 		return 0, errTooLarge

@@ -33,7 +33,7 @@ var generic = []string{
 
 // artifact returns the archive in the artifact that a reference names.
 func (f *fetcher) artifact(ctx context.Context, reference Reference) ([]byte, error) {
-	from, err := repository(reference.place)
+	from, err := repository(reference.location)
 	if err != nil {
 		return nil, err
 	}
@@ -114,13 +114,13 @@ func (o Options) registryOptions(ctx context.Context) []remote.Option {
 	}
 }
 
-// registryError adds the fix to what a registry answers.
+// registryError adds the fix to an error of a registry.
 func registryError(registry string, err error) error {
-	var answer *transport.Error
-	if !errors.As(err, &answer) {
+	var failed *transport.Error
+	if !errors.As(err, &failed) {
 		return err
 	}
-	switch answer.StatusCode {
+	switch failed.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("%w; put credentials for %s into Docker's configuration, as 'docker login' does, and name its folder in DOCKER_CONFIG", err, registry)
 	case http.StatusNotFound:
@@ -129,9 +129,9 @@ func registryError(registry string, err error) error {
 	return err
 }
 
-// repository returns the repository of a place in a registry.
-func repository(place *url.URL) (name.Repository, error) {
-	parsed, err := name.ParseReference(place.Host + place.Path)
+// repository returns the repository of a location in a registry.
+func repository(location *url.URL) (name.Repository, error) {
+	parsed, err := name.ParseReference(location.Host + location.Path)
 	if err != nil {
 		return name.Repository{}, fmt.Errorf("reading the repository: %w", err)
 	}

@@ -16,13 +16,13 @@ import (
 )
 
 func TestAModuleThatWasPushedIsFetched(t *testing.T) {
-	_, place := newRegistry(t)
+	_, location := newRegistry(t)
 	_, want := example(t)
-	pushed, err := pack(t).Push(t.Context(), place+"/team/acme:v1", quick())
+	pushed, err := pack(t).Push(t.Context(), location+"/team/acme:v1", quick())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(pushed.String(), place+"/team/acme:v1@sha256:") {
+	if !strings.HasPrefix(pushed.String(), location+"/team/acme:v1@sha256:") {
 		t.Errorf("it is pushed to %s; want the place with a digest", pushed)
 	}
 	withoutTag := strings.Replace(pushed.String(), ":v1@", "@", 1)
@@ -36,21 +36,21 @@ func TestAModuleThatWasPushedIsFetched(t *testing.T) {
 }
 
 func TestAModuleGivesTheSameArtifactEachTime(t *testing.T) {
-	_, place := newRegistry(t)
-	first, err := pack(t).Push(t.Context(), place+"/acme:v1", quick())
+	_, location := newRegistry(t)
+	first, err := pack(t).Push(t.Context(), location+"/acme:v1", quick())
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := pack(t).Push(t.Context(), place+"/acme:v1", quick())
+	second, err := pack(t).Push(t.Context(), location+"/acme:v1", quick())
 	if err != nil || second.String() != first.String() {
 		t.Errorf("got %s, %v; want %s again", second, err, first)
 	}
 }
 
 func TestTheArtifactIsOneThatOtherToolsRead(t *testing.T) {
-	s, place := newRegistry(t)
+	s, location := newRegistry(t)
 	packed := pack(t)
-	if _, err := packed.Push(t.Context(), place+"/acme:v1", quick()); err != nil {
+	if _, err := packed.Push(t.Context(), location+"/acme:v1", quick()); err != nil {
 		t.Fatal(err)
 	}
 	response, err := http.Get(s.URL + "/v2/acme/manifests/v1")
@@ -91,9 +91,9 @@ func TestArtifactsOfOtherToolsAreTaken(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s, place := newRegistry(t)
+			s, location := newRegistry(t)
 			_, want := example(t)
-			got, err := Fetch(t.Context(), place+"/acme@"+upload(t, s, tc.artifactType, tc.layers...), quick())
+			got, err := Fetch(t.Context(), location+"/acme@"+upload(t, s, tc.artifactType, tc.layers...), quick())
 			if err != nil || got.Reference() != want.Reference() {
 				t.Errorf("got %v, %v; want %s", got, err, want.Reference())
 			}
@@ -119,8 +119,8 @@ func TestArtifactsThatAreRefused(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s, place := newRegistry(t)
-			reference := place + "/acme@" + upload(t, s, ArtifactType, tc.layers...)
+			s, location := newRegistry(t)
+			reference := location + "/acme@" + upload(t, s, ArtifactType, tc.layers...)
 			_, err := Fetch(t.Context(), reference, quick())
 			if err == nil || !strings.Contains(err.Error(), "fetching the module from "+reference+": ") || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v; want %q", err, tc.want)
@@ -130,25 +130,25 @@ func TestArtifactsThatAreRefused(t *testing.T) {
 }
 
 func TestAnIndexIsRefused(t *testing.T) {
-	s, place := newRegistry(t)
+	s, location := newRegistry(t)
 	index := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[]}`)
 	put(t, s.URL+"/v2/acme/manifests/v1", "application/vnd.oci.image.index.v1+json", index)
-	_, err := Fetch(t.Context(), place+"/acme@"+sum(index), quick())
+	_, err := Fetch(t.Context(), location+"/acme@"+sum(index), quick())
 	if err == nil || !strings.Contains(err.Error(), `an artifact of the type "application/vnd.oci.image.index.v1+json", which has no layer`) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestARegistryThatAnswersSomethingElse(t *testing.T) {
+func TestARegistryThatReturnsSomethingElse(t *testing.T) {
 	other := []byte(`{"schemaVersion":2,"layers":[]}`)
 	for _, kind := range []string{"manifests", "blobs"} {
 		t.Run("in place of "+kind, func(t *testing.T) {
-			s, place := newRegistry(t)
-			pushed, err := pack(t).Push(t.Context(), place+"/acme:v1", quick())
+			s, location := newRegistry(t)
+			pushed, err := pack(t).Push(t.Context(), location+"/acme:v1", quick())
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.answer(func(w http.ResponseWriter, r *http.Request) bool {
+			s.respondWith(func(w http.ResponseWriter, r *http.Request) bool {
 				if !strings.Contains(r.URL.Path, "/"+kind+"/") {
 					return false
 				}
@@ -160,7 +160,7 @@ func TestARegistryThatAnswersSomethingElse(t *testing.T) {
 			if got, err := Fetch(t.Context(), pushed.String(), options); err == nil || !strings.Contains(err.Error(), sum(other)[7:]) {
 				t.Errorf("got %v, %v; want the digest of what came", got, err)
 			}
-			s.answer(nil)
+			s.respondWith(nil)
 			if _, err := Fetch(t.Context(), pushed.String(), options); err != nil {
 				t.Errorf("what came has spoiled the cache: %v", err)
 			}
@@ -169,16 +169,16 @@ func TestARegistryThatAnswersSomethingElse(t *testing.T) {
 }
 
 func TestWhatIsNotInTheRegistry(t *testing.T) {
-	_, place := newRegistry(t)
-	_, err := Fetch(t.Context(), place+"/acme"+allowed, quick())
+	_, location := newRegistry(t)
+	_, err := Fetch(t.Context(), location+"/acme"+allowed, quick())
 	if err == nil || !strings.Contains(err.Error(), "has the artifact been pushed to it?") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestARegistryThatIsBusy(t *testing.T) {
-	s, place := newRegistry(t)
-	pushed, err := pack(t).Push(t.Context(), place+"/acme:v1", quick())
+	s, location := newRegistry(t)
+	pushed, err := pack(t).Push(t.Context(), location+"/acme:v1", quick())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,17 +194,17 @@ func TestARegistryThatIsBusy(t *testing.T) {
 			return true
 		}
 	}
-	s.answer(busy(2))
+	s.respondWith(busy(2))
 	options := quick()
 	logged := record(&options)
 	if _, err := Fetch(t.Context(), pushed.String(), options); err != nil || strings.Count(logged.String(), "503") != 2 {
 		t.Errorf("got %v; want a third try, and two in the log:\n%s", err, logged)
 	}
-	s.answer(busy(1))
-	if _, err := pack(t).Push(t.Context(), place+"/acme:v2", quick()); err != nil {
+	s.respondWith(busy(1))
+	if _, err := pack(t).Push(t.Context(), location+"/acme:v2", quick()); err != nil {
 		t.Errorf("got %v; want a push to be tried again", err)
 	}
-	s.answer(busy(1000))
+	s.respondWith(busy(1000))
 	if _, err := Fetch(t.Context(), pushed.String(), quick()); err == nil || !strings.HasSuffix(err.Error(), "it was tried 4 times") {
 		t.Errorf("got %v; want it to give up", err)
 	}
@@ -225,9 +225,9 @@ func dockerConfig(t *testing.T, host, user, password string) {
 	t.Setenv("DOCKER_CONFIG", dir)
 }
 
-// guard has a registry ask for a user and a password.
+// guard has a registry require a user and a password.
 func guard(s *server) {
-	s.answer(func(w http.ResponseWriter, r *http.Request) bool {
+	s.respondWith(func(w http.ResponseWriter, r *http.Request) bool {
 		if user, password, ok := r.BasicAuth(); ok && user == "me" && password == "hunter2" {
 			return false
 		}
@@ -238,11 +238,11 @@ func guard(s *server) {
 }
 
 func TestCredentialsComeFromDockersConfiguration(t *testing.T) {
-	s, place := newRegistry(t)
+	s, location := newRegistry(t)
 	guard(s)
-	host := strings.TrimPrefix(place, "oci://")
+	host := strings.TrimPrefix(location, "oci://")
 	dockerConfig(t, host, "me", "hunter2")
-	pushed, err := pack(t).Push(t.Context(), place+"/acme:v1", quick())
+	pushed, err := pack(t).Push(t.Context(), location+"/acme:v1", quick())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestPushRefuses(t *testing.T) {
 		target, want string
 	}{
 		"a place without a tag":     {"oci://registry.example.com/acme", "has no tag; write it as oci://registry/repository:tag"},
-		"a digest":                  {"oci://registry.example.com/acme:v1" + allowed, "comes of what is pushed; leave it out"},
+		"a digest":                  {"oci://registry.example.com/acme:v1" + allowed, "is computed from what is pushed; leave it out"},
 		"a file":                    {"file:///srv/acme.tar.gz", "is no place in a registry"},
 		"an image as others say it": {"registry.example.com/acme:v1", "it is no reference to a module"},
 		"a user and a password":     {"oci://me:hunter2@registry.example.com/acme:v1", "has a user in it"},

@@ -38,5 +38,5 @@ func Pack(fsys fs.FS) (Packed, error) {
 
 // FileReference returns the reference to the archive as a file, whose path is absolute.
 func (p Packed) FileReference(path string) Reference {
-	return Reference{place: &url.URL{Scheme: schemeFile, Path: path}, digest: digestOf(p.Archive)}
+	return Reference{location: &url.URL{Scheme: schemeFile, Path: path}, digest: digestOf(p.Archive)}
 }

@@ -19,10 +19,10 @@ const (
 	titleAnnotation = "org.opencontainers.image.title"
 )
 
-// Push puts the archive into a registry, at oci://registry/repository:tag, and answers the reference that allows it. The same module
+// Push pushes the archive to a registry, at oci://registry/repository:tag, and returns the reference with its digest. The same module
 // gives the same artifact.
 func (p Packed) Push(ctx context.Context, target string, options Options) (Reference, error) {
-	place, tag, err := parseTarget(target)
+	location, tag, err := parseTarget(target)
 	if err != nil {
 		return Reference{}, fmt.Errorf("reading where to push the module: %w", err)
 	}
@@ -42,28 +42,28 @@ func (p Packed) Push(ctx context.Context, target string, options Options) (Refer
 		return registryError(tag.RegistryStr(), remote.Put(tag, manifest, options.registryOptions(ctx)...))
 	})
 	if err != nil {
-		return Reference{}, fmt.Errorf("pushing the module to %s: %w", show(place), err)
+		return Reference{}, fmt.Errorf("pushing the module to %s: %w", show(location), err)
 	}
-	return Reference{place: place, digest: digestOf(manifest)}, nil
+	return Reference{location: location, digest: digestOf(manifest)}, nil
 }
 
-// parseTarget reads a place in a registry with a tag.
+// parseTarget reads a location in a registry with a tag.
 func parseTarget(text string) (*url.URL, name.Tag, error) {
 	if _, digest := cut(text); digest != "" {
-		return nil, name.Tag{}, fmt.Errorf("the digest %q comes of what is pushed; leave it out", digest)
+		return nil, name.Tag{}, fmt.Errorf("the digest %q is computed from what is pushed; leave it out", digest)
 	}
-	place, err := parsePlace(text)
+	location, err := parseLocation(text)
 	if err != nil {
 		return nil, name.Tag{}, err
 	}
-	if place.Scheme != schemeOCI {
-		return nil, name.Tag{}, fmt.Errorf("%s is no place in a registry; write it as oci://registry/repository:tag", show(place))
+	if location.Scheme != schemeOCI {
+		return nil, name.Tag{}, fmt.Errorf("%s is no place in a registry; write it as oci://registry/repository:tag", show(location))
 	}
-	if !strings.Contains(place.Path, ":") {
-		return nil, name.Tag{}, fmt.Errorf("%s has no tag; write it as oci://registry/repository:tag, for example with the module's version", show(place))
+	if !strings.Contains(location.Path, ":") {
+		return nil, name.Tag{}, fmt.Errorf("%s has no tag; write it as oci://registry/repository:tag, for example with the module's version", show(location))
 	}
-	tag, err := name.NewTag(place.Host + place.Path)
-	return place, tag, err
+	tag, err := name.NewTag(location.Host + location.Path)
+	return location, tag, err
 }
 
 // artifact returns the manifest, and what it names.
@@ -109,5 +109,5 @@ type rawManifest []byte
 // RawManifest implements remote.Taggable.
 func (m rawManifest) RawManifest() ([]byte, error) { return m, nil }
 
-// MediaType tells the registry what it is.
+// MediaType implements remote.Taggable.
 func (m rawManifest) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }

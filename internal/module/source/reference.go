@@ -23,10 +23,10 @@ var (
 	repositoryPattern = regexp.MustCompile(`^(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?$`)
 )
 
-// Reference names a place and the digest of what is allowed to come from there.
+// Reference names a location and the digest of what it may serve.
 type Reference struct {
-	place  *url.URL
-	digest string
+	location *url.URL
+	digest   string
 }
 
 // IsReference reports whether a text begins as a reference does.
@@ -42,8 +42,8 @@ func IsReference(text string) bool {
 // ParseReference reads a reference: oci://registry/repository[:tag]@sha256:..., https://host/path@sha256:... or file:///path@sha256:...
 // The digest is that of the artifact's manifest, or of the archive's bytes. A tag is a remark for people.
 func ParseReference(text string) (Reference, error) {
-	place, digest := cut(text)
-	parsed, err := parsePlace(place)
+	location, digest := cut(text)
+	parsed, err := parseLocation(location)
 	if err != nil {
 		return Reference{}, err
 	}
@@ -53,19 +53,19 @@ func ParseReference(text string) (Reference, error) {
 	case !digestPattern.MatchString(digest):
 		return Reference{}, fmt.Errorf("%s has the digest %q, which is not sha256: and 64 hexadecimal digits; copy it as it was printed", show(parsed), digest)
 	}
-	return Reference{place: parsed, digest: digest}, nil
+	return Reference{location: parsed, digest: digest}, nil
 }
 
 // cut takes the digest off, whatever it is.
-func cut(text string) (place, digest string) {
+func cut(text string) (location, digest string) {
 	if at := strings.LastIndex(text, "@"); at >= 0 && !strings.Contains(text[at:], "/") {
 		return text[:at], text[at+1:]
 	}
 	return text, ""
 }
 
-// parsePlace reads a reference without its digest. Errors show no more of it than is known to be no secret.
-func parsePlace(text string) (*url.URL, error) {
+// parseLocation reads a reference without its digest. Errors show no more of it than is known to be no secret.
+func parseLocation(text string) (*url.URL, error) {
 	parsed, err := url.Parse(text)
 	if err != nil || !IsReference(text) { // an error of url.Parse has all of it
 		return nil, fmt.Errorf("it is no reference to a module; write it as %s", forms)
@@ -88,24 +88,24 @@ func parsePlace(text string) (*url.URL, error) {
 	return parsed, nil
 }
 
-// checkRepository checks that a place is one in a registry. The registry is always named: there is no default.
-func checkRepository(place *url.URL) error {
+// checkRepository checks that a location is one in a registry. The registry is always named: there is no default.
+func checkRepository(location *url.URL) error {
 	const fix = "write it as oci://registry/repository or oci://registry/repository:tag"
-	if place.Host == "" || strings.Trim(place.Path, "/") == "" {
-		return fmt.Errorf("%s names no repository; %s", show(place), fix)
+	if location.Host == "" || strings.Trim(location.Path, "/") == "" {
+		return fmt.Errorf("%s names no repository; %s", show(location), fix)
 	}
-	if !strings.ContainsAny(place.Host, ".:") && place.Host != "localhost" {
-		return fmt.Errorf("%s does not begin with a registry's host name; %s", show(place), fix)
+	if !strings.ContainsAny(location.Host, ".:") && location.Host != "localhost" {
+		return fmt.Errorf("%s does not begin with a registry's host name; %s", show(location), fix)
 	}
-	if !repositoryPattern.MatchString(place.Path) {
-		return fmt.Errorf("%s is not the name of a repository, which is of lower-case letters and digits; %s", show(place), fix)
+	if !repositoryPattern.MatchString(location.Path) {
+		return fmt.Errorf("%s is not the name of a repository, which is of lower-case letters and digits; %s", show(location), fix)
 	}
 	return nil
 }
 
-// show returns a place for people. What follows ? is left out, as it may be a secret.
-func show(place *url.URL) string {
-	shown := *place
+// show returns a location for people. What follows ? is left out, as it may be a secret.
+func show(location *url.URL) string {
+	shown := *location
 	shown.User, shown.Fragment, shown.RawFragment = nil, "", ""
 	if shown.RawQuery != "" {
 		shown.RawQuery = "..."
@@ -114,4 +114,4 @@ func show(place *url.URL) string {
 }
 
 // String returns the reference without what may be a secret, for logs and errors.
-func (r Reference) String() string { return show(r.place) + "@" + r.digest }
+func (r Reference) String() string { return show(r.location) + "@" + r.digest }

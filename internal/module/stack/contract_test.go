@@ -35,15 +35,15 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 		},
 		"resources in HCL, which nobody makes": {
 			changes: []moduletest.Change{{"main.tf", "", "resource \"a_b\" \"this\" {}\n"}},
-			want:    "main.tf: is HCL, which nobody runs in a stack; keep to variables.tf, locals.tf and checks.tf; the program stands in Pulumi.yaml",
+			want:    "main.tf: is HCL, which a stack does not run; use variables.tf, locals.tf and checks.tf only; the program is in Pulumi.yaml",
 		},
 		"a lookup in HCL": {
 			changes: []moduletest.Change{{"lookup/import.tf", "", "import {}\n"}},
-			want:    "lookup/import.tf: is HCL, which nobody runs in a stack; keep to variables.tf, locals.tf and checks.tf; the program stands in Pulumi.yaml",
+			want:    "lookup/import.tf: is HCL, which a stack does not run; use variables.tf, locals.tf and checks.tf only; the program is in Pulumi.yaml",
 		},
 		"a resource among variables": {
 			changes: []moduletest.Change{{"variables.tf", `variable "user_data" {`, "resource \"a_b\" \"this\" {}\nvariable \"user_data\" {"}},
-			want:    `variables.tf:22: resource "a_b" "this" does not belong into variables.tf of a stack; keep to blocks of the type variable; what is made stands in Pulumi.yaml`,
+			want:    `variables.tf:22: resource "a_b" "this" does not belong into variables.tf of a stack; use blocks only of the type variable; resources are declared in Pulumi.yaml`,
 		},
 		"a lock file of the other engine": {
 			changes: []moduletest.Change{{".terraform.lock.hcl", "", "# nothing\n"}},
@@ -63,7 +63,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 		},
 		"a check that no engine would evaluate": {
 			changes: []moduletest.Change{{"checks.tf", "length(var.provider_spec.disks) > 0", `self.id != ""`}},
-			want:    `checks.tf:2: check "disks" assert looks at something else than variables, or at none; refer to var.machine and var.provider_spec`,
+			want:    `checks.tf:2: check "disks" assert refers to something else than variables, or to none; refer to var.machine and var.provider_spec`,
 		},
 		"a variable of the engine is set": {
 			changes: []moduletest.Change{{"module.yaml", "EXAMPLE_QUIET", "PULUMI_HOME"}},
@@ -72,7 +72,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 		// Locals.
 		"a local of what a run only knows": {
 			changes: []moduletest.Change{{"locals.tf", "  provider_id", "  now = timestamp()\n  provider_id"}},
-			want: "locals.tf:2: local.now calls timestamp, which cannot be evaluated before a run; use functions whose answer depends on their arguments only; " +
+			want: "locals.tf:2: local.now calls timestamp, which cannot be evaluated before a run; use functions whose result depends on their arguments only; " +
 				"docs/contracts/module.md lists them",
 		},
 		"a local of user data would show it": {
@@ -182,7 +182,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 		},
 		"a value that nobody gives": {
 			changes: []moduletest.Change{{"Pulumi.yaml", "  machine:\n", "  region: {type: string}\n  machine:\n"}},
-			want:    "Pulumi.yaml:5: config.region is nothing that a program is given; remove it; there are machine, provider_spec, user_data, and locals where there is locals.tf",
+			want:    "Pulumi.yaml:5: config.region is not passed to a program; remove it; there are machine, provider_spec, user_data, and locals where there is locals.tf",
 		},
 		"a value of another type": {
 			changes: []moduletest.Change{{"Pulumi.yaml", "  machine:\n    type: object\n", "  machine:\n    type: string\n"}},
@@ -194,7 +194,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 		},
 		"a default, which the schema has": {
 			changes: []moduletest.Change{{"Pulumi.yaml", "  provider_spec:\n    type: object\n", "  provider_spec:\n    type: object\n    default: {}\n"}},
-			want:    "Pulumi.yaml:9: config.provider_spec.default says what the operator says; remove it; defaults belong into the type in variables.tf",
+			want:    "Pulumi.yaml:9: config.provider_spec.default sets what the operator sets; remove it; defaults belong into the type in variables.tf",
 		},
 		// Functions.
 		"an asset from elsewhere": {
@@ -245,7 +245,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 		},
 		"an import at every run": {
 			changes: []moduletest.Change{{"Pulumi.yaml", "    options:\n      additional", "    options:\n      import: x\n      additional"}},
-			want:    "Pulumi.yaml:30: resources.this.options.import would import at every run; remove it; lookup/ finds what a lost run has made",
+			want:    "Pulumi.yaml:30: resources.this.options.import would import at every run; remove it; lookup/ finds what an interrupted run has created",
 		},
 		"another name than its key": {
 			changes: []moduletest.Change{{"Pulumi.yaml", "    type: example:Instance\n", "    type: example:Instance\n    name: other\n"}},
@@ -319,7 +319,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 		"a bridge to another version than it says": {
 			changes: []moduletest.Change{{"sdks/example/example-1.2.3.yaml", validParameter, parameter(`{"remote":{"url":"registry.opentofu.org/acme/example","version":"1.2.4"}}`)}},
 			want: `sdks/example/example-1.2.3.yaml:7: parameterization.value pins the version "1.2.4", but parameterization.version is "1.2.3"; ` +
-				"bring the two together, to one exact version",
+				"write the same exact version in both",
 		},
 		"a bridge to a provider of no registry": {
 			changes: []moduletest.Change{{"sdks/example/example-1.2.3.yaml", validParameter, parameter(`{"remote":{"url":"acme/example","version":"1.2.3"}}`)}},
@@ -355,7 +355,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 		},
 		"a lookup of what the providerSpec says now": {
 			changes: []moduletest.Change{{"lookup/Pulumi.yaml", "instances/${machine.name}", "${provider_spec.size}/${machine.name}"}, {"lookup/Pulumi.yaml", "  machine:\n", "  provider_spec: {type: object}\n  machine:\n"}},
-			want: "lookup/Pulumi.yaml:13: resources.this.get refers to provider_spec, which may have changed since the create that got lost; " +
+			want: "lookup/Pulumi.yaml:13: resources.this.get refers to provider_spec, which may have changed since the interrupted create; " +
 				"make it from machine, or of what functions find",
 		},
 		"a lookup without a provider of its own": {
@@ -365,7 +365,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 		},
 		"a lookup that boots something": {
 			changes: []moduletest.Change{{"lookup/Pulumi.yaml", "  machine:\n", "  user_data: {type: string, secret: true}\n  machine:\n"}},
-			want:    "lookup/Pulumi.yaml:4: config.user_data is nothing that a search is given; remove it: it has nothing to boot",
+			want:    "lookup/Pulumi.yaml:4: config.user_data is not passed to a search; remove it: it has nothing to boot",
 		},
 		"a lookup that cannot be read": {
 			changes: []moduletest.Change{{"lookup/Pulumi.yaml", "", "{"}},
@@ -390,7 +390,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 	}
 }
 
-func TestAProgramOfPulumiBesideATerraformModuleIsTold(t *testing.T) {
+func TestAPulumiProgramBesideATerraformModuleIsReported(t *testing.T) {
 	_, err := load.Module(moduletest.FS(moduletest.Changed(t, moduletest.Change{"Pulumi.yaml", "", "name: example\n"})))
 	var broken *contract.Error
 	if !errors.As(err, &broken) || broken.Breaches[0].String() != "Pulumi.yaml: is a program of Pulumi, but spec.engine of module.yaml is Terraform; write engine: Pulumi, or remove the file" {

@@ -15,7 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 )
 
-// readLocals returns the locals in an order in which each stands behind those that it refers to, and reports what keeps one from being
+// readLocals returns the locals in an order in which each follows those that it refers to, and reports what keeps one from being
 // evaluated before a run.
 func readLocals(blocks []*hclsyntax.Block, variables map[string]module.Variable, found *contract.Report) []module.Local {
 	declared := declaredLocals(blocks, found)
@@ -32,11 +32,11 @@ func readLocals(blocks []*hclsyntax.Block, variables map[string]module.Variable,
 		}
 		value, diags := one.Value(context, values)
 		for _, diag := range diags {
-			place := one.Place
+			where := one.Range
 			if diag.Subject != nil {
-				place = *diag.Subject
+				where = *diag.Subject
 			}
-			found.At(place, localsRoot+"."+one.Name, "cannot be evaluated: "+contract.OneLine(diag.Summary), contract.OneLine(diag.Detail))
+			found.At(where, localsRoot+"."+one.Name, "cannot be evaluated: "+contract.OneLine(diag.Summary), contract.OneLine(diag.Detail))
 		}
 		if !diags.HasErrors() {
 			values[one.Name] = value
@@ -49,7 +49,7 @@ func declaredLocals(blocks []*hclsyntax.Block, found *contract.Report) map[strin
 	declared := map[string]module.Local{}
 	for _, block := range blocks {
 		for _, inner := range block.Body.Blocks {
-			found.At(inner.Range(), contract.Title(inner), "stands in a locals block, which has none", "write name = value")
+			found.At(inner.Range(), contract.Title(inner), "is in a locals block, which has none", "write name = value")
 		}
 		for _, name := range slices.Sorted(maps.Keys(block.Body.Attributes)) {
 			attribute := block.Body.Attributes[name]
@@ -57,7 +57,7 @@ func declaredLocals(blocks []*hclsyntax.Block, found *contract.Report) map[strin
 				found.At(attribute.Range(), localsRoot+"."+name, "is declared a second time", "keep one")
 				continue
 			}
-			declared[name] = module.Local{Name: name, Expression: attribute.Expr, Place: attribute.Range()}
+			declared[name] = module.Local{Name: name, Expression: attribute.Expr, Range: attribute.Range()}
 		}
 	}
 	return declared
@@ -66,7 +66,7 @@ func declaredLocals(blocks []*hclsyntax.Block, found *contract.Report) map[strin
 // localsRoot is what references to locals begin with.
 const localsRoot = "local"
 
-// localCheck holds locals to the contract.
+// localCheck checks locals against the contract.
 type localCheck struct {
 	variables map[string]module.Variable
 	declared  map[string]module.Local
@@ -86,7 +86,7 @@ func (c localCheck) order() []module.Local {
 			return
 		case seen[name] == under:
 			circle := slices.Concat(trail[slices.Index(trail, name):], []string{name})
-			c.found.At(one.Place, localsRoot+"."+name, "refers to itself: "+strings.Join(circle, " -> "), "compute one of them without the others")
+			c.found.At(one.Range, localsRoot+"."+name, "refers to itself: "+strings.Join(circle, " -> "), "compute one of them without the others")
 			return
 		}
 		seen[name] = under
@@ -105,9 +105,9 @@ func (c localCheck) order() []module.Local {
 // sound reports what of a module.Local cannot be evaluated before a run, or must not be.
 func (c localCheck) sound(one module.Local) bool {
 	what, sound := localsRoot+"."+one.Name, true
-	breach := func(place hcl.Range, problem, fix string) {
+	breach := func(where hcl.Range, problem, fix string) {
 		sound = false
-		c.found.At(place, what, problem, fix)
+		c.found.At(where, what, problem, fix)
 	}
 	_ = hclsyntax.VisitAll(one.Expression, func(node hclsyntax.Node) hcl.Diagnostics {
 		call, ok := node.(*hclsyntax.FunctionCallExpr)
@@ -116,7 +116,7 @@ func (c localCheck) sound(one module.Local) bool {
 		}
 		if _, known := hclfuncs.Functions()[call.Name]; !known {
 			breach(call.NameRange, fmt.Sprintf("calls %s, which cannot be evaluated before a run", call.Name),
-				"use functions whose answer depends on their arguments only; docs/contracts/module.md lists them")
+				"use functions whose result depends on their arguments only; docs/contracts/module.md lists them")
 		}
 		if strings.TrimPrefix(call.Name, "core::") == "sensitive" {
 			breach(call.NameRange, "calls sensitive, but what is computed here reaches the program in plain text", "keep secrets in user_data, or mark them in "+projectFile)

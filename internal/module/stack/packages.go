@@ -32,7 +32,7 @@ type packageDeclaration struct {
 	} `json:"parameterization,omitempty"`
 }
 
-// bridgeParameter is what the bridge is told of the provider that it bridges.
+// bridgeParameter is the parameter of the bridge: the provider that it bridges.
 type bridgeParameter struct {
 	Remote *struct {
 		URL     string `json:"url"`
@@ -134,7 +134,7 @@ func (d *declarationCheck) bridged() *module.Provider {
 	}
 	if !contract.IsExactVersion(parameter.Remote.Version) || parameter.Remote.Version != d.Parameterization.Version {
 		d.AtField(field, fmt.Sprintf("pins the version %q, but parameterization.version is %q", parameter.Remote.Version, d.Parameterization.Version),
-			"bring the two together, to one exact version")
+			"write the same exact version in both")
 	}
 	provider.Version = parameter.Remote.Version
 	return &provider

@@ -86,7 +86,7 @@ func (f *yamlField) text() string {
 	return f.value.Value
 }
 
-// readProgram reads a Pulumi.yaml, and answers nil after reporting why it cannot be read.
+// readProgram reads a Pulumi.yaml. It returns nil after reporting why it cannot be read.
 func readProgram(files snapshot.Files, name string, found *contract.Report) *program {
 	content, exists := files[name]
 	if !exists {

@@ -14,7 +14,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
-// programCheck holds the program of a stack and its searches to the contract.
+// programCheck checks the program of a stack and its searches against the contract.
 type programCheck struct {
 	files    snapshot.Files
 	metadata *contract.Metadata
@@ -140,14 +140,14 @@ func (c programCheck) configured(p *program, one yamlField) {
 	fields := fieldsOf(one.value)
 	switch {
 	case !known:
-		p.add(c.found, one.line, what, "is nothing that a program is given", "remove it; there are machine, provider_spec, user_data, and locals where there is locals.tf")
+		p.add(c.found, one.line, what, "is not passed to a program", "remove it; there are machine, provider_spec, user_data, and locals where there is locals.tf")
 		return
 	case one.name == module.ConfigLocals && len(c.module.Locals) == 0:
 		p.add(c.found, one.line, what, "is there, but locals.tf declares none", "remove it, or write locals.tf")
 	case one.name == module.VariableUserData && p.isSearch():
-		p.add(c.found, one.line, what, "is nothing that a search is given", "remove it: it has nothing to boot")
+		p.add(c.found, one.line, what, "is not passed to a search", "remove it: it has nothing to boot")
 	case one.name == module.VariableAdopt && !p.adopts():
-		p.add(c.found, one.line, what, "is given to "+contract.AdoptFolder+"/"+projectFile+" only", "remove it")
+		p.add(c.found, one.line, what, "is passed to "+contract.AdoptFolder+"/"+projectFile+" only", "remove it")
 	}
 	if declared := fieldOf(fields, "type").text(); declared != wanted {
 		p.add(c.found, one.line, what, fmt.Sprintf("is of the type %q", declared), "write type: "+wanted)
@@ -158,7 +158,7 @@ func (c programCheck) configured(p *program, one yamlField) {
 	}
 	for _, field := range fields {
 		if field.name != "type" && field.name != "secret" && field.name != "description" {
-			p.add(c.found, field.line, what+"."+field.name, "says what the operator says", "remove it; defaults belong into the type in variables.tf")
+			p.add(c.found, field.line, what+"."+field.name, "sets what the operator sets", "remove it; defaults belong into the type in variables.tf")
 		}
 	}
 }
@@ -265,7 +265,7 @@ var (
 	refusedOptions = map[string][2]string{
 		"protect":           {"keeps its Machine from being deleted", "remove it"},
 		"retainOnDelete":    {"leaves the instance behind when its Machine is deleted", "remove it"},
-		"import":            {"would import at every run", "remove it; lookup/ finds what a lost run has made"},
+		"import":            {"would import at every run", "remove it; lookup/ finds what an interrupted run has created"},
 		"version":           {"pins a version beside " + packagesFolder + "/", "remove it, and pin the package there"},
 		"pluginDownloadURL": {"would download a plugin", "remove it: plugins come from the folder that the manager is given"},
 		"name":              {"gives it another name than its key", "remove it: it is known by its key"},
@@ -307,7 +307,7 @@ func (c programCheck) packages(programs ...*program) {
 		if p == nil {
 			continue
 		}
-		if !p.isYAML() { // what code uses, nobody can tell
+		if !p.isYAML() { // what code uses is unknown
 			return
 		}
 		for _, one := range p.resources {

@@ -26,7 +26,7 @@ var searches = []searchRules{
 	{
 		folder: contract.LookupFolder, title: "a lookup",
 		declared: func(spec v1alpha1.ModuleSpec) bool { return spec.Lookup != nil },
-		changed:  "which may have changed since the create that got lost", from: "machine",
+		changed:  "which may have changed since the interrupted create", from: "machine",
 	},
 	{
 		folder: contract.AdoptFolder, title: "an adoption",

@@ -43,7 +43,7 @@ func TestLoadRefusesAnAdoptionThatBreaksTheContractOfStacks(t *testing.T) {
 		},
 		"the program takes what only an adoption is given": {
 			change: moduletest.Change{"Pulumi.yaml", "  machine:\n", "  adopt: {type: object}\n  machine:\n"},
-			want:   "Pulumi.yaml:5: config.adopt is given to adopt/Pulumi.yaml only; remove it",
+			want:   "Pulumi.yaml:5: config.adopt is passed to adopt/Pulumi.yaml only; remove it",
 		},
 		"it makes something": {
 			change: moduletest.Change{"adopt/Pulumi.yaml", "    get:\n      id: instances/${adopt.id}\n", ""},

@@ -76,11 +76,11 @@ func sortBlocks(files snapshot.Files, found *contract.Report) map[string][]*hcls
 			continue
 		}
 		for attribute, at := range body.Attributes {
-			found.At(at.Range(), attribute, "stands outside of any block", "move it into a block, or remove it")
+			found.At(at.Range(), attribute, "is outside of any block", "move it into a block, or remove it")
 		}
 		for _, block := range body.Blocks {
 			if block.Type != allowed {
-				found.At(block.Range(), contract.Title(block), fmt.Sprintf("does not belong into %s of a stack", name), "keep to blocks of the type "+allowed+"; what is made stands in "+projectFile)
+				found.At(block.Range(), contract.Title(block), fmt.Sprintf("does not belong into %s of a stack", name), "use blocks only of the type "+allowed+"; resources are declared in "+projectFile)
 				continue
 			}
 			sorted[block.Type] = append(sorted[block.Type], block)
@@ -95,7 +95,7 @@ func readChecks(blocks []*hclsyntax.Block, variables map[string]module.Variable,
 		for _, inner := range block.Body.Blocks {
 			condition := inner.Body.Attributes["condition"]
 			if inner.Type == "assert" && condition != nil && !contract.OnlyVariables(condition.Expr.Variables()) {
-				found.At(inner.DefRange(), contract.Title(block)+" assert", "looks at something else than variables, or at none", "refer to var.machine and var.provider_spec")
+				found.At(inner.DefRange(), contract.Title(block)+" assert", "refers to something else than variables, or to none", "refer to var.machine and var.provider_spec")
 			}
 		}
 	}
@@ -126,7 +126,7 @@ func checkFile(name string, found *contract.Report) {
 	switch folder := path.Dir(name); {
 	case isHCL:
 	case isOtherHCL(base):
-		found.Add(contract.Breach{File: name, Problem: "is HCL, which nobody runs in a stack", Fix: "keep to variables.tf, locals.tf and checks.tf; the program stands in " + projectFile})
+		found.Add(contract.Breach{File: name, Problem: "is HCL, which a stack does not run", Fix: "use variables.tf, locals.tf and checks.tf only; the program is in " + projectFile})
 	case folder != "." && !contract.IsSearchFolder(folder):
 	case slices.Contains(otherPrograms, base):
 		found.Add(contract.Breach{File: name, Problem: "would be run in place of " + projectFile, Fix: "write the program into " + path.Join(folder, projectFile)})

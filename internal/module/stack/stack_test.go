@@ -18,7 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
-func TestLoadAnswersWhatAStackSays(t *testing.T) {
+func TestLoadReturnsWhatAStackSays(t *testing.T) {
 	loaded := moduletest.LoadStack(t)
 	if got := loaded.Engine(); got != v1alpha1.EnginePulumi {
 		t.Errorf("engine %q, want Pulumi", got)
@@ -98,7 +98,7 @@ func TestLocalsAreEvaluatedForVariables(t *testing.T) {
 	}
 }
 
-func TestALocalWithoutAValueIsToldWithoutTheVariables(t *testing.T) {
+func TestALocalWithoutAValueIsReportedWithoutTheVariables(t *testing.T) {
 	loaded := moduletest.LoadStack(t, moduletest.Change{"locals.tf", "  provider_id", "  size = parseint(var.provider_spec.size, 10)\n  twice = local.size * 2\n  provider_id"})
 	_, err := loaded.Locals([]byte(stackVariables))
 	if err == nil || err.Error() != `the stack "example" cannot compute local.size (locals.tf:2): Invalid function argument` {
@@ -133,7 +133,7 @@ func TestLocalsMayBeUnknown(t *testing.T) {
 	}
 }
 
-func TestRestoreAnswersTheStackThatWasLoaded(t *testing.T) {
+func TestRestoreReturnsTheStackThatWasLoaded(t *testing.T) {
 	loaded := moduletest.LoadStack(t)
 	var packed bytes.Buffer // as it is stored
 	if err := snapshot.WriteArchive(&packed, loaded.Files()); err != nil {

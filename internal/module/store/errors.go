@@ -24,8 +24,8 @@ func (e *DamagedError) Error() string {
 // Unwrap returns what is wrong.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// IsLost reports whether err says that a module cannot be had, however often it is asked for.
-func IsLost(err error) bool {
+// IsMissing reports whether err says that a module cannot be had, however often it is asked for.
+func IsMissing(err error) bool {
 	_, damaged := errors.AsType[*DamagedError](err)
 	return damaged || errors.Is(err, ErrNotFound)
 }

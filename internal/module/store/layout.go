@@ -21,7 +21,7 @@ import (
 const (
 	// SecretType is the type of the Secrets.
 	SecretType corev1.SecretType = "machine-iac.io/module"
-	// LabelRole is the label that tells a module's Secrets apart: RoleHead or RolePart.
+	// LabelRole is the label that distinguishes a module's Secrets: RoleHead or RolePart.
 	LabelRole = "machine-iac.io/module-content"
 	// RoleHead marks the Secret that names a module. It is written last: where it is, the parts are.
 	RoleHead = "head"
@@ -90,12 +90,12 @@ func secretsFor(namespace string, m *module.Module, chunk int) ([]*corev1.Secret
 	return append(secrets, head), nil
 }
 
-// partsOf returns the names of a module's parts, as its head tells.
+// partsOf returns the names of a module's parts, from the annotations of its head.
 func partsOf(digest string, head *corev1.Secret) (names []string, archive string, err error) {
 	archive = head.Annotations[annotationArchive]
 	count, err := strconv.Atoi(head.Annotations[annotationParts])
 	if err != nil || count < 1 || count > maxParts || len(archive) != hex.EncodedLen(sha256.Size) {
-		return nil, "", fmt.Errorf("its annotations %s and %s do not tell its parts", annotationParts, annotationArchive)
+		return nil, "", fmt.Errorf("its annotations %s and %s do not list its parts", annotationParts, annotationArchive)
 	}
 	for i := 1; i < count; i++ {
 		names = append(names, partName(digest, archive, i))

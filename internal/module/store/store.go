@@ -28,7 +28,7 @@ const (
 
 // Options of a Store; the zero value is a good one.
 type Options struct {
-	// Clock tells how long a module has been unused; the system's when nil.
+	// Clock measures how long a module has been unused; the system's when nil.
 	Clock clock.PassiveClock
 	// ChunkBytes is the most bytes of an archive in one Secret; 960 KiB when zero.
 	ChunkBytes int
@@ -36,22 +36,22 @@ type Options struct {
 	Grace time.Duration
 }
 
-// Store keeps modules in Secrets. It remembers what it has written and read: asked again, it asks nobody. It is safe for concurrent use.
+// Store keeps modules in Secrets. It caches what it has written and read. It is safe for concurrent use.
 type Store struct {
 	client  client.Client
 	options Options
 
 	mu sync.Mutex
 	// kept are the modules that are known to be stored, with their content.
-	kept map[place]*module.Module
+	kept map[location]*module.Module
 	// unused says since when nothing has needed a module that is stored.
-	unused map[place]time.Time
+	unused map[location]time.Time
 }
 
-// place is where a module is stored.
-type place struct{ namespace, digest string }
+// location is where a module is stored.
+type location struct{ namespace, digest string }
 
-func (p place) object() types.NamespacedName {
+func (p location) object() types.NamespacedName {
 	return types.NamespacedName{Namespace: p.namespace, Name: headName(p.digest)}
 }
 
@@ -66,17 +66,17 @@ func New(live client.Client, options Options) *Store {
 	if options.Grace <= 0 {
 		options.Grace = defaultGrace
 	}
-	return &Store{client: live, options: options, kept: map[place]*module.Module{}, unused: map[place]time.Time{}}
+	return &Store{client: live, options: options, kept: map[location]*module.Module{}, unused: map[location]time.Time{}}
 }
 
 // Keep stores a module in a namespace unless it is there. What is there and is damaged is written anew.
 func (s *Store) Keep(ctx context.Context, namespace string, m *module.Module) error {
-	at := place{namespace: namespace, digest: m.Digest()}
+	at := location{namespace: namespace, digest: m.Digest()}
 	if s.recall(at) != nil {
 		return nil
 	}
 	_, err := s.read(ctx, at)
-	if IsLost(err) {
+	if IsMissing(err) {
 		err = s.write(ctx, at, m, !errors.Is(err, ErrNotFound))
 	}
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Store) Keep(ctx context.Context, namespace string, m *module.Module) er
 
 // Load returns a stored module. It returns ErrNotFound when there is none, and a *DamagedError when what there is cannot be used.
 func (s *Store) Load(ctx context.Context, namespace, digest string) (*module.Module, error) {
-	at := place{namespace: namespace, digest: digest}
+	at := location{namespace: namespace, digest: digest}
 	if known := s.recall(at); known != nil {
 		return known, nil
 	}
@@ -101,7 +101,7 @@ func (s *Store) Load(ctx context.Context, namespace, digest string) (*module.Mod
 }
 
 // recall returns what is known to be stored. It is needed then.
-func (s *Store) recall(at place) *module.Module {
+func (s *Store) recall(at location) *module.Module {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.kept[at]
@@ -111,14 +111,14 @@ func (s *Store) recall(at place) *module.Module {
 	return known
 }
 
-func (s *Store) remember(at place, m *module.Module) {
+func (s *Store) remember(at location, m *module.Module) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept[at] = m
 	delete(s.unused, at)
 }
 
-func (s *Store) read(ctx context.Context, at place) (*module.Module, error) {
+func (s *Store) read(ctx context.Context, at location) (*module.Module, error) {
 	head := &corev1.Secret{}
 	if err := s.client.Get(ctx, at.object(), head); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -149,9 +149,9 @@ func (s *Store) read(ctx context.Context, at place) (*module.Module, error) {
 	return stored, nil
 }
 
-// write writes the Secrets of a module. A part that is there already is of an earlier try; its name tells its content, unless something
-// is damaged: then all are written anew.
-func (s *Store) write(ctx context.Context, at place, m *module.Module, anew bool) error {
+// write writes the Secrets of a module. A part that exists already is of an earlier try, and its name identifies its content. With
+// anew, after damage, all are written anew.
+func (s *Store) write(ctx context.Context, at location, m *module.Module, anew bool) error {
 	secrets, err := secretsFor(at.namespace, m, s.options.ChunkBytes)
 	if err != nil {
 		return err

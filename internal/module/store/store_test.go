@@ -60,7 +60,7 @@ var _ = Describe("A stored module", func() {
 		Expect(s.Keep(ctx, s.namespace, kept)).To(MatchError(ContainSubstring(kept.Reference())))
 		_, err := s.Load(ctx, s.namespace, kept.Digest())
 		Expect(err).To(MatchError(store.ErrNotFound))
-		Expect(store.IsLost(err)).To(BeTrue())
+		Expect(store.IsMissing(err)).To(BeTrue())
 
 		s.failing.Store(false)
 		Expect(s.Keep(ctx, s.namespace, kept)).To(Succeed())
@@ -68,7 +68,7 @@ var _ = Describe("A stored module", func() {
 		Expect(s.Load(ctx, s.namespace, kept.Digest())).NotTo(BeNil())
 	})
 
-	DescribeTable("is told when it was tampered with, and written anew by who has it", func(ctx SpecContext, harm func(context SpecContext, s *shelf)) {
+	DescribeTable("is reported when it was tampered with, and written anew by who has it", func(ctx SpecContext, harm func(context SpecContext, s *shelf)) {
 		s, kept := newShelf(ctx, 16<<10), variant(noise(40<<10))
 		Expect(s.Keep(ctx, s.namespace, kept)).To(Succeed())
 		harm(ctx, s)
@@ -76,7 +76,7 @@ var _ = Describe("A stored module", func() {
 		_, err := s.Load(ctx, s.namespace, kept.Digest())
 		var damaged *store.DamagedError
 		Expect(errors.As(err, &damaged)).To(BeTrue(), "%v", err)
-		Expect(store.IsLost(err)).To(BeTrue())
+		Expect(store.IsMissing(err)).To(BeTrue())
 		Expect(err).To(MatchError(ContainSubstring(s.namespace + "/machine-iac-module-" + kept.Digest())))
 
 		Expect(s.Keep(ctx, s.namespace, kept)).To(Succeed())
@@ -97,7 +97,7 @@ var _ = Describe("A stored module", func() {
 				secret.Data, secret.Annotations = from.Data, from.Annotations
 			})
 		}),
-		Entry("by a head that tells no parts", func(ctx SpecContext, s *shelf) {
+		Entry("by a head that lists no parts", func(ctx SpecContext, s *shelf) {
 			s.replace(ctx, s.secrets(ctx, store.RoleHead)[0], func(secret *corev1.Secret) { secret.Annotations = nil })
 		}),
 	)
@@ -106,7 +106,7 @@ var _ = Describe("A stored module", func() {
 		s := newShelf(ctx, oneSecret)
 		_, err := s.Load(ctx, "no/namespace", variant(nil).Digest())
 		Expect(err).To(HaveOccurred())
-		Expect(store.IsLost(err)).To(BeFalse())
+		Expect(store.IsMissing(err)).To(BeFalse())
 	})
 })
 

@@ -16,8 +16,8 @@ import (
 // listPage bounds how much of a list is read at a time.
 const listPage = 500
 
-// Tidy removes from a namespace the modules that nothing needs and that nothing has needed for the grace period, and answers their
-// digests. What is needed and known, but no longer stored, is stored again.
+// Tidy removes from a namespace the modules that nothing has needed for the grace period, and returns their digests. What is needed and
+// known, but no longer stored, is stored again.
 func (s *Store) Tidy(ctx context.Context, namespace string, needed func(digest string) bool) (removed []string, err error) {
 	stored, err := s.list(ctx, namespace)
 	if err != nil {
@@ -63,8 +63,8 @@ func (s *Store) remove(ctx context.Context, namespace string, found *secrets) er
 }
 
 // list returns what is stored in a namespace. It reads metadata only.
-func (s *Store) list(ctx context.Context, namespace string) (map[place]*secrets, error) {
-	stored := map[place]*secrets{}
+func (s *Store) list(ctx context.Context, namespace string) (map[location]*secrets, error) {
+	stored := map[location]*secrets{}
 	options := &client.ListOptions{Namespace: namespace, Limit: listPage}
 	client.HasLabels{LabelRole}.ApplyToList(options)
 	for {
@@ -77,9 +77,9 @@ func (s *Store) list(ctx context.Context, namespace string) (map[place]*secrets,
 			object := &page.Items[i]
 			digest := DigestOf(object.Annotations[AnnotationReference])
 			if digest == "" {
-				continue // not this store's, or no longer; nobody may lose what cannot be told
+				continue // not this store's, or no longer: what is not identified is not removed
 			}
-			at := place{namespace: namespace, digest: digest}
+			at := location{namespace: namespace, digest: digest}
 			if stored[at] == nil {
 				stored[at] = &secrets{}
 			}
@@ -96,7 +96,7 @@ func (s *Store) list(ctx context.Context, namespace string) (map[place]*secrets,
 }
 
 // forget returns the modules that were known to be stored and are not, and knows it no more.
-func (s *Store) forget(namespace string, stored map[place]*secrets) []*module.Module {
+func (s *Store) forget(namespace string, stored map[location]*secrets) []*module.Module {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var gone []*module.Module
@@ -114,8 +114,8 @@ func (s *Store) forget(namespace string, stored map[place]*secrets) []*module.Mo
 	return gone
 }
 
-// expire notes that nothing needs a module, and tells whether that has been so for the grace period. It is not known any more then.
-func (s *Store) expire(at place) bool {
+// expire records that nothing needs a module, and reports whether that has been so for the grace period. If so, it forgets the module.
+func (s *Store) expire(at location) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.options.Clock.Now()

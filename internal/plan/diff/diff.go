@@ -112,7 +112,7 @@ func pathOf(steps any) string {
 	return path
 }
 
-// isWithin reports whether a path is another or lies in it.
+// isWithin reports whether a path is another or is in it.
 func isWithin(path, outer string) bool {
 	rest, ok := strings.CutPrefix(path, outer)
 	return ok && (rest == "" || outer == "" || rest[0] == '.' || rest[0] == '[')

@@ -17,7 +17,7 @@ func TestDifferences(t *testing.T) {
 		forces []any
 		want   []string
 	}{
-		"what is equal is not told":     {values: offline.Values{Before: object{"a": 1, "b": []any{"x"}}, After: object{"a": 1, "b": []any{"x"}}}},
+		"what is equal is left out":     {values: offline.Values{Before: object{"a": 1, "b": []any{"x"}}, After: object{"a": 1, "b": []any{"x"}}}},
 		"null and nothing are equal":    {values: offline.Values{Before: object{"a": nil}, After: object{"a": []any{}}}},
 		"what changes":                  {values: offline.Values{Before: object{"a": 1}, After: object{"a": 2}}, want: []string{"update a 1 2"}},
 		"what comes, and what goes":     {values: offline.Values{Before: object{"a": 1}, After: object{"b": 2}}, want: []string{"delete a 1 null", "create b  2"}},

@@ -67,7 +67,7 @@ func (v Value) Cell() string {
 	return v.Text()
 }
 
-// What stands in place of a value that is not shown.
+// What is shown in place of a value.
 const (
 	// UnknownText is for a value that is known after an apply.
 	UnknownText   = "(known after apply)"

@@ -33,14 +33,14 @@ func agree(t *testing.T, b *bench, spec map[string]any, cases edits) {
 			b.bring(machine)
 			wanted := with(spec, tc.fields)
 			for _, refresh := range []bool{false, true} {
-				told := b.plan(edited(set, wanted), func(o *Options) { o.Refresh = refresh })
-				live := told.Sets[0].Live
+				planned := b.plan(edited(set, wanted), func(o *Options) { o.Refresh = refresh })
+				live := planned.Sets[0].Live
 				if !live.Exists || live.Create != 0 || live.Delete != 0 || len(live.Machines) != 1 {
-					t.Fatalf("the cluster is told to have %+v; want the one Machine, and none made or deleted", live)
+					t.Fatalf("the cluster has %+v; want the one Machine, and none created or deleted", live)
 				}
 				found := live.Machines[0]
-				if found.Verdict != tc.want || found.Drift != "" {
-					t.Errorf("refresh %t: the verdict is %s (%s), with the drift %q and %+v; want %s", refresh, found.Verdict, found.Why, found.Drift, found.Resources, tc.want)
+				if found.Result != tc.want || found.Drift != "" {
+					t.Errorf("refresh %t: the result is %s (%s), with the drift %q and %+v; want %s", refresh, found.Result, found.Why, found.Drift, found.Resources, tc.want)
 				}
 				var forces []string
 				for _, field := range found.Fields {
@@ -51,11 +51,11 @@ func agree(t *testing.T, b *bench, spec map[string]any, cases edits) {
 				if diff := cmp.Diff(tc.wantForces, forces); diff != "" {
 					t.Errorf("refresh %t: what forces a new Machine (-want +got):\n%s", refresh, diff)
 				}
-				if changes := tc.want != preview.Unchanged; told.Summary.Changes() != changes {
-					t.Errorf("it tells of changes: %t", told.Summary.Changes())
+				if changes := tc.want != preview.Unchanged; planned.Summary.Changes() != changes {
+					t.Errorf("it has changes: %t", planned.Summary.Changes())
 				}
 				var out strings.Builder
-				if err := print.Print(&out, told, "", false); err != nil || strings.Contains(out.String(), "t0p-secret") {
+				if err := print.Print(&out, planned, "", false); err != nil || strings.Contains(out.String(), "t0p-secret") {
 					t.Errorf("it shows a secret, or %v:\n%s", err, out.String())
 				}
 			}
@@ -66,11 +66,11 @@ func agree(t *testing.T, b *bench, spec map[string]any, cases edits) {
 			case tc.want == preview.Unchanged && (err != nil || before != after):
 				t.Errorf("nothing was to change, but the update ends with %v, and the state is\n%s\nafter\n%s", err, after, before)
 			case tc.want == preview.InPlace && (err != nil || before == after):
-				t.Errorf("a change in place was told, but the update ends with %v; the state has changed: %t", err, before != after)
+				t.Errorf("a change in place was planned, but the update ends with %v; the state has changed: %t", err, before != after)
 			case tc.want == preview.NewMachine && !refuses(err):
-				t.Errorf("a new Machine was told to be needed, but the update ends with %v", err)
+				t.Errorf("a new Machine was planned, but the update ends with %v", err)
 			case tc.want == preview.Refused && !actuators.IsInvalidConfiguration(err):
-				t.Errorf("it was told to be refused, but the update ends with %v", err)
+				t.Errorf("a refusal was planned, but the update ends with %v", err)
 			}
 		})
 	}

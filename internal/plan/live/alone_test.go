@@ -50,15 +50,15 @@ func runInside(address string, arguments []string) error {
 	command := exec.Command(arguments[0], arguments[1:]...) //nolint:noctx // the namespace's owner ends it
 	command.Env, command.Stdout, command.Stderr = []string{}, os.Stdout, os.Stderr
 	ended := command.Run()
-	var told []byte
+	var planned []byte
 	for _, name := range []string{"snmp", "snmp6"} {
 		content, err := os.ReadFile("/proc/self/net/" + name)
 		if err != nil {
 			return err
 		}
-		told = append(told, content...)
+		planned = append(planned, content...)
 	}
-	if _, err := os.NewFile(countersFile, "counters").Write(told); err != nil {
+	if _, err := os.NewFile(countersFile, "counters").Write(planned); err != nil {
 		return err
 	}
 	return ended
@@ -82,12 +82,12 @@ func raiseLoopback() error {
 	if err := syscall.Sendto(socket, message, 0, &syscall.SockaddrNetlink{Family: syscall.AF_NETLINK}); err != nil {
 		return err
 	}
-	answer := make([]byte, 4096)
-	length, _, err := syscall.Recvfrom(socket, answer, 0)
+	response := make([]byte, 4096)
+	length, _, err := syscall.Recvfrom(socket, response, 0)
 	if err != nil || length < syscall.SizeofNlMsghdr+4 {
-		return errors.Join(err, errors.New("the kernel does not answer"))
+		return errors.Join(err, errors.New("the kernel does not respond"))
 	}
-	if code := int32(binary.NativeEndian.Uint32(answer[syscall.SizeofNlMsghdr:])); code != 0 { //nolint:gosec // the kernel writes an int32
+	if code := int32(binary.NativeEndian.Uint32(response[syscall.SizeofNlMsghdr:])); code != 0 { //nolint:gosec // the kernel writes an int32
 		return syscall.Errno(-code)
 	}
 	return nil
@@ -125,11 +125,11 @@ func visitAlone(t *testing.T, address string, arguments ...string) *visit {
 		t.Fatal(err)
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "hatch")
-	told, counters, err := os.Pipe()
+	planned, counters, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer told.Close()
+	defer planned.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, "/proc/self/exe", arguments...)
@@ -147,7 +147,7 @@ func visitAlone(t *testing.T, address string, arguments ...string) *visit {
 	_, _ = theirs.Close(), counters.Close() // the process has its own
 	led := leadTo(t, pair[0], address)
 	result := &visit{err: command.Wait(), out: out.String(), errOut: errOut.String()}
-	content, err := io.ReadAll(told)
+	content, err := io.ReadAll(planned)
 	if err != nil || len(content) == 0 {
 		t.Fatalf("nothing was counted (%v): %v\n%s", err, result.err, result.errOut)
 	}
@@ -213,14 +213,14 @@ func lead(ctx context.Context, inside net.Conn, address string) {
 }
 
 // countersIn reads the kernel's counters: lines of titles followed by lines of values, and lines of both.
-func countersIn(told string) map[string]int {
+func countersIn(planned string) map[string]int {
 	counters, titles := map[string]int{}, map[string][]string{}
 	set := func(name, value string) {
 		if count, err := strconv.Atoi(value); err == nil {
 			counters[name] = count
 		}
 	}
-	for line := range strings.Lines(told) {
+	for line := range strings.Lines(planned) {
 		fields := strings.Fields(line)
 		switch {
 		case len(fields) == 2 && !strings.HasSuffix(fields[0], ":"):

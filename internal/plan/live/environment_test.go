@@ -46,12 +46,12 @@ func TestProvidersSeeTheEnvironmentOfARun(t *testing.T) {
 	b, spec := newKubemark(t)
 	set := b.set(1, spec)
 	b.bring(b.machine(set, "a"))
-	told := around{environment: map[string]string{"NO_PROXY": ".svc", "KUBE_TOKEN": "the cluster's"}, sensitive: []string{"pr0xy-secret"}}
+	planned := around{environment: map[string]string{"NO_PROXY": ".svc", "KUBE_TOKEN": "the cluster's"}, sensitive: []string{"pr0xy-secret"}}
 
 	for name, refresh := range map[string]bool{"where they are configured": true, "not where only the API server is asked": false} {
 		t.Run(name, func(t *testing.T) {
 			planner := &overhears{Planner: b.planner}
-			machineOf(t, b.plan(set, func(o *Options) { o.Refresh, o.Environment, o.Planner = refresh, told, planner }), preview.Unchanged)
+			machineOf(t, b.plan(set, func(o *Options) { o.Refresh, o.Environment, o.Planner = refresh, planned, planner }), preview.Unchanged)
 			if len(planner.heard) == 0 {
 				t.Fatal("nothing was planned")
 			}

@@ -39,7 +39,7 @@ func find(ctx context.Context, reader client.Reader, request *manifest.Request) 
 	replicas, given := request.Replicas()
 	s := &subject{live: preview.Live{Create: int(replicas)}}
 	key := client.ObjectKey{Namespace: namespace, Name: name}
-	if kind == machineKind {
+	if kind == manifest.KindMachine {
 		existing := &machinev1beta1.Machine{}
 		if request.Machine().Name == "" {
 			return s, nil // its name is yet to be made, so that it is new in any case

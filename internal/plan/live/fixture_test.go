@@ -44,7 +44,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/vcenter"
 )
 
-// plane is shared by the tests of this package: starting an API server is dear.
+// plane is shared by the tests of this package: starting an API server is expensive.
 var plane *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
@@ -196,7 +196,7 @@ func newKubemark(t *testing.T) (*bench, map[string]any) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "kubemark"}}
 	b.create(account, &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: b.namespace},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "create", "patch", "delete"}}},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "create", "patch", "delete"}}},
 	}, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: b.namespace},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: b.namespace},
@@ -285,7 +285,7 @@ func (b *bench) machine(set *machinev1beta1.MachineSet, name string) *machinev1b
 	return made
 }
 
-// bring makes the Machine's instance.
+// bring creates the Machine's instance.
 func (b *bench) bring(machine *machinev1beta1.Machine) {
 	b.t.Helper()
 	for _, verb := range []func(context.Context, *machinev1beta1.Machine) error{b.actuator.Create, b.actuator.Update} {
@@ -322,9 +322,9 @@ func (b *bench) manifest(object client.Object) manifest.File {
 		b.t.Fatalf("%T is no object", object)
 	}
 	copied.SetManagedFields(nil)
-	kind := setKind
+	kind := manifest.KindMachineSet
 	if _, single := object.(*machinev1beta1.Machine); single {
-		kind = machineKind
+		kind = manifest.KindMachine
 	}
 	copied.GetObjectKind().SetGroupVersionKind(machinev1beta1.GroupVersion.WithKind(kind))
 	content, err := yaml.Marshal(copied)
@@ -341,7 +341,7 @@ func edited(set *machinev1beta1.MachineSet, spec map[string]any) *machinev1beta1
 	return changed
 }
 
-// plan plans an object against the cluster, and holds that to writing nothing.
+// plan plans an object against the cluster, and checks that it writes nothing.
 func (b *bench) plan(object client.Object, change func(*Options)) *preview.Preview {
 	b.t.Helper()
 	requests, _, err := manifest.Read([]manifest.File{b.manifest(object)}, manifest.Cluster{Namespace: b.namespace}, b.catalog)

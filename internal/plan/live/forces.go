@@ -13,21 +13,21 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
 
-// suspects are the Machines that need new ones for the same changes of the providerSpec, and what of these is found to be why.
-type suspects struct {
+// sameChanges are the Machines that need new ones for the same changes of the providerSpec, and which of these changes force that.
+type sameChanges struct {
 	machines []*machine
 	// changed are the names of the fields that are changed.
 	changed []string
 	forcing map[string]bool
 }
 
-// whatForces plans each change of a field by itself, for one Machine of those with the same changes, where a new Machine is needed for
+// plansOfForces plans each change of a field by itself, for one Machine of those with the same changes, where a new Machine is needed for
 // several. The changes that alone need one are why.
-func whatForces(o Options, all []*machine) []question {
+func plansOfForces(o Options, all []*machine) []pendingPlan {
 	var order []string
-	of := map[string]*suspects{}
+	of := map[string]*sameChanges{}
 	for _, one := range all {
-		if one.result.Verdict != preview.NewMachine || len(one.result.Fields) == 0 {
+		if one.result.Result != preview.NewMachine || len(one.result.Fields) == 0 {
 			continue
 		}
 		key, err := json.Marshal(one.result.Fields)
@@ -36,16 +36,16 @@ func whatForces(o Options, all []*machine) []question {
 		}
 		name := one.inputs.module.Reference() + "\n" + string(key)
 		if of[name] == nil {
-			of[name] = &suspects{changed: changedNames(one.result.Fields), forcing: map[string]bool{}}
+			of[name] = &sameChanges{changed: changedNames(one.result.Fields), forcing: map[string]bool{}}
 			order = append(order, name)
 		}
 		of[name].machines = append(of[name].machines, one)
 	}
-	var questions []question
+	var pendingPlans []pendingPlan
 	for _, name := range order {
-		questions = append(questions, of[name].questions(o)...)
+		pendingPlans = append(pendingPlans, of[name].pendingPlans(o)...)
 	}
-	return questions
+	return pendingPlans
 }
 
 // changedNames returns the names of the fields of the providerSpec that attributes are of.
@@ -67,35 +67,35 @@ func outermost(path string) string {
 	return path
 }
 
-func (s *suspects) questions(o Options) []question {
+func (s *sameChanges) pendingPlans(o Options) []pendingPlan {
 	if len(s.changed) == 1 {
 		s.mark(s.changed)
 		return nil
 	}
-	var questions []question
+	var pendingPlans []pendingPlan
 	first := s.machines[0].inputs
-	asked := 0
+	left := 0
 	for _, name := range s.changed {
 		variables, err := onlyChanging(first, name, s.changed)
 		if err != nil {
 			continue
 		}
-		asked++
-		questions = append(questions, o.newQuestion(first, variables, func(outcome offline.Outcome) {
-			asked--
+		left++
+		pendingPlans = append(pendingPlans, o.newPendingPlan(first, variables, func(outcome offline.Outcome) {
+			left--
 			if outcome.Err == nil && lifecycle.CheckUpdate(outcome.Plan.Report, outcome.Plan.Broken, first.facts.Provisioned).Refused != "" {
 				s.forcing[name] = true
 			}
-			if asked == 0 {
-				s.settle()
+			if left == 0 {
+				s.markForcing()
 			}
 		}))
 	}
-	return questions
+	return pendingPlans
 }
 
-// settle marks what was found; all changes where none needs a new Machine by itself.
-func (s *suspects) settle() {
+// markForcing marks what was found; all changes where none needs a new Machine by itself.
+func (s *sameChanges) markForcing() {
 	names := slices.Collect(maps.Keys(s.forcing))
 	if len(names) == 0 {
 		names = s.changed
@@ -103,7 +103,7 @@ func (s *suspects) settle() {
 	s.mark(names)
 }
 
-func (s *suspects) mark(names []string) {
+func (s *sameChanges) mark(names []string) {
 	for _, one := range s.machines {
 		for n := range one.result.Fields {
 			one.result.Fields[n].Forces = slices.Contains(names, outermost(one.result.Fields[n].Path))

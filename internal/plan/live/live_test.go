@@ -21,15 +21,15 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// machineOf returns what is told of the only Machine, whose verdict must be the wanted one.
-func machineOf(t *testing.T, told *preview.Preview, want preview.EditResult) *preview.LiveMachine {
+// machineOf returns the only Machine of the plan, whose result must be the wanted one.
+func machineOf(t *testing.T, planned *preview.Preview, want preview.EditResult) *preview.LiveMachine {
 	t.Helper()
-	machines := told.Sets[0].Live.Machines
+	machines := planned.Sets[0].Live.Machines
 	if len(machines) != 1 {
-		t.Fatalf("told are %d Machines; want one", len(machines))
+		t.Fatalf("the plan has %d Machines; want one", len(machines))
 	}
-	if machines[0].Verdict != want {
-		t.Errorf("the verdict is %s (%s); want %s", machines[0].Verdict, machines[0].Why, want)
+	if machines[0].Result != want {
+		t.Errorf("the result is %s (%s); want %s", machines[0].Result, machines[0].Why, want)
 	}
 	return machines[0]
 }
@@ -80,7 +80,7 @@ func TestMachinesThatAnEditDoesNothingTo(t *testing.T) {
 		},
 		"one that is being made": {
 			change: func(b *bench, machine *machinev1beta1.Machine) { b.lock(machine, "create") },
-			want:   preview.NotMade, why: "it is being made (create of run run-9 by owner-9",
+			want:   preview.NotMade, why: "it is being created (create of run run-9 by owner-9",
 		},
 		"one whose state cannot be read": {
 			change: func(b *bench, machine *machinev1beta1.Machine) {
@@ -166,22 +166,22 @@ func TestReplicas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changed := set.DeepCopy()
 			changed.Spec.Replicas = tc.replicas
-			told := b.plan(changed, nil)
-			live := told.Sets[0].Live
-			if live.Create != tc.wantCreate || live.Delete != tc.wantDelete || told.Sets[0].Replicas != tc.wantReplicas || live.DeletePolicy != "Random" || len(live.Machines) != 2 {
-				t.Errorf("told are %d replicas and %+v", told.Sets[0].Replicas, live)
+			planned := b.plan(changed, nil)
+			live := planned.Sets[0].Live
+			if live.Create != tc.wantCreate || live.Delete != tc.wantDelete || planned.Sets[0].Replicas != tc.wantReplicas || live.DeletePolicy != "Random" || len(live.Machines) != 2 {
+				t.Errorf("the plan has %d replicas and %+v", planned.Sets[0].Replicas, live)
 			}
-			if want := 2 * tc.wantCreate; told.Summary.Add != want {
-				t.Errorf("%d resources would be added; want %d", told.Summary.Add, want)
+			if want := 2 * tc.wantCreate; planned.Summary.Add != want {
+				t.Errorf("%d resources would be added; want %d", planned.Summary.Add, want)
 			}
 		})
 	}
 	t.Run("of a MachineSet that is not there", func(t *testing.T) {
-		told := b.plan(builder.In(b.namespace, builder.MachineSet(builder.WithReplicas(3), func(s *machinev1beta1.MachineSet) {
+		planned := b.plan(builder.In(b.namespace, builder.MachineSet(builder.WithReplicas(3), func(s *machinev1beta1.MachineSet) {
 			s.Spec.Template.Spec.ProviderSpec.Value = builder.ProviderSpec(spec)
 		})), nil)
-		if live := told.Sets[0].Live; live.Exists || live.Create != 3 {
-			t.Errorf("told is %+v", live)
+		if live := planned.Sets[0].Live; live.Exists || live.Create != 3 {
+			t.Errorf("the plan is %+v", live)
 		}
 	})
 }
@@ -191,7 +191,7 @@ func TestAMachineByItself(t *testing.T) {
 	machine := builder.In(b.namespace, builder.Machine())
 	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(spec)
 	if live := b.plan(machine, nil).Sets[0].Live; live.Exists || live.Create != 1 {
-		t.Errorf("of one that is not there is told %+v", live)
+		t.Errorf("the plan of a Machine that does not exist is %+v", live)
 	}
 	b.create(machine)
 	b.bring(machine)
@@ -248,7 +248,7 @@ func TestAModuleThatHasChanged(t *testing.T) {
 	t.Run("is not the Machine's where that would replace it", func(t *testing.T) {
 		b.load([]*module.Module{changedModule(t, "name        = var.machine.name", `name = "${var.machine.name}-x"`)})
 		found := machineOf(t, b.plan(set, inPlace), preview.Unchanged)
-		wantText(t, strings.Join(found.Notes, " "), "since the current one is not to be had in place: the change cannot be made in place")
+		wantText(t, strings.Join(found.Notes, " "), "since the current one cannot be applied in place: the change cannot be made in place")
 	})
 }
 

@@ -35,8 +35,8 @@ func newMachine(existing, wanted *machinev1beta1.Machine) *machine {
 	}
 }
 
-func (m *machine) is(verdict preview.EditResult, why string) {
-	m.result.Verdict, m.result.Why = verdict, why
+func (m *machine) is(result preview.EditResult, why string) {
+	m.result.Result, m.result.Why = result, why
 }
 
 func (m *machine) note(text string) {
@@ -52,7 +52,7 @@ func (m *machine) read(ctx context.Context, reader *desired.Reader, o Options) {
 		m.is(preview.Gone, "it is being deleted")
 		return
 	case m.result.Phase == machinev1beta1.PhaseFailed:
-		m.is(preview.Gone, "it has failed, and nothing is done any more for a Machine that has; delete it")
+		m.is(preview.Gone, "it has failed, and the operator no longer changes it; delete it")
 		return
 	}
 	in, err := o.inputsOf(ctx, reader, m.existing, m.edited)
@@ -94,7 +94,7 @@ func (m *machine) hasInstance(in *inputs) bool {
 	case in.facts.HasInstance():
 		return true
 	case in.facts.Lock != nil:
-		m.is(preview.NotMade, fmt.Sprintf("it is being made (%s), with what it asked for then", in.facts.Lock))
+		m.is(preview.NotMade, fmt.Sprintf("it is being created (%s), with the inputs of that run", in.facts.Lock))
 	default:
 		m.is(preview.NotMade, "it has no instance yet")
 	}
@@ -138,27 +138,27 @@ func labelsIn(variables map[string]json.RawMessage) any {
 	return map[string]any{"labels": machine["labels"]}
 }
 
-// questions are what is to be planned of the Machine: its edit, and what it is now where drift is looked for.
-func (m *machine) questions(o Options) []question {
+// pendingPlans returns the plans of the Machine: of its edit, and of the unedited Machine where drift is checked.
+func (m *machine) pendingPlans(o Options) []pendingPlan {
 	if m.inputs == nil {
 		return nil
 	}
-	all := []question{o.newQuestion(m.inputs, m.inputs.variables, m.planned)}
+	all := []pendingPlan{o.newPendingPlan(m.inputs, m.inputs.variables, m.planned)}
 	if m.present != nil {
-		all = append(all, o.newQuestion(m.present, m.present.variables, m.drifted))
+		all = append(all, o.newPendingPlan(m.present, m.present.variables, m.drifted))
 	}
 	return all
 }
 
 // withPinned plans with the pinned module what the current one would not do in place.
-func (m *machine) withPinned(o Options) []question {
-	if m.result.Verdict != preview.NewMachine || m.inputs.pinned == nil {
+func (m *machine) withPinned(o Options) []pendingPlan {
+	if m.result.Result != preview.NewMachine || m.inputs.pinned == nil {
 		return nil
 	}
 	m.refused, m.inputs = m.result.Why, m.inputs.pinned
 	m.result.Module = m.inputs.module.Reference()
-	m.note(fmt.Sprintf("It keeps module %s, since the current one is not to be had in place: %s.", m.result.Module, strings.TrimSuffix(m.refused, ".")))
-	return []question{o.newQuestion(m.inputs, m.inputs.variables, m.planned)}
+	m.note(fmt.Sprintf("It keeps module %s, since the current one cannot be applied in place: %s.", m.result.Module, strings.TrimSuffix(m.refused, ".")))
+	return []pendingPlan{o.newPendingPlan(m.inputs, m.inputs.variables, m.planned)}
 }
 
 // planned takes the plan of the edit.
@@ -188,7 +188,7 @@ func (m *machine) drifted(outcome offline.Outcome) {
 	case outcome.Err != nil:
 		m.note("Drift is not known: " + outcome.Err.Error())
 	case len(outcome.Plan.Broken) > 0:
-		m.note("What the Machine asks for now cannot be had in place already, so that drift is not known: " + strings.Join(outcome.Plan.Broken, " "))
+		m.note("The current providerSpec of the Machine cannot be applied in place, so its drift is not known: " + strings.Join(outcome.Plan.Broken, " "))
 	default:
 		m.result.Drift = lifecycle.CompareInstance(outcome.Plan.Report).Summary
 	}

@@ -72,7 +72,7 @@ func TestALivePlanContactsTheAPIServerOnly(t *testing.T) {
 	t.Run("which a refresh does not, and that is seen", func(t *testing.T) {
 		done := plan(t, "machineset/"+set.Name, "--refresh")
 		if found := done.elsewhere(); len(found) == 0 || done.led == 0 {
-			t.Errorf("nothing is found, of %v; it tells\n%s%s", done.counters, done.out, done.errOut)
+			t.Errorf("nothing is found, of %v; it prints\n%s%s", done.counters, done.out, done.errOut)
 		}
 	})
 }

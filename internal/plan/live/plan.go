@@ -2,18 +2,15 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
-
-	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -89,27 +86,27 @@ func (o Options) read(ctx context.Context, reader *desired.Reader, all []*machin
 	group.Wait()
 }
 
-// question is a plan to be made of a Machine.
-type question struct {
+// pendingPlan is a plan to be made of a Machine.
+type pendingPlan struct {
 	of    *inputs
 	input offline.Input
 	take  func(offline.Outcome)
 }
 
-// newQuestion asks what variables would do to what there is of a Machine.
-func (o Options) newQuestion(of *inputs, variables []byte, take func(offline.Outcome)) question {
+// newPendingPlan plans what variables would do to the existing infrastructure of a Machine.
+func (o Options) newPendingPlan(of *inputs, variables []byte, take func(offline.Outcome)) pendingPlan {
 	existing := &offline.Existing{State: of.facts.Raw, Sensitive: of.sensitive, Refresh: o.Refresh}
 	if o.Refresh {
 		existing.Environment, existing.Files = of.environment, of.files
 	}
-	return question{of: of, input: offline.Input{Variables: variables, Existing: existing}, take: take}
+	return pendingPlan{of: of, input: offline.Input{Variables: variables, Existing: existing}, take: take}
 }
 
-// ask has all questions about one module planned together.
-func (o Options) ask(ctx context.Context, questions []question) {
+// runPlans plans together what is of one module.
+func (o Options) runPlans(ctx context.Context, pendingPlans []pendingPlan) {
 	var order []string
-	of := map[string][]question{}
-	for _, one := range questions {
+	of := map[string][]pendingPlan{}
+	for _, one := range pendingPlans {
 		reference := one.of.module.Reference()
 		if of[reference] == nil {
 			order = append(order, reference)
@@ -134,50 +131,15 @@ func (o Options) ask(ctx context.Context, questions []question) {
 
 // planAll plans what the edits would do, and what forces new Machines.
 func planAll(ctx context.Context, o Options, all []*machine) {
-	var questions []question
+	var pendingPlans []pendingPlan
 	for _, one := range all {
-		questions = append(questions, one.questions(o)...)
+		pendingPlans = append(pendingPlans, one.pendingPlans(o)...)
 	}
-	o.ask(ctx, questions)
-	questions = nil
+	o.runPlans(ctx, pendingPlans)
+	pendingPlans = nil
 	for _, one := range all {
-		questions = append(questions, one.withPinned(o)...)
+		pendingPlans = append(pendingPlans, one.withPinned(o)...)
 	}
-	o.ask(ctx, questions)
-	o.ask(ctx, whatForces(o, all))
+	o.runPlans(ctx, pendingPlans)
+	o.runPlans(ctx, plansOfForces(o, all))
 }
-
-// Title names an object that is not read from a manifest.
-func Title(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
-
-// notFound says what to do about an object that is not there.
-func notFound(kind, namespace, name string) error {
-	return fmt.Errorf("%s is not in the cluster; name another, or another namespace with -n", Title(kind, namespace, name))
-}
-
-// Get returns an object of the cluster as a manifest, so that what it asks for now is planned.
-func Get(ctx context.Context, reader client.Reader, kind, namespace, name string) (client.Object, error) {
-	var object client.Object
-	switch kind {
-	case setKind:
-		object = &machinev1beta1.MachineSet{}
-	case machineKind:
-		object = &machinev1beta1.Machine{}
-	default:
-		return nil, errors.New("only MachineSets and Machines can be planned")
-	}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading %s: %w", Title(kind, namespace, name), err)
-	}
-	if err != nil {
-		return nil, notFound(kind, namespace, name)
-	}
-	return object, nil
-}
-
-// The kinds that there are plans for.
-const (
-	setKind     = "MachineSet"
-	machineKind = "Machine"
-)

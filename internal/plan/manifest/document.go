@@ -154,7 +154,7 @@ func childOf(node *yamlnode.Node, index, name string) (*yamlnode.Node, int) {
 // item is an object in a document, which may be one of a list.
 type item struct {
 	*document
-	// under is where it lies in the document: "items[2]", or empty.
+	// under is where it is in the document: "items[2]", or empty.
 	under string
 	raw   []byte
 	meta  header

@@ -32,8 +32,8 @@ type Cluster struct {
 	Namespace string
 	// ID is the name of the cluster's infrastructure, for objects without its label; empty when it is not known.
 	ID string
-	// Facts are what else is known of the cluster, for the defaults of fields that a providerSpec lacks.
-	Facts module.ClusterValues
+	// ClusterValues are what else is known of the cluster, for the defaults of fields that a providerSpec lacks.
+	ClusterValues module.ClusterValues
 }
 
 // Object is a MachineSet or a Machine, completed.
@@ -45,9 +45,9 @@ type Object struct {
 	Machine *machinev1beta1.Machine
 	// replicasGiven reports that the manifest sets Replicas.
 	replicasGiven bool
-	// under stands before the paths of the Machine's fields.
-	under string
-	facts module.ClusterValues
+	// under is the prefix of the paths of the Machine's fields.
+	under         string
+	clusterValues module.ClusterValues
 	// unfilled are the fields that the cluster would fill in if more were known of it.
 	unfilled []render.Unfilled
 }
@@ -132,7 +132,7 @@ func readMachine(one *item, cluster Cluster) (*Object, Problems) {
 	}
 	machine.Namespace = one.meta.Metadata.Namespace
 	complete(machine, cluster)
-	return &Object{item: one, Replicas: 1, Machine: machine, facts: cluster.Facts}, nil
+	return &Object{item: one, Replicas: 1, Machine: machine, clusterValues: cluster.ClusterValues}, nil
 }
 
 func readSet(one *item, cluster Cluster) (*Object, Problems) {
@@ -148,7 +148,7 @@ func readSet(one *item, cluster Cluster) (*Object, Problems) {
 	}
 	machine := render.MachineOf(set)
 	complete(machine, cluster)
-	return &Object{item: one, Replicas: ptr.Deref(set.Spec.Replicas, 1), replicasGiven: set.Spec.Replicas != nil, Machine: machine, under: templatePath, facts: cluster.Facts}, problems
+	return &Object{item: one, Replicas: ptr.Deref(set.Spec.Replicas, 1), replicasGiven: set.Spec.Replicas != nil, Machine: machine, under: templatePath, clusterValues: cluster.ClusterValues}, problems
 }
 
 // checkName checks a name as the API server does.

@@ -193,7 +193,7 @@ func TestANameThatIsNone(t *testing.T) {
 	}
 }
 
-func TestEveryProblemIsToldAtOnce(t *testing.T) {
+func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 	content, err := os.ReadFile("testdata/errors/all.input.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestWhatTheClusterFillsIn(t *testing.T) {
 	if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Count(err.Error(), "\n") > 1 {
 		t.Errorf("a region that nobody knows ends with\n%v\nwant one problem that ends in %q", err, want)
 	}
-	cluster.Facts = module.ClusterValues{module.ValueRegion: "us-east-1"}
+	cluster.ClusterValues = module.ClusterValues{module.ValueRegion: "us-east-1"}
 	requests, _, err := Read([]File{{Name: "f", Content: []byte(content)}}, cluster, catalog)
 	if err != nil {
 		t.Fatal(err)

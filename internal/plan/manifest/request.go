@@ -40,7 +40,7 @@ type Request struct {
 	key    string
 }
 
-// Source is where an object stands. Document and Line count from one.
+// Source is where an object is. Document and Line count from one.
 type Source struct {
 	File     string `json:"file"`
 	Document int    `json:"document"`
@@ -99,14 +99,14 @@ func (o *Object) filledBy(path string) string {
 	for _, one := range o.unfilled {
 		at := strings.TrimPrefix(o.under+"."+one.Path, ".")
 		if path == at || strings.HasPrefix(path, at+".") || strings.HasPrefix(at, path+".") {
-			return "; a cluster may fill it in: set it with " + factFlags(one.Missing)
+			return "; a cluster may fill it in: set it with " + clusterValueFlags(one.Missing)
 		}
 	}
 	return ""
 }
 
-// factFlags returns the flags that set values of the cluster.
-func factFlags(names []string) string {
+// clusterValueFlags returns the flags that set values of the cluster.
+func clusterValueFlags(names []string) string {
 	var flags []string
 	for _, name := range names {
 		switch name {
@@ -127,7 +127,7 @@ func (o *Object) check(catalog *module.Catalog) (*Request, error) {
 	if err != nil {
 		return nil, render.Under(o.under, err)
 	}
-	o.Machine, o.unfilled = render.Complete(o.Machine, served, o.facts)
+	o.Machine, o.unfilled = render.Complete(o.Machine, served, o.clusterValues)
 	input := render.Input{Machine: o.Machine, ClusterID: o.clusterID(), Module: served, Under: o.under}
 	warnings, err := render.Check(input)
 	if err != nil {

@@ -74,7 +74,7 @@ func changeOf(t *testing.T, uid string, size int, fixed string) Input {
 }
 
 // said sums a plan up.
-func said(outcome Outcome) string {
+func message(outcome Outcome) string {
 	if outcome.Err != nil {
 		return outcome.Err.Error()
 	}
@@ -101,7 +101,7 @@ func TestChangesOfWhatExistsArePlannedTogether(t *testing.T) {
 	outcomes := planner.Plan(t.Context(), m, inputs)
 	var got []string
 	for _, outcome := range outcomes {
-		got = append(got, said(outcome))
+		got = append(got, message(outcome))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the plans (-want +got):\n%s", diff)

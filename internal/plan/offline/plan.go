@@ -211,7 +211,7 @@ func sensitiveIn(inputs []Input) []string {
 	return slices.Compact(all)
 }
 
-// onlyBroken reports whether conditions of resources are all that stands against a plan.
+// onlyBroken reports whether conditions of resources are the only errors of a plan.
 func onlyBroken(report *engine.Report) bool {
 	found := report.Errors()
 	return len(found) > 0 && !slices.ContainsFunc(found, func(d engine.Diagnostic) bool { return !d.ConditionFailed() })

@@ -19,7 +19,7 @@ func filesOf(files map[string]string) fs.FS {
 	return found
 }
 
-func TestDataSourcesArePutOff(t *testing.T) {
+func TestDataSourcesAreDeferred(t *testing.T) {
 	cases := map[string]struct{ given, want string }{
 		"one that depends on nothing": {
 			given: "data \"a\" \"b\" {\n  name = \"c\"\n}\n",
@@ -95,7 +95,7 @@ func TestSourceRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := newSource(filesOf(files)); err == nil {
-				t.Errorf("it answers %v", got.files)
+				t.Errorf("it returns %v", got.files)
 			}
 		})
 	}
@@ -118,7 +118,7 @@ func TestCallOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, rest, ok := callOf(tc.address)
 			if ok != tc.wantOK || ok && (got != tc.want || rest != tc.wantRest) {
-				t.Errorf("it answers %d, %q, %t", got, rest, ok)
+				t.Errorf("it returns %d, %q, %t", got, rest, ok)
 			}
 		})
 	}

@@ -48,7 +48,7 @@ func realStackPlanner(t testing.TB) *program.Planner {
 }
 
 // TestAPreviewOfAStackAgreesWithTheUpdate makes a Machine after a preview of its MachineSet, and one of the Machine itself: every value
-// that they tell is the one that Pulumi then has in its checkpoint.
+// in them is the one that Pulumi then has in its checkpoint.
 func TestAPreviewOfAStackAgreesWithTheUpdate(t *testing.T) {
 	loaded, err := load.Folders("../../../stacks/kubemark")
 	if err != nil {
@@ -87,7 +87,7 @@ func TestAPreviewOfAStackAgreesWithTheUpdate(t *testing.T) {
 	}
 }
 
-// updated makes a Machine with Pulumi, and answers each value of its checkpoint.
+// updated creates a Machine with Pulumi, and returns each value of its checkpoint.
 func updated(t *testing.T, input render.Input, environment map[string]string) map[string]string {
 	t.Helper()
 	inputs, err := render.Render(input)

@@ -29,7 +29,7 @@ import (
 func TestAPreviewAgreesWithTheApply(t *testing.T) {
 	cases := map[string]struct {
 		providerSpec map[string]any
-		// world starts what the module works on, and answers the environment and the credentials.
+		// world starts what the module works on, and returns the environment and the credentials.
 		world func(t *testing.T) (environment map[string]string, credentials map[string][]byte)
 		// wantKnown are paths that must be known, so that the test means something.
 		wantKnown, wantKnownOfMachine []string
@@ -126,7 +126,7 @@ func machineFor(t *testing.T, providerSpec map[string]any) *machinev1beta1.Machi
 	return machine
 }
 
-// told returns each value that the preview of a manifest has, by the address and the path.
+// previewed returns each value that the preview of a manifest has, by the address and the path.
 func previewed(t *testing.T, planner Planner, catalog *module.Catalog, manifest string) map[string]string {
 	t.Helper()
 	requests := planning.Requests(t, "manifest", manifest, catalog)
@@ -149,7 +149,7 @@ func previewed(t *testing.T, planner Planner, catalog *module.Catalog, manifest 
 	return found
 }
 
-// apply makes a Machine with the engine, and answers each value of its state.
+// apply creates a Machine with the engine, and returns each value of its state.
 func apply(t *testing.T, input render.Input, environment map[string]string) map[string]string {
 	t.Helper()
 	inputs, err := render.Render(input)

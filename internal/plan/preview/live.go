@@ -38,9 +38,9 @@ const (
 
 // LiveMachine is a Machine that exists, and what an edit would do to it.
 type LiveMachine struct {
-	Name    string     `json:"name"`
-	Phase   string     `json:"phase,omitempty"`
-	Verdict EditResult `json:"verdict"`
+	Name   string     `json:"name"`
+	Phase  string     `json:"phase,omitempty"`
+	Result EditResult `json:"verdict"`
 	// Why gives the reason, if there is one.
 	Why string `json:"why,omitempty"`
 	// Module is the one that the change was planned with, name@sha256:digest.
@@ -82,7 +82,7 @@ func (s *LiveSummary) add(live *Live) {
 	s.Create, s.Delete = s.Create+live.Create, s.Delete+live.Delete
 	for _, machine := range live.Machines {
 		s.Machines++
-		switch machine.Verdict {
+		switch machine.Result {
 		case Unchanged:
 			s.Unchanged++
 		case InPlace:

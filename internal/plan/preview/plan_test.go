@@ -59,7 +59,7 @@ func TestEqualInputsArePlannedOnce(t *testing.T) {
 	}
 }
 
-func TestEveryFailureIsTold(t *testing.T) {
+func TestEveryFailureIsReported(t *testing.T) {
 	var parts []string
 	for _, name := range []string{"good", "refused", "broken"} {
 		parts = append(parts, planning.Machine(t, map[string]any{"name": name}))
@@ -83,7 +83,7 @@ func TestEveryFailureIsTold(t *testing.T) {
 	}
 }
 
-func TestACheckIsToldOnce(t *testing.T) {
+func TestACheckIsReportedOnce(t *testing.T) {
 	content := `{"apiVersion":"machine.openshift.io/v1beta1","kind":"Machine","metadata":{"name":"m","labels":{"machine.openshift.io/cluster-api-cluster":"demo"}},` +
 		`"spec":{"providerSpec":{"value":{"apiVersion":"machine.openshift.io/v1beta1","kind":"AWSMachineProviderConfig","ami":{"id":"ami-1"},` +
 		`"placement":{"region":"r"},"iamInstanceProfile":{"id":"p"}}}}}`

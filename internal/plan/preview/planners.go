@@ -111,7 +111,7 @@ func split(value cty.Value) (known, unknown any) {
 	return list, marks
 }
 
-// placeholder stands in place of credentials. No plan ever sees it.
+// placeholder is written in place of credentials. No plan ever sees it.
 const placeholder = "unknown"
 
 // environmentOf is the environment in which the module's providers return their schemas. An argument that is required unless a variable

@@ -31,7 +31,7 @@ type Summary struct {
 // Changes reports whether anything would change.
 func (s Summary) Changes() bool { return s.Add+s.Change+s.Destroy > 0 || s.Live.changes() }
 
-// Set is a MachineSet, or a Machine by itself, and the plan of one Machine that stands for all.
+// Set is a MachineSet, or a Machine by itself, and the plan of one Machine that represents all.
 type Set struct {
 	Kind      string          `json:"kind"`
 	Namespace string          `json:"namespace"`

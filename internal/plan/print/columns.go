@@ -35,7 +35,7 @@ var columns = []struct {
 	{"ADDRESSES", addressList},
 }
 
-// nothing stands in a cell with no value.
+// nothing is the text of a cell with no value.
 const nothing = "-"
 
 // rows returns the table, its titles first, without columns that are empty.

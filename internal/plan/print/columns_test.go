@@ -11,7 +11,7 @@ import (
 
 func TestTheNameOfAnImageFitsTheTable(t *testing.T) {
 	tests := map[string]struct{ image, want string }{
-		"a module that tells none leaves the cell empty":  {},
+		"a module without one leaves the cell empty":      {},
 		"a short name is whole":                           {"ami-0123456789abcdef0", "ami-0123456789abcdef0"},
 		"a name as long as there is room is whole":        {strings.Repeat("ä", maxImage), strings.Repeat("ä", maxImage)},
 		"of a path, the end is kept from a slash on":      {"projects/rhcos-cloud/global/images/rhcos-9-6-gcp-x86-64", ".../global/images/rhcos-9-6-gcp-x86-64"},
@@ -43,7 +43,7 @@ func TestTheListOfDisksFitsTheTable(t *testing.T) {
 		disks []preview.Disk
 		want  string
 	}{
-		"a module that tells none leaves the cell empty":          {},
+		"a module without one leaves the cell empty":              {},
 		"a disk has a size and a type":                            {[]preview.Disk{disk("120Gi", "gp3"), disk("500Gi", "io2")}, "120Gi gp3, 500Gi io2"},
 		"what only the infrastructure knows is marked":            {[]preview.Disk{disk("", ""), disk("", "gp3")}, "(known after apply), (known after apply) gp3"},
 		"disks that are alike are counted where they are":         {[]preview.Disk{disk("1Gi", ""), disk("2Gi", ""), disk("2Gi", ""), disk("2Gi", "a")}, "1Gi, 2 x 2Gi, 2Gi a"},

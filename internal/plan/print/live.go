@@ -88,7 +88,7 @@ func groups(l *preview.Live) []*group {
 
 // isAlike reports whether two Machines have the same details, but for values of their own such as names.
 func isAlike(m *preview.LiveMachine, other *preview.LiveMachine) bool {
-	return m.Verdict == other.Verdict && m.Why == other.Why && m.Drift == other.Drift && m.Module == other.Module &&
+	return m.Result == other.Result && m.Why == other.Why && m.Drift == other.Drift && m.Module == other.Module &&
 		slices.Equal(m.Notes, other.Notes) && reflect.DeepEqual(m.Fields, other.Fields) && slices.Equal(outline(m.Resources), outline(other.Resources))
 }
 
@@ -118,7 +118,7 @@ func (g *group) heading() string {
 func reason(m *preview.LiveMachine) string {
 	var names []string
 	for _, field := range m.Fields {
-		if field.Forces || m.Verdict == preview.InPlace {
+		if field.Forces || m.Result == preview.InPlace {
 			names = append(names, field.Path)
 		}
 	}
@@ -163,7 +163,7 @@ func (p *painter) liveTable(live *preview.Live) {
 	for line := range strings.Lines(plain.String()) {
 		line = strings.TrimRight(line, " \n")
 		if n >= 0 {
-			result := results[live.Machines[n].Verdict]
+			result := results[live.Machines[n].Result]
 			if result.colour != "" {
 				line = strings.Replace(line, result.text, p.paint(result.colour, result.text), 1)
 			}
@@ -176,7 +176,7 @@ func (p *painter) liveTable(live *preview.Live) {
 var liveColumns = []string{"MACHINE", "PHASE", "WOULD", "WHY"}
 
 func cells(m *preview.LiveMachine) []string {
-	cells := []string{text.Printable(m.Name), text.Printable(m.Phase), results[m.Verdict].text, reason(m)}
+	cells := []string{text.Printable(m.Name), text.Printable(m.Phase), results[m.Result].text, reason(m)}
 	for n := range cells {
 		if cells[n] == "" {
 			cells[n] = nothing

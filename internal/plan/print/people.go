@@ -13,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/plan/text"
 )
 
-// signs stand before what is planned.
+// signs are the prefixes of what is planned.
 var signs = map[engine.Action]string{
 	engine.ActionCreate:  "+",
 	engine.ActionUpdate:  "~",
@@ -101,7 +101,7 @@ func (p *painter) resources(indent string, resources []diff.Resource) {
 	}
 }
 
-// maxAligned bounds the names that decide where values stand.
+// maxAligned bounds the names by which values are aligned.
 const maxAligned = 48
 
 // attributes prints one a line, their values below each other.

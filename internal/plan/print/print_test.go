@@ -56,22 +56,22 @@ func everyLive() *preview.Preview {
 		{
 			Exists: true, Replicas: 8, Create: 1, Delete: 2, DeletePolicy: "Oldest",
 			Machines: []*preview.LiveMachine{
-				{Name: "workers-a", Phase: "Running", Verdict: preview.Unchanged},
-				{Name: "workers-b", Phase: "Running", Verdict: preview.InPlace, Fields: changed, Resources: resources("b")},
-				{Name: "workers-c", Phase: "Running", Verdict: preview.InPlace, Fields: changed, Resources: resources("c")},
-				{Name: "workers-d", Phase: "Running", Verdict: preview.NewMachine, Why: "the change cannot be made in place: " + strings.Repeat("long ", 30), Fields: []diff.Attribute{
+				{Name: "workers-a", Phase: "Running", Result: preview.Unchanged},
+				{Name: "workers-b", Phase: "Running", Result: preview.InPlace, Fields: changed, Resources: resources("b")},
+				{Name: "workers-c", Phase: "Running", Result: preview.InPlace, Fields: changed, Resources: resources("c")},
+				{Name: "workers-d", Phase: "Running", Result: preview.NewMachine, Why: "the change cannot be made in place: " + strings.Repeat("long ", 30), Fields: []diff.Attribute{
 					changed[0], {Path: "cpu", Action: engine.ActionUpdate, Before: &diff.Value{Value: 4}, Value: diff.Value{Value: 8}, Forces: true},
 				}, Resources: []diff.Resource{{Address: "a.this", Type: "a", Action: engine.ActionReplace, Attributes: []diff.Attribute{
 					{Path: "size", Action: engine.ActionUpdate, Before: &diff.Value{Value: 4}, Value: diff.Value{Value: 8}, Forces: true},
 				}}}, Notes: []string{"A run has its state."}},
-				{Name: "workers-e", Verdict: preview.NotMade, Why: "it has no instance yet"},
-				{Name: "workers-f", Phase: "Running", Verdict: preview.Refused, Why: "cpu is <no> number"},
-				{Name: "workers-g", Phase: "Failed", Verdict: preview.Gone, Why: "it has failed"},
-				{Name: "workers-h", Phase: "Running", Verdict: preview.Undecided, Why: "its state cannot be read\nat all"},
-				{Name: "workers-i", Phase: "Running", Verdict: preview.Unchanged, Drift: "the instance is not as it was made"},
+				{Name: "workers-e", Result: preview.NotMade, Why: "it has no instance yet"},
+				{Name: "workers-f", Phase: "Running", Result: preview.Refused, Why: "cpu is <no> number"},
+				{Name: "workers-g", Phase: "Failed", Result: preview.Gone, Why: "it has failed"},
+				{Name: "workers-h", Phase: "Running", Result: preview.Undecided, Why: "its state cannot be read\nat all"},
+				{Name: "workers-i", Phase: "Running", Result: preview.Unchanged, Drift: "the instance is not as it was made"},
 			},
 		},
-		{Exists: true, Replicas: 1, Machines: []*preview.LiveMachine{{Name: "alone", Phase: "Running", Verdict: preview.Unchanged}}},
+		{Exists: true, Replicas: 1, Machines: []*preview.LiveMachine{{Name: "alone", Phase: "Running", Result: preview.Unchanged}}},
 	})
 	return shown
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
 
-// languageHost runs programs in YAML. It lies beside the CLI.
+// languageHost runs programs in YAML. It is beside the CLI.
 const languageHost = "pulumi-language-yaml"
 
 // waitDelay is how long an interrupted CLI may take before it is killed: it has nothing to save.
@@ -23,7 +23,7 @@ const waitDelay = 5 * time.Second
 
 // Options describe a Planner. Binary and ProviderMirror must be set.
 type Options struct {
-	// Binary is the CLI; the host of the language of programs lies beside it.
+	// Binary is the CLI; the language host of programs is beside it.
 	Binary pulumi.Binary
 	// Plugins is a folder with Pulumi's plugins, of which the bridge to Terraform providers is used.
 	Plugins string

@@ -96,7 +96,7 @@ func member(value any, name string) any {
 	return object[name]
 }
 
-// outputsStack tells what a program sees.
+// outputsStack has what a program sees as its outputs.
 const outputsStack = `
 resources:
   this:
@@ -277,12 +277,12 @@ func TestStacksThatHaveNoPlan(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("it ends with %v; want %q", err, tc.want)
 			}
-			var told string
+			var reported string
 			for _, one := range diagnosticsOf(err) {
-				told += one.Summary + " " + one.Detail + "\n"
+				reported += one.Summary + " " + one.Detail + "\n"
 			}
-			if !strings.Contains(told, tc.wantWhy) {
-				t.Errorf("it is told why: %q; want %q", told, tc.wantWhy)
+			if !strings.Contains(reported, tc.wantWhy) {
+				t.Errorf("the reason is %q; want %q", reported, tc.wantWhy)
 			}
 		})
 	}

@@ -39,7 +39,7 @@ func valuesOf(values map[string]any) offline.Values {
 	return found
 }
 
-// hidden stands in place of a sensitive value.
+// hidden replaces a sensitive value.
 const hidden = "(sensitive)"
 
 // split returns what is known of a value, and true in place of what is unknown and of what is sensitive.

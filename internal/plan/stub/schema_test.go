@@ -252,8 +252,8 @@ func TestPrune(t *testing.T) {
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	said := &Configured{}
-	said.Read(file.Body())
+	message := &Configured{}
+	message.Read(file.Body())
 	object := func(names ...string) map[string]any {
 		marks := map[string]any{}
 		for _, name := range names {
@@ -263,7 +263,7 @@ func TestPrune(t *testing.T) {
 	}
 	marks := object("id", "name", "both", "secret6", "required")
 	marks["list"], marks["set"], marks["single"] = []any{object("given", "key")}, []any{object("given", "key"), object("key")}, []any{object("given")}
-	schemas["example"].Prune(marks, said)
+	schemas["example"].Prune(marks, message)
 	want := object("id", "name", "both", "required")
 	want["list"], want["set"], want["single"] = []any{object("key")}, []any{object("given", "key"), object("key")}, []any{object("given")}
 	if diff := cmp.Diff(want, marks); diff != "" {
@@ -318,7 +318,7 @@ func TestNarrow(t *testing.T) {
 func TestNarrowReturnsTheErrorOfAProvider(t *testing.T) {
 	diagnostic := appendField(appendField(number(nil, 1, severityError), 2, []byte("no schema")), 3, []byte("today"))
 	if got, err := Narrow(appendField(nil, fieldDiagnostics, diagnostic), false, nil); err == nil {
-		t.Errorf("it answers %v", got)
+		t.Errorf("it returns %v", got)
 	}
 	warning := appendField(number(nil, 1, 2), 2, []byte("careful"))
 	if _, err := Narrow(appendField(nil, fieldDiagnostics, warning), false, nil); err != nil {
@@ -348,7 +348,7 @@ func FuzzPlanNew(f *testing.F) {
 	})
 }
 
-// FuzzNarrow tries whatever a provider could answer.
+// FuzzNarrow tries whatever a provider could respond.
 func FuzzNarrow(f *testing.F) {
 	f.Add(responseOf(map[string][]byte{"example": exampleBlock()}, map[string][]byte{"example": exampleBlock()}))
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -52,7 +52,7 @@ type Server struct {
 	server  *http.Server
 	address string
 	served  chan error
-	// opened is by user name, paths by path; both have the same doors.
+	// opened is by user name, paths by path; both have the same states.
 	opened map[string]*openState
 	paths  map[string]*openState
 }

@@ -73,7 +73,7 @@ func New(live client.Client, options Options) (*Keys, error) {
 }
 
 // Current returns the key to encrypt with. Where there is none it makes the first; of several managers that do so at once one wins, and all
-// answer its key.
+// return its key.
 func (k *Keys) Current(ctx context.Context) (*pulumi.Key, error) {
 	_, ring, err := k.read(ctx)
 	if apierrors.IsNotFound(err) {
@@ -138,8 +138,8 @@ func (k *Keys) Rotate(ctx context.Context) (Entry, error) {
 	return next.current().Entry, nil
 }
 
-// Prune removes the keys that are not current, whose salts are not in use, and that were replaced longer ago than the grace. It answers
-// which it removed. Read what is in use before, as [Uses] does.
+// Prune removes the keys that are not current, whose salts are not in use, and that were replaced longer ago than the grace. It returns
+// those that it removed. Read what is in use before, as [Uses] does.
 func (k *Keys) Prune(ctx context.Context, inUse []string) ([]Entry, error) {
 	var removed keyring
 	err := k.change(ctx, func(ring keyring) keyring {
@@ -208,7 +208,7 @@ func (k *Keys) first(ctx context.Context) (keyring, error) {
 	return ring, nil
 }
 
-// change writes the keys that edit answers, on what is there when it is written.
+// change writes the keys that edit returns, on what is there when it is written.
 func (k *Keys) change(ctx context.Context, edit func(keyring) keyring) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		secret, ring, err := k.read(ctx)

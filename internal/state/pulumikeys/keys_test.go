@@ -211,7 +211,7 @@ var _ = Describe("The keys of a cluster", func() {
 		}
 	})
 
-	It("tells of a passphrase that is not the salt's, without showing it", func(ctx SpecContext) {
+	It("reports a passphrase that is not the salt's, without showing it", func(ctx SpecContext) {
 		_, err := keys.Current(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		secret := secretIn(ctx, namespace)

@@ -77,7 +77,7 @@ func TestParseCheckpointRefuses(t *testing.T) {
 		raw        string
 		wantDetail string
 	}{
-		"no serial, so that no write can be told from an older one": {
+		"no serial, so that a write could be an older one": {
 			raw: `{"format":"pulumi","lineage":"l1","checkpoint":` + goodCheckpoint + `}`, wantDetail: "it has no serial",
 		},
 		"no lineage, so that another Machine's would pass": {

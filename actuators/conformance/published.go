@@ -7,8 +7,8 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 )
 
-// told checks that a Machine with an instance carries what others read from it.
-func told(t *testing.T, machine *machinev1beta1.Machine) {
+// published checks that a Machine with an instance carries what others read from it.
+func published(t *testing.T, machine *machinev1beta1.Machine) {
 	t.Helper()
 	if machine.Spec.ProviderID == nil || *machine.Spec.ProviderID == "" {
 		t.Error("spec.providerID is not set")

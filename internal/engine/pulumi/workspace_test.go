@@ -55,16 +55,16 @@ func idleRun(t *testing.T, mods ...func(*RunSpec)) RunSpec {
 	return r
 }
 
-func TestAFolderHasWhatTheCLIReads(t *testing.T) {
+func TestAWorkspaceHasWhatTheCLIReads(t *testing.T) {
 	e := newIdle(t, "exit 1")
-	folder, err := e.Open(t.Context(), idleRun(t))
+	workspace, err := e.Open(t.Context(), idleRun(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e.Starts() != 0 {
 		t.Errorf("%d processes were started to open a run, want none", e.Starts())
 	}
-	raw, err := os.ReadFile(folder.path("program", "Pulumi.machine.yaml"))
+	raw, err := os.ReadFile(workspace.path("program", "Pulumi.machine.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,16 +75,16 @@ func TestAFolderHasWhatTheCLIReads(t *testing.T) {
 	if err := json.Unmarshal(raw, &settings); err != nil {
 		t.Fatal(err)
 	}
-	if settings.Salt != folder.run.Key.Salt() || string(settings.Config["acme:machine"]) != `{"name":"${evil}"}` {
+	if settings.Salt != workspace.run.Key.Salt() || string(settings.Config["acme:machine"]) != `{"name":"${evil}"}` {
 		t.Errorf("settings are %s, want salt and variables as data", raw)
 	}
 	if !strings.HasPrefix(string(settings.Config["acme:user_data"]), `{"secure":"v1:`) || strings.Contains(string(raw), "hunter22") {
 		t.Errorf("settings are %s, want the user data encrypted", raw)
 	}
-	if state, err := folder.Checkpoint(); err != nil || string(state) != string(emptyCheckpoint("acme")) {
+	if state, err := workspace.Checkpoint(); err != nil || string(state) != string(emptyCheckpoint("acme")) {
 		t.Errorf("the checkpoint is %s, %v, want that of a stack that was never run", state, err)
 	}
-	if err := folder.Close(); err != nil {
+	if err := workspace.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{e.runs(), e.temporary()} {
@@ -98,11 +98,11 @@ func TestTheEnvironmentIsBuilt(t *testing.T) {
 	t.Setenv("PULUMI_ACCESS_TOKEN", "of the operator")
 	t.Setenv("AWS_PROFILE", "of the operator")
 	e := newIdle(t, `env > "$HOME/../../../env"; exit 1`)
-	folder, err := e.Open(t.Context(), idleRun(t))
+	workspace, err := e.Open(t.Context(), idleRun(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := folder.Destroy(t.Context()); err == nil {
+	if _, err := workspace.Destroy(t.Context()); err == nil {
 		t.Fatal("the script fails, and Destroy does not")
 	}
 	raw, err := os.ReadFile(filepath.Join(e.dir, "env"))
@@ -115,8 +115,8 @@ func TestTheEnvironmentIsBuilt(t *testing.T) {
 		got[name] = value
 	}
 	for name, want := range map[string]string{
-		"ACME_TOKEN": "t0ken", "HTTPS_PROXY": "http://proxy", "PULUMI_BACKEND_URL": "file://" + folder.path("backend"), "PULUMI_SKIP_UPDATE_CHECK": "true",
-		"PULUMI_IGNORE_AMBIENT_PLUGINS": "true", "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true", "PULUMI_HOME": folder.path("home"),
+		"ACME_TOKEN": "t0ken", "HTTPS_PROXY": "http://proxy", "PULUMI_BACKEND_URL": "file://" + workspace.path("backend"), "PULUMI_SKIP_UPDATE_CHECK": "true",
+		"PULUMI_IGNORE_AMBIENT_PLUGINS": "true", "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true", "PULUMI_HOME": workspace.path("home"),
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
@@ -137,7 +137,7 @@ func TestRunsThatCannotBe(t *testing.T) {
 		"a secret that is no text":               func(r *RunSpec) { r.Secret = []string{"machine"} },
 		"a checkpoint that is none":              func(r *RunSpec) { r.Checkpoint = []byte(`{}`) },
 		"a variable of the engine's environment": func(r *RunSpec) { r.Environment = map[string]string{"PULUMI_HOME": "/x"} },
-		"nobody who saves":                       func(r *RunSpec) { r.Save = nil },
+		"no Save":                                func(r *RunSpec) { r.Save = nil },
 		"settings of a stack in the program": func(r *RunSpec) {
 			r.Program = fstest.MapFS{"Pulumi.yaml": {}, "Pulumi.machine.yaml": {}}
 		},
@@ -175,7 +175,7 @@ func TestEndings(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := newIdle(t, tc.script)
-			folder, err := e.Open(t.Context(), idleRun(t, func(r *RunSpec) {
+			workspace, err := e.Open(t.Context(), idleRun(t, func(r *RunSpec) {
 				r.Sensitive, r.Final = []string{"t0ken"}, func(text string) bool { return strings.Contains(text, "no-such-flavor") }
 			}))
 			if err != nil {
@@ -191,7 +191,7 @@ func TestEndings(t *testing.T) {
 					cancel()
 				}()
 			}
-			_, err = folder.Apply(ctx)
+			_, err = workspace.Apply(ctx)
 			if got := engine.ClassOf(err); got != tc.want {
 				t.Errorf("Apply() = %v of class %s, want %s", err, got, tc.want)
 			}
@@ -202,7 +202,7 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-func TestWhatACLIWritesBesideItsEventsIsToldWhereItFailed(t *testing.T) {
+func TestWhatTheCLIWritesBesideItsEventsIsShownWhereItFails(t *testing.T) {
 	for name, tc := range map[string]struct {
 		script string
 		want   bool
@@ -211,17 +211,17 @@ func TestWhatACLIWritesBesideItsEventsIsToldWhereItFailed(t *testing.T) {
 		"it succeeded": {`echo "no such thing" >&2; exit 0`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var told []string
+			var printed []string
 			e := newIdle(t, tc.script)
-			folder, err := e.Open(t.Context(), idleRun(t, func(r *RunSpec) { r.Output = func(text string) { told = append(told, text) } }))
+			workspace, err := e.Open(t.Context(), idleRun(t, func(r *RunSpec) { r.Output = func(text string) { printed = append(printed, text) } }))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := folder.Apply(t.Context()); (err != nil) != tc.want {
+			if _, err := workspace.Apply(t.Context()); (err != nil) != tc.want {
 				t.Fatalf("Apply: %v", err)
 			}
-			if got := strings.Contains(strings.Join(told, "\n"), "no such thing"); got != tc.want {
-				t.Errorf("told %q; the CLI's words in it: %t, want %t", told, got, tc.want)
+			if got := strings.Contains(strings.Join(printed, "\n"), "no such thing"); got != tc.want {
+				t.Errorf("the output is %q; the CLI's words in it: %t, want %t", printed, got, tc.want)
 			}
 		})
 	}
@@ -229,11 +229,11 @@ func TestWhatACLIWritesBesideItsEventsIsToldWhereItFailed(t *testing.T) {
 
 // TestAPreviewThatDiesHasChangedNothing: what it did is known.
 func TestAPreviewThatDiesHasChangedNothing(t *testing.T) {
-	folder, err := newIdle(t, `kill -9 $$`).Open(t.Context(), idleRun(t))
+	workspace, err := newIdle(t, `kill -9 $$`).Open(t.Context(), idleRun(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := folder.Plan(t.Context()); engine.ClassOf(err) != engine.Transient {
+	if _, err := workspace.Plan(t.Context()); engine.ClassOf(err) != engine.Transient {
 		t.Errorf("Plan() = %v of class %s, want %s", err, engine.ClassOf(err), engine.Transient)
 	}
 }
@@ -250,12 +250,12 @@ func TestAMapThatPulumiTakesForASecretIsRefused(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := newIdle(t, "exit 0")
-			folder, err := e.Open(t.Context(), idleRun(t, func(r *RunSpec) { r.Variables, r.Secret = []byte(tc.variables), nil }))
+			workspace, err := e.Open(t.Context(), idleRun(t, func(r *RunSpec) { r.Variables, r.Secret = []byte(tc.variables), nil }))
 			if tc.want == "" {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := folder.Close(); err != nil {
+				if err := workspace.Close(); err != nil {
 					t.Fatal(err)
 				}
 				return
@@ -281,11 +281,11 @@ func TestWhatACLILeavesBehindIsEnded(t *testing.T) {
 func expectNothingLeft(t *testing.T, script string) {
 	t.Helper()
 	e := newIdle(t, script)
-	folder, err := e.Open(t.Context(), idleRun(t))
+	workspace, err := e.Open(t.Context(), idleRun(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = folder.Apply(t.Context()) // how it ends is no matter here
+	_, _ = workspace.Apply(t.Context()) // how it ends is no matter here
 	raw, err := os.ReadFile(filepath.Join(e.dir, "left"))
 	if err != nil {
 		t.Fatal(err)
@@ -315,7 +315,7 @@ func TestCommandsThatOnlyReadStartNothing(t *testing.T) {
 	c := &command{binary: Binary{Path: "/nonexistent"}, starts: starts}
 	for _, args := range [][]string{{"stack", "select", "--stack", "machine"}, {"stack", "output", "--json"}, {"stack", "history", "--json"}} {
 		if out, _, code, err := c.Run(t.Context(), "/", nil, nil, nil, nil, args...); err != nil || code != 0 || (out != "" && !json.Valid([]byte(out))) {
-			t.Errorf("%v answers %q, %d, %v, want what the Automation API can read", args, out, code, err)
+			t.Errorf("%v returns %q, %d, %v, want what the Automation API can read", args, out, code, err)
 		}
 	}
 	if starts.Load() != 0 {

@@ -22,44 +22,44 @@ func kindOf(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: machinev1beta1.GroupName, Kind: kind}
 }
 
-// judgement is what there is to say about an object.
-type judgement struct {
+// admissionResult is what there is to say about an object.
+type admissionResult struct {
 	// errs are why it is refused; none when it is not.
 	errs field.ErrorList
-	// warnings are told whether or not it is refused.
+	// warnings are returned whether or not it is refused.
 	warnings []string
 	// secrets are those that it names and that should exist.
 	secrets []secretRef
 }
 
-func (j *judgement) refuse(err *field.Error) { j.errs = append(j.errs, err) }
+func (r *admissionResult) refuse(err *field.Error) { r.errs = append(r.errs, err) }
 
-func (j *judgement) warn(err *field.Error) { j.warnings = append(j.warnings, err.Error()) }
+func (r *admissionResult) warn(err *field.Error) { r.warnings = append(r.warnings, err.Error()) }
 
-// add takes over what another judgement says.
-func (j *judgement) add(other judgement) {
-	j.errs = append(j.errs, other.errs...)
-	j.warnings = append(j.warnings, other.warnings...)
-	j.secrets = append(j.secrets, other.secrets...)
+// add adds another result.
+func (r *admissionResult) add(other admissionResult) {
+	r.errs = append(r.errs, other.errs...)
+	r.warnings = append(r.warnings, other.warnings...)
+	r.secrets = append(r.secrets, other.secrets...)
 }
 
 // tolerate turns those errors into warnings that were there before.
-func (j *judgement) tolerate(before field.ErrorList) {
-	j.errs = slices.DeleteFunc(j.errs, func(err *field.Error) bool {
+func (r *admissionResult) tolerate(before field.ErrorList) {
+	r.errs = slices.DeleteFunc(r.errs, func(err *field.Error) bool {
 		old := slices.ContainsFunc(before, func(other *field.Error) bool { return other.Error() == err.Error() })
 		if old {
-			j.warnings = append(j.warnings, err.Error()+" (let be, as it was so before)")
+			r.warnings = append(r.warnings, err.Error()+" (accepted, because it was so before)")
 		}
 		return old
 	})
 }
 
-// answer is the judgement as the API server wants it.
-func (j *judgement) answer(kind schema.GroupKind, name string) (admission.Warnings, error) {
-	if len(j.errs) == 0 {
-		return j.warnings, nil
+// response returns the result as a validator does.
+func (r *admissionResult) response(kind schema.GroupKind, name string) (admission.Warnings, error) {
+	if len(r.errs) == 0 {
+		return r.warnings, nil
 	}
-	return j.warnings, apierrors.NewInvalid(kind, name, j.errs)
+	return r.warnings, apierrors.NewInvalid(kind, name, r.errs)
 }
 
 // deleting reports whether an object is being deleted.

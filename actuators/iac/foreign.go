@@ -1,0 +1,113 @@
+package iac
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+)
+
+// adoptionBegins records that the head was made for an adoption: it is no state of the instance until that is done.
+func (t *task) adoptionBegins(p lifecycle.Patch) lifecycle.Patch {
+	if t.facts.Record.AdoptionPlan == nil {
+		p.SetAdoptionPlan(lifecycle.PlannedAdoption{Fingerprint: t.wanted.Fingerprint})
+	}
+	return p
+}
+
+// leavesForeign reports whether the run was about an adoption that it did not carry out.
+func (t *task) leavesForeign(outcome error) bool {
+	return t.decision.Adopt && (outcome != nil || t.decision.Operation == runs.Drift)
+}
+
+// settleForeign records what a run has found about an adoption that it did not carry out. The intent stays only where the engine may have
+// begun to carry it out.
+func (t *task) settleForeign(ctx context.Context, outcome error) error {
+	t.keepOutput(ctx)
+	p := lifecycle.NewPatch()
+	if t.intent != nil && !t.touched {
+		p.ClearIntent()
+	}
+	if t.adoption != nil {
+		p.SetAdoptionPlan(*t.adoption)
+	}
+	p.SetLastRun(t.lastRun(outcome))
+	if err := t.session.Release(ctx, p.MetaPatch); err != nil {
+		return runs.NotSettled(fmt.Errorf("recording the outcome: %w", errors.Join(err, outcome)))
+	}
+	return t.report(outcome)
+}
+
+// forgetState removes the state of an instance that is released, which stays. The Machine says so first: without its annotation and with a state it
+// is still this operator's, so that a manager that dies between the two goes on.
+func (t *task) forgetState(ctx context.Context) error {
+	if t.facts.Witness != nil && !t.facts.Gone {
+		if err := t.actuator.removeWitness(ctx, t.machine); err != nil {
+			return t.releaseFailed(ctx, err)
+		}
+	}
+	if err := t.session.Forget(ctx); err != nil {
+		return t.releaseFailed(ctx, err)
+	}
+	released(t.machine).Send(t.actuator.recorder)
+	return nil
+}
+
+// publishAdoption writes whether the Machine's instance, which something else has made, is adopted, and what was planned about that. A Machine whose
+// instance this operator has made has nothing of it.
+func (a *Actuator) publishAdoption(o *observation, outcome error) {
+	o.status.Adoption = nil
+	condition := metav1.Condition{Type: adoptedCondition, LastTransitionTime: metav1.NewTime(a.clock.Now())}
+	switch {
+	case o.facts.Foreign():
+		condition.Status, condition.Reason = metav1.ConditionFalse, adoptionReason(o.facts)
+		if outcome != nil {
+			condition.Message = outcome.Error()
+		}
+		o.status.Adoption = adoptionStatus(o.facts.Record.AdoptionPlan)
+	case o.facts.Adopted() && o.facts.HasInstance():
+		condition.Status, condition.Reason = metav1.ConditionTrue, "Adopted"
+	case meta.FindStatusCondition(o.status.Conditions, adoptedCondition) != nil && !o.facts.Adopted():
+		meta.RemoveStatusCondition(&o.status.Conditions, adoptedCondition)
+		return
+	default:
+		return
+	}
+	meta.SetStatusCondition(&o.status.Conditions, condition)
+}
+
+// adoptionReason returns why an instance is not adopted, in one word.
+func adoptionReason(f *lifecycle.Facts) string {
+	planned := f.Record.AdoptionPlan
+	switch {
+	case f.Adoption.Adoption == lifecycle.AdoptionRelease:
+		return "Released"
+	case f.Adoption.Misread != "":
+		return "InvalidAnnotation"
+	case !f.Adoption.Requested():
+		return "NotRequested"
+	case planned == nil || planned.At.IsZero():
+		return "InProgress"
+	case planned.Refused != "":
+		return "Refused"
+	case f.Adoption.Adoption == lifecycle.AdoptionPlan:
+		return "Planned"
+	}
+	return "InProgress"
+}
+
+func adoptionStatus(planned *lifecycle.PlannedAdoption) *v1alpha1.AdoptionStatus {
+	if planned == nil || planned.At.IsZero() {
+		return nil
+	}
+	return &v1alpha1.AdoptionStatus{
+		PlannedAt: metav1.NewTime(planned.At), Imports: planned.Imports, Creates: planned.Creates, Changes: planned.Changes,
+		Differences: planned.Differences, Refused: planned.Refused,
+	}
+}
