@@ -125,7 +125,7 @@ func (r *Refusal) Of(fingerprint string) bool { return r != nil && r.Fingerprint
 
 // ReadRecord reads a record from the metadata of a state.
 func ReadRecord(meta map[string]string) (Record, error) {
-	r := Record{Fingerprint: meta[metaFingerprint], Module: meta[metaModule], IdentityUID: types.UID(meta[metaIdentityUID])}
+	r := Record{Fingerprint: meta[metaFingerprint], Module: meta[metaModule], IdentityUID: types.UID(meta[RecordIdentityUID])}
 	var err error
 	if r.Intent, err = ReadIntent(meta); err != nil {
 		return Record{}, err
