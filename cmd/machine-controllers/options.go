@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
@@ -75,6 +76,8 @@ type options struct {
 	runTimeout     time.Duration
 	interruptGrace time.Duration
 	driftInterval  time.Duration
+	orphanPolicy   orphans.Policy
+	orphanGrace    time.Duration
 	reconciles     int
 	maxDrains      int
 
@@ -131,6 +134,9 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.DurationVar(&o.runTimeout, "run-timeout", 30*time.Minute, "How long one engine run may take before it is interrupted.")
 	flags.DurationVar(&o.interruptGrace, "interrupt-grace", 2*time.Minute, "How long an interrupted engine may take to save its state before it is killed.")
 	flags.DurationVar(&o.driftInterval, "drift-interval", time.Hour, "How often an instance is checked for drift, plus or minus a tenth.")
+	o.orphanPolicy = orphans.PolicyRetain
+	flags.Var(&o.orphanPolicy, "orphan-policy", "What happens to a state whose Machine is gone: Retain reports it, Delete also destroys what it lists, after the grace period.")
+	flags.DurationVar(&o.orphanGrace, "orphan-grace-period", 24*time.Hour, "How long after it was first seen a state whose Machine is gone is destroyed, with --orphan-policy=Delete.")
 	flags.IntVar(&o.reconciles, "max-concurrent-reconciles", 10, "Number of Machines that are reconciled at a time. No reconcile waits for a run.")
 	flags.IntVar(&o.maxDrains, "max-concurrent-drains", 10, "Number of Nodes that are drained at a time. One that cannot be drained goes to the end of the queue.")
 
@@ -153,7 +159,8 @@ func (o *options) complete() error {
 		"max-concurrent-runs": int64(o.maxRuns), "max-queued-runs": int64(o.maxQueuedRuns), "max-concurrent-reconciles": int64(o.reconciles),
 		"max-concurrent-drains": int64(o.maxDrains),
 		"run-timeout":           int64(o.runTimeout), "interrupt-grace": int64(o.interruptGrace), "drift-interval": int64(o.driftInterval),
-		"sync-period": int64(o.syncPeriod), "kube-api-burst": int64(o.burst), "kube-api-qps": int64(o.qps),
+		"orphan-grace-period": int64(o.orphanGrace),
+		"sync-period":         int64(o.syncPeriod), "kube-api-burst": int64(o.burst), "kube-api-qps": int64(o.qps),
 	} {
 		if value <= 0 {
 			return fmt.Errorf("--%s is zero or less; set it to a value above zero", name)
