@@ -208,6 +208,30 @@ func TestStatesAreExportedAndImported(t *testing.T) {
 	}
 }
 
+func TestACheckpointNeedsItsKey(t *testing.T) {
+	w := newBackupWorld(t)
+	folder := filepath.Join(t.TempDir(), "backup")
+	w.expect(t, "state export stacked -o "+folder+" --manager-namespace default", 1, "name the manager's namespace with --manager-namespace")
+	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder: %v, want none", err)
+	}
+	w.expect(t, "state export stacked -o "+folder+" --manager-namespace "+w.namespace, 0, "1 state and 1 module written")
+	index := filepath.Join(folder, "index.json")
+	listing, err := os.ReadFile(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Index(string(listing), `    {
+      "path": "pulumi-keys.json"`)
+	end := at + strings.Index(string(listing[at:]), "},\n") + len("},\n")
+	if err := os.WriteFile(index, append(listing[:at:at], listing[end:]...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.forget(t)
+	w.expect(t, "state import "+folder+" --manager-namespace default", 1, "Refused   the key "+pulumikeys.IDOf(w.salt)+", which its checkpoint is encrypted with, is neither in the backup")
+	w.expect(t, "state import "+folder+" --manager-namespace "+w.namespace, 0, "Imported")
+}
+
 func TestAStateIsImportedForAMachineThatWasMadeAnew(t *testing.T) {
 	w := newBackupWorld(t)
 	folder := filepath.Join(t.TempDir(), "backup")

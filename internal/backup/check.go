@@ -81,10 +81,6 @@ func (t *Target) Check(ctx context.Context, b *Backup) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := t.Keys.Backup(ctx)
-	if err != nil {
-		return nil, err
-	}
 	for uid := range t.Map {
 		if !slices.ContainsFunc(b.States, func(one State) bool { return one.UID == uid }) {
 			return nil, fmt.Errorf("--map names the UID %s, which no state of the backup has; write --map UID=MACHINE", uid)
@@ -98,7 +94,7 @@ func (t *Target) Check(ctx context.Context, b *Backup) ([]Item, error) {
 			continue
 		}
 		item.checkOthers(items[:i], heads)
-		if err := t.checkNeeded(ctx, item, b, known); err != nil {
+		if err := t.checkNeeded(ctx, item, b); err != nil {
 			return nil, err
 		}
 		if err := t.checkStored(ctx, item); err != nil {
@@ -233,16 +229,12 @@ func (i *Item) mayMove(serial uint64, lock *state.Lock, meta map[string]string) 
 func (i *Item) key() state.Key { return state.KeyFor(i.machine.Namespace, i.machine.UID) }
 
 // checkNeeded checks that what the state is of use with can be had.
-func (t *Target) checkNeeded(ctx context.Context, item *Item, b *Backup, known map[string][]byte) error {
-	salt, err := pulumikeys.SaltOf(item.State.State)
-	switch {
-	case item.Result != Importable:
+func (t *Target) checkNeeded(ctx context.Context, item *Item, b *Backup) error {
+	if item.Result != Importable {
 		return nil
-	case err != nil:
-		item.refuse("its checkpoint cannot be read: %s", err)
-	case salt != "" && !hasKey(b.Keys, salt) && !hasKey(known, salt):
-		item.refuse("the key %s, which its checkpoint is encrypted with, is neither in the backup nor in the Secret %s of the manager's namespace",
-			pulumikeys.IDOf(salt), pulumikeys.SecretName)
+	}
+	if err := t.checkKey(ctx, item, b); err != nil {
+		return err
 	}
 	digest := store.DigestOf(item.Module)
 	if digest == "" || item.Result != Importable {
@@ -259,6 +251,24 @@ func (t *Target) checkNeeded(ctx context.Context, item *Item, b *Backup, known m
 	if store.IsMissing(err) {
 		item.Notes = append(item.Notes, fmt.Sprintf("module %s is neither in the backup nor in the cluster; the manager must have it loaded", item.Module))
 		return nil
+	}
+	return err
+}
+
+// checkKey refuses a checkpoint that nothing opens. The cluster's keys are read only where the backup lacks one.
+func (t *Target) checkKey(ctx context.Context, item *Item, b *Backup) error {
+	salt, err := pulumikeys.SaltOf(item.State.State)
+	if err != nil {
+		item.refuse("its checkpoint cannot be read: %s", err)
+		return nil
+	}
+	if salt == "" || hasKey(b.Keys, salt) {
+		return nil
+	}
+	known, err := t.Keys.Backup(ctx)
+	if err == nil && !hasKey(known, salt) {
+		item.refuse("the key %s, which its checkpoint is encrypted with, is neither in the backup nor in the Secret %s of the manager's namespace",
+			pulumikeys.IDOf(salt), pulumikeys.SecretName)
 	}
 	return err
 }
