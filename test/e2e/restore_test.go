@@ -68,6 +68,7 @@ func anEtcdFromAnHourAgo() {
 			Expect(os.RemoveAll(etcd)).To(Succeed())
 			copied(ctx, snapshot, etcd)
 		})
+		w.nodes.Forget() // a kubelet registers the Node again that etcd has forgotten
 	})
 
 	It("has Machines as they were then", func(ctx SpecContext) {
