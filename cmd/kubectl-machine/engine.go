@@ -174,12 +174,12 @@ type work struct {
 	terraform *tfexec.Terraform
 	dir       string
 	engine    string
-	// lookup are the files of the lookup that are copied beside those of the module, as the module names them.
-	lookup []string
+	// beside is the search whose files are copied beside those of the module; none in a run of the module alone.
+	beside search
 }
 
-// lookupTests is the folder of the tests that run with the files of lookup/ beside those of the module.
-const lookupTests = "tests/lookup"
+// testsFolder holds the tests of a module, and in a folder of its name those of each search.
+const testsFolder = "tests"
 
 func (w *work) format(ctx context.Context) error {
 	formatted, files, err := w.terraform.FormatCheck(ctx, tfexec.Recursive(true))
@@ -198,34 +198,23 @@ func (w *work) initialise(ctx context.Context) error {
 	return w.addDiagnostics(ctx, &output, err)
 }
 
-// copyLookup copies the files of the lookup beside those of the module, where they are when it is used, until the returned function is called.
-func (w *work) copyLookup() (remove func(), err error) {
-	if w.module.loaded.Engine() == v1alpha1.EnginePulumi {
-		return func() {}, nil
+// validate checks the module together with each of its searches, until one has errors.
+func (w *work) validate(ctx context.Context) error {
+	searches := w.searches()
+	if len(searches) == 0 {
+		searches = []search{{}}
 	}
-	w.lookup = w.module.loaded.LookupFiles()
-	remove = func() {
-		for _, name := range w.lookup {
-			_ = os.Remove(filepath.Join(w.dir, path.Base(name))) // the folder goes as a whole
-		}
-		w.lookup = nil
-	}
-	for _, name := range w.lookup {
-		content, err := os.ReadFile(filepath.Join(w.dir, filepath.FromSlash(name)))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(w.dir, path.Base(name)), content, 0o600)
-		}
-		if err != nil {
-			remove()
-			return nil, err
+	before := len(w.module.Breaches)
+	for _, one := range searches {
+		if err := w.validateWith(ctx, one); err != nil || len(w.module.Breaches) > before {
+			return err
 		}
 	}
-	return remove, nil
+	return nil
 }
 
-// validate checks the module together with its lookup.
-func (w *work) validate(ctx context.Context) error {
-	remove, err := w.copyLookup()
+func (w *work) validateWith(ctx context.Context, one search) error {
+	remove, err := w.copySearch(one)
 	if err != nil {
 		return err
 	}
@@ -250,30 +239,37 @@ func (w *work) test(ctx context.Context) error {
 	if err := w.addDiagnostics(ctx, &output, err); err != nil {
 		return err
 	}
-	return w.testLookup(ctx)
+	for _, one := range w.searches() {
+		if err := w.testSearch(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// testLookup runs the tests of the lookup, if there are any: what it does where a search finds nothing, and where it finds several.
-func (w *work) testLookup(ctx context.Context) error {
-	tests, err := fs.Glob(w.module.files, lookupTests+"/*.tftest.hcl")
+// testSearch runs the tests of a search, if there are any: what it does where it finds nothing, where it finds several, and where it finds what
+// belongs to others.
+func (w *work) testSearch(ctx context.Context, one search) error {
+	tests, err := fs.Glob(w.module.files, path.Join(testsFolder, one.folder, "*.tftest.hcl"))
 	if err != nil || len(tests) == 0 {
 		return err
 	}
-	remove, err := w.copyLookup()
+	remove, err := w.copySearch(one)
 	if err != nil {
 		return err
 	}
 	defer remove()
 	// The engine takes the tests of one folder; tfexec knows no flag for another that engines take.
-	folder, aside := filepath.Join(w.dir, "tests"), filepath.Join(w.dir, ".tests")
-	for _, move := range [][2]string{{folder, aside}, {filepath.Join(aside, path.Base(lookupTests)), folder}} {
-		if err := os.Rename(move[0], move[1]); err != nil {
-			return err
-		}
+	folder, aside := filepath.Join(w.dir, testsFolder), filepath.Join(w.dir, ".tests")
+	if err := os.Rename(folder, aside); err != nil {
+		return err
+	}
+	if err := os.Rename(filepath.Join(aside, one.folder), folder); err != nil {
+		return err
 	}
 	var output bytes.Buffer
 	err = w.terraform.Test(ctx, &output)
-	return w.addDiagnostics(ctx, &output, err)
+	return errors.Join(w.addDiagnostics(ctx, &output, err), os.Rename(folder, filepath.Join(aside, one.folder)), os.Rename(aside, folder))
 }
 
 // addDiagnostics adds the errors in the engine's -json output as breaches. It returns a failure that the output does not explain.
@@ -298,8 +294,8 @@ func (w *work) addDiagnostics(ctx context.Context, output *bytes.Buffer, failure
 		if message.Diagnostic.Range.Filename == "" {
 			message.Diagnostic.Range.Filename = message.File
 		}
-		if name, ok := strings.CutPrefix(message.Diagnostic.Range.Filename, "tests/"); ok && len(w.lookup) > 0 {
-			message.Diagnostic.Range.Filename = path.Join(lookupTests, name)
+		if name, ok := strings.CutPrefix(message.Diagnostic.Range.Filename, testsFolder+"/"); ok && len(w.beside.files) > 0 {
+			message.Diagnostic.Range.Filename = path.Join(testsFolder, w.beside.folder, name)
 		}
 		if message.Run != "" {
 			message.Diagnostic.what = fmt.Sprintf("run %q", message.Run)
@@ -331,8 +327,8 @@ func (w *work) add(d diagnostic) {
 	if d.Severity != "error" {
 		return
 	}
-	if i := slices.IndexFunc(w.lookup, func(name string) bool { return path.Base(name) == d.Range.Filename }); i >= 0 {
-		d.Range.Filename = w.lookup[i]
+	if i := slices.IndexFunc(w.beside.files, func(name string) bool { return path.Base(name) == d.Range.Filename }); i >= 0 {
+		d.Range.Filename = w.beside.files[i]
 	}
 	w.module.add(contract.Breach{
 		File: d.Range.Filename, Line: d.Range.Start.Line, What: d.what,

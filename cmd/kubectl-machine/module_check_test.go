@@ -285,6 +285,28 @@ func TestLookupsAreTestedBesideTheModule(t *testing.T) {
 	}
 }
 
+func TestAdoptionsAndInventoriesAreTestedBesideTheModule(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kubemark")
+	if err := os.CopyFS(dir, os.DirFS(repository(t, "modules", "kubemark"))); err != nil {
+		t.Fatal(err)
+	}
+	replaceIn(t, filepath.Join(dir, "tests", "adopt", "adopt.tftest.hcl"), `expect_failures = [data.kubectl_objects.adopted]`, "")
+	replaceIn(t, filepath.Join(dir, "inventory", "inventory.tf"), `"kubemark://")]`, `"aws://")]`)
+	got := runCommand(t, append([]string{"module", "check", dir}, realEngine(t)...)...)
+	for _, want := range []string{
+		`adopt/import.tf:`, `run "no_node_is_not_adopted" fails: Resource postcondition failed`,
+		`tests/inventory/inventory.tftest.hcl:`, `run "lists_simulated_nodes" fails: Test assertion failed; What is no simulated Node is left out.`,
+	} {
+		if got.code != 1 || !strings.Contains(got.out, want) {
+			t.Errorf("it ends with %d, %q; want %q in\n%s", got.code, got.err, want, got.out)
+		}
+	}
+	replaceIn(t, filepath.Join(dir, "inventory", "inventory.tf"), "local.inventory :", "local.inventry :")
+	if got := runCommand(t, append([]string{"module", "check", dir}, realEngine(t)...)...); got.code != 1 || !strings.Contains(got.out, "inventory/inventory.tf:14: fails: ") {
+		t.Errorf("an inventory that refers to nothing ends with %d, %q and\n%s", got.code, got.err, got.out)
+	}
+}
+
 func TestTheCheckLeavesTheFolderAsItWas(t *testing.T) {
 	dir := newFolder(t, acme)
 	before := contents(t, dir)

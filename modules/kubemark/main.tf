@@ -1,12 +1,15 @@
 locals {
-  provider_id = "kubemark://${var.machine.uid}"
   internal_ip = cidrhost("fd6b:7562:656d::/48", parseint(substr(sha256(var.machine.uid), 0, 20), 16))
 
-  addresses = [
+  # What an adopted Node came with, as adopt/import.tf writes it; null for a Node that was made here.
+  adopted = terraform_data.made_with.input == null ? jsondecode(terraform_data.made_with.id) : null
+
+  provider_id = local.adopted == null ? "kubemark://${var.machine.uid}" : try(local.adopted.provider_id, "")
+  addresses = [for address in local.adopted != null ? try(local.adopted.addresses, []) : [
     { type = "InternalIP", address = local.internal_ip },
     { type = "Hostname", address = var.machine.name },
     { type = "InternalDNS", address = "${var.machine.name}.kubemark.internal" },
-  ]
+  ] : address]
 
   # The API server takes a Node's status when the Node is made, and ignores it in every later write of the Node.
   fixed = {
@@ -31,10 +34,11 @@ locals {
       "machine-iac.io/machine-uid"       = var.machine.uid
       "node.kubernetes.io/instance-type" = var.provider_spec.instanceType
     },
+    can(regex("^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$", var.machine.cluster_id)) ? { "machine-iac.io/cluster-id" = var.machine.cluster_id } : {},
   )
 }
 
-# Remembers what the Node was made with.
+# Remembers what the Node was made with, or in its ID what it came with.
 resource "terraform_data" "made_with" {
   input = local.fixed
 
@@ -65,7 +69,7 @@ resource "kubectl_manifest" "this" {
   })
 
   # A change of what is fixed plans a replacement, which the operator refuses, rather than an update that would do nothing.
-  force_new = terraform_data.made_with.output != local.fixed
+  force_new = try(local.adopted.fixed, terraform_data.made_with.output) != local.fixed
 
   # KWOK, the node lifecycle controller and NodeLink write these; what they write is not drift.
   ignore_fields = ["metadata.annotations", "metadata.labels", "spec.taints"]

@@ -2,11 +2,10 @@ package main
 
 import (
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/openstack/blockstorage/v3/volumes"
-	"github.com/gophercloud/gophercloud/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/openstack/networking/v2/extensions/security/groups"
 	"github.com/gophercloud/gophercloud/openstack/networking/v2/extensions/trunks"
 	"github.com/gophercloud/gophercloud/openstack/networking/v2/networks"
@@ -87,13 +86,13 @@ func findPorts(config *openstack.Config, d *schema.ResourceData) (found, error) 
 	if err != nil {
 		return nil, err
 	}
-	listed, err := all("ports", ports.List(client, ports.ListOpts{Name: text(d, "name")}), ports.ExtractPorts)
-	lists := found{"ids": {}, "addresses": {}}
+	listed, err := all("ports", ports.List(client, ports.ListOpts{Name: text(d, "name"), DeviceID: text(d, "device_id")}), ports.ExtractPorts)
+	lists := found{"ids": {}, "names": {}, "addresses": {}}
 	for _, port := range listed {
 		if !strings.Contains(port.Description, text(d, "description_contains")) {
 			continue
 		}
-		lists["ids"] = append(lists["ids"], port.ID)
+		lists["ids"], lists["names"] = append(lists["ids"], port.ID), append(lists["names"], port.Name)
 		for _, fixed := range port.FixedIPs {
 			lists["addresses"] = append(lists["addresses"], fixed.IPAddress)
 		}
@@ -114,23 +113,6 @@ func findTrunks(config *openstack.Config, d *schema.ResourceData) (found, error)
 	return lists, err
 }
 
-func findServers(config *openstack.Config, d *schema.ResourceData) (found, error) {
-	client, err := config.ComputeV2Client(config.Region)
-	if err != nil {
-		return nil, err
-	}
-	// the API takes a regular expression, in the dialect of its database
-	pattern := "^" + regexp.QuoteMeta(text(d, "name")) + "$"
-	listed, err := all("servers", servers.List(client, servers.ListOpts{Name: pattern}), servers.ExtractServers)
-	lists := found{"ids": {}}
-	for _, server := range listed {
-		if isNamed(d, server.Name, server.Metadata) && !strings.Contains(server.Status, "DELETED") {
-			lists["ids"] = append(lists["ids"], server.ID)
-		}
-	}
-	return lists, err
-}
-
 func findVolumes(config *openstack.Config, d *schema.ResourceData) (found, error) {
 	client, err := config.BlockStorageV3Client(config.Region)
 	if err != nil {
@@ -139,9 +121,14 @@ func findVolumes(config *openstack.Config, d *schema.ResourceData) (found, error
 	listed, err := all("volumes", volumes.List(client, volumes.ListOpts{Name: text(d, "name")}), volumes.ExtractVolumes)
 	lists := found{"ids": {}}
 	for _, volume := range listed {
-		if isNamed(d, volume.Name, volume.Metadata) && volume.Status != "deleting" {
+		if isNamed(d, volume.Name, volume.Metadata) && volume.Status != "deleting" && isAttached(volume, text(d, "attached_to")) {
 			lists["ids"] = append(lists["ids"], volume.ID)
 		}
 	}
 	return lists, err
+}
+
+// isAttached reports whether a volume is attached to a server; "" is any, or none.
+func isAttached(volume volumes.Volume, server string) bool {
+	return server == "" || slices.ContainsFunc(volume.Attachments, func(one volumes.Attachment) bool { return one.ServerID == server })
 }

@@ -27,10 +27,10 @@ func provider() *schema.Provider {
 	p.DataSourcesMap["openstack_networking_networks_v2"] = search(findNetworks, networkFilter, "ids")
 	p.DataSourcesMap["openstack_networking_subnets_v2"] = search(findSubnets, subnetFilter, "ids", "network_ids")
 	p.DataSourcesMap["openstack_networking_secgroups_v2"] = search(findSecurityGroups, groupFilter, "ids")
-	p.DataSourcesMap["openstack_networking_ports_v2"] = search(findPorts, texts("name", "description_contains"), "ids", "addresses")
+	p.DataSourcesMap["openstack_networking_ports_v2"] = search(findPorts, texts("name", "description_contains", "device_id"), "ids", "names", "addresses")
 	p.DataSourcesMap["openstack_networking_trunks_v2"] = search(findTrunks, texts("port_id"), "ids")
-	p.DataSourcesMap["openstack_compute_instances_v2"] = search(findServers, named, "ids")
-	p.DataSourcesMap["openstack_blockstorage_volumes_v3"] = search(findVolumes, named, "ids")
+	p.DataSourcesMap["openstack_compute_instances_v2"] = search(findServers, merged(named, texts("instance_id")), "ids", "servers")
+	p.DataSourcesMap["openstack_blockstorage_volumes_v3"] = search(findVolumes, merged(named, texts("attached_to")), "ids")
 	p.ResourcesMap["openstack_compute_servergroup_shared_v2"] = sharedServerGroup()
 	p.ResourcesMap["openstack_networking_trunk_v2"].Importer = &schema.ResourceImporter{StateContext: schema.ImportStatePassthroughContext}
 	p.ResourcesMap["openstack_compute_instance_v2"].Schema["user_data"].DiffSuppressFunc = func(_, old, _ string, d *schema.ResourceData) bool {

@@ -23,7 +23,7 @@ var (
 	networkFilter = merged(filter, texts("network_id"))
 	groupFilter   = merged(filter, texts("secgroup_id"))
 	named         = map[string]*schema.Schema{
-		"name": {Type: schema.TypeString, Required: true},
+		"name": {Type: schema.TypeString, Optional: true},
 		// a part of what there is to be
 		"metadata": {Type: schema.TypeMap, Optional: true, Elem: &schema.Schema{Type: schema.TypeString}},
 	}
@@ -75,5 +75,5 @@ func isNamed(d *schema.ResourceData, name string, metadata map[string]string) bo
 			return false
 		}
 	}
-	return name == text(d, "name")
+	return text(d, "name") == "" || name == text(d, "name")
 }

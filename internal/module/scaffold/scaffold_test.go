@@ -57,6 +57,9 @@ func TestANewModuleKeepsTheContract(t *testing.T) {
 			if loaded.Spec().Lookup == nil || len(loaded.LookupFiles()) == 0 {
 				t.Error("it has no lookup: a create that was cut off would need a person")
 			}
+			if loaded.Spec().Adopt == nil || len(loaded.AdoptFiles()) == 0 {
+				t.Error("it has no adopt/, whose place its author then does not see")
+			}
 			var providers []string
 			for _, provider := range loaded.Providers() {
 				providers = append(providers, provider.Source()+" "+provider.Version)

@@ -1,0 +1,100 @@
+# Runs with the files of adopt/ beside the module's. The engine cannot mock an import, so these are the servers that are refused.
+mock_provider "openstack" {
+  mock_data "openstack_networking_subnets_v2" {
+    defaults = { ids = ["subnet-1"], network_ids = ["network-1"] }
+  }
+  mock_data "openstack_networking_secgroups_v2" {
+    defaults = { ids = ["group-1"] }
+  }
+  mock_resource "openstack_compute_instance_v2" {
+    defaults = {
+      id     = "8c7a2e90-0d3b-4ac5-bf34-2f7a3b0a1f11"
+      region = "RegionOne"
+    }
+  }
+  mock_resource "openstack_networking_port_v2" {
+    defaults = { id = "port-1", all_fixed_ips = ["10.0.0.15", "fd2e::15"] }
+  }
+  mock_resource "openstack_blockstorage_volume_v3" {
+    defaults = { id = "volume-1" }
+  }
+  mock_resource "openstack_compute_servergroup_shared_v2" {
+    defaults = { id = "server-group-1" }
+  }
+}
+
+variables {
+  machine = {
+    name       = "demo-x7k2p-worker-0-abcde"
+    namespace  = "openshift-machine-api"
+    uid        = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"
+    cluster_id = "demo-x7k2p"
+    labels     = {}
+  }
+  # As OpenShift's installer writes it for a worker, and a floating address.
+  provider_spec = {
+    availabilityZone = "nova"
+    rootVolume       = { diskSize = 100 }
+    cloudName        = "openstack"
+    cloudsSecret     = { name = "openstack-cloud-credentials", namespace = "openshift-machine-api" }
+    flavor           = "m1.xlarge"
+    image            = "demo-x7k2p-rhcos"
+    networks         = [{ filter = {}, subnets = [{ filter = { name = "demo-x7k2p-nodes", tags = "openshiftClusterID=demo-x7k2p" } }] }]
+    securityGroups   = [{ filter = {}, name = "demo-x7k2p-worker" }]
+    serverGroupName  = "demo-x7k2p-worker"
+    serverMetadata   = { Name = "demo-x7k2p-worker", openshiftClusterID = "demo-x7k2p" }
+    tags             = ["openshiftClusterID=demo-x7k2p"]
+    trunk            = true
+    floatingIP       = "203.0.113.7"
+    userDataSecret   = { name = "worker-user-data" }
+  }
+  user_data = "{\"ignition\":{\"version\":\"3.2.0\"}}"
+  adopt = {
+    provider_id = "openstack:///server-1"
+    id          = ""
+  }
+}
+
+run "no_server_is_not_adopted" {
+  command = plan
+
+  override_data {
+    target = data.openstack_compute_instances_v2.adopted
+    values = { ids = [], servers = [] }
+  }
+
+  expect_failures = [data.openstack_compute_instances_v2.adopted]
+}
+
+run "another_cluster_s_server_is_not_adopted" {
+  command = plan
+
+  override_data {
+    target = data.openstack_compute_instances_v2.adopted
+    values = { ids = ["server-1"], servers = ["{\"id\":\"server-1\",\"name\":\"demo-x7k2p-worker-0-abcde\",\"metadata\":{\"openshiftClusterID\":\"other\"},\"tags\":[],\"status\":\"ACTIVE\",\"image_id\":\"\",\"key_name\":\"\",\"availability_zone\":\"nova\",\"flavor_name\":\"m1.xlarge\",\"created\":\"2026-01-01T00:00:00Z\"}"] }
+  }
+
+  expect_failures = [data.openstack_compute_instances_v2.adopted]
+}
+
+run "a_server_with_another_cluster_s_tag_is_not_adopted" {
+  command = plan
+
+  override_data {
+    target = data.openstack_compute_instances_v2.adopted
+    values = { ids = ["server-1"], servers = ["{\"id\":\"server-1\",\"name\":\"demo-x7k2p-worker-0-abcde\",\"metadata\":{},\"tags\":[\"openshiftClusterID=other\"],\"status\":\"ACTIVE\",\"image_id\":\"\",\"key_name\":\"\",\"availability_zone\":\"nova\",\"flavor_name\":\"m1.xlarge\",\"created\":\"2026-01-01T00:00:00Z\"}"] }
+  }
+
+  expect_failures = [data.openstack_compute_instances_v2.adopted]
+}
+
+run "a_server_without_proof_is_not_adopted" {
+  command = plan
+
+  override_data {
+    target = data.openstack_compute_instances_v2.adopted
+    values = { ids = ["server-1"], servers = ["{\"id\":\"server-1\",\"name\":\"other\",\"metadata\":{},\"tags\":[],\"status\":\"ACTIVE\",\"image_id\":\"\",\"key_name\":\"\",\"availability_zone\":\"nova\",\"flavor_name\":\"m1.xlarge\",\"created\":\"2026-01-01T00:00:00Z\"}"] }
+  }
+
+  expect_failures = [data.openstack_compute_instances_v2.adopted]
+}

@@ -1,0 +1,277 @@
+package adoption
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/test/openstack"
+)
+
+// cloud is the module openstack with a cloud, and who makes servers there by its API, as OpenShift's own actuator does.
+type cloud struct {
+	*world
+	*openstack.Cloud
+	address, token string
+	http           *http.Client
+}
+
+func newCloud(t *testing.T) *cloud {
+	t.Helper()
+	c := &cloud{world: newWorld(t, "openstack"), Cloud: openstack.Start()}
+	t.Cleanup(c.Close)
+	block, _ := pem.Decode([]byte(c.CACert()))
+	authority, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AddCert(authority)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}}
+	t.Cleanup(transport.CloseIdleConnections)
+	c.http = &http.Client{Transport: transport, Timeout: time.Minute}
+	c.address = regexp.MustCompile(`auth_url: (\S+)/identity`).FindStringSubmatch(c.CloudsYAML())[1]
+	c.send(http.MethodPost, "/identity/v3/auth/tokens", map[string]any{"auth": map[string]any{"identity": map[string]any{"password": map[string]any{
+		"user": map[string]any{"name": openstack.Username, "password": openstack.Password},
+	}}}})
+	return c
+}
+
+// send makes a request and returns the response.
+func (c *cloud) send(method, path string, content any) map[string]any {
+	c.t.Helper()
+	raw, err := json.Marshal(content)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(c.t.Context(), method, c.address+path, bytes.NewReader(raw))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	request.Header.Set("X-Auth-Token", c.token)
+	request.Header.Set("X-OpenStack-Nova-API-Version", "2.67")
+	response, err := c.http.Do(request)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode >= http.StatusBadRequest {
+		c.t.Fatalf("%s %s: %s, %v: %s", method, path, response.Status, err, body)
+	}
+	if token := response.Header.Get("X-Subject-Token"); token != "" {
+		c.token = token
+	}
+	read := map[string]any{}
+	if len(body) > 0 {
+		if err := json.Unmarshal(body, &read); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	return read
+}
+
+// id is that of an object that was made, or of the first of a list.
+func id(response map[string]any) string {
+	for _, value := range response {
+		if listed, ok := value.([]any); ok {
+			value = listed[0]
+		}
+		if object, ok := value.(map[string]any); ok {
+			return object["id"].(string)
+		}
+	}
+	return ""
+}
+
+// server makes one with what belongs to it, named as OpenShift's actuator names it. Metadata and tags are what is in fields.
+func (c *cloud) server(name string, fields map[string]any) string {
+	c.t.Helper()
+	network := id(c.send(http.MethodGet, "/network/v2.0/networks?name="+openstack.Cluster+"-openshift", nil))
+	port := id(c.send(http.MethodPost, "/network/v2.0/ports", map[string]any{"port": map[string]any{"name": name + "-0", "network_id": network}}))
+	c.send(http.MethodPost, "/network/v2.0/trunks", map[string]any{"trunk": map[string]any{"name": name + "-0", "port_id": port}})
+	volume := id(c.send(http.MethodPost, "/volume/v3/b2f4d1d7a3a94f6aa1d3b0c5e7f90812/volumes", map[string]any{"volume": map[string]any{"name": name + "-root", "size": 100}}))
+	server := map[string]any{
+		"name": name, "flavorRef": id(c.send(http.MethodGet, "/compute/v2.1/flavors/detail", nil)), "networks": []any{map[string]any{"port": port}},
+		"block_device_mapping_v2": []any{map[string]any{
+			"source_type": "volume", "destination_type": "volume", "uuid": volume, "boot_index": 0, "delete_on_termination": true,
+		}},
+	}
+	maps.Copy(server, fields)
+	made := id(c.send(http.MethodPost, "/compute/v2.1/servers", map[string]any{"server": server}))
+	c.send(http.MethodGet, "/compute/v2.1/servers/"+made, nil) // it is active from then on
+	return made
+}
+
+// mine are metadata and tags that OpenShift gives a server of the cluster.
+func mine() map[string]any {
+	return map[string]any{
+		"metadata": map[string]any{"Name": openstack.Cluster + "-worker", "openshiftClusterID": openstack.Cluster},
+		"tags":     []any{"openshiftClusterID=" + openstack.Cluster},
+	}
+}
+
+// machine renders a Machine as the installer writes it, with other fields.
+func (c *cloud) machine(name string, fields map[string]any) {
+	c.t.Helper()
+	spec := map[string]any{
+		"apiVersion": "machine.openshift.io/v1alpha1", "kind": "OpenstackProviderSpec", "cloudName": openstack.CloudName,
+		"cloudsSecret": map[string]any{"name": "openstack-cloud-credentials"}, "flavor": "m1.xlarge", "image": openstack.Cluster + "-rhcos",
+		"trunk": true, "serverGroupName": openstack.Cluster + "-worker", "rootVolume": map[string]any{"diskSize": 100},
+		"networks": []any{map[string]any{"filter": map[string]any{}, "subnets": []any{map[string]any{"filter": map[string]any{
+			"name": openstack.Cluster + "-nodes", "tags": "openshiftClusterID=" + openstack.Cluster,
+		}}}}},
+		"securityGroups": []any{map[string]any{"filter": map[string]any{}, "name": openstack.Cluster + "-worker"}},
+		"serverMetadata": map[string]any{"Name": openstack.Cluster + "-worker", "openshiftClusterID": openstack.Cluster},
+		"tags":           []any{"openshiftClusterID=" + openstack.Cluster},
+	}
+	maps.Copy(spec, fields)
+	c.render(machineOf(name, spec), openstack.Cluster, map[string][]byte{"clouds.yaml": []byte(c.CloudsYAML()), "cacert": []byte(c.CACert())}, nil)
+}
+
+func TestAServerIsAdoptedWithWhatBelongsToIt(t *testing.T) {
+	c := newCloud(t)
+	server := c.server("worker-1", mine())
+	before, count := c.Servers(), c.Count()
+	c.machine("worker-1", nil)
+	c.adopt("openstack:///"+server, "")
+
+	plan := c.plan()
+	want := []string{
+		`openstack_blockstorage_volume_v3.disk["root"] import`, "openstack_compute_instance_v2.this import", "openstack_compute_servergroup_shared_v2.shared[0] create",
+		`openstack_networking_port_v2.interface["0"] import`, `openstack_networking_trunk_v2.interface["0"] import`, "terraform_data.made_with create",
+	}
+	if diff := cmp.Diff(want, changes(plan)); diff != "" {
+		t.Errorf("the plan (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string(nil), warnings(plan)); diff != "" {
+		t.Errorf("what differs (-want +got):\n%s", diff)
+	}
+	var providerID string
+	output(t, plan, "provider_id", &providerID)
+	if providerID != "openstack:///"+server {
+		t.Errorf("the plan has the provider ID %s; want that of the server %s", providerID, server)
+	}
+
+	c.apply()
+	if diff := cmp.Diff(before, c.Servers()); diff != "" {
+		t.Errorf("the adoption has changed the server (-before +after):\n%s", diff)
+	}
+	count["server groups"] = 1
+	if diff := cmp.Diff(count, c.Count()); diff != "" {
+		t.Errorf("the adoption has made or removed something (-before +after):\n%s", diff)
+	}
+	c.link()
+	if left := changes(c.plan()); len(left) > 0 {
+		t.Errorf("a plan after the adoption has changes %v", left)
+	}
+	if err := c.terraform.Destroy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 1}, c.Count()); diff != "" {
+		t.Errorf("what the destroy has left (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatDiffersOfAServerIsSaid(t *testing.T) {
+	c := newCloud(t)
+	fields := mine()
+	fields["key_name"] = "old"
+	server := c.server("worker-1", fields)
+	c.machine("worker-1", map[string]any{
+		"flavor": "m1.small", "keyName": "new", "availabilityZone": "zone-a", "serverMetadata": map[string]any{"team": "a"}, "tags": []any{"team=a"},
+	})
+	c.adopt("openstack://RegionOne/"+server, "")
+	got := strings.Join(warnings(c.plan()), "\n")
+	for _, want := range []string{
+		"providerSpec.flavor: m1.small is requested, the server has m1.xlarge and keeps it.",
+		`providerSpec.keyName: "new" is requested, the server has "old" and keeps it.`,
+		"providerSpec.availabilityZone: zone-a is requested, the server has nova and keeps it.",
+		`providerSpec.serverMetadata: {"team":"a"} is requested`,
+		`providerSpec.tags: ["team=a"] are requested`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %s in\n%s", want, got)
+		}
+	}
+}
+
+func TestAServerOfOthersIsRefused(t *testing.T) {
+	c := newCloud(t)
+	other := c.server("worker-1", map[string]any{"metadata": map[string]any{"openshiftClusterID": "other"}})
+	tagged := c.server("worker-2", map[string]any{"tags": []any{"openshiftClusterID=other"}})
+	bare := c.server("bare", nil)
+
+	c.machine("worker-1", nil)
+	c.adopt("openstack:///"+other, "")
+	c.refuses("The server " + other + " belongs to the cluster other, and the Machine to the cluster demo-x7k2p.")
+	c.adopt("", other)
+	c.refuses("The server " + other + " belongs to the cluster other, and the Machine to the cluster demo-x7k2p.")
+	c.adopt("openstack:///"+tagged, "")
+	c.refuses("The server " + tagged + " has the tags openshiftClusterID=other, of another cluster than the Machine's, demo-x7k2p.")
+	c.adopt("openstack:///"+bare, "")
+	c.refuses("The server " + bare + " does not prove that it is the Machine's")
+
+	c.adopt("openstack:///b7b4f0aa-0000-4000-8000-000000000000", "")
+	_, err := c.tryPlan()
+	if err == nil || !c.module.AdoptAbsent(err.Error()) {
+		t.Errorf("adopting a server that is not there says %v; want module.yaml to know that for absence", err)
+	}
+}
+
+func TestAServerThatLacksWhatIsRequestedIsRefused(t *testing.T) {
+	c := newCloud(t)
+	server := c.server("worker-1", mine())
+	c.machine("worker-1", map[string]any{"additionalBlockDevices": []any{map[string]any{"name": "etcd", "sizeGiB": 10, "storage": map[string]any{"type": "Volume"}}}})
+	c.adopt("openstack:///"+server, "")
+	c.refuses("The server worker-1 (" + server + ") has 0 attached volumes of the name worker-1-etcd")
+
+	network := id(c.send(http.MethodGet, "/network/v2.0/networks?name="+openstack.Cluster+"-openshift", nil))
+	c.machine("worker-1", map[string]any{"ports": []any{map[string]any{"networkID": network, "nameSuffix": "storage"}}})
+	c.refuses(`The server worker-1 (` + server + `) has the ports "worker-1-0"; of networks and ports of the providerSpec come worker-1-0, worker-1-storage, each once.`)
+
+	c.machine("worker-1", map[string]any{"floatingIP": openstack.FloatingIP})
+	c.refuses("floatingIP 203.0.113.7 is not that of the first port of the server worker-1")
+	address := id(c.send(http.MethodGet, "/network/v2.0/floatingips?floating_ip_address="+openstack.FloatingIP, nil))
+	port := id(c.send(http.MethodGet, "/network/v2.0/ports?name=worker-1-0", nil))
+	c.send(http.MethodPut, "/network/v2.0/floatingips/"+address, map[string]any{"floatingip": map[string]any{"port_id": port}})
+	if plan := changes(c.plan()); !slices.Contains(plan, "openstack_networking_floatingip_associate_v2.public[0] import") {
+		t.Errorf("the plan imports %v; want the floating address too", plan)
+	}
+}
+
+func TestServersAreListed(t *testing.T) {
+	c := newCloud(t)
+	fields := mine()
+	fields["metadata"].(map[string]any)["machine-iac.io_machine-uid"] = "a-uid"
+	first := c.server("worker-1", fields)
+	second := c.server("worker-2", mine())
+	c.server("worker-3", map[string]any{"metadata": map[string]any{"openshiftClusterID": "other"}})
+	c.server("worker-4", nil)
+	c.machine("worker-9", nil)
+	c.link(c.module.InventoryFiles()...)
+	var found []listed
+	output(t, c.plan(), "inventory", &found)
+	for i := range found {
+		if _, err := time.Parse(time.RFC3339, found[i].Created); err != nil {
+			t.Error(err)
+		}
+		found[i].Created = ""
+	}
+	want := []listed{{"openstack:///" + first, "worker-1", "", "a-uid"}, {"openstack:///" + second, "worker-2", "", ""}}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("the inventory (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,255 @@
+package adoption
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-exec/tfexec"
+	tfjson "github.com/hashicorp/terraform-json"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
+)
+
+// clusterID is the cluster that the Machines belong to.
+const clusterID = "demo-x7k2p"
+
+// root is the repository.
+const root = "../.."
+
+// world is a module in a folder of its own, with a state and the inputs of one Machine.
+type world struct {
+	t         *testing.T
+	module    *module.Module
+	terraform *tfexec.Terraform
+	dir       string
+	config    string
+	// beside are the names of a search's files in the folder.
+	beside []string
+}
+
+// newWorld returns a module that is ready to run.
+func newWorld(t *testing.T, name string) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir()}
+	var err error
+	if w.module, err = load.Module(os.DirFS(filepath.Join(root, "modules", name))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(w.dir, w.module.Files()); err != nil {
+		t.Fatal(err)
+	}
+	// Mirrors link to the binaries from here; an engine follows no link that leads out of its mirror.
+	mirror, err := filepath.EvalSymlinks(filepath.Join(root, "bin", "mirror"))
+	if err != nil {
+		t.Fatalf("%v; run 'make tools'", err)
+	}
+	if mirror, err = filepath.Abs(mirror); err != nil {
+		t.Fatal(err)
+	}
+	w.config = filepath.Join(t.TempDir(), "cli.tfrc")
+	w.write(w.config, fmt.Appendf(nil, "provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", mirror))
+	engine, err := filepath.Abs(filepath.Join(root, "bin", "tofu"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.terraform, err = tfexec.NewTerraform(w.dir, engine); err != nil {
+		t.Fatalf("%v; run 'make tools'", err)
+	}
+	w.setEnvironment(nil)
+	if err := w.terraform.Init(t.Context(), tfexec.Backend(false)); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *world) write(file string, content []byte) {
+	w.t.Helper()
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) setEnvironment(more map[string]string) {
+	w.t.Helper()
+	environment := map[string]string{"HOME": w.dir, "PATH": os.Getenv("PATH"), "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": w.config}
+	for name, value := range more {
+		environment[name] = value
+	}
+	if err := w.terraform.SetEnv(environment); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// machineOf returns a Machine with the fields of a providerSpec.
+func machineOf(name string, spec map[string]any) *machinev1beta1.Machine {
+	machine := builder.Machine(builder.WithLabels(map[string]string{builder.ClusterLabel: clusterID}))
+	machine.ObjectMeta = metav1.ObjectMeta{Name: name, Namespace: "openshift-machine-api", UID: types.UID("5e0ad6a1-6f9f-4f39-a4b5-" + fmt.Sprintf("%012x", len(name))), Labels: machine.Labels}
+	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(spec)
+	return machine
+}
+
+// render writes the inputs of a Machine, as a run gets them. Environment is what the run has from the cluster.
+func (w *world) render(machine *machinev1beta1.Machine, cluster string, credentials map[string][]byte, environment map[string]string) {
+	w.t.Helper()
+	inputs, err := render.Render(render.Input{Machine: machine, ClusterID: cluster, Module: w.module, Credentials: credentials, UserData: []byte("#cloud-config\n")})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write(filepath.Join(w.dir, "inputs.auto.tfvars.json"), inputs.Variables)
+	all := map[string]string{}
+	for _, more := range []map[string]string{environment, w.module.Constants(), inputs.Environment} {
+		for name, value := range more {
+			all[name] = value
+		}
+	}
+	for name, content := range inputs.Files {
+		file := filepath.Join(w.t.TempDir(), name)
+		w.write(file, []byte(content))
+		all[name] = file
+	}
+	w.setEnvironment(all)
+}
+
+// link puts the files of a search beside those of the module, in place of those of another one.
+func (w *world) link(files ...string) {
+	w.t.Helper()
+	for _, name := range w.beside {
+		if err := os.Remove(filepath.Join(w.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			w.t.Fatal(err)
+		}
+	}
+	w.beside = nil
+	for _, name := range files {
+		content, err := fs.ReadFile(w.module.Files(), name)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.write(filepath.Join(w.dir, path.Base(name)), content)
+		w.beside = append(w.beside, path.Base(name))
+	}
+}
+
+// adopt has plans bring in an instance.
+func (w *world) adopt(providerID, id string) {
+	w.t.Helper()
+	w.link(w.module.AdoptFiles()...)
+	raw, err := json.Marshal(map[string]any{module.VariableAdopt: map[string]string{"provider_id": providerID, "id": id}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write(filepath.Join(w.dir, "adopt.auto.tfvars.json"), raw)
+	w.beside = append(w.beside, "adopt.auto.tfvars.json")
+}
+
+// plan returns a plan, which must be possible.
+func (w *world) plan() *tfjson.Plan {
+	w.t.Helper()
+	plan, err := w.tryPlan()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return plan
+}
+
+func (w *world) tryPlan() (*tfjson.Plan, error) {
+	w.t.Helper()
+	file := filepath.Join(w.t.TempDir(), "plan")
+	if _, err := w.terraform.Plan(w.t.Context(), tfexec.Out(file)); err != nil {
+		return nil, err
+	}
+	return w.terraform.ShowPlanFile(w.t.Context(), file)
+}
+
+func (w *world) apply() {
+	w.t.Helper()
+	if err := w.terraform.Apply(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// refuses plans, and expects an error that has a text on one line.
+func (w *world) refuses(want string) {
+	w.t.Helper()
+	_, err := w.tryPlan()
+	if err == nil {
+		w.t.Errorf("the plan succeeds; want %q", want)
+		return
+	}
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return strings.ContainsRune(" \n\t│╷╵", r) })
+	if text := strings.Join(lines, " "); !strings.Contains(text, want) {
+		w.t.Errorf("the plan fails with %s; want %q", text, want)
+	}
+}
+
+// changes returns what a plan imports, creates and changes, each as an address and what is done.
+func changes(plan *tfjson.Plan) []string {
+	var all []string
+	for _, change := range plan.ResourceChanges {
+		text := change.Address
+		if change.Change.Importing != nil {
+			text += " import"
+		}
+		if !change.Change.Actions.NoOp() && !change.Change.Actions.Read() {
+			for _, action := range change.Change.Actions {
+				text += " " + string(action)
+			}
+		}
+		if text != change.Address {
+			all = append(all, text)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// warnings returns the messages of the checks that do not hold.
+func warnings(plan *tfjson.Plan) []string {
+	var all []string
+	for _, check := range plan.Checks {
+		for _, instance := range check.Instances {
+			for _, problem := range instance.Problems {
+				all = append(all, problem.Message)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// output decodes a planned output.
+func output(t *testing.T, plan *tfjson.Plan, name string, into any) {
+	t.Helper()
+	planned := plan.OutputChanges[name]
+	if planned == nil || planned.AfterUnknown != false {
+		t.Fatalf("output %s is not known in the plan: %+v", name, planned)
+	}
+	raw, err := json.Marshal(planned.After)
+	if err == nil {
+		err = json.Unmarshal(raw, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listed is one instance of an inventory.
+type listed struct {
+	ProviderID string `json:"provider_id"`
+	Name       string `json:"name"`
+	Created    string `json:"created"`
+	MachineUID string `json:"machine_uid"`
+}
