@@ -242,6 +242,18 @@ func TestAStateIsImportedForAMachineThatWasMadeAnew(t *testing.T) {
 
 	// As Velero restores it: with its annotations, and with its state under the UID that it had.
 	_, anew := w.again(t, "kept", witness.String())
+	for _, request := range []*string{new(lifecycle.OrphanDestroy), nil} {
+		session, err := w.acquire(t, before, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := session.Release(t.Context(), state.MetaPatch{strings.TrimPrefix(lifecycle.OrphanActionAnnotation, state.Prefix): request}); err != nil {
+			t.Fatal(err)
+		}
+		if request != nil {
+			w.expect(t, "state import "+folder, 1, "Refused", "it is about to be destroyed")
+		}
+	}
 	w.expect(t, "state import "+folder+" --dry-run", 0, "Importable", "the state under the UID "+string(before.UID)+" is moved")
 	w.expect(t, "state import "+folder, 0, "Imported   the Machine has the UID "+string(anew.UID)+" now; its instance keeps "+string(before.UID))
 	if _, err := w.states.Get(t.Context(), state.KeyFor(w.namespace, before.UID)); !errors.Is(err, state.ErrNotFound) {

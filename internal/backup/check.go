@@ -212,9 +212,13 @@ func (i *Item) checkOthers(before []Item, heads []state.Head) {
 // mayMove returns why the state under the UID that the Machine had may not be removed for this one.
 func (i *Item) mayMove(serial uint64, lock *state.Lock, meta map[string]string) error {
 	record, err := lifecycle.ReadRecord(meta)
+	orphan, unread := lifecycle.ReadOrphan(meta)
 	switch {
-	case err != nil:
-		return err
+	case err != nil || unread != nil:
+		return errors.Join(err, unread)
+	case orphan.Action != "" || orphan.Mark != nil && !orphan.Mark.Destroy.IsZero():
+		return fmt.Errorf("it is about to be destroyed; to keep it, remove the annotation %s from its Secret, and set --orphan-policy=Retain",
+			lifecycle.OrphanActionAnnotation)
 	case lock != nil && lock.Owner != lockOwner:
 		return fmt.Errorf("a run is in progress (%s)", lock.Operation)
 	case record.Intent != nil:
