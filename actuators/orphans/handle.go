@@ -53,17 +53,20 @@ func (o *Orphans) handle(ctx context.Context, head state.Head) error {
 	return err
 }
 
-// first records that a state was seen without its Machine, and reports it where its MachineSet is. A destroy that was begun goes on.
+// first records that a state was seen without its Machine, and reports it where its MachineSet is. A destroy that was begun or requested goes
+// on.
 func (o *Orphans) first(ctx context.Context, head state.Head, said lifecycle.Orphan) error {
 	recorded, err := o.mark(ctx, head, lifecycle.OrphanMark{Since: o.Clock.Now().UTC()})
-	if err != nil || !recorded {
+	if err != nil {
 		return err
 	}
-	o.Logger.Info("A state was found whose Machine is gone", "state", head.Key.String(), "machine", machineOf(head).Name, "resources", head.Managed)
-	if set := said.MachineSet; set != nil {
+	if recorded {
+		o.Logger.Info("A state was found whose Machine is gone", "state", head.Key.String(), "machine", machineOf(head).Name, "resources", head.Managed)
+	}
+	if set := said.MachineSet; recorded && set != nil {
 		orphanedState(set, head).Send(o.Recorder)
 	}
-	if begun(head) {
+	if begun(head) || said.Action == lifecycle.OrphanDestroy { // also one that a run of this process has left locked: the next run goes on with it
 		_, err = o.destroy(head)
 	}
 	return err
