@@ -155,6 +155,16 @@ func (w *world) adopt(providerID, id string) {
 	w.beside = append(w.beside, "adopt.auto.tfvars.json")
 }
 
+// forget removes the state, so that what was made has no owner.
+func (w *world) forget() {
+	w.t.Helper()
+	for _, name := range []string{"terraform.tfstate", "terraform.tfstate.backup"} {
+		if err := os.Remove(filepath.Join(w.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			w.t.Fatal(err)
+		}
+	}
+}
+
 // plan returns a plan, which must be possible.
 func (w *world) plan() *tfjson.Plan {
 	w.t.Helper()
