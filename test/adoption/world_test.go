@@ -105,7 +105,7 @@ func machineOf(name string, spec map[string]any) *machinev1beta1.Machine {
 // render writes the inputs of a Machine, as a run gets them. Environment is what the run has from the cluster.
 func (w *world) render(machine *machinev1beta1.Machine, cluster string, credentials map[string][]byte, environment map[string]string) {
 	w.t.Helper()
-	inputs, err := render.Render(render.Input{Machine: machine, ClusterID: cluster, Module: w.module, Credentials: credentials, UserData: []byte("#cloud-config\n")})
+	inputs, err := render.Render(render.Input{Machine: machine, ClusterID: cluster, Module: w.module, Credentials: credentials, UserData: []byte(`{"ignition":{"version":"3.2.0"}}`)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
