@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -192,7 +191,7 @@ func (a *Actuator) recoverOne(ctx context.Context, left abandonedRun) error {
 	}
 	a.metrics.unsaved.WithLabelValues(unsavedOrphaned).Inc()
 	a.logger.Info("A state that an engine could not save has resources that the stored one lacks; it is kept as an orphan",
-		"state", key.String(), "relation", compared.Relation, "resources", resourceNames(compared.Missing))
+		"state", key.String(), "relation", compared.Relation, "resources", statefile.Names(compared.Missing))
 	kept, err := a.store.SaveOrphan(ctx, key, unsaved, state.OrphanOptions{
 		Machine: left.identity.Name, MachineUID: types.UID(left.identity.UID), Missing: compared.Missing, Attachments: stored.Attachments,
 		Reason: fmt.Sprintf("run %s of manager %s could not save it, and the state was written by another since", left.identity.Run, left.identity.Owner),
@@ -202,14 +201,6 @@ func (a *Actuator) recoverOne(ctx context.Context, left abandonedRun) error {
 	}
 	a.kept.add(kept.MachineUID, types.NamespacedName{Namespace: kept.Namespace, Name: kept.Name})
 	return nil
-}
-
-func resourceNames(ids []statefile.ResourceID) string {
-	names := make([]string, 0, len(ids))
-	for _, id := range ids {
-		names = append(names, id.String())
-	}
-	return strings.Join(names, ", ")
 }
 
 // putUnsaved stores a state in place of the one that its run began with, and leaves the intent as it is.

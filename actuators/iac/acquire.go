@@ -34,23 +34,27 @@ func (a *Actuator) readMachine(ctx context.Context, key types.NamespacedName, ui
 func (a *Actuator) acquire(ctx context.Context, key state.Key, options state.AcquireOptions) (*state.Session, error) {
 	options.Lock.Epoch = a.leader.Epoch()
 	session, err := a.store.Acquire(ctx, key, options)
-	locked, ok := errors.AsType[*state.LockedError](err)
-	if !ok {
-		return session, err
+	if locked, ok := errors.AsType[*state.LockedError](err); ok {
+		return a.takeOver(ctx, key, options, locked.Lock)
 	}
-	if locked.Lock.Owner != a.owner {
-		wait, err := a.leader.DeadIn(ctx, locked.Lock.Epoch)
+	return session, err
+}
+
+// takeOver takes a lock that was met, if its holder can act no more.
+func (a *Actuator) takeOver(ctx context.Context, key state.Key, options state.AcquireOptions, met state.Lock) (*state.Session, error) {
+	if met.Owner != a.owner {
+		wait, err := a.leader.DeadIn(ctx, met.Epoch)
 		if err != nil {
 			return nil, err
 		}
 		if wait > 0 {
 			return nil, actuators.InProgress(wait, "the Machine's state is locked by another manager whose engines may still run (%s); "+
-				"the lock is taken over when they cannot", locked.Lock)
+				"the lock is taken over when they cannot", met)
 		}
 		a.metrics.takeovers.Inc()
 	}
-	a.logger.Info("Taking over the lock of a run that is dead", "state", key.String(), "lock", locked.Lock.String())
-	options.Break = &locked.Lock
+	a.logger.Info("Taking over the lock of a run that is dead", "state", key.String(), "lock", met.String())
+	options.Break = &met
 	return a.store.Acquire(ctx, key, options)
 }
 

@@ -134,10 +134,8 @@ func (t *task) proveIdentity(planned *engine.PlannedObjects) (string, error) {
 		return "", &refusedAdoption{fmt.Sprintf("what was found has the provider ID %s, and the Machine has %s", found, wanted)}
 	}
 	id := cmp.Or(wanted[strings.LastIndex(wanted, "/")+1:], t.facts.Adoption.ID)
-	for address, object := range planned.Imported {
-		if id == "" || !bytes.Contains(object, []byte(id)) {
-			return "", &refusedAdoption{fmt.Sprintf("nothing of what was found for %s proves that it is the instance %s", address, t.instanceToAdopt())}
-		}
+	if object := planned.Imported[t.wanted.Module.InstanceAddress()]; id == "" || !bytes.Contains(object, []byte(id)) {
+		return "", &refusedAdoption{"nothing of what was found proves that it is the instance " + t.instanceToAdopt()}
 	}
 	return wanted, nil
 }

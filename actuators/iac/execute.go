@@ -187,7 +187,7 @@ func (t *task) runSpec(around desired.Environment, search engine.Search) (runner
 		},
 		Module:          t.wanted.Module,
 		Session:         t.session,
-		Lineage:         string(t.uid),
+		Lineage:         string(t.identityUID()),
 		Variables:       variables,
 		Environment:     environment,
 		InitEnvironment: around.Variables,

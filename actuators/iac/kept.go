@@ -49,6 +49,30 @@ func (k *keptStates) remove(uid types.UID, name types.NamespacedName) {
 	k.names[uid] = rest
 }
 
+// UnsavedStates returns the states that could not be saved and name what no other state knows. Those that name nothing else any more are
+// dropped.
+func (a *Actuator) UnsavedStates(ctx context.Context, namespace string) ([]state.Orphan, error) {
+	all, err := a.store.Orphans(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	nameOf := func(one state.Orphan) types.NamespacedName {
+		return types.NamespacedName{Namespace: one.Namespace, Name: one.Name}
+	}
+	for _, one := range all {
+		a.kept.add(one.MachineUID, nameOf(one))
+	}
+	for _, one := range all {
+		// Without a state of its Machine it may be all that is known.
+		if stored, err := a.store.Get(ctx, one.Key); err == nil && stored.Raw != nil {
+			a.dropKnown(ctx, one.MachineUID, stored.Raw)
+		}
+	}
+	return slices.DeleteFunc(all, func(one state.Orphan) bool {
+		return !slices.Contains(a.kept.of(one.MachineUID), nameOf(one))
+	}), nil
+}
+
 // dropKnown drops the kept states of a Machine whose resources its own state, raw, has by now: a lookup has found them again. What cannot
 // be read or dropped stays for the next time.
 func (a *Actuator) dropKnown(ctx context.Context, uid types.UID, raw []byte) {

@@ -90,9 +90,10 @@ func (t *task) checkOwner(ctx context.Context, workspace runner.Workspace) error
 		_, err := t.proveIdentity(planned)
 		return err
 	}
+	uid := t.identityUID()
 	for address, object := range planned.Imported {
-		if !bytes.Contains(object, []byte(t.uid)) {
-			return &foreignError{address: address, uid: string(t.uid)}
+		if !bytes.Contains(object, []byte(uid)) {
+			return &foreignError{address: address, uid: string(uid)}
 		}
 	}
 	return nil

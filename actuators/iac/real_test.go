@@ -27,6 +27,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/conformance"
+	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
 	pulumirunner "github.com/machine-iac/machine-iac-operator/actuators/pulumi"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
@@ -205,6 +206,13 @@ func (b *bench) start(workDir, owner string) {
 		if err := <-ended; err != nil {
 			b.t.Errorf("stopping the actuator: %v", err)
 		}
+	})
+}
+
+// orphans returns the pass over the states.
+func (b *bench) orphans() *orphans.Orphans {
+	return orphans.New(orphans.Options{
+		Namespace: b.namespace, Client: b.client, Actuator: b.Actuator, Store: b.store, Catalog: b.catalog, Modules: b.modules, Clock: b.clock, Recorder: b.recorder,
 	})
 }
 
@@ -623,16 +631,12 @@ func TestAStateWithoutAMachineIsReportedAndKept(t *testing.T) {
 	b.lose(kept, b.owner)
 	b.lose(gone, b.owner)
 	b.vanish(gone)
-	heads, err := b.store.List(t.Context(), b.namespace)
-	if err != nil {
+	found := b.orphans()
+	if err := found.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	orphans, err := NewOrphans(b.Actuator, b.namespace).find(t.Context(), heads)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := state.KeyFor(b.namespace, gone.UID); len(orphans) != 1 || orphans[0].Key != want {
-		t.Errorf("orphans %+v, want %s alone", orphans, want)
+	if got := gaugeOf(t, found, "machine_iac_orphaned_states"); got != 1 {
+		t.Errorf("%v states without a Machine are counted, want the one alone", got)
 	}
 	if _, err := b.store.Get(t.Context(), state.KeyFor(b.namespace, gone.UID)); err != nil {
 		t.Errorf("the state of the gone Machine: %v", err)
@@ -648,7 +652,7 @@ func TestTheLockOfADeadRunIsGivenBackWhereTheMachineIsGone(t *testing.T) {
 	b.vanish(alive)
 	proof := "owner-0"
 	b.leads.proven.Store(&proof)
-	if err := NewOrphans(b.Actuator, b.namespace).check(t.Context()); err != nil {
+	if err := b.orphans().Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
@@ -682,13 +686,13 @@ func aDestroyIsFinishedWithoutItsMachine(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	b.vanish(machine)
-	orphans := NewOrphans(b.Actuator, b.namespace)
+	orphans := b.orphans()
 	deadline := time.Now().Add(time.Minute)
 	for b.node(machine) != nil || !b.stateIsGone(key) {
 		if time.Now().After(deadline) {
 			t.Fatalf("after a minute the instance is %v and the state gone: %t", b.node(machine) != nil, b.stateIsGone(key))
 		}
-		if err := orphans.check(t.Context()); err != nil {
+		if err := orphans.Check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(50 * time.Millisecond)

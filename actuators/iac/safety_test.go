@@ -369,8 +369,8 @@ func TestAKeptStateGoesOnceItsMachinesStateHasAllOfIt(t *testing.T) {
 		"provider":"p","instances":[{"attributes":{"id":"second"}}]}]}`)
 	keep(stored.Raw)
 	keep(foreign)
-	orphans := NewOrphans(b.Actuator, b.namespace)
-	if err := orphans.check(t.Context()); err != nil || kept() != 1 {
+	orphans := b.orphans()
+	if err := orphans.Check(t.Context()); err != nil || kept() != 1 {
 		t.Fatalf("look: %v; %d states are kept, want the one alone that names what the Machine's state lacks", err, kept())
 	}
 	if got := gaugeOf(t, orphans, "machine_iac_orphaned_states"); got != 1 {

@@ -90,7 +90,7 @@ func (t *task) Intend(ctx context.Context) error {
 	session, err := a.acquire(ctx, state.KeyFor(t.key.Namespace, t.uid), state.AcquireOptions{
 		Lock:        state.Lock{Owner: a.owner, Run: t.id, Operation: string(t.asked)},
 		Labels:      map[string]string{state.LabelMachineUID: string(t.uid)},
-		Annotations: map[string]string{state.AnnotationMachine: t.key.Name},
+		Annotations: t.belongsTo(),
 		Decide:      t.prepare,
 	})
 	if errors.Is(err, runs.ErrNothingToDo) {
@@ -102,6 +102,15 @@ func (t *task) Intend(ctx context.Context) error {
 	t.session = session
 	a.logger.V(1).Info("Decided", "Machine", t.key.String(), "operation", t.decision.Operation, "lookup", t.decision.Lookup, "reason", t.decision.Reason)
 	return nil
+}
+
+// belongsTo returns the annotations that say whose the state is, also once the Machine is gone.
+func (t *task) belongsTo() map[string]string {
+	annotations := map[string]string{state.AnnotationMachine: t.key.Name}
+	if set := lifecycle.MachineSetOf(t.machine); set != "" {
+		annotations[lifecycle.MachineSetAnnotation] = set
+	}
+	return annotations
 }
 
 // prepare is called with the state that is about to be locked, and returns what the write that locks it records. The module and the
@@ -123,12 +132,18 @@ func (t *task) prepare(ctx context.Context, snapshot *state.Snapshot) (state.Cha
 	}
 	if t.decision.Operation == runs.Create && t.witnessIsDue() {
 		w := lifecycle.Witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.Place}
+		if made := t.identityUID(); made != t.uid {
+			w.IdentityUID = made
+		}
 		if err := t.actuator.writeWitness(ctx, t.machine, w); err != nil {
 			return state.Change{}, err
 		}
 	}
 	return t.change(snapshot)
 }
+
+// identityUID returns the UID that the instance was made with, or is about to be.
+func (t *task) identityUID() types.UID { return t.facts.Identity(t.uid) }
 
 // witnessIsDue reports whether the Machine lacks a witness of what this create makes, or has one of a place where nothing was made.
 func (t *task) witnessIsDue() bool {
@@ -143,6 +158,9 @@ func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) error {
 	}
 	if t.decision = lifecycle.Stale(t.asked, t.facts); t.decision.Action == lifecycle.ActionDone {
 		return nil
+	}
+	if err := t.unclaimed(ctx); err != nil {
+		return err
 	}
 	o := newObservation(t.asked, t.machine, t.facts)
 	var err error
@@ -182,10 +200,14 @@ func (t *task) observe(ctx context.Context, snapshot *state.Snapshot) error {
 		snapshot = nil
 	}
 	t.machine, t.wanted = machine, nil
-	if t.facts, err = t.actuator.desired.FactsOf(ctx, machine, snapshot); err == nil {
-		t.facts.Gone = gone
+	if t.facts, err = t.actuator.desired.FactsOf(ctx, machine, snapshot); err != nil || !gone {
+		return err
 	}
-	return err
+	var meta map[string]string
+	if snapshot != nil {
+		meta = snapshot.Meta
+	}
+	return t.facts.SetGone(meta)
 }
 
 // bindModule decides what the run records of its module.
@@ -205,7 +227,7 @@ func (t *task) change(snapshot *state.Snapshot) (state.Change, error) {
 		return change, nil
 	}
 	t.intent = t.nextIntent(snapshot.Lock != nil)
-	p := lifecycle.NewPatch().SetIntent(*t.intent)
+	p := lifecycle.NewPatch().SetIntent(*t.intent).SetIdentityUID(t.identityUID(), t.uid)
 	if t.decision.Adopt {
 		t.adoptionBegins(p)
 	}

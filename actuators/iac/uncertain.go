@@ -24,7 +24,7 @@ func notAdopted(f *lifecycle.Facts, why string) error {
 	message := "something else than this operator has made the Machine's instance"
 	switch planned := f.Record.AdoptionPlan; {
 	case f.RestoredFrom != "":
-		message = fmt.Sprintf("the Machine was created again from one with the UID %s, whose instance it names: its state is kept under that UID", f.RestoredFrom)
+		message = fmt.Sprintf("the Machine was created again from one with the UID %s, whose instance it names: its state is kept under that UID; 'kubectl machine state import' gives it to this Machine", f.RestoredFrom)
 	case f.Adoption.Adoption == lifecycle.AdoptionRelease:
 		message = "the Machine's instance was released: its state is forgotten"
 	case why != "":

@@ -12,16 +12,15 @@ import (
 func newState() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "state",
-		Short: "Inspect the states of Machines",
-		Long: `Inspect the states of Machines: what the engine knows of their infrastructure. They are kept in Secrets. These commands change
-nothing.`,
+		Short: "Inspect the states of Machines, export and import them",
+		Long: `Inspect the states of Machines: what the engine knows of their infrastructure. They are kept in Secrets. Only import changes something.`,
 		Example: `  # Which states there are, and which of them have no Machine any more
   kubectl machine state list
 
   # One of them
   kubectl machine state show workers-x7k2p`,
 	}
-	command.AddCommand(newStateList(), newStateShow(), newStatePull())
+	command.AddCommand(newStateList(), newStateShow(), newStatePull(), newStateExport(), newStateImport())
 	return command
 }
 
@@ -108,7 +107,7 @@ func newStatePull() *cobra.Command {
 		Short: "Print the state of a Machine as it is, including secrets",
 		Long: `Print the state of a Machine as the engine wrote it, including secrets. A Machine that is gone is named by its last name or its UID.
 
-To put one back, see "When all else fails" in docs/contracts/state.md.`,
+To back states up and to put them back, use export and import: a state alone lacks what belongs to it.`,
 		Example: `  # Into a file that only you can read
   (umask 077; kubectl machine state pull workers-x7k2p >workers-x7k2p.tfstate)
 

@@ -13,9 +13,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
@@ -62,6 +64,7 @@ type options struct {
 	pulumiPlugins     string
 	moduleDirs        list
 	moduleUpdates     desired.ModuleUpdates
+	adoption          lifecycle.Adoption
 	moduleSources     list
 	providerMirror    string
 	allowDownloads    bool
@@ -73,6 +76,8 @@ type options struct {
 	runTimeout     time.Duration
 	interruptGrace time.Duration
 	driftInterval  time.Duration
+	orphanPolicy   orphans.Policy
+	orphanGrace    time.Duration
 	reconciles     int
 	maxDrains      int
 
@@ -118,6 +123,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.Var(&o.moduleSources, "module-source", "Archive of a provider module, pinned by its digest: oci://registry/repository@sha256:..., https://host/module.tar.gz@sha256:... or file:///module.tar.gz@sha256:...; may be repeated.")
 	o.moduleUpdates = desired.ModuleUpdatesHold
 	flags.Var(&o.moduleUpdates, "module-updates", "What happens to Machines whose module has changed: Hold keeps them on the content that they were created with, InPlace updates them to the new content where that replaces nothing. The annotation machine-iac.io/module-updates of a Machine takes precedence.")
+	flags.Var(&o.adoption, "adoption", "What is done about instances that something else than this operator has made: OnRequest leaves them alone, Plan plans their adoption and reports it, Adopt adopts them. The annotation machine-iac.io/adoption of a Machine or a MachineSet takes precedence.")
 	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Folder with providers, laid out as a filesystem mirror.")
 	flags.BoolVar(&o.allowDownloads, "allow-provider-downloads", false, "Download providers that the mirror lacks, when a module is first used.")
 
@@ -128,6 +134,9 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.DurationVar(&o.runTimeout, "run-timeout", 30*time.Minute, "How long one engine run may take before it is interrupted.")
 	flags.DurationVar(&o.interruptGrace, "interrupt-grace", 2*time.Minute, "How long an interrupted engine may take to save its state before it is killed.")
 	flags.DurationVar(&o.driftInterval, "drift-interval", time.Hour, "How often an instance is checked for drift, plus or minus a tenth.")
+	o.orphanPolicy = orphans.PolicyRetain
+	flags.Var(&o.orphanPolicy, "orphan-policy", "What happens to a state whose Machine is gone: Retain reports it, Delete also destroys what it lists, after the grace period.")
+	flags.DurationVar(&o.orphanGrace, "orphan-grace-period", 24*time.Hour, "How long after it was first seen a state whose Machine is gone is destroyed, with --orphan-policy=Delete.")
 	flags.IntVar(&o.reconciles, "max-concurrent-reconciles", 10, "Number of Machines that are reconciled at a time. No reconcile waits for a run.")
 	flags.IntVar(&o.maxDrains, "max-concurrent-drains", 10, "Number of Nodes that are drained at a time. One that cannot be drained goes to the end of the queue.")
 
@@ -150,7 +159,8 @@ func (o *options) complete() error {
 		"max-concurrent-runs": int64(o.maxRuns), "max-queued-runs": int64(o.maxQueuedRuns), "max-concurrent-reconciles": int64(o.reconciles),
 		"max-concurrent-drains": int64(o.maxDrains),
 		"run-timeout":           int64(o.runTimeout), "interrupt-grace": int64(o.interruptGrace), "drift-interval": int64(o.driftInterval),
-		"sync-period": int64(o.syncPeriod), "kube-api-burst": int64(o.burst), "kube-api-qps": int64(o.qps),
+		"orphan-grace-period": int64(o.orphanGrace),
+		"sync-period":         int64(o.syncPeriod), "kube-api-burst": int64(o.burst), "kube-api-qps": int64(o.qps),
 	} {
 		if value <= 0 {
 			return fmt.Errorf("--%s is zero or less; set it to a value above zero", name)

@@ -35,6 +35,9 @@ func TestOptionsRefuseWhatCannotWork(t *testing.T) {
 		"engines that live longer than the lease are refused": {"--leader-elect-renew-deadline=2m16s", "--leader-elect-renew-deadline is 2m16s"},
 		"an engine that nobody knows is refused":              {"--engine=marble", "set it to tofu or terraform"},
 		"a bound of nothing is refused":                       {"--max-concurrent-runs=0", "--max-concurrent-runs is zero or less"},
+		"states without a Machine can be destroyed":           {"--orphan-policy=Delete --orphan-grace-period=72h", ""},
+		"another policy for them is refused":                  {"--orphan-policy=delete", "it is Retain or Delete"},
+		"they are not destroyed at once":                      {"--orphan-grace-period=0s", "--orphan-grace-period is zero or less"},
 		"a manager without controllers has nothing to do":     {"--controllers=-machine", "--controllers"},
 	} {
 		t.Run(name, func(t *testing.T) {

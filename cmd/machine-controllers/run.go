@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
@@ -32,6 +33,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
+	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/modules"
@@ -77,14 +79,16 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	pool := newPool(o, runners)
-	actuator, err := newActuator(mgr, iac.Options{Client: live, Catalog: catalog, Runners: runners, Pool: pool, Environment: cluster}, leader.Leadership, o)
+	given := iac.Options{
+		Client: live, Catalog: catalog, Runners: runners, Pool: pool, Environment: cluster,
+		Store: state.New(live, state.Options{Logger: ctrl.Log.WithName("state")}), Modules: store.New(live, store.Options{}),
+	}
+	actuator, err := newActuator(mgr, given, leader.Leadership, o)
 	if err != nil {
 		return err
 	}
-	orphans := iac.NewOrphans(actuator, o.namespace)
-	metrics.Registry.MustRegister(orphans)
 	engines := &trackedActuator{Actuator: actuator}
-	for _, runnable := range []manager.Runnable{engines, orphans} {
+	for _, runnable := range []manager.Runnable{engines, newOrphans(mgr, given, actuator, o)} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding the actuator: %w", err)
 		}
@@ -216,18 +220,28 @@ func (o *options) readCluster(ctx context.Context, live client.Reader) (*config.
 	return cluster, nil
 }
 
+// newOrphans returns the pass over the states, with what the actuator works with.
+func newOrphans(mgr manager.Manager, given iac.Options, actuator *iac.Actuator, o options) *orphans.Orphans {
+	pass := orphans.New(orphans.Options{
+		Namespace: o.namespace, Client: given.Client, Actuator: actuator, Store: given.Store, Catalog: given.Catalog, Modules: given.Modules,
+		Policy: o.orphanPolicy, GracePeriod: o.orphanGrace, Recorder: mgr.GetEventRecorder("machine-iac-orphans"), Logger: ctrl.Log.WithName("orphans"),
+	})
+	metrics.Registry.MustRegister(pass)
+	return pass
+}
+
 // newActuator returns the actuator with the given options and the remaining ones.
 func newActuator(mgr manager.Manager, given iac.Options, leader *leadership.Leadership, o options) (*iac.Actuator, error) {
 	series := iac.NewMetrics(slices.Sorted(maps.Keys(given.Runners))...)
 	metrics.Registry.MustRegister(series.Collectors()...)
 	given.Metrics = series
 	given.Recorder = mgr.GetEventRecorder("machine-iac-actuator")
-	given.Store = state.New(given.Client, state.Options{Logger: ctrl.Log.WithName("state")})
 	given.Owner = leader.Epoch().Holder
 	given.Leader = leader
 	given.ClusterValues = o.clusterValues()
 	given.DriftInterval = o.driftInterval
 	given.ModuleUpdates = o.moduleUpdates
+	given.Adoption = o.adoption
 	given.Logger = ctrl.Log.WithName("actuator")
 	return iac.New(given)
 }

@@ -36,10 +36,24 @@ var rules = []rule{
 	{path: "actuators", may: []string{"api/..."}},
 	{path: "actuators/conformance", may: []string{"api/...", "actuators"}, helps: true},
 	{path: "actuators/fake", may: []string{"api/...", "actuators"}, helps: true},
-	{path: "actuators/iac", may: []string{"actuators", "actuators/runner", "api/...", "internal/...", "modules"}, tests: []string{"actuators/pulumi", "actuators/terraform", "stacks"}},
+	{path: "actuators/iac", may: []string{"actuators", "actuators/runner", "api/...", "internal/...", "modules"}, tests: []string{"actuators/orphans", "actuators/pulumi", "actuators/terraform", "stacks"}},
+	{
+		path: "actuators/orphans",
+		may: []string{
+			"actuators", "internal/cluster/events", "internal/lifecycle", "internal/module", "internal/module/store", "internal/runs", "internal/state",
+			"internal/state/statefile",
+		},
+	},
 	{path: "actuators/runner", may: []string{"internal/engine", "internal/module", "internal/state"}},
 	{path: "actuators/pulumi", may: []string{"actuators/runner", "internal/engine", "internal/engine/pulumi", "internal/module", "internal/state", "internal/state/statefile"}},
 	{path: "actuators/terraform", may: []string{"actuators/runner", "internal/engine", "internal/engine/tofu", "internal/state", "internal/state/backend"}},
+	{
+		path: "internal/backup",
+		may: []string{
+			"internal/lifecycle", "internal/module", "internal/module/load", "internal/module/snapshot", "internal/module/store", "internal/runs",
+			"internal/state", "internal/state/pulumikeys", "internal/state/statefile",
+		},
+	},
 	{path: "internal/cluster/config", may: []string{"api/...", "internal/module"}},
 	{path: "internal/cluster/events"},
 	{path: "internal/cluster/servingcert"},

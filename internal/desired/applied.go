@@ -75,7 +75,11 @@ func ReadInputs(packed []byte) (*AppliedInputs, error) {
 // lastApplied returns what a Machine is destroyed with: the inputs that were applied last and the present credentials. Where none are stored,
 // or they cannot be used any more, it is what the Machine asks for.
 func (r *Reader) lastApplied(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts) (*State, error) {
-	if f.Inputs == nil {
+	switch {
+	case f.Inputs == nil && f.Gone:
+		return nil, errors.New("the Machine is gone, and its state keeps no inputs to destroy the instance with; remove by hand what the state lists, " +
+			"and then the finalizer and the Secret of the state")
+	case f.Inputs == nil:
 		return r.withPinned(ctx, machine, f, runs.Destroy)
 	}
 	kept, keptErr := r.stored(ctx, machine, f)

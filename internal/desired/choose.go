@@ -25,6 +25,7 @@ type Choice struct {
 
 // Choose returns the desired state for an operation. An instance that was not made by this operator has none.
 func (r *Reader) Choose(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, operation runs.Operation) (Choice, error) {
+	machine = identified(machine, f)
 	var chosen *State
 	var err error
 	switch {
@@ -46,6 +47,7 @@ func (r *Reader) Choose(ctx context.Context, machine *machinev1beta1.Machine, f 
 
 // ChooseUpdate returns the desired state for an update of an instance that the state has.
 func (r *Reader) ChooseUpdate(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts) (Choice, error) {
+	machine = identified(machine, f)
 	modules, err := r.modulesFor(ctx, machine, f)
 	if err != nil {
 		return Choice{}, err
@@ -56,6 +58,17 @@ func (r *Reader) ChooseUpdate(ctx context.Context, machine *machinev1beta1.Machi
 		return c, c.PinnedErr
 	}
 	return c, nil
+}
+
+// identified returns the Machine as modules see it: with the UID that its instance was made with.
+func identified(machine *machinev1beta1.Machine, f *lifecycle.Facts) *machinev1beta1.Machine {
+	identity := f.Identity(machine.UID)
+	if identity == machine.UID {
+		return machine
+	}
+	seen := *machine // nothing that it points to is changed
+	seen.UID = identity
+	return &seen
 }
 
 // candidates are the desired states that an update can bring about.

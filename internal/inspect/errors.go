@@ -37,6 +37,15 @@ func (n noRetry) List(ctx context.Context, list client.ObjectList, options ...cl
 	return nil
 }
 
+// Patch implements client.Writer.
+func (n noRetry) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	err := n.Client.Patch(ctx, object, patch, options...)
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return err
+	}
+	return explain(err, n.host)
+}
+
 // explain returns an error of the API server on a host with its fix.
 func explain(err error, host string) error {
 	e := &apiError{denied: apierrors.IsForbidden(err), text: err.Error()}

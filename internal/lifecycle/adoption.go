@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +40,25 @@ const (
 	// AdoptionRelease forgets the state of the instance, which stays, and leaves the Machine alone.
 	AdoptionRelease Adoption = "Release"
 )
+
+// adoptionOnRequest is how a flag spells AdoptionNone.
+const adoptionOnRequest = "OnRequest"
+
+// String implements flag.Value.
+func (a *Adoption) String() string { return cmp.Or(string(*a), adoptionOnRequest) }
+
+// Set implements flag.Value: what Machines without the annotation get.
+func (a *Adoption) Set(text string) error {
+	switch asked := Adoption(text); asked {
+	case adoptionOnRequest:
+		*a = AdoptionNone
+	case AdoptionPlan, AdoptionAdopt:
+		*a = asked
+	default:
+		return fmt.Errorf("adoption is %q; write %s, %s or %s", text, adoptionOnRequest, AdoptionPlan, AdoptionAdopt)
+	}
+	return nil
+}
 
 // AdoptionOf returns what the annotation of a Machine or MachineSet asks for, and why it is not understood, if it is not.
 func AdoptionOf(object metav1.Object) (adoption Adoption, misread string) {

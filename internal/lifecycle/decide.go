@@ -175,7 +175,7 @@ func decideDelete(f *Facts, t Target) Decision {
 	}
 	// A destroy that was cut short may have dropped from the state what it did not find.
 	cutShort := f.Record.Intent != nil && !f.HasInstance()
-	return Decision{Action: ActionStart, Operation: runs.Destroy, Lookup: cutShort && t.Lookup, Reason: "the Machine is deleted"}
+	return Decision{Action: ActionStart, Operation: runs.Destroy, Lookup: cutShort && t.Lookup, Reason: f.whyDestroy()}
 }
 
 // maxSecondLook bounds how long an instance that was not found waits for the second look. Unlike after a lost create, nothing can appear any
@@ -188,7 +188,7 @@ func SecondLookAfter(settle time.Duration) time.Duration { return min(settle, ma
 // Stale returns the decision of a run whose Machine may have changed while it was queued: ActionDone where the operation is not wanted any more.
 func Stale(asked runs.Operation, f *Facts) Decision {
 	switch {
-	case f.Gone && (asked != runs.Destroy || f.Record.Intent == nil || f.Record.Intent.Operation != runs.Destroy):
+	case f.Gone && (asked != runs.Destroy || f.Orphan.destroys(f.Record.Intent) == ""):
 		return Decision{Action: ActionDone, Reason: "the Machine is gone"}
 	case asked != runs.Destroy && f.Deleting && f.Adoption.Adoption != AdoptionRelease:
 		return Decision{Action: ActionDone, Reason: "the Machine is being deleted"}

@@ -171,6 +171,13 @@ func TestStale(t *testing.T) {
 		"a destroy of a Machine that is not deleted does not":     {runs.Destroy, &Facts{}, ActionDone},
 		"a destroy that was begun is finished without a Machine":  {runs.Destroy, &Facts{Gone: true, Record: Record{Intent: &Intent{Operation: runs.Destroy}}}, ActionStart},
 		"a destroy that was never begun needs a Machine":          {runs.Destroy, &Facts{Gone: true}, ActionDone},
+		"one that a person requested is begun without a Machine":  {runs.Destroy, &Facts{Gone: true, Orphan: Orphan{Action: OrphanDestroy}}, ActionStart},
+		"and is begun although a create was lost":                 {runs.Destroy, &Facts{Gone: true, Orphan: Orphan{Action: OrphanDestroy}, Record: Record{Intent: begun()}}, ActionStart},
+		"one that a person requested waits while there is one":    {runs.Destroy, &Facts{Orphan: Orphan{Action: OrphanDestroy}}, ActionDone},
+		"no create is begun for it":                               {runs.Create, &Facts{Gone: true, Orphan: Orphan{Action: OrphanDestroy}}, ActionDone},
+		"another action is no destroy":                            {runs.Destroy, &Facts{Gone: true, Orphan: Orphan{Action: "Delete"}}, ActionDone},
+		"a mark is no decision":                                   {runs.Destroy, &Facts{Gone: true, Orphan: Orphan{Mark: &OrphanMark{Since: noon}}}, ActionDone},
+		"what the policy decided is begun without a Machine":      {runs.Destroy, &Facts{Gone: true, Orphan: Orphan{Mark: &OrphanMark{Since: settled, Destroy: noon}}}, ActionStart},
 		"a create that was begun is not destroyed with a Machine": {runs.Destroy, &Facts{Gone: true, Record: Record{Intent: begun()}}, ActionDone},
 	} {
 		if got := Stale(tc.asked, tc.facts); got.Action != tc.want || got.Action == ActionDone && got.Reason == "" {

@@ -43,6 +43,8 @@ type Facts struct {
 	Adoption AdoptionRequest
 	// Inputs are those that were applied last, packed; nil when none are stored.
 	Inputs []byte
+	// Orphan is what the state says of itself as one whose Machine is gone; zero unless it is.
+	Orphan Orphan
 	// Drift is what the Machine asks to be done about drift.
 	Drift DriftSetting
 }

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -34,6 +35,8 @@ type Record struct {
 	Module string
 	// Intent of a run that began and has not settled.
 	Intent *Intent
+	// IdentityUID is the UID that the instance was made with; empty where it is the Machine's own.
+	IdentityUID types.UID
 	// Check is the last drift check.
 	Check *DriftCheck
 	// Refusal is a change that was planned and refused.
@@ -122,7 +125,7 @@ func (r *Refusal) Of(fingerprint string) bool { return r != nil && r.Fingerprint
 
 // ReadRecord reads a record from the metadata of a state.
 func ReadRecord(meta map[string]string) (Record, error) {
-	r := Record{Fingerprint: meta[metaFingerprint], Module: meta[metaModule]}
+	r := Record{Fingerprint: meta[metaFingerprint], Module: meta[metaModule], IdentityUID: types.UID(meta[RecordIdentityUID])}
 	var err error
 	if r.Intent, err = ReadIntent(meta); err != nil {
 		return Record{}, err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -21,6 +22,8 @@ const NoInstanceAnnotation = state.Prefix + "confirm-no-instance"
 type Witness struct {
 	// UID is the Machine's. A Machine that was made anew from a backup carries another's.
 	UID string `json:"uid"`
+	// IdentityUID is the UID that the instance was made with; empty where it is the Machine's own.
+	IdentityUID types.UID `json:"identityUID,omitempty"`
 	// Run is the run that wrote it, Since when.
 	Run   string    `json:"run"`
 	Since time.Time `json:"since"`

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // AcquireOptions say who takes a state and what the same write records.
@@ -71,20 +70,29 @@ func (s *Store) Acquire(ctx context.Context, key Key, options AcquireOptions) (*
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	var last *attempt
+	var session *Session
+	err := s.unlessRaced(ctx, "acquiring state "+key.String(), func() (err error) {
+		session, last, err = s.tryAcquire(ctx, key, options, last)
+		return err
+	})
+	return session, err
+}
+
+// unlessRaced tries again while another writer is faster. What a caller has decided is returned as it is.
+func (s *Store) unlessRaced(ctx context.Context, doing string, try func() error) error {
 	for count := 1; ; count++ {
-		session, tried, err := s.tryAcquire(ctx, key, options, last)
+		err := try()
 		if err == nil {
-			return session, nil
+			return nil
 		}
 		if undecided, ok := errors.AsType[*decideError](err); ok {
-			return nil, undecided.err
+			return undecided.err
 		}
 		if !errors.Is(err, errRaced) {
-			return nil, fmt.Errorf("acquiring state %s: %w", key, err)
+			return fmt.Errorf("%s: %w", doing, err)
 		}
-		last = tried
 		if !s.wait(ctx, count, err) {
-			return nil, &UnavailableError{Doing: "acquiring state " + key.String(), Err: err}
+			return &UnavailableError{Doing: doing, Err: err}
 		}
 	}
 }
@@ -92,14 +100,8 @@ func (s *Store) Acquire(ctx context.Context, key Key, options AcquireOptions) (*
 // tryAcquire reads, decides and writes once. last is the attempt before, which may have been carried out after all: what
 // it decided then holds, and must not be decided again over its own record.
 func (s *Store) tryAcquire(ctx context.Context, key Key, options AcquireOptions, last *attempt) (*Session, *attempt, error) {
-	seen, err := s.read(ctx, key)
-	missing := errors.Is(err, ErrNotFound)
-	if missing {
-		seen = &view{head: &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
-			Type:       corev1.SecretTypeOpaque,
-		}}
-	} else if err != nil {
+	seen, missing, err := s.readOrNew(ctx, key)
+	if err != nil {
 		return nil, nil, err
 	}
 	if last != nil && !missing && sameOwn(seen.head, last.wanted) {

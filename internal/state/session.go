@@ -126,9 +126,8 @@ func (s *Session) put(ctx context.Context, next incoming) error {
 	if err != nil {
 		return err
 	}
-	lock := s.lock
 	err = s.commit(ctx, "writing state "+s.key.String(), edit{
-		index: planned.index, data: planned.data, lock: &lock, epoch: lock.Epoch, raw: next.raw, packed: next.packed,
+		index: planned.index, data: planned.data, lock: &s.lock, epoch: s.lock.Epoch, raw: next.raw, packed: next.packed,
 	})
 	if errors.Is(err, ErrFenced) {
 		s.abandon(ctx, planned.stage)
@@ -158,8 +157,7 @@ func (s *Session) plan(ctx context.Context, next incoming) (plan, error) {
 
 // edit returns the edit that changes nothing but what was attached.
 func (s *Session) edit() edit {
-	lock := s.lock
-	return edit{index: s.index, lock: &lock, epoch: lock.Epoch, raw: s.raw, packed: s.packed, attachments: s.attached}
+	return edit{index: s.index, lock: &s.lock, epoch: s.lock.Epoch, raw: s.raw, packed: s.packed, attachments: s.attached}
 }
 
 // SetMeta changes the state's meta in one write, in none when nothing changes.

@@ -124,8 +124,9 @@ type Head struct {
 	Key Key
 	// Stored says that there is a state; the head alone is made when a run begins.
 	Stored bool
-	// Serial of the state.
-	Serial uint64
+	// Serial and Lineage of the state.
+	Serial  uint64
+	Lineage string
 	// Managed counts the managed resources of the state.
 	Managed int
 	// Size of the state as JSON, in bytes.
@@ -208,7 +209,7 @@ func newHead(object *metav1.ObjectMeta) Head {
 	known, recordErr := decodeIndex(object.Annotations)
 	head.Lock, head.Epoch, head.Problem = lock, epoch, errors.Join(lockErr, epochErr, recordErr)
 	if known.Current != nil {
-		head.Stored, head.Serial, head.Managed = true, known.Current.Serial, known.Current.Managed
+		head.Stored, head.Serial, head.Lineage, head.Managed = true, known.Current.Serial, known.Current.Lineage, known.Current.Managed
 		head.Size, head.Written = known.Current.Size, known.Current.Written
 	}
 	return head

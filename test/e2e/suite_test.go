@@ -105,4 +105,5 @@ var _ = Describe(story, Ordered, func() {
 	Context("A MachineSet of the module openstack", forTerraform, aMachineSetOnOpenStack)
 	Context("A manager that serves", aManagerThatServes)
 	Context("A deleted MachineSet", aDeletedMachineSet)
+	Context("An etcd from an hour ago", forTerraform, anEtcdFromAnHourAgo)
 })

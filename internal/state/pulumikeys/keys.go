@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
@@ -188,16 +187,7 @@ func (k *Keys) first(ctx context.Context) (keyring, error) {
 		return nil, err
 	}
 	ring := keyring(nil).with(fresh, k.now())
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: k.options.Namespace, Name: SecretName, Labels: map[string]string{"app.kubernetes.io/name": "machine-iac-operator"},
-		},
-		Type: SecretType,
-	}
-	if err := ring.write(secret); err != nil {
-		return nil, err
-	}
-	err = k.client.Create(ctx, secret)
+	err = k.create(ctx, ring)
 	if apierrors.IsAlreadyExists(err) {
 		_, ring, err = k.read(ctx)
 		return ring, err

@@ -65,7 +65,7 @@ func count(ctx context.Context, store *state.Store, key state.Key, uses map[stri
 }
 
 func add(uses map[string]Use, raw []byte, more Use) error {
-	salt, err := saltOf(raw)
+	salt, err := SaltOf(raw)
 	if err != nil || salt == "" {
 		return err
 	}
@@ -74,8 +74,8 @@ func add(uses map[string]Use, raw []byte, more Use) error {
 	return nil
 }
 
-// saltOf returns "" for what is no checkpoint: the states of other engines are beside Pulumi's.
-func saltOf(raw []byte) (string, error) {
+// SaltOf returns the salt of the key that a state is encrypted with; "" for what is no checkpoint: the states of other engines are beside Pulumi's.
+func SaltOf(raw []byte) (string, error) {
 	var file struct {
 		Format string `json:"format"`
 	}

@@ -52,6 +52,15 @@ func (r ResourceID) String() string {
 	return r.Address + " (" + r.ID + ")"
 }
 
+// Names lists resources for people.
+func Names(ids []ResourceID) string {
+	names := make([]string, 0, len(ids))
+	for _, id := range ids {
+		names = append(names, id.String())
+	}
+	return strings.Join(names, ", ")
+}
+
 // Compare says what a state that an engine could not save is beside the stored one, which is nil where none was stored. It
 // fails when either cannot be read.
 func Compare(stored, unsaved []byte) (Comparison, error) {

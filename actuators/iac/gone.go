@@ -1,0 +1,60 @@
+package iac
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// DestroyWithoutMachine submits the destroy of what the state of a Machine that is gone has. Under the lock it is decided whether that is
+// wanted.
+func (a *Actuator) DestroyWithoutMachine(key types.NamespacedName, uid types.UID) (runs.Status, error) {
+	machine := &machinev1beta1.Machine{}
+	machine.Namespace, machine.Name, machine.UID = key.Namespace, key.Name, uid
+	return a.pool.Submit(runs.Request{
+		Machine: key, UID: uid, Group: key.Namespace, Operation: runs.Destroy, Engine: noEngine, Task: newTask(a, machine, runs.Destroy),
+	})
+}
+
+// AcquireIdle takes the lock of a state for something else than a run. That of a dead manager is taken over, that of a run of this process
+// is not: it is a *state.LockedError.
+func (a *Actuator) AcquireIdle(ctx context.Context, key state.Key, operation string, options state.AcquireOptions) (*state.Session, error) {
+	options.Lock = state.Lock{Owner: a.owner, Run: string(uuid.NewUUID()), Operation: operation, Epoch: a.leader.Epoch()}
+	session, err := a.store.Acquire(ctx, key, options)
+	if locked, ok := errors.AsType[*state.LockedError](err); ok && locked.Lock.Owner != a.owner {
+		return a.takeOver(ctx, key, options, locked.Lock)
+	}
+	return session, err
+}
+
+// unclaimed returns an error where another Machine names what a state has whose own Machine is gone: that was restored from a backup or
+// copied, and would lose its instance.
+func (t *task) unclaimed(ctx context.Context) error {
+	if !t.facts.Gone {
+		return nil
+	}
+	providerID := ""
+	if has, err := readOutputs(t.facts.State); err == nil {
+		providerID = has.ProviderID
+	}
+	machines := &machinev1beta1.MachineList{}
+	if err := t.actuator.client.List(ctx, machines, client.InNamespace(t.key.Namespace)); err != nil {
+		return fmt.Errorf("listing Machines: %w", err)
+	}
+	for i := range machines.Items {
+		if named := lifecycle.Names(&machines.Items[i], t.uid, providerID); named != "" {
+			return actuators.DeleteFailed("what the state has is not destroyed, since the Machine %s names it: %s", machines.Items[i].Name, named)
+		}
+	}
+	return nil
+}

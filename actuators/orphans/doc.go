@@ -1,0 +1,4 @@
+// Package orphans is the pass over all states of a namespace. It reports states whose Machine is gone, for example because its finalizer was
+// removed by hand. None is destroyed unless that is requested: there may be an instance that no other state knows. As it reads every
+// state, it also makes sure that the modules that states need are stored, and no others.
+package orphans

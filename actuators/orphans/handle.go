@@ -1,0 +1,164 @@
+package orphans
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// handle does what is due about a state whose Machine is gone, and records what is known of it.
+func (o *Orphans) handle(ctx context.Context, head state.Head) error {
+	said, err := lifecycle.ReadOrphan(head.Meta)
+	if err != nil {
+		return err
+	}
+	if said.Mark == nil {
+		return o.first(ctx, head, said)
+	}
+	next := o.withPolicy(*said.Mark)
+	if next.Destroy.IsZero() != said.Mark.Destroy.IsZero() {
+		recorded, err := o.mark(ctx, head, next)
+		if err != nil || !recorded {
+			return err
+		}
+	}
+	next.Problem = ""
+	switch invalid := said.Check(); {
+	case invalid != nil:
+		next.Problem = invalid.Error()
+	case begun(head) || said.Action == lifecycle.OrphanDestroy || !next.Destroy.IsZero():
+		status, err := o.destroy(head)
+		if err != nil || status.Phase == runs.Running {
+			return err
+		}
+		next.Problem = problemOf(status)
+	default:
+		o.Logger.Info("A state has no Machine; see docs/troubleshooting.md before you delete it",
+			"state", head.Key.String(), "resources", head.Managed, "since", next.Since)
+	}
+	if next == *said.Mark && head.Lock == nil {
+		return nil
+	}
+	_, err = o.mark(ctx, head, next)
+	return err
+}
+
+// first records that a state was seen without its Machine, and reports it where its MachineSet is. A destroy that was begun goes on.
+func (o *Orphans) first(ctx context.Context, head state.Head, said lifecycle.Orphan) error {
+	recorded, err := o.mark(ctx, head, lifecycle.OrphanMark{Since: o.Clock.Now().UTC()})
+	if err != nil || !recorded {
+		return err
+	}
+	o.Logger.Info("A state was found whose Machine is gone", "state", head.Key.String(), "machine", machineOf(head).Name, "resources", head.Managed)
+	if set := said.MachineSet; set != nil {
+		orphanedState(set, head).Send(o.Recorder)
+	}
+	if begun(head) {
+		_, err = o.destroy(head)
+	}
+	return err
+}
+
+// orphanedState reports a state whose Machine is gone.
+func orphanedState(ref *lifecycle.MachineSetRef, head state.Head) events.Event {
+	set := &machinev1beta1.MachineSet{}
+	set.Namespace, set.Name, set.UID = head.Key.Namespace, ref.Name, ref.UID
+	return events.Warning(set, "OrphanedState", "CheckStates", fmt.Sprintf("the Machine %s is gone, and its state lists %d resources, which may still exist: "+
+		"'kubectl machine orphans %s' shows them", cmp.Or(machineOf(head).Name, string(uidOf(head))), head.Managed, uidOf(head)))
+}
+
+// begun reports whether a destroy was begun before the Machine's finalizer was taken away.
+func begun(head state.Head) bool {
+	read, err := lifecycle.ReadRecord(head.Meta)
+	return err == nil && read.Intent != nil && read.Intent.Operation == runs.Destroy
+}
+
+// destroy submits the destroy of a state whose Machine is gone.
+func (o *Orphans) destroy(head state.Head) (runs.Status, error) {
+	if uidOf(head) == "" {
+		return runs.Status{}, fmt.Errorf("label %s is missing on the Secret: set it to the UID of the Machine that the state was made for", state.LabelMachineUID)
+	}
+	return o.Actuator.DestroyWithoutMachine(machineOf(head), uidOf(head))
+}
+
+// problemOf returns why a destroy has not succeeded so far.
+func problemOf(status runs.Status) string {
+	if status.Err == nil {
+		return ""
+	}
+	return events.Shortened(status.Err.Error())
+}
+
+// mark records what is known of a state whose Machine is gone, in the write that takes its lock. That also gives back the lock that a dead
+// manager has left: no run comes that would take it over. What was intended stays recorded.
+func (o *Orphans) mark(ctx context.Context, head state.Head, mark lifecycle.OrphanMark) (recorded bool, err error) {
+	p := lifecycle.NewPatch()
+	p.SetOrphanMark(mark)
+	return o.record(ctx, head, false, p)
+}
+
+// unmark records that a state has its Machine again, where it says otherwise.
+func (o *Orphans) unmark(ctx context.Context, head state.Head) error {
+	said, err := lifecycle.ReadOrphan(head.Meta)
+	if err == nil && said.Mark == nil && said.Action == "" {
+		return nil
+	}
+	o.Logger.Info("A state has its Machine, so that what is requested for a state without one is dropped", "state", head.Key.String(), "action", said.Action)
+	p := lifecycle.NewPatch()
+	p.ClearOrphan()
+	_, err = o.record(ctx, head, true, p)
+	return err
+}
+
+// record changes what a head says of itself as an orphan, if its Machine still is there, or is not, as was found. A state is left alone that
+// is locked by a run, or gone.
+func (o *Orphans) record(ctx context.Context, head state.Head, there bool, p lifecycle.Patch) (recorded bool, err error) {
+	session, err := o.Actuator.AcquireIdle(ctx, head.Key, "orphan", state.AcquireOptions{
+		Decide: func(ctx context.Context, now *state.Snapshot) (state.Change, error) {
+			if now.ResourceVersion == "" {
+				return state.Change{}, runs.ErrNothingToDo
+			}
+			found, err := o.hasMachine(ctx, head)
+			if err == nil && found != there {
+				err = runs.ErrNothingToDo
+			}
+			return state.Change{Meta: p.MetaPatch}, err
+		},
+	})
+	_, waiting := actuators.AsRequeueAfter(err)
+	_, locked := errors.AsType[*state.LockedError](err)
+	if waiting || locked || errors.Is(err, runs.ErrNothingToDo) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := session.Release(ctx, nil); err != nil && !errors.Is(err, state.ErrFenced) { // fenced by a run, which keeps what was recorded
+		return true, err
+	}
+	return true, nil
+}
+
+// hasMachine reads whether the Machine of a state is there.
+func (o *Orphans) hasMachine(ctx context.Context, head state.Head) (bool, error) {
+	machine := &machinev1beta1.Machine{}
+	switch err := o.Client.Get(ctx, machineOf(head), machine); {
+	case machineOf(head).Name == "":
+		return false, nil // the state does not say whose it is: what was found counts
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("reading the Machine: %w", err)
+	}
+	return state.KeyFor(machine.Namespace, machine.UID) == head.Key, nil
+}

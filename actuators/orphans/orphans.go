@@ -1,0 +1,160 @@
+package orphans
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/store"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
+)
+
+// interval is how often states are compared with Machines. A destroy whose Machine is gone waits for that at most.
+const interval = 2 * time.Minute
+
+// Actuator does what only the actuator may do with a state.
+type Actuator interface {
+	// DestroyWithoutMachine submits the destroy of what the state of a Machine that is gone has.
+	DestroyWithoutMachine(machine types.NamespacedName, uid types.UID) (runs.Status, error)
+	// AcquireIdle takes the lock of a state, and takes over that of a dead manager, but never that of a run of this process.
+	AcquireIdle(ctx context.Context, key state.Key, operation string, options state.AcquireOptions) (*state.Session, error)
+	// UnsavedStates returns the states that could not be saved and name what no other state knows.
+	UnsavedStates(ctx context.Context, namespace string) ([]state.Orphan, error)
+}
+
+// Options are what Orphans work with. All must be set but those that say what they are otherwise.
+type Options struct {
+	// Namespace of the Machines.
+	Namespace string
+	// Client reads the API server itself, never a cache.
+	Client   client.Reader
+	Actuator Actuator
+	Store    *state.Store
+	Catalog  *module.Catalog
+	// Modules is the actuator's own: it knows what is being stored.
+	Modules *store.Store
+	// Recorder sends events.
+	Recorder events.Recorder
+	// Policy says what becomes of a state whose Machine is gone, without a request; it is retained when empty.
+	Policy Policy
+	// GracePeriod is how long after it was first seen a state is destroyed, with PolicyDelete.
+	GracePeriod time.Duration
+	// Clock is the system's when nil.
+	Clock clock.PassiveClock
+	// Logger gets what no Machine shows; nothing when unset.
+	Logger logr.Logger
+}
+
+// Orphans is the pass over all states. It is a manager.Runnable and a prometheus.Collector.
+type Orphans struct {
+	Options
+	gauges
+}
+
+// New returns Orphans.
+func New(options Options) *Orphans {
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	return &Orphans{Options: options, gauges: newGauges()}
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (o *Orphans) NeedLeaderElection() bool { return true }
+
+// Start passes over the states until ctx ends.
+func (o *Orphans) Start(ctx context.Context) error {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := o.Check(ctx); err != nil && ctx.Err() == nil {
+			o.Logger.Error(err, "Checking the states")
+		}
+	}, interval)
+	return nil
+}
+
+// Check passes over the states once.
+func (o *Orphans) Check(ctx context.Context) error {
+	heads, err := o.Store.List(ctx, o.Namespace)
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.report(ctx, heads), o.tidyModules(ctx, heads))
+}
+
+func (o *Orphans) report(ctx context.Context, heads []state.Head) error {
+	orphaned, err := o.find(ctx, heads)
+	if err != nil {
+		return err
+	}
+	unsaved, err := o.Actuator.UnsavedStates(ctx, o.Namespace)
+	if err != nil {
+		return err
+	}
+	o.states.Set(float64(len(orphaned) + len(unsaved)))
+	o.intents.Set(o.oldestIntent(heads))
+	for _, one := range unsaved {
+		o.Logger.Info("A state that an engine could not save names resources that no other state knows; see docs/troubleshooting.md",
+			"secret", one.Name, "machine", one.Machine, "resources", statefile.Names(one.Missing), "reason", one.Reason)
+	}
+	for _, head := range orphaned {
+		if err := o.handle(ctx, head); err != nil {
+			o.Logger.Error(err, "Handling a state without a Machine", "state", head.Key.String())
+		}
+	}
+	return nil
+}
+
+// find returns the states without a Machine. States were listed first: a Machine that is made meanwhile has none among them. What others say of
+// themselves as orphans is dropped: a Machine is back.
+func (o *Orphans) find(ctx context.Context, heads []state.Head) ([]state.Head, error) {
+	machines := &machinev1beta1.MachineList{}
+	if err := o.Client.List(ctx, machines, client.InNamespace(o.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing Machines: %w", err)
+	}
+	known := map[state.Key]bool{}
+	for i := range machines.Items {
+		known[state.KeyFor(machines.Items[i].Namespace, machines.Items[i].UID)] = true
+	}
+	var orphaned []state.Head
+	for _, head := range heads {
+		if !known[head.Key] {
+			orphaned = append(orphaned, head)
+		} else if err := o.unmark(ctx, head); err != nil {
+			o.Logger.Error(err, "Recording that a state has its Machine again", "state", head.Key.String())
+		}
+	}
+	return orphaned, nil
+}
+
+// uidOf returns the UID of the Machine that a state belongs to.
+func uidOf(head state.Head) types.UID { return types.UID(head.Labels[state.LabelMachineUID]) }
+
+// machineOf returns the name of the Machine that a state belongs to.
+func machineOf(head state.Head) types.NamespacedName {
+	return types.NamespacedName{Namespace: head.Key.Namespace, Name: head.Meta[strings.TrimPrefix(state.AnnotationMachine, state.Prefix)]}
+}
+
+// oldestIntent returns the age in seconds of the intent that has not settled for the longest, zero when there is none.
+func (o *Orphans) oldestIntent(heads []state.Head) float64 {
+	var age time.Duration
+	for _, head := range heads {
+		if read, err := lifecycle.ReadRecord(head.Meta); err == nil && read.Intent != nil {
+			age = max(age, o.Clock.Since(read.Intent.Since))
+		}
+	}
+	return age.Seconds()
+}

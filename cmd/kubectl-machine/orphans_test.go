@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
+)
+
+// orphan makes a state whose Machine is gone.
+func (w *world) orphan(t *testing.T, name string) state.Key {
+	t.Helper()
+	gone := builder.In(w.namespace, builder.Machine())
+	gone.Name, gone.UID = name, types.UID("uid-of-"+name)
+	session, err := w.acquire(t, gone, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := session.Put(t.Context(), []byte(stateBody(1))); err != nil {
+		t.Fatal(err)
+	}
+	if err := session.Release(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	return session.Key()
+}
+
+// said returns what a state says of itself as an orphan.
+func (w *world) said(ctx context.Context, t *testing.T, key state.Key) lifecycle.Orphan {
+	t.Helper()
+	stored, err := state.New(w.Client, state.Options{}).Get(ctx, key)
+	if err != nil {
+		t.Error(err)
+		return lifecycle.Orphan{}
+	}
+	said, err := lifecycle.ReadOrphan(stored.Meta)
+	if err != nil {
+		t.Error(err)
+	}
+	return said
+}
+
+// manages does as a manager does, once the destroy of a state is requested; the test's end waits for it.
+func (w *world) manages(t *testing.T, key state.Key, does func(*state.Session) error) {
+	t.Helper()
+	ended := make(chan struct{})
+	t.Cleanup(func() { <-ended })
+	go func() {
+		defer close(ended)
+		for w.said(context.Background(), t, key).Action == "" {
+			select {
+			case <-t.Context().Done():
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		session, err := state.New(w.Client, state.Options{}).Acquire(context.Background(), key, state.AcquireOptions{Lock: state.Lock{Owner: "manager", Run: "destroy"}})
+		if err == nil {
+			err = does(session)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+}
+
+func TestOrphansAgainstAPIServer(t *testing.T) {
+	w := newWorld(t)
+	key := w.orphan(t, "departed")
+	w.orphan(t, "twin")
+	kept, err := state.New(w.Client, state.Options{}).SaveOrphan(t.Context(), key, []byte(stateBody(9)), state.OrphanOptions{
+		Machine: "twin", MachineUID: "uid-of-twin", Reason: "it could not be saved", Missing: []statefile.ResourceID{{Address: "t.this", ID: "i-9"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy := builder.In(w.namespace, builder.Machine())
+	busy.Name, busy.UID = "busy", "uid-of-busy"
+	if _, err := w.acquire(t, busy, nil); err != nil {
+		t.Fatal(err)
+	}
+	restored := builder.In(w.namespace, builder.Machine(func(m *machinev1beta1.Machine) {
+		m.Name, m.Annotations = "restored", map[string]string{lifecycle.WitnessAnnotation: `{"uid":"uid-of-claimed","run":"r","since":"2026-03-01T12:00:00Z"}`}
+	}))
+	if err := w.Create(t.Context(), restored); err != nil {
+		t.Fatal(err)
+	}
+	w.orphan(t, "claimed")
+	for name, tc := range map[string]struct {
+		line             string
+		wantCode         int
+		wantOut, wantErr string
+	}{
+		"all":                        {line: "orphans", wantOut: "\ndeparted   State          -            -       1           t.this (i-1)\n"},
+		"all, for scripts":           {line: "orphans -o jsonpath={.items[1].resources[0].id}", wantOut: "i-1"},
+		"one":                        {line: "orphans uid-of-departed -o name", wantOut: "secret/" + key.Name + "\n"},
+		"none":                       {line: "orphans -n default", wantErr: "There are no orphans in namespace default"},
+		"one that is claimed":        {line: "orphans claimed", wantOut: "the Machine restored names its instance"},
+		"one whose Machine exists":   {line: "orphans workers-a", wantCode: 1, wantErr: `the Machine "workers-a" exists`},
+		"one that is none":           {line: "orphans dep", wantCode: 1, wantErr: `there is no orphan "dep" in namespace ` + w.namespace + "; did you mean departed?"},
+		"names of all namespaces":    {line: "orphans departed -A", wantCode: 1, wantErr: "leave out -A"},
+		"a flag of another use":      {line: "orphans --yes", wantCode: 1, wantErr: "--yes and --wait belong to --destroy NAME"},
+		"for nobody":                 {line: "orphans --as eve", wantCode: 1, wantErr: `User "eve" cannot list resource "secrets"`},
+		"a destroy of two":           {line: "orphans other --destroy departed --yes", wantCode: 1, wantErr: "takes one name"},
+		"a destroy of a Machine's":   {line: "orphans --destroy workers-a --yes", wantCode: 1, wantErr: `the Machine "workers-a" exists`},
+		"a destroy of none":          {line: "orphans --destroy nobody --yes", wantCode: 1, wantErr: `there is no orphan "nobody"`},
+		"a destroy of one of two":    {line: "orphans --destroy twin --yes", wantCode: 1, wantErr: `2 orphans are called "twin"; name one by its Secret: tfstate-default-m`},
+		"a destroy of one in use":    {line: "orphans --destroy busy --yes", wantCode: 1, wantErr: "a run has the state of busy"},
+		"a destroy of one claimed":   {line: "orphans --destroy claimed --yes", wantCode: 1, wantErr: "the Machine restored names its instance"},
+		"a destroy of one unsaved":   {line: "orphans --destroy " + kept.Name + " --yes", wantCode: 1, wantErr: "is a state that could not be saved"},
+		"a destroy not confirmed":    {line: "orphans --destroy departed", wantCode: 1, wantErr: "  t.this (i-1)\nDestroy this? Only 'yes' is taken for it: error: it was not confirmed; nothing was changed\n"},
+		"completing":                 {line: "__complete orphans d", wantOut: "departed\n"},
+		"completing what to destroy": {line: "__complete orphans --destroy d", wantOut: "departed\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := w.ask(t, tc.line)
+			if got.code != tc.wantCode || !strings.Contains(got.out, tc.wantOut) || !strings.Contains(got.err, tc.wantErr) {
+				t.Errorf("it ends with %d, want %d\noutput %q, want %q\nerrors %q, want %q", got.code, tc.wantCode, got.out, tc.wantOut, got.err, tc.wantErr)
+			}
+		})
+	}
+	if said := w.said(t.Context(), t, key); said.Action != "" {
+		t.Errorf("the state says %+v, though nothing was requested", said)
+	}
+}
+
+func TestTheDestroyOfAnOrphanIsRequestedAndWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	note := func(p lifecycle.Patch) func(*state.Session) error {
+		return func(s *state.Session) error { return s.Release(context.Background(), p.MetaPatch) }
+	}
+	problem, dropped, last := lifecycle.NewPatch(), lifecycle.NewPatch(), lifecycle.NewPatch()
+	problem.SetOrphanMark(lifecycle.OrphanMark{Since: time.Now(), Problem: "the credentials are gone"})
+	dropped.ClearOrphan()
+	last.SetLastRun(lifecycle.LastRun{Run: "destroy", Result: lifecycle.RunFailed, Message: "it is protected"})
+	for name, tc := range map[string]struct {
+		flags            string
+		does             func(*state.Session) error
+		wantCode         int
+		wantOut, wantErr string
+	}{
+		"done": {does: func(s *state.Session) error {
+			empty := strings.Replace(stateBody(2), `"instances":[{"attributes":{"id":"i-1"}}]`, `"instances":[]`, 1)
+			if err := s.Put(context.Background(), []byte(empty)); err != nil {
+				return err
+			}
+			return s.Delete(context.Background())
+		}, wantOut: "departed-done is destroyed, and its state is removed\n"},
+		"failed":         {does: note(last), wantCode: 1, wantErr: " was not destroyed: it is protected; the operator tries it again; to withdraw the request: kubectl annotate secret -n " + w.namespace},
+		"impossible":     {does: note(problem), wantCode: 1, wantErr: " was not destroyed: the credentials are gone"},
+		"dropped":        {does: note(dropped), wantCode: 1, wantErr: "has dropped the request"},
+		"nobody does it": {flags: "--wait 1s", does: note(lifecycle.NewPatch()), wantCode: 1, wantErr: "was not destroyed within 1s; the request stays"},
+		"only a request": {flags: "--wait 0", does: note(lifecycle.NewPatch()), wantOut: "the destroy of departed-only-a-request is requested\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			machine := "departed-" + strings.ReplaceAll(name, " ", "-")
+			w.manages(t, w.orphan(t, machine), tc.does)
+			got := w.ask(t, "orphans --destroy "+machine+" --yes "+tc.flags)
+			if got.code != tc.wantCode || !strings.Contains(got.out, tc.wantOut) || !strings.Contains(got.err, tc.wantErr) {
+				t.Errorf("it ends with %d, want %d\noutput %q, want %q\nerrors %q, want %q", got.code, tc.wantCode, got.out, tc.wantOut, got.err, tc.wantErr)
+			}
+		})
+	}
+}

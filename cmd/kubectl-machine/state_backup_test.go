@@ -1,0 +1,328 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+	"github.com/google/go-cmp/cmp"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
+	"github.com/machine-iac/machine-iac-operator/internal/module/store"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
+	"github.com/machine-iac/machine-iac-operator/modules"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
+)
+
+// backupWorld has two Machines with states that are settled: "kept", of a module, and "stacked", with an encrypted checkpoint.
+type backupWorld struct {
+	*world
+	states  *state.Store
+	modules *store.Store
+	module  string
+	salt    string
+}
+
+func newBackupWorld(t *testing.T) *backupWorld {
+	t.Helper()
+	w := &backupWorld{world: newWorld(t)}
+	w.states, w.modules = state.New(w.Client, state.Options{}), store.New(w.Client, store.Options{})
+	loaded, err := load.Modules(modules.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubemark := loaded[slices.IndexFunc(loaded, func(m *module.Module) bool { return m.Name() == "kubemark" })]
+	if err := w.modules.Keep(t.Context(), w.namespace, kubemark); err != nil {
+		t.Fatal(err)
+	}
+	w.module = kubemark.Reference()
+	keys, err := pulumikeys.New(w.Client, pulumikeys.Options{Namespace: w.namespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := keys.Current(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.salt = key.Salt()
+	checkpoint, err := statefile.Checkpoint{Serial: 1, Lineage: "stacked", Raw: fmt.Appendf(nil,
+		`{"version":3,"checkpoint":{"latest":{"secrets_providers":{"type":"passphrase","state":{"salt":%q}}}}}`, w.salt)}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.settled(t, "kept", []byte(strings.Replace(stateBody(2), `"lineage":"l"`, `"lineage":"kept"`, 1)))
+	w.settled(t, "stacked", checkpoint)
+	return w
+}
+
+// settled makes a Machine with a state, and nothing in progress.
+func (w *backupWorld) settled(t *testing.T, name string, raw []byte) {
+	t.Helper()
+	machine := w.make(t, name, "")
+	session, err := w.acquire(t, machine, state.Attachments{"inputs": []byte("secret inputs")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := session.Put(t.Context(), raw); err != nil {
+		t.Fatal(err)
+	}
+	p := lifecycle.NewPatch().SetApplied("sha256:f", w.module)
+	if err := session.Release(t.Context(), p.MetaPatch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// make makes a Machine; witness is its annotation, "" for none.
+func (w *backupWorld) make(t *testing.T, name, witness string) *machinev1beta1.Machine {
+	t.Helper()
+	machine := builder.In(w.namespace, builder.Machine(func(m *machinev1beta1.Machine) { m.Name = name }))
+	if witness != "" {
+		machine.Annotations = map[string]string{lifecycle.WitnessAnnotation: witness}
+	}
+	if err := w.Create(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+	return machine
+}
+
+func (w *backupWorld) get(t *testing.T, name string) *machinev1beta1.Machine {
+	t.Helper()
+	machine := &machinev1beta1.Machine{}
+	if err := w.Client.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: name}, machine); err != nil {
+		t.Fatal(err)
+	}
+	return machine
+}
+
+// again removes a Machine and makes it anew.
+func (w *backupWorld) again(t *testing.T, name, witness string) (old, anew *machinev1beta1.Machine) {
+	t.Helper()
+	old = w.get(t, name)
+	if err := w.Client.Delete(t.Context(), old.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	return old, w.make(t, name, witness)
+}
+
+// stored returns the state of a Machine without what only the Secret has.
+func (w *backupWorld) stored(t *testing.T, name string) *state.Snapshot {
+	t.Helper()
+	found, err := w.states.Get(t.Context(), state.KeyFor(w.namespace, w.get(t, name).UID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &state.Snapshot{
+		Raw: found.Raw, Serial: found.Serial, Lineage: found.Lineage, Meta: found.Meta, Attachments: found.Attachments, Lock: found.Lock, Labels: found.Labels,
+	}
+}
+
+// lose removes states, modules and keys.
+func (w *backupWorld) lose(t *testing.T) {
+	t.Helper()
+	w.forget(t)
+	for _, label := range []client.ListOption{client.HasLabels{store.LabelRole}, client.MatchingFields{"metadata.name": pulumikeys.SecretName}} {
+		secrets := &corev1.SecretList{}
+		if err := w.Client.List(t.Context(), secrets, client.InNamespace(w.namespace), label); err != nil {
+			t.Fatal(err)
+		}
+		for i := range secrets.Items {
+			if err := w.Client.Delete(t.Context(), &secrets.Items[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// expect types a command line, of which %DIR is a folder.
+func (w *backupWorld) expect(t *testing.T, line string, code int, texts ...string) {
+	t.Helper()
+	got := w.ask(t, line)
+	all := got.out + got.err
+	for _, text := range texts {
+		if !strings.Contains(all, text) {
+			t.Errorf("%s prints\n%swant %q in it", line, all, text)
+		}
+	}
+	if got.code != code {
+		t.Errorf("%s ends with %d, want %d\n%s", line, got.code, code, all)
+	}
+	if strings.Contains(all, "very-secret") || strings.Contains(all, "secret inputs") {
+		t.Errorf("%s prints a secret:\n%s", line, all)
+	}
+}
+
+// TestStatesAreExportedAndImported goes through docs/backup.md.
+func TestStatesAreExportedAndImported(t *testing.T) {
+	w := newBackupWorld(t)
+	folder := filepath.Join(t.TempDir(), "backup")
+	export := "state export kept stacked -o " + folder + " --manager-namespace " + w.namespace
+	restore := "state import " + folder + " --manager-namespace " + w.namespace
+	kept, stacked := w.stored(t, "kept"), w.stored(t, "stacked")
+
+	w.expect(t, export, 0, "2 states and 1 module written to "+folder, "warning: this holds credentials and user data in the clear")
+	checkModes(t, folder)
+	w.expect(t, export, 0, "2 states and 1 module written")
+	w.expect(t, "state export --all -o "+folder+" --manager-namespace "+w.namespace, 0, "3 states and 1 module written",
+		"note: Machine "+w.namespace+"/workers-a: a run is in progress", "note: Machine "+w.namespace+"/workers-b has no state yet")
+	w.expect(t, restore+" kept stacked", 0, "kept      2        2        Unchanged   this very state is stored")
+	w.expect(t, restore, 1, "workers-a   2        2        Refused     a run is in progress (update since ")
+	w.expect(t, restore+" other", 1, `has no state of a Machine "other"`)
+	w.expect(t, restore+" -n default kept", 1, "Refused   it is of namespace "+w.namespace+": name that with -n, or -A for all")
+
+	w.lose(t)
+	w.expect(t, restore+" kept stacked --dry-run", 0, "kept      2        -        Importable")
+	if _, err := w.states.Get(t.Context(), state.KeyFor(w.namespace, w.get(t, "kept").UID)); err == nil {
+		t.Error("a dry run has imported a state")
+	}
+	w.expect(t, restore+" kept stacked", 0, "kept      2        -        Imported", "stacked   1        -        Imported")
+	for name, want := range map[string]*state.Snapshot{"kept": kept, "stacked": stacked} {
+		if diff := cmp.Diff(want, w.stored(t, name)); diff != "" {
+			t.Errorf("the state of %s is not as it was (-was +is):\n%s", name, diff)
+		}
+	}
+	fresh := store.New(w.Client, store.Options{})
+	if _, err := fresh.Load(t.Context(), w.namespace, store.DigestOf(w.module)); err != nil {
+		t.Errorf("the module is not restored: %v", err)
+	}
+	keys, err := pulumikeys.New(w.Client, pulumikeys.Options{Namespace: w.namespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keys.For(t.Context(), w.salt); err != nil {
+		t.Errorf("the key is not restored: %v", err)
+	}
+}
+
+func TestAStateIsImportedForAMachineThatWasMadeAnew(t *testing.T) {
+	w := newBackupWorld(t)
+	folder := filepath.Join(t.TempDir(), "backup")
+	before := w.get(t, "kept")
+	witness := lifecycle.Witness{UID: string(before.UID), Run: "run-1", Since: before.CreationTimestamp.UTC()}
+	was := w.stored(t, "kept")
+	w.expect(t, "state export kept -o "+folder, 0, "1 state and 1 module written")
+
+	// As Velero restores it: with its annotations, and with its state under the UID that it had.
+	_, anew := w.again(t, "kept", witness.String())
+	w.expect(t, "state import "+folder+" --dry-run", 0, "Importable", "the state under the UID "+string(before.UID)+" is moved")
+	w.expect(t, "state import "+folder, 0, "Imported   the Machine has the UID "+string(anew.UID)+" now; its instance keeps "+string(before.UID))
+	if _, err := w.states.Get(t.Context(), state.KeyFor(w.namespace, before.UID)); !errors.Is(err, state.ErrNotFound) {
+		t.Errorf("the state under the UID that was: %v, want none", err)
+	}
+	want := *was
+	want.Meta = maps.Clone(was.Meta)
+	want.Meta["identity-uid"] = string(before.UID)
+	want.Labels = maps.Clone(was.Labels)
+	want.Labels[state.LabelMachineUID], want.Labels["tfstateSecretSuffix"] = string(anew.UID), state.KeyFor(w.namespace, anew.UID).Suffix()
+	if diff := cmp.Diff(&want, w.stored(t, "kept")); diff != "" {
+		t.Errorf("the state is not as it should be (-want +is):\n%s", diff)
+	}
+	f, err := lifecycle.NewFacts(w.get(t, "kept"), nil)
+	if err != nil || f.Witness == nil || f.Witness.IdentityUID != before.UID || f.Witness.Run != "run-1" {
+		t.Errorf("the Machine says of its instance %+v, %v", f.Witness, err)
+	}
+
+	// Exported again and made anew without its annotations, a third UID keeps the first one's instance.
+	second := filepath.Join(t.TempDir(), "second")
+	w.expect(t, "state export kept -o "+second, 0, "1 state and 1 module written")
+	old, third := w.again(t, "kept", "")
+	w.lose(t)
+	w.expect(t, "state import "+second, 1, "Refused   the Machine kept has another UID, "+string(third.UID), "import with --map "+string(old.UID)+"=kept")
+	w.expect(t, "state import "+second+" --map "+string(old.UID)+"=workers-b", 1, "the name is an input of its module")
+	w.expect(t, "state import "+second+" --map x=kept", 1, "--map names the UID x, which no state of the backup has")
+	w.expect(t, "state import "+second+" --map kept", 1, "--map kept: write UID=MACHINE")
+	w.expect(t, "state import "+second+" --map "+string(old.UID)+"=kept", 0, "its instance keeps "+string(before.UID))
+	if got := w.stored(t, "kept").Meta["identity-uid"]; got != string(before.UID) {
+		t.Errorf("the identity is %s, want %s", got, before.UID)
+	}
+}
+
+func TestABackupIsEncrypted(t *testing.T) {
+	w := newBackupWorld(t)
+	folder, files := filepath.Join(t.TempDir(), "backup"), t.TempDir()
+	identities := map[string]*age.X25519Identity{}
+	for _, name := range []string{"own", "other"} {
+		identity, err := age.GenerateX25519Identity()
+		if err != nil {
+			t.Fatal(err)
+		}
+		identities[name] = identity
+		if err := os.WriteFile(filepath.Join(files, name), []byte("# a comment\n"+identity.String()+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	export := "state export kept stacked -o " + folder + " --manager-namespace " + w.namespace
+	restore := "state import " + folder + " --manager-namespace " + w.namespace
+	got := w.ask(t, export+" --recipient "+identities["own"].Recipient().String())
+	if got.code != 0 || strings.Contains(got.err, "warning") {
+		t.Fatalf("it ends with %d\n%s", got.code, got.err)
+	}
+	for _, name := range filesIn(t, folder) {
+		content, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name != "index.json" && (!strings.HasSuffix(name, ".age") || !strings.HasPrefix(string(content), "age-encryption.org/v1\n")) {
+			t.Errorf("%s is not encrypted", name)
+		}
+	}
+	w.lose(t)
+	w.expect(t, restore, 1, "it is encrypted; name the file of an identity with --identity")
+	w.expect(t, restore+" --identity "+filepath.Join(files, "other"), 1, "it is encrypted for others than --identity")
+	w.expect(t, restore+" --identity "+folder+"/index.json", 1, "they are none; the file must be as age-keygen writes it")
+	w.expect(t, restore+" --identity "+filepath.Join(files, "own"), 0, "kept      2        -        Imported")
+	w.expect(t, export, 1, "is there already and differs")
+	w.expect(t, export+" --recipient age1wrong", 1, `"age1wrong" is none`)
+	w.expect(t, export+" --recipient "+identities["own"].String(), 1, "it is an identity, which is secret")
+}
+
+// filesIn lists the files below a folder.
+func filesIn(t *testing.T, folder string) []string {
+	t.Helper()
+	var names []string
+	err := fs.WalkDir(os.DirFS(folder), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// checkModes fails where another than the owner may enter or read.
+func checkModes(t *testing.T, folder string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if want := map[bool]fs.FileMode{true: 0o700, false: 0o600}[entry.IsDir()]; info.Mode().Perm() != want {
+			t.Errorf("%s has mode %s, want %s", name, info.Mode().Perm(), want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

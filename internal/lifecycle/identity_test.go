@@ -1,0 +1,97 @@
+package lifecycle
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+func TestIdentity(t *testing.T) {
+	for name, tc := range map[string]struct {
+		facts Facts
+		want  types.UID
+	}{
+		"the Machine's own":                             {Facts{Witness: &Witness{UID: "own"}}, "own"},
+		"that of the state":                             {Facts{Record: Record{IdentityUID: "old"}, Witness: &Witness{UID: "own"}}, "old"},
+		"that of the Machine, where the state is lost":  {Facts{Witness: &Witness{UID: "own", IdentityUID: "old"}}, "old"},
+		"that of the state, where both have one":        {Facts{Record: Record{IdentityUID: "old"}, Witness: &Witness{UID: "own", IdentityUID: "older"}}, "old"},
+		"the Machine's own, where nothing is there yet": {Facts{}, "own"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.facts.Identity("own"); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestIdentityIsRecordedOnlyWhereItIsNotTheMachinesOwn(t *testing.T) {
+	for identity, want := range map[types.UID]types.UID{"old": "old", "own": "", "": ""} {
+		meta := map[string]string{}
+		patched(meta, NewPatch().SetIdentityUID("stale", "own").MetaPatch)
+		patched(meta, NewPatch().SetIdentityUID(identity, "own").MetaPatch)
+		read, err := ReadRecord(meta)
+		if err != nil || read.IdentityUID != want {
+			t.Errorf("of %q: %q, %v; want %q", identity, read.IdentityUID, err, want)
+		}
+	}
+}
+
+// patched applies a patch as the store does.
+func patched(meta map[string]string, patch state.MetaPatch) {
+	for key, value := range patch {
+		if value == nil {
+			delete(meta, key)
+			continue
+		}
+		meta[key] = *value
+	}
+}
+
+func TestRestoredRecord(t *testing.T) {
+	meta := map[string]string{"intent": "{}", "orphan-action": "Destroy", "machine": "own"}
+	kept := map[string]string{"fingerprint": "f", "orphan-since": "now", "machine": "other", "unknown": "kept"}
+	patched(meta, RestoredRecord(kept, "old", "own").MetaPatch)
+	want := map[string]string{"fingerprint": "f", "unknown": "kept", "identity-uid": "old", "orphan-action": "Destroy", "machine": "own"}
+	if diff := cmp.Diff(want, meta); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestRestoredWitness(t *testing.T) {
+	since := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	now := since.Add(time.Hour)
+	carried := Witness{UID: "old", Run: "create", Since: since, Place: placed("r"), Adopted: true, Destroyed: &now}
+	for name, tc := range map[string]struct {
+		annotation string
+		want       Witness
+	}{
+		"what the Machine carries": {carried.String(), Witness{UID: "own", IdentityUID: "old", Run: "create", Since: since, Place: placed("r"), Adopted: true}},
+		"none":                     {"", Witness{UID: "own", IdentityUID: "old", Run: "import", Since: now, Place: placed("z")}},
+		"what cannot be read":      {"{", Witness{UID: "own", IdentityUID: "old", Run: "import", Since: now, Place: placed("z")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			machine := &machinev1beta1.Machine{}
+			machine.UID = "own"
+			if tc.annotation != "" {
+				machine.Annotations = map[string]string{WitnessAnnotation: tc.annotation}
+			}
+			got := RestoredWitness(machine, "old", "import", now, placed("z"))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			machine.Annotations = map[string]string{WitnessAnnotation: got.String()}
+			if HasInstanceOfItsOwn(machine) || RestoredFrom(machine) != "" {
+				t.Error("it is taken for one of its own, or of another Machine")
+			}
+		})
+	}
+}
+
+func placed(region string) instance.Place { return instance.Place{{Name: "region", Value: region}} }

@@ -1,0 +1,303 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+)
+
+// anEtcdFromAnHourAgo goes through "etcd restored from an hour ago" of docs/backup.md: the cluster forgets what was made, changed and deleted since,
+// and the infrastructure does not.
+func anEtcdFromAnHourAgo() {
+	const kept, edited, removed, later = "hour-kept", "hour-edited", "hour-removed", "hour-later"
+	var s *stack
+	var hollow *elsewhere
+	servers := map[string]string{}
+	var backup string
+	var node types.UID
+	var manifest *machinev1beta1.Machine
+
+	BeforeAll(func(ctx SpecContext) {
+		s = w.openStack(ctx)
+		hollow = w.openElsewhere(ctx)
+		w.pod.restart(ctx, "--drift-interval=10s")
+		DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx) })
+		for _, name := range []string{kept, removed} {
+			servers[name] = s.runningAlone(ctx, name)
+		}
+		s.runs(ctx, w.machine(edited, credentialsFrom(elsewhereCredentials)))
+		node = hollow.node(ctx, edited).UID
+		snapshot := filepath.Join(w.dir, "etcd-an-hour-ago")
+		w.whileDown(ctx, "--drift-interval=10s", func(etcd string) { copied(ctx, etcd, snapshot) })
+
+		servers[later] = s.runningAlone(ctx, later)
+		w.patchSpec(ctx, edited, "zone", "zone-b")
+		until(ctx, patience, "the instance has the edit", func(ctx context.Context) error { return hollow.isIn(ctx, edited, "zone-b") })
+		w.kubectl(ctx, "delete", "machine", removed)
+		Expect(s.Server(removed)).To(BeNil())
+		backup = filepath.Join(w.dir, "backup")
+		Expect(w.asksHere(ctx, "state", "export", "--all", "-o", backup).out).To(ContainSubstring("3 states and 2 modules written"))
+		manifest = w.get(ctx, later)
+
+		w.whileDown(ctx, "--drift-interval=10s", func(etcd string) {
+			Expect(os.RemoveAll(etcd)).To(Succeed())
+			copied(ctx, snapshot, etcd)
+		})
+	})
+
+	It("has Machines as they were then", func(ctx SpecContext) {
+		Expect(w.get(ctx, removed).DeletionTimestamp).To(BeNil())
+		Expect(string(w.get(ctx, edited).Spec.ProviderSpec.Value.Raw)).NotTo(ContainSubstring("zone-b"))
+		err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: later}, &machinev1beta1.Machine{})
+		Expect(apierrors.IsNotFound(err)).To(BeTrue())
+	})
+
+	It("reports what is not as the states say, and makes, changes and removes nothing", func(ctx SpecContext) {
+		until(ctx, patience, "the Machine whose server was destroyed since has failed", func(ctx context.Context) error {
+			return phaseIs(w.get(ctx, removed), machinev1beta1.PhaseFailed)
+		})
+		w.expectEvent(ctx, w.get(ctx, removed), "DriftMissing", "openstack_compute_instance_v2.this")
+		until(ctx, patience, "the Machine whose instance was changed since says so", func(ctx context.Context) error {
+			return w.driftIs(ctx, edited, metav1.ConditionTrue)
+		})
+		until(ctx, patience, "the Machine to which nothing happened is as it was", func(ctx context.Context) error {
+			return errors.Join(w.driftIs(ctx, kept, metav1.ConditionFalse), phaseIs(w.get(ctx, kept), machinev1beta1.PhaseRunning))
+		})
+		Expect(hollow.isIn(ctx, edited, "zone-b")).To(Succeed())
+		Expect(hollow.node(ctx, edited).UID).To(Equal(node))
+		s.isLeftWith(servers, kept, later)
+		Expect(s.orphans(ctx)).To(Equal([]string{later}), "the servers of no Machine")
+	})
+
+	It("takes the Machine that it forgot back, from a backup", func(ctx SpecContext) {
+		w.create(ctx, &machinev1beta1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: manifest.Namespace, Name: manifest.Name, Labels: manifest.Labels, Annotations: manifest.Annotations},
+			Spec:       manifest.Spec,
+		})
+		anew := w.get(ctx, later)
+		Expect(anew.UID).NotTo(Equal(manifest.UID))
+		Expect(w.asksHere(ctx, "state", "import", backup, later).out).To(MatchRegexp(row(later, `\d+`, "-", "Imported")))
+		s.join(ctx, anew)
+		until(ctx, patience, "it runs with the server that it had", func(ctx context.Context) error {
+			return errors.Join(phaseIs(w.get(ctx, later), machinev1beta1.PhaseRunning), w.driftIs(ctx, later, metav1.ConditionFalse))
+		})
+		Expect(w.get(ctx, later).Spec.ProviderID).To(HaveValue(Equal("openstack:///" + servers[later])))
+		Expect(s.Server(later).Metadata).To(HaveKeyWithValue("machine-iac.io_machine-uid", string(manifest.UID)))
+		s.isLeftWith(servers, kept, later)
+		Expect(s.orphans(ctx)).To(BeEmpty())
+	})
+
+	It("is put right by applying the edit once more, and by deleting the Machine whose server is gone", func(ctx SpecContext) {
+		w.patchSpec(ctx, edited, "zone", "zone-b")
+		until(ctx, patience, "the edited Machine is as it is asked for", func(ctx context.Context) error {
+			return errors.Join(w.driftIs(ctx, edited, metav1.ConditionFalse), w.upToDateIs(w.get(ctx, edited), corev1.ConditionTrue, ""))
+		})
+		Expect(hollow.node(ctx, edited).UID).To(Equal(node))
+		Expect(hollow.isIn(ctx, edited, "zone-b")).To(Succeed())
+		w.kubectl(ctx, "delete", "machine", removed)
+		s.isLeftWith(servers, kept, later)
+	})
+
+	It("releases a Machine, and takes it back", func(ctx SpecContext) {
+		released := filepath.Join(w.dir, "released")
+		Expect(w.asksHere(ctx, "release", kept, "-o", released).out).To(ContainSubstring("machine/" + kept + " released"))
+		Expect(w.asksHere(ctx, "state", "list").out).NotTo(ContainSubstring(kept))
+		s.isLeftWith(servers, kept, later)
+		w.kubectl(ctx, "annotate", "machine", kept, lifecycle.AdoptionAnnotation+"-")
+		Expect(w.asksHere(ctx, "state", "import", released, kept).out).To(MatchRegexp(row(kept, `\d+`, "-", "Imported")))
+		until(ctx, patience, "it is checked again", func(ctx context.Context) error { return w.driftIs(ctx, kept, metav1.ConditionFalse) })
+		s.isLeftWith(servers, kept, later)
+	})
+
+	It("takes all servers with it", func(ctx SpecContext) {
+		w.kubectl(ctx, "delete", "machine", kept, edited, later)
+		Expect(s.Servers()).To(BeEmpty())
+		Expect(s.Count()).To(HaveKeyWithValue("ports", 0))
+		Expect(hollow.nodes(ctx)).To(BeEmpty())
+	})
+}
+
+// runningAlone makes a Machine of its own, like those of the MachineSet, and returns its server's ID once it is Running.
+func (s *stack) runningAlone(ctx context.Context, name string) string {
+	GinkgoHelper()
+	template := s.set.Spec.Template.DeepCopy()
+	delete(template.Labels, "machine.openshift.io/cluster-api-machineset")
+	s.runs(ctx, &machinev1beta1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: template.Labels}, Spec: template.Spec,
+	})
+	return s.Server(name).ID
+}
+
+// runs makes a Machine and waits until it is Running.
+func (s *stack) runs(ctx context.Context, machine *machinev1beta1.Machine) {
+	GinkgoHelper()
+	w.create(ctx, machine)
+	until(ctx, patience, "the Machine has an instance", func(ctx context.Context) error {
+		return phaseIs(w.get(ctx, machine.Name), machinev1beta1.PhaseProvisioned)
+	})
+	s.join(ctx, w.get(ctx, machine.Name))
+	until(ctx, patience, "the Machine runs", func(ctx context.Context) error {
+		return phaseIs(w.get(ctx, machine.Name), machinev1beta1.PhaseRunning)
+	})
+}
+
+// isLeftWith expects the cloud to have the servers of some Machines, each of which was made once.
+func (s *stack) isLeftWith(ids map[string]string, names ...string) {
+	GinkgoHelper()
+	found := map[string]string{}
+	for _, server := range s.Servers() {
+		found[server.Name] = server.ID
+	}
+	want := map[string]string{}
+	for _, name := range names {
+		want[name] = ids[name]
+	}
+	Expect(found).To(Equal(want))
+	var made []string
+	for _, one := range s.History() {
+		if one.Kind == "servers" {
+			made = append(made, one.ID)
+		}
+	}
+	Expect(made).To(HaveLen(len(ids)), "a server was made twice: %v", made)
+}
+
+// orphans returns the names of the servers that have no Machine and no state.
+func (s *stack) orphans(ctx context.Context) []string {
+	GinkgoHelper()
+	seen, err := w.census(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	var left []string
+	for _, server := range s.Servers() {
+		uid := server.Metadata["machine-iac.io_machine-uid"]
+		known := slices.ContainsFunc(seen.states, func(head corev1.Secret) bool {
+			return head.Labels["machine-iac.io/machine-uid"] == uid || head.Annotations["machine-iac.io/identity-uid"] == uid
+		})
+		if !known {
+			left = append(left, server.Name)
+		}
+	}
+	return left
+}
+
+// elsewhereCredentials is the Secret with what signs in at another API server.
+const elsewhereCredentials = "elsewhere-credentials"
+
+// elsewhere is another API server, whose Nodes are instances that the cluster's etcd does not have.
+type elsewhere struct{ *controlplane.ControlPlane }
+
+// openElsewhere starts another API server, and makes the Secret that signs in there.
+func (w *world) openElsewhere(ctx context.Context) *elsewhere {
+	GinkgoHelper()
+	plane, err := controlplane.Start(controlplane.Default)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(plane.Stop)
+	named := metav1.ObjectMeta{Namespace: "default", Name: "kubemark"}
+	account := &corev1.ServiceAccount{ObjectMeta: named}
+	Expect(plane.Create(ctx, account, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: named.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: named.Namespace, Name: named.Name}},
+	})).To(Succeed())
+	token := &authenticationv1.TokenRequest{}
+	Expect(plane.Client.SubResource("token").Create(ctx, account, token)).To(Succeed())
+	credentials := newSecret(elsewhereCredentials, map[string][]byte{
+		"server": []byte(plane.Config.Host), "token": []byte(token.Status.Token), "ca.crt": plane.Config.CAData,
+	})
+	w.create(ctx, credentials)
+	DeferCleanup(func(ctx SpecContext) { Expect(w.client.Delete(ctx, credentials)).To(Succeed()) })
+	return &elsewhere{plane}
+}
+
+// node returns the instance of a Machine.
+func (e *elsewhere) node(ctx context.Context, name string) *corev1.Node {
+	GinkgoHelper()
+	found := &corev1.Node{}
+	Expect(e.Client.Get(ctx, client.ObjectKey{Name: name}, found)).To(Succeed())
+	return found
+}
+
+// nodes returns all instances.
+func (e *elsewhere) nodes(ctx context.Context) []corev1.Node {
+	GinkgoHelper()
+	var list corev1.NodeList
+	Expect(e.Client.List(ctx, &list)).To(Succeed())
+	return list.Items
+}
+
+// isIn returns an error unless the instance of a Machine is in a zone.
+func (e *elsewhere) isIn(ctx context.Context, name, zone string) error {
+	GinkgoHelper()
+	if got := e.node(ctx, name).Labels["topology.kubernetes.io/zone"]; got != zone {
+		return fmt.Errorf("the zone is %q", got)
+	}
+	return nil
+}
+
+// driftIs returns an error unless the condition Drifted of a Machine's provider status has a status that is of a check of the last minute.
+func (w *world) driftIs(ctx context.Context, name string, want metav1.ConditionStatus) error {
+	var status struct {
+		Conditions         []metav1.Condition `json:"conditions"`
+		LastDriftCheckTime *metav1.Time       `json:"lastDriftCheckTime"`
+	}
+	raw := w.get(ctx, name).Status.ProviderStatus
+	if raw == nil {
+		raw = &runtime.RawExtension{Raw: []byte("{}")}
+	}
+	if err := json.Unmarshal(raw.Raw, &status); err != nil {
+		return err
+	}
+	if status.LastDriftCheckTime == nil || time.Since(status.LastDriftCheckTime.Time) > time.Minute {
+		return fmt.Errorf("the last drift check of %s was at %v", name, status.LastDriftCheckTime)
+	}
+	for _, condition := range status.Conditions {
+		if condition.Type == "Drifted" && condition.Status == want {
+			return nil
+		}
+	}
+	return fmt.Errorf("the conditions of %s are %+v", name, status.Conditions)
+}
+
+// whileDown stops the manager and the cluster, does something to etcd's data, and starts both again, the manager with flags.
+func (w *world) whileDown(ctx context.Context, flags string, do func(etcd string)) {
+	GinkgoHelper()
+	w.pod.terminate()
+	Expect(w.cluster.Down(ctx)).To(Succeed())
+	do(filepath.Join(w.cluster.Dir(), "etcd"))
+	for _, component := range cluster.Components() {
+		Expect(w.cluster.Start(ctx, component)).To(Succeed())
+	}
+	w.pod.start(ctx, flags)
+}
+
+// copied copies a folder as it is.
+func copied(ctx context.Context, from, to string) {
+	GinkgoHelper()
+	out, err := exec.CommandContext(ctx, "cp", "-a", from, to).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
+}
