@@ -36,6 +36,7 @@ func TestDecideAdoption(t *testing.T) {
 		"it is adopted on request":                             {asking(AdoptionAdopt), able(adopting), adopt},
 		"by its ID as well":                                    {&Facts{Adoption: AdoptionRequest{Adoption: AdoptionAdopt, ID: "i"}}, able(adopting), adopt},
 		"or its adoption is planned":                           {asking(AdoptionPlan), able(adopting), plan},
+		"not where nothing names it":                           {&Facts{Adoption: AdoptionRequest{Adoption: AdoptionPlan}}, able(adopting), left},
 		"but not where the module cannot":                      {asking(AdoptionAdopt), able(), left},
 		"nor where the annotation is not understood":           {misread, able(adopting), left},
 		"a plan is shown":                                      {planned(noon.Add(-time.Minute), now), able(adopting), left},
@@ -56,6 +57,7 @@ func TestDecideAdoption(t *testing.T) {
 		"an adoption that was cut off is looked up, destroyed": {&Facts{Stored: true, Provisioned: true, Witness: adopted}, able(adopting), lookingUp(runs.Destroy)},
 	})
 	decides(t, runs.Create, map[string]decisionCase{
+		"nothing is created while the adoption is planned":            {&Facts{Adoption: AdoptionRequest{Adoption: AdoptionPlan}}, able(adopting), left},
 		"nothing is created beside an instance that is to be adopted": {&Facts{Adoption: AdoptionRequest{Adoption: AdoptionPlan, ID: "i"}}, able(adopting), left},
 		"a new Machine of a set whose Machines are adopted":           {&Facts{Adoption: AdoptionRequest{Adoption: AdoptionAdopt}}, able(adopting), starting(runs.Create)},
 	})
