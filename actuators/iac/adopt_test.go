@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
@@ -192,6 +193,23 @@ func TestAnAdoptedInstanceIsReleasedAndAdoptedAgainAndDeleted(t *testing.T) {
 	}
 	if exists, err := b.Exists(t.Context(), machine); exists || err != nil {
 		t.Errorf("Exists after Delete is %t, %v", exists, err)
+	}
+}
+
+func TestAMachineThatIsDeletedIsAdoptedFirst(t *testing.T) {
+	b := newBench(t)
+	machine := b.foreign()
+	if _, uncertain := actuators.AsUncertain(b.Delete(t.Context(), machine)); !uncertain {
+		t.Fatal("its deletion is not refused")
+	}
+	ask(machine, lifecycle.AdoptionAdopt)
+	live := &machinev1beta1.Machine{}
+	if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(machine), live); err != nil {
+		t.Fatal(err)
+	}
+	machine.DeletionTimestamp = live.DeletionTimestamp
+	if err := b.drive(b.Delete, machine); err != nil || b.node(machine) != nil {
+		t.Errorf("Delete: %v, the Node is there: %t", err, b.node(machine) != nil)
 	}
 }
 

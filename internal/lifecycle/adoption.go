@@ -210,6 +210,11 @@ func decideForeign(f *Facts, t Target) Decision {
 	return Decision{Action: ActionStart, Operation: runs.Drift, Lookup: true, Adopt: true, Reason: "a plan of its adoption is requested"}
 }
 
+// adoptionGoesOn reports whether an adoption or a release goes on although the Machine is being deleted.
+func (f *Facts) adoptionGoesOn() bool {
+	return f.Adoption.Adoption == AdoptionRelease || f.Adoption.Adoption == AdoptionAdopt && f.Foreign()
+}
+
 // decideRelease decides what is done about a Machine whose state is to be forgotten.
 func decideRelease(f *Facts) Decision {
 	switch {

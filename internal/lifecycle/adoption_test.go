@@ -52,7 +52,8 @@ func TestDecideAdoption(t *testing.T) {
 		},
 	})
 	decides(t, runs.Destroy, map[string]decisionCase{
-		"an instance of another actuator is not destroyed":     {asking(AdoptionAdopt), able(adopting), left},
+		"an instance of another actuator is not destroyed":     {asking(AdoptionNone), able(adopting), left},
+		"it is adopted first where that is requested":          {asking(AdoptionAdopt), able(adopting), adopt},
 		"nor one whose adoption was planned":                   {planned(noon, now), able(adopting), left},
 		"an adoption that was cut off is looked up, destroyed": {&Facts{Stored: true, Provisioned: true, Witness: adopted}, able(adopting), lookingUp(runs.Destroy)},
 	})
@@ -77,6 +78,9 @@ func TestDecideRelease(t *testing.T) {
 	decides(t, runs.Destroy, map[string]decisionCase{
 		"what is destroyed is not released": {&Facts{Witness: &Witness{Destroyed: &noon}, Adoption: release}, able(), Decision{Action: ActionDone}},
 	})
+	if d := Stale(runs.Update, &Facts{Deleting: true, Provisioned: true, Adoption: AdoptionRequest{Adoption: AdoptionAdopt}}); d.Action != ActionStart {
+		t.Errorf("the adoption of a Machine that is being deleted is %v, want it to go on", d)
+	}
 	if d := Stale(runs.Update, &Facts{Deleting: true, Adoption: release}); d.Action != ActionStart {
 		t.Errorf("the release of a Machine that is being deleted is %v, want it to go on", d)
 	}
