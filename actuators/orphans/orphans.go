@@ -34,6 +34,8 @@ type Actuator interface {
 	AcquireIdle(ctx context.Context, key state.Key, operation string, options state.AcquireOptions) (*state.Session, error)
 	// UnsavedStates returns the states that could not be saved and name what no other state knows.
 	UnsavedStates(ctx context.Context, namespace string) ([]state.Orphan, error)
+	// ListInstances lists the instances of a Machine's cluster; known is false where its module cannot.
+	ListInstances(ctx context.Context, machine *machinev1beta1.Machine) (listed []lifecycle.ListedInstance, known bool, err error)
 }
 
 // Options are what Orphans work with. All must be set but those that say what they are otherwise.
@@ -41,7 +43,7 @@ type Options struct {
 	// Namespace of the Machines.
 	Namespace string
 	// Client reads the API server itself, never a cache.
-	Client   client.Reader
+	Client   client.Client
 	Actuator Actuator
 	Store    *state.Store
 	Catalog  *module.Catalog
@@ -51,7 +53,8 @@ type Options struct {
 	Recorder events.Recorder
 	// Policy says what becomes of a state whose Machine is gone, without a request; it is retained when empty.
 	Policy Policy
-	// GracePeriod is how long after it was first seen a state is destroyed, with PolicyDelete.
+	// GracePeriod is how long after it was first seen a state is destroyed, with PolicyDelete, and how old an instance without a Machine is that
+	// is reported.
 	GracePeriod time.Duration
 	// Clock is the system's when nil.
 	Clock clock.PassiveClock

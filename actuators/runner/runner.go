@@ -35,7 +35,7 @@ type RunSpec struct {
 	// Identity is kept with the run as JSON, for whoever finds what it left after a crash. No secrets.
 	Identity any
 	Module   *module.Module
-	// Session holds the Machine's state. The run reads and writes it.
+	// Session holds the Machine's state. The run reads and writes it. Nil for an inventory, which is planned and nothing else.
 	Session *state.Session
 	// Lineage is that of the Machine's states, for an engine whose states have none.
 	Lineage string

@@ -59,19 +59,42 @@ func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace
 	if err != nil {
 		return nil, fmt.Errorf("preparing module %s: %w", used.Name(), err)
 	}
-	endpoint, err := r.backend.Open(run.Session)
+	reached, err := r.serve(run)
 	if err != nil {
 		return nil, err
 	}
-	opened, err := r.engine.Open(ctx, specOf(run, endpoint))
+	opened, err := r.engine.Open(ctx, specOf(run, reached.Backend))
 	if err != nil {
-		endpoint.Close()
+		reached.Close()
 		return nil, err
 	}
-	return &workspace{Workspace: opened, session: run.Session, endpoint: endpoint}, nil
+	return &workspace{Workspace: opened, session: run.Session, endpoint: reached}, nil
 }
 
-func specOf(run runner.RunSpec, endpoint backend.Endpoint) tofu.RunSpec {
+// endpoint is what an engine reaches the state by.
+type endpoint struct {
+	tofu.Backend
+	// Close shuts it.
+	Close func()
+}
+
+// serve makes the state of a run reachable, or an empty one for a run that has none because it only lists.
+func (r *Runner) serve(run runner.RunSpec) (endpoint, error) {
+	if run.Session == nil && run.Search == engine.SearchInventory {
+		address, stop, err := tofu.EmptyBackend()
+		return endpoint{Backend: tofu.Backend{Address: address}, Close: stop}, err
+	}
+	opened, err := r.backend.Open(run.Session)
+	if err != nil {
+		return endpoint{}, err
+	}
+	return endpoint{Close: opened.Close, Backend: tofu.Backend{
+		Address: opened.Address, LockAddress: opened.LockAddress, UnlockAddress: opened.UnlockAddress,
+		Username: opened.Username, Password: opened.Password,
+	}}, nil
+}
+
+func specOf(run runner.RunSpec, reached tofu.Backend) tofu.RunSpec {
 	id := run.ID
 	if run.Search != engine.SearchNone {
 		id += "-" + string(run.Search)
@@ -79,10 +102,7 @@ func specOf(run runner.RunSpec, endpoint backend.Endpoint) tofu.RunSpec {
 	return tofu.RunSpec{
 		ID: id, Identity: run.Identity, Module: run.Module.Digest(), Variables: run.Variables, Environment: run.Environment, Files: run.Files,
 		Sensitive: run.Sensitive, Search: run.Search, Progress: run.Progress, Output: run.Output, Final: run.Module.Final,
-		Backend: tofu.Backend{
-			Address: endpoint.Address, LockAddress: endpoint.LockAddress, UnlockAddress: endpoint.UnlockAddress,
-			Username: endpoint.Username, Password: endpoint.Password,
-		},
+		Backend: reached,
 	}
 }
 
@@ -90,7 +110,7 @@ func specOf(run runner.RunSpec, endpoint backend.Endpoint) tofu.RunSpec {
 type workspace struct {
 	*tofu.Workspace
 	session  *state.Session
-	endpoint backend.Endpoint
+	endpoint endpoint
 }
 
 var _ runner.Workspace = &workspace{}

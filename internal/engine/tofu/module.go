@@ -182,7 +182,7 @@ func (e *Engine) initialiseIn(ctx context.Context, s *slot, staging string, m Mo
 
 // runInit runs `init` in dir. It asks the backend for a state, so it is given one that has none.
 func (e *Engine) runInit(ctx context.Context, s *slot, dir string, m Module) error {
-	address, stop, err := emptyBackend()
+	address, stop, err := EmptyBackend()
 	if err != nil {
 		return err
 	}
@@ -199,11 +199,11 @@ func (e *Engine) runInit(ctx context.Context, s *slot, dir string, m Module) err
 	return err
 }
 
-// emptyBackend serves an http backend without a state on loopback.
-func emptyBackend() (address string, stop func(), err error) {
+// EmptyBackend serves an http backend without a state on loopback. It keeps nothing, so it is for what only reads.
+func EmptyBackend() (address string, stop func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", nil, fmt.Errorf("listening for the module's initialisation: %w", err)
+		return "", nil, fmt.Errorf("serving an empty state: %w", err)
 	}
 	server := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan struct{})

@@ -1,0 +1,110 @@
+package iac
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+)
+
+// inventoryTask lists the instances of a cluster with the module and the inputs of one Machine. It takes no lock: there is no state.
+type inventoryTask struct {
+	*task
+	listed []lifecycle.ListedInstance
+	ended  chan error
+}
+
+var _ runs.Task = &inventoryTask{}
+
+// ListInstances lists the instances of the Machine's cluster that are where its own is, with its module and credentials; known is false where
+// the module cannot list, or nothing is known of what the Machine asks for. It waits for its turn among the drift checks.
+func (a *Actuator) ListInstances(ctx context.Context, machine *machinev1beta1.Machine) (listed []lifecycle.ListedInstance, known bool, err error) {
+	f, err := a.desired.Facts(ctx, machine)
+	if err != nil {
+		return nil, false, err
+	}
+	choice, err := a.choose(ctx, machine, f, runs.Update)
+	if err != nil || choice.State == nil || len(choice.State.Module.InventoryFiles()) == 0 {
+		return nil, false, err
+	}
+	t := &inventoryTask{task: newTask(a, machine, runs.Drift), ended: make(chan error, 1)}
+	t.facts, t.wanted = f, choice.State
+	uid := types.UID("inventory-" + t.id)
+	request := runs.Request{
+		Machine: client.ObjectKeyFromObject(machine), UID: uid, Group: "inventory", Operation: runs.Drift,
+		Engine: engineOf(choice.State), Fingerprint: choice.State.Fingerprint, Task: t,
+	}
+	if choice.State.CredentialsSecret != "" {
+		request.Credential = machine.Namespace + "/" + choice.State.CredentialsSecret
+	}
+	if _, err := a.pool.Submit(request); err != nil {
+		return nil, true, err
+	}
+	select {
+	case err := <-t.ended:
+		return t.listed, true, err
+	case <-ctx.Done():
+		a.pool.Cancel(uid)
+		return nil, true, ctx.Err()
+	}
+}
+
+// Intend implements runs.Task.
+func (t *inventoryTask) Intend(ctx context.Context) error {
+	err := t.actuator.leader.Confirm(ctx)
+	if err != nil {
+		t.ended <- err
+	}
+	return err
+}
+
+// Execute implements runs.Task.
+func (t *inventoryTask) Execute(ctx context.Context) (err error) {
+	with, known := t.actuator.runners[t.wanted.Module.Engine()]
+	if !known {
+		return fmt.Errorf("there is no engine for module %s", t.wanted.Module.Name())
+	}
+	around, err := t.actuator.desired.Environment(ctx, t.wanted.Module)
+	if err != nil {
+		return err
+	}
+	spec, err := t.runSpec(around, engine.SearchInventory)
+	if err != nil {
+		return err
+	}
+	workspace, err := with.Open(ctx, spec)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, workspace.Close()) }()
+	if _, err := workspace.Plan(ctx); err != nil {
+		return err
+	}
+	planned, err := workspace.Planned(ctx)
+	if err != nil {
+		return err
+	}
+	output, known := planned.Outputs[module.OutputInventory]
+	if !known {
+		return fmt.Errorf("module %s: output %q of inventory/ is not known in a plan; make it of what data sources read alone", t.wanted.Module.Name(), module.OutputInventory)
+	}
+	if err := json.Unmarshal(output, &t.listed); err != nil {
+		return fmt.Errorf("module %s: output %q of inventory/ is not as the contract says: %w", t.wanted.Module.Name(), module.OutputInventory, err)
+	}
+	return nil
+}
+
+// Settle implements runs.Task.
+func (t *inventoryTask) Settle(_ context.Context, outcome error) error {
+	t.ended <- outcome
+	return outcome
+}
