@@ -78,7 +78,8 @@ new-module: ## Lay down a new provider module: make new-module NAME=x [DIR=modul
 
 .PHONY: test
 test: tools ## Unit and integration tests, with the race detector, on a real API server and engine.
-	go test -race -timeout 20m $(TESTFLAGS) $(PACKAGES)
+	# Most of it is waiting for engines, so that more packages than processors are tested at a time.
+	go test -race -timeout 20m -p 4 $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: test-modules
 test-modules: tools ## Check every provider module and stack: contract, format, validation, and its own tests, offline.
