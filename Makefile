@@ -76,9 +76,9 @@ new-module: ## Lay down a new provider module: make new-module NAME=x [DIR=modul
 
 ##@ Test
 
+# Most of it is waiting for engines, so that more packages than processors are tested at a time.
 .PHONY: test
 test: tools ## Unit and integration tests, with the race detector, on a real API server and engine.
-	# Most of it is waiting for engines, so that more packages than processors are tested at a time.
 	go test -race -timeout 20m -p 4 $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: test-modules

@@ -95,6 +95,7 @@ var _ = Describe(story, Ordered, func() {
 	Context("A Machine that cannot be made", aMachineThatCannotBeMade)
 	Context("A changed providerSpec", aChangedProviderSpec)
 	Context("A person with kubectl machine", forTerraform, aPersonWithKubectlMachine)
+	Context("Machines of another actuator", forTerraform, anotherActuatorsMachines)
 	Context("A drain", aDrain)
 	Context("A MachineHealthCheck", aMachineHealthCheck)
 	Context("A MachineSet that is scaled", aMachineSetThatIsScaled)
