@@ -25,10 +25,10 @@ func newOrphans() *cobra.Command {
 	var o orphanOptions
 	command := &cobra.Command{
 		Use:   "orphans [NAME...]",
-		Short: "Show states whose Machine is gone, and have them destroyed",
+		Short: "Show states and instances without a Machine, and have a state destroyed",
 		Long: `Show states whose Machine is gone, and states that could not be saved and list what no other state has: since when, and which resources they
-list. A destroy would remove these; without the state, nothing would know of them. NAME is the name or the UID of the Machine that is gone, or the
-Secret.
+list. A destroy would remove these; without the state, nothing would know of them. Also shown are instances of the cluster without a Machine and a
+state, as the last inventory has found them. NAME is the name or the UID of the Machine that is gone, the Secret, or the instance.
 
 With --destroy, the operator is asked to destroy what one state lists, as if its Machine were deleted. It decides again itself, does it at its next
 look at the states, every two minutes, and repeats what fails.`,
@@ -88,6 +88,9 @@ func (o *orphanOptions) list(command *cobra.Command, names []string) error {
 	list, err := cluster.Orphans(command.Context(), names, time.Now())
 	if err != nil {
 		return err
+	}
+	for _, note := range list.Notes {
+		fmt.Fprintln(command.ErrOrStderr(), "note:", note)
 	}
 	if len(list.Items) == 0 {
 		o.nothing(command, "There are no orphans", o.namespaceOrAll())
@@ -165,6 +168,8 @@ func destroyable(o *inspect.Orphan) error {
 	case o.Kind == inspect.OrphanUnsaved:
 		return fmt.Errorf("%s is a state that could not be saved, which no run works with; look for each of its resources by its ID, remove what belongs to no Machine, and then the Secret: "+
 			"see docs/troubleshooting.md", o.Secret)
+	case o.Kind == inspect.OrphanInstance:
+		return fmt.Errorf("%s is an instance without a state, which no run works with; make sure that nobody uses it, and remove %s in the infrastructure", o.Name(), o.ProviderID)
 	case o.Claimed != "":
 		return fmt.Errorf("%s is not destroyed: %s", o.Name(), o.Claimed)
 	case o.Lock != nil:

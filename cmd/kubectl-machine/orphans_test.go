@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
@@ -94,14 +97,30 @@ func TestOrphansAgainstAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.orphan(t, "claimed")
+	report, err := json.Marshal(lifecycle.InventoryReport{Problems: []string{"a place: no way to it"}, Instances: []lifecycle.OrphanedInstance{
+		{ListedInstance: lifecycle.ListedInstance{Name: "vm-9", ProviderID: "cloud://9"}, Orphaned: true},
+		{ListedInstance: lifecycle.ListedInstance{Name: "young", ProviderID: "cloud://10"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: lifecycle.InventoryConfigMap}, Data: map[string]string{lifecycle.InventoryKey: string(report)},
+	}); err != nil {
+		t.Fatal(err)
+	}
 	for name, tc := range map[string]struct {
 		line             string
 		wantCode         int
 		wantOut, wantErr string
 	}{
 		"all":                        {line: "orphans", wantOut: "\ndeparted   State          -            -       1           t.this (i-1)\n"},
-		"all, for scripts":           {line: "orphans -o jsonpath={.items[1].resources[0].id}", wantOut: "i-1"},
+		"all, for scripts":           {line: "orphans -o jsonpath={.items[2].resources[0].id}", wantOut: "i-1"},
 		"one":                        {line: "orphans uid-of-departed -o name", wantOut: "secret/" + key.Name + "\n"},
+		"an instance":                {line: "orphans vm-9 --no-headers", wantOut: "vm-9   Instance   -     ", wantErr: "note: the last inventory: a place: no way to it"},
+		"instances of all":           {line: "orphans -A -o jsonpath={.items[*].providerID}", wantOut: "cloud://9", wantErr: "note:"},
+		"a young instance":           {line: "orphans young", wantCode: 1, wantErr: `there is no orphan "young"`},
+		"a destroy of an instance":   {line: "orphans --destroy vm-9 --yes", wantCode: 1, wantErr: "vm-9 is an instance without a state"},
 		"none":                       {line: "orphans -n default", wantErr: "There are no orphans in namespace default"},
 		"one that is claimed":        {line: "orphans claimed", wantOut: "the Machine restored names its instance"},
 		"one whose Machine exists":   {line: "orphans workers-a", wantCode: 1, wantErr: `the Machine "workers-a" exists`},

@@ -19,6 +19,7 @@ type Cluster struct {
 	config *rest.Config
 	scheme *runtime.Scheme
 	store  *state.Store
+	reader client.Reader
 	// namespace is empty for all of them.
 	namespace string
 }
@@ -33,7 +34,7 @@ func New(config *rest.Config, namespace string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{config: config, scheme: scheme, store: state.New(reader, state.Options{}), namespace: namespace}, nil
+	return &Cluster{config: config, scheme: scheme, store: state.New(reader, state.Options{}), reader: reader, namespace: namespace}, nil
 }
 
 // Want says what Read reads besides Machines.

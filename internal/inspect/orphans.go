@@ -30,6 +30,8 @@ const (
 	OrphanState OrphanKind = "State"
 	// OrphanUnsaved is a state that could not be saved and lists what no other state has.
 	OrphanUnsaved OrphanKind = "UnsavedState"
+	// OrphanInstance is an instance of the cluster that belongs to no Machine and no state, as the last inventory has found.
+	OrphanInstance OrphanKind = "Instance"
 )
 
 // Orphan is something that nobody owns any more.
@@ -40,8 +42,11 @@ type Orphan struct {
 	Machine    string    `json:"machine,omitempty"`
 	UID        types.UID `json:"machineUID,omitempty"`
 	MachineSet string    `json:"machineSet,omitempty"`
-	// Secret has the state.
-	Secret string `json:"secret"`
+	// Secret has the state; empty for an instance.
+	Secret string `json:"secret,omitempty"`
+	// Instance is the name of an instance without a state, ProviderID its provider ID.
+	Instance   string `json:"instance,omitempty"`
+	ProviderID string `json:"providerID,omitempty"`
 	// Since is when the operator first saw it so; nil before it did.
 	Since *metav1.Time `json:"since,omitempty"`
 	// Resources are what the state lists: what a destroy would remove, and what nothing would know any more without it.
@@ -67,11 +72,13 @@ type Orphan struct {
 func (o *Orphan) Version() string { return o.version }
 
 // Name returns what the orphan is called in messages.
-func (o *Orphan) Name() string { return cmp.Or(o.Machine, string(o.UID), o.Secret) }
+func (o *Orphan) Name() string { return cmp.Or(o.Machine, o.Instance, string(o.UID), o.Secret) }
 
 // OrphanList is the result of Orphans.
 type OrphanList struct {
 	Items []Orphan `json:"items"`
+	// Notes say what could not be read.
+	Notes []string `json:"-"`
 
 	namespace string
 	now       time.Time
@@ -109,8 +116,11 @@ func (c *Cluster) Orphans(ctx context.Context, names []string, now time.Time) (*
 	for i := range unsaved {
 		list.Items = append(list.Items, newUnsaved(&unsaved[i]))
 	}
+	if err := c.readInventories(ctx, list); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(list.Items, func(a, b Orphan) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Machine, b.Machine), cmp.Compare(a.Secret, b.Secret))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Machine, b.Machine), cmp.Compare(a.Secret+a.ProviderID, b.Secret+b.ProviderID))
 	})
 	return list, list.only(names, facts)
 }
@@ -128,7 +138,7 @@ func (l *OrphanList) only(names []string, facts *Facts) error {
 		if slices.ContainsFunc(l.Items, func(o Orphan) bool { return o.is(name) }) {
 			continue
 		}
-		if slices.ContainsFunc(facts.Machines, func(m machinev1beta1.Machine) bool { return m.Name == name || string(m.UID) == name }) {
+		if slices.ContainsFunc(facts.Machines, func(m machinev1beta1.Machine) bool { return m.Name == name || name != "" && string(m.UID) == name }) {
 			return fmt.Errorf("the Machine %q exists, and so its state is no orphan; delete the Machine to destroy its instance", name)
 		}
 		return missing("orphan", name, l.namespace, known)
@@ -140,7 +150,7 @@ func (l *OrphanList) only(names []string, facts *Facts) error {
 // is reports whether a name names the orphan.
 func (o *Orphan) is(name string) bool {
 	secret, _ := strings.CutPrefix(name, "secret/")
-	return name != "" && (name == o.Machine || name == string(o.UID) || secret == o.Secret)
+	return name != "" && slices.Contains([]string{o.Machine, string(o.UID), o.Instance, o.ProviderID, "secret/" + o.Secret}, name) || secret != "" && secret == o.Secret
 }
 
 // Orphan reads one state, whatever has become of its Machine; it returns state.ErrNotFound when it is gone.
@@ -222,7 +232,11 @@ func (o *Orphan) claim(machines []machinev1beta1.Machine) {
 func (l *OrphanList) about() []metav1.PartialObjectMetadata {
 	var objects []metav1.PartialObjectMetadata
 	for i := range l.Items {
-		objects = append(objects, reference(corev1.SchemeGroupVersion.WithKind("Secret"), l.Items[i].Namespace, l.Items[i].Secret))
+		kind, name := "Secret", l.Items[i].Secret
+		if l.Items[i].Kind == OrphanInstance {
+			kind, name = "ConfigMap", lifecycle.InventoryConfigMap
+		}
+		objects = append(objects, reference(corev1.SchemeGroupVersion.WithKind(kind), l.Items[i].Namespace, name))
 	}
 	return objects
 }
@@ -230,7 +244,7 @@ func (l *OrphanList) about() []metav1.PartialObjectMetadata {
 func (l *OrphanList) allNamespaces() bool { return l.namespace == "" }
 
 func (l *OrphanList) table(wide bool) [][]string {
-	titles := []string{"MACHINE", "KIND", "MACHINESET", "SINCE", "RESOURCES", "DETAILS"}
+	titles := []string{"NAME", "KIND", "MACHINESET", "SINCE", "RESOURCES", "DETAILS"}
 	if wide {
 		titles = slices.Insert(titles, 5, "UID", "SECRET")
 	}
@@ -238,11 +252,11 @@ func (l *OrphanList) table(wide bool) [][]string {
 	for i := range l.Items {
 		o := &l.Items[i]
 		row := []string{
-			cmp.Or(o.Machine, "-"), string(o.Kind), cmp.Or(o.MachineSet, "-"), age(timeOf(o.Since), l.now), strconv.Itoa(len(o.Resources)),
+			cmp.Or(o.Machine, o.Instance, "-"), string(o.Kind), cmp.Or(o.MachineSet, "-"), age(timeOf(o.Since), l.now), strconv.Itoa(len(o.Resources)),
 			cut(strings.Join(o.details(l.now), "; "), wide),
 		}
 		if wide {
-			row = slices.Insert(row, 5, cmp.Or(string(o.UID), "-"), o.Secret)
+			row = slices.Insert(row, 5, cmp.Or(string(o.UID), "-"), cmp.Or(o.Secret, "-"))
 		}
 		rows = append(rows, row)
 	}
@@ -257,7 +271,7 @@ func (o *Orphan) details(now time.Time) []string {
 	if o.Action != "" {
 		details = append(details, o.Action+" is requested")
 	}
-	for _, text := range []string{o.Problem, o.Claimed} {
+	for _, text := range []string{o.Problem, o.Claimed, o.ProviderID} {
 		if text != "" {
 			details = append(details, text)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/openshift/api/machine/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
@@ -27,6 +28,9 @@ func someOrphans() *OrphanList {
 			Kind: OrphanUnsaved, Namespace: namespace, Machine: "workers-a", UID: uidOf("workers-a"), Secret: "tfstate-default-ma-orphan-1", Since: &kept,
 			Resources: []statefile.ResourceID{{Address: "vsphere_virtual_machine.this", ID: "4226"}}, Problem: "run 1 of manager m could not save it",
 		},
+		newInstance(namespace, lifecycle.OrphanedInstance{
+			ListedInstance: lifecycle.ListedInstance{Name: "vm-9", ProviderID: "vsphere://4227"}, Module: moduleRef, FirstSeen: now.Add(-time.Hour), Orphaned: true,
+		}),
 	}}
 }
 
@@ -48,10 +52,12 @@ func TestOrphansOfNames(t *testing.T) {
 		want  int
 		err   string
 	}{
-		"none stands for all":              {want: 3},
+		"none stands for all":              {want: 4},
 		"of a Machine":                     {names: []string{"workers-a"}, want: 2},
 		"a UID":                            {names: []string{string(uidOf("workers-b"))}, want: 1},
 		"a Secret":                         {names: []string{"tfstate-default-ma"}, want: 1},
+		"an instance":                      {names: []string{"vm-9"}, want: 1},
+		"an instance by its provider ID":   {names: []string{"vsphere://4227"}, want: 1},
 		"a Secret as kubectl prints it":    {names: []string{"secret/tfstate-default-ma-orphan-1"}, want: 1},
 		"of a Machine that exists":         {names: []string{"there"}, err: `the Machine "there" exists`},
 		"one that is none":                 {names: []string{"workers-c"}, err: "did you mean workers-a, workers-b?"},
