@@ -78,7 +78,8 @@ new-module: ## Lay down a new provider module: make new-module NAME=x [DIR=modul
 
 .PHONY: test
 test: tools ## Unit and integration tests, with the race detector, on a real API server and engine.
-	go test -race -timeout 20m $(TESTFLAGS) $(PACKAGES)
+	# Most of it is waiting for engines, so that more packages than processors are tested at a time.
+	go test -race -timeout 20m -p 4 $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: test-modules
 test-modules: tools ## Check every provider module and stack: contract, format, validation, and its own tests, offline.
@@ -95,6 +96,7 @@ e2e-pulumi: tools build ## The same story with Machines that run on Pulumi.
 .PHONY: e2e-libvirt
 e2e-libvirt: tools build ## Real domains, by a libvirt of its own. Needs root; installs what is missing (Debian).
 	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 20m -v ./test/e2elibvirt $(TESTFLAGS)
+	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 10m -v -run Domain ./test/adoption $(TESTFLAGS)
 
 # How many rounds are played, from which seed on. Set as well where it is wanted: FAULTS, WRITE, VERBOSE, LANES, LEASE, AWAY, PATIENCE (test/chaos/doc.go).
 ROUNDS ?= 20

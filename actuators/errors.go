@@ -86,6 +86,9 @@ func AsRequeueAfter(err error) (*RequeueAfterError, bool) {
 	return requeue, ok
 }
 
+// ReasonNotAdopted is the Reason of an UncertainError about an instance that something else has made and that was not adopted.
+const ReasonNotAdopted = "NotAdopted"
+
 // UncertainError says that it is unknown whether the instance exists: the state is lost, or nobody has shown that the instance is
 // this operator's. The Machine keeps its phase, and is reconciled again.
 type UncertainError struct {

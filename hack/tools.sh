@@ -38,7 +38,7 @@ kubectl|kubernetes|k8s.io/kubernetes/cmd/kubectl|kubectl|-X k8s.io/component-bas
 kwok|kwok|sigs.k8s.io/kwok/cmd/kwok|kwok|
 tofu|opentofu|github.com/opentofu/opentofu/cmd/tofu|tofu|-X github.com/opentofu/opentofu/version.dev=no
 provider-kubectl|provider-kubectl|.|mirror/registry.opentofu.org/$kubectl_provider/terraform-provider-kubectl_v1.19.0|
-provider-vsphere|provider-vsphere|github.com/hashicorp/terraform-provider-vsphere|mirror/registry.opentofu.org/$vsphere_provider/terraform-provider-vsphere_v1.26.0|
+provider-vsphere|provider-vsphere|.|mirror/registry.opentofu.org/$vsphere_provider/terraform-provider-vsphere_v1.26.0|
 provider-libvirt|provider-libvirt|.|mirror/registry.opentofu.org/$libvirt_provider/terraform-provider-libvirt_v0.7.6|
 provider-openstack|provider-openstack|.|mirror/registry.opentofu.org/$openstack_provider/terraform-provider-openstack_v1.54.1|
 schema-aws|schema-provider|.|$schemas/aws/6.25.0/${os}_${arch}/terraform-provider-aws_v6.25.0|

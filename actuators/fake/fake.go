@@ -126,7 +126,7 @@ func (a *Actuator) doubt(machine *machinev1beta1.Machine) error {
 	case a.lost[machine.UID]:
 		return actuators.Uncertain(time.Millisecond, "StateLost", "the state of Machine %s is lost", machine.Name)
 	case id != nil && *id != "" && *id != own:
-		return actuators.Uncertain(time.Millisecond, "NotAdopted", "%s is not the fake's; remove it by hand", *id)
+		return actuators.Uncertain(time.Millisecond, actuators.ReasonNotAdopted, "%s is not the fake's; remove it by hand", *id)
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
@@ -115,7 +116,7 @@ func TestARunSeesWhatTheClusterSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			task := &task{actuator: &Actuator{desired: reader}, machine: &machinev1beta1.Machine{}, wanted: wanted}
+			task := &task{actuator: &Actuator{desired: reader}, machine: &machinev1beta1.Machine{}, wanted: wanted, facts: &lifecycle.Facts{}}
 			found, err := reader.Environment(t.Context(), wanted.Module)
 			if err != nil {
 				t.Fatal(err)

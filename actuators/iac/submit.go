@@ -52,7 +52,7 @@ func (a *Actuator) warn(machine *machinev1beta1.Machine, wanted *desired.State, 
 	if wanted != nil && wanted.ModuleLost != "" {
 		moduleLost(machine, wanted.ModuleLost).Send(a.recorder)
 	}
-	if operation != runs.Create && operation != runs.Update {
+	if wanted == nil || operation != runs.Create && operation != runs.Update {
 		return
 	}
 	for _, warning := range wanted.Inputs.Warnings {

@@ -34,7 +34,7 @@ func notAdopted(f *lifecycle.Facts, why string) error {
 	case f.Adoption.Adoption == lifecycle.AdoptionPlan && planned != nil && !planned.At.IsZero():
 		message += "; its adoption is planned: " + planned.String()
 	}
-	return actuators.Uncertain(progressInterval, "NotAdopted", "%s; nothing is made, changed or removed for it; set the annotation %s to %s to adopt the instance, "+
+	return actuators.Uncertain(progressInterval, actuators.ReasonNotAdopted, "%s; nothing is made, changed or removed for it; set the annotation %s to %s to adopt the instance, "+
 		"or remove the Machine's finalizer to let go of the Machine and leave the instance", message, lifecycle.AdoptionAnnotation, lifecycle.AdoptionAdopt)
 }
 

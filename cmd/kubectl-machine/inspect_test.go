@@ -152,7 +152,7 @@ func TestCommandsAgainstAPIServer(t *testing.T) {
 		"runs of a Machine, for scripts": {line: "runs workers-a -o yaml", wantOut: "  phase: Running\n"},
 		"runs of a MachineSet":           {line: "runs machineset/workers -o name", wantOut: "machine.machine.openshift.io/workers-a\nmachine.machine.openshift.io/workers-b\n"},
 		"a path in runs":                 {line: "runs machine/workers-b -o jsonpath={.items[0].last.result}", wantOut: "Failed"},
-		"columns of drift":               {line: "drift -o custom-columns=:.machine,:.verdict --no-headers", wantOut: "workers-a   NotChecked\nworkers-b   NotChecked\n"},
+		"columns of drift":               {line: "drift -o custom-columns=:.machine,:.result --no-headers", wantOut: "workers-a   NotChecked\nworkers-b   NotChecked\n"},
 		"states of a MachineSet":         {line: "state list machinesets/workers --no-headers", wantOut: "workers-a   Provisioned    1     2     0.2 KiB   "},
 		"a state by kind and name":       {line: "state show machine/workers-a", wantOut: "\n\nOutputs\n  pin = (sensitive)\n"},
 		"a state of a MachineSet":        {line: "state show machineset/workers", wantCode: 1, wantErr: "\"machineset/workers\" is no Machine; name one of its Machines"},

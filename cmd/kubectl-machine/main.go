@@ -76,6 +76,6 @@ The file is called kubectl-machine; on PATH, kubectl runs it as "kubectl machine
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return fmt.Errorf("%w; '%s --help' lists the flags", err, command.CommandPath())
 	})
-	root.AddCommand(newModule(), newPlan(), newTree(), newState(), newRuns(), newLogs(), newDrift(), newOrphans(), newRelease(), newPulumiKey(), newCompletion(), newVersion())
+	root.AddCommand(newModule(), newPlan(), newTree(), newState(), newRuns(), newLogs(), newDrift(), newOrphans(), newAdopt(), newRelease(), newPulumiKey(), newCompletion(), newVersion())
 	return root
 }

@@ -164,7 +164,7 @@ type breach struct {
 	Line    int    `json:"line,omitempty"`
 	What    string `json:"what,omitempty"`
 	Problem string `json:"problem"`
-	Fix     string `json:"mend,omitempty"`
+	Fix     string `json:"fix,omitempty"`
 }
 
 // settle sums up once everything has been checked.

@@ -13,7 +13,7 @@ func newState() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "state",
 		Short: "Inspect the states of Machines, export and import them",
-		Long: `Inspect the states of Machines: what the engine knows of their infrastructure. They are kept in Secrets. Only import changes something.`,
+		Long:  `Inspect the states of Machines: what the engine knows of their infrastructure. They are kept in Secrets. Only import changes something.`,
 		Example: `  # Which states there are, and which of them have no Machine any more
   kubectl machine state list
 

@@ -208,6 +208,30 @@ func TestStatesAreExportedAndImported(t *testing.T) {
 	}
 }
 
+func TestACheckpointNeedsItsKey(t *testing.T) {
+	w := newBackupWorld(t)
+	folder := filepath.Join(t.TempDir(), "backup")
+	w.expect(t, "state export stacked -o "+folder+" --manager-namespace default", 1, "name the manager's namespace with --manager-namespace")
+	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder: %v, want none", err)
+	}
+	w.expect(t, "state export stacked -o "+folder+" --manager-namespace "+w.namespace, 0, "1 state and 1 module written")
+	index := filepath.Join(folder, "index.json")
+	listing, err := os.ReadFile(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Index(string(listing), `    {
+      "path": "pulumi-keys.json"`)
+	end := at + strings.Index(string(listing[at:]), "},\n") + len("},\n")
+	if err := os.WriteFile(index, append(listing[:at:at], listing[end:]...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.forget(t)
+	w.expect(t, "state import "+folder+" --manager-namespace default", 1, "Refused   the key "+pulumikeys.IDOf(w.salt)+", which its checkpoint is encrypted with, is neither in the backup")
+	w.expect(t, "state import "+folder+" --manager-namespace "+w.namespace, 0, "Imported")
+}
+
 func TestAStateIsImportedForAMachineThatWasMadeAnew(t *testing.T) {
 	w := newBackupWorld(t)
 	folder := filepath.Join(t.TempDir(), "backup")
@@ -218,6 +242,18 @@ func TestAStateIsImportedForAMachineThatWasMadeAnew(t *testing.T) {
 
 	// As Velero restores it: with its annotations, and with its state under the UID that it had.
 	_, anew := w.again(t, "kept", witness.String())
+	for _, request := range []*string{new(lifecycle.OrphanDestroy), nil} {
+		session, err := w.acquire(t, before, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := session.Release(t.Context(), state.MetaPatch{strings.TrimPrefix(lifecycle.OrphanActionAnnotation, state.Prefix): request}); err != nil {
+			t.Fatal(err)
+		}
+		if request != nil {
+			w.expect(t, "state import "+folder, 1, "Refused", "it is about to be destroyed")
+		}
+	}
 	w.expect(t, "state import "+folder+" --dry-run", 0, "Importable", "the state under the UID "+string(before.UID)+" is moved")
 	w.expect(t, "state import "+folder, 0, "Imported   the Machine has the UID "+string(anew.UID)+" now; its instance keeps "+string(before.UID))
 	if _, err := w.states.Get(t.Context(), state.KeyFor(w.namespace, before.UID)); !errors.Is(err, state.ErrNotFound) {
@@ -325,4 +361,83 @@ func checkModes(t *testing.T, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestAnImportIsRefusedAndChangesNothing(t *testing.T) {
+	w := newBackupWorld(t)
+	folder := filepath.Join(t.TempDir(), "backup")
+	w.expect(t, "state export kept -o "+folder, 0)
+	keep := func(t *testing.T, raw string, meta state.MetaPatch) {
+		t.Helper()
+		session, err := w.acquire(t, w.get(t, "kept"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := session.Put(t.Context(), []byte(raw)); err != nil {
+			t.Fatal(err)
+		}
+		if err := session.Release(t.Context(), meta); err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := func(lineage string, serial int) string {
+		return strings.Replace(stateBody(serial), `"lineage":"l"`, fmt.Sprintf(`"lineage":%q`, lineage), 1)
+	}
+	intent := lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: "update", Run: "run-9"}).MetaPatch
+	for _, tc := range []struct {
+		name   string
+		change func(t *testing.T)
+		want   string
+	}{
+		{"a lower serial", func(t *testing.T) { keep(t, of("kept", 3), nil) }, "its serial 2 is lower than the stored one, 3"},
+		{"another content", func(t *testing.T) {
+			w.forget(t)
+			keep(t, strings.Replace(of("kept", 2), "i-1", "i-2", 1), nil)
+		}, "has serial 2 as well and another content"},
+		{"another lineage", func(t *testing.T) {
+			w.forget(t)
+			keep(t, of("other", 1), nil)
+		}, `its lineage is "kept", and that of the stored state "other"`},
+		{"a run that has not settled", func(t *testing.T) {
+			w.forget(t)
+			keep(t, of("kept", 1), intent)
+		}, "run run-9 (update) has not settled"},
+		{"a Machine with an instance of its own", func(t *testing.T) {
+			w.forget(t)
+			old, anew := w.again(t, "kept", "")
+			anew.Annotations = map[string]string{lifecycle.WitnessAnnotation: lifecycle.Witness{UID: string(anew.UID)}.String()}
+			if err := w.Client.Update(t.Context(), anew); err != nil {
+				t.Fatal(err)
+			}
+			w.expect(t, "state import "+folder+" --map "+string(old.UID)+"=kept", 1, "has an instance of its own")
+		}, "has another UID"},
+		{"no Machine", func(t *testing.T) {
+			if err := w.Client.Delete(t.Context(), w.get(t, "kept")); err != nil {
+				t.Fatal(err)
+			}
+		}, "no Machine in namespace " + w.namespace + " has its UID, and none is called kept: restore the Machine first"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.change(t)
+			before := w.secrets(t)
+			w.expect(t, "state import "+folder, 1, "Refused", tc.want)
+			if diff := cmp.Diff(before, w.secrets(t)); diff != "" {
+				t.Errorf("Secrets have changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// secrets returns the versions of all Secrets of the namespace.
+func (w *backupWorld) secrets(t *testing.T) map[string]string {
+	t.Helper()
+	secrets := &corev1.SecretList{}
+	if err := w.Client.List(t.Context(), secrets, client.InNamespace(w.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]string{}
+	for i := range secrets.Items {
+		versions[secrets.Items[i].Name] = secrets.Items[i].ResourceVersion
+	}
+	return versions
 }

@@ -86,6 +86,7 @@ func New(options Options) (*Controller, error) {
 		deleting: []pipeline.Step[*scope]{
 			&checkAuthority{clock: options.Clock},
 			&reportHooks{clock: options.Clock},
+			&refuseForeign{actuator: options.Actuator, clock: options.Clock},
 			&beginDelete{},
 			&waitForDrain{},
 			&waitForTerminateHooks{},

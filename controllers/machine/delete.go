@@ -12,7 +12,40 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
+
+// refuseForeign keeps the deletion from beginning while the actuator knows that something else has made the instance: the phase stays, and the Node
+// is not drained. Delete says what to do, or begins what was requested.
+type refuseForeign struct {
+	actuator actuators.Actuator
+	clock    clock.PassiveClock
+}
+
+// Reconcile implements pipeline.Step.
+func (r *refuseForeign) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	if machineapi.Phase(s.machine) == machinev1beta1.PhaseDeleting || !controllerutil.ContainsFinalizer(s.machine, machinev1beta1.MachineFinalizer) {
+		return true, nil
+	}
+	_, err := r.actuator.Exists(ctx, s.machine)
+	if uncertain, ok := actuators.AsUncertain(err); !ok || uncertain.Reason != actuators.ReasonNotAdopted {
+		return true, nil // whatever else it is, deleteInstance reports it
+	}
+	err = r.actuator.Delete(ctx, s.machine)
+	if uncertain, ok := actuators.AsUncertain(err); ok {
+		s.setUncertain(uncertain, r.clock.Now())
+		return false, nil
+	}
+	if requeue, ok := actuators.AsRequeueAfter(err); ok {
+		s.wait(requeue)
+		return false, nil
+	}
+	if err != nil {
+		newActuatorError(err, machinev1beta1.DeleteMachineError).setCondition(s.machine, r.clock.Now())
+	}
+	s.RequeueAfter(requeueInterval)
+	return false, nil
+}
 
 // beginDelete sets the phase Deleting, and ends the reconcile of a Machine without this controller's finalizer.
 type beginDelete struct{}

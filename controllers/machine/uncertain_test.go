@@ -82,6 +82,47 @@ func TestADoubtIsNoFailure(t *testing.T) {
 	}
 }
 
+func TestTheDeletionOfAnInstanceThatIsNotAdoptedDoesNotBegin(t *testing.T) {
+	foreign := []modifier{builder.WithPhase("Running"), builder.WithProviderID("other://1")}
+	let := func(m *machinev1beta1.Machine) { m.Finalizers = nil }
+	for name, tc := range map[string]struct {
+		mods []modifier
+		del  error
+		want stepResult
+	}{
+		"it says what to do": {foreign, actuators.Uncertain(time.Minute, actuators.ReasonNotAdopted, "adopt it"), stepResult{
+			Phase: "Running", After: time.Minute, Exists: "Unknown:NotAdopted:adopt it",
+		}},
+		"an adoption that is requested goes on":         {foreign, actuators.InProgress(5*time.Second, "adopting"), stepResult{Phase: "Running", After: 5 * time.Second}},
+		"one without a finalizer goes":                  {append(foreign[:2:2], let), nil, stepResult{Phase: "Running", Proceed: true}},
+		"what is being deleted already is not asked of": {append([]modifier{builder.WithPhase("Deleting")}, foreign[1:]...), nil, stepResult{Phase: "Deleting", Proceed: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actuator := &foreignInstance{del: tc.del}
+			got := runStep(t, &refuseForeign{actuator, clockAt(now)}, scopeFor(tc.mods...))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	got := runStep(t, &refuseForeign{&doubting{}, clockAt(now)}, scopeFor(foreign...))
+	if !got.Proceed {
+		t.Error("the deletion of an instance whose state is lost does not begin")
+	}
+}
+
+// foreignInstance is an actuator of an instance that something else has made.
+type foreignInstance struct {
+	fake.Actuator
+	del error
+}
+
+func (f *foreignInstance) Exists(context.Context, *machinev1beta1.Machine) (bool, error) {
+	return false, actuators.Uncertain(time.Minute, actuators.ReasonNotAdopted, "it is another's")
+}
+
+func (f *foreignInstance) Delete(context.Context, *machinev1beta1.Machine) error { return f.del }
+
 // doubting is an actuator that lost the state. It sets the phase to Failed, which is not for it to say then.
 type doubting struct {
 	fake.Actuator

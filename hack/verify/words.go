@@ -57,7 +57,7 @@ type exception struct {
 var exceptions = []exception{
 	{`scheduling gates?`, "Kubernetes' name for what holds a Pod back from the scheduler"},
 	{`feature gates?`, "Kubernetes' and OpenShift's name for what turns a feature on"},
-	{"`verdict`|\\.verdict|\"verdict\":|\\bVERDICT\\b", "a field and a column of kubectl machine's output, which scripts read"},
+	{"`verdict`|`mend`|`VERDICT`", "names that fields of the output had, in the changelog"},
 	{`"gate":`, "the key of a Pod in a manifest"},
 	{`timeout awaiting response headers`, "an error of net/http, which engines print"},
 }

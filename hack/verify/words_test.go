@@ -66,7 +66,7 @@ func TestPassages(t *testing.T) {
 		"documents, scripts and HCL as whole": {"a.tf", "x\n# an Impostor", []string{`a.tf:2: "impostor": write stub binary`}},
 		"names in Go are not read":            {"a.go", "package a\n\nimport _ \"example.com/gate\"\n\ntype verdict struct {\n\tmend int `json:\"verdict\"`\n}\n", nil},
 		"a word within another":               {"a.md", "intelligent, amended, investigate, desired", nil},
-		"an exception":                        {"a.md", "Pods with scheduling gates, and the field `verdict`", nil},
+		"an exception":                        {"a.md", "Pods with scheduling gates, and what was `verdict`", nil},
 		"other files":                         {"a.json", "told", nil},
 	}
 	for name, tc := range cases {

@@ -81,10 +81,6 @@ func (t *Target) Check(ctx context.Context, b *Backup) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := t.Keys.Backup(ctx)
-	if err != nil {
-		return nil, err
-	}
 	for uid := range t.Map {
 		if !slices.ContainsFunc(b.States, func(one State) bool { return one.UID == uid }) {
 			return nil, fmt.Errorf("--map names the UID %s, which no state of the backup has; write --map UID=MACHINE", uid)
@@ -98,7 +94,7 @@ func (t *Target) Check(ctx context.Context, b *Backup) ([]Item, error) {
 			continue
 		}
 		item.checkOthers(items[:i], heads)
-		if err := t.checkNeeded(ctx, item, b, known); err != nil {
+		if err := t.checkNeeded(ctx, item, b); err != nil {
 			return nil, err
 		}
 		if err := t.checkStored(ctx, item); err != nil {
@@ -216,9 +212,13 @@ func (i *Item) checkOthers(before []Item, heads []state.Head) {
 // mayMove returns why the state under the UID that the Machine had may not be removed for this one.
 func (i *Item) mayMove(serial uint64, lock *state.Lock, meta map[string]string) error {
 	record, err := lifecycle.ReadRecord(meta)
+	orphan, unread := lifecycle.ReadOrphan(meta)
 	switch {
-	case err != nil:
-		return err
+	case err != nil || unread != nil:
+		return errors.Join(err, unread)
+	case orphan.Action != "" || orphan.Mark != nil && !orphan.Mark.Destroy.IsZero():
+		return fmt.Errorf("it is about to be destroyed; to keep it, remove the annotation %s from its Secret, and set --orphan-policy=Retain",
+			lifecycle.OrphanActionAnnotation)
 	case lock != nil && lock.Owner != lockOwner:
 		return fmt.Errorf("a run is in progress (%s)", lock.Operation)
 	case record.Intent != nil:
@@ -233,16 +233,12 @@ func (i *Item) mayMove(serial uint64, lock *state.Lock, meta map[string]string) 
 func (i *Item) key() state.Key { return state.KeyFor(i.machine.Namespace, i.machine.UID) }
 
 // checkNeeded checks that what the state is of use with can be had.
-func (t *Target) checkNeeded(ctx context.Context, item *Item, b *Backup, known map[string][]byte) error {
-	salt, err := pulumikeys.SaltOf(item.State.State)
-	switch {
-	case item.Result != Importable:
+func (t *Target) checkNeeded(ctx context.Context, item *Item, b *Backup) error {
+	if item.Result != Importable {
 		return nil
-	case err != nil:
-		item.refuse("its checkpoint cannot be read: %s", err)
-	case salt != "" && !hasKey(b.Keys, salt) && !hasKey(known, salt):
-		item.refuse("the key %s, which its checkpoint is encrypted with, is neither in the backup nor in the Secret %s of the manager's namespace",
-			pulumikeys.IDOf(salt), pulumikeys.SecretName)
+	}
+	if err := t.checkKey(ctx, item, b); err != nil {
+		return err
 	}
 	digest := store.DigestOf(item.Module)
 	if digest == "" || item.Result != Importable {
@@ -259,6 +255,24 @@ func (t *Target) checkNeeded(ctx context.Context, item *Item, b *Backup, known m
 	if store.IsMissing(err) {
 		item.Notes = append(item.Notes, fmt.Sprintf("module %s is neither in the backup nor in the cluster; the manager must have it loaded", item.Module))
 		return nil
+	}
+	return err
+}
+
+// checkKey refuses a checkpoint that nothing opens. The cluster's keys are read only where the backup lacks one.
+func (t *Target) checkKey(ctx context.Context, item *Item, b *Backup) error {
+	salt, err := pulumikeys.SaltOf(item.State.State)
+	if err != nil {
+		item.refuse("its checkpoint cannot be read: %s", err)
+		return nil
+	}
+	if salt == "" || hasKey(b.Keys, salt) {
+		return nil
+	}
+	known, err := t.Keys.Backup(ctx)
+	if err == nil && !hasKey(known, salt) {
+		item.refuse("the key %s, which its checkpoint is encrypted with, is neither in the backup nor in the Secret %s of the manager's namespace",
+			pulumikeys.IDOf(salt), pulumikeys.SecretName)
 	}
 	return err
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -94,6 +96,9 @@ func (t *Target) moveOrImport(ctx context.Context, b *Backup, item *Item, now ti
 
 // importOne imports one state: its module first, then the state, then what its Machine says of the instance.
 func (t *Target) importOne(ctx context.Context, b *Backup, item *Item, now time.Time) error {
+	if err := t.stillThere(ctx, item); err != nil {
+		return err
+	}
 	kept, err := b.module(store.DigestOf(item.Module))
 	if err == nil && kept != nil {
 		err = t.Modules.Keep(ctx, item.Namespace, kept)
@@ -141,6 +146,16 @@ func (t *Target) importOne(ctx context.Context, b *Backup, item *Item, now time.
 			lifecycle.WitnessAnnotation, err))
 	}
 	return nil
+}
+
+// stillThere returns a *refusedError where the Machine of an item is gone since it was checked: its state would be one without a Machine.
+func (t *Target) stillThere(ctx context.Context, item *Item) error {
+	seen := &machinev1beta1.Machine{}
+	err := t.Client.Get(ctx, client.ObjectKeyFromObject(item.machine), seen)
+	if apierrors.IsNotFound(err) || err == nil && seen.UID != item.machine.UID {
+		return &refusedError{fmt.Errorf("the Machine %s is gone meanwhile", item.machine.Name)}
+	}
+	return err
 }
 
 // writeWitness writes on the Machine that it has the instance now. With the UID, the API server refuses the patch for another Machine of the name.

@@ -29,9 +29,9 @@ func (r *Reader) Choose(ctx context.Context, machine *machinev1beta1.Machine, f 
 	var chosen *State
 	var err error
 	switch {
-	case f.Foreign() && (operation == runs.Destroy || operation == runs.Create || !f.Adoption.Requested()):
+	case f.Foreign() && (operation == runs.Create || !f.Adoption.Requested()):
 	case f.Foreign():
-		chosen, err = r.withPinned(ctx, machine, f, operation)
+		chosen, err = r.withPinned(ctx, machine, f, runs.Update)
 	case f.Adoption.Adoption == lifecycle.AdoptionRelease:
 	case operation == runs.Destroy:
 		chosen, err = r.lastApplied(ctx, machine, f)

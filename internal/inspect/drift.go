@@ -33,7 +33,7 @@ var driftOrder = []DriftResult{DriftMissing, DriftChanged, DriftNotChecked, Drif
 type MachineDrift struct {
 	Namespace string      `json:"namespace"`
 	Machine   string      `json:"machine"`
-	Result    DriftResult `json:"verdict"`
+	Result    DriftResult `json:"result"`
 	// Checked is when the last check was.
 	Checked *metav1.Time `json:"checked,omitempty"`
 	// Since is when a check first found it so.

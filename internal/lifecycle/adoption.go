@@ -88,6 +88,10 @@ func (r AdoptionRequest) Requested() bool {
 	return r.Adoption == AdoptionPlan || r.Adoption == AdoptionAdopt
 }
 
+// named reports whether the Machine itself says that it gets an instance which exists, although it has no provider ID: by the instance's ID, or
+// by a plan, with which nothing is created.
+func (r AdoptionRequest) named() bool { return r.ID != "" || r.Adoption == AdoptionPlan }
+
 // adoptionRequest reads the annotations of a Machine.
 func adoptionRequest(machine metav1.Object) AdoptionRequest {
 	r := AdoptionRequest{ID: machine.GetAnnotations()[AdoptIDAnnotation]}
@@ -192,6 +196,9 @@ func decideForeign(f *Facts, t Target) Decision {
 		return left
 	case !asked.Requested():
 		return left
+	case !f.Provisioned && asked.ID == "":
+		left.Reason = "it has no provider ID, and the annotation " + AdoptIDAnnotation + " names no instance"
+		return left
 	case !t.Adopt:
 		left.Reason = "the Machine's module cannot adopt: it has no folder adopt/"
 		return left
@@ -201,6 +208,11 @@ func decideForeign(f *Facts, t Target) Decision {
 		return left
 	}
 	return Decision{Action: ActionStart, Operation: runs.Drift, Lookup: true, Adopt: true, Reason: "a plan of its adoption is requested"}
+}
+
+// adoptionGoesOn reports whether an adoption or a release goes on although the Machine is being deleted.
+func (f *Facts) adoptionGoesOn() bool {
+	return f.Adoption.Adoption == AdoptionRelease || f.Adoption.Adoption == AdoptionAdopt && f.Foreign()
 }
 
 // decideRelease decides what is done about a Machine whose state is to be forgotten.

@@ -36,6 +36,7 @@ func TestDecideAdoption(t *testing.T) {
 		"it is adopted on request":                             {asking(AdoptionAdopt), able(adopting), adopt},
 		"by its ID as well":                                    {&Facts{Adoption: AdoptionRequest{Adoption: AdoptionAdopt, ID: "i"}}, able(adopting), adopt},
 		"or its adoption is planned":                           {asking(AdoptionPlan), able(adopting), plan},
+		"not where nothing names it":                           {&Facts{Adoption: AdoptionRequest{Adoption: AdoptionPlan}}, able(adopting), left},
 		"but not where the module cannot":                      {asking(AdoptionAdopt), able(), left},
 		"nor where the annotation is not understood":           {misread, able(adopting), left},
 		"a plan is shown":                                      {planned(noon.Add(-time.Minute), now), able(adopting), left},
@@ -51,11 +52,13 @@ func TestDecideAdoption(t *testing.T) {
 		},
 	})
 	decides(t, runs.Destroy, map[string]decisionCase{
-		"an instance of another actuator is not destroyed":     {asking(AdoptionAdopt), able(adopting), left},
+		"an instance of another actuator is not destroyed":     {asking(AdoptionNone), able(adopting), left},
+		"it is adopted first where that is requested":          {asking(AdoptionAdopt), able(adopting), adopt},
 		"nor one whose adoption was planned":                   {planned(noon, now), able(adopting), left},
 		"an adoption that was cut off is looked up, destroyed": {&Facts{Stored: true, Provisioned: true, Witness: adopted}, able(adopting), lookingUp(runs.Destroy)},
 	})
 	decides(t, runs.Create, map[string]decisionCase{
+		"nothing is created while the adoption is planned":            {&Facts{Adoption: AdoptionRequest{Adoption: AdoptionPlan}}, able(adopting), left},
 		"nothing is created beside an instance that is to be adopted": {&Facts{Adoption: AdoptionRequest{Adoption: AdoptionPlan, ID: "i"}}, able(adopting), left},
 		"a new Machine of a set whose Machines are adopted":           {&Facts{Adoption: AdoptionRequest{Adoption: AdoptionAdopt}}, able(adopting), starting(runs.Create)},
 	})
@@ -75,6 +78,9 @@ func TestDecideRelease(t *testing.T) {
 	decides(t, runs.Destroy, map[string]decisionCase{
 		"what is destroyed is not released": {&Facts{Witness: &Witness{Destroyed: &noon}, Adoption: release}, able(), Decision{Action: ActionDone}},
 	})
+	if d := Stale(runs.Update, &Facts{Deleting: true, Provisioned: true, Adoption: AdoptionRequest{Adoption: AdoptionAdopt}}); d.Action != ActionStart {
+		t.Errorf("the adoption of a Machine that is being deleted is %v, want it to go on", d)
+	}
 	if d := Stale(runs.Update, &Facts{Deleting: true, Adoption: release}); d.Action != ActionStart {
 		t.Errorf("the release of a Machine that is being deleted is %v, want it to go on", d)
 	}

@@ -161,6 +161,8 @@ func decideDelete(f *Facts, t Target) Decision {
 		return Decision{Action: ActionDone, Reason: "the instance is destroyed"}
 	case f.Active():
 		return Decision{Action: ActionInProgress, Reason: "a run is under way"}
+	case f.Foreign() && f.Adoption.Adoption == AdoptionAdopt:
+		return decideForeign(f, t) // it is destroyed once it is adopted
 	case f.Foreign():
 		return Decision{Action: ActionForeign}
 	case !f.Stored && f.Witness == nil:
@@ -190,7 +192,7 @@ func Stale(asked runs.Operation, f *Facts) Decision {
 	switch {
 	case f.Gone && (asked != runs.Destroy || f.Orphan.destroys(f.Record.Intent) == ""):
 		return Decision{Action: ActionDone, Reason: "the Machine is gone"}
-	case asked != runs.Destroy && f.Deleting && f.Adoption.Adoption != AdoptionRelease:
+	case asked != runs.Destroy && f.Deleting && !f.adoptionGoesOn():
 		return Decision{Action: ActionDone, Reason: "the Machine is being deleted"}
 	case asked == runs.Destroy && !f.Deleting && !f.Gone:
 		return Decision{Action: ActionDone, Reason: "the Machine is not deleted"}

@@ -142,10 +142,10 @@ func (f *Facts) Destroyed() bool {
 		!f.Stored && f.Run != nil && f.Run.Operation == runs.Destroy && f.Run.Phase == runs.Succeeded
 }
 
-// Foreign reports whether the Machine has an instance that something else has made and that was not adopted. What a plan of its adoption, or
+// Foreign reports whether the Machine has, or is to get, an instance that something else has made and that was not adopted. What a plan of its adoption, or
 // one that was refused, has recorded is no state.
 func (f *Facts) Foreign() bool {
-	if !f.Provisioned && f.Adoption.ID == "" || f.Witness != nil || f.Destroyed() {
+	if !f.Provisioned && !f.Adoption.named() || f.Witness != nil || f.Destroyed() {
 		return false
 	}
 	return !f.Stored || f.Record.AdoptionPlan != nil && !f.HasResources()

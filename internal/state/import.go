@@ -36,6 +36,9 @@ type ImportOptions struct {
 // not follow the stored state, a *FormatError or a *CorruptError; all of them change nothing.
 func (s *Store) Import(ctx context.Context, key Key, options ImportOptions) error {
 	parsed, malformed := statefile.Parse(options.Raw)
+	if len(options.Raw) > maxUnpacked {
+		malformed = statefile.Malformed(errTooBig.Error())
+	}
 	packed, err := pack(options.Raw)
 	if err := errors.Join(malformed, err); err != nil {
 		return fmt.Errorf("importing state %s: %w", key, err)

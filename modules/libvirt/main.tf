@@ -57,7 +57,7 @@ resource "libvirt_ignition" "user_data" {
 
 resource "libvirt_domain" "this" {
   name        = var.machine.name
-  description = "Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid}"
+  description = "Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid} of the cluster ${var.machine.cluster_id}"
   memory      = var.provider_spec.domainMemory
   vcpu        = var.provider_spec.domainVcpu
   autostart   = var.provider_spec.autostart
@@ -100,6 +100,8 @@ resource "libvirt_domain" "this" {
     ignore_changes = [
       memory, vcpu, type, coreos_ignition, fw_cfg_name, qemu_agent, cpu, disk, network_interface, console, graphics, video,
       machine, arch, emulator, firmware, nvram,
+      # One that was adopted keeps the description of what made it. Timeouts are the provider's own, which an import has as empty ones.
+      description, timeouts,
     ]
 
     postcondition {

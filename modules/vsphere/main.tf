@@ -64,6 +64,19 @@ locals {
   }
 }
 
+# Remembers in its ID which tags an adopted virtual machine came with; a virtual machine that was made here came with none.
+resource "terraform_data" "adopted" {
+  input = []
+
+  lifecycle {
+    ignore_changes = [input]
+  }
+}
+
+locals {
+  adopted_tags = terraform_data.adopted.input == null ? try(jsondecode(terraform_data.adopted.id), []) : []
+}
+
 resource "vsphere_virtual_machine" "this" {
   name       = var.machine.name
   annotation = "Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid}"
@@ -81,7 +94,7 @@ resource "vsphere_virtual_machine" "this" {
   # The provider counts 15 disks to a controller.
   scsi_controller_count = ceil((1 + length(var.provider_spec.dataDisks)) / 15)
   enable_disk_uuid      = true
-  tags                  = var.provider_spec.tagIDs
+  tags                  = setunion(var.provider_spec.tagIDs, local.adopted_tags)
   extra_config          = local.guest_info
 
   # A run does not wait for the guest: the operator looks for its addresses afterwards.
@@ -125,6 +138,8 @@ resource "vsphere_virtual_machine" "this" {
     ignore_changes = [
       clone, extra_config, num_cpus, num_cores_per_socket, memory, guest_id, firmware, scsi_type, scsi_controller_count, network_interface, disk,
       datastore_id, resource_pool_id, host_system_id, swap_placement_policy,
+      # One that was adopted keeps the notes of what made it.
+      annotation,
       # An import has the provider's default, and the change would be one of a virtual machine that runs.
       wait_for_guest_net_timeout,
     ]

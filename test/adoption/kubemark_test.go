@@ -17,14 +17,14 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
 
-// hollow is the module kubemark with an API server, and the credentials of its example.
-type hollow struct {
+// simulated is the module kubemark with an API server, and the credentials of its example.
+type simulated struct {
 	*world
 	plane       *controlplane.ControlPlane
 	credentials map[string][]byte
 }
 
-func newHollow(t *testing.T) *hollow {
+func newSimulated(t *testing.T) *simulated {
 	t.Helper()
 	plane, err := controlplane.Start(controlplane.Default)
 	if err != nil {
@@ -35,13 +35,13 @@ func newHollow(t *testing.T) *hollow {
 			t.Error(err)
 		}
 	})
-	h := &hollow{world: newWorld(t, "kubemark"), plane: plane}
+	h := &simulated{world: newWorld(t, "kubemark"), plane: plane}
 	h.credentials = map[string][]byte{"server": []byte(plane.Config.Host), "token": []byte(h.token()), "ca.crt": plane.Config.CAData}
 	return h
 }
 
 // token is that of an account with the rights that the module's example gives.
-func (h *hollow) token() string {
+func (h *simulated) token() string {
 	h.t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubemark"}}
 	for _, object := range []client.Object{
@@ -68,7 +68,7 @@ func (h *hollow) token() string {
 }
 
 // node makes a Node as Kubernetes' own simulated Nodes are: its provider ID has its name.
-func (h *hollow) node(name string, labels map[string]string) *corev1.Node {
+func (h *simulated) node(name string, labels map[string]string) *corev1.Node {
 	h.t.Helper()
 	capacity := corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("16Gi"), "pods": resource.MustParse("110")}
 	node := &corev1.Node{
@@ -85,7 +85,7 @@ func (h *hollow) node(name string, labels map[string]string) *corev1.Node {
 	return h.read(name)
 }
 
-func (h *hollow) read(name string) *corev1.Node {
+func (h *simulated) read(name string) *corev1.Node {
 	h.t.Helper()
 	node := &corev1.Node{}
 	if err := h.plane.Client.Get(h.t.Context(), types.NamespacedName{Name: name}, node); err != nil {
@@ -94,7 +94,7 @@ func (h *hollow) read(name string) *corev1.Node {
 	return node
 }
 
-func (h *hollow) machine(name string, spec map[string]any) *machinev1beta1.Machine {
+func (h *simulated) machine(name string, spec map[string]any) *machinev1beta1.Machine {
 	h.t.Helper()
 	fields := map[string]any{
 		"apiVersion": "kubemarkproviderconfig.openshift.io/v1alpha1", "kind": "KubemarkMachineProviderConfig",
@@ -108,8 +108,8 @@ func (h *hollow) machine(name string, spec map[string]any) *machinev1beta1.Machi
 	return machine
 }
 
-func TestAHollowNodeIsAdoptedAsItIs(t *testing.T) {
-	h := newHollow(t)
+func TestASimulatedNodeIsAdoptedAsItIs(t *testing.T) {
+	h := newSimulated(t)
 	made := h.node("worker-1", map[string]string{"node.kubernetes.io/instance-type": "hollow"})
 	h.machine("worker-1", nil)
 	h.adopt("kubemark://worker-1", "")
@@ -165,8 +165,8 @@ func TestAHollowNodeIsAdoptedAsItIs(t *testing.T) {
 	}
 }
 
-func TestWhatDiffersOfAHollowNodeIsSaid(t *testing.T) {
-	h := newHollow(t)
+func TestWhatDiffersOfASimulatedNodeIsSaid(t *testing.T) {
+	h := newSimulated(t)
 	h.node("worker-1", map[string]string{"topology.kubernetes.io/zone": "zone-b"})
 	h.machine("worker-1", map[string]any{"cpu": 8, "memory": "32Gi", "pods": 250, "architecture": "arm64", "zone": "zone-a"})
 	h.adopt("kubemark://worker-1", "")
@@ -187,8 +187,8 @@ func TestWhatDiffersOfAHollowNodeIsSaid(t *testing.T) {
 	}
 }
 
-func TestAHollowNodeOfOthersIsRefused(t *testing.T) {
-	h := newHollow(t)
+func TestASimulatedNodeOfOthersIsRefused(t *testing.T) {
+	h := newSimulated(t)
 	h.node("worker-1", map[string]string{"machine-iac.io/cluster-id": "other"})
 	h.node("worker-2", nil)
 
@@ -216,8 +216,8 @@ func TestAHollowNodeOfOthersIsRefused(t *testing.T) {
 	}
 }
 
-func TestHollowNodesAreListed(t *testing.T) {
-	h := newHollow(t)
+func TestSimulatedNodesAreListed(t *testing.T) {
+	h := newSimulated(t)
 	mine := h.node("worker-1", map[string]string{"machine-iac.io/cluster-id": clusterID, "machine-iac.io/machine-uid": "a-uid"})
 	second := h.node("worker-2", map[string]string{"machine-iac.io/cluster-id": clusterID})
 	h.node("worker-3", map[string]string{"machine-iac.io/cluster-id": "other"})

@@ -105,7 +105,7 @@ func machineOf(name string, spec map[string]any) *machinev1beta1.Machine {
 // render writes the inputs of a Machine, as a run gets them. Environment is what the run has from the cluster.
 func (w *world) render(machine *machinev1beta1.Machine, cluster string, credentials map[string][]byte, environment map[string]string) {
 	w.t.Helper()
-	inputs, err := render.Render(render.Input{Machine: machine, ClusterID: cluster, Module: w.module, Credentials: credentials, UserData: []byte("#cloud-config\n")})
+	inputs, err := render.Render(render.Input{Machine: machine, ClusterID: cluster, Module: w.module, Credentials: credentials, UserData: []byte(`{"ignition":{"version":"3.2.0"}}`)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -153,6 +153,16 @@ func (w *world) adopt(providerID, id string) {
 	}
 	w.write(filepath.Join(w.dir, "adopt.auto.tfvars.json"), raw)
 	w.beside = append(w.beside, "adopt.auto.tfvars.json")
+}
+
+// forget removes the state, so that what was made has no owner.
+func (w *world) forget() {
+	w.t.Helper()
+	for _, name := range []string{"terraform.tfstate", "terraform.tfstate.backup"} {
+		if err := os.Remove(filepath.Join(w.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			w.t.Fatal(err)
+		}
+	}
 }
 
 // plan returns a plan, which must be possible.

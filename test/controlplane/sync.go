@@ -24,6 +24,8 @@ func (c *ControlPlane) Sync(ctx context.Context, machine *machinev1beta1.Machine
 		for _, name := range annotations {
 			if value, ok := live.Annotations[name]; ok {
 				metav1.SetMetaDataAnnotation(&machine.ObjectMeta, name, value)
+			} else {
+				delete(machine.Annotations, name)
 			}
 		}
 		live.Spec, live.Labels, live.Annotations = *machine.Spec.DeepCopy(), machine.Labels, machine.Annotations

@@ -160,7 +160,7 @@ func aPersonWithKubectlMachine() {
 // plannedMachine is what a plan reports of a Machine.
 type plannedMachine struct {
 	Name   string
-	Result string `json:"verdict"`
+	Result string `json:"result"`
 	Drift  string
 }
 

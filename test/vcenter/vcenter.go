@@ -181,6 +181,11 @@ func (v *VCenter) Attach(ctx context.Context, path, file string) error {
 	return v.do(ctx, http.MethodPost, url.Values{"path": {path}, "do": {"attach"}, "file": {file}})
 }
 
+// TagCluster gives a virtual machine the tag of a cluster, as OpenShift's actuator does.
+func (v *VCenter) TagCluster(ctx context.Context, path, cluster string) error {
+	return v.do(ctx, http.MethodPost, url.Values{"path": {path}, "do": {"tag"}, "cluster": {cluster}})
+}
+
 // HasFile reports whether a file, named as [datastore] path, is there.
 func (v *VCenter) HasFile(ctx context.Context, file string) (there bool, err error) {
 	_, err = v.ask(ctx, http.MethodGet, "/test/file", url.Values{"path": {file}}, &there)

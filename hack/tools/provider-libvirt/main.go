@@ -2,6 +2,7 @@
 // beside it, which come and go, and whose runs may be cut off before they save their state:
 //
 //   - a domain is imported by its name, as name=NAME: its UUID is libvirt's choice, and only the interrupted run knew it;
+//   - domains are found as a list, which may be empty;
 //   - an Ignition volume of the name that is to be made is replaced, where the provider alone would fail;
 //   - an Ignition volume that is gone, and a domain whose volume is gone, can be read, and hence be destroyed;
 //   - a domain that is deleted takes its address with it, which the provider alone leaves reserved in its network for ever.
@@ -45,6 +46,7 @@ func provider() *schema.Provider {
 	domain.Importer = &schema.ResourceImporter{StateContext: own.importDomain}
 	domain.ReadContext = whereVolumeIsGone(domain.ReadContext, func(*schema.ResourceData) {})
 	domain.DeleteContext = own.release(domain.DeleteContext)
+	p.DataSourcesMap["libvirt_domains"] = domains(own)
 	ignition.CreateContext = own.replaceVolume(ignition.CreateContext)
 	ignition.ReadContext = whereVolumeIsGone(ignition.ReadContext, func(d *schema.ResourceData) { d.SetId("") })
 	return p

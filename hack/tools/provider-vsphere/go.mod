@@ -3,7 +3,11 @@ module github.com/machine-iac/machine-iac-operator/hack/tools/provider-vsphere
 
 go 1.26.0
 
-tool github.com/hashicorp/terraform-provider-vsphere
+require (
+	github.com/hashicorp/terraform-plugin-sdk v1.7.0
+	github.com/hashicorp/terraform-provider-vsphere v1.26.0
+	github.com/vmware/govmomi v0.22.2-0.20200523220130-61b30e20be49
+)
 
 require (
 	cloud.google.com/go v0.45.1 // indirect
@@ -35,9 +39,7 @@ require (
 	github.com/hashicorp/logutils v1.0.0 // indirect
 	github.com/hashicorp/terraform-config-inspect v0.0.0-20191212124732-c6ae6269b9d7 // indirect
 	github.com/hashicorp/terraform-json v0.4.0 // indirect
-	github.com/hashicorp/terraform-plugin-sdk v1.7.0 // indirect
 	github.com/hashicorp/terraform-plugin-test v1.2.0 // indirect
-	github.com/hashicorp/terraform-provider-vsphere v1.26.0 // indirect
 	github.com/hashicorp/terraform-svchost v0.0.0-20191011084731-65d371908596 // indirect
 	github.com/hashicorp/yamux v0.0.0-20181012175058-2f1d1f20f75d // indirect
 	github.com/jmespath/go-jmespath v0.0.0-20180206201540-c2b33e8439af // indirect
@@ -56,7 +58,6 @@ require (
 	github.com/spf13/afero v1.2.2 // indirect
 	github.com/ulikunitz/xz v0.5.5 // indirect
 	github.com/vmihailenco/msgpack v4.0.1+incompatible // indirect
-	github.com/vmware/govmomi v0.22.2-0.20200523220130-61b30e20be49 // indirect
 	github.com/zclconf/go-cty v1.2.1 // indirect
 	github.com/zclconf/go-cty-yaml v1.0.1 // indirect
 	go.opencensus.io v0.22.0 // indirect

@@ -227,3 +227,24 @@ func (i *inventory) makeFolder(ctx context.Context, file string) error {
 	folder := file[:strings.LastIndex(file, "/")]
 	return object.NewFileManager(i.client.Client).MakeDirectory(ctx, folder, i.datacenter, true)
 }
+
+// tagCluster gives a virtual machine the tag of a cluster, which is made where it is missing.
+func (i *inventory) tagCluster(ctx context.Context, path, cluster string) error {
+	vm, err := i.finder.VirtualMachine(ctx, path)
+	if err != nil {
+		return err
+	}
+	name := "openshift-" + cluster
+	if _, err := i.tags.GetCategory(ctx, name); err == nil {
+		return i.tags.AttachTag(ctx, cluster, vm.Reference())
+	}
+	id, err := i.tags.CreateCategory(ctx, &tags.Category{Name: name, Cardinality: "SINGLE"})
+	if err != nil {
+		return err
+	}
+	tag, err := i.tags.CreateTag(ctx, &tags.Tag{Name: cluster, CategoryID: id})
+	if err != nil {
+		return err
+	}
+	return i.tags.AttachTag(ctx, tag, vm.Reference())
+}

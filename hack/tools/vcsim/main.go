@@ -7,6 +7,7 @@
 //	GET    /test/vm?path=PATH                       what a virtual machine is
 //	DELETE /test/vm?path=PATH                       delete it
 //	POST   /test/vm?path=PATH&do=powerOff           pull its plug
+//	POST   /test/vm?path=PATH&do=tag&cluster=NAME   give it the tag of a cluster, as OpenShift's installer calls it
 //	POST   /test/vm?path=PATH&do=attach&file=FILE   attach a volume that is this file on a datastore
 //	GET    /test/file?path=FILE                     whether a datastore has the file
 package main

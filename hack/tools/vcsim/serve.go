@@ -36,6 +36,8 @@ func (i *inventory) act(r *http.Request, path string) error {
 	switch what := r.URL.Query().Get("do"); what {
 	case "powerOff":
 		return i.powerOff(r.Context(), path)
+	case "tag":
+		return i.tagCluster(r.Context(), path, r.URL.Query().Get("cluster"))
 	case "attach":
 		file := r.URL.Query().Get("file")
 		if err := i.makeFolder(r.Context(), file); err != nil {
@@ -43,7 +45,7 @@ func (i *inventory) act(r *http.Request, path string) error {
 		}
 		return i.attach(r.Context(), path, file)
 	default:
-		return fmt.Errorf("do=%q is not known; write powerOff or attach", what)
+		return fmt.Errorf("do=%q is not known; write powerOff, tag or attach", what)
 	}
 }
 

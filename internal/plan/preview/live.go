@@ -40,7 +40,7 @@ const (
 type LiveMachine struct {
 	Name   string     `json:"name"`
 	Phase  string     `json:"phase,omitempty"`
-	Result EditResult `json:"verdict"`
+	Result EditResult `json:"result"`
 	// Why gives the reason, if there is one.
 	Why string `json:"why,omitempty"`
 	// Module is the one that the change was planned with, name@sha256:digest.

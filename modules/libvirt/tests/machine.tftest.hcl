@@ -50,7 +50,7 @@ run "makes_what_the_installer_asks_for" {
     error_message = "The domain has the Machine's name, and runs."
   }
   assert {
-    condition     = libvirt_domain.this.description == "Machine openshift-machine-api/demo-x7k2p-worker-0-abcde 5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"
+    condition     = libvirt_domain.this.description == "Machine openshift-machine-api/demo-x7k2p-worker-0-abcde 5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1 of the cluster demo-x7k2p"
     error_message = "An import shows the Machine's UID."
   }
   assert {

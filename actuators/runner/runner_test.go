@@ -1,0 +1,44 @@
+package runner_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/actuators/runner"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+)
+
+func TestWhatIsNotFoundIsSaidInTheWordsOfTheSearch(t *testing.T) {
+	every, plain := moduletest.Load(t, moduletest.WithSearches()...), moduletest.Load(t)
+	said := func(details ...string) error {
+		failed := &engine.Error{Op: engine.OpPlan, Class: engine.Unknown, Err: errors.New("failed")}
+		for _, detail := range details {
+			failed.Diagnostics = append(failed.Diagnostics, engine.Diagnostic{Severity: engine.SeverityError, Summary: "Error", Detail: detail})
+		}
+		return failed
+	}
+	missing := &engine.Error{Op: engine.OpPlan, Class: engine.ImportMissing, Err: errors.New("failed")}
+	for name, tc := range map[string]struct {
+		err    error
+		search engine.Search
+		want   bool
+	}{
+		"the words of the lookup":                   {said("no such instance"), engine.SearchLookup, true},
+		"those of the adoption, in a lookup":        {said("not there"), engine.SearchLookup, false},
+		"the words of the adoption":                 {said("not there"), engine.SearchAdopt, true},
+		"those of the lookup, in an adoption":       {said("no such instance"), engine.SearchAdopt, false},
+		"an error beside them":                      {said("not there", "quota exceeded"), engine.SearchAdopt, false},
+		"the engine's own words":                    {missing, engine.SearchAdopt, true},
+		"an inventory, which looks for no instance": {missing, engine.SearchInventory, false},
+		"no search":                  {missing, engine.SearchNone, false},
+		"an error of something else": {errors.New("not there"), engine.SearchAdopt, false},
+	} {
+		if got := runner.IsNotFound(tc.err, every, tc.search); got != tc.want {
+			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		}
+	}
+	if runner.IsNotFound(missing, plain, engine.SearchAdopt) {
+		t.Error("a module that cannot adopt knows what is not found")
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+)
+
+// reports does what the manager does about Machines whose adoption is requested, until the test ends.
+func (w *backupWorld) reports(t *testing.T, names map[string]v1alpha1.AdoptionStatus) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	t.Cleanup(func() { cancel(); <-done })
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			for name, planned := range names {
+				machine := &machinev1beta1.Machine{}
+				if w.Client.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: name}, machine) == nil {
+					w.report(ctx, machine, planned)
+				}
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}()
+}
+
+func (w *backupWorld) report(ctx context.Context, machine *machinev1beta1.Machine, planned v1alpha1.AdoptionStatus) {
+	asked := machine.Annotations[lifecycle.AdoptionAnnotation]
+	if asked == "" {
+		return
+	}
+	status := v1alpha1.TerraformMachineProviderStatus{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.TerraformMachineProviderStatusKind},
+		Conditions: []metav1.Condition{{Type: "Adopted", Status: metav1.ConditionFalse, Reason: "Planned", LastTransitionTime: metav1.Now()}},
+	}
+	if asked == string(lifecycle.AdoptionAdopt) && planned.Refused == "" {
+		status.Conditions[0].Status, status.Conditions[0].Reason = metav1.ConditionTrue, "Adopted"
+	} else {
+		planned.PlannedAt = metav1.Now()
+		status.Adoption = &planned
+	}
+	raw, err := json.Marshal(status)
+	if err != nil {
+		return
+	}
+	machine.Status.ProviderStatus = &runtime.RawExtension{Raw: raw}
+	_ = w.Client.Status().Update(ctx, machine) // it is tried again
+}
+
+// provided makes a Machine with a provider ID and nothing else.
+func (w *backupWorld) provided(t *testing.T, name, id string) {
+	t.Helper()
+	machine := w.make(t, name, "")
+	if id == "" {
+		return
+	}
+	machine.Spec.ProviderID = &id
+	if err := w.Client.Update(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAdopt(t *testing.T) {
+	w := newBackupWorld(t)
+	w.provided(t, "clean", "cloud:///1")
+	w.provided(t, "differs", "cloud:///2")
+	w.provided(t, "refused", "cloud:///3")
+	w.provided(t, "silent", "cloud:///4")
+	w.provided(t, "nameless", "")
+	imports := []string{"server.this"}
+	w.reports(t, map[string]v1alpha1.AdoptionStatus{
+		"clean":   {Imports: imports},
+		"differs": {Imports: imports, Changes: []string{"server.this: tags"}, Differences: []string{"providerSpec.cpu: 4 is requested, the server has 2"}},
+		"refused": {Refused: "the server belongs to the cluster other"},
+	})
+	for line, want := range map[string]string{
+		"adopt nobody":                 `"nobody"`,
+		"adopt nameless":               "the Machine nameless has no provider ID",
+		"adopt --plan clean nameless":  "nothing was changed",
+		"adopt --from-state f clean":   "address",
+		"adopt silent --timeout 200ms": "the manager has not reported on silent within 200ms",
+	} {
+		w.expect(t, line, 1, want)
+	}
+	if _, asked := w.get(t, "clean").Annotations[lifecycle.AdoptionAnnotation]; asked {
+		t.Fatal("a command that failed has set the annotation")
+	}
+	w.expect(t, "adopt --plan clean", 0, "Clean")
+	w.expect(t, "adopt --plan clean differs", 2, "Differs", "server.this: tags; providerSpec.cpu: 4 is requested")
+	w.expect(t, "adopt refused", 2, "Refused", "belongs to the cluster other")
+	w.expect(t, "adopt clean -o json", 0, `"result": "Adopted"`)
+	if asked := w.get(t, "differs").Annotations[lifecycle.AdoptionAnnotation]; asked != string(lifecycle.AdoptionPlan) {
+		t.Errorf("after a plan the annotation is %q", asked)
+	}
+}
+
+const plainState = `{"version": 4, "resources": [
+	{"mode": "managed", "type": "aws_instance", "name": "worker", "instances": [
+		{"index_key": 0, "attributes": {"id": "i-0"}}, {"index_key": 3, "attributes": {"id": "i-3"}}, {"index_key": 3, "deposed": "x", "attributes": {"id": "i-old"}}]},
+	{"module": "module.a", "mode": "managed", "type": "aws_instance", "name": "worker", "instances": [{"index_key": "b", "attributes": {"id": "i-b"}}]},
+	{"mode": "data", "type": "aws_instance", "name": "other", "instances": [{"attributes": {"id": "i-data"}}]},
+	{"mode": "managed", "type": "aws_instance", "name": "blank", "instances": [{"attributes": {}}]}]}`
+
+func TestAdoptFromAState(t *testing.T) {
+	w := newBackupWorld(t)
+	w.provided(t, "taken", "")
+	w.reports(t, map[string]v1alpha1.AdoptionStatus{"taken": {Imports: []string{"aws_instance.this"}}})
+	file := filepath.Join(t.TempDir(), "terraform.tfstate")
+	written := func(content string) {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written(plainState)
+	line := "adopt --from-state " + file + " --address "
+	w.expect(t, line+"aws_instance.worker[3]", 1, "name it")
+	w.expect(t, line+"aws_instance.worker[7] taken", 1, "has no resource aws_instance.worker[7]")
+	w.expect(t, line+"aws_instance.other taken", 1, "has no resource")
+	w.expect(t, line+"aws_instance.blank taken", 1, "has no ID in the state")
+
+	w.expect(t, line+"aws_instance.worker[3] taken", 0, "Clean", "tofu state rm 'aws_instance.worker[3]'", "from = aws_instance.worker\n")
+	annotations := w.get(t, "taken").Annotations
+	if annotations[lifecycle.AdoptionAnnotation] != string(lifecycle.AdoptionPlan) || annotations[lifecycle.AdoptIDAnnotation] != "i-3" {
+		t.Errorf("while the state has the instance the annotations are %v", annotations)
+	}
+	w.expect(t, line+`module.a.aws_instance.worker["b"] taken`, 1, "is to get the instance i-3")
+	written(strings.Replace(plainState, `{"index_key": 3, "attributes": {"id": "i-3"}},`, "", 1))
+	w.expect(t, line+"aws_instance.worker[3] taken", 0, "Adopted")
+	if asked := w.get(t, "taken").Annotations[lifecycle.AdoptionAnnotation]; asked != string(lifecycle.AdoptionAdopt) {
+		t.Errorf("once the state lacks the instance the annotation is %q", asked)
+	}
+	written("{}")
+	w.provided(t, "other", "")
+	w.expect(t, line+"aws_instance.worker[3] other", 1, "is no Terraform state of version 4")
+}
