@@ -115,7 +115,7 @@ func TestOrphansAgainstAPIServer(t *testing.T) {
 		wantOut, wantErr string
 	}{
 		"all":                        {line: "orphans", wantOut: "\ndeparted   State          -            -       1           t.this (i-1)\n"},
-		"all, for scripts":           {line: "orphans -o jsonpath={.items[1].resources[0].id}", wantOut: "i-1"},
+		"all, for scripts":           {line: "orphans -o jsonpath={.items[2].resources[0].id}", wantOut: "i-1"},
 		"one":                        {line: "orphans uid-of-departed -o name", wantOut: "secret/" + key.Name + "\n"},
 		"an instance":                {line: "orphans vm-9 --no-headers", wantOut: "vm-9   Instance   -     ", wantErr: "note: the last inventory: a place: no way to it"},
 		"instances of all":           {line: "orphans -A -o jsonpath={.items[*].providerID}", wantOut: "cloud://9", wantErr: "note:"},
