@@ -34,6 +34,12 @@ func (t *task) settleForeign(ctx context.Context, outcome error) error {
 	if t.intent != nil && !t.touched {
 		p.ClearIntent()
 	}
+	if t.adoption == nil && outcome != nil && t.decision.Operation == runs.Drift && !errors.Is(outcome, runs.ErrStopping) {
+		failed := lifecycle.PlannedAdoption{
+			At: t.actuator.clock.Now().UTC(), Fingerprint: t.wanted.Fingerprint, Refused: "it could not be planned: " + typed(runs.Update, outcome).Message,
+		}.Bounded()
+		t.adoption = &failed
+	}
 	if t.adoption != nil {
 		p.SetAdoptionPlan(*t.adoption)
 	}

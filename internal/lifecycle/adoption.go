@@ -24,8 +24,11 @@ const (
 	AdoptionRequestedAnnotation = state.Prefix + "adoption-requested-at"
 )
 
-// adoptionPlanLifetime is how long the plan of an adoption is shown before it is made anew.
-const adoptionPlanLifetime = time.Hour
+// How long the plan of an adoption is shown before it is made anew: somebody is about to correct what was refused.
+const (
+	adoptionPlanLifetime    = time.Hour
+	adoptionRefusalLifetime = 5 * time.Minute
+)
 
 // Adoption is what is asked to be done about an instance that something else has made.
 type Adoption string
@@ -184,7 +187,14 @@ func (p PlannedAdoption) String() string {
 
 // current reports whether the plan is that of a request and a desired state.
 func (p *PlannedAdoption) current(r AdoptionRequest, t Target) bool {
-	return p != nil && p.Fingerprint == t.Fingerprint && !p.At.Before(r.Since) && t.Now.Before(p.At.Add(adoptionPlanLifetime))
+	if p == nil || p.Fingerprint != t.Fingerprint || p.At.Before(r.Since) {
+		return false
+	}
+	lifetime := adoptionPlanLifetime
+	if p.Refused != "" {
+		lifetime = adoptionRefusalLifetime
+	}
+	return t.Now.Before(p.At.Add(lifetime))
 }
 
 // decideForeign decides what is done about a Machine whose instance something else has made.

@@ -23,6 +23,11 @@ func TestDecideAdoption(t *testing.T) {
 		f.Stored, f.Record.AdoptionPlan = true, &PlannedAdoption{At: at, Fingerprint: fingerprint}
 		return f
 	}
+	refusedAt := func(at time.Time) *Facts {
+		f := planned(at, now)
+		f.Record.AdoptionPlan.Refused = "another cluster's"
+		return f
+	}
 	asAgain := func(f *Facts, since time.Time) *Facts {
 		f.Adoption.Since = since
 		return f
@@ -43,6 +48,8 @@ func TestDecideAdoption(t *testing.T) {
 		"a plan of other inputs is made anew":                  {planned(noon.Add(-time.Minute), other), able(adopting), plan},
 		"an old plan is made anew":                             {planned(noon.Add(-2*time.Hour), now), able(adopting), plan},
 		"a plan from before the last request is made anew":     {asAgain(planned(noon.Add(-time.Minute), now), noon.Add(-time.Second)), able(adopting), plan},
+		"a refusal is made anew sooner":                        {refusedAt(noon.Add(-10 * time.Minute)), able(adopting), plan},
+		"a refusal is shown":                                   {refusedAt(noon.Add(-time.Minute)), able(adopting), left},
 		"a plan that was cut off is made anew":                 {planned(time.Time{}, now), able(adopting), plan},
 		"an adoption that was cut off goes on":                 {&Facts{Stored: true, Provisioned: true, Witness: adopted, Record: Record{Intent: &Intent{Operation: runs.Update}}}, able(adopting), lookingUp(runs.Update)},
 		"an adopted instance whose state is lost is looked up": {&Facts{Provisioned: true, Witness: adopted}, able(adopting, blind), lookingUp(runs.Update)},
