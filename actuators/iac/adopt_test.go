@@ -213,6 +213,21 @@ func TestAMachineThatIsDeletedIsAdoptedFirst(t *testing.T) {
 	}
 }
 
+func TestWhatARefusedAdoptionLeavesGoesWithItsMachine(t *testing.T) {
+	b := newBench(t)
+	machine := b.foreign(func(n *corev1.Node) { n.Labels["machine-iac.io/cluster-id"] = "other-cluster" })
+	ask(machine, lifecycle.AdoptionAdopt)
+	b.planned(machine)
+	b.vanish(machine)
+	b.passes(b.orphans(), func() bool {
+		left, err := b.store.List(t.Context(), b.namespace)
+		return err == nil && len(left) == 0
+	})
+	if b.node(machine) == nil {
+		t.Error("the Node is gone")
+	}
+}
+
 func TestAdoptionIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		node func(*corev1.Node)

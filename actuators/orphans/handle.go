@@ -18,6 +18,10 @@ import (
 
 // handle does what is due about a state whose Machine is gone, and records what is known of it.
 func (o *Orphans) handle(ctx context.Context, head state.Head) error {
+	if onlyPlanned(head) {
+		_, err := o.destroy(head)
+		return err
+	}
 	said, err := lifecycle.ReadOrphan(head.Meta)
 	if err != nil {
 		return err
@@ -78,6 +82,12 @@ func orphanedState(ref *lifecycle.MachineSetRef, head state.Head) events.Event {
 	set.Namespace, set.Name, set.UID = head.Key.Namespace, ref.Name, ref.UID
 	return events.Warning(set, "OrphanedState", "CheckStates", fmt.Sprintf("the Machine %s is gone, and its state lists %d resources, which may still exist: "+
 		"'kubectl machine orphans %s' shows them", cmp.Or(machineOf(head).Name, string(uidOf(head))), head.Managed, uidOf(head)))
+}
+
+// onlyPlanned reports whether a head is what the plan of an adoption has left, without any resource.
+func onlyPlanned(head state.Head) bool {
+	read, err := lifecycle.ReadRecord(head.Meta)
+	return err == nil && head.Managed == 0 && read.OnlyPlanned()
 }
 
 // begun reports whether a destroy was begun before the Machine's finalizer was taken away.

@@ -225,6 +225,11 @@ func (f *Facts) adoptionGoesOn() bool {
 	return f.Adoption.Adoption == AdoptionRelease || f.Adoption.Adoption == AdoptionAdopt && f.Foreign()
 }
 
+// OnlyPlanned reports whether a record is that of an adoption which was planned or refused: nothing was brought into the state.
+func (r *Record) OnlyPlanned() bool {
+	return r.AdoptionPlan != nil && r.Intent == nil && r.Fingerprint == ""
+}
+
 // decideRelease decides what is done about a Machine whose state is to be forgotten.
 func decideRelease(f *Facts) Decision {
 	switch {

@@ -190,7 +190,7 @@ func SecondLookAfter(settle time.Duration) time.Duration { return min(settle, ma
 // Stale returns the decision of a run whose Machine may have changed while it was queued: ActionDone where the operation is not wanted any more.
 func Stale(asked runs.Operation, f *Facts) Decision {
 	switch {
-	case f.Gone && (asked != runs.Destroy || f.Orphan.destroys(f.Record.Intent) == ""):
+	case f.Gone && (asked != runs.Destroy || f.Orphan.destroys(f.Record.Intent) == "" && !f.emptyHead()):
 		return Decision{Action: ActionDone, Reason: "the Machine is gone"}
 	case asked != runs.Destroy && f.Deleting && !f.adoptionGoesOn():
 		return Decision{Action: ActionDone, Reason: "the Machine is being deleted"}

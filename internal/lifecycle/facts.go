@@ -151,6 +151,9 @@ func (f *Facts) Foreign() bool {
 	return !f.Stored || f.Record.AdoptionPlan != nil && !f.HasResources()
 }
 
+// emptyHead reports whether what is stored is no more than what a plan of an adoption has left.
+func (f *Facts) emptyHead() bool { return f.Record.OnlyPlanned() && !f.HasResources() }
+
 // Adopted reports whether something else has made the instance, which was adopted, or is being adopted.
 func (f *Facts) Adopted() bool { return f.Witness != nil && f.Witness.Adopted }
 
