@@ -183,7 +183,7 @@ func (b *bench) start(workDir, owner string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	pool := runs.New(runs.Options{MaxConcurrent: 4, RetryBase: 10 * time.Millisecond, RetryMax: 50 * time.Millisecond})
+	pool := runs.New(runs.Options{MaxConcurrent: 4, RetryBase: 100 * time.Millisecond, RetryMax: 500 * time.Millisecond})
 	runners := map[v1alpha1.Engine]runner.Runner{
 		v1alpha1.EngineTerraform: terraform.New(engine, backend.New(backend.Options{})),
 		v1alpha1.EnginePulumi:    pulumirunner.New(b.pulumi(), b.keys),

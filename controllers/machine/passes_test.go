@@ -77,7 +77,7 @@ var _ = Describe("A pass", func() {
 
 		By("waiting until its Node is drained")
 		Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
-		Expect(expect(ctx, p, nil, []string{patchedStatus}, "Deleting")).To(BeZero())
+		Expect(expect(ctx, p, []fake.Verb{fake.Exists}, []string{patchedStatus}, "Deleting")).To(BeZero())
 		Expect(expect(ctx, p, nil, nil, "Deleting")).To(BeZero())
 		drain(ctx, subject, corev1.ConditionFalse)
 		Expect(expect(ctx, p, nil, nil, "Deleting")).To(BeZero())
