@@ -117,7 +117,7 @@ func (a *Actuator) findAbandoned() {
 				uid := types.UID(one.identity.UID)
 				a.abandoned.set(uid, append(a.abandoned.of(uid), one))
 			} else if err := one.runner.Discard(one.abandoned.ID()); err != nil {
-				a.logger.Error(err, "Removing a abandoned run in which nothing was done", "run", one.abandoned.ID())
+				a.logger.Error(err, "Removing an abandoned run in which nothing was done", "run", one.abandoned.ID())
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func (a *Actuator) recoverAbandoned(ctx context.Context) {
 				continue // the run itself deals with it
 			}
 			if err := a.recoverOf(ctx, uid); err != nil && ctx.Err() == nil {
-				a.logger.Error(err, "Recovering a abandoned run; it is tried again", "machine-uid", uid)
+				a.logger.Error(err, "Recovering an abandoned run; it is tried again", "machine-uid", uid)
 			}
 		}
 	}, recoveryInterval)

@@ -49,9 +49,11 @@ func (t *task) adopt(ctx context.Context) error {
 		}
 		found := adoptionFound(report, planned)
 		found.At, found.Fingerprint = t.actuator.clock.Now().UTC(), t.wanted.Fingerprint
-		if t.adoption = &found; refused {
+		if refused {
 			found.Refused = refusal.why
 		}
+		found = found.Bounded()
+		t.adoption = &found
 		if t.decision.Operation == runs.Drift {
 			return nil
 		}
@@ -162,7 +164,7 @@ func adoptionFound(report *engine.Report, planned *engine.PlannedObjects) lifecy
 	slices.Sort(found.Imports)
 	slices.Sort(found.Creates)
 	slices.Sort(found.Changes)
-	return found.Bounded()
+	return found
 }
 
 // takeOver carries out the plan of an adoption. The Machine says so first: from then on its instance is looked for where the state lacks it.

@@ -1,6 +1,7 @@
 package iac
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 )
 
@@ -275,6 +278,38 @@ func TestAdoptionIsRefused(t *testing.T) {
 			}
 			if err := b.drive(b.Delete, machine); err == nil {
 				t.Error("its deletion is not refused")
+			}
+		})
+	}
+}
+
+// Modules check the identity too, so that nothing else gets this far with another's instance.
+func TestTheProviderIDProvesWhoseAnInstanceIs(t *testing.T) {
+	used := named(t, "kubemark")
+	for name, tc := range map[string]struct {
+		machine, id, output, object string
+		want, wantErr               string
+	}{
+		"the Machine's":                 {machine: "cloud:///1", output: `"cloud:///1"`, want: "cloud:///1"},
+		"another":                       {machine: "cloud:///1", output: `"cloud:///2"`, wantErr: "cloud:///2"},
+		"no string":                     {machine: "cloud:///1", output: `7`, wantErr: "is no string"},
+		"found by its ID":               {id: "2", output: `"cloud:///2"`, want: "cloud:///2"},
+		"unknown, and the object's":     {machine: "cloud:///i-1", object: `{"id":"i-1"}`, want: "cloud:///i-1"},
+		"unknown, and another object's": {machine: "cloud:///i-1", object: `{"id":"i-2"}`, wantErr: "nothing of what was found proves"},
+		"unknown, and nothing to find":  {object: `{"id":""}`, wantErr: "nothing of what was found proves"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := &task{
+				machine: &machinev1beta1.Machine{Spec: machinev1beta1.MachineSpec{ProviderID: &tc.machine}}, wanted: &desired.State{Module: used},
+				facts: &lifecycle.Facts{Adoption: lifecycle.AdoptionRequest{ID: tc.id}},
+			}
+			planned := &engine.PlannedObjects{Imported: map[string]json.RawMessage{used.InstanceAddress(): json.RawMessage(tc.object)}, Outputs: map[string]json.RawMessage{}}
+			if tc.output != "" {
+				planned.Outputs["provider_id"] = json.RawMessage(tc.output)
+			}
+			got, err := run.proveIdentity(planned)
+			if got != tc.want || (err == nil) != (tc.wantErr == "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
+				t.Errorf("got %q, %v; want %q, %q", got, err, tc.want, tc.wantErr)
 			}
 		})
 	}

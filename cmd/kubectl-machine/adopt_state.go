@@ -36,14 +36,18 @@ func (s *stateSource) validate(names []string) error {
 // prepare adds what names the instance to the annotations of its Machine, and returns what may be asked for: the plan only while the state still has the
 // instance. It says on the error output how to remove it from there.
 func (s *stateSource) prepare(command *cobra.Command, machine *machinev1beta1.Machine, asked lifecycle.Adoption, annotations map[string]string) (lifecycle.Adoption, error) {
-	id, err := s.read()
+	id, lineage, err := s.read()
 	if err != nil {
 		return "", err
 	}
-	known := machine.Annotations[lifecycle.AdoptIDAnnotation]
+	from := lineage + " " + s.address
+	known, knownFrom := machine.Annotations[lifecycle.AdoptIDAnnotation], machine.Annotations[lifecycle.AdoptFromAnnotation]
 	switch {
 	case id == "" && known == "":
 		return "", fmt.Errorf("the state %s has no resource %s; 'tofu state list' lists the addresses; nothing was changed", s.path, s.address)
+	case id == "" && knownFrom != from:
+		return "", fmt.Errorf("the state %s with the lineage %s has no resource %s, but the adoption of %s was planned from %q (lineage and address): name that state and that address, so that "+
+			"it shows that the instance has no other owner; nothing was changed", s.path, lineage, s.address, machine.Name, knownFrom)
 	case id == "":
 		annotations[lifecycle.AdoptIDAnnotation] = known // it was removed since the adoption was planned
 		return asked, nil
@@ -51,6 +55,7 @@ func (s *stateSource) prepare(command *cobra.Command, machine *machinev1beta1.Ma
 		return "", fmt.Errorf("the Machine %s is to get the instance %s, and %s in %s is %s; remove the annotation %s to choose anew; nothing was changed",
 			machine.Name, known, s.address, s.path, id, lifecycle.AdoptIDAnnotation)
 	}
+	annotations[lifecycle.AdoptFromAnnotation] = from
 	annotations[lifecycle.AdoptIDAnnotation] = id
 	if asked == lifecycle.AdoptionAdopt {
 		fmt.Fprintf(command.ErrOrStderr(), "note: %s still has the instance, which must not have two owners, so that its adoption is only planned. Remove it there, write the state to %s "+
@@ -80,18 +85,19 @@ func withoutKeys(address string) string {
 	return out.String()
 }
 
-// read returns the ID of the resource, empty where the state does not have it.
-func (s *stateSource) read() (string, error) {
+// read returns the ID of the resource, empty where the state does not have it, and the state's lineage.
+func (s *stateSource) read() (id, lineage string, err error) {
 	raw, err := os.ReadFile(s.path)
 	if err != nil {
-		return "", fmt.Errorf("reading the Terraform state: %w", err)
+		return "", "", fmt.Errorf("reading the Terraform state: %w", err)
 	}
 	var read struct {
 		Version   int           `json:"version"`
+		Lineage   string        `json:"lineage"`
 		Resources []stateObject `json:"resources"`
 	}
-	if err := json.Unmarshal(raw, &read); err != nil || read.Version != 4 {
-		return "", fmt.Errorf("the file %s is no Terraform state of version 4: write it with 'tofu state pull' or 'terraform state pull'", s.path)
+	if err := json.Unmarshal(raw, &read); err != nil || read.Version != 4 || read.Lineage == "" {
+		return "", "", fmt.Errorf("the file %s is no Terraform state of version 4: write it with 'tofu state pull' or 'terraform state pull'", s.path)
 	}
 	for _, resource := range read.Resources {
 		for _, instance := range resource.Instances {
@@ -99,12 +105,12 @@ func (s *stateSource) read() (string, error) {
 				continue
 			}
 			if instance.Attributes.ID == "" {
-				return "", errors.New("the resource " + s.address + " has no ID in the state, so that it cannot be found in the infrastructure")
+				return "", "", errors.New("the resource " + s.address + " has no ID in the state, so that it cannot be found in the infrastructure")
 			}
-			return instance.Attributes.ID, nil
+			return instance.Attributes.ID, read.Lineage, nil
 		}
 	}
-	return "", nil
+	return "", read.Lineage, nil
 }
 
 // stateObject is a resource of a state.

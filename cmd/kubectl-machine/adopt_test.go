@@ -108,7 +108,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-const plainState = `{"version": 4, "resources": [
+const plainState = `{"version": 4, "lineage": "l-1", "resources": [
 	{"mode": "managed", "type": "aws_instance", "name": "worker", "instances": [
 		{"index_key": 0, "attributes": {"id": "i-0"}}, {"index_key": 3, "attributes": {"id": "i-3"}}, {"index_key": 3, "deposed": "x", "attributes": {"id": "i-old"}}]},
 	{"module": "module.a", "mode": "managed", "type": "aws_instance", "name": "worker", "instances": [{"index_key": "b", "attributes": {"id": "i-b"}}]},
@@ -138,6 +138,12 @@ func TestAdoptFromAState(t *testing.T) {
 		t.Errorf("while the state has the instance the annotations are %v", annotations)
 	}
 	w.expect(t, line+`module.a.aws_instance.worker["b"] taken`, 1, "is to get the instance i-3")
+	w.expect(t, line+"aws_instance.worker[7] taken", 1, "was planned from \"l-1 aws_instance.worker[3]\"")
+	written(`{"version": 4, "lineage": "another", "resources": []}`)
+	w.expect(t, line+"aws_instance.worker[3] taken", 1, "with the lineage another", "nothing was changed")
+	if asked := w.get(t, "taken").Annotations[lifecycle.AdoptionAnnotation]; asked != string(lifecycle.AdoptionPlan) {
+		t.Errorf("another state lets it be adopted: %q", asked)
+	}
 	written(strings.Replace(plainState, `{"index_key": 3, "attributes": {"id": "i-3"}},`, "", 1))
 	w.expect(t, line+"aws_instance.worker[3] taken", 0, "Adopted")
 	if asked := w.get(t, "taken").Annotations[lifecycle.AdoptionAnnotation]; asked != string(lifecycle.AdoptionAdopt) {

@@ -20,6 +20,9 @@ const (
 	AdoptionAnnotation = state.Prefix + "adoption"
 	// AdoptIDAnnotation on a Machine is the infrastructure's ID of the instance to adopt, for a Machine whose provider ID is not known yet.
 	AdoptIDAnnotation = state.Prefix + "adopt-id"
+	// AdoptFromAnnotation on a Machine says which Terraform state the ID is from, by lineage and address: only that one can show that it gave the
+	// instance up.
+	AdoptFromAnnotation = state.Prefix + "adopt-from"
 	// AdoptionRequestedAnnotation on a Machine is a time in RFC 3339: an adoption that was planned before it is planned again.
 	AdoptionRequestedAnnotation = state.Prefix + "adoption-requested-at"
 )
