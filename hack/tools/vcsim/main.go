@@ -26,8 +26,10 @@ import (
 	_ "github.com/vmware/govmomi/lookup/simulator"
 	_ "github.com/vmware/govmomi/pbm/simulator"
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/simulator/esx"
 	_ "github.com/vmware/govmomi/sts/simulator"
 	_ "github.com/vmware/govmomi/vapi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
 )
 
 func main() {
@@ -48,6 +50,7 @@ func run(listen string, login *url.Userinfo, certificate string) error {
 	if err := model.Create(); err != nil {
 		return fmt.Errorf("making the inventory: %w", err)
 	}
+	answerHardwareVersion(model.Service.Context)
 	model.Service.Listen = &url.URL{Host: listen, User: login}
 	model.Service.TLS = new(tls.Config)
 	model.Service.RegisterEndpoints = true
@@ -75,4 +78,15 @@ func run(listen string, login *url.Userinfo, certificate string) error {
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	<-stop
 	return nil
+}
+
+// answerHardwareVersion makes the hosts name the hardware version of the virtual machines, as a vCenter does; the simulator's own answer has none, and
+// a client that compares the two would upgrade a virtual machine that runs.
+func answerHardwareVersion(ctx *simulator.Context) {
+	for _, found := range ctx.Map.AllReference("EnvironmentBrowser") {
+		browser := found.(*simulator.EnvironmentBrowser)
+		browser.QueryConfigOptionResponse.Returnval = &types.VirtualMachineConfigOption{
+			Version: esx.HardwareVersion, DefaultDevice: esx.VirtualDevice, HardwareOptions: types.VirtualHardwareOption{HwVersion: int32(types.MustParseHardwareVersion(esx.HardwareVersion))},
+		}
+	}
 }
