@@ -388,13 +388,13 @@ func TestModulesAreStoredForStatesFromBefore(t *testing.T) {
 		t.Fatalf("the module was not stored before the create: %v", err)
 	}
 	b.start(t.TempDir(), "owner-2")
-	if err := b.orphans().Check(t.Context()); err != nil {
+	if _, err := b.orphans().Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	b.upgrade(labelling(t, "newer"), "owner-3")
 	orphans := b.orphans()
 	for range 2 { // a module that a state needs is kept, however long it is not the current one
-		if err := orphans.Check(t.Context()); err != nil {
+		if _, err := orphans.Check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
@@ -409,7 +409,7 @@ func TestModulesAreStoredForStatesFromBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := orphans.Check(t.Context()); err != nil {
+		if _, err := orphans.Check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))

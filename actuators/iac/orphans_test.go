@@ -51,7 +51,7 @@ func (b *bench) orphaned(machine *machinev1beta1.Machine) lifecycle.Orphan {
 func (b *bench) passes(pass *orphans.Orphans, wanted func() bool) {
 	b.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if err := pass.Check(b.t.Context()); err != nil {
+		if _, err := pass.Check(b.t.Context()); err != nil {
 			b.t.Fatal(err)
 		}
 		if wanted() {
@@ -90,8 +90,8 @@ func aStateWithoutItsMachineIsDestroyedOnRequest(t *testing.T, b *bench) {
 	b.sent("")
 	pass := b.orphans()
 	for range 3 {
-		if err := pass.Check(t.Context()); err != nil {
-			t.Fatal(err)
+		if next, err := pass.Check(t.Context()); err != nil || next != 2*time.Minute {
+			t.Fatalf("Check: again in %v, %v", next, err)
 		}
 		b.later(time.Hour)
 	}
@@ -106,6 +106,9 @@ func aStateWithoutItsMachineIsDestroyedOnRequest(t *testing.T, b *bench) {
 		t.Fatal("the instance was destroyed though nobody asked for it")
 	}
 	b.annotate(machine, lifecycle.OrphanActionAnnotation, lifecycle.OrphanDestroy)
+	if next, err := pass.Check(t.Context()); err != nil || next != 15*time.Second {
+		t.Errorf("Check, while the state is to be destroyed: again in %v, %v", next, err)
+	}
 	b.passes(pass, func() bool { return b.stateIsGone(state.KeyFor(b.namespace, machine.UID)) })
 	if b.node(machine) != nil {
 		t.Error("the state is gone, and the instance is not")
@@ -201,7 +204,7 @@ func TestThePolicyDestroysAfterTheGracePeriod(t *testing.T) {
 		t.Helper()
 		b.later(after)
 		pass.Policy = policy
-		if err := pass.Check(t.Context()); err != nil {
+		if _, err := pass.Check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -230,7 +233,7 @@ func TestThePolicyNeedsTwoLooks(t *testing.T) {
 	pass.Policy, pass.GracePeriod = orphans.PolicyDelete, time.Nanosecond
 	b.annotate(machine, state.Prefix+"orphaned", `{"since":"2026-01-01T12:00:00Z"}`) // of a time when it was gone, before etcd was restored
 	for range 2 {
-		if err := pass.Check(t.Context()); err != nil {
+		if _, err := pass.Check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -238,7 +241,7 @@ func TestThePolicyNeedsTwoLooks(t *testing.T) {
 		t.Fatalf("with its Machine, the state says %+v", mark)
 	}
 	b.vanish(machine)
-	if err := pass.Check(t.Context()); err != nil {
+	if _, err := pass.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if mark := b.orphaned(machine).Mark; mark == nil || !mark.Destroy.IsZero() {

@@ -632,7 +632,7 @@ func TestAStateWithoutAMachineIsReportedAndKept(t *testing.T) {
 	b.lose(gone, b.owner)
 	b.vanish(gone)
 	found := b.orphans()
-	if err := found.Check(t.Context()); err != nil {
+	if _, err := found.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := gaugeOf(t, found, "machine_iac_orphaned_states"); got != 1 {
@@ -652,7 +652,7 @@ func TestTheLockOfADeadRunIsGivenBackWhereTheMachineIsGone(t *testing.T) {
 	b.vanish(alive)
 	proof := "owner-0"
 	b.leads.proven.Store(&proof)
-	if err := b.orphans().Check(t.Context()); err != nil {
+	if _, err := b.orphans().Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
@@ -692,7 +692,7 @@ func aDestroyIsFinishedWithoutItsMachine(t *testing.T, b *bench) {
 		if time.Now().After(deadline) {
 			t.Fatalf("after a minute the instance is %v and the state gone: %t", b.node(machine) != nil, b.stateIsGone(key))
 		}
-		if err := orphans.Check(t.Context()); err != nil {
+		if _, err := orphans.Check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -370,7 +370,7 @@ func TestAKeptStateGoesOnceItsMachinesStateHasAllOfIt(t *testing.T) {
 	keep(stored.Raw)
 	keep(foreign)
 	orphans := b.orphans()
-	if err := orphans.Check(t.Context()); err != nil || kept() != 1 {
+	if _, err := orphans.Check(t.Context()); err != nil || kept() != 1 {
 		t.Fatalf("look: %v; %d states are kept, want the one alone that names what the Machine's state lacks", err, kept())
 	}
 	if got := gaugeOf(t, orphans, "machine_iac_orphaned_states"); got != 1 {

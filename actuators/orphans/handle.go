@@ -16,15 +16,15 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// handle does what is due about a state whose Machine is gone, and records what is known of it.
-func (o *Orphans) handle(ctx context.Context, head state.Head) error {
+// handle does what is due about a state whose Machine is gone, and records what is known of it. It reports whether the state is to be destroyed.
+func (o *Orphans) handle(ctx context.Context, head state.Head) (destroys bool, err error) {
 	if onlyPlanned(head) {
 		_, err := o.destroy(head)
-		return err
+		return true, err
 	}
 	said, err := lifecycle.ReadOrphan(head.Meta)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if said.Mark == nil {
 		return o.first(ctx, head, said)
@@ -33,7 +33,7 @@ func (o *Orphans) handle(ctx context.Context, head state.Head) error {
 	if next.Destroy.IsZero() != said.Mark.Destroy.IsZero() {
 		recorded, err := o.mark(ctx, head, next)
 		if err != nil || !recorded {
-			return err
+			return true, err
 		}
 	}
 	next.Problem = ""
@@ -41,9 +41,10 @@ func (o *Orphans) handle(ctx context.Context, head state.Head) error {
 	case invalid != nil:
 		next.Problem = invalid.Error()
 	case begun(head) || said.Action == lifecycle.OrphanDestroy || !next.Destroy.IsZero():
+		destroys = true
 		status, err := o.destroy(head)
 		if err != nil || status.Phase == runs.Running {
-			return err
+			return destroys, err
 		}
 		next.Problem = problemOf(status)
 	default:
@@ -51,18 +52,19 @@ func (o *Orphans) handle(ctx context.Context, head state.Head) error {
 			"state", head.Key.String(), "resources", head.Managed, "since", next.Since)
 	}
 	if next == *said.Mark && head.Lock == nil {
-		return nil
+		return destroys, nil
 	}
 	_, err = o.mark(ctx, head, next)
-	return err
+	return destroys, err
 }
 
 // first records that a state was seen without its Machine, and reports it where its MachineSet is. A destroy that was begun or requested goes
 // on.
-func (o *Orphans) first(ctx context.Context, head state.Head, said lifecycle.Orphan) error {
+func (o *Orphans) first(ctx context.Context, head state.Head, said lifecycle.Orphan) (destroys bool, err error) {
+	destroys = begun(head) || said.Action == lifecycle.OrphanDestroy
 	recorded, err := o.mark(ctx, head, lifecycle.OrphanMark{Since: o.Clock.Now().UTC()})
 	if err != nil {
-		return err
+		return destroys, err
 	}
 	if recorded {
 		o.Logger.Info("A state was found whose Machine is gone", "state", head.Key.String(), "machine", machineOf(head).Name, "resources", head.Managed)
@@ -70,10 +72,10 @@ func (o *Orphans) first(ctx context.Context, head state.Head, said lifecycle.Orp
 	if set := said.MachineSet; recorded && set != nil {
 		orphanedState(set, head).Send(o.Recorder)
 	}
-	if begun(head) || said.Action == lifecycle.OrphanDestroy { // also one that a run of this process has left locked: the next run goes on with it
+	if destroys { // also one that a run of this process has left locked: the next run goes on with it
 		_, err = o.destroy(head)
 	}
-	return err
+	return destroys, err
 }
 
 // orphanedState reports a state whose Machine is gone.

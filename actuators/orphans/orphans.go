@@ -10,7 +10,6 @@ import (
 	"github.com/go-logr/logr"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,8 +22,13 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// interval is how often states are compared with Machines. A destroy whose Machine is gone waits for that at most.
-const interval = 2 * time.Minute
+const (
+	// interval is how often states are compared with Machines. A destroy whose Machine is gone waits for that at most before it begins.
+	interval = 2 * time.Minute
+	// destroyInterval is how often that is done while a state is to be destroyed that is still there: nothing else repeats a run that had to wait
+	// for a lock, or failed.
+	destroyInterval = 15 * time.Second
+)
 
 // Actuator does what only the actuator may do with a state.
 type Actuator interface {
@@ -81,31 +85,38 @@ func (o *Orphans) NeedLeaderElection() bool { return true }
 
 // Start passes over the states until ctx ends.
 func (o *Orphans) Start(ctx context.Context) error {
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := o.Check(ctx); err != nil && ctx.Err() == nil {
+	for {
+		next, err := o.Check(ctx)
+		if err != nil && ctx.Err() == nil {
 			o.Logger.Error(err, "Checking the states")
 		}
-	}, interval)
-	return nil
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(next):
+		}
+	}
 }
 
-// Check passes over the states once.
-func (o *Orphans) Check(ctx context.Context) error {
+// Check passes over the states once, and returns when to do it again.
+func (o *Orphans) Check(ctx context.Context) (next time.Duration, err error) {
 	heads, err := o.Store.List(ctx, o.Namespace)
 	if err != nil {
-		return err
+		return interval, err
 	}
-	return errors.Join(o.report(ctx, heads), o.tidyModules(ctx, heads))
+	next, err = o.report(ctx, heads)
+	return next, errors.Join(err, o.tidyModules(ctx, heads))
 }
 
-func (o *Orphans) report(ctx context.Context, heads []state.Head) error {
+func (o *Orphans) report(ctx context.Context, heads []state.Head) (next time.Duration, err error) {
+	next = interval
 	orphaned, err := o.find(ctx, heads)
 	if err != nil {
-		return err
+		return next, err
 	}
 	unsaved, err := o.Actuator.UnsavedStates(ctx, o.Namespace)
 	if err != nil {
-		return err
+		return next, err
 	}
 	o.states.Set(float64(len(orphaned) + len(unsaved)))
 	o.intents.Set(o.oldestIntent(heads))
@@ -114,11 +125,15 @@ func (o *Orphans) report(ctx context.Context, heads []state.Head) error {
 			"secret", one.Name, "machine", one.Machine, "resources", statefile.Names(one.Missing), "reason", one.Reason)
 	}
 	for _, head := range orphaned {
-		if err := o.handle(ctx, head); err != nil {
+		destroys, err := o.handle(ctx, head)
+		if err != nil {
 			o.Logger.Error(err, "Handling a state without a Machine", "state", head.Key.String())
 		}
+		if destroys {
+			next = destroyInterval
+		}
 	}
-	return nil
+	return next, nil
 }
 
 // find returns the states without a Machine. States were listed first: a Machine that is made meanwhile has none among them. What others say of
