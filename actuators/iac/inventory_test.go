@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
@@ -117,5 +118,56 @@ func TestAnInventoryThatFailsIsReported(t *testing.T) {
 	defer back()
 	if err := pass.Check(t.Context()); err == nil || len(b.inventory().Problems) != 1 {
 		t.Errorf("Check: %v; problems %q; want one of each", err, b.inventory().Problems)
+	}
+}
+
+// An instance that bears no Machine's UID may be one of the control plane.
+func TestThePolicyDestroysAnInstanceThatBelongsToNobody(t *testing.T) {
+	b := newBench(t)
+	cluster := b.namespace
+	owner := b.machine()
+	owner.Labels[machinev1beta1.MachineClusterIDLabel] = cluster
+	b.bring(owner)
+	if err := b.sync(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	left := b.foreignNode("left-"+cluster, cluster, "6a2c1f3e-9e0b-4a53-8ae1-6d6d9d6c1c11")
+	b.foreignNode("control-"+cluster, cluster, "")
+	pass := &orphans.Inventory{Orphans: b.orphans()}
+	pass.GracePeriod = 24 * time.Hour
+	check := func(policy orphans.Policy) []machinev1beta1.Machine {
+		t.Helper()
+		pass.Policy = policy
+		if err := pass.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		list := &machinev1beta1.MachineList{}
+		if err := b.client.List(t.Context(), list, client.InNamespace(b.namespace)); err != nil {
+			t.Fatal(err)
+		}
+		return slices.DeleteFunc(list.Items, func(m machinev1beta1.Machine) bool { return m.UID == owner.UID })
+	}
+	if made := check(orphans.PolicyDelete); len(made) > 0 {
+		t.Fatalf("at the first look it makes %v", made)
+	}
+	b.later(25 * time.Hour)
+	if made := check(orphans.PolicyRetain); len(made) > 0 {
+		t.Fatalf("to retain, it makes %v", made)
+	}
+	made := check(orphans.PolicyDelete)
+	if len(made) != 1 || made[0].DeletionTimestamp.IsZero() || *made[0].Spec.ProviderID != left || made[0].Name != "left-"+cluster {
+		t.Fatalf("it makes %+v, want one Machine for %s that is deleted", made, left)
+	}
+	if again := check(orphans.PolicyDelete); len(again) != 1 {
+		t.Errorf("the next look makes another: %v", again)
+	}
+	for deadline := time.Now().Add(2 * time.Minute); b.node(&made[0]) != nil; time.Sleep(20 * time.Millisecond) {
+		err := b.Delete(t.Context(), &made[0])
+		if time.Now().After(deadline) {
+			t.Fatalf("it is not destroyed after two minutes: %v", err)
+		}
+	}
+	if b.node(&machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "control-" + cluster}}) == nil || b.node(owner) == nil {
+		t.Error("an instance is gone that bears no Machine's UID, or that is a Machine's")
 	}
 }

@@ -74,7 +74,7 @@ func (i *Inventory) Check(ctx context.Context) error {
 		return err
 	}
 	owners.Add(machines, heads)
-	return i.publish(ctx, report, owners)
+	return errors.Join(i.publish(ctx, report, owners), i.destroyInstances(ctx, report, machines))
 }
 
 func (i *Inventory) read(ctx context.Context) ([]machinev1beta1.Machine, []state.Head, error) {
@@ -151,7 +151,7 @@ func (i *Inventory) list(ctx context.Context, g group) ([]lifecycle.OrphanedInst
 		}
 		var found []lifecycle.OrphanedInstance
 		for _, one := range listed {
-			found = append(found, lifecycle.OrphanedInstance{ListedInstance: one, Module: g.module, Place: g.place})
+			found = append(found, lifecycle.OrphanedInstance{ListedInstance: one, Module: g.module, Place: g.place, ListedBy: g.machines[n].Name})
 		}
 		return found, nil
 	}

@@ -15,23 +15,30 @@ import (
 
 // orphanOptions are the flags of orphans.
 type orphanOptions struct {
-	inspection
-	destroy string
-	yes     bool
-	wait    time.Duration
+	backupFlags
+	destroy    string
+	adoptAs    string
+	machineSet string
+	yes        bool
+	wait       time.Duration
 }
 
 func newOrphans() *cobra.Command {
 	var o orphanOptions
 	command := &cobra.Command{
 		Use:   "orphans [NAME...]",
-		Short: "Show states and instances without a Machine, and have a state destroyed",
+		Short: "Show states and instances without a Machine, and have one destroyed or adopted",
 		Long: `Show states whose Machine is gone, and states that could not be saved and list what no other state has: since when, and which resources they
 list. A destroy would remove these; without the state, nothing would know of them. Also shown are instances of the cluster without a Machine and a
 state, as the last inventory has found them. NAME is the name or the UID of the Machine that is gone, the Secret, or the instance.
 
 With --destroy, the operator is asked to destroy what one state lists, as if its Machine were deleted. It decides again itself, does it at its next
-look at the states, every two minutes, and repeats what fails.`,
+look at the states, every two minutes, and repeats what fails. An instance without a state is adopted first, as a Machine that is made for that and then
+deleted, so that all is found that belongs to it, and that its Node is drained.
+
+With --adopt-as, a state is given to the Machine of its name, and an instance is adopted by a new Machine. A Machine that is not there is made: like
+those of the MachineSet that the state names or that --machine-set names, and for an instance otherwise like the Machine that it was listed with,
+without labels of a MachineSet.`,
 		Example: `  # What nobody owns any more
   kubectl machine orphans -n openshift-machine-api
 
@@ -39,10 +46,16 @@ look at the states, every two minutes, and repeats what fails.`,
   kubectl machine orphans workers-x7k2p -o yaml
 
   # Have it destroyed, with all that its state lists
-  kubectl machine orphans --destroy workers-x7k2p`,
+  kubectl machine orphans --destroy workers-x7k2p
+
+  # Give it its Machine back
+  kubectl machine orphans workers-x7k2p --adopt-as workers-x7k2p`,
 		ValidArgsFunction: o.complete(orphanNames),
 		RunE: func(command *cobra.Command, names []string) error {
-			if o.destroy != "" {
+			switch {
+			case o.adoptAs != "":
+				return o.runAdopt(command, names)
+			case o.destroy != "":
 				return o.runDestroy(command, names)
 			}
 			return o.list(command, names)
@@ -52,11 +65,16 @@ look at the states, every two minutes, and repeats what fails.`,
 	o.registerAllNamespaces(command)
 	o.registerOutput(command)
 	flags := command.Flags()
-	flags.StringVar(&o.destroy, "destroy", "", "Have what the state of NAME lists destroyed, after a confirmation.")
+	o.registerManager(command)
+	flags.StringVar(&o.destroy, "destroy", "", "Have what the state of NAME lists, or the instance NAME, destroyed, after a confirmation.")
+	flags.StringVar(&o.adoptAs, "adopt-as", "", "Give the orphan to the Machine of this name, which is made where it is not there.")
+	flags.StringVar(&o.machineSet, "machine-set", "", "MachineSet whose template and labels a Machine gets that is made, with --adopt-as or --destroy of an instance.")
 	flags.BoolVar(&o.yes, "yes", false, "Ask for no confirmation.")
-	flags.DurationVar(&o.wait, "wait", defaultOrphanWait, "How long to wait until it is done, with --destroy. 0 only requests it.")
-	command.MarkFlagsMutuallyExclusive("destroy", "all-namespaces")
-	command.MarkFlagsMutuallyExclusive("destroy", "output")
+	flags.DurationVar(&o.wait, "wait", defaultOrphanWait, "How long to wait until it is done, with --destroy or --adopt-as. 0 only requests it.")
+	command.MarkFlagsMutuallyExclusive("destroy", "adopt-as", "all-namespaces")
+	command.MarkFlagsMutuallyExclusive("destroy", "adopt-as", "output")
+	_ = command.RegisterFlagCompletionFunc("adopt-as", cobra.NoFileCompletions)
+	_ = command.RegisterFlagCompletionFunc("machine-set", o.complete(namesOf("MachineSet")))
 	_ = command.RegisterFlagCompletionFunc("destroy", o.complete(orphanNames))
 	_ = command.RegisterFlagCompletionFunc("wait", cobra.NoFileCompletions)
 	return command
@@ -75,8 +93,8 @@ func orphanNames(ctx context.Context, cluster *inspect.Cluster) ([]string, error
 }
 
 func (o *orphanOptions) list(command *cobra.Command, names []string) error {
-	if o.yes || command.Flags().Changed("wait") {
-		return errors.New("--yes and --wait belong to --destroy NAME; without it, nothing is done")
+	if o.yes || command.Flags().Changed("wait") || o.machineSet != "" {
+		return errors.New("--yes, --wait and --machine-set belong to --destroy NAME and --adopt-as NAME; without one, nothing is done")
 	}
 	if o.allNamespaces && len(names) > 0 {
 		return errors.New("a name is that of one namespace: leave out -A, or the names")
@@ -121,6 +139,14 @@ func (o *orphanOptions) runDestroy(command *cobra.Command, names []string) error
 	}
 	if err != nil {
 		return err
+	}
+	if found.Kind == inspect.OrphanInstance {
+		live, _, err := o.connect()
+		if err != nil {
+			return err
+		}
+		a := orphanAdoption{options: o, live: live, orphan: found}
+		return a.destroyInstance(command)
 	}
 	describeOrphan(command, found)
 	if !o.yes && !confirmed(command, "Destroy this? Only 'yes' is taken for it: ") {
@@ -168,8 +194,6 @@ func destroyable(o *inspect.Orphan) error {
 	case o.Kind == inspect.OrphanUnsaved:
 		return fmt.Errorf("%s is a state that could not be saved, which no run works with; look for each of its resources by its ID, remove what belongs to no Machine, and then the Secret: "+
 			"see docs/troubleshooting.md", o.Secret)
-	case o.Kind == inspect.OrphanInstance:
-		return fmt.Errorf("%s is an instance without a state, which no run works with; make sure that nobody uses it, and remove %s in the infrastructure", o.Name(), o.ProviderID)
 	case o.Claimed != "":
 		return fmt.Errorf("%s is not destroyed: %s", o.Name(), o.Claimed)
 	case o.Lock != nil:

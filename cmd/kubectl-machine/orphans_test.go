@@ -21,13 +21,18 @@ import (
 // orphan makes a state whose Machine is gone.
 func (w *world) orphan(t *testing.T, name string) state.Key {
 	t.Helper()
+	return w.orphanWith(t, name, stateBody(1))
+}
+
+func (w *world) orphanWith(t *testing.T, name, body string) state.Key {
+	t.Helper()
 	gone := builder.In(w.namespace, builder.Machine())
 	gone.Name, gone.UID = name, types.UID("uid-of-"+name)
 	session, err := w.acquire(t, gone, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := session.Put(t.Context(), []byte(stateBody(1))); err != nil {
+	if err := session.Put(t.Context(), []byte(body)); err != nil {
 		t.Fatal(err)
 	}
 	if err := session.Release(t.Context(), nil); err != nil {
@@ -120,13 +125,13 @@ func TestOrphansAgainstAPIServer(t *testing.T) {
 		"an instance":                {line: "orphans vm-9 --no-headers", wantOut: "vm-9   Instance   -     ", wantErr: "note: the last inventory: a place: no way to it"},
 		"instances of all":           {line: "orphans -A -o jsonpath={.items[*].providerID}", wantOut: "cloud://9", wantErr: "note:"},
 		"a young instance":           {line: "orphans young", wantCode: 1, wantErr: `there is no orphan "young"`},
-		"a destroy of an instance":   {line: "orphans --destroy vm-9 --yes", wantCode: 1, wantErr: "vm-9 is an instance without a state"},
+		"a destroy of an instance":   {line: "orphans --destroy vm-9 --yes", wantCode: 1, wantErr: "with whose providerSpec the instance was listed, is gone"},
 		"none":                       {line: "orphans -n default", wantErr: "There are no orphans in namespace default"},
 		"one that is claimed":        {line: "orphans claimed", wantOut: "the Machine restored names its instance"},
 		"one whose Machine exists":   {line: "orphans workers-a", wantCode: 1, wantErr: `the Machine "workers-a" exists`},
 		"one that is none":           {line: "orphans dep", wantCode: 1, wantErr: `there is no orphan "dep" in namespace ` + w.namespace + "; did you mean departed?"},
 		"names of all namespaces":    {line: "orphans departed -A", wantCode: 1, wantErr: "leave out -A"},
-		"a flag of another use":      {line: "orphans --yes", wantCode: 1, wantErr: "--yes and --wait belong to --destroy NAME"},
+		"a flag of another use":      {line: "orphans --yes", wantCode: 1, wantErr: "belong to --destroy NAME and --adopt-as NAME"},
 		"for nobody":                 {line: "orphans --as eve", wantCode: 1, wantErr: `User "eve" cannot list resource "secrets"`},
 		"a destroy of two":           {line: "orphans other --destroy departed --yes", wantCode: 1, wantErr: "takes one name"},
 		"a destroy of a Machine's":   {line: "orphans --destroy workers-a --yes", wantCode: 1, wantErr: `the Machine "workers-a" exists`},

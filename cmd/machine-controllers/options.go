@@ -136,8 +136,8 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.DurationVar(&o.interruptGrace, "interrupt-grace", 2*time.Minute, "How long an interrupted engine may take to save its state before it is killed.")
 	flags.DurationVar(&o.driftInterval, "drift-interval", time.Hour, "How often an instance is checked for drift, plus or minus a tenth.")
 	o.orphanPolicy = orphans.PolicyRetain
-	flags.Var(&o.orphanPolicy, "orphan-policy", "What happens to a state whose Machine is gone: Retain reports it, Delete also destroys what it lists, after the grace period.")
-	flags.DurationVar(&o.orphanGrace, "orphan-grace-period", 24*time.Hour, "How long after it was first seen a state whose Machine is gone is destroyed, with --orphan-policy=Delete; and how old an instance without a Machine is when it is reported.")
+	flags.Var(&o.orphanPolicy, "orphan-policy", "What happens to a state whose Machine is gone, and to an instance without either: Retain reports it, Delete also destroys it, after the grace period.")
+	flags.DurationVar(&o.orphanGrace, "orphan-grace-period", 24*time.Hour, "How long after it was first seen a state whose Machine is gone, or an instance without either, is destroyed, with --orphan-policy=Delete; and how old such an instance is when it is reported.")
 	flags.DurationVar(&o.inventoryEvery, "inventory-interval", time.Hour, "How often the instances of the cluster are listed, by modules with an inventory, and those are reported that belong to no Machine and no state. 0 turns it off.")
 	flags.IntVar(&o.reconciles, "max-concurrent-reconciles", 10, "Number of Machines that are reconciled at a time. No reconcile waits for a run.")
 	flags.IntVar(&o.maxDrains, "max-concurrent-drains", 10, "Number of Nodes that are drained at a time. One that cannot be drained goes to the end of the queue.")

@@ -53,7 +53,7 @@ func (c *Cluster) readInventories(ctx context.Context, list *OrphanList) error {
 func newInstance(namespace string, one lifecycle.OrphanedInstance) Orphan {
 	since := metav1.NewTime(one.FirstSeen)
 	return Orphan{
-		Kind: OrphanInstance, Namespace: namespace, UID: types.UID(one.MachineUID), Instance: one.Name, ProviderID: one.ProviderID, Since: &since,
+		Kind: OrphanInstance, Namespace: namespace, UID: types.UID(one.MachineUID), Instance: one.Name, ProviderID: one.ProviderID, ListedBy: one.ListedBy, Since: &since,
 		Module: one.Module, Resources: []statefile.ResourceID{},
 	}
 }

@@ -47,6 +47,8 @@ type Orphan struct {
 	// Instance is the name of an instance without a state, ProviderID its provider ID.
 	Instance   string `json:"instance,omitempty"`
 	ProviderID string `json:"providerID,omitempty"`
+	// ListedBy names the Machine with whose providerSpec an instance without a state was listed.
+	ListedBy string `json:"listedBy,omitempty"`
 	// Since is when the operator first saw it so; nil before it did.
 	Since *metav1.Time `json:"since,omitempty"`
 	// Resources are what the state lists: what a destroy would remove, and what nothing would know any more without it.

@@ -106,6 +106,8 @@ type OrphanedInstance struct {
 	// Module has listed it, in Place.
 	Module string `json:"module"`
 	Place  string `json:"place,omitempty"`
+	// ListedBy names the Machine with whose providerSpec and credentials it was listed.
+	ListedBy string `json:"listedBy,omitempty"`
 	// FirstSeen is when it was first found so.
 	FirstSeen time.Time `json:"firstSeen"`
 	// Orphaned says that it is older than the grace period.

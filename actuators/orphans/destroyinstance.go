@@ -1,0 +1,65 @@
+package orphans
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+)
+
+// maxDestroyed bounds how many instances one inventory has destroyed: should it be wrong, not everything is gone at once.
+const maxDestroyed = 10
+
+// destroyInstances has instances destroyed, where the policy says so, that belong to nobody since the grace period: each gets a Machine that adopts
+// it, and that is deleted. An instance that bears no Machine's UID may be of the cluster and none of its Machines, such as one of the control plane.
+func (i *Inventory) destroyInstances(ctx context.Context, report *lifecycle.InventoryReport, machines []machinev1beta1.Machine) error {
+	if i.Policy != PolicyDelete {
+		return nil
+	}
+	byName := map[string]*machinev1beta1.Machine{}
+	for n := range machines {
+		byName[machines[n].Name] = &machines[n]
+	}
+	var failed []error
+	begun := 0
+	for _, one := range report.Instances {
+		twice := one.FirstSeen.Before(report.Checked) && !report.Checked.Before(one.FirstSeen.Add(i.GracePeriod))
+		like := byName[one.ListedBy]
+		if !one.Orphaned || !twice || one.MachineUID == "" || like == nil || begun == maxDestroyed {
+			continue
+		}
+		begun++
+		if err := i.destroyInstance(ctx, one, like); err != nil {
+			failed = append(failed, fmt.Errorf("destroying the instance %s: %w", one.ProviderID, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// destroyInstance makes the Machine of an instance, and deletes it.
+func (i *Inventory) destroyInstance(ctx context.Context, one lifecycle.OrphanedInstance, like *machinev1beta1.Machine) error {
+	var machine *machinev1beta1.Machine
+	var err error
+	for _, name := range lifecycle.OrphanMachineNames(one.Name, one.ProviderID) {
+		machine = lifecycle.MachineForOrphan(name, one.ProviderID, like, lifecycle.AdoptionAdopt, i.Clock.Now())
+		if err = i.Client.Create(ctx, machine); !apierrors.IsAlreadyExists(err) {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	i.Logger.Info("An instance that belongs to nobody is destroyed, as --orphan-policy=Delete asks for: it is adopted as a Machine, which is deleted",
+		"providerID", one.ProviderID, "machine", machine.Name, "machine-uid", one.MachineUID, "since", one.FirstSeen)
+	events.Normal(machine, "OrphanedInstance", "DestroyInstance", fmt.Sprintf("the Machine is made to destroy the instance %s, which belongs to nobody since %s",
+		one.ProviderID, one.FirstSeen.Format("2006-01-02T15:04:05Z07:00"))).Send(i.Recorder)
+	uid := machine.UID
+	return i.Client.Delete(ctx, machine, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+}
