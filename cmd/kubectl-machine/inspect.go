@@ -9,12 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 )
 
 // inspection is what the commands have in common that show what a cluster has.
 type inspection struct {
 	clusterFlags
-	printer *inspect.Printer
+	printer *print.Printer
 	labels  string
 }
 
@@ -32,7 +33,7 @@ func (i *inspection) registerSelection(command *cobra.Command) {
 
 // registerOutput adds -o and what belongs to it.
 func (i *inspection) registerOutput(command *cobra.Command) {
-	i.printer = inspect.NewPrinter()
+	i.printer = print.New()
 	i.printer.AddFlags(command)
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(i.printer.Formats(), cobra.ShellCompDirectiveNoFileComp))
 }

@@ -71,7 +71,8 @@ var rules = []rule{
 	{path: "internal/engine/supervisor", may: []string{"internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/tofu", may: []string{"internal/engine", "internal/engine/redact", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/workdir", never: kubernetes},
-	{path: "internal/inspect", may: []string{"api/...", "internal/lifecycle", "internal/state", "internal/state/statefile"}},
+	{path: "internal/inspect", may: []string{"api/...", "internal/inspect/print", "internal/lifecycle", "internal/state", "internal/state/statefile"}},
+	{path: "internal/inspect/print"},
 	{path: "internal/leadership", may: []string{"internal/state"}},
 	{
 		path: "internal/lifecycle",

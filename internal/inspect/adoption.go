@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 )
 
 // AdoptionResult says how the adoption of an instance stands that something else has made.
@@ -102,17 +103,20 @@ func (a *MachineAdoption) take(planned *v1alpha1.AdoptionStatus) {
 	}
 }
 
-func (l *AdoptionList) about() []metav1.PartialObjectMetadata {
+// Objects implements print.Report.
+func (l *AdoptionList) Objects() []metav1.PartialObjectMetadata {
 	var objects []metav1.PartialObjectMetadata
 	for i := range l.Items {
-		objects = append(objects, machineReference(l.Items[i].Namespace, l.Items[i].Machine))
+		objects = append(objects, print.MachineReference(l.Items[i].Namespace, l.Items[i].Machine))
 	}
 	return objects
 }
 
-func (l *AdoptionList) allNamespaces() bool { return l.namespace == "" }
+// WithNamespaces implements print.Table.
+func (l *AdoptionList) WithNamespaces() bool { return l.namespace == "" }
 
-func (l *AdoptionList) table(wide bool) [][]string {
+// Rows implements print.Table.
+func (l *AdoptionList) Rows(wide bool) [][]string {
 	rows := [][]string{{"MACHINE", "PROVIDERID", "RESULT", "IMPORTS", "DETAILS"}}
 	for i := range l.Items {
 		a := &l.Items[i]
@@ -120,7 +124,7 @@ func (l *AdoptionList) table(wide bool) [][]string {
 		if a.Message == "" {
 			details = strings.Join(append(append([]string{}, a.Changes...), a.Differences...), "; ")
 		}
-		rows = append(rows, []string{a.Machine, a.ProviderID, string(a.Result), strings.Join(a.Imports, ","), cut(details, wide)})
+		rows = append(rows, []string{a.Machine, a.ProviderID, string(a.Result), strings.Join(a.Imports, ","), print.Cut(details, wide)})
 	}
 	return rows
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
+	"github.com/machine-iac/machine-iac-operator/test/golden"
+	"github.com/machine-iac/machine-iac-operator/test/printing"
 )
 
 const pulumiCheckpoint = `{"version": 3, "checkpoint": {"stack": "s", "latest": {
@@ -32,8 +34,8 @@ func TestShowStateOfPulumi(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := printed(t, "table", shown)
-			golden(t, name, got)
+			got := printing.As(t, "table", shown)
+			golden.Check(t, "testdata/"+name, got)
 			if strings.Contains(got, "hunter22") != sensitive || strings.Contains(got, "ciphertext") {
 				t.Error("it shows what it should not, or not what it should")
 			}

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 )
 
 // ImportedState is a state of a backup, and what has become of it, or would.
@@ -33,17 +35,20 @@ type ImportList struct {
 	AllNamespaces bool `json:"-"`
 }
 
-func (l *ImportList) about() []metav1.PartialObjectMetadata {
+// Objects implements print.Report.
+func (l *ImportList) Objects() []metav1.PartialObjectMetadata {
 	var objects []metav1.PartialObjectMetadata
 	for i := range l.Items {
-		objects = append(objects, machineReference(l.Items[i].Namespace, l.Items[i].Machine))
+		objects = append(objects, print.MachineReference(l.Items[i].Namespace, l.Items[i].Machine))
 	}
 	return objects
 }
 
-func (l *ImportList) allNamespaces() bool { return l.AllNamespaces }
+// WithNamespaces implements print.Table.
+func (l *ImportList) WithNamespaces() bool { return l.AllNamespaces }
 
-func (l *ImportList) table(bool) [][]string {
+// Rows implements print.Table.
+func (l *ImportList) Rows(bool) [][]string {
 	rows := [][]string{{"MACHINE", "SERIAL", "STORED", "RESULT", "DETAILS"}}
 	for i := range l.Items {
 		one := &l.Items[i]

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
@@ -39,7 +40,7 @@ func (c *Cluster) readInventories(ctx context.Context, list *OrphanList) error {
 			return fmt.Errorf("reading the ConfigMap %s/%s: %w; remove it: the operator writes it again", kept.Items[i].Namespace, kept.Items[i].Name, err)
 		}
 		for _, problem := range report.Problems {
-			list.Notes = append(list.Notes, "the last inventory: "+oneLine(problem))
+			list.Notes = append(list.Notes, "the last inventory: "+print.OneLine(problem))
 		}
 		for _, one := range report.Instances {
 			if one.Orphaned {

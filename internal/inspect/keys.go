@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 )
 
 // EncryptionKey is a key that checkpoints of Pulumi's are encrypted with, without the key.
@@ -30,23 +32,26 @@ type KeyList struct {
 	Now time.Time `json:"-"`
 }
 
-func (l *KeyList) about() []metav1.PartialObjectMetadata {
+// Objects implements print.Report.
+func (l *KeyList) Objects() []metav1.PartialObjectMetadata {
 	var objects []metav1.PartialObjectMetadata
 	for i := range l.Items {
-		objects = append(objects, reference(schema.GroupVersionKind{Version: "v1", Kind: "Key"}, "", l.Items[i].ID))
+		objects = append(objects, print.Reference(schema.GroupVersionKind{Version: "v1", Kind: "Key"}, "", l.Items[i].ID))
 	}
 	return objects
 }
 
-func (l *KeyList) allNamespaces() bool { return false }
+// WithNamespaces implements print.Table.
+func (l *KeyList) WithNamespaces() bool { return false }
 
-func (l *KeyList) table(bool) [][]string {
+// Rows implements print.Table.
+func (l *KeyList) Rows(bool) [][]string {
 	rows := [][]string{{"KEY", "STATUS", "CHECKPOINTS", "VERSIONS", "MADE", "REPLACED"}}
 	when := func(at *metav1.Time) string {
 		if at == nil {
 			return "-"
 		}
-		return age(at.Time, l.Now)
+		return print.Age(at.Time, l.Now)
 	}
 	for _, key := range l.Items {
 		status := "Replaced"

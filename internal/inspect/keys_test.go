@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/test/printing"
 )
 
 func TestKeyListTable(t *testing.T) {
@@ -16,7 +18,7 @@ func TestKeyListTable(t *testing.T) {
 		"b     Current    3             0          60m    -\n" +
 		"a     Replaced   1             2          2d     60m\n" +
 		"c     Missing    1             0          -      -\n"
-	if diff := cmp.Diff(want, printed(t, "table", list)); diff != "" {
+	if diff := cmp.Diff(want, printing.As(t, "table", list)); diff != "" {
 		t.Errorf("printed (-want +got):\n%s", diff)
 	}
 }

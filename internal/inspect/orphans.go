@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
@@ -229,21 +230,24 @@ func (o *Orphan) claim(machines []machinev1beta1.Machine) {
 	}
 }
 
-func (l *OrphanList) about() []metav1.PartialObjectMetadata {
+// Objects implements print.Report.
+func (l *OrphanList) Objects() []metav1.PartialObjectMetadata {
 	var objects []metav1.PartialObjectMetadata
 	for i := range l.Items {
 		kind, name := "Secret", l.Items[i].Secret
 		if l.Items[i].Kind == OrphanInstance {
 			kind, name = "ConfigMap", lifecycle.InventoryConfigMap
 		}
-		objects = append(objects, reference(corev1.SchemeGroupVersion.WithKind(kind), l.Items[i].Namespace, name))
+		objects = append(objects, print.Reference(corev1.SchemeGroupVersion.WithKind(kind), l.Items[i].Namespace, name))
 	}
 	return objects
 }
 
-func (l *OrphanList) allNamespaces() bool { return l.namespace == "" }
+// WithNamespaces implements print.Table.
+func (l *OrphanList) WithNamespaces() bool { return l.namespace == "" }
 
-func (l *OrphanList) table(wide bool) [][]string {
+// Rows implements print.Table.
+func (l *OrphanList) Rows(wide bool) [][]string {
 	titles := []string{"NAME", "KIND", "MACHINESET", "SINCE", "RESOURCES", "DETAILS"}
 	if wide {
 		titles = slices.Insert(titles, 5, "UID", "SECRET")
@@ -252,8 +256,8 @@ func (l *OrphanList) table(wide bool) [][]string {
 	for i := range l.Items {
 		o := &l.Items[i]
 		row := []string{
-			cmp.Or(o.Machine, o.Instance, "-"), string(o.Kind), cmp.Or(o.MachineSet, "-"), age(timeOf(o.Since), l.now), strconv.Itoa(len(o.Resources)),
-			cut(strings.Join(o.details(l.now), "; "), wide),
+			cmp.Or(o.Machine, o.Instance, "-"), string(o.Kind), cmp.Or(o.MachineSet, "-"), print.AgeOf(o.Since, l.now), strconv.Itoa(len(o.Resources)),
+			print.Cut(strings.Join(o.details(l.now), "; "), wide),
 		}
 		if wide {
 			row = slices.Insert(row, 5, cmp.Or(string(o.UID), "-"), cmp.Or(o.Secret, "-"))
@@ -266,7 +270,7 @@ func (l *OrphanList) table(wide bool) [][]string {
 func (o *Orphan) details(now time.Time) []string {
 	var details []string
 	if o.Lock != nil {
-		details = append(details, fmt.Sprintf("locked to %s for %s", o.Lock.Operation, age(o.Lock.Since, now)))
+		details = append(details, fmt.Sprintf("locked to %s for %s", o.Lock.Operation, print.Age(o.Lock.Since, now)))
 	}
 	if o.Action != "" {
 		details = append(details, o.Action+" is requested")

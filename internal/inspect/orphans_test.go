@@ -11,6 +11,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
+	"github.com/machine-iac/machine-iac-operator/test/golden"
+	"github.com/machine-iac/machine-iac-operator/test/printing"
 )
 
 func someOrphans() *OrphanList {
@@ -36,10 +38,12 @@ func someOrphans() *OrphanList {
 
 func TestOrphans(t *testing.T) {
 	for format, extension := range extensions {
-		t.Run(format, func(t *testing.T) { golden(t, "orphans."+extension, printed(t, format, someOrphans())) })
+		t.Run(format, func(t *testing.T) {
+			golden.Check(t, "testdata/orphans."+extension, printing.As(t, format, someOrphans()))
+		})
 	}
 	t.Run("names", func(t *testing.T) {
-		if got := printed(t, "name", someOrphans()); !strings.HasPrefix(got, "secret/tfstate-default-ma\n") {
+		if got := printing.As(t, "name", someOrphans()); !strings.HasPrefix(got, "secret/tfstate-default-ma\n") {
 			t.Errorf("it prints %s", got)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -163,31 +164,34 @@ func operationOf(reported *v1alpha1.RunStatus) string {
 	return strings.ToLower(string(reported.Operation))
 }
 
-func (l *RunList) about() []metav1.PartialObjectMetadata {
+// Objects implements print.Report.
+func (l *RunList) Objects() []metav1.PartialObjectMetadata {
 	var objects []metav1.PartialObjectMetadata
 	for i := range l.Items {
-		objects = append(objects, machineReference(l.Items[i].Namespace, l.Items[i].Machine))
+		objects = append(objects, print.MachineReference(l.Items[i].Namespace, l.Items[i].Machine))
 	}
 	return objects
 }
 
-func (l *RunList) allNamespaces() bool { return l.namespace == "" }
+// WithNamespaces implements print.Table.
+func (l *RunList) WithNamespaces() bool { return l.namespace == "" }
 
-func (l *RunList) table(wide bool) [][]string {
+// Rows implements print.Table.
+func (l *RunList) Rows(wide bool) [][]string {
 	rows := [][]string{{"MACHINE", "RUN", "PHASE", "SINCE", "LAST", "RESULT", "ENDED", "TOOK", "DETAILS"}}
 	for i := range l.Items {
 		r := &l.Items[i]
 		row := []string{
-			r.Machine, cmp.Or(r.Operation, "-"), cmp.Or(string(r.Phase), "-"), age(timeOf(r.Since), l.now), "-", "-", "-", "-", r.Problem,
+			r.Machine, cmp.Or(r.Operation, "-"), cmp.Or(string(r.Phase), "-"), print.AgeOf(r.Since, l.now), "-", "-", "-", "-", r.Problem,
 		}
 		if last := r.Last; last != nil {
-			row[4], row[5], row[6], row[7] = last.Operation, last.Result, age(last.Ended.Time, l.now), took(last)
+			row[4], row[5], row[6], row[7] = last.Operation, last.Result, print.Age(last.Ended.Time, l.now), took(last)
 			row[8] = strings.TrimPrefix(r.Problem+"; "+last.Message, "; ")
 		}
 		if strings.Trim(row[8], "; ") == "" {
 			row[8] = r.why()
 		}
-		row[8] = cut(strings.TrimSuffix(row[8], "; "), wide)
+		row[8] = print.Cut(strings.TrimSuffix(row[8], "; "), wide)
 		rows = append(rows, row)
 	}
 	return rows

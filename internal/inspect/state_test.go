@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/test/golden"
+	"github.com/machine-iac/machine-iac-operator/test/printing"
 )
 
 // withStates adds states to a cluster: of Machines, of one that is gone, and one that somebody has edited.
@@ -49,7 +51,7 @@ func TestStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for format, extension := range extensions {
-		t.Run(format, func(t *testing.T) { golden(t, "states."+extension, printed(t, format, list)) })
+		t.Run(format, func(t *testing.T) { golden.Check(t, "testdata/states."+extension, printing.As(t, format, list)) })
 	}
 	t.Run("of names", func(t *testing.T) {
 		facts := only(withStates(), "workers-a")
@@ -70,7 +72,7 @@ func TestStates(t *testing.T) {
 		facts := withStates()
 		facts.Namespace = ""
 		list, err := States(facts)
-		if got := printed(t, "", list); err != nil || !strings.Contains(got, "\nopenshift-machine-api   workers-a ") {
+		if got := printing.As(t, "", list); err != nil || !strings.Contains(got, "\nopenshift-machine-api   workers-a ") {
 			t.Errorf("%v; it prints\n%s", err, got)
 		}
 	})
@@ -123,8 +125,8 @@ func TestShowState(t *testing.T) {
 		}
 		for _, format := range []string{"table", "json"} {
 			t.Run(name+" as "+format, func(t *testing.T) {
-				got := printed(t, format, shown)
-				golden(t, name+"."+extensions[format], got)
+				got := printing.As(t, format, shown)
+				golden.Check(t, "testdata/"+name+"."+extensions[format], got)
 				for _, secret := range []string{"hunter22", "I2Nsb3VkLWNvbmZpZw==", "very-private", "second-key", "token-one", "lowly-secret"} {
 					if strings.Contains(got, secret) != sensitive {
 						t.Errorf("that it shows %q should be %t", secret, sensitive)
@@ -135,7 +137,7 @@ func TestShowState(t *testing.T) {
 	}
 	t.Run("nothing yet", func(t *testing.T) {
 		shown, err := ShowState(snapshotOf(""), false)
-		if err != nil || len(shown.Resources) != 0 || !strings.HasSuffix(printed(t, "", shown), "\nOutputs\n") {
+		if err != nil || len(shown.Resources) != 0 || !strings.HasSuffix(printing.As(t, "", shown), "\nOutputs\n") {
 			t.Errorf("%v; it returns %+v", err, shown)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
@@ -151,21 +152,22 @@ func providerOf(written string) string {
 	return written
 }
 
-func (s *ShownState) about() []metav1.PartialObjectMetadata {
-	return []metav1.PartialObjectMetadata{machineReference(s.Namespace, s.Machine)}
+// Objects implements print.Report.
+func (s *ShownState) Objects() []metav1.PartialObjectMetadata {
+	return []metav1.PartialObjectMetadata{print.MachineReference(s.Namespace, s.Machine)}
 }
 
-// text prints the state for people.
-func (s *ShownState) text(bool, bool) []byte {
+// Text prints the state for people.
+func (s *ShownState) Text(bool, bool) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "Machine %s/%s, Secret %s\n", s.Namespace, cmp.Or(s.Machine, "-"), s.Secret)
-	fmt.Fprintf(&out, "Serial %d, module %s, written by version %s of the engine\n", s.Serial, cmp.Or(short(s.Module), "-"), cmp.Or(s.Engine, "-"))
+	fmt.Fprintf(&out, "Serial %d, module %s, written by version %s of the engine\n", s.Serial, cmp.Or(print.Short(s.Module), "-"), cmp.Or(s.Engine, "-"))
 	for _, resource := range s.Resources {
 		status := ""
 		if resource.Status != "" {
 			status = ", " + resource.Status
 		}
-		fmt.Fprintf(&out, "\n%s (%s%s)\n", oneLine(resource.Address), oneLine(cmp.Or(resource.Provider, "-")), oneLine(status))
+		fmt.Fprintf(&out, "\n%s (%s%s)\n", print.OneLine(resource.Address), print.OneLine(cmp.Or(resource.Provider, "-")), print.OneLine(status))
 		lines(&out, "", resource.Attributes)
 	}
 	fmt.Fprint(&out, "\nOutputs\n")
@@ -191,11 +193,11 @@ func lines(out *bytes.Buffer, path string, value any) {
 	case nil:
 	case string:
 		if value == Masked {
-			fmt.Fprintf(out, "  %s = %s\n", oneLine(path), value)
+			fmt.Fprintf(out, "  %s = %s\n", print.OneLine(path), value)
 		} else if value != "" {
-			fmt.Fprintf(out, "  %s = %s\n", oneLine(path), strconv.Quote(value))
+			fmt.Fprintf(out, "  %s = %s\n", print.OneLine(path), strconv.Quote(value))
 		}
 	default:
-		fmt.Fprintf(out, "  %s = %v\n", oneLine(path), value)
+		fmt.Fprintf(out, "  %s = %v\n", print.OneLine(path), value)
 	}
 }

@@ -5,24 +5,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
-)
 
-// printedBy prints as a command line with these flags does.
-func printedBy(value report, arguments ...string) (string, error) {
-	var out strings.Builder
-	printer := NewPrinter()
-	command := &cobra.Command{Use: "print", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error {
-		if err := printer.Validate(); err != nil {
-			return err
-		}
-		return printer.Print(&out, value)
-	}}
-	printer.AddFlags(command)
-	command.SetArgs(append([]string{}, arguments...)) // nil would stand for those of the test
-	err := command.Execute()
-	return out.String(), err
-}
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
+	"github.com/machine-iac/machine-iac-operator/test/printing"
+)
 
 func TestFormatsOfKubectlGet(t *testing.T) {
 	runs := Runs(only(withRuns(), "workers-b", "new"), false)
@@ -36,7 +22,7 @@ func TestFormatsOfKubectlGet(t *testing.T) {
 	}
 	keys := &KeyList{Now: now, Items: []EncryptionKey{{ID: "b06f2c9a81d4", Current: true}}}
 	cases := map[string]struct {
-		value     report
+		value     print.Report
 		arguments []string
 		want      string
 		wantErr   string
@@ -64,7 +50,7 @@ func TestFormatsOfKubectlGet(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := printedBy(tc.value, tc.arguments...)
+			got, err := printing.With(tc.value, tc.arguments...)
 			if tc.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
 					t.Errorf("it returns %v; want %q", err, tc.wantErr)
