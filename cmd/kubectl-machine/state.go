@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/show"
 )
 
 func newState() *cobra.Command {
@@ -83,7 +84,7 @@ Values that the state marks, values with a name such as password or user_data, a
 			if err != nil {
 				return err
 			}
-			shown, err := inspect.ShowState(snapshot, sensitive)
+			shown, err := show.NewState(snapshot, sensitive)
 			if err != nil {
 				return err
 			}

@@ -73,6 +73,7 @@ var rules = []rule{
 	{path: "internal/engine/workdir", never: kubernetes},
 	{path: "internal/inspect", may: []string{"api/...", "internal/inspect/print", "internal/lifecycle", "internal/state", "internal/state/statefile"}},
 	{path: "internal/inspect/print"},
+	{path: "internal/inspect/show", may: []string{"internal/inspect/print", "internal/lifecycle", "internal/state", "internal/state/statefile"}},
 	{path: "internal/leadership", may: []string{"internal/state"}},
 	{
 		path: "internal/lifecycle",

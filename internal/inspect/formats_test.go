@@ -16,10 +16,6 @@ func TestFormatsOfKubectlGet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown, err := ShowState(snapshotOf(body), false)
-	if err != nil {
-		t.Fatal(err)
-	}
 	keys := &KeyList{Now: now, Items: []EncryptionKey{{ID: "b06f2c9a81d4", Current: true}}}
 	cases := map[string]struct {
 		value     print.Report
@@ -32,21 +28,18 @@ func TestFormatsOfKubectlGet(t *testing.T) {
 			value: Tree(everything()), arguments: []string{"-o", "name"},
 			want: "machineset.machine.openshift.io/broken\nmachineset.machine.openshift.io/workers\nmachine.machine.openshift.io/alone\nmachine.machine.openshift.io/new\n",
 		},
-		"the name of a state's Machine": {value: shown, arguments: []string{"-o", "name"}, want: "machine.machine.openshift.io/workers-a\n"},
-		"names of keys":                 {value: keys, arguments: []string{"-o", "name"}, want: "key/b06f2c9a81d4\n"},
-		"a path":                        {value: runs, arguments: []string{"-o", "jsonpath={.items[*].machine} {.items[0].last.result}"}, want: "workers-b new Failed"},
-		"a path to a number":            {value: shown, arguments: []string{"-o", "jsonpath={.serial}"}, want: "7"},
-		"a path that is none":           {value: runs, arguments: []string{"-o", "jsonpath={.items"}, wantErr: "unclosed action"},
-		"a template":                    {value: runs, arguments: []string{"--template", "{{range .items}}{{.phase}},{{end}}"}, want: "Running,Queued,"},
-		"columns":                       {value: runs, arguments: []string{"-o", "custom-columns=NAME:.machine,PHASE:.phase"}, want: "NAME        PHASE\nworkers-b   Running\nnew         Queued\n"},
-		"columns without titles":        {value: states, arguments: []string{"-o", "custom-columns=:.machine,:.serial", "--no-headers"}, want: "departed    2\nedited      2\nworkers-a   2\nworkers-b   2\nworkers-c   <none>\n"},
-		"columns of a state":            {value: shown, arguments: []string{"-o", "custom-columns=LINEAGE:.lineage"}, want: "LINEAGE\nl\n"},
-		"no columns":                    {value: runs, arguments: []string{"-o", "custom-columns"}, wantErr: "no custom columns given"},
-		"a table by name":               {value: keys, arguments: []string{"-o", "table", "--no-headers"}, want: "b06f2c9a81d4   Current   0     0     -     -\n"},
-		"a tree without titles":         {value: Tree(only(everything(), "new")), arguments: []string{"--no-headers"}, want: "MachineSet/broken    0/1 ready   60m   InvalidConfiguration: the template has no providerSpec; is being deleted\nMachineSet/workers   1/3 ready   2d\nMachine/new          -           0s\n"},
-		"nothing as a table":            {value: &RunList{namespace: "x"}, want: ""},
-		"nothing as a tree":             {value: &Forest{}, want: ""},
-		"a format that is not known":    {value: runs, arguments: []string{"-o", "xml"}, wantErr: `unable to match a printer suitable for the output format "xml"`},
+		"names of keys":              {value: keys, arguments: []string{"-o", "name"}, want: "key/b06f2c9a81d4\n"},
+		"a path":                     {value: runs, arguments: []string{"-o", "jsonpath={.items[*].machine} {.items[0].last.result}"}, want: "workers-b new Failed"},
+		"a path that is none":        {value: runs, arguments: []string{"-o", "jsonpath={.items"}, wantErr: "unclosed action"},
+		"a template":                 {value: runs, arguments: []string{"--template", "{{range .items}}{{.phase}},{{end}}"}, want: "Running,Queued,"},
+		"columns":                    {value: runs, arguments: []string{"-o", "custom-columns=NAME:.machine,PHASE:.phase"}, want: "NAME        PHASE\nworkers-b   Running\nnew         Queued\n"},
+		"columns without titles":     {value: states, arguments: []string{"-o", "custom-columns=:.machine,:.serial", "--no-headers"}, want: "departed    2\nedited      2\nworkers-a   2\nworkers-b   2\nworkers-c   <none>\n"},
+		"no columns":                 {value: runs, arguments: []string{"-o", "custom-columns"}, wantErr: "no custom columns given"},
+		"a table by name":            {value: keys, arguments: []string{"-o", "table", "--no-headers"}, want: "b06f2c9a81d4   Current   0     0     -     -\n"},
+		"a tree without titles":      {value: Tree(only(everything(), "new")), arguments: []string{"--no-headers"}, want: "MachineSet/broken    0/1 ready   60m   InvalidConfiguration: the template has no providerSpec; is being deleted\nMachineSet/workers   1/3 ready   2d\nMachine/new          -           0s\n"},
+		"nothing as a table":         {value: &RunList{namespace: "x"}, want: ""},
+		"nothing as a tree":          {value: &Forest{}, want: ""},
+		"a format that is not known": {value: runs, arguments: []string{"-o", "xml"}, wantErr: `unable to match a printer suitable for the output format "xml"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package inspect
+package show
 
 import (
 	"bytes"
@@ -40,7 +40,7 @@ type checkpointResource struct {
 }
 
 // fillCheckpoint is fill for a state of Pulumi's. What is encrypted in it stays so: the key is elsewhere.
-func (s *ShownState) fillCheckpoint(raw []byte, sensitive bool) error {
+func (s *State) fillCheckpoint(raw []byte, sensitive bool) error {
 	envelope, err := statefile.ParseCheckpoint(raw)
 	if err != nil {
 		return err
@@ -76,12 +76,12 @@ func (s *ShownState) fillCheckpoint(raw []byte, sensitive bool) error {
 	return nil
 }
 
-func (r checkpointResource) shown(pending string, values func(map[string]any) map[string]any) ShownResource {
+func (r checkpointResource) shown(pending string, values func(map[string]any) map[string]any) Resource {
 	name := r.URN
 	if at := strings.LastIndex(name, "::"); at >= 0 {
 		name = name[at+2:]
 	}
-	one := ShownResource{Address: r.Type + "." + name, Provider: r.Provider, Status: pending, Attributes: values(r.Outputs)}
+	one := Resource{Address: r.Type + "." + name, Provider: r.Provider, Status: pending, Attributes: values(r.Outputs)}
 	switch {
 	case pending != "":
 		one.Attributes = values(r.Inputs)

@@ -1,4 +1,6 @@
-package inspect
+// Package show prepares the content of a state for people: the resources and outputs of a Terraform state or a Pulumi checkpoint, with sensitive
+// values masked.
+package show
 
 import (
 	"bytes"
@@ -18,22 +20,22 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// ShownState is a state for people and programs: what its resources are like, without what the engine keeps for itself.
-type ShownState struct {
+// State is the content of a state for people and programs: what its resources are like, without what the engine keeps for itself.
+type State struct {
 	Namespace string `json:"namespace"`
 	Machine   string `json:"machine,omitempty"`
 	Secret    string `json:"secret"`
 	Serial    uint64 `json:"serial"`
 	Lineage   string `json:"lineage,omitempty"`
 	// Engine is the version of the engine that wrote it.
-	Engine    string          `json:"engineVersion,omitempty"`
-	Module    string          `json:"module,omitempty"`
-	Resources []ShownResource `json:"resources"`
-	Outputs   map[string]any  `json:"outputs"`
+	Engine    string         `json:"engineVersion,omitempty"`
+	Module    string         `json:"module,omitempty"`
+	Resources []Resource     `json:"resources"`
+	Outputs   map[string]any `json:"outputs"`
 }
 
-// ShownResource is one instance of a resource.
-type ShownResource struct {
+// Resource is one instance of a resource.
+type Resource struct {
 	Address string `json:"address"`
 	// Status is tainted or deposed where the engine means to replace or destroy it.
 	Status     string         `json:"status,omitempty"`
@@ -66,11 +68,11 @@ type stateFile struct {
 	} `json:"resources"`
 }
 
-// ShowState returns the content of a state. Sensitive values are masked unless they are wanted.
-func ShowState(snapshot *state.Snapshot, sensitive bool) (*ShownState, error) {
-	shown := &ShownState{
-		Namespace: snapshot.Key.Namespace, Secret: snapshot.Key.Name, Machine: snapshot.Meta[metaMachine], Serial: snapshot.Serial, Lineage: snapshot.Lineage,
-		Module: lifecycle.ModuleIn(snapshot.Meta), Resources: []ShownResource{}, Outputs: map[string]any{},
+// NewState returns the content of a state. Sensitive values are masked unless they are wanted.
+func NewState(snapshot *state.Snapshot, sensitive bool) (*State, error) {
+	shown := &State{
+		Namespace: snapshot.Key.Namespace, Secret: snapshot.Key.Name, Machine: snapshot.Meta[strings.TrimPrefix(state.AnnotationMachine, state.Prefix)], Serial: snapshot.Serial, Lineage: snapshot.Lineage,
+		Module: lifecycle.ModuleIn(snapshot.Meta), Resources: []Resource{}, Outputs: map[string]any{},
 	}
 	if snapshot.Raw == nil {
 		return shown, nil
@@ -93,7 +95,7 @@ func ShowState(snapshot *state.Snapshot, sensitive bool) (*ShownState, error) {
 	return shown, nil
 }
 
-func (s *ShownState) fill(file *stateFile, sensitive bool) {
+func (s *State) fill(file *stateFile, sensitive bool) {
 	hidden := &mask{}
 	for name, output := range file.Outputs {
 		s.Outputs[name] = output.Value
@@ -104,7 +106,7 @@ func (s *ShownState) fill(file *stateFile, sensitive bool) {
 	for _, resource := range file.Resources {
 		address := statefile.Resource{Module: resource.Module, Mode: resource.Mode, Type: resource.Type, Name: resource.Name}.Address()
 		for _, instance := range resource.Instances {
-			one := ShownResource{Address: address + index(instance.IndexKey), Provider: providerOf(resource.Provider), Status: instance.Status, Attributes: instance.Attributes}
+			one := Resource{Address: address + index(instance.IndexKey), Provider: providerOf(resource.Provider), Status: instance.Status, Attributes: instance.Attributes}
 			if instance.Deposed != "" {
 				one.Status = "deposed"
 			}
@@ -153,12 +155,12 @@ func providerOf(written string) string {
 }
 
 // Objects implements print.Report.
-func (s *ShownState) Objects() []metav1.PartialObjectMetadata {
+func (s *State) Objects() []metav1.PartialObjectMetadata {
 	return []metav1.PartialObjectMetadata{print.MachineReference(s.Namespace, s.Machine)}
 }
 
 // Text prints the state for people.
-func (s *ShownState) Text(bool, bool) []byte {
+func (s *State) Text(bool, bool) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "Machine %s/%s, Secret %s\n", s.Namespace, cmp.Or(s.Machine, "-"), s.Secret)
 	fmt.Fprintf(&out, "Serial %d, module %s, written by version %s of the engine\n", s.Serial, cmp.Or(print.Short(s.Module), "-"), cmp.Or(s.Engine, "-"))

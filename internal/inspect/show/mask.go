@@ -1,4 +1,4 @@
-package inspect
+package show
 
 import (
 	"encoding/json"
@@ -157,7 +157,7 @@ func (m *mask) named(name string, value any) any {
 }
 
 // copies hides what is a copy of something hidden, or holds one.
-func (m *mask) copies(shown *ShownState) {
+func (m *mask) copies(shown *State) {
 	texts := slices.DeleteFunc(m.texts, func(text string) bool { return text == Masked })
 	for i := range shown.Resources {
 		all := shown.Resources[i].Attributes

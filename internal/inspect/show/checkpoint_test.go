@@ -1,4 +1,4 @@
-package inspect
+package show
 
 import (
 	"strings"
@@ -23,14 +23,14 @@ const pulumiCheckpoint = `{"version": 3, "checkpoint": {"stack": "s", "latest": 
   "pending_operations": [{"type": "creating", "resource": {"urn": "urn:pulumi:m::k::acme:index:Address::a", "custom": true, "type": "acme:index:Address", "inputs": {"zone": "a"}}}]
 }}}`
 
-func TestShowStateOfPulumi(t *testing.T) {
+func TestStateOfPulumi(t *testing.T) {
 	raw, err := statefile.Checkpoint{Serial: 7, Lineage: "l", Raw: []byte(pulumiCheckpoint)}.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, sensitive := range map[string]bool{"pulumi.masked.txt": false, "pulumi.whole.txt": true} {
 		t.Run(name, func(t *testing.T) {
-			shown, err := ShowState(snapshotOf(string(raw)), sensitive)
+			shown, err := NewState(snapshotOf(string(raw)), sensitive)
 			if err != nil {
 				t.Fatal(err)
 			}
