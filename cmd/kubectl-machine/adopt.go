@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 )
 
@@ -108,7 +109,7 @@ func (f *adoptFlags) run(command *cobra.Command, names []string) error {
 	}
 	late := f.wait(command.Context(), live, machines, since)
 	facts.Machines = machines
-	list := inspect.Adoptions(facts)
+	list := ownership.Adoptions(facts)
 	if err := f.printer.Print(command.OutOrStdout(), list); err != nil {
 		return err
 	}
@@ -177,27 +178,27 @@ func (f *adoptFlags) wait(ctx context.Context, live client.Client, machines []ma
 
 // reported reports whether the manager has done what was asked for, or has refused it, since a time.
 func (f *adoptFlags) reported(machine *machinev1beta1.Machine, since metav1.Time) bool {
-	found := inspect.AdoptionOf(machine)
+	found := ownership.AdoptionOf(machine)
 	switch {
 	case found == nil:
 		return false
-	case found.Result == inspect.AdoptionDone:
+	case found.Result == ownership.AdoptionDone:
 		return true
 	case found.Planned == nil || found.Planned.Before(&since):
 		return false
 	}
-	return f.plan || found.Result == inspect.AdoptionRefused || machine.Annotations[lifecycle.AdoptionAnnotation] == string(lifecycle.AdoptionPlan)
+	return f.plan || found.Result == ownership.AdoptionRefused || machine.Annotations[lifecycle.AdoptionAnnotation] == string(lifecycle.AdoptionPlan)
 }
 
 // resultCode returns the exit code of a list.
-func resultCode(list *inspect.AdoptionList) error {
+func resultCode(list *ownership.AdoptionList) error {
 	var refused []string
 	differs := false
 	for i := range list.Items {
 		switch list.Items[i].Result {
-		case inspect.AdoptionRefused:
+		case ownership.AdoptionRefused:
 			refused = append(refused, list.Items[i].Machine)
-		case inspect.AdoptionDiffers:
+		case ownership.AdoptionDiffers:
 			differs = true
 		}
 	}

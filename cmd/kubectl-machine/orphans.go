@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
 )
 
 // orphanOptions are the flags of orphans.
@@ -63,7 +64,7 @@ look at the states, every two minutes, and repeats what fails.`,
 }
 
 func orphanNames(ctx context.Context, cluster *inspect.Cluster) ([]string, error) {
-	list, err := cluster.Orphans(ctx, nil, time.Now())
+	list, err := ownership.Orphans(ctx, cluster, nil, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (o *orphanOptions) list(command *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	list, err := cluster.Orphans(command.Context(), names, time.Now())
+	list, err := ownership.Orphans(command.Context(), cluster, names, time.Now())
 	if err != nil {
 		return err
 	}
@@ -147,8 +148,8 @@ func (o *orphanOptions) runDestroy(command *cobra.Command, names []string) error
 }
 
 // oneOrphan finds the orphan of a name.
-func oneOrphan(ctx context.Context, cluster *inspect.Cluster, name string) (*inspect.Orphan, error) {
-	list, err := cluster.Orphans(ctx, []string{name}, time.Now())
+func oneOrphan(ctx context.Context, cluster *inspect.Cluster, name string) (*ownership.Orphan, error) {
+	list, err := ownership.Orphans(ctx, cluster, []string{name}, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -163,12 +164,12 @@ func oneOrphan(ctx context.Context, cluster *inspect.Cluster, name string) (*ins
 }
 
 // destroyable returns why a destroy cannot be requested.
-func destroyable(o *inspect.Orphan) error {
+func destroyable(o *ownership.Orphan) error {
 	switch {
-	case o.Kind == inspect.OrphanUnsaved:
+	case o.Kind == ownership.OrphanUnsaved:
 		return fmt.Errorf("%s is a state that could not be saved, which no run works with; look for each of its resources by its ID, remove what belongs to no Machine, and then the Secret: "+
 			"see docs/troubleshooting.md", o.Secret)
-	case o.Kind == inspect.OrphanInstance:
+	case o.Kind == ownership.OrphanInstance:
 		return fmt.Errorf("%s is an instance without a state, which no run works with; make sure that nobody uses it, and remove %s in the infrastructure", o.Name(), o.ProviderID)
 	case o.Claimed != "":
 		return fmt.Errorf("%s is not destroyed: %s", o.Name(), o.Claimed)
@@ -179,7 +180,7 @@ func destroyable(o *inspect.Orphan) error {
 }
 
 // describeOrphan shows what a destroy would remove.
-func describeOrphan(command *cobra.Command, o *inspect.Orphan) {
+func describeOrphan(command *cobra.Command, o *ownership.Orphan) {
 	since := ""
 	if o.Since != nil {
 		since = " since " + o.Since.UTC().Format(time.RFC3339)

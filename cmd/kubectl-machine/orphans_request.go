@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -29,7 +30,7 @@ const (
 type orphanRequest struct {
 	live    client.Client
 	cluster *inspect.Cluster
-	orphan  *inspect.Orphan
+	orphan  *ownership.Orphan
 }
 
 // destroy requests the destroy of the very state that was shown.
@@ -55,7 +56,7 @@ func (r *orphanRequest) waitUntilGone(command *cobra.Command, patience time.Dura
 	ticker := time.NewTicker(orphanPoll)
 	defer ticker.Stop()
 	for {
-		now, err := r.cluster.Orphan(ctx, state.Key{Namespace: r.orphan.Namespace, Name: r.orphan.Secret})
+		now, err := ownership.ReadOrphan(ctx, r.cluster, state.Key{Namespace: r.orphan.Namespace, Name: r.orphan.Secret})
 		switch {
 		case errors.Is(err, state.ErrNotFound):
 			return nil
@@ -84,7 +85,7 @@ func (r *orphanRequest) pending(ctx context.Context, patience time.Duration) err
 }
 
 // failed returns why the state that was read was not destroyed so far; nil while nothing says so.
-func (r *orphanRequest) failed(now *inspect.Orphan) error {
+func (r *orphanRequest) failed(now *ownership.Orphan) error {
 	switch {
 	case now.Action == "":
 		return fmt.Errorf("%s was not destroyed: the operator, or somebody else, has dropped the request, which it does where the Machine exists", r.orphan.Name())

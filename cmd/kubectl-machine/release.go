@@ -16,6 +16,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/backup"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -175,7 +176,7 @@ func waitForRelease(ctx context.Context, live client.Client, states *state.Store
 		if err := live.Get(ctx, client.ObjectKeyFromObject(machine), now); err != nil {
 			return false, err
 		}
-		condition := inspect.AdoptedCondition(now)
+		condition := ownership.AdoptedCondition(now)
 		if condition == nil || condition.Status != "False" || condition.Reason != "Released" {
 			last = "its state is removed, and its status does not say so yet"
 			return false, nil

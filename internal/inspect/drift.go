@@ -68,7 +68,7 @@ func Drift(f *Facts, driftedOnly bool) *DriftList {
 }
 
 func driftOf(machine *machinev1beta1.Machine) MachineDrift {
-	status := providerStatus(machine)
+	status := ProviderStatus(machine)
 	found := MachineDrift{Namespace: machine.Namespace, Machine: machine.Name, Result: DriftNotChecked, Checked: status.LastDriftCheckTime}
 	condition := meta.FindStatusCondition(status.Conditions, drifted)
 	if condition == nil {

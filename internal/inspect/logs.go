@@ -49,7 +49,7 @@ func (c *Cluster) EngineOutput(ctx context.Context, machine string) (*EngineOutp
 func newOutput(snapshot *state.Snapshot) (*EngineOutput, error) {
 	output := &EngineOutput{Lock: snapshot.Lock}
 	var err error
-	if output.Last, err = readLastRun(snapshot.Meta); err != nil {
+	if output.Last, err = ReadLastRun(snapshot.Meta); err != nil {
 		return nil, err
 	}
 	packed, ok := snapshot.Attachments[attachedOutput]

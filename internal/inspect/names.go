@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// missing returns an error for a name that is not there, with names that are.
-func missing(kind, name, namespace string, known []string) error {
+// Missing returns an error for a name that is not there, with names that are.
+func Missing(kind, name, namespace string, known []string) error {
 	where := "in namespace " + namespace
 	if namespace == "" {
 		where = "in any namespace"

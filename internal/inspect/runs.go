@@ -106,7 +106,7 @@ func timeOf(at *metav1.Time) time.Time {
 // runOf takes a running run from the state, which is up to date, and a queued one from the Machine's status.
 func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) MachineRun {
 	run := MachineRun{Namespace: machine.Namespace, Machine: machine.Name, UID: machine.UID, Phase: RunNone}
-	reported := providerStatus(machine).Run
+	reported := ProviderStatus(machine).Run
 	var intent *Intent
 	if head != nil {
 		stored := newStored(head)
@@ -114,7 +114,7 @@ func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) Machin
 		if intent != nil {
 			run.Reason = intent.Reason
 		}
-		last, err := readLastRun(head.Meta)
+		last, err := ReadLastRun(head.Meta)
 		if err != nil {
 			run.Problem = strings.TrimPrefix(run.Problem+"; "+err.Error(), "; ")
 		}
@@ -139,8 +139,8 @@ func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) Machin
 	return run
 }
 
-// readLastRun returns the last run that a state records; nil for none.
-func readLastRun(meta map[string]string) (*LastRun, error) {
+// ReadLastRun returns the last run that a state records; nil for none.
+func ReadLastRun(meta map[string]string) (*LastRun, error) {
 	last, err := lifecycle.ReadLastRun(meta)
 	if last == nil {
 		return nil, err

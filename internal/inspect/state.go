@@ -85,7 +85,7 @@ func States(f *Facts) (*StateList, error) {
 	}
 	for _, name := range f.Named {
 		if !slices.Contains(known, name) {
-			return nil, missing("state of a Machine", name, f.Namespace, known)
+			return nil, Missing("state of a Machine", name, f.Namespace, known)
 		}
 	}
 	slices.SortFunc(list.Items, func(a, b StoredState) int {
@@ -243,7 +243,7 @@ func (c *Cluster) stateKey(ctx context.Context, name string) (state.Key, error) 
 	}
 	switch len(found) {
 	case 0:
-		return state.Key{}, missing("state of a Machine", name, c.namespace, known)
+		return state.Key{}, Missing("state of a Machine", name, c.namespace, known)
 	case 1:
 		return found[0], nil
 	}

@@ -110,7 +110,7 @@ func (f *Facts) machineItem(machine *machinev1beta1.Machine) *Item {
 
 // instanceItem returns nil where no instance is known.
 func (f *Facts) instanceItem(machine *machinev1beta1.Machine) *Item {
-	status := providerStatus(machine)
+	status := ProviderStatus(machine)
 	name := status.InstanceID
 	if name == "" {
 		name = ptr.Deref(machine.Spec.ProviderID, "")

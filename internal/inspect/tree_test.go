@@ -65,7 +65,7 @@ func TestMissingNames(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if err := missing("Machine", tc.name, namespace, tc.known); !strings.Contains(err.Error(), tc.want) {
+			if err := Missing("Machine", tc.name, namespace, tc.known); !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("it returns %v; want %q", err, tc.want)
 			}
 		})

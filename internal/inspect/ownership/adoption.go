@@ -1,12 +1,14 @@
-package inspect
+package ownership
 
 import (
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 )
 
@@ -55,7 +57,7 @@ type AdoptionList struct {
 }
 
 // Adoptions returns how the adoption of each Machine's instance stands. Machines whose instance the operator has made are left out.
-func Adoptions(f *Facts) *AdoptionList {
+func Adoptions(f *inspect.Facts) *AdoptionList {
 	list := &AdoptionList{Items: []MachineAdoption{}, namespace: f.Namespace}
 	for i := range f.Machines {
 		if found := AdoptionOf(&f.Machines[i]); found != nil {
@@ -83,7 +85,7 @@ func AdoptionOf(machine *machinev1beta1.Machine) *MachineAdoption {
 		found.Result = AdoptionReleased
 		return found
 	}
-	status := providerStatus(machine)
+	status := inspect.ProviderStatus(machine)
 	if planned := status.Adoption; planned != nil {
 		found.take(planned)
 	}
@@ -127,4 +129,9 @@ func (l *AdoptionList) Rows(wide bool) [][]string {
 		rows = append(rows, []string{a.Machine, a.ProviderID, string(a.Result), strings.Join(a.Imports, ","), print.Cut(details, wide)})
 	}
 	return rows
+}
+
+// AdoptedCondition returns what a Machine's provider status says of whether its instance is adopted; nil for nothing.
+func AdoptedCondition(machine *machinev1beta1.Machine) *metav1.Condition {
+	return meta.FindStatusCondition(inspect.ProviderStatus(machine).Conditions, "Adopted")
 }

@@ -1,4 +1,4 @@
-package inspect
+package ownership
 
 import (
 	"strings"
@@ -7,13 +7,27 @@ import (
 
 	"github.com/openshift/api/machine/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"github.com/machine-iac/machine-iac-operator/test/golden"
 	"github.com/machine-iac/machine-iac-operator/test/printing"
 )
+
+// now is when the orphans of these tests are read.
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
+
+const (
+	moduleRef = "vsphere@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	namespace = "openshift-machine-api"
+)
+
+func uidOf(name string) types.UID { return types.UID("uid-of-" + name) }
 
 func someOrphans() *OrphanList {
 	seen, kept := ago(26*time.Hour), ago(3*time.Minute)
@@ -37,7 +51,7 @@ func someOrphans() *OrphanList {
 }
 
 func TestOrphans(t *testing.T) {
-	for format, extension := range extensions {
+	for format, extension := range map[string]string{"table": "txt", "wide": "wide.txt", "json": "json", "yaml": "yaml"} {
 		t.Run(format, func(t *testing.T) {
 			golden.Check(t, "testdata/orphans."+extension, printing.As(t, format, someOrphans()))
 		})
@@ -50,7 +64,7 @@ func TestOrphans(t *testing.T) {
 }
 
 func TestOrphansOfNames(t *testing.T) {
-	facts := &Facts{Machines: []v1beta1.Machine{{ObjectMeta: metav1.ObjectMeta{Name: "there"}}}}
+	facts := &inspect.Facts{Machines: []v1beta1.Machine{{ObjectMeta: metav1.ObjectMeta{Name: "there"}}}}
 	for name, tc := range map[string]struct {
 		names []string
 		want  int

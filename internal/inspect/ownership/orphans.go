@@ -1,4 +1,5 @@
-package inspect
+// Package ownership shows what belongs to whom: orphans, which belong to nobody any more, and the adoption of instances that something else has made.
+package ownership
 
 import (
 	"cmp"
@@ -16,11 +17,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
+
+// metaMachine is the key of the Machine's name in what is kept with a state.
+var metaMachine = strings.TrimPrefix(state.AnnotationMachine, state.Prefix)
 
 // OrphanKind says what kind of orphan it is.
 type OrphanKind string
@@ -60,7 +65,7 @@ type Orphan struct {
 	// Lock is held by a run.
 	Lock *state.Lock `json:"lock,omitempty"`
 	// Last is the last run that ended.
-	Last *LastRun `json:"last,omitempty"`
+	Last *inspect.LastRun `json:"last,omitempty"`
 	// Problem says what cannot be read, or why what was requested has not been done so far.
 	Problem string `json:"problem,omitempty"`
 
@@ -86,16 +91,16 @@ type OrphanList struct {
 }
 
 // Orphans reads what nobody owns any more; only what is named where names are given: by the name or the UID of the Machine, or by the Secret.
-func (c *Cluster) Orphans(ctx context.Context, names []string, now time.Time) (*OrphanList, error) {
-	facts, err := c.Read(ctx, Want{States: true}, now)
+func Orphans(ctx context.Context, c *inspect.Cluster, names []string, now time.Time) (*OrphanList, error) {
+	facts, err := c.Read(ctx, inspect.Want{States: true}, now)
 	if err != nil {
 		return nil, err
 	}
-	unsaved, err := c.store.Orphans(ctx, c.namespace)
+	unsaved, err := c.States().Orphans(ctx, c.Namespace())
 	if err != nil {
 		return nil, err
 	}
-	list := &OrphanList{Items: []Orphan{}, namespace: c.namespace, now: now}
+	list := &OrphanList{Items: []Orphan{}, namespace: c.Namespace(), now: now}
 	owned := map[state.Key]bool{}
 	for i := range facts.Machines {
 		owned[state.KeyFor(facts.Machines[i].Namespace, facts.Machines[i].UID)] = true
@@ -104,7 +109,7 @@ func (c *Cluster) Orphans(ctx context.Context, names []string, now time.Time) (*
 		if owned[facts.States[i].Key] {
 			continue
 		}
-		one, err := c.Orphan(ctx, facts.States[i].Key)
+		one, err := ReadOrphan(ctx, c, facts.States[i].Key)
 		if errors.Is(err, state.ErrNotFound) {
 			continue // destroyed meanwhile
 		}
@@ -117,7 +122,7 @@ func (c *Cluster) Orphans(ctx context.Context, names []string, now time.Time) (*
 	for i := range unsaved {
 		list.Items = append(list.Items, newUnsaved(&unsaved[i]))
 	}
-	if err := c.readInventories(ctx, list); err != nil {
+	if err := list.readInventories(ctx, c); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(list.Items, func(a, b Orphan) int {
@@ -127,7 +132,7 @@ func (c *Cluster) Orphans(ctx context.Context, names []string, now time.Time) (*
 }
 
 // only leaves the orphans with these names.
-func (l *OrphanList) only(names []string, facts *Facts) error {
+func (l *OrphanList) only(names []string, facts *inspect.Facts) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -142,7 +147,7 @@ func (l *OrphanList) only(names []string, facts *Facts) error {
 		if slices.ContainsFunc(facts.Machines, func(m machinev1beta1.Machine) bool { return m.Name == name || name != "" && string(m.UID) == name }) {
 			return fmt.Errorf("the Machine %q exists, and so its state is no orphan; delete the Machine to destroy its instance", name)
 		}
-		return missing("orphan", name, l.namespace, known)
+		return inspect.Missing("orphan", name, l.namespace, known)
 	}
 	l.Items = slices.DeleteFunc(l.Items, func(o Orphan) bool { return !slices.ContainsFunc(names, o.is) })
 	return nil
@@ -154,9 +159,9 @@ func (o *Orphan) is(name string) bool {
 	return name != "" && slices.Contains([]string{o.Machine, string(o.UID), o.Instance, o.ProviderID, "secret/" + o.Secret}, name) || secret != "" && secret == o.Secret
 }
 
-// Orphan reads one state, whatever has become of its Machine; it returns state.ErrNotFound when it is gone.
-func (c *Cluster) Orphan(ctx context.Context, key state.Key) (*Orphan, error) {
-	snapshot, err := c.store.Get(ctx, key)
+// ReadOrphan reads one state, whatever has become of its Machine; it returns state.ErrNotFound when it is gone.
+func ReadOrphan(ctx context.Context, c *inspect.Cluster, key state.Key) (*Orphan, error) {
+	snapshot, err := c.States().Get(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +181,7 @@ func (c *Cluster) Orphan(ctx context.Context, key state.Key) (*Orphan, error) {
 		since := metav1.NewTime(said.Mark.Since)
 		one.Since, one.Problem = &since, said.Mark.Problem
 	}
-	if one.Last, err = readLastRun(snapshot.Meta); err != nil {
+	if one.Last, err = inspect.ReadLastRun(snapshot.Meta); err != nil {
 		one.Problem = err.Error()
 	}
 	return one, one.readResources(snapshot)
@@ -202,10 +207,9 @@ func (o *Orphan) readResources(snapshot *state.Snapshot) error {
 
 // withoutState returns an orphan whose state cannot be read.
 func withoutState(head *state.Head, err error) *Orphan {
-	stored := newStored(head)
 	return &Orphan{
-		Kind: OrphanState, Namespace: stored.Namespace, Secret: stored.Secret, Machine: stored.Machine, UID: stored.UID, Module: stored.Module, Lock: stored.Lock,
-		Resources: []statefile.ResourceID{}, Problem: err.Error(),
+		Kind: OrphanState, Namespace: head.Key.Namespace, Secret: head.Key.Name, Machine: head.Meta[metaMachine], UID: types.UID(head.Labels[state.LabelMachineUID]),
+		Module: lifecycle.ModuleIn(head.Meta), Lock: head.Lock, Resources: []statefile.ResourceID{}, Problem: err.Error(),
 	}
 }
 

@@ -1,4 +1,4 @@
-package inspect
+package ownership
 
 import (
 	"context"
@@ -10,25 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // readInventories adds the instances that the last inventories have found to belong to nobody.
-func (c *Cluster) readInventories(ctx context.Context, list *OrphanList) error {
+func (l *OrphanList) readInventories(ctx context.Context, c *inspect.Cluster) error {
 	kept := &corev1.ConfigMapList{}
 	var err error
-	if c.namespace == "" {
-		err = c.reader.List(ctx, kept, client.MatchingFields{"metadata.name": lifecycle.InventoryConfigMap})
+	if c.Namespace() == "" {
+		err = c.Reader().List(ctx, kept, client.MatchingFields{"metadata.name": lifecycle.InventoryConfigMap})
 	} else {
 		one := corev1.ConfigMap{}
-		err = c.reader.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: lifecycle.InventoryConfigMap}, &one)
+		err = c.Reader().Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: lifecycle.InventoryConfigMap}, &one)
 		kept.Items = append(kept.Items, one)
 	}
 	switch {
-	case Denied(err):
-		list.Notes = append(list.Notes, "you may not read the ConfigMap "+lifecycle.InventoryConfigMap+", so that instances without a Machine are not known; "+rightsHint)
+	case inspect.Denied(err):
+		l.Notes = append(l.Notes, "you may not read the ConfigMap "+lifecycle.InventoryConfigMap+", so that instances without a Machine are not known; "+inspect.RightsHint)
 		return nil
 	case client.IgnoreNotFound(err) != nil:
 		return err
@@ -40,11 +41,11 @@ func (c *Cluster) readInventories(ctx context.Context, list *OrphanList) error {
 			return fmt.Errorf("reading the ConfigMap %s/%s: %w; remove it: the operator writes it again", kept.Items[i].Namespace, kept.Items[i].Name, err)
 		}
 		for _, problem := range report.Problems {
-			list.Notes = append(list.Notes, "the last inventory: "+print.OneLine(problem))
+			l.Notes = append(l.Notes, "the last inventory: "+print.OneLine(problem))
 		}
 		for _, one := range report.Instances {
 			if one.Orphaned {
-				list.Items = append(list.Items, newInstance(kept.Items[i].Namespace, one))
+				l.Items = append(l.Items, newInstance(kept.Items[i].Namespace, one))
 			}
 		}
 	}
