@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
@@ -23,11 +24,11 @@ import (
 const adoptInterval = 500 * time.Millisecond
 
 // differsCode is the exit code where an adoption would change or leave something that differs, or is refused.
-const differsCode exitCode = 2
+const differsCode cli.ExitCode = 2
 
 // adoptFlags are those of adopt.
 type adoptFlags struct {
-	inspection
+	cli.Inspection
 	plan    bool
 	timeout time.Duration
 	from    stateSource
@@ -54,7 +55,7 @@ Exit codes: 0 where all are adopted, or would be as they are; 1 for an error; 2 
 
   # Take an instance over from a Terraform state
   kubectl machine adopt --from-state terraform.tfstate --address 'aws_instance.worker[3]' workers-x7k2p`,
-		ValidArgsFunction: f.complete(namesOf("Machine")),
+		ValidArgsFunction: f.Complete(cli.NamesOf("Machine")),
 		RunE: func(command *cobra.Command, names []string) error {
 			if err := f.from.validate(names); err != nil {
 				return err
@@ -62,10 +63,10 @@ Exit codes: 0 where all are adopted, or would be as they are; 1 for an error; 2 
 			return f.run(command, names)
 		},
 	}
-	f.register(command)
-	command.Flags().StringVarP(&f.labels, "selector", "l", "", "Label selector that the Machines match, such as -l key1=value1,key2!=value2. Not together with names.")
+	f.Register(command)
+	command.Flags().StringVarP(&f.Labels, "selector", "l", "", "Label selector that the Machines match, such as -l key1=value1,key2!=value2. Not together with names.")
 	_ = command.RegisterFlagCompletionFunc("selector", cobra.NoFileCompletions)
-	f.registerOutput(command)
+	f.RegisterOutput(command)
 	f.from.register(command)
 	command.Flags().BoolVar(&f.plan, "plan", false, "Plan the adoption and show what it would do, without doing it.")
 	command.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "How long to wait for the manager.")
@@ -74,7 +75,7 @@ Exit codes: 0 where all are adopted, or would be as they are; 1 for an error; 2 
 }
 
 func (f *adoptFlags) run(command *cobra.Command, names []string) error {
-	facts, err := f.read(command, names, inspect.Want{})
+	facts, err := f.Read(command, names, inspect.Want{})
 	if err != nil {
 		return err
 	}
@@ -83,10 +84,10 @@ func (f *adoptFlags) run(command *cobra.Command, names []string) error {
 		return err
 	}
 	if len(machines) == 0 {
-		f.nothing(command, "There are no Machines to adopt", facts.Namespace)
+		f.Nothing(command, "There are no Machines to adopt", facts.Namespace)
 		return nil
 	}
-	live, _, err := f.connect()
+	live, _, err := f.Connect()
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (f *adoptFlags) run(command *cobra.Command, names []string) error {
 	late := f.wait(command.Context(), live, machines, since)
 	facts.Machines = machines
 	list := ownership.Adoptions(facts)
-	if err := f.printer.Print(command.OutOrStdout(), list); err != nil {
+	if err := f.Printer.Print(command.OutOrStdout(), list); err != nil {
 		return err
 	}
 	if len(late) > 0 {

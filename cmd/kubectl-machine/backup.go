@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/backup"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
@@ -21,19 +22,19 @@ const managerNamespace = "openshift-machine-api"
 
 // backupFlags are what the commands have in common that write states into files or read them from there.
 type backupFlags struct {
-	inspection
+	cli.Inspection
 	manager string
 }
 
 // registerManager adds the namespace of the keys of Pulumi's checkpoints.
 func (f *backupFlags) registerManager(command *cobra.Command) {
 	command.Flags().StringVar(&f.manager, "manager-namespace", managerNamespace, "Namespace of the manager, where the keys of Pulumi's checkpoints are.")
-	_ = command.RegisterFlagCompletionFunc("manager-namespace", f.complete(namesOf("Namespace")))
+	_ = command.RegisterFlagCompletionFunc("manager-namespace", f.Complete(cli.NamesOf("Namespace")))
 }
 
 // source returns what a backup is made of, and a client.
 func (f *backupFlags) source() (*backup.Source, client.Client, error) {
-	live, _, err := f.connect()
+	live, _, err := f.Connect()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,15 +125,15 @@ docs/backup.md says what else belongs to a backup, and how to restore one.`,
 
   # The states of one MachineSet
   kubectl machine state export machineset/workers -o workers`,
-		ValidArgsFunction: f.complete(stateNames),
+		ValidArgsFunction: f.Complete(stateNames),
 		RunE: func(command *cobra.Command, names []string) error {
-			if all == (len(names) > 0 || f.labels != "") {
+			if all == (len(names) > 0 || f.Labels != "") {
 				return errors.New("name the Machines whose states are exported, or export those of all with --all")
 			}
 			if _, err := backup.ParseRecipients(into.recipients, into.files); err != nil {
 				return err
 			}
-			facts, err := f.read(command, names, inspect.Want{States: true})
+			facts, err := f.Read(command, names, inspect.Want{States: true})
 			if err != nil {
 				return err
 			}
@@ -153,15 +154,15 @@ docs/backup.md says what else belongs to a backup, and how to restore one.`,
 				return err
 			}
 			if len(written.States) == 0 {
-				f.nothing(command, "There are no states of Machines", facts.Namespace)
+				f.Nothing(command, "There are no states of Machines", facts.Namespace)
 				return nil
 			}
 			fmt.Fprintf(command.OutOrStdout(), "%s and %s written to %s\n", counted(len(written.States), "state"), counted(len(written.Modules), "module"), into.folder)
 			return nil
 		},
 	}
-	f.register(command)
-	f.registerSelection(command)
+	f.Register(command)
+	f.RegisterSelection(command)
 	f.registerManager(command)
 	into.register(command)
 	command.Flags().BoolVar(&all, "all", false, "Export all states of the namespace.")

@@ -9,11 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
-	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 )
 

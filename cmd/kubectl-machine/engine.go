@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-exec/tfexec"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 )
@@ -125,7 +126,7 @@ func (c *engineCheck) terraform(scratch, dir string, credentials *v1alpha1.Modul
 		}
 	}
 	if c.mirror == "" {
-		pass = append(pass, usersVariables...)
+		pass = append(pass, cli.UsersVariables...)
 	} else {
 		config := filepath.Join(scratch, "cli.tfrc")
 		content := "disable_checkpoint = true\nprovider_installation {\n  filesystem_mirror {\n    path = " + strconv.Quote(c.mirror) + "\n  }\n}\n"

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -93,7 +94,7 @@ func isProxy(name string) bool { return strings.HasSuffix(strings.ToLower(name),
 // ownAccess returns the proxies and authorities of the user's environment.
 func ownAccess() map[string]string {
 	environment := map[string]string{}
-	for _, name := range usersVariables {
+	for _, name := range cli.UsersVariables {
 		if value, ok := os.LookupEnv(name); ok && (isProxy(name) || strings.HasPrefix(name, "SSL_")) {
 			environment[name] = value
 		}

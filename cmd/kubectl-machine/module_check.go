@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
@@ -94,7 +95,7 @@ func (o checkOptions) run(ctx context.Context, arguments []string, out, errOut i
 		return err
 	}
 	if !checked.OK {
-		return errReported
+		return cli.ErrReported
 	}
 	return nil
 }

@@ -10,13 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
 )
 
 // orphanOptions are the flags of orphans.
 type orphanOptions struct {
-	inspection
+	cli.Inspection
 	destroy string
 	yes     bool
 	wait    time.Duration
@@ -41,7 +42,7 @@ look at the states, every two minutes, and repeats what fails.`,
 
   # Have it destroyed, with all that its state lists
   kubectl machine orphans --destroy workers-x7k2p`,
-		ValidArgsFunction: o.complete(orphanNames),
+		ValidArgsFunction: o.Complete(orphanNames),
 		RunE: func(command *cobra.Command, names []string) error {
 			if o.destroy != "" {
 				return o.runDestroy(command, names)
@@ -49,16 +50,16 @@ look at the states, every two minutes, and repeats what fails.`,
 			return o.list(command, names)
 		},
 	}
-	o.register(command)
-	o.registerAllNamespaces(command)
-	o.registerOutput(command)
+	o.Register(command)
+	o.RegisterAllNamespaces(command)
+	o.RegisterOutput(command)
 	flags := command.Flags()
 	flags.StringVar(&o.destroy, "destroy", "", "Have what the state of NAME lists destroyed, after a confirmation.")
 	flags.BoolVar(&o.yes, "yes", false, "Ask for no confirmation.")
 	flags.DurationVar(&o.wait, "wait", defaultOrphanWait, "How long to wait until it is done, with --destroy. 0 only requests it.")
 	command.MarkFlagsMutuallyExclusive("destroy", "all-namespaces")
 	command.MarkFlagsMutuallyExclusive("destroy", "output")
-	_ = command.RegisterFlagCompletionFunc("destroy", o.complete(orphanNames))
+	_ = command.RegisterFlagCompletionFunc("destroy", o.Complete(orphanNames))
 	_ = command.RegisterFlagCompletionFunc("wait", cobra.NoFileCompletions)
 	return command
 }
@@ -79,10 +80,10 @@ func (o *orphanOptions) list(command *cobra.Command, names []string) error {
 	if o.yes || command.Flags().Changed("wait") {
 		return errors.New("--yes and --wait belong to --destroy NAME; without it, nothing is done")
 	}
-	if o.allNamespaces && len(names) > 0 {
+	if o.AllNamespaces && len(names) > 0 {
 		return errors.New("a name is that of one namespace: leave out -A, or the names")
 	}
-	cluster, err := o.open()
+	cluster, err := o.Open()
 	if err != nil {
 		return err
 	}
@@ -94,14 +95,14 @@ func (o *orphanOptions) list(command *cobra.Command, names []string) error {
 		fmt.Fprintln(command.ErrOrStderr(), "note:", note)
 	}
 	if len(list.Items) == 0 {
-		o.nothing(command, "There are no orphans", o.namespaceOrAll())
+		o.Nothing(command, "There are no orphans", o.namespaceOrAll())
 	}
-	return o.printer.Print(command.OutOrStdout(), list)
+	return o.Printer.Print(command.OutOrStdout(), list)
 }
 
 // namespaceOrAll returns the namespace that is read, empty for all.
 func (o *orphanOptions) namespaceOrAll() string {
-	if _, namespace, err := o.configuration(); err == nil {
+	if _, namespace, err := o.Configuration(); err == nil {
 		return namespace
 	}
 	return *o.Namespace
@@ -112,7 +113,7 @@ func (o *orphanOptions) runDestroy(command *cobra.Command, names []string) error
 	if len(names) > 0 {
 		return fmt.Errorf("--destroy %s takes one name, and %q is another; destroy them one by one", o.destroy, names[0])
 	}
-	cluster, err := o.cluster()
+	cluster, err := o.Cluster()
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (o *orphanOptions) runDestroy(command *cobra.Command, names []string) error
 	if !o.yes && !confirmed(command, "Destroy this? Only 'yes' is taken for it: ") {
 		return errors.New("it was not confirmed; nothing was changed")
 	}
-	live, _, err := o.connect()
+	live, _, err := o.Connect()
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
@@ -29,7 +30,7 @@ import (
 )
 
 // changesFound is the exit code of --detailed-exitcode where something would change.
-const changesFound exitCode = 2
+const changesFound cli.ExitCode = 2
 
 // planOptions are the flags of plan.
 type planOptions struct {
@@ -287,15 +288,9 @@ func (o planOptions) plan(ctx context.Context, requests []*manifest.Request, pla
 	return plan(ctx, requests, engines, engines.title())
 }
 
-// usersVariables are what an engine needs to get providers as its user has set it up. Credentials of infrastructure are not among them.
-var usersVariables = []string{
-	"PATH", "HOME", "TF_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
-	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
-}
-
 func ownEnvironment() map[string]string {
 	environment := map[string]string{}
-	for _, name := range usersVariables {
+	for _, name := range cli.UsersVariables {
 		if value, set := os.LookupEnv(name); set {
 			environment[name] = value
 		}

@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
-
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/live"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
 
@@ -27,7 +27,7 @@ type liveOptions struct {
 	updates desired.ModuleUpdates
 	// environment is what the manager gives every engine.
 	environment map[string]string
-	cluster     clusterFlags
+	cluster     cli.ClusterFlags
 }
 
 func (o *liveOptions) register(command *cobra.Command) {
@@ -39,7 +39,7 @@ func (o *liveOptions) register(command *cobra.Command) {
 	flags.Var(&moduleUpdates{&o.updates}, "module-updates", "What the manager does about Machines whose module has changed, as its own flag says: Hold or InPlace.")
 	flags.StringToStringVar(&o.environment, "engine-env", nil,
 		"NAME=VALUE that the manager gives every engine, by its own flag, such as a proxy; may be repeated. For --refresh.")
-	o.cluster.register(command, "")
+	o.cluster.Register(command, "")
 	// Each fails for a flag that is not there only, which the tests would see.
 	_ = command.RegisterFlagCompletionFunc("engine-env", cobra.NoFileCompletions)
 	_ = command.RegisterFlagCompletionFunc("module-updates", cobra.FixedCompletions(
@@ -69,7 +69,7 @@ func (o *liveOptions) validate(names, files []string) error {
 
 // connect returns a client for the cluster, and the namespace of names and manifests that set none: the context's where it has one and no flag sets it.
 func (o *liveOptions) connect(namespace string, given bool) (client.Client, string, error) {
-	cluster, own, err := o.cluster.connect()
+	cluster, own, err := o.cluster.Connect()
 	if !given && own != metav1.NamespaceDefault {
 		namespace = own
 	}
@@ -81,7 +81,7 @@ func (o *liveOptions) manifests(ctx context.Context, namespace string, names []s
 	if len(names) == 0 {
 		return nil, nil
 	}
-	config, _, err := o.cluster.configuration()
+	config, _, err := o.cluster.Configuration()
 	if err != nil {
 		return nil, err
 	}

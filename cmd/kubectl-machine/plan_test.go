@@ -283,7 +283,7 @@ func TestPlanCommandLine(t *testing.T) {
 		"variables that nobody gets":            {arguments: []string{"-f", good, "--live", "--engine-env", "A=b"}, wantCode: 1, wantErr: "--engine-env is for providers that reach the infrastructure; add --refresh"},
 		"a policy that is not known":            {arguments: []string{"-f", good, "--module-updates", "Never"}, wantCode: 1, wantErr: "write Hold or InPlace"},
 		"a cluster that is not there":           {arguments: []string{"-f", good, "--live", "--kubeconfig", "nowhere"}, wantCode: 1, wantErr: "name a kubeconfig with --kubeconfig"},
-		"a kind that is no Machine":             {arguments: []string{"node/a", "--kubeconfig", kubeconfigFor(t, "https://127.0.0.1:1")}, wantCode: 1, wantErr: `"node/a" names neither a MachineSet nor a Machine`},
+		"a kind that is no Machine":             {arguments: []string{"node/a", "--server", "https://127.0.0.1:1"}, wantCode: 1, wantErr: `"node/a" names neither a MachineSet nor a Machine`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

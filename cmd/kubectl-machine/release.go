@@ -47,12 +47,12 @@ To take a Machine back, remove the annotation and import the state again.`,
   # Of all of a MachineSet
   kubectl machine release machineset/workers -o released`,
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: f.complete(stateNames),
+		ValidArgsFunction: f.Complete(stateNames),
 		RunE: func(command *cobra.Command, names []string) error {
 			if _, err := backup.ParseRecipients(f.into.recipients, f.into.files); err != nil {
 				return err
 			}
-			facts, err := f.read(command, names, inspect.Want{States: true})
+			facts, err := f.Read(command, names, inspect.Want{States: true})
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ To take a Machine back, remove the annotation and import the state again.`,
 			return f.release(command, facts.Machines, stored)
 		},
 	}
-	f.register(command)
+	f.Register(command)
 	f.registerManager(command)
 	f.into.register(command)
 	command.Flags().DurationVar(&f.timeout, "timeout", 5*time.Minute, "How long to wait for the manager.")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/show"
 )
@@ -26,7 +27,7 @@ func newState() *cobra.Command {
 }
 
 func newStateList() *cobra.Command {
-	var i inspection
+	var i cli.Inspection
 	command := &cobra.Command{
 		Use:   "list [MACHINE...]",
 		Short: "List the states of Machines",
@@ -37,9 +38,9 @@ Gone stays until its instance is known to be destroyed.`,
 
   # With the names of the Secrets
   kubectl machine state list -o wide`,
-		ValidArgsFunction: i.complete(stateNames),
+		ValidArgsFunction: i.Complete(stateNames),
 		RunE: func(command *cobra.Command, names []string) error {
-			facts, err := i.read(command, names, inspect.Want{States: true})
+			facts, err := i.Read(command, names, inspect.Want{States: true})
 			if err != nil {
 				return err
 			}
@@ -48,19 +49,19 @@ Gone stays until its instance is known to be destroyed.`,
 				return err
 			}
 			if len(list.Items) == 0 {
-				i.nothing(command, "There are no states of Machines", facts.Namespace)
+				i.Nothing(command, "There are no states of Machines", facts.Namespace)
 			}
-			return i.printer.Print(command.OutOrStdout(), list)
+			return i.Printer.Print(command.OutOrStdout(), list)
 		},
 	}
-	i.register(command)
-	i.registerSelection(command)
-	i.registerOutput(command)
+	i.Register(command)
+	i.RegisterSelection(command)
+	i.RegisterOutput(command)
 	return command
 }
 
 func newStateShow() *cobra.Command {
-	var i inspection
+	var i cli.Inspection
 	var sensitive bool
 	command := &cobra.Command{
 		Use:   "show MACHINE",
@@ -74,9 +75,9 @@ Values that the state marks, values with a name such as password or user_data, a
   # All of it, for a script
   kubectl machine state show workers-x7k2p --show-sensitive -o json`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: i.completeOne(stateNames),
+		ValidArgsFunction: i.CompleteOne(stateNames),
 		RunE: func(command *cobra.Command, names []string) error {
-			cluster, err := i.open()
+			cluster, err := i.Open()
 			if err != nil {
 				return err
 			}
@@ -91,17 +92,17 @@ Values that the state marks, values with a name such as password or user_data, a
 			if sensitive {
 				warnSecrets(command)
 			}
-			return i.printer.Print(command.OutOrStdout(), shown)
+			return i.Printer.Print(command.OutOrStdout(), shown)
 		},
 	}
-	i.register(command)
-	i.registerOutput(command)
+	i.Register(command)
+	i.RegisterOutput(command)
 	command.Flags().BoolVar(&sensitive, "show-sensitive", false, "Show sensitive values too.")
 	return command
 }
 
 func newStatePull() *cobra.Command {
-	var i inspection
+	var i cli.Inspection
 	var serial uint64
 	command := &cobra.Command{
 		Use:   "pull MACHINE",
@@ -115,9 +116,9 @@ To back states up and to put them back, use export and import: a state alone lac
   # The version before the current one
   kubectl machine state pull workers-x7k2p --serial 3`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: i.completeOne(stateNames),
+		ValidArgsFunction: i.CompleteOne(stateNames),
 		RunE: func(command *cobra.Command, names []string) error {
-			cluster, err := i.open()
+			cluster, err := i.Open()
 			if err != nil {
 				return err
 			}
@@ -130,7 +131,7 @@ To back states up and to put them back, use export and import: a state alone lac
 			return err
 		},
 	}
-	i.register(command)
+	i.Register(command)
 	command.Flags().Uint64Var(&serial, "serial", 0, "Serial of an earlier version that is kept. Default: the current one.")
 	_ = command.RegisterFlagCompletionFunc("serial", cobra.NoFileCompletions)
 	return command

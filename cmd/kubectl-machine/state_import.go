@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/backup"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 )
@@ -40,7 +41,7 @@ The exit code is 1 if a state is refused or fails; the others are imported nonet
   kubectl machine state import backup-monday workers-x7k2p --map 0c9a1f3e-9e0b-4a53-8ae1-6d6d9d6c1c11=workers-x7k2p`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			if err := f.validateOutput(); err != nil {
+			if err := f.ValidateOutput(); err != nil {
 				return err
 			}
 			target, err := f.target()
@@ -61,9 +62,9 @@ The exit code is 1 if a state is refused or fails; the others are imported nonet
 			return f.report(command, items)
 		},
 	}
-	f.register(command)
-	f.registerAllNamespaces(command)
-	f.registerOutput(command)
+	f.Register(command)
+	f.RegisterAllNamespaces(command)
+	f.RegisterOutput(command)
 	f.registerManager(command)
 	flags := command.Flags()
 	flags.StringArrayVar(&f.identities, "identity", nil, "File with an identity of age, or a private SSH key, to open an encrypted backup with. May be given several times.")
@@ -79,7 +80,7 @@ func (f *importFlags) target() (*backup.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, namespace, err := f.configuration()
+	_, namespace, err := f.Configuration()
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +120,7 @@ func (f *importFlags) load(arguments []string) (*backup.Backup, error) {
 
 // report prints what has become of the states, and fails unless all are there now.
 func (f *importFlags) report(command *cobra.Command, items []backup.Item) error {
-	list := &inspect.ImportList{Items: []inspect.ImportedState{}, AllNamespaces: f.allNamespaces}
+	list := &inspect.ImportList{Items: []inspect.ImportedState{}, AllNamespaces: f.AllNamespaces}
 	var failed bool
 	for i := range items {
 		item := &items[i]
@@ -133,11 +134,11 @@ func (f *importFlags) report(command *cobra.Command, items []backup.Item) error 
 		failed = failed || item.Result == backup.Refused || item.Result == backup.Failed
 		list.Items = append(list.Items, one)
 	}
-	if err := f.printer.Print(command.OutOrStdout(), list); err != nil {
+	if err := f.Printer.Print(command.OutOrStdout(), list); err != nil {
 		return err
 	}
 	if failed {
-		return errReported
+		return cli.ErrReported
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ type rule struct {
 // A new package gets a row there and a rule here.
 var rules = []rule{
 	{path: "cmd/machine-controllers", may: []string{"..."}},
-	{path: "cmd/kubectl-machine", may: []string{"api/...", "actuators/...", "internal/...", "modules", "stacks"}},
+	{path: "cmd/kubectl-machine", may: []string{"api/...", "actuators/...", "cmd/kubectl-machine/...", "internal/...", "modules", "stacks"}},
+	{path: "cmd/kubectl-machine/cli", may: []string{"internal/inspect", "internal/inspect/print"}},
 	{path: "api/v1alpha1"},
 	{path: "controllers/machineapi"},
 	{path: "controllers/pipeline"},

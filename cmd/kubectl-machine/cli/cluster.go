@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -27,15 +27,16 @@ const requestTimeout = 30 * time.Second
 // completionTimeout bounds how long a shell waits for names.
 const completionTimeout = 3 * time.Second
 
-// clusterFlags are kubectl's flags for a cluster.
-type clusterFlags struct {
+// ClusterFlags are kubectl's flags for a cluster.
+type ClusterFlags struct {
 	*genericclioptions.ConfigFlags
-	allNamespaces bool
+	// AllNamespaces says that all are read.
+	AllNamespaces bool
 }
 
-// register adds the flags of every command that reads a cluster. The usage is that of --namespace; a command with a flag of that name of
+// Register adds the flags of every command that reads a cluster. The usage is that of --namespace; a command with a flag of that name of
 // its own passes none.
-func (f *clusterFlags) register(command *cobra.Command, namespaceUsage string) {
+func (f *ClusterFlags) Register(command *cobra.Command, namespaceUsage string) {
 	f.ConfigFlags = genericclioptions.NewConfigFlags(true)
 	f.Timeout = ptr.To(requestTimeout.String())
 	f.CacheDir = nil // nothing is discovered, so that there is nothing to cache
@@ -47,7 +48,7 @@ func (f *clusterFlags) register(command *cobra.Command, namespaceUsage string) {
 	// Each fails for a flag that is not there only, which the tests would see.
 	if f.Namespace != nil {
 		flags.Lookup("namespace").Usage = namespaceUsage
-		_ = command.RegisterFlagCompletionFunc("namespace", f.complete(namesOf("Namespace")))
+		_ = command.RegisterFlagCompletionFunc("namespace", f.Complete(NamesOf("Namespace")))
 	}
 	for name, list := range map[string]func(clientcmdapi.Config) []string{"context": contexts, "cluster": clusters, "user": users} {
 		_ = command.RegisterFlagCompletionFunc(name, f.completeFromKubeconfig(list))
@@ -57,14 +58,14 @@ func (f *clusterFlags) register(command *cobra.Command, namespaceUsage string) {
 	}
 }
 
-// registerAllNamespaces adds -A to a command that has -n.
-func (f *clusterFlags) registerAllNamespaces(command *cobra.Command) {
-	command.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Read all namespaces.")
+// RegisterAllNamespaces adds -A to a command that has -n.
+func (f *ClusterFlags) RegisterAllNamespaces(command *cobra.Command) {
+	command.Flags().BoolVarP(&f.AllNamespaces, "all-namespaces", "A", false, "Read all namespaces.")
 	command.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
 }
 
-// configuration returns how to reach the cluster, and the namespace to read, which is empty for all.
-func (f *clusterFlags) configuration() (*rest.Config, string, error) {
+// Configuration returns how to reach the cluster, and the namespace to read, which is empty for all.
+func (f *ClusterFlags) Configuration() (*rest.Config, string, error) {
 	log.SetLogger(logr.Discard()) // what concerns people is in errors and on the output
 	loader := f.ToRawKubeConfigLoader()
 	config, err := loader.ClientConfig()
@@ -78,16 +79,16 @@ func (f *clusterFlags) configuration() (*rest.Config, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("finding the namespace: %w", err)
 	}
-	if f.allNamespaces {
+	if f.AllNamespaces {
 		namespace = ""
 	}
 	config.QPS = -1 // a person reads little, and the API server protects itself
 	return config, namespace, nil
 }
 
-// connect returns a client for the cluster, and the namespace to read.
-func (f *clusterFlags) connect() (client.Client, string, error) {
-	config, namespace, err := f.configuration()
+// Connect returns a client for the cluster, and the namespace to read.
+func (f *ClusterFlags) Connect() (client.Client, string, error) {
+	config, namespace, err := f.Configuration()
 	if err != nil {
 		return nil, "", err
 	}
@@ -95,9 +96,9 @@ func (f *clusterFlags) connect() (client.Client, string, error) {
 	return live, namespace, err
 }
 
-// cluster returns the cluster in the namespace to read.
-func (f *clusterFlags) cluster() (*inspect.Cluster, error) {
-	config, namespace, err := f.configuration()
+// Cluster returns the cluster in the namespace to read.
+func (f *ClusterFlags) Cluster() (*inspect.Cluster, error) {
+	config, namespace, err := f.Configuration()
 	if err != nil {
 		return nil, err
 	}
@@ -105,21 +106,21 @@ func (f *clusterFlags) cluster() (*inspect.Cluster, error) {
 }
 
 // fallsBack reports whether nothing names a cluster, so that kubectl would try a port of this machine.
-func (f *clusterFlags) fallsBack(config *rest.Config) bool {
+func (f *ClusterFlags) fallsBack(config *rest.Config) bool {
 	raw, err := f.ToRawKubeConfigLoader().RawConfig()
 	return err == nil && clientcmdapi.IsConfigEmpty(&raw) && *f.APIServer == "" && config.Host == clientcmd.ClusterDefaults.Server
 }
 
-// completion offers words to a shell.
-type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
+// Completion offers words to a shell.
+type Completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// names reads the names of something.
-type names func(context.Context, *inspect.Cluster) ([]string, error)
+// Names reads the names of something.
+type Names func(context.Context, *inspect.Cluster) ([]string, error)
 
-// complete offers names from the cluster, and none where it cannot be read.
-func (f *clusterFlags) complete(read names) completion {
+// Complete offers names from the cluster, and none where it cannot be read.
+func (f *ClusterFlags) Complete(read Names) Completion {
 	return func(command *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
-		cluster, err := f.cluster()
+		cluster, err := f.Cluster()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -133,9 +134,9 @@ func (f *clusterFlags) complete(read names) completion {
 	}
 }
 
-// completeOne is complete for a command that takes one name.
-func (f *clusterFlags) completeOne(read names) completion {
-	offer := f.complete(read)
+// CompleteOne is Complete for a command that takes one name.
+func (f *ClusterFlags) CompleteOne(read Names) Completion {
+	offer := f.Complete(read)
 	return func(command *cobra.Command, given []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(given) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -145,7 +146,7 @@ func (f *clusterFlags) completeOne(read names) completion {
 }
 
 // completeFromKubeconfig offers names from the kubeconfig.
-func (f *clusterFlags) completeFromKubeconfig(list func(clientcmdapi.Config) []string) completion {
+func (f *ClusterFlags) completeFromKubeconfig(list func(clientcmdapi.Config) []string) Completion {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		raw, err := f.ToRawKubeConfigLoader().RawConfig()
 		if err != nil {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -39,17 +39,17 @@ func kubeconfigFor(t *testing.T, host string) string {
 }
 
 // listing is a command that lists namespaces.
-func listing(f *clusterFlags, report func(namespace string)) *cobra.Command {
+func listing(f *ClusterFlags, report func(namespace string)) *cobra.Command {
 	command := &cobra.Command{Use: "list", SilenceErrors: true, SilenceUsage: true, RunE: func(command *cobra.Command, _ []string) error {
-		cluster, namespace, err := f.connect()
+		cluster, namespace, err := f.Connect()
 		if err != nil {
 			return err
 		}
 		report(namespace)
 		return cluster.List(command.Context(), &corev1.NamespaceList{})
 	}}
-	f.register(command, "Namespace.")
-	f.registerAllNamespaces(command)
+	f.Register(command, "Namespace.")
+	f.RegisterAllNamespaces(command)
 	return command
 }
 
@@ -100,7 +100,7 @@ func TestClusterFlags(t *testing.T) {
 			t.Setenv("HOME", t.TempDir())
 			request = nil
 			var namespace string
-			command := listing(&clusterFlags{}, func(name string) { namespace = name })
+			command := listing(&ClusterFlags{}, func(name string) { namespace = name })
 			command.SetArgs(tc.arguments)
 			err := command.ExecuteContext(t.Context())
 			if tc.wantErr != "" {
@@ -123,7 +123,7 @@ func TestClusterFlags(t *testing.T) {
 
 func TestClusterFlagsAreCompleted(t *testing.T) {
 	file := kubeconfigFor(t, "http://127.0.0.1:1")
-	f := &clusterFlags{}
+	f := &ClusterFlags{}
 	listing(f, nil)
 	f.KubeConfig = &file
 	for name, tc := range map[string]struct {
@@ -140,17 +140,17 @@ func TestClusterFlagsAreCompleted(t *testing.T) {
 	command := &cobra.Command{}
 	command.SetContext(t.Context())
 	t.Run("names that are not given yet", func(t *testing.T) {
-		got, _ := f.complete(func(context.Context, *inspect.Cluster) ([]string, error) { return []string{"a", "b"}, nil })(command, []string{"a"}, "")
+		got, _ := f.Complete(func(context.Context, *inspect.Cluster) ([]string, error) { return []string{"a", "b"}, nil })(command, []string{"a"}, "")
 		if diff := cmp.Diff([]string{"b"}, got); diff != "" {
 			t.Errorf("names (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("nothing, where the cluster cannot be read", func(t *testing.T) {
 		failing := func(context.Context, *inspect.Cluster) ([]string, error) { return []string{"a"}, errors.New("no") }
-		if got, directive := f.complete(failing)(command, nil, ""); got != nil || directive != cobra.ShellCompDirectiveNoFileComp {
+		if got, directive := f.Complete(failing)(command, nil, ""); got != nil || directive != cobra.ShellCompDirectiveNoFileComp {
 			t.Errorf("it offers %q, %v", got, directive)
 		}
-		if got, _ := f.complete(namesOf("Namespace"))(command, nil, ""); got != nil {
+		if got, _ := f.Complete(NamesOf("Namespace"))(command, nil, ""); got != nil {
 			t.Errorf("it offers %q", got)
 		}
 	})
