@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/module"
 )
 
 // version is set by the linker.
@@ -70,6 +71,6 @@ The file is called kubectl-machine; on PATH, kubectl runs it as "kubectl machine
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return fmt.Errorf("%w; '%s --help' lists the flags", err, command.CommandPath())
 	})
-	root.AddCommand(newModule(), newPlan(), newTree(), newState(), newRuns(), newLogs(), newDrift(), newOrphans(), newAdopt(), newRelease(), newPulumiKey(), newCompletion(), newVersion())
+	root.AddCommand(module.NewCommand(), newPlan(), newTree(), newState(), newRuns(), newLogs(), newDrift(), newOrphans(), newAdopt(), newRelease(), newPulumiKey(), newCompletion(), newVersion())
 	return root
 }

@@ -30,6 +30,13 @@ var rules = []rule{
 	{path: "cmd/machine-controllers", may: []string{"..."}},
 	{path: "cmd/kubectl-machine", may: []string{"api/...", "actuators/...", "cmd/kubectl-machine/...", "internal/...", "modules", "stacks"}},
 	{path: "cmd/kubectl-machine/cli", may: []string{"internal/inspect", "internal/inspect/print"}},
+	{
+		path: "cmd/kubectl-machine/module",
+		may: []string{
+			"api/...", "cmd/kubectl-machine/cli", "internal/engine/tofu", "internal/module", "internal/module/contract", "internal/module/load",
+			"internal/module/scaffold", "internal/module/source",
+		},
+	},
 	{path: "api/v1alpha1"},
 	{path: "controllers/machineapi"},
 	{path: "controllers/pipeline"},

@@ -1,4 +1,4 @@
-package main
+package module
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type checkOptions struct {
 	output         string
 }
 
-func newModuleCheck() *cobra.Command {
+func newCheck() *cobra.Command {
 	var o checkOptions
 	command := &cobra.Command{
 		Use:   "check DIR|REFERENCE...",

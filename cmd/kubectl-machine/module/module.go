@@ -1,4 +1,6 @@
-package main
+// Package module is `kubectl machine module`: it makes, checks, packs and pushes provider modules. One file a command; contract.go and engine.go are
+// the two halves of a check.
+package module
 
 import (
 	"fmt"
@@ -6,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newModule() *cobra.Command {
+// NewCommand returns the group of commands.
+func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "module",
 		Short: "Make, check and ship provider modules",
@@ -23,6 +26,6 @@ docs/contracts/module.md says what they must be, docs/contributing-a-provider.md
 			return command.Help()
 		},
 	}
-	command.AddCommand(newModuleCheck(), newModuleNew(), newModulePack(), newModulePush())
+	command.AddCommand(newCheck(), newNew(), newPack(), newPush())
 	return command
 }

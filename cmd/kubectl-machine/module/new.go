@@ -1,4 +1,4 @@
-package main
+package module
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/scaffold"
 )
 
-func newModuleNew() *cobra.Command {
+func newNew() *cobra.Command {
 	var dir string
 	var options scaffold.Options
 	command := &cobra.Command{

@@ -1,4 +1,4 @@
-package main
+package module
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 )
 
-func newModulePack() *cobra.Command {
+func newPack() *cobra.Command {
 	var file string
 	command := &cobra.Command{
 		Use:   "pack DIR",

@@ -1,4 +1,4 @@
-package main
+package module
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 )
 
-func newModulePush() *cobra.Command {
+func newPush() *cobra.Command {
 	var timeout time.Duration
 	command := &cobra.Command{
 		Use:   "push DIR oci://REGISTRY/REPOSITORY:TAG",
