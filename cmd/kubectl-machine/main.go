@@ -15,6 +15,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/module"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/plan"
 )
 
 // version is set by the linker.
@@ -71,6 +72,6 @@ The file is called kubectl-machine; on PATH, kubectl runs it as "kubectl machine
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return fmt.Errorf("%w; '%s --help' lists the flags", err, command.CommandPath())
 	})
-	root.AddCommand(module.NewCommand(), newPlan(), newTree(), newState(), newRuns(), newLogs(), newDrift(), newOrphans(), newAdopt(), newRelease(), newPulumiKey(), newCompletion(), newVersion())
+	root.AddCommand(module.NewCommand(), plan.NewCommand(), newTree(), newState(), newRuns(), newLogs(), newDrift(), newOrphans(), newAdopt(), newRelease(), newPulumiKey(), newCompletion(), newVersion())
 	return root
 }

@@ -314,30 +314,3 @@ func TestPlanCompletesItsFlags(t *testing.T) {
 		}
 	}
 }
-
-func TestColoursAreForTerminals(t *testing.T) {
-	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer terminal.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	t.Setenv("NO_COLOR", "")
-	t.Setenv("TERM", "xterm")
-	if !inColour(terminal) || inColour(null) || inColour(&strings.Builder{}) {
-		t.Errorf("a terminal is one: %t, a device is one: %t", inColour(terminal), inColour(null))
-	}
-	t.Setenv("TERM", "dumb")
-	if inColour(terminal) {
-		t.Error("a dumb terminal has no colours")
-	}
-	t.Setenv("TERM", "xterm")
-	t.Setenv("NO_COLOR", "1")
-	if inColour(terminal) {
-		t.Error("NO_COLOR is for all programs")
-	}
-}

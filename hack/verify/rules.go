@@ -37,6 +37,13 @@ var rules = []rule{
 			"internal/module/scaffold", "internal/module/source",
 		},
 	},
+	{
+		path: "cmd/kubectl-machine/plan",
+		may: []string{
+			"api/...", "cmd/kubectl-machine/cli", "internal/cluster/config", "internal/desired", "internal/engine/pulumi", "internal/engine/tofu", "internal/inspect",
+			"internal/module", "internal/module/load", "internal/module/source", "internal/plan/...", "modules", "stacks",
+		},
+	},
 	{path: "api/v1alpha1"},
 	{path: "controllers/machineapi"},
 	{path: "controllers/pipeline"},

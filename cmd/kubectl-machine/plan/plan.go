@@ -1,4 +1,6 @@
-package main
+// Package plan is `kubectl machine plan`: live.go is about its flags for a cluster, planners.go finds the engines, and environment.go is how providers
+// reach the infrastructure.
+package plan
 
 import (
 	"cmp"
@@ -47,7 +49,8 @@ type planOptions struct {
 	live             liveOptions
 }
 
-func newPlan() *cobra.Command {
+// NewCommand returns the command.
+func NewCommand() *cobra.Command {
 	var o planOptions
 	command := &cobra.Command{
 		Use:   "plan -f FILE... | plan --live -f FILE... | plan MACHINESET...",

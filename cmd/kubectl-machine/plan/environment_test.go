@@ -1,15 +1,13 @@
-package main
+package plan
 
 import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
 
 // ownVariables sets the proxies and authorities of the user's environment.
@@ -34,9 +33,9 @@ func ownVariables(t *testing.T, own map[string]string) {
 }
 
 // environmentOf returns the environment that a user reads from a cluster; an administrator where none is named.
-func (w *world) environmentOf(t *testing.T, user string, given map[string]string) *runEnvironment {
+func environmentOf(t *testing.T, plane *controlplane.ControlPlane, user string, given map[string]string) *runEnvironment {
 	t.Helper()
-	config := rest.CopyConfig(w.Config)
+	config := rest.CopyConfig(plane.Config)
 	config.Impersonate.UserName = user
 	cluster, err := inspect.NewClient(config)
 	if err != nil {
@@ -58,7 +57,15 @@ func (w *world) environmentOf(t *testing.T, user string, given map[string]string
 }
 
 func TestEnvironmentIsThatOfARun(t *testing.T) {
-	w := newWorld(t)
+	plane, err := controlplane.Start(controlplane.Default)
+	if err != nil {
+		t.Fatalf("%v; run 'make tools'", err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
 	own := map[string]string{"https_proxy": "http://mine:3128", "NO_PROXY": ".mine", "SSL_CERT_DIR": "/mine"}
 	ownVariables(t, own)
 	endpoint := []v1alpha1.EnvironmentVariable{{Name: "AWS_ENDPOINT_URL_EC2", From: "serviceEndpoint.aws.ec2"}}
@@ -74,14 +81,14 @@ func TestEnvironmentIsThatOfARun(t *testing.T) {
 	}
 
 	t.Run("a cluster that is not OpenShift leaves the user's own", func(t *testing.T) {
-		check(t, w.environmentOf(t, "", nil), own, false)
+		check(t, environmentOf(t, plane, "", nil), own, false)
 	})
 	t.Run("what the manager is given is used, and none of the user's proxies beside its own", func(t *testing.T) {
 		given := map[string]string{"HTTP_PROXY": "http://given:3128"}
-		check(t, w.environmentOf(t, "", given), map[string]string{"HTTP_PROXY": "http://given:3128", "SSL_CERT_DIR": "/mine"}, false)
+		check(t, environmentOf(t, plane, "", given), map[string]string{"HTTP_PROXY": "http://given:3128", "SSL_CERT_DIR": "/mine"}, false)
 	})
 
-	if err := w.InstallClusterConfig(); err != nil {
+	if err := plane.InstallClusterConfig(); err != nil {
 		t.Fatal(err)
 	}
 	named := metav1.ObjectMeta{Name: "cluster"}
@@ -94,12 +101,12 @@ func TestEnvironmentIsThatOfARun(t *testing.T) {
 			}},
 		}},
 	}
-	if err := w.Create(t.Context(), objects...); err != nil {
+	if err := plane.Create(t.Context(), objects...); err != nil {
 		t.Fatal(err)
 	}
 	configured := map[string]string{"HTTPS_PROXY": "http://user:secret@proxy:3128", "AWS_ENDPOINT_URL_EC2": "https://ec2.example", "SSL_CERT_DIR": "/mine"}
 	t.Run("what the cluster sets is used, and none of the user's proxies beside its own", func(t *testing.T) {
-		found := w.environmentOf(t, "", nil)
+		found := environmentOf(t, plane, "", nil)
 		check(t, found, configured, true)
 		if diff := cmp.Diff(module.ClusterValues{module.ValueClusterID: "demo-x7k2p", module.ValueRegion: "us-east-1"}, found.clusterValues); diff != "" {
 			t.Errorf("cluster values (-want +got):\n%s", diff)
@@ -108,49 +115,9 @@ func TestEnvironmentIsThatOfARun(t *testing.T) {
 	t.Run("what the manager is given has precedence", func(t *testing.T) {
 		want := maps.Clone(configured)
 		want["AWS_ENDPOINT_URL_EC2"] = "https://given.example"
-		check(t, w.environmentOf(t, "", map[string]string{"AWS_ENDPOINT_URL_EC2": "https://given.example"}), want, true)
+		check(t, environmentOf(t, plane, "", map[string]string{"AWS_ENDPOINT_URL_EC2": "https://given.example"}), want, true)
 	})
-	t.Run("a user who may not read it has their own, and a note", func(t *testing.T) {
-		check(t, w.environmentOf(t, "viewer", nil), own, false)
-		rights := []rbacv1.PolicyRule{
-			{APIGroups: []string{"machine.openshift.io"}, Resources: []string{"machines", "machinesets"}, Verbs: []string{"get", "list"}},
-			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
-		}
-		if err := w.Grant(t.Context(), w.namespace, "viewer", rights...); err != nil {
-			t.Fatal(err)
-		}
-		line := "plan machineset/workers --as viewer --cache-dir " + t.TempDir() + " "
-		for flags, want := range map[string]bool{"--refresh": true, "": false} {
-			if got := w.ask(t, line+flags); strings.Contains(got.err, "note: "+noClusterConfigNote) != want {
-				t.Errorf("with %q it ends with %d and says %s", flags, got.code, got.err)
-			}
-		}
+	t.Run("a user who may not read it has their own", func(t *testing.T) {
+		check(t, environmentOf(t, plane, "viewer", nil), own, false)
 	})
-}
-
-func TestWhatNoFlagSetsIsTakenFromTheCluster(t *testing.T) {
-	configured := module.ClusterValues{module.ValueClusterID: "said", module.ValueRegion: "said", module.ValueProject: "said"}
-	for name, tc := range map[string]struct {
-		id     string
-		given  map[string]string
-		wantID string
-		want   module.ClusterValues
-	}{
-		"no flags": {
-			wantID: "said", want: module.ClusterValues{module.ValueClusterID: "said", module.ValueRegion: "said", module.ValueProject: "said"},
-		},
-		"flags": {
-			id: "given", given: map[string]string{module.ValueRegion: "given"}, wantID: "given",
-			want: module.ClusterValues{module.ValueClusterID: "given", module.ValueRegion: "given", module.ValueProject: "said"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := planOptions{clusterValues: tc.given}
-			o.cluster.ID = tc.id
-			o.take(configured)
-			if diff := cmp.Diff(tc.want, o.cluster.ClusterValues); diff != "" || o.cluster.ID != tc.wantID {
-				t.Errorf("the cluster is %q; cluster values (-want +got):\n%s", o.cluster.ID, diff)
-			}
-		})
-	}
 }
