@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
-	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 )
@@ -112,18 +111,18 @@ func (f *keyFlags) namespaceOrContext() string {
 }
 
 // listOf joins keys and their uses. Uses of a key that is missing come last.
-func listOf(entries []pulumikeys.Entry, uses map[string]pulumikeys.Use) *inspect.KeyList {
-	list := &inspect.KeyList{Items: []inspect.EncryptionKey{}, Now: time.Now()}
+func listOf(entries []pulumikeys.Entry, uses map[string]pulumikeys.Use) *keyList {
+	list := &keyList{Items: []encryptionKey{}, Now: time.Now()}
 	left := maps.Clone(uses)
 	for _, entry := range entries {
 		use := left[entry.Salt]
 		delete(left, entry.Salt)
-		list.Items = append(list.Items, inspect.EncryptionKey{
+		list.Items = append(list.Items, encryptionKey{
 			ID: entry.ID, Current: entry.Current, Checkpoints: use.Checkpoints, Versions: use.Versions, Made: timeOf(entry.Created), Replaced: timeOf(entry.Replaced),
 		})
 	}
 	for _, salt := range slices.Sorted(maps.Keys(left)) {
-		list.Items = append(list.Items, inspect.EncryptionKey{
+		list.Items = append(list.Items, encryptionKey{
 			ID: pulumikeys.IDOf(salt), Missing: true, Checkpoints: left[salt].Checkpoints, Versions: left[salt].Versions,
 		})
 	}

@@ -16,7 +16,6 @@ func TestFormatsOfKubectlGet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := &KeyList{Now: now, Items: []EncryptionKey{{ID: "b06f2c9a81d4", Current: true}}}
 	cases := map[string]struct {
 		value     print.Report
 		arguments []string
@@ -28,14 +27,12 @@ func TestFormatsOfKubectlGet(t *testing.T) {
 			value: Tree(everything()), arguments: []string{"-o", "name"},
 			want: "machineset.machine.openshift.io/broken\nmachineset.machine.openshift.io/workers\nmachine.machine.openshift.io/alone\nmachine.machine.openshift.io/new\n",
 		},
-		"names of keys":              {value: keys, arguments: []string{"-o", "name"}, want: "key/b06f2c9a81d4\n"},
 		"a path":                     {value: runs, arguments: []string{"-o", "jsonpath={.items[*].machine} {.items[0].last.result}"}, want: "workers-b new Failed"},
 		"a path that is none":        {value: runs, arguments: []string{"-o", "jsonpath={.items"}, wantErr: "unclosed action"},
 		"a template":                 {value: runs, arguments: []string{"--template", "{{range .items}}{{.phase}},{{end}}"}, want: "Running,Queued,"},
 		"columns":                    {value: runs, arguments: []string{"-o", "custom-columns=NAME:.machine,PHASE:.phase"}, want: "NAME        PHASE\nworkers-b   Running\nnew         Queued\n"},
 		"columns without titles":     {value: states, arguments: []string{"-o", "custom-columns=:.machine,:.serial", "--no-headers"}, want: "departed    2\nedited      2\nworkers-a   2\nworkers-b   2\nworkers-c   <none>\n"},
 		"no columns":                 {value: runs, arguments: []string{"-o", "custom-columns"}, wantErr: "no custom columns given"},
-		"a table by name":            {value: keys, arguments: []string{"-o", "table", "--no-headers"}, want: "b06f2c9a81d4   Current   0     0     -     -\n"},
 		"a tree without titles":      {value: Tree(only(everything(), "new")), arguments: []string{"--no-headers"}, want: "MachineSet/broken    0/1 ready   60m   InvalidConfiguration: the template has no providerSpec; is being deleted\nMachineSet/workers   1/3 ready   2d\nMachine/new          -           0s\n"},
 		"nothing as a table":         {value: &RunList{namespace: "x"}, want: ""},
 		"nothing as a tree":          {value: &Forest{}, want: ""},

@@ -1,4 +1,4 @@
-package inspect
+package main
 
 import (
 	"strconv"
@@ -10,8 +10,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 )
 
-// EncryptionKey is a key that checkpoints of Pulumi's are encrypted with, without the key.
-type EncryptionKey struct {
+// encryptionKey is a key that checkpoints of Pulumi's are encrypted with, without the key.
+type encryptionKey struct {
 	ID string `json:"id"`
 	// Current says that runs encrypt with it.
 	Current bool `json:"current"`
@@ -25,15 +25,15 @@ type EncryptionKey struct {
 	Replaced *metav1.Time `json:"replaced,omitempty"`
 }
 
-// KeyList are the keys of a cluster.
-type KeyList struct {
-	Items []EncryptionKey `json:"items"`
+// keyList are the keys of a cluster.
+type keyList struct {
+	Items []encryptionKey `json:"items"`
 	// Now is when they were read.
 	Now time.Time `json:"-"`
 }
 
 // Objects implements print.Report.
-func (l *KeyList) Objects() []metav1.PartialObjectMetadata {
+func (l *keyList) Objects() []metav1.PartialObjectMetadata {
 	var objects []metav1.PartialObjectMetadata
 	for i := range l.Items {
 		objects = append(objects, print.Reference(schema.GroupVersionKind{Version: "v1", Kind: "Key"}, "", l.Items[i].ID))
@@ -42,10 +42,10 @@ func (l *KeyList) Objects() []metav1.PartialObjectMetadata {
 }
 
 // WithNamespaces implements print.Table.
-func (l *KeyList) WithNamespaces() bool { return false }
+func (l *keyList) WithNamespaces() bool { return false }
 
 // Rows implements print.Table.
-func (l *KeyList) Rows(bool) [][]string {
+func (l *keyList) Rows(bool) [][]string {
 	rows := [][]string{{"KEY", "STATUS", "CHECKPOINTS", "VERSIONS", "MADE", "REPLACED"}}
 	when := func(at *metav1.Time) string {
 		if at == nil {
