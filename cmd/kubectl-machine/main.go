@@ -15,7 +15,9 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/module"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/ownership"
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/plan"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/state"
 )
 
 // version is set by the linker.
@@ -72,6 +74,9 @@ The file is called kubectl-machine; on PATH, kubectl runs it as "kubectl machine
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return fmt.Errorf("%w; '%s --help' lists the flags", err, command.CommandPath())
 	})
-	root.AddCommand(module.NewCommand(), plan.NewCommand(), newTree(), newState(), newRuns(), newLogs(), newDrift(), newOrphans(), newAdopt(), newRelease(), newPulumiKey(), newCompletion(), newVersion())
+	root.AddCommand(
+		module.NewCommand(), plan.NewCommand(), newTree(), state.NewCommand(), newRuns(), newLogs(), newDrift(),
+		ownership.NewOrphans(), ownership.NewAdopt(), state.NewRelease(), newPulumiKey(), newCompletion(), newVersion(),
+	)
 	return root
 }

@@ -29,7 +29,12 @@ type rule struct {
 var rules = []rule{
 	{path: "cmd/machine-controllers", may: []string{"..."}},
 	{path: "cmd/kubectl-machine", may: []string{"api/...", "actuators/...", "cmd/kubectl-machine/...", "internal/...", "modules", "stacks"}},
-	{path: "cmd/kubectl-machine/cli", may: []string{"internal/inspect", "internal/inspect/print"}},
+	{
+		path: "cmd/kubectl-machine/cli",
+		may: []string{
+			"internal/backup", "internal/inspect", "internal/inspect/print", "internal/module/store", "internal/state", "internal/state/pulumikeys",
+		},
+	},
 	{
 		path: "cmd/kubectl-machine/module",
 		may: []string{
@@ -37,11 +42,19 @@ var rules = []rule{
 			"internal/module/scaffold", "internal/module/source",
 		},
 	},
+	{path: "cmd/kubectl-machine/ownership", may: []string{"cmd/kubectl-machine/cli", "internal/inspect", "internal/inspect/ownership", "internal/lifecycle", "internal/state"}},
 	{
 		path: "cmd/kubectl-machine/plan",
 		may: []string{
 			"api/...", "cmd/kubectl-machine/cli", "internal/cluster/config", "internal/desired", "internal/engine/pulumi", "internal/engine/tofu", "internal/inspect",
 			"internal/module", "internal/module/load", "internal/module/source", "internal/plan/...", "modules", "stacks",
+		},
+	},
+	{
+		path: "cmd/kubectl-machine/state",
+		may: []string{
+			"cmd/kubectl-machine/cli", "internal/backup", "internal/inspect", "internal/inspect/ownership", "internal/inspect/print", "internal/inspect/show",
+			"internal/lifecycle", "internal/state",
 		},
 	},
 	{path: "api/v1alpha1"},

@@ -1,4 +1,5 @@
-// Package cli is what the commands of kubectl machine share: kubectl's flags for a cluster, the completion of names, the output, exit codes.
+// Package cli is what the commands of kubectl machine share: kubectl's flags for a cluster, the completion of names, the output, what a backup is
+// made of, exit codes.
 package cli
 
 import (

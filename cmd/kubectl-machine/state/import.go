@@ -1,4 +1,4 @@
-package main
+package state
 
 import (
 	"cmp"
@@ -12,18 +12,17 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/backup"
-	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 )
 
 // importFlags are those of state import.
 type importFlags struct {
-	backupFlags
+	cli.BackupFlags
 	identities []string
 	mapped     []string
 	dryRun     bool
 }
 
-func newStateImport() *cobra.Command {
+func newImport() *cobra.Command {
 	var f importFlags
 	command := &cobra.Command{
 		Use:   "import DIR|FILE [MACHINE...]",
@@ -65,7 +64,7 @@ The exit code is 1 if a state is refused or fails; the others are imported nonet
 	f.Register(command)
 	f.RegisterAllNamespaces(command)
 	f.RegisterOutput(command)
-	f.registerManager(command)
+	f.RegisterManager(command)
 	flags := command.Flags()
 	flags.StringArrayVar(&f.identities, "identity", nil, "File with an identity of age, or a private SSH key, to open an encrypted backup with. May be given several times.")
 	flags.StringArrayVar(&f.mapped, "map", nil, "Import the state of the Machine with a UID for a Machine that was made anew: UID=MACHINE. May be given several times.")
@@ -76,7 +75,7 @@ The exit code is 1 if a state is refused or fails; the others are imported nonet
 
 // target returns the cluster that states are imported into.
 func (f *importFlags) target() (*backup.Target, error) {
-	source, live, err := f.source()
+	source, live, err := f.Source()
 	if err != nil {
 		return nil, err
 	}
@@ -120,11 +119,11 @@ func (f *importFlags) load(arguments []string) (*backup.Backup, error) {
 
 // report prints what has become of the states, and fails unless all are there now.
 func (f *importFlags) report(command *cobra.Command, items []backup.Item) error {
-	list := &inspect.ImportList{Items: []inspect.ImportedState{}, AllNamespaces: f.AllNamespaces}
+	list := &importList{Items: []importedState{}, AllNamespaces: f.AllNamespaces}
 	var failed bool
 	for i := range items {
 		item := &items[i]
-		one := inspect.ImportedState{
+		one := importedState{
 			Namespace: item.Namespace, Machine: cmp.Or(item.State.Machine, string(item.UID)), From: item.UID, Serial: item.Serial, Stored: item.Stored,
 			Result: string(item.Result), Reason: item.Reason, Notes: item.Notes,
 		}

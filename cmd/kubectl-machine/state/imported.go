@@ -1,4 +1,4 @@
-package inspect
+package state
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 )
 
-// ImportedState is a state of a backup, and what has become of it, or would.
-type ImportedState struct {
+// importedState is a state of a backup, and what has become of it, or would.
+type importedState struct {
 	Namespace string `json:"namespace"`
 	// Machine is the name of the Machine that the state is for, UID its UID; empty where there is none.
 	Machine string    `json:"machine"`
@@ -28,15 +28,15 @@ type ImportedState struct {
 	Notes  []string `json:"notes,omitempty"`
 }
 
-// ImportList is what has become of the states of a backup.
-type ImportList struct {
-	Items []ImportedState `json:"items"`
+// importList is what has become of the states of a backup.
+type importList struct {
+	Items []importedState `json:"items"`
 	// AllNamespaces says that they may be of several.
 	AllNamespaces bool `json:"-"`
 }
 
 // Objects implements print.Report.
-func (l *ImportList) Objects() []metav1.PartialObjectMetadata {
+func (l *importList) Objects() []metav1.PartialObjectMetadata {
 	var objects []metav1.PartialObjectMetadata
 	for i := range l.Items {
 		objects = append(objects, print.MachineReference(l.Items[i].Namespace, l.Items[i].Machine))
@@ -45,10 +45,10 @@ func (l *ImportList) Objects() []metav1.PartialObjectMetadata {
 }
 
 // WithNamespaces implements print.Table.
-func (l *ImportList) WithNamespaces() bool { return l.AllNamespaces }
+func (l *importList) WithNamespaces() bool { return l.AllNamespaces }
 
 // Rows implements print.Table.
-func (l *ImportList) Rows(bool) [][]string {
+func (l *importList) Rows(bool) [][]string {
 	rows := [][]string{{"MACHINE", "SERIAL", "STORED", "RESULT", "DETAILS"}}
 	for i := range l.Items {
 		one := &l.Items[i]

@@ -1,4 +1,4 @@
-package main
+package state
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/backup"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
@@ -26,12 +27,13 @@ const releaseInterval = 500 * time.Millisecond
 
 // releaseFlags are those of release.
 type releaseFlags struct {
-	backupFlags
+	cli.BackupFlags
 	into    folderFlags
 	timeout time.Duration
 }
 
-func newRelease() *cobra.Command {
+// NewRelease returns the command.
+func NewRelease() *cobra.Command {
 	var f releaseFlags
 	command := &cobra.Command{
 		Use:   "release MACHINE...",
@@ -64,7 +66,7 @@ To take a Machine back, remove the annotation and import the state again.`,
 		},
 	}
 	f.Register(command)
-	f.registerManager(command)
+	f.RegisterManager(command)
 	f.into.register(command)
 	command.Flags().DurationVar(&f.timeout, "timeout", 5*time.Minute, "How long to wait for the manager.")
 	_ = command.RegisterFlagCompletionFunc("timeout", cobra.NoFileCompletions)
@@ -108,7 +110,7 @@ func releasable(facts *inspect.Facts, names []string) ([]state.Key, error) {
 // release writes the states, asks the manager to forget them, and waits.
 func (f *releaseFlags) release(command *cobra.Command, machines []machinev1beta1.Machine, keys []state.Key) error {
 	ctx := command.Context()
-	source, live, err := f.source()
+	source, live, err := f.Source()
 	if err != nil {
 		return err
 	}

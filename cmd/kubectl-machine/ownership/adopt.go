@@ -1,4 +1,4 @@
-package main
+package ownership
 
 import (
 	"context"
@@ -34,7 +34,8 @@ type adoptFlags struct {
 	from    stateSource
 }
 
-func newAdopt() *cobra.Command {
+// NewAdopt returns the command.
+func NewAdopt() *cobra.Command {
 	var f adoptFlags
 	command := &cobra.Command{
 		Use:   "adopt [MACHINE...]",

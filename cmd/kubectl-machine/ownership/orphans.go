@@ -1,4 +1,6 @@
-package main
+// Package ownership has the commands about what belongs to whom: orphans, which shows what belongs to nobody and has it destroyed, and adopt, which takes over
+// what something else has made.
+package ownership
 
 import (
 	"bufio"
@@ -23,7 +25,8 @@ type orphanOptions struct {
 	wait    time.Duration
 }
 
-func newOrphans() *cobra.Command {
+// NewOrphans returns the command.
+func NewOrphans() *cobra.Command {
 	var o orphanOptions
 	command := &cobra.Command{
 		Use:   "orphans [NAME...]",

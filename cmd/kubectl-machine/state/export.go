@@ -1,4 +1,4 @@
-package main
+package state
 
 import (
 	"context"
@@ -7,43 +7,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/backup"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
-	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
-	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 )
-
-// managerNamespace is the manager's in the manifests of this repository.
-const managerNamespace = "openshift-machine-api"
-
-// backupFlags are what the commands have in common that write states into files or read them from there.
-type backupFlags struct {
-	cli.Inspection
-	manager string
-}
-
-// registerManager adds the namespace of the keys of Pulumi's checkpoints.
-func (f *backupFlags) registerManager(command *cobra.Command) {
-	command.Flags().StringVar(&f.manager, "manager-namespace", managerNamespace, "Namespace of the manager, where the keys of Pulumi's checkpoints are.")
-	_ = command.RegisterFlagCompletionFunc("manager-namespace", f.Complete(cli.NamesOf("Namespace")))
-}
-
-// source returns what a backup is made of, and a client.
-func (f *backupFlags) source() (*backup.Source, client.Client, error) {
-	live, _, err := f.Connect()
-	if err != nil {
-		return nil, nil, err
-	}
-	keys, err := pulumikeys.New(live, pulumikeys.Options{Namespace: f.manager})
-	if err != nil {
-		return nil, nil, err
-	}
-	return &backup.Source{States: state.New(live, state.Options{}), Modules: store.New(live, store.Options{}), Keys: keys}, live, nil
-}
 
 // folderFlags are the flags of a folder that is written, and of whom it is encrypted for.
 type folderFlags struct {
@@ -109,8 +78,8 @@ func counted(count int, noun string) string {
 	return fmt.Sprintf("%d %s", count, noun)
 }
 
-func newStateExport() *cobra.Command {
-	var f backupFlags
+func newExport() *cobra.Command {
+	var f cli.BackupFlags
 	var into folderFlags
 	var all bool
 	command := &cobra.Command{
@@ -141,7 +110,7 @@ docs/backup.md says what else belongs to a backup, and how to restore one.`,
 			if err != nil {
 				return err
 			}
-			source, _, err := f.source()
+			source, _, err := f.Source()
 			if err != nil {
 				return err
 			}
@@ -163,7 +132,7 @@ docs/backup.md says what else belongs to a backup, and how to restore one.`,
 	}
 	f.Register(command)
 	f.RegisterSelection(command)
-	f.registerManager(command)
+	f.RegisterManager(command)
 	into.register(command)
 	command.Flags().BoolVar(&all, "all", false, "Export all states of the namespace.")
 	return command

@@ -1,4 +1,6 @@
-package main
+// Package state is `kubectl machine state`: it lists states, shows them, exports them into a folder and imports them from there. It has release as
+// well, which exports a state and has the manager forget it.
+package state
 
 import (
 	"context"
@@ -11,7 +13,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/show"
 )
 
-func newState() *cobra.Command {
+// NewCommand returns the group of commands.
+func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "state",
 		Short: "Inspect the states of Machines, export and import them",
@@ -22,11 +25,11 @@ func newState() *cobra.Command {
   # One of them
   kubectl machine state show workers-x7k2p`,
 	}
-	command.AddCommand(newStateList(), newStateShow(), newStatePull(), newStateExport(), newStateImport())
+	command.AddCommand(newList(), newShow(), newPull(), newExport(), newImport())
 	return command
 }
 
-func newStateList() *cobra.Command {
+func newList() *cobra.Command {
 	var i cli.Inspection
 	command := &cobra.Command{
 		Use:   "list [MACHINE...]",
@@ -60,7 +63,7 @@ Gone stays until its instance is known to be destroyed.`,
 	return command
 }
 
-func newStateShow() *cobra.Command {
+func newShow() *cobra.Command {
 	var i cli.Inspection
 	var sensitive bool
 	command := &cobra.Command{
@@ -101,7 +104,7 @@ Values that the state marks, values with a name such as password or user_data, a
 	return command
 }
 
-func newStatePull() *cobra.Command {
+func newPull() *cobra.Command {
 	var i cli.Inspection
 	var serial uint64
 	command := &cobra.Command{
