@@ -3,11 +3,12 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 )
 
 func newDrift() *cobra.Command {
-	var i inspection
+	var i cli.Inspection
 	var drifted bool
 	command := &cobra.Command{
 		Use:   "drift [MACHINE...]",
@@ -19,25 +20,25 @@ checks nothing itself; the operator does, every --drift-interval.`,
 
   # Only those that have drifted, with messages in full
   kubectl machine drift --drifted -o wide`,
-		ValidArgsFunction: i.complete(namesOf("Machine")),
+		ValidArgsFunction: i.Complete(cli.NamesOf("Machine")),
 		RunE: func(command *cobra.Command, names []string) error {
-			facts, err := i.read(command, names, inspect.Want{})
+			facts, err := i.Read(command, names, inspect.Want{})
 			if err != nil {
 				return err
 			}
 			list := inspect.Drift(facts, drifted)
 			switch {
 			case len(list.Items) == 0 && drifted && len(facts.Machines) > 0:
-				i.nothing(command, "No check has found drift", facts.Namespace)
+				i.Nothing(command, "No check has found drift", facts.Namespace)
 			case len(list.Items) == 0:
-				i.nothing(command, "There are no Machines", facts.Namespace)
+				i.Nothing(command, "There are no Machines", facts.Namespace)
 			}
-			return i.printer.Print(command.OutOrStdout(), list)
+			return i.Printer.Print(command.OutOrStdout(), list)
 		},
 	}
-	i.register(command)
-	i.registerSelection(command)
-	i.registerOutput(command)
+	i.Register(command)
+	i.RegisterSelection(command)
+	i.RegisterOutput(command)
 	command.Flags().BoolVar(&drifted, "drifted", false, "Only Machines whose instance has changed or is gone.")
 	return command
 }

@@ -122,7 +122,7 @@ func newVMWorld(t *testing.T) *vmWorld {
 	w := &vmWorld{plane: plane, module: loaded, dir: filepath.Join(t.TempDir(), "kubevirt")}
 	w.machine = w.machineOf(t, filepath.Join(source, "examples", "machineset.yaml"))
 	w.token = w.signIn(t, filepath.Join(source, "examples", "credentials.yaml"))
-	if err := copyModule(w.dir, os.DirFS(source)); err != nil {
+	if err := os.CopyFS(w.dir, os.DirFS(source)); err != nil {
 		t.Fatal(err)
 	}
 	flags := realEngine(t)

@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 )
 
 func newLogs() *cobra.Command {
-	var i inspection
+	var i cli.Inspection
 	command := &cobra.Command{
 		Use:   "logs MACHINE",
 		Short: "Print the engine's output of the last run for a Machine",
@@ -17,9 +19,9 @@ last name or its UID. Which run it was, and how it ended, is written to the erro
 		Example: `  # Why a Machine is not created
   kubectl machine logs workers-x7k2p -n openshift-machine-api`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: i.completeOne(namesOf("Machine")),
+		ValidArgsFunction: i.CompleteOne(cli.NamesOf("Machine")),
 		RunE: func(command *cobra.Command, names []string) error {
-			cluster, err := i.open()
+			cluster, err := i.Open()
 			if err != nil {
 				return err
 			}
@@ -34,6 +36,6 @@ last name or its UID. Which run it was, and how it ended, is written to the erro
 			return err
 		},
 	}
-	i.register(command)
+	i.Register(command)
 	return command
 }

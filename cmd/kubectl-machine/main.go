@@ -1,4 +1,5 @@
-// Command kubectl-machine is the kubectl plugin of machine-iac-operator: `kubectl machine`. One file a command.
+// Command kubectl-machine is the kubectl plugin of machine-iac-operator, `kubectl machine`: its root and the small commands, one file each. Groups of
+// commands have packages of their own below.
 package main
 
 import (
@@ -11,13 +12,16 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/module"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/ownership"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/plan"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/state"
 )
 
 // version is set by the linker.
 var version = "development"
-
-// errReported ends a command whose output reports already what is wrong.
-var errReported = errors.New("see the output")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -26,12 +30,6 @@ func main() {
 	os.Exit(code)
 }
 
-// exitCode ends a command that succeeded with a code other than 0.
-type exitCode int
-
-// Error implements error.
-func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
-
 // run returns the exit code: 0 for success, 1 for an error, and another one where a flag asks for it.
 func run(ctx context.Context, arguments []string, out, errOut io.Writer) int {
 	root := newRoot()
@@ -39,14 +37,14 @@ func run(ctx context.Context, arguments []string, out, errOut io.Writer) int {
 	root.SetOut(out)
 	root.SetErr(errOut)
 	err := root.ExecuteContext(ctx)
-	var code exitCode
+	var code cli.ExitCode
 	if err == nil {
 		return 0
 	}
 	if errors.As(err, &code) {
 		return int(code)
 	}
-	if !errors.Is(err, errReported) {
+	if !errors.Is(err, cli.ErrReported) {
 		fmt.Fprintln(errOut, "error:", err)
 	}
 	return 1
@@ -76,6 +74,9 @@ The file is called kubectl-machine; on PATH, kubectl runs it as "kubectl machine
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return fmt.Errorf("%w; '%s --help' lists the flags", err, command.CommandPath())
 	})
-	root.AddCommand(newModule(), newPlan(), newTree(), newState(), newRuns(), newLogs(), newDrift(), newOrphans(), newAdopt(), newRelease(), newPulumiKey(), newCompletion(), newVersion())
+	root.AddCommand(
+		module.NewCommand(), plan.NewCommand(), newTree(), state.NewCommand(), newRuns(), newLogs(), newDrift(),
+		ownership.NewOrphans(), ownership.NewAdopt(), state.NewRelease(), newPulumiKey(), newCompletion(), newVersion(),
+	)
 	return root
 }

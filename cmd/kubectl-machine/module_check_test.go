@@ -167,7 +167,15 @@ func TestCheckPrintsJSON(t *testing.T) {
 	}
 	replaceIn(t, filepath.Join(broken, "README.md"), "", "")
 	got := runCommand(t, "module", "check", dir, "--no-engine", "-o", "json")
-	var checked checkedModules
+	type breach struct{ File, Problem, Fix string }
+	var checked struct {
+		OK      bool
+		Modules []struct {
+			OK             bool
+			Dir, Reference string
+			Breaches       []breach
+		}
+	}
 	if err := json.Unmarshal([]byte(got.out), &checked); err != nil {
 		t.Fatalf("%v in\n%s", err, got.out)
 	}

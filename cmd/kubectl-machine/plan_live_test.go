@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -78,6 +79,21 @@ func TestPlanAgainstACluster(t *testing.T) {
 			}
 		})
 	}
+	t.Run("by a user who may not read the cluster's configuration", func(t *testing.T) {
+		rights := []rbacv1.PolicyRule{
+			{APIGroups: []string{"machine.openshift.io"}, Resources: []string{"machines", "machinesets"}, Verbs: []string{"get", "list"}},
+			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
+		}
+		if err := plane.Grant(t.Context(), namespace, "viewer", rights...); err != nil {
+			t.Fatal(err)
+		}
+		for flag, want := range map[string]bool{"--refresh": true, "--live": false} {
+			got := runCommand(t, append(flags, "workers", "--as", "viewer", flag)...)
+			if strings.Contains(got.err, "note: you may not read how the cluster reaches its infrastructure") != want {
+				t.Errorf("with %q it ends with %d and says %s", flag, got.code, got.err)
+			}
+		}
+	})
 	t.Run("as JSON", func(t *testing.T) {
 		got := runCommand(t, append(flags, "workers", "-o", "json")...)
 		var read preview.Preview

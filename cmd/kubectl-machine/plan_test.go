@@ -283,7 +283,7 @@ func TestPlanCommandLine(t *testing.T) {
 		"variables that nobody gets":            {arguments: []string{"-f", good, "--live", "--engine-env", "A=b"}, wantCode: 1, wantErr: "--engine-env is for providers that reach the infrastructure; add --refresh"},
 		"a policy that is not known":            {arguments: []string{"-f", good, "--module-updates", "Never"}, wantCode: 1, wantErr: "write Hold or InPlace"},
 		"a cluster that is not there":           {arguments: []string{"-f", good, "--live", "--kubeconfig", "nowhere"}, wantCode: 1, wantErr: "name a kubeconfig with --kubeconfig"},
-		"a kind that is no Machine":             {arguments: []string{"node/a", "--kubeconfig", kubeconfigFor(t, "https://127.0.0.1:1")}, wantCode: 1, wantErr: `"node/a" names neither a MachineSet nor a Machine`},
+		"a kind that is no Machine":             {arguments: []string{"node/a", "--server", "https://127.0.0.1:1"}, wantCode: 1, wantErr: `"node/a" names neither a MachineSet nor a Machine`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -312,32 +312,5 @@ func TestPlanCompletesItsFlags(t *testing.T) {
 		if got := runCommand(t, "__complete", "plan", flag, ""); !strings.Contains(got.out, want) {
 			t.Errorf("%s is completed with %q; want %q", flag, got.out, want)
 		}
-	}
-}
-
-func TestColoursAreForTerminals(t *testing.T) {
-	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer terminal.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	t.Setenv("NO_COLOR", "")
-	t.Setenv("TERM", "xterm")
-	if !inColour(terminal) || inColour(null) || inColour(&strings.Builder{}) {
-		t.Errorf("a terminal is one: %t, a device is one: %t", inColour(terminal), inColour(null))
-	}
-	t.Setenv("TERM", "dumb")
-	if inColour(terminal) {
-		t.Error("a dumb terminal has no colours")
-	}
-	t.Setenv("TERM", "xterm")
-	t.Setenv("NO_COLOR", "1")
-	if inColour(terminal) {
-		t.Error("NO_COLOR is for all programs")
 	}
 }

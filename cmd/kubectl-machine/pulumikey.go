@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 )
@@ -35,26 +35,27 @@ manager's namespace. To replace one: rotate, wait until list shows no checkpoint
 
 // keyFlags are what the commands about keys have in common.
 type keyFlags struct {
-	inspection
+	cli.Inspection
 	machines string
 }
 
-func (f *keyFlags) register(command *cobra.Command) {
-	f.clusterFlags.register(command, "Namespace of the manager, where the keys are. Default: the context's.")
+// Register adds the flags of a command about keys.
+func (f *keyFlags) Register(command *cobra.Command) {
+	f.ClusterFlags.Register(command, "Namespace of the manager, where the keys are. Default: the context's.")
 }
 
 // registerMachines adds the namespace of the checkpoints.
 func (f *keyFlags) registerMachines(command *cobra.Command) {
 	command.Flags().StringVar(&f.machines, "machines-namespace", "", "Namespace with the states of Machines, where it is one. Default: all are read.")
-	_ = command.RegisterFlagCompletionFunc("machines-namespace", f.complete(namesOf("Namespace")))
+	_ = command.RegisterFlagCompletionFunc("machines-namespace", f.Complete(cli.NamesOf("Namespace")))
 }
 
 // with calls use with the keys and, where they are wanted, what uses them, for as long as it may take.
 func (f *keyFlags) with(command *cobra.Command, use func(context.Context, *pulumikeys.Keys, *state.Store) error) error {
-	if err := f.validateOutput(); err != nil {
+	if err := f.ValidateOutput(); err != nil {
 		return err
 	}
-	live, namespace, err := f.connect()
+	live, namespace, err := f.Connect()
 	if err != nil {
 		return err
 	}
@@ -88,15 +89,15 @@ themselves are not shown.`,
 				}
 				list := listOf(entries, uses)
 				if len(list.Items) == 0 {
-					f.nothing(command, "There are no keys", f.namespaceOrContext())
+					f.Nothing(command, "There are no keys", f.namespaceOrContext())
 				}
-				return f.printer.Print(command.OutOrStdout(), list)
+				return f.Printer.Print(command.OutOrStdout(), list)
 			})
 		},
 	}
-	f.register(command)
+	f.Register(command)
 	f.registerMachines(command)
-	f.registerOutput(command)
+	f.RegisterOutput(command)
 	return command
 }
 
@@ -110,18 +111,18 @@ func (f *keyFlags) namespaceOrContext() string {
 }
 
 // listOf joins keys and their uses. Uses of a key that is missing come last.
-func listOf(entries []pulumikeys.Entry, uses map[string]pulumikeys.Use) *inspect.KeyList {
-	list := &inspect.KeyList{Items: []inspect.EncryptionKey{}, Now: time.Now()}
+func listOf(entries []pulumikeys.Entry, uses map[string]pulumikeys.Use) *keyList {
+	list := &keyList{Items: []encryptionKey{}, Now: time.Now()}
 	left := maps.Clone(uses)
 	for _, entry := range entries {
 		use := left[entry.Salt]
 		delete(left, entry.Salt)
-		list.Items = append(list.Items, inspect.EncryptionKey{
+		list.Items = append(list.Items, encryptionKey{
 			ID: entry.ID, Current: entry.Current, Checkpoints: use.Checkpoints, Versions: use.Versions, Made: timeOf(entry.Created), Replaced: timeOf(entry.Replaced),
 		})
 	}
 	for _, salt := range slices.Sorted(maps.Keys(left)) {
-		list.Items = append(list.Items, inspect.EncryptionKey{
+		list.Items = append(list.Items, encryptionKey{
 			ID: pulumikeys.IDOf(salt), Missing: true, Checkpoints: left[salt].Checkpoints, Versions: left[salt].Versions,
 		})
 	}
@@ -158,7 +159,7 @@ checks; nothing has to be restarted. The older keys stay for what is encrypted w
 			})
 		},
 	}
-	f.register(command)
+	f.Register(command)
 	return command
 }
 
@@ -187,7 +188,7 @@ was replaced less than a day ago, since a run that began before may still write 
 			})
 		},
 	}
-	f.register(command)
+	f.Register(command)
 	f.registerMachines(command)
 	command.Flags().BoolVar(&forget, "forget-versions", false, "Also remove keys that only earlier versions are encrypted with; these cannot be read any more.")
 	return command

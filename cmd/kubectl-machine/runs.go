@@ -3,11 +3,12 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 )
 
 func newRuns() *cobra.Command {
-	var i inspection
+	var i cli.Inspection
 	var active bool
 	command := &cobra.Command{
 		Use:   "runs [MACHINE...]",
@@ -22,25 +23,25 @@ run that is Unsettled was interrupted; the next one finds out what it did.`,
 
   # Only what is queued or running, every two seconds
   watch kubectl machine runs --active`,
-		ValidArgsFunction: i.complete(namesOf("Machine")),
+		ValidArgsFunction: i.Complete(cli.NamesOf("Machine")),
 		RunE: func(command *cobra.Command, names []string) error {
-			facts, err := i.read(command, names, inspect.Want{StatesIfAllowed: true})
+			facts, err := i.Read(command, names, inspect.Want{StatesIfAllowed: true})
 			if err != nil {
 				return err
 			}
 			list := inspect.Runs(facts, active)
 			switch {
 			case len(list.Items) == 0 && active && len(facts.Machines) > 0:
-				i.nothing(command, "Nothing is queued or running", facts.Namespace)
+				i.Nothing(command, "Nothing is queued or running", facts.Namespace)
 			case len(list.Items) == 0:
-				i.nothing(command, "There are no Machines", facts.Namespace)
+				i.Nothing(command, "There are no Machines", facts.Namespace)
 			}
-			return i.printer.Print(command.OutOrStdout(), list)
+			return i.Printer.Print(command.OutOrStdout(), list)
 		},
 	}
-	i.register(command)
-	i.registerSelection(command)
-	i.registerOutput(command)
+	i.Register(command)
+	i.RegisterSelection(command)
+	i.RegisterOutput(command)
 	command.Flags().BoolVar(&active, "active", false, "Only what is queued or running, or unsettled.")
 	return command
 }

@@ -3,11 +3,12 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 )
 
 func newTree() *cobra.Command {
-	var i inspection
+	var i cli.Inspection
 	command := &cobra.Command{
 		Use:   "tree [MACHINESET|MACHINE...]",
 		Short: "Show MachineSets with their Machines, instances and Nodes",
@@ -18,21 +19,21 @@ should be. Machines without a MachineSet come last.`,
 
   # One MachineSet, with messages in full
   kubectl machine tree machineset/workers -o wide`,
-		ValidArgsFunction: i.complete(namesOf("MachineSet", "Machine")),
+		ValidArgsFunction: i.Complete(cli.NamesOf("MachineSet", "Machine")),
 		RunE: func(command *cobra.Command, names []string) error {
-			facts, err := i.read(command, names, inspect.Want{Sets: true, Nodes: true})
+			facts, err := i.Read(command, names, inspect.Want{Sets: true, Nodes: true})
 			if err != nil {
 				return err
 			}
 			forest := inspect.Tree(facts)
 			if len(forest.Items) == 0 {
-				i.nothing(command, "There are no MachineSets and no Machines", facts.Namespace)
+				i.Nothing(command, "There are no MachineSets and no Machines", facts.Namespace)
 			}
-			return i.printer.Print(command.OutOrStdout(), forest)
+			return i.Printer.Print(command.OutOrStdout(), forest)
 		},
 	}
-	i.register(command)
-	i.registerSelection(command)
-	i.registerOutput(command)
+	i.Register(command)
+	i.RegisterSelection(command)
+	i.RegisterOutput(command)
 	return command
 }

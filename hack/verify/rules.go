@@ -28,7 +28,35 @@ type rule struct {
 // A new package gets a row there and a rule here.
 var rules = []rule{
 	{path: "cmd/machine-controllers", may: []string{"..."}},
-	{path: "cmd/kubectl-machine", may: []string{"api/...", "actuators/...", "internal/...", "modules", "stacks"}},
+	{path: "cmd/kubectl-machine", may: []string{"api/...", "actuators/...", "cmd/kubectl-machine/...", "internal/...", "modules", "stacks"}},
+	{
+		path: "cmd/kubectl-machine/cli",
+		may: []string{
+			"internal/backup", "internal/inspect", "internal/inspect/print", "internal/module/store", "internal/state", "internal/state/pulumikeys",
+		},
+	},
+	{
+		path: "cmd/kubectl-machine/module",
+		may: []string{
+			"api/...", "cmd/kubectl-machine/cli", "internal/engine/tofu", "internal/module", "internal/module/contract", "internal/module/load",
+			"internal/module/scaffold", "internal/module/source",
+		},
+	},
+	{path: "cmd/kubectl-machine/ownership", may: []string{"cmd/kubectl-machine/cli", "internal/backup", "internal/inspect", "internal/inspect/ownership", "internal/lifecycle", "internal/state"}},
+	{
+		path: "cmd/kubectl-machine/plan",
+		may: []string{
+			"api/...", "cmd/kubectl-machine/cli", "internal/cluster/config", "internal/desired", "internal/engine/pulumi", "internal/engine/tofu", "internal/inspect",
+			"internal/module", "internal/module/load", "internal/module/source", "internal/plan/...", "modules", "stacks",
+		},
+	},
+	{
+		path: "cmd/kubectl-machine/state",
+		may: []string{
+			"cmd/kubectl-machine/cli", "internal/backup", "internal/inspect", "internal/inspect/ownership", "internal/inspect/print", "internal/inspect/show",
+			"internal/lifecycle", "internal/state",
+		},
+	},
 	{path: "api/v1alpha1"},
 	{path: "controllers/machineapi"},
 	{path: "controllers/pipeline"},
@@ -71,7 +99,10 @@ var rules = []rule{
 	{path: "internal/engine/supervisor", may: []string{"internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/tofu", may: []string{"internal/engine", "internal/engine/redact", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/workdir", never: kubernetes},
-	{path: "internal/inspect", may: []string{"api/...", "internal/lifecycle", "internal/state", "internal/state/statefile"}},
+	{path: "internal/inspect", may: []string{"api/...", "internal/inspect/print", "internal/lifecycle", "internal/state"}},
+	{path: "internal/inspect/ownership", may: []string{"api/...", "internal/inspect", "internal/inspect/print", "internal/lifecycle", "internal/state", "internal/state/statefile"}},
+	{path: "internal/inspect/print"},
+	{path: "internal/inspect/show", may: []string{"internal/inspect/print", "internal/lifecycle", "internal/state", "internal/state/statefile"}},
 	{path: "internal/leadership", may: []string{"internal/state"}},
 	{
 		path: "internal/lifecycle",

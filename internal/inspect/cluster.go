@@ -37,6 +37,15 @@ func New(config *rest.Config, namespace string) (*Cluster, error) {
 	return &Cluster{config: config, scheme: scheme, store: state.New(reader, state.Options{}), reader: reader, namespace: namespace}, nil
 }
 
+// Namespace returns the namespace that is read, empty for all.
+func (c *Cluster) Namespace() string { return c.namespace }
+
+// States returns the store of the states.
+func (c *Cluster) States() *state.Store { return c.store }
+
+// Reader returns a client that reads the cluster.
+func (c *Cluster) Reader() client.Reader { return c.reader }
+
 // Want says what Read reads besides Machines.
 type Want struct {
 	// Selection limits it to Machines, and to those of MachineSets.
@@ -133,7 +142,7 @@ func (c *Cluster) readMachines(ctx context.Context, facts *Facts, want Want) err
 func (c *Cluster) readStates(ctx context.Context, facts *Facts, required bool) error {
 	heads, err := c.store.List(ctx, c.namespace)
 	if Denied(err) && !required {
-		facts.Notes = append(facts.Notes, "you may not list Secrets, so that locks and intents of states are not known; "+rightsHint)
+		facts.Notes = append(facts.Notes, "you may not list Secrets, so that locks and intents of states are not known; "+RightsHint)
 		return nil
 	}
 	if err != nil {
@@ -146,7 +155,7 @@ func (c *Cluster) readStates(ctx context.Context, facts *Facts, required bool) e
 func (c *Cluster) readNodes(ctx context.Context, facts *Facts) error {
 	nodes, err := c.find(ctx, Selection{}, kindNode)
 	if Denied(err) {
-		facts.Notes = append(facts.Notes, "you may not list Nodes, so that only their names are known; "+rightsHint)
+		facts.Notes = append(facts.Notes, "you may not list Nodes, so that only their names are known; "+RightsHint)
 		return nil
 	}
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 )
 
 // DriftResult is what the last drift check found.
@@ -66,7 +68,7 @@ func Drift(f *Facts, driftedOnly bool) *DriftList {
 }
 
 func driftOf(machine *machinev1beta1.Machine) MachineDrift {
-	status := providerStatus(machine)
+	status := ProviderStatus(machine)
 	found := MachineDrift{Namespace: machine.Namespace, Machine: machine.Name, Result: DriftNotChecked, Checked: status.LastDriftCheckTime}
 	condition := meta.FindStatusCondition(status.Conditions, drifted)
 	if condition == nil {
@@ -86,22 +88,25 @@ func driftOf(machine *machinev1beta1.Machine) MachineDrift {
 	return found
 }
 
-func (l *DriftList) about() []metav1.PartialObjectMetadata {
+// Objects implements print.Report.
+func (l *DriftList) Objects() []metav1.PartialObjectMetadata {
 	var objects []metav1.PartialObjectMetadata
 	for i := range l.Items {
-		objects = append(objects, machineReference(l.Items[i].Namespace, l.Items[i].Machine))
+		objects = append(objects, print.MachineReference(l.Items[i].Namespace, l.Items[i].Machine))
 	}
 	return objects
 }
 
-func (l *DriftList) allNamespaces() bool { return l.namespace == "" }
+// WithNamespaces implements print.Table.
+func (l *DriftList) WithNamespaces() bool { return l.namespace == "" }
 
-func (l *DriftList) table(wide bool) [][]string {
+// Rows implements print.Table.
+func (l *DriftList) Rows(wide bool) [][]string {
 	rows := [][]string{{"MACHINE", "RESULT", "SINCE", "CHECKED", "DETAILS"}}
 	for i := range l.Items {
 		d := &l.Items[i]
 		rows = append(rows, []string{
-			d.Machine, string(d.Result), age(timeOf(d.Since), l.now), age(timeOf(d.Checked), l.now), cut(d.Message, wide),
+			d.Machine, string(d.Result), print.AgeOf(d.Since, l.now), print.AgeOf(d.Checked, l.now), print.Cut(d.Message, wide),
 		})
 	}
 	return rows

@@ -10,6 +10,8 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/golden"
+	"github.com/machine-iac/machine-iac-operator/test/printing"
 )
 
 // withDrift is a cluster with a Machine for each result.
@@ -31,7 +33,7 @@ func withDrift() *Facts {
 func TestDrift(t *testing.T) {
 	list := Drift(withDrift(), false)
 	for format, extension := range extensions {
-		t.Run(format, func(t *testing.T) { golden(t, "drift."+extension, printed(t, format, list)) })
+		t.Run(format, func(t *testing.T) { golden.Check(t, "testdata/drift."+extension, printing.As(t, format, list)) })
 	}
 	t.Run("that there is", func(t *testing.T) {
 		var got []string

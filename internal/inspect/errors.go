@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// rightsHint is what helps a user who lacks a right.
-const rightsHint = "docs/kubectl-machine.md lists the rights that each command needs"
+// RightsHint is what helps a user who lacks a right.
+const RightsHint = "docs/kubectl-machine.md lists the rights that each command needs"
 
 // noRetry is a client that gives up at the first error, since a person waits, and whose errors say how to fix what is wrong.
 type noRetry struct {
@@ -51,7 +51,7 @@ func explain(err error, host string) error {
 	e := &apiError{denied: apierrors.IsForbidden(err), text: err.Error()}
 	switch {
 	case e.denied:
-		e.text = fmt.Sprintf("%v; %s", err, rightsHint)
+		e.text = fmt.Sprintf("%v; %s", err, RightsHint)
 	case apierrors.IsUnauthorized(err):
 		e.text = "the API server does not know these credentials; log in again, or choose others with --context or --kubeconfig"
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err), runtime.IsNotRegisteredError(err):

@@ -2,13 +2,8 @@ package inspect
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
-	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,26 +14,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
-
-// golden compares with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("run with -update and read the change (-want +got):\n%s", diff)
-	}
-}
 
 // now is when facts of these tests are read.
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

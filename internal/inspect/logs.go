@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -48,7 +49,7 @@ func (c *Cluster) EngineOutput(ctx context.Context, machine string) (*EngineOutp
 func newOutput(snapshot *state.Snapshot) (*EngineOutput, error) {
 	output := &EngineOutput{Lock: snapshot.Lock}
 	var err error
-	if output.Last, err = readLastRun(snapshot.Meta); err != nil {
+	if output.Last, err = ReadLastRun(snapshot.Meta); err != nil {
 		return nil, err
 	}
 	packed, ok := snapshot.Attachments[attachedOutput]
@@ -85,13 +86,13 @@ func printable(text string) string {
 func (o *EngineOutput) Notes(now time.Time) []string {
 	var notes []string
 	if o.Lock != nil {
-		notes = append(notes, fmt.Sprintf("a %s goes on, for %s now; what follows is of the run before", o.Lock.Operation, age(o.Lock.Since, now)))
+		notes = append(notes, fmt.Sprintf("a %s goes on, for %s now; what follows is of the run before", o.Lock.Operation, print.Age(o.Lock.Since, now)))
 	}
 	if o.Last != nil {
 		notes = append(notes, o.Last.String())
 	}
 	if o.Last != nil && o.Last.Message != "" {
-		notes = append(notes, oneLine(o.Last.Message))
+		notes = append(notes, print.OneLine(o.Last.Message))
 	}
 	if o.Text == "" {
 		notes = append(notes, "the engine's output is not kept: the run ended before there was any, or there was no room beside the inputs")

@@ -6,7 +6,6 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
@@ -88,8 +87,8 @@ func nodeConditions(conditions []corev1.NodeCondition) []Condition {
 	return shown
 }
 
-// providerStatus decodes a Machine's provider status. That of another operator is empty.
-func providerStatus(machine *machinev1beta1.Machine) v1alpha1.TerraformMachineProviderStatus {
+// ProviderStatus decodes a Machine's provider status. That of another operator is empty.
+func ProviderStatus(machine *machinev1beta1.Machine) v1alpha1.TerraformMachineProviderStatus {
 	var status v1alpha1.TerraformMachineProviderStatus
 	raw := machine.Status.ProviderStatus
 	if raw == nil || json.Unmarshal(raw.Raw, &status) != nil || status.Kind != v1alpha1.TerraformMachineProviderStatusKind {
@@ -120,9 +119,4 @@ func failure[reason ~string](why *reason, message *string) string {
 		return *message
 	}
 	return fmt.Sprintf("%s: %s", string(*why), *message)
-}
-
-// AdoptedCondition returns what a Machine's provider status says of whether its instance is adopted; nil for nothing.
-func AdoptedCondition(machine *machinev1beta1.Machine) *metav1.Condition {
-	return meta.FindStatusCondition(providerStatus(machine).Conditions, "Adopted")
 }

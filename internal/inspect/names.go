@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// missing returns an error for a name that is not there, with names that are.
-func missing(kind, name, namespace string, known []string) error {
+// Missing returns an error for a name that is not there, with names that are.
+func Missing(kind, name, namespace string, known []string) error {
 	where := "in namespace " + namespace
 	if namespace == "" {
 		where = "in any namespace"
@@ -77,22 +75,4 @@ func distance(a, b string) int {
 
 func byName(a, b client.Object) int {
 	return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-}
-
-// short is a module's reference with the first digits of its digest.
-func short(reference string) string {
-	const digits = 12
-	name, digest, ok := strings.Cut(reference, "@sha256:")
-	if !ok || len(digest) <= digits {
-		return reference
-	}
-	return name + "@" + digest[:digits]
-}
-
-// age says how long ago something was, and a dash when it was never.
-func age(at, now time.Time) string {
-	if at.IsZero() {
-		return "-"
-	}
-	return duration.HumanDuration(max(0, now.Sub(at)))
 }

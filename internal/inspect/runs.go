@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -105,7 +106,7 @@ func timeOf(at *metav1.Time) time.Time {
 // runOf takes a running run from the state, which is up to date, and a queued one from the Machine's status.
 func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) MachineRun {
 	run := MachineRun{Namespace: machine.Namespace, Machine: machine.Name, UID: machine.UID, Phase: RunNone}
-	reported := providerStatus(machine).Run
+	reported := ProviderStatus(machine).Run
 	var intent *Intent
 	if head != nil {
 		stored := newStored(head)
@@ -113,7 +114,7 @@ func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) Machin
 		if intent != nil {
 			run.Reason = intent.Reason
 		}
-		last, err := readLastRun(head.Meta)
+		last, err := ReadLastRun(head.Meta)
 		if err != nil {
 			run.Problem = strings.TrimPrefix(run.Problem+"; "+err.Error(), "; ")
 		}
@@ -138,8 +139,8 @@ func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) Machin
 	return run
 }
 
-// readLastRun returns the last run that a state records; nil for none.
-func readLastRun(meta map[string]string) (*LastRun, error) {
+// ReadLastRun returns the last run that a state records; nil for none.
+func ReadLastRun(meta map[string]string) (*LastRun, error) {
 	last, err := lifecycle.ReadLastRun(meta)
 	if last == nil {
 		return nil, err
@@ -163,31 +164,34 @@ func operationOf(reported *v1alpha1.RunStatus) string {
 	return strings.ToLower(string(reported.Operation))
 }
 
-func (l *RunList) about() []metav1.PartialObjectMetadata {
+// Objects implements print.Report.
+func (l *RunList) Objects() []metav1.PartialObjectMetadata {
 	var objects []metav1.PartialObjectMetadata
 	for i := range l.Items {
-		objects = append(objects, machineReference(l.Items[i].Namespace, l.Items[i].Machine))
+		objects = append(objects, print.MachineReference(l.Items[i].Namespace, l.Items[i].Machine))
 	}
 	return objects
 }
 
-func (l *RunList) allNamespaces() bool { return l.namespace == "" }
+// WithNamespaces implements print.Table.
+func (l *RunList) WithNamespaces() bool { return l.namespace == "" }
 
-func (l *RunList) table(wide bool) [][]string {
+// Rows implements print.Table.
+func (l *RunList) Rows(wide bool) [][]string {
 	rows := [][]string{{"MACHINE", "RUN", "PHASE", "SINCE", "LAST", "RESULT", "ENDED", "TOOK", "DETAILS"}}
 	for i := range l.Items {
 		r := &l.Items[i]
 		row := []string{
-			r.Machine, cmp.Or(r.Operation, "-"), cmp.Or(string(r.Phase), "-"), age(timeOf(r.Since), l.now), "-", "-", "-", "-", r.Problem,
+			r.Machine, cmp.Or(r.Operation, "-"), cmp.Or(string(r.Phase), "-"), print.AgeOf(r.Since, l.now), "-", "-", "-", "-", r.Problem,
 		}
 		if last := r.Last; last != nil {
-			row[4], row[5], row[6], row[7] = last.Operation, last.Result, age(last.Ended.Time, l.now), took(last)
+			row[4], row[5], row[6], row[7] = last.Operation, last.Result, print.Age(last.Ended.Time, l.now), took(last)
 			row[8] = strings.TrimPrefix(r.Problem+"; "+last.Message, "; ")
 		}
 		if strings.Trim(row[8], "; ") == "" {
 			row[8] = r.why()
 		}
-		row[8] = cut(strings.TrimSuffix(row[8], "; "), wide)
+		row[8] = print.Cut(strings.TrimSuffix(row[8], "; "), wide)
 		rows = append(rows, row)
 	}
 	return rows

@@ -11,6 +11,8 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/test/golden"
+	"github.com/machine-iac/machine-iac-operator/test/printing"
 )
 
 // withRuns is a cluster with a run in each phase.
@@ -38,7 +40,7 @@ func withRuns() *Facts {
 func TestRuns(t *testing.T) {
 	list := Runs(withRuns(), false)
 	for format, extension := range extensions {
-		t.Run(format, func(t *testing.T) { golden(t, "runs."+extension, printed(t, format, list)) })
+		t.Run(format, func(t *testing.T) { golden.Check(t, "testdata/runs."+extension, printing.As(t, format, list)) })
 	}
 	t.Run("that are active", func(t *testing.T) {
 		var got []string
@@ -78,7 +80,7 @@ func TestRuns(t *testing.T) {
 	t.Run("of all namespaces", func(t *testing.T) {
 		facts := withRuns()
 		facts.Namespace = ""
-		if got := printed(t, "", Runs(only(facts, "alone"), false)); !strings.HasPrefix(got, "NAMESPACE               MACHINE ") || !strings.Contains(got, "\nopenshift-machine-api   alone ") {
+		if got := printing.As(t, "", Runs(only(facts, "alone"), false)); !strings.HasPrefix(got, "NAMESPACE               MACHINE ") || !strings.Contains(got, "\nopenshift-machine-api   alone ") {
 			t.Errorf("it prints\n%s", got)
 		}
 	})
@@ -93,7 +95,7 @@ func TestRuns(t *testing.T) {
 				facts.States[i].Meta["last-run"] = `{"operation":"update","run":"r","began":"2026-01-02T03:04:05Z","ended":"2026-01-02T03:04:06Z","result":"Succeeded","reason":"other inputs"}`
 			}
 		}
-		if got := printed(t, "", Runs(facts, false)); !strings.Contains(got, "nothing was made yet") || !strings.Contains(got, "other inputs") {
+		if got := printing.As(t, "", Runs(facts, false)); !strings.Contains(got, "nothing was made yet") || !strings.Contains(got, "other inputs") {
 			t.Errorf("it prints\n%s", got)
 		}
 	})

@@ -153,7 +153,7 @@ func (c *Cluster) notFound(ctx context.Context, missed target) error {
 	if err != nil {
 		return fmt.Errorf("there is no %s %q in namespace %s", kind, missed.name, c.namespace)
 	}
-	return missing(kind, missed.name, c.namespace, others.names())
+	return Missing(kind, missed.name, c.namespace, others.names())
 }
 
 func (f *found) names() []string {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -84,7 +85,7 @@ func States(f *Facts) (*StateList, error) {
 	}
 	for _, name := range f.Named {
 		if !slices.Contains(known, name) {
-			return nil, missing("state of a Machine", name, f.Namespace, known)
+			return nil, Missing("state of a Machine", name, f.Namespace, known)
 		}
 	}
 	slices.SortFunc(list.Items, func(a, b StoredState) int {
@@ -112,17 +113,20 @@ func newStored(head *state.Head) StoredState {
 	return stored
 }
 
-func (l *StateList) about() []metav1.PartialObjectMetadata {
+// Objects implements print.Report.
+func (l *StateList) Objects() []metav1.PartialObjectMetadata {
 	var objects []metav1.PartialObjectMetadata
 	for i := range l.Items {
-		objects = append(objects, machineReference(l.Items[i].Namespace, l.Items[i].Machine))
+		objects = append(objects, print.MachineReference(l.Items[i].Namespace, l.Items[i].Machine))
 	}
 	return objects
 }
 
-func (l *StateList) allNamespaces() bool { return l.namespace == "" }
+// WithNamespaces implements print.Table.
+func (l *StateList) WithNamespaces() bool { return l.namespace == "" }
 
-func (l *StateList) table(wide bool) [][]string {
+// Rows implements print.Table.
+func (l *StateList) Rows(wide bool) [][]string {
 	titles := []string{"MACHINE", "PHASE", "RESOURCES", "SERIAL", "SIZE", "WRITTEN", "DETAILS"}
 	if wide {
 		titles = slices.Insert(titles, 6, "SECRET")
@@ -130,9 +134,9 @@ func (l *StateList) table(wide bool) [][]string {
 	rows := [][]string{titles}
 	for i := range l.Items {
 		s := &l.Items[i]
-		row := []string{cmp.Or(s.Machine, "-"), s.Phase, strconv.Itoa(s.Resources), "-", "-", "-", cut(strings.Join(s.details(l.now), "; "), wide)}
+		row := []string{cmp.Or(s.Machine, "-"), s.Phase, strconv.Itoa(s.Resources), "-", "-", "-", print.Cut(strings.Join(s.details(l.now), "; "), wide)}
 		if s.Written != nil {
-			row[3], row[4], row[5] = strconv.FormatUint(s.Serial, 10), kib(s.Size), age(s.Written.Time, l.now)
+			row[3], row[4], row[5] = strconv.FormatUint(s.Serial, 10), kib(s.Size), print.Age(s.Written.Time, l.now)
 		}
 		if wide {
 			row = slices.Insert(row, 6, s.Secret)
@@ -145,10 +149,10 @@ func (l *StateList) table(wide bool) [][]string {
 func (s *StoredState) details(now time.Time) []string {
 	var details []string
 	if s.Lock != nil {
-		details = append(details, fmt.Sprintf("locked to %s for %s", s.Lock.Operation, age(s.Lock.Since, now)))
+		details = append(details, fmt.Sprintf("locked to %s for %s", s.Lock.Operation, print.Age(s.Lock.Since, now)))
 	}
 	if s.Intent != nil && (s.Lock == nil || s.Lock.Run != s.Intent.Run) {
-		details = append(details, fmt.Sprintf("a %s began %s ago and has not settled", s.Intent.Operation, age(s.Intent.Since.Time, now)))
+		details = append(details, fmt.Sprintf("a %s began %s ago and has not settled", s.Intent.Operation, print.Age(s.Intent.Since.Time, now)))
 	}
 	if s.Phase == gone && s.Resources > 0 {
 		details = append(details, "its Machine is gone, and what the state lists may still exist")
@@ -239,7 +243,7 @@ func (c *Cluster) stateKey(ctx context.Context, name string) (state.Key, error) 
 	}
 	switch len(found) {
 	case 0:
-		return state.Key{}, missing("state of a Machine", name, c.namespace, known)
+		return state.Key{}, Missing("state of a Machine", name, c.namespace, known)
 	case 1:
 		return found[0], nil
 	}

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 )
 
 // Item is a MachineSet, a Machine, an instance or a Node, with what belongs to it.
@@ -95,7 +97,7 @@ func (f *Facts) machineItem(machine *machinev1beta1.Machine) *Item {
 		Conditions: machineConditions(machine.Status.Conditions),
 	}
 	if machine.DeletionTimestamp != nil {
-		item.note("deletion was requested " + age(machine.DeletionTimestamp.Time, f.Now) + " ago")
+		item.note("deletion was requested " + print.Age(machine.DeletionTimestamp.Time, f.Now) + " ago")
 	}
 	if instance := f.instanceItem(machine); instance != nil {
 		item.Children = append(item.Children, instance)
@@ -108,7 +110,7 @@ func (f *Facts) machineItem(machine *machinev1beta1.Machine) *Item {
 
 // instanceItem returns nil where no instance is known.
 func (f *Facts) instanceItem(machine *machinev1beta1.Machine) *Item {
-	status := providerStatus(machine)
+	status := ProviderStatus(machine)
 	name := status.InstanceID
 	if name == "" {
 		name = ptr.Deref(machine.Spec.ProviderID, "")
@@ -129,15 +131,15 @@ func (f *Facts) instanceItem(machine *machinev1beta1.Machine) *Item {
 	for _, label := range []string{"machine.openshift.io/instance-type", "machine.openshift.io/region", "machine.openshift.io/zone"} {
 		item.note(machine.Labels[label])
 	}
-	item.note(short(status.Module))
+	item.note(print.Short(status.Module))
 	switch run := status.Run; {
 	case run != nil && run.StartedAt != nil:
-		item.note(fmt.Sprintf("%s running for %s", run.Operation, age(run.StartedAt.Time, f.Now)))
+		item.note(fmt.Sprintf("%s running for %s", run.Operation, print.Age(run.StartedAt.Time, f.Now)))
 	case run != nil:
 		item.note(fmt.Sprintf("%s queued or running", run.Operation))
 	}
 	if status.LastDriftCheckTime != nil {
-		item.note("drift checked " + age(status.LastDriftCheckTime.Time, f.Now) + " ago")
+		item.note("drift checked " + print.Age(status.LastDriftCheckTime.Time, f.Now) + " ago")
 	}
 	return item
 }
@@ -178,4 +180,68 @@ func (i *Item) note(text string) {
 	if text != "" {
 		i.Notes = append(i.Notes, text)
 	}
+}
+
+// Objects implements print.Report.
+func (t *Forest) Objects() []metav1.PartialObjectMetadata {
+	var objects []metav1.PartialObjectMetadata
+	for _, item := range t.Items {
+		objects = append(objects, print.Reference(machinev1beta1.GroupVersion.WithKind(item.Kind), item.Namespace, item.Name))
+	}
+	return objects
+}
+
+// Text draws a tree: kubectl's printer of tables counts bytes, so that branches would move the columns.
+func (t *Forest) Text(wide, headers bool) []byte {
+	if len(t.Items) == 0 {
+		return nil
+	}
+	rows := t.rows(wide)
+	if !headers {
+		rows = rows[1:]
+	}
+	return print.Aligned(rows)
+}
+
+func (t *Forest) rows(wide bool) [][]string {
+	rows := [][]string{{"NAME", "STATUS", "AGE", "DETAILS"}}
+	spread := map[string]bool{}
+	for _, item := range t.Items {
+		spread[item.Namespace] = true
+	}
+	var add func(item *Item, lead, branch string)
+	add = func(item *Item, lead, branch string) {
+		name := item.Kind
+		switch {
+		case item.Name != "" && item.Namespace != "" && len(spread) > 1:
+			name += "/" + item.Namespace + "/" + item.Name
+		case item.Name != "":
+			name += "/" + item.Name
+		}
+		var details []string
+		if item.Failure != "" {
+			details = append(details, item.Failure)
+		}
+		for _, c := range item.Conditions {
+			details = append(details, c.String())
+		}
+		details = append(details, item.Notes...)
+		made := ""
+		if item.Created != nil {
+			made = print.Age(item.Created.Time, t.now)
+		}
+		rows = append(rows, []string{lead + branch + name, item.Status, made, print.Cut(strings.Join(details, "; "), wide)})
+		under := map[string]string{"": "", "├─ ": "│  ", "└─ ": "   "}[branch]
+		for i, child := range item.Children {
+			next := "├─ "
+			if i == len(item.Children)-1 {
+				next = "└─ "
+			}
+			add(child, lead+under, next)
+		}
+	}
+	for _, item := range t.Items {
+		add(item, "", "")
+	}
+	return rows
 }

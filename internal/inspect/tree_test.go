@@ -6,21 +6,13 @@ import (
 	"testing"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-iac/machine-iac-operator/test/golden"
+	"github.com/machine-iac/machine-iac-operator/test/printing"
 )
 
 // extensions are those of the golden files, by format.
 var extensions = map[string]string{"table": "txt", "wide": "wide.txt", "json": "json", "yaml": "yaml"}
-
-func printed(t *testing.T, format string, value report) string {
-	t.Helper()
-	printer := NewPrinter()
-	*printer.flags.OutputFormat = format
-	var out strings.Builder
-	if err := printer.Print(&out, value); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
-}
 
 // only leaves the Machines with these names, in this order.
 func only(facts *Facts, names ...string) *Facts {
@@ -36,24 +28,24 @@ func only(facts *Facts, names ...string) *Facts {
 func TestTree(t *testing.T) {
 	forest := Tree(everything())
 	for format, extension := range extensions {
-		t.Run(format, func(t *testing.T) { golden(t, "tree."+extension, printed(t, format, forest)) })
+		t.Run(format, func(t *testing.T) { golden.Check(t, "testdata/tree."+extension, printing.As(t, format, forest)) })
 	}
 	t.Run("a table is what is printed when nobody asks", func(t *testing.T) {
-		if got := printed(t, "", forest); got != printed(t, "table", forest) {
+		if got := printing.As(t, "", forest); got != printing.As(t, "table", forest) {
 			t.Errorf("it prints\n%s", got)
 		}
 	})
 	t.Run("of all namespaces", func(t *testing.T) {
 		facts := everything()
 		facts.Namespace, facts.Machines[4].Namespace = "", "elsewhere"
-		if got := printed(t, "", Tree(facts)); !strings.Contains(got, "\nMachine/elsewhere/new ") || !strings.Contains(got, "─ Machine/openshift-machine-api/workers-a ") {
+		if got := printing.As(t, "", Tree(facts)); !strings.Contains(got, "\nMachine/elsewhere/new ") || !strings.Contains(got, "─ Machine/openshift-machine-api/workers-a ") {
 			t.Errorf("it prints\n%s", got)
 		}
 	})
 	t.Run("without Nodes", func(t *testing.T) {
 		facts := everything()
 		facts.Nodes = nil
-		if got := printed(t, "", Tree(only(facts, "workers-a"))); !strings.Contains(got, "Node/ready ") || !strings.Contains(got, "NotRead") {
+		if got := printing.As(t, "", Tree(only(facts, "workers-a"))); !strings.Contains(got, "Node/ready ") || !strings.Contains(got, "NotRead") {
 			t.Errorf("it prints\n%s", got)
 		}
 	})
@@ -73,7 +65,7 @@ func TestMissingNames(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if err := missing("Machine", tc.name, namespace, tc.known); !strings.Contains(err.Error(), tc.want) {
+			if err := Missing("Machine", tc.name, namespace, tc.known); !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("it returns %v; want %q", err, tc.want)
 			}
 		})
@@ -82,7 +74,7 @@ func TestMissingNames(t *testing.T) {
 
 func TestPrint(t *testing.T) {
 	t.Run("a terminal is left alone", func(t *testing.T) {
-		got := printed(t, "", &Forest{Items: []*Item{{Kind: kindMachine, Name: "a\x1b[2J", Status: "b\nc\u009b1m"}}})
+		got := printing.As(t, "", &Forest{Items: []*Item{{Kind: kindMachine, Name: "a\x1b[2J", Status: "b\nc\u009b1m"}}})
 		if strings.ContainsAny(got, "\x1b\u009b") || strings.Count(got, "\n") != 2 {
 			t.Errorf("it prints %q", got)
 		}
@@ -90,10 +82,10 @@ func TestPrint(t *testing.T) {
 	t.Run("a long text is cut, but not in a wide table", func(t *testing.T) {
 		long := strings.Repeat("ä", 101)
 		forest := &Forest{Items: []*Item{{Kind: kindMachine, Notes: []string{long}}}}
-		if got := printed(t, "", forest); !strings.Contains(got, strings.Repeat("ä", 97)+"...\n") {
+		if got := printing.As(t, "", forest); !strings.Contains(got, strings.Repeat("ä", 97)+"...\n") {
 			t.Errorf("it prints %q", got)
 		}
-		if got := printed(t, "wide", forest); !strings.Contains(got, long) {
+		if got := printing.As(t, "wide", forest); !strings.Contains(got, long) {
 			t.Errorf("wide, it prints %q", got)
 		}
 	})

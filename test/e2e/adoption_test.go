@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
-	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 )
 
@@ -80,7 +80,7 @@ func anotherActuatorsMachines() {
 		list := w.adoptions(ctx, append([]string{"--plan"}, names...)...)
 		Expect(list).To(HaveLen(adopted))
 		for _, name := range names {
-			Expect(list[name].Result).To(BeElementOf(inspect.AdoptionClean, inspect.AdoptionDiffers), "%+v", list[name])
+			Expect(list[name].Result).To(BeElementOf(ownership.AdoptionClean, ownership.AdoptionDiffers), "%+v", list[name])
 			Expect(list[name].Imports).To(ContainElement(on.instance))
 		}
 		for _, name := range names {
@@ -90,7 +90,7 @@ func anotherActuatorsMachines() {
 
 	It("adopts all of them, and changes none", func(ctx SpecContext) {
 		for name, found := range w.adoptions(ctx, names...) {
-			Expect(found.Result).To(Equal(inspect.AdoptionDone), name)
+			Expect(found.Result).To(Equal(ownership.AdoptionDone), name)
 		}
 		until(ctx, patience, "all are Running and up to date", func(ctx context.Context) error {
 			var wrong []error
@@ -131,7 +131,7 @@ func anotherActuatorsMachines() {
 
 	It("refuses one that belongs to another cluster, and leaves it as it is", func(ctx SpecContext) {
 		found := w.adoptions(ctx, other)[other]
-		Expect(found.Result).To(Equal(inspect.AdoptionRefused))
+		Expect(found.Result).To(Equal(ownership.AdoptionRefused))
 		Expect(found.Message).To(ContainSubstring("belongs to the cluster other-cluster"))
 		unchanged(ctx, other)
 		Expect(w.node(ctx, other).Labels).NotTo(HaveKey("machine-iac.io/machine-uid"))
@@ -186,7 +186,7 @@ func (w *world) madeElsewhere(ctx context.Context, name, cluster string) {
 }
 
 // adoptions runs kubectl machine adopt and returns what it prints, by Machine. Its exit code says whether something differs, which is looked at here.
-func (w *world) adoptions(ctx context.Context, arguments ...string) map[string]inspect.MachineAdoption {
+func (w *world) adoptions(ctx context.Context, arguments ...string) map[string]ownership.MachineAdoption {
 	GinkgoHelper()
 	command := exec.CommandContext(ctx, w.lab.Path("bin", "kubectl"), append([]string{"machine", "adopt", "-o", "json", "--namespace", lab.Namespace}, arguments...)...)
 	command.Dir = w.dir
@@ -196,9 +196,9 @@ func (w *world) adoptions(ctx context.Context, arguments ...string) map[string]i
 	if err := command.Run(); err != nil {
 		Expect(command.ProcessState.ExitCode()).To(Equal(2), "%v: %s%s", err, out.String(), notes.String())
 	}
-	var list inspect.AdoptionList
+	var list ownership.AdoptionList
 	Expect(json.Unmarshal(out.Bytes(), &list)).To(Succeed(), "%s%s", out.String(), notes.String())
-	found := map[string]inspect.MachineAdoption{}
+	found := map[string]ownership.MachineAdoption{}
 	for _, one := range list.Items {
 		found[one.Machine] = one
 	}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/backup"
+	"github.com/machine-iac/machine-iac-operator/internal/module/store"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
+)
+
+// managerNamespace is the manager's in the manifests of this repository.
+const managerNamespace = "openshift-machine-api"
+
+// BackupFlags are what the commands have in common that take states out of a cluster, or put them there.
+type BackupFlags struct {
+	Inspection
+	manager string
+}
+
+// RegisterManager adds the namespace of the keys of Pulumi's checkpoints.
+func (f *BackupFlags) RegisterManager(command *cobra.Command) {
+	command.Flags().StringVar(&f.manager, "manager-namespace", managerNamespace, "Namespace of the manager, where the keys of Pulumi's checkpoints are.")
+	_ = command.RegisterFlagCompletionFunc("manager-namespace", f.Complete(NamesOf("Namespace")))
+}
+
+// Source returns what a backup is made of, and a client.
+func (f *BackupFlags) Source() (*backup.Source, client.Client, error) {
+	live, _, err := f.Connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	keys, err := pulumikeys.New(live, pulumikeys.Options{Namespace: f.manager})
+	if err != nil {
+		return nil, nil, err
+	}
+	return &backup.Source{States: state.New(live, state.Options{}), Modules: store.New(live, store.Options{}), Keys: keys}, live, nil
+}

@@ -1,0 +1,218 @@
+package module
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
+)
+
+// checkOptions are the flags of module check.
+type checkOptions struct {
+	enginePath     string
+	noEngine       bool
+	providerMirror string
+	timeout        time.Duration
+	output         string
+}
+
+func newCheck() *cobra.Command {
+	var o checkOptions
+	command := &cobra.Command{
+		Use:   "check DIR|REFERENCE...",
+		Short: "Check provider modules",
+		Long: `Check provider modules against the contract (docs/contracts/module.md), and print each breach with its place and fix. A DIR is the
+folder of a module, or one whose folders are modules; a REFERENCE is what 'kubectl machine module pack' and 'push' print, and is fetched as
+the manager fetches it. No two modules of one engine may have one name, and no two serve one kind.
+
+A module that keeps the contract is then formatted (fmt -check), validated, and tested by the engine, tofu or terraform, in a copy of its
+folder and with its providers mocked. Providers come from --provider-mirror, and from their registries where that is not given. Tests are
+code: use --no-engine for a module that you do not trust.
+
+A stack, a module whose program Pulumi runs, is checked against docs/contracts/stack.md. The engine checks its variables and locals only, and runs
+its tests if there are any; its program is skipped.
+
+The exit code is 0 when every module passes all of it, and 1 when not.`,
+		Example: `  # All modules in a folder, offline
+  kubectl machine module check modules --engine-path bin/tofu --provider-mirror bin/mirror
+
+  # The contract only, for a machine
+  kubectl machine module check modules/acme --no-engine -o json
+
+  # One that was pushed
+  kubectl machine module check oci://registry.example.com/team/acme@sha256:...`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			return o.run(command.Context(), arguments, command.OutOrStdout(), command.ErrOrStderr())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&o.enginePath, "engine-path", "", "File of the engine. Default: tofu, else terraform, on PATH.")
+	flags.BoolVar(&o.noEngine, "no-engine", false, "Check the contract only.")
+	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Folder with the providers, laid out as a filesystem mirror. Nothing is downloaded then.")
+	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long the engine may take for one module.")
+	flags.StringVarP(&o.output, "output", "o", "", "Format of the output: json, or nothing for people.")
+	return command
+}
+
+func (o checkOptions) run(ctx context.Context, arguments []string, out, errOut io.Writer) error {
+	if o.output != "" && o.output != "json" {
+		return fmt.Errorf("the output format %q is not known; write -o json, or leave it out", o.output)
+	}
+	if o.noEngine && o.enginePath != "" {
+		return errors.New("--no-engine and --engine-path contradict each other; leave one out")
+	}
+	found, err := findModules(ctx, arguments)
+	if err != nil {
+		return err
+	}
+	check, err := o.engine(ctx, errOut)
+	if err != nil {
+		return err
+	}
+	checked := checkContracts(found)
+	if check != nil {
+		checked.Engine = check.binary.String()
+	}
+	for _, one := range checked.Modules {
+		if err := o.finish(ctx, one, check, out); err != nil {
+			return err
+		}
+	}
+	checked.settle()
+	if err := checked.print(out, o.output); err != nil {
+		return err
+	}
+	if !checked.OK {
+		return cli.ErrReported
+	}
+	return nil
+}
+
+// finish checks a module with the engine, if there is one. The text for people is printed as soon as a module is done.
+func (o checkOptions) finish(ctx context.Context, one *checkedModule, check *engineCheck, out io.Writer) error {
+	if check != nil {
+		if err := one.checkByEngine(ctx, check); err != nil {
+			return err
+		}
+	}
+	one.OK = len(one.Breaches) == 0
+	if o.output != "" {
+		return nil
+	}
+	_, err := io.WriteString(out, one.text())
+	return err
+}
+
+// engine returns nil where the check needs none.
+func (o checkOptions) engine(ctx context.Context, errOut io.Writer) (*engineCheck, error) {
+	if o.noEngine {
+		return nil, nil
+	}
+	binary, err := tofu.Find(ctx, tofu.FindOptions{Path: o.enginePath})
+	if err != nil && o.enginePath != "" {
+		return nil, err
+	}
+	if err != nil {
+		fmt.Fprintf(errOut, "warning: fmt, validate and test are left out: %v (--engine-path). --no-engine silences this\n", err)
+		return nil, nil
+	}
+	return newEngineCheck(binary, o.providerMirror, o.timeout)
+}
+
+// checkedModules is the outcome, in the form that -o json prints.
+type checkedModules struct {
+	OK bool `json:"ok"`
+	// Engine is empty where there was none.
+	Engine   string           `json:"engine,omitempty"`
+	Modules  []*checkedModule `json:"modules"`
+	Problems []string         `json:"problems,omitempty"`
+}
+
+// checkedModule is the outcome for one module.
+type checkedModule struct {
+	OK bool `json:"ok"`
+	// Dir is the folder as it was named, or the reference.
+	Dir string `json:"dir"`
+	// Reference is name@sha256:digest; empty when the module does not keep the contract.
+	Reference string   `json:"reference,omitempty"`
+	Kinds     []string `json:"kinds,omitempty"`
+	Providers []string `json:"providers,omitempty"`
+	// Defaults are the fields that are filled in.
+	Defaults []string `json:"defaults,omitempty"`
+	Passed   []string `json:"passed,omitempty"`
+	// LeftOut is what the engine did not check.
+	LeftOut  []string `json:"leftOut,omitempty"`
+	Breaches []breach `json:"breaches,omitempty"`
+	files    fs.FS
+	loaded   *module.Module
+}
+
+// breach is one thing that is wrong, at a place.
+type breach struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	What    string `json:"what,omitempty"`
+	Problem string `json:"problem"`
+	Fix     string `json:"fix,omitempty"`
+}
+
+// settle sums up once everything has been checked.
+func (c *checkedModules) settle() {
+	c.OK = len(c.Problems) == 0
+	for _, one := range c.Modules {
+		c.OK = c.OK && one.OK
+	}
+}
+
+// print prints what concerns all modules together; as JSON, that is everything.
+func (c *checkedModules) print(out io.Writer, format string) error {
+	if format == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(c)
+	}
+	for _, problem := range c.Problems {
+		if _, err := fmt.Fprintln(out, problem); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// text returns the breaches of a module, or else what it serves.
+func (m *checkedModule) text() string {
+	var text strings.Builder
+	for _, found := range m.Breaches {
+		fmt.Fprintln(&text, contract.Breach(found))
+	}
+	if !m.OK {
+		return text.String()
+	}
+	providers := "none"
+	if len(m.Providers) > 0 {
+		providers = strings.Join(m.Providers, ", ")
+	}
+	defaults := ""
+	if len(m.Defaults) > 0 {
+		defaults = "; fills in: " + strings.Join(m.Defaults, ", ")
+	}
+	leftOut := ""
+	if len(m.LeftOut) > 0 {
+		leftOut = "; left out: " + strings.Join(m.LeftOut, ", ")
+	}
+	return fmt.Sprintf("%s serves %s; providers: %s%s; passed: %s%s\n",
+		m.Reference, strings.Join(m.Kinds, ", "), providers, defaults, strings.Join(m.Passed, ", "), leftOut)
+}

@@ -1,0 +1,340 @@
+package module
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-exec/tfexec"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
+)
+
+const (
+	lockFile = ".terraform.lock.hcl"
+	// endDelay is how long an interrupted engine may take before it is killed: it has nothing to save.
+	endDelay = 5 * time.Second
+)
+
+// engineCheck checks modules with an engine.
+type engineCheck struct {
+	binary tofu.Binary
+	// mirror is absolute; empty means that providers come from where the user's own configuration says.
+	mirror  string
+	timeout time.Duration
+}
+
+func newEngineCheck(binary tofu.Binary, mirror string, timeout time.Duration) (*engineCheck, error) {
+	if mirror == "" {
+		return &engineCheck{binary: binary, timeout: timeout}, nil
+	}
+	absolute, err := filepath.Abs(mirror)
+	if err != nil {
+		return nil, fmt.Errorf("finding the provider mirror: %w", err)
+	}
+	if info, err := os.Stat(absolute); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("finding the provider mirror: %s is no folder; name one that is laid out as a filesystem mirror", mirror)
+	}
+	return &engineCheck{binary: binary, mirror: absolute, timeout: timeout}, nil
+}
+
+// checkByEngine adds what the engine finds. A module that breaks the contract never reaches it. The error is one of the machine.
+func (m *checkedModule) checkByEngine(ctx context.Context, check *engineCheck) (err error) {
+	if m.loaded == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, check.timeout)
+	defer cancel()
+	scratch, err := os.MkdirTemp("", "module")
+	if err != nil {
+		return fmt.Errorf("checking %s: %w", m.Dir, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	copied := filepath.Join(scratch, "module")
+	if err := copyModule(copied, m.files); err != nil {
+		return fmt.Errorf("checking %s: %w", m.Dir, err)
+	}
+	terraform, err := check.terraform(scratch, copied, m.loaded.Spec().Credentials)
+	if err != nil {
+		return fmt.Errorf("checking %s: %w", m.Dir, err)
+	}
+	w := &work{module: m, terraform: terraform, dir: copied, engine: check.binary.Name}
+	for _, step := range w.steps() {
+		before := len(m.Breaches)
+		if err := step.run(ctx); err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = fmt.Errorf("%w; --timeout gives it more time", cause)
+			}
+			return fmt.Errorf("checking %s by %s %s: %w", m.Dir, check.binary.Name, step.name, err)
+		}
+		switch {
+		case len(m.Breaches) == before:
+			m.Passed = append(m.Passed, step.name)
+		case step.name != "fmt": // what follows would only say the same again
+			return nil
+		}
+	}
+	return nil
+}
+
+// step is one thing that an engine does with a module.
+type step struct {
+	name string
+	run  func(context.Context) error
+}
+
+// steps returns what applies to the module. Of a stack that is its HCL: the types, validations and locals. Its program is skipped.
+func (w *work) steps() []step {
+	steps := []step{{"fmt", w.format}, {"init", w.initialise}, {"validate", w.validate}}
+	if w.module.loaded.Engine() != v1alpha1.EnginePulumi {
+		return append(steps, step{"test", w.test})
+	}
+	w.module.LeftOut = []string{"program"}
+	if tests, err := fs.Glob(w.module.files, "tests/*.tftest.hcl"); err != nil || len(tests) == 0 {
+		w.module.LeftOut = append(w.module.LeftOut, "test")
+		return steps
+	}
+	return append(steps, step{"test", w.test})
+}
+
+// terraform returns the CLI in dir with a built environment: nothing of the caller's credentials or TF_VAR_*. Credentials are dummies,
+// as some providers want to be configured before anything is validated.
+func (c *engineCheck) terraform(scratch, dir string, credentials *v1alpha1.ModuleCredentials) (*tfexec.Terraform, error) {
+	terraform, err := tfexec.NewTerraform(dir, c.binary.Path)
+	if err != nil {
+		return nil, err
+	}
+	pass := []string{"PATH", "TMPDIR"}
+	environment := map[string]string{"CHECKPOINT_DISABLE": "1", "HOME": scratch}
+	if credentials != nil {
+		for _, key := range credentials.Keys {
+			environment[cmp.Or(key.Env, key.File)] = "dummy"
+		}
+	}
+	if c.mirror == "" {
+		pass = append(pass, cli.UsersVariables...)
+	} else {
+		config := filepath.Join(scratch, "cli.tfrc")
+		content := "disable_checkpoint = true\nprovider_installation {\n  filesystem_mirror {\n    path = " + strconv.Quote(c.mirror) + "\n  }\n}\n"
+		if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
+			return nil, err
+		}
+		environment["TF_CLI_CONFIG_FILE"] = config
+	}
+	for _, name := range pass {
+		if value, set := os.LookupEnv(name); set {
+			environment[name] = value
+		}
+	}
+	if err := terraform.SetEnv(environment); err != nil {
+		return nil, err
+	}
+	return terraform, terraform.SetWaitDelay(endDelay)
+}
+
+// copyModule copies what belongs to a module: no folders and files that begin with a dot, such as .terraform, but the lock file.
+func copyModule(to string, from fs.FS) error {
+	return fs.WalkDir(from, ".", func(name string, entry fs.DirEntry, err error) error {
+		hidden := strings.HasPrefix(entry.Name(), ".") && name != "." && name != lockFile
+		target := filepath.Join(to, filepath.FromSlash(name))
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && hidden:
+			return fs.SkipDir
+		case entry.IsDir():
+			return os.Mkdir(target, 0o700)
+		case hidden:
+			return nil
+		}
+		content, err := fs.ReadFile(from, name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, 0o600)
+	})
+}
+
+// work is the check of one module's copy.
+type work struct {
+	module    *checkedModule
+	terraform *tfexec.Terraform
+	dir       string
+	engine    string
+	// beside is the search whose files are copied beside those of the module; none in a run of the module alone.
+	beside search
+}
+
+// testsFolder holds the tests of a module, and in a folder of its name those of each search.
+const testsFolder = "tests"
+
+func (w *work) format(ctx context.Context) error {
+	formatted, files, err := w.terraform.FormatCheck(ctx, tfexec.Recursive(true))
+	if err != nil || formatted {
+		return err
+	}
+	for _, file := range files {
+		w.module.add(contract.Breach{File: file, Problem: "is not formatted", Fix: "run " + w.engine + " fmt -recursive in the module's folder"})
+	}
+	return nil
+}
+
+func (w *work) initialise(ctx context.Context) error {
+	var output bytes.Buffer
+	err := w.terraform.InitJSON(ctx, &output, tfexec.Backend(false))
+	return w.addDiagnostics(ctx, &output, err)
+}
+
+// validate checks the module together with each of its searches, until one has errors.
+func (w *work) validate(ctx context.Context) error {
+	searches := w.searches()
+	if len(searches) == 0 {
+		searches = []search{{}}
+	}
+	before := len(w.module.Breaches)
+	for _, one := range searches {
+		if err := w.validateWith(ctx, one); err != nil || len(w.module.Breaches) > before {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *work) validateWith(ctx context.Context, one search) error {
+	remove, err := w.copySearch(one)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	result, err := w.terraform.Validate(ctx)
+	if err != nil {
+		return err
+	}
+	for _, found := range result.Diagnostics {
+		diagnostic := diagnostic{Severity: string(found.Severity), Summary: found.Summary, Detail: found.Detail}
+		if found.Range != nil {
+			diagnostic.Range.Filename, diagnostic.Range.Start.Line = found.Range.Filename, found.Range.Start.Line
+		}
+		w.add(diagnostic)
+	}
+	return nil
+}
+
+func (w *work) test(ctx context.Context) error {
+	var output bytes.Buffer
+	err := w.terraform.Test(ctx, &output)
+	if err := w.addDiagnostics(ctx, &output, err); err != nil {
+		return err
+	}
+	for _, one := range w.searches() {
+		if err := w.testSearch(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// testSearch runs the tests of a search, if there are any: what it does where it finds nothing, where it finds several, and where it finds what
+// belongs to others.
+func (w *work) testSearch(ctx context.Context, one search) error {
+	tests, err := fs.Glob(w.module.files, path.Join(testsFolder, one.folder, "*.tftest.hcl"))
+	if err != nil || len(tests) == 0 {
+		return err
+	}
+	remove, err := w.copySearch(one)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	// The engine takes the tests of one folder; tfexec knows no flag for another that engines take.
+	folder, aside := filepath.Join(w.dir, testsFolder), filepath.Join(w.dir, ".tests")
+	if err := os.Rename(folder, aside); err != nil {
+		return err
+	}
+	if err := os.Rename(filepath.Join(aside, one.folder), folder); err != nil {
+		return err
+	}
+	var output bytes.Buffer
+	err = w.terraform.Test(ctx, &output)
+	return errors.Join(w.addDiagnostics(ctx, &output, err), os.Rename(folder, filepath.Join(aside, one.folder)), os.Rename(aside, folder))
+}
+
+// addDiagnostics adds the errors in the engine's -json output as breaches. It returns a failure that the output does not explain.
+func (w *work) addDiagnostics(ctx context.Context, output *bytes.Buffer, failure error) error {
+	if failure == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return failure
+	}
+	before := len(w.module.Breaches)
+	for line := range bytes.Lines(output.Bytes()) {
+		var message struct {
+			Type       string     `json:"type"`
+			Diagnostic diagnostic `json:"diagnostic"`
+			File       string     `json:"@testfile"`
+			Run        string     `json:"@testrun"`
+		}
+		if json.Unmarshal(line, &message) != nil || message.Type != "diagnostic" {
+			continue
+		}
+		if message.Diagnostic.Range.Filename == "" {
+			message.Diagnostic.Range.Filename = message.File
+		}
+		if name, ok := strings.CutPrefix(message.Diagnostic.Range.Filename, testsFolder+"/"); ok && len(w.beside.files) > 0 {
+			message.Diagnostic.Range.Filename = path.Join(testsFolder, w.beside.folder, name)
+		}
+		if message.Run != "" {
+			message.Diagnostic.what = fmt.Sprintf("run %q", message.Run)
+		}
+		w.add(message.Diagnostic)
+	}
+	if len(w.module.Breaches) == before {
+		return failure
+	}
+	return nil
+}
+
+// diagnostic is one of the engine's.
+type diagnostic struct {
+	Severity string `json:"severity"`
+	Summary  string `json:"summary"`
+	Detail   string `json:"detail"`
+	Range    struct {
+		Filename string `json:"filename"`
+		Start    struct {
+			Line int `json:"line"`
+		} `json:"start"`
+	} `json:"range"`
+	what string
+}
+
+// add adds an error as a breach; the engine's detail is the fix. Warnings are not added.
+func (w *work) add(d diagnostic) {
+	if d.Severity != "error" {
+		return
+	}
+	if i := slices.IndexFunc(w.beside.files, func(name string) bool { return path.Base(name) == d.Range.Filename }); i >= 0 {
+		d.Range.Filename = w.beside.files[i]
+	}
+	w.module.add(contract.Breach{
+		File: d.Range.Filename, Line: d.Range.Start.Line, What: d.what,
+		Problem: "fails: " + oneLine(d.Summary), Fix: oneLine(d.Detail),
+	})
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,0 +1,56 @@
+package module
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
+)
+
+// search is a folder of the module whose files run beside those of the module.
+type search struct {
+	folder string
+	files  []string
+}
+
+// searches are those that the module has.
+func (w *work) searches() []search {
+	if w.module.loaded.Engine() == v1alpha1.EnginePulumi {
+		return nil
+	}
+	var found []search
+	for _, one := range []search{
+		{contract.LookupFolder, w.module.loaded.LookupFiles()},
+		{contract.AdoptFolder, w.module.loaded.AdoptFiles()},
+		{contract.InventoryFolder, w.module.loaded.InventoryFiles()},
+	} {
+		if len(one.files) > 0 {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// copySearch copies the files of a search beside those of the module, where they are when it is used, until the returned function is called.
+func (w *work) copySearch(of search) (remove func(), err error) {
+	w.beside = of
+	remove = func() {
+		for _, name := range of.files {
+			_ = os.Remove(filepath.Join(w.dir, path.Base(name))) // the folder goes as a whole
+		}
+		w.beside = search{}
+	}
+	for _, name := range of.files {
+		content, err := os.ReadFile(filepath.Join(w.dir, filepath.FromSlash(name)))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(w.dir, path.Base(name)), content, 0o600)
+		}
+		if err != nil {
+			remove()
+			return nil, err
+		}
+	}
+	return remove, nil
+}

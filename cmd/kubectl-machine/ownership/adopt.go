@@ -1,0 +1,213 @@
+package ownership
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+)
+
+// adoptInterval is how often adopt looks what the manager has found.
+const adoptInterval = 500 * time.Millisecond
+
+// differsCode is the exit code where an adoption would change or leave something that differs, or is refused.
+const differsCode cli.ExitCode = 2
+
+// adoptFlags are those of adopt.
+type adoptFlags struct {
+	cli.Inspection
+	plan    bool
+	timeout time.Duration
+	from    stateSource
+}
+
+// NewAdopt returns the command.
+func NewAdopt() *cobra.Command {
+	var f adoptFlags
+	command := &cobra.Command{
+		Use:   "adopt [MACHINE...]",
+		Short: "Adopt instances that something else than the operator has made",
+		Long: `Adopt the instances of Machines that something else than the operator has made: another actuator, or plain Terraform. The manager finds each
+instance by its provider ID, imports what the Machine's module would have made, and changes it in place at most. With --plan it only plans that, and
+what differs is shown. Without names, all Machines of the namespace are meant whose instance is not adopted.
+
+The command sets the annotation machine-iac.io/adoption of each Machine and waits for the manager. With --from-state, the instance is found by its ID in a
+Terraform state; remove it from that state first, as the command says, so that it never has two owners.
+
+Exit codes: 0 where all are adopted, or would be as they are; 1 for an error; 2 where something differs or is refused.`,
+		Example: `  # What would be imported, and what differs; nothing is changed
+  kubectl machine adopt --plan -n openshift-machine-api
+
+  # Adopt the Machines of a MachineSet
+  kubectl machine adopt machineset/workers
+
+  # Take an instance over from a Terraform state
+  kubectl machine adopt --from-state terraform.tfstate --address 'aws_instance.worker[3]' workers-x7k2p`,
+		ValidArgsFunction: f.Complete(cli.NamesOf("Machine")),
+		RunE: func(command *cobra.Command, names []string) error {
+			if err := f.from.validate(names); err != nil {
+				return err
+			}
+			return f.run(command, names)
+		},
+	}
+	f.Register(command)
+	command.Flags().StringVarP(&f.Labels, "selector", "l", "", "Label selector that the Machines match, such as -l key1=value1,key2!=value2. Not together with names.")
+	_ = command.RegisterFlagCompletionFunc("selector", cobra.NoFileCompletions)
+	f.RegisterOutput(command)
+	f.from.register(command)
+	command.Flags().BoolVar(&f.plan, "plan", false, "Plan the adoption and show what it would do, without doing it.")
+	command.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "How long to wait for the manager.")
+	_ = command.RegisterFlagCompletionFunc("timeout", cobra.NoFileCompletions)
+	return command
+}
+
+func (f *adoptFlags) run(command *cobra.Command, names []string) error {
+	facts, err := f.Read(command, names, inspect.Want{})
+	if err != nil {
+		return err
+	}
+	machines, err := f.adoptable(facts.Machines, len(names) > 0)
+	if err != nil {
+		return err
+	}
+	if len(machines) == 0 {
+		f.Nothing(command, "There are no Machines to adopt", facts.Namespace)
+		return nil
+	}
+	live, _, err := f.Connect()
+	if err != nil {
+		return err
+	}
+	asked := lifecycle.AdoptionAdopt
+	if f.plan {
+		asked = lifecycle.AdoptionPlan
+	}
+	annotations := map[string]string{}
+	if f.from.path != "" {
+		if asked, err = f.from.prepare(command, &machines[0], asked, annotations); err != nil {
+			return err
+		}
+	}
+	since := metav1.Now().Rfc3339Copy()
+	annotations[lifecycle.AdoptionAnnotation], annotations[lifecycle.AdoptionRequestedAnnotation] = string(asked), since.UTC().Format(time.RFC3339)
+	for i := range machines {
+		if err := annotate(command.Context(), live, &machines[i], annotations); err != nil {
+			return err
+		}
+	}
+	late := f.wait(command.Context(), live, machines, since)
+	facts.Machines = machines
+	list := ownership.Adoptions(facts)
+	if err := f.Printer.Print(command.OutOrStdout(), list); err != nil {
+		return err
+	}
+	if len(late) > 0 {
+		return fmt.Errorf("the manager has not reported on %s within %s; it does once it runs, and once it serves the Machine's providerSpec: look at the Machine's conditions",
+			strings.Join(late, ", "), f.timeout)
+	}
+	return resultCode(list)
+}
+
+// adoptable returns the Machines whose instance is not adopted. One that is named and has an instance of the operator's own is an error.
+func (f *adoptFlags) adoptable(machines []machinev1beta1.Machine, named bool) ([]machinev1beta1.Machine, error) {
+	var wanted []machinev1beta1.Machine
+	for i := range machines {
+		machine := &machines[i]
+		_, own := machine.Annotations[lifecycle.WitnessAnnotation]
+		provided := machine.Spec.ProviderID != nil && *machine.Spec.ProviderID != ""
+		switch {
+		case !own && (provided || f.from.path != "") && machine.DeletionTimestamp.IsZero():
+			wanted = append(wanted, *machine)
+		case !named:
+		case own:
+			return nil, fmt.Errorf("the Machine %s: the operator has made its instance, or has adopted it before; nothing was changed", machine.Name)
+		case !machine.DeletionTimestamp.IsZero():
+			return nil, fmt.Errorf("the Machine %s is being deleted; nothing was changed", machine.Name)
+		default:
+			return nil, fmt.Errorf("the Machine %s has no provider ID, so that there is nothing to find its instance by: set spec.providerID, or name its resource in a Terraform "+
+				"state with --from-state and --address; nothing was changed", machine.Name)
+		}
+	}
+	return wanted, nil
+}
+
+// annotate sets annotations of a Machine.
+func annotate(ctx context.Context, live client.Client, machine *machinev1beta1.Machine, annotations map[string]string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": machine.UID, "annotations": annotations}})
+	if err != nil {
+		return err
+	}
+	if err := live.Patch(ctx, machine.DeepCopy(), client.RawPatch("application/merge-patch+json", patch)); err != nil {
+		return fmt.Errorf("annotating the Machine %s: %w", machine.Name, err)
+	}
+	return nil
+}
+
+// wait reads the Machines until the manager has reported on each since a time, and returns the names of those that it has not.
+func (f *adoptFlags) wait(ctx context.Context, live client.Client, machines []machinev1beta1.Machine, since metav1.Time) []string {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	var late []string
+	for i := range machines {
+		err := wait.PollUntilContextCancel(ctx, adoptInterval, true, func(ctx context.Context) (bool, error) {
+			now := &machinev1beta1.Machine{}
+			if err := live.Get(ctx, client.ObjectKeyFromObject(&machines[i]), now); err != nil {
+				return false, client.IgnoreNotFound(err)
+			}
+			machines[i] = *now
+			return f.reported(now, since), nil
+		})
+		if err != nil {
+			late = append(late, machines[i].Name)
+		}
+	}
+	return late
+}
+
+// reported reports whether the manager has done what was asked for, or has refused it, since a time.
+func (f *adoptFlags) reported(machine *machinev1beta1.Machine, since metav1.Time) bool {
+	found := ownership.AdoptionOf(machine)
+	switch {
+	case found == nil:
+		return false
+	case found.Result == ownership.AdoptionDone:
+		return true
+	case found.Planned == nil || found.Planned.Before(&since):
+		return false
+	}
+	return f.plan || found.Result == ownership.AdoptionRefused || machine.Annotations[lifecycle.AdoptionAnnotation] == string(lifecycle.AdoptionPlan)
+}
+
+// resultCode returns the exit code of a list.
+func resultCode(list *ownership.AdoptionList) error {
+	var refused []string
+	differs := false
+	for i := range list.Items {
+		switch list.Items[i].Result {
+		case ownership.AdoptionRefused:
+			refused = append(refused, list.Items[i].Machine)
+		case ownership.AdoptionDiffers:
+			differs = true
+		}
+	}
+	if len(refused) > 0 || differs {
+		return differsCode
+	}
+	return nil
+}
+
+var errOneMachine = errors.New("--from-state takes an instance over for one Machine: name it")

@@ -1,0 +1,115 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/live"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+)
+
+// liveOptions are the flags of plan that are about a cluster.
+type liveOptions struct {
+	enabled bool
+	refresh bool
+	updates desired.ModuleUpdates
+	// environment is what the manager gives every engine.
+	environment map[string]string
+	cluster     cli.ClusterFlags
+}
+
+func (o *liveOptions) register(command *cobra.Command) {
+	flags := command.Flags()
+	flags.BoolVar(&o.enabled, "live", false, "Read the cluster, and show what the manifests would change of the Machines that exist.")
+	flags.BoolVar(&o.refresh, "refresh", false,
+		"Have providers compare the instances with their states: with the credentials in the cluster, and with the infrastructure.")
+	o.updates = desired.ModuleUpdatesHold
+	flags.Var(&moduleUpdates{&o.updates}, "module-updates", "What the manager does about Machines whose module has changed, as its own flag says: Hold or InPlace.")
+	flags.StringToStringVar(&o.environment, "engine-env", nil,
+		"NAME=VALUE that the manager gives every engine, by its own flag, such as a proxy; may be repeated. For --refresh.")
+	o.cluster.Register(command, "")
+	// Each fails for a flag that is not there only, which the tests would see.
+	_ = command.RegisterFlagCompletionFunc("engine-env", cobra.NoFileCompletions)
+	_ = command.RegisterFlagCompletionFunc("module-updates", cobra.FixedCompletions(
+		[]string{string(desired.ModuleUpdatesHold), string(desired.ModuleUpdatesInPlace)}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// moduleUpdates is the actuator's flag, with the type that help shows.
+type moduleUpdates struct{ *desired.ModuleUpdates }
+
+// Type implements pflag.Value.
+func (moduleUpdates) Type() string { return "string" }
+
+func (o *liveOptions) validate(names, files []string) error {
+	if err := inspect.ParseNames(names); err != nil {
+		return fmt.Errorf("%w, or -f before a file", err)
+	}
+	switch {
+	case len(names) > 0 && len(files) > 0:
+		return fmt.Errorf("there are both names (%s) and files; give one of them, and files with --live for an edit", strings.Join(names, ", "))
+	case o.refresh && !o.enabled && len(names) == 0:
+		return errors.New("--refresh is about Machines that exist; add --live, or name a MachineSet")
+	case len(o.environment) > 0 && !o.refresh:
+		return errors.New("--engine-env is for providers that reach the infrastructure; add --refresh, or leave it out")
+	}
+	return nil
+}
+
+// connect returns a client for the cluster, and the namespace of names and manifests that set none: the context's where it has one and no flag sets it.
+func (o *liveOptions) connect(namespace string, given bool) (client.Client, string, error) {
+	cluster, own, err := o.cluster.Connect()
+	if !given && own != metav1.NamespaceDefault {
+		namespace = own
+	}
+	return cluster, namespace, err
+}
+
+// manifests returns objects of the cluster that are named, as they are now.
+func (o *liveOptions) manifests(ctx context.Context, namespace string, names []string) ([]manifest.File, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	config, _, err := o.cluster.Configuration()
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := inspect.New(config, namespace)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := cluster.Get(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	var files []manifest.File
+	for _, object := range objects {
+		object.SetManagedFields(nil)
+		content, err := yaml.Marshal(object)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", object.GetName(), err)
+		}
+		files = append(files, manifest.File{Name: "cluster", Content: content})
+	}
+	return files, nil
+}
+
+// plan returns how requests are planned against a cluster.
+func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, clusterValues module.ClusterValues, environment *runEnvironment) planning {
+	return func(ctx context.Context, requests []*manifest.Request, planner preview.Planner, engine string) (*preview.Preview, error) {
+		return live.Plan(ctx, requests, live.Options{
+			Client: cluster, Catalog: catalog, ClusterValues: clusterValues, ModuleUpdates: o.updates, Planner: planner, Engine: engine, Refresh: o.refresh, Environment: environment,
+		})
+	}
+}

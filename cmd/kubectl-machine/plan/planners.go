@@ -1,0 +1,157 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/program"
+)
+
+// engineOptions are the flags that say where the engines are, and what they may use.
+type engineOptions struct {
+	enginePath     string
+	providerMirror string
+	pulumi         string
+	pulumiPlugins  string
+	cacheDir       string
+	parallel       int
+}
+
+func (o *engineOptions) registerPulumi(flags *pflag.FlagSet) {
+	flags.StringVar(&o.pulumi, "pulumi", "", "File of the CLI that plans stacks. Default: pulumi beside kubectl-machine, else on PATH.")
+	flags.StringVar(&o.pulumiPlugins, "pulumi-plugins", "",
+		"Folder with Pulumi's plugins. Nothing is downloaded. Default: pulumi-plugins beside kubectl-machine, else the user's own.")
+}
+
+// planners are the engines that are needed for what is planned.
+type planners struct {
+	preview.Planners
+	names  []string
+	closes []func() error
+}
+
+// open finds the engines.
+func (o engineOptions) open(ctx context.Context, needed []v1alpha1.Engine) (*planners, error) {
+	opened := &planners{Planners: preview.Planners{}}
+	for _, one := range []struct {
+		engine v1alpha1.Engine
+		open   func(ctx context.Context, into *planners) error
+	}{{v1alpha1.EngineTerraform, o.openTofu}, {v1alpha1.EnginePulumi, o.openPulumi}} {
+		if !slices.Contains(needed, one.engine) {
+			continue
+		}
+		if err := one.open(ctx, opened); err != nil {
+			return nil, errors.Join(err, opened.close())
+		}
+	}
+	return opened, nil
+}
+
+// close ends and removes all that was opened, the last first.
+func (p *planners) close() error {
+	var failed []error
+	for _, one := range slices.Backward(p.closes) {
+		failed = append(failed, one())
+	}
+	return errors.Join(failed...)
+}
+
+// title names the engines.
+func (p *planners) title() string { return strings.Join(p.names, ", ") }
+
+// mirror returns the folder with the providers; empty where there is none.
+func (o engineOptions) mirror() string { return orBeside(o.providerMirror, "schemas", "mirror") }
+
+func (o engineOptions) openTofu(ctx context.Context, into *planners) error {
+	binary, err := tofu.Find(ctx, tofu.FindOptions{Path: orBeside(o.enginePath, tofu.OpenTofu)})
+	if err != nil {
+		return err
+	}
+	cache, release, err := o.cache()
+	if err != nil {
+		return err
+	}
+	into.closes = append(into.closes, release)
+	options := offline.Options{Binary: binary, CacheDir: cache, ProviderMirror: o.mirror(), Parallel: o.parallel}
+	if options.ProviderMirror == "" {
+		options.InitEnvironment = ownEnvironment()
+	}
+	planner, err := offline.New(options)
+	if err != nil {
+		return err
+	}
+	into.closes = append(into.closes, planner.Close)
+	into.Planners[v1alpha1.EngineTerraform] = planner
+	into.names = append(into.names, binary.Name+" "+binary.Version.String())
+	return nil
+}
+
+func (o engineOptions) openPulumi(ctx context.Context, into *planners) error {
+	path := orBeside(o.pulumi, pulumi.Name)
+	if path == "" {
+		found, err := exec.LookPath(pulumi.Name)
+		if err != nil {
+			return errors.New("finding pulumi, which plans stacks: it is neither beside kubectl-machine nor on PATH; install it, or name its file with --pulumi")
+		}
+		path = found
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // the hosts of languages are beside it
+	}
+	binary, err := pulumi.Find(ctx, path)
+	if err != nil {
+		return fmt.Errorf("%w; name another with --pulumi", err)
+	}
+	plugins, err := o.plugins()
+	if err != nil {
+		return err
+	}
+	planner, err := program.New(ctx, program.Options{Binary: binary, Plugins: plugins, ProviderMirror: o.mirror(), Parallel: o.parallel})
+	if err != nil {
+		return err
+	}
+	into.closes = append(into.closes, func() error { return planner.Close(ctx) })
+	into.Planners[v1alpha1.EnginePulumi] = planner
+	into.names = append(into.names, pulumi.Name+" "+binary.Version.String())
+	return nil
+}
+
+// plugins returns the folder with Pulumi's plugins.
+func (o engineOptions) plugins() (string, error) {
+	if beside := orBeside(o.pulumiPlugins, "pulumi-plugins"); beside != "" {
+		return beside, nil
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		own := filepath.Join(home, ".pulumi", "plugins")
+		if info, err := os.Stat(own); err == nil && info.IsDir() {
+			return own, nil
+		}
+	}
+	return "", errors.New("finding Pulumi's plugins: there are none beside kubectl-machine (pulumi-plugins) or in the user's own folder; name a folder with --pulumi-plugins")
+}
+
+// cache returns the folder that keeps modules. Where the user has none, it is one for this call.
+func (o engineOptions) cache() (dir string, release func() error, err error) {
+	keep := func() error { return nil }
+	if o.cacheDir != "" {
+		return o.cacheDir, keep, nil
+	}
+	if dir, err := os.UserCacheDir(); err == nil {
+		return filepath.Join(dir, "machine-iac", "modules"), keep, nil
+	}
+	dir, err = os.MkdirTemp("", "modules")
+	return dir, func() error { return os.RemoveAll(dir) }, err
+}
