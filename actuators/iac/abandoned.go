@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -182,14 +183,14 @@ func (a *Actuator) recoverOne(ctx context.Context, left abandonedRun) error {
 	}
 	switch {
 	case holds && (stored.Raw == nil || compared.Relation == statefile.RelationNewer):
-		a.metrics.unsaved.WithLabelValues(unsavedSaved).Inc()
+		a.metrics.Unsaved(reporting.UnsavedSaved)
 		return a.putUnsaved(ctx, key, left.identity, unsaved)
 	case len(compared.Missing) == 0:
-		a.metrics.unsaved.WithLabelValues(unsavedDropped).Inc()
+		a.metrics.Unsaved(reporting.UnsavedDropped)
 		a.logger.Info("A state that an engine could not save has nothing that the stored one lacks; it is dropped", "state", key.String(), "relation", compared.Relation)
 		return nil
 	}
-	a.metrics.unsaved.WithLabelValues(unsavedOrphaned).Inc()
+	a.metrics.Unsaved(reporting.UnsavedOrphaned)
 	a.logger.Info("A state that an engine could not save has resources that the stored one lacks; it is kept as an orphan",
 		"state", key.String(), "relation", compared.Relation, "resources", statefile.Names(compared.Missing))
 	kept, err := a.store.SaveOrphan(ctx, key, unsaved, state.OrphanOptions{

@@ -51,7 +51,7 @@ func (a *Actuator) takeOver(ctx context.Context, key state.Key, options state.Ac
 			return nil, actuators.InProgress(wait, "the Machine's state is locked by another manager whose engines may still run (%s); "+
 				"the lock is taken over when they cannot", met)
 		}
-		a.metrics.takeovers.Inc()
+		a.metrics.TakenOver()
 	}
 	a.logger.Info("Taking over the lock of a run that is dead", "state", key.String(), "lock", met.String())
 	options.Break = &met

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
@@ -27,9 +28,6 @@ import (
 
 // minRequeue is the shortest time after which a Machine is reconciled again.
 const minRequeue = time.Second
-
-// progressInterval is how soon a Machine is reconciled again whose run is in progress. The run's end wakes it earlier.
-const progressInterval = time.Minute
 
 // defaultDriftInterval is how often drift is checked.
 const defaultDriftInterval = time.Hour
@@ -65,7 +63,7 @@ type Options struct {
 	// Logger gets what no Machine shows; nothing when unset.
 	Logger logr.Logger
 	// Metrics are counted in; new ones, which are not exported, when nil.
-	Metrics *Metrics
+	Metrics *reporting.Metrics
 }
 
 // Actuator implements the Machine API's verbs with an engine run per Machine.
@@ -83,7 +81,7 @@ type Actuator struct {
 	interval time.Duration
 	clock    clock.PassiveClock
 	logger   logr.Logger
-	metrics  *Metrics
+	metrics  *reporting.Metrics
 	// abandoned are runs whose workspaces were left behind; recovering is held while one is recovered.
 	abandoned  abandonedRuns
 	recovering sync.Mutex
@@ -136,7 +134,7 @@ func (o *Options) setDefaults() {
 		o.DriftInterval = defaultDriftInterval
 	}
 	if o.Metrics == nil {
-		o.Metrics = NewMetrics(slices.Sorted(maps.Keys(o.Runners))...)
+		o.Metrics = reporting.NewMetrics(slices.Sorted(maps.Keys(o.Runners))...)
 	}
 	if o.Modules == nil {
 		o.Modules = store.New(o.Client, store.Options{Clock: o.Clock})

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
@@ -66,7 +67,7 @@ func (t *task) instanceNotFound(ctx context.Context, before []byte) error {
 	}
 	t.found = t.checkedNow(lifecycle.DriftCheck{Result: lifecycle.DriftMissing, Summary: summary})
 	if unproven != "" {
-		return actuators.Uncertain(progressInterval, "PlaceUnproven", "%s, but it is not proven that it was looked for in the place that it was made in (%s); look for the "+
+		return actuators.Uncertain(reporting.ProgressInterval, "PlaceUnproven", "%s, but it is not proven that it was looked for in the place that it was made in (%s); look for the "+
 			"instance, remove it if it is there, and then set the annotation %s: %s on the Machine", summary, unproven, lifecycle.NoInstanceAnnotation, t.uid)
 	}
 	return &undecidedError{until: now.Add(again), text: summary}

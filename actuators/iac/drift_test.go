@@ -14,12 +14,14 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/stacks"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
 func TestDriftCondition(t *testing.T) {
@@ -150,7 +152,7 @@ func driftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T, b *bench) {
 	if events := strings.Join(b.events(), "\n"); strings.Count(events, "DriftRepaired") != 1 {
 		t.Errorf("events %q, want one DriftRepaired", events)
 	}
-	if got := counts(t, b.metrics)["machine_iac_drift_repairs_total{engine="+Label(b.uses)+",result=repaired}"]; got != 1 {
+	if got := observe.Counters(t, b.metrics.Collectors()...)["machine_iac_drift_repairs_total{engine="+reporting.EngineLabel(b.uses)+",result=repaired}"]; got != 1 {
 		t.Errorf("counted %v repairs, want one", got)
 	}
 
@@ -227,7 +229,7 @@ func TestOnlyDriftThatIsNotIgnoredIsReported(t *testing.T) {
 				m.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: string(tc.policy)}
 			})
 			machine.Spec.ProviderSpec.Value = builder.ProviderSpec(map[string]any{"apiVersion": "example.io/v1", "kind": "Example"})
-			run := &task{actuator: &Actuator{recorder: recorder, metrics: NewMetrics()}, machine: machine, found: &lifecycle.DriftCheck{Result: tc.found}, wanted: &desired.State{Module: changedModule(t, "")}}
+			run := &task{actuator: &Actuator{recorder: recorder, metrics: reporting.NewMetrics()}, machine: machine, found: &lifecycle.DriftCheck{Result: tc.found}, wanted: &desired.State{Module: changedModule(t, "")}}
 			run.reportDrift(nil)
 			if got := len(recorder.Events); got != tc.want {
 				t.Errorf("%d events, want %d", got, tc.want)

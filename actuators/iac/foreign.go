@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -36,7 +37,7 @@ func (t *task) settleForeign(ctx context.Context, outcome error) error {
 	}
 	if t.adoption == nil && outcome != nil && t.decision.Operation == runs.Drift && !errors.Is(outcome, runs.ErrStopping) {
 		failed := lifecycle.PlannedAdoption{
-			At: t.actuator.clock.Now().UTC(), Fingerprint: t.wanted.Fingerprint, Refused: "it could not be planned: " + typed(runs.Update, outcome).Message,
+			At: t.actuator.clock.Now().UTC(), Fingerprint: t.wanted.Fingerprint, Refused: "it could not be planned: " + reporting.Typed(runs.Update, outcome).Message,
 		}.Bounded()
 		t.adoption = &failed
 	}
@@ -61,7 +62,7 @@ func (t *task) forgetState(ctx context.Context) error {
 	if err := t.session.Forget(ctx); err != nil {
 		return t.releaseFailed(ctx, err)
 	}
-	released(t.machine).Send(t.actuator.recorder)
+	reporting.Released(t.machine).Send(t.actuator.recorder)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -64,7 +65,7 @@ func (t *task) importFound(ctx context.Context, workspace runner.Workspace, repo
 	err = t.apply(ctx, workspace, report)
 	if err == nil && instance {
 		t.lookedUp, t.imported = true, true
-		t.actuator.metrics.found.Inc()
+		t.actuator.metrics.Found()
 	}
 	return err == nil, err
 }
@@ -109,12 +110,12 @@ func (t *task) checkPlace() error {
 		return nil
 	}
 	if t.wanted.PlaceErr != nil {
-		return typed(t.asked, t.wanted.PlaceErr)
+		return reporting.Typed(t.asked, t.wanted.PlaceErr)
 	}
 	if !made.Contradicts(t.wanted.Place) {
 		return nil
 	}
-	return elsewhere(t.asked, t.facts, made.Diff(t.wanted.Place))
+	return reporting.OtherPlace(t.asked, t.facts, made.Diff(t.wanted.Place))
 }
 
 // undecidedError says that a run found nothing where an instance may be, and that it is too early to rely on it.

@@ -29,6 +29,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/conformance"
 	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
 	pulumirunner "github.com/machine-iac/machine-iac-operator/actuators/pulumi"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
@@ -470,7 +471,7 @@ func aReplacementIsRefusedOnceAndTakingItBackSettles(t *testing.T, b *bench) {
 }
 
 func isReason(err error, reason machinev1beta1.MachineStatusError) bool {
-	return err != nil && typed(runs.Update, err).Reason == reason
+	return err != nil && reporting.Typed(runs.Update, err).Reason == reason
 }
 
 // loseState removes the Secret with a Machine's state, finalizer and all.

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -76,7 +77,7 @@ func (t *task) deleteState(ctx context.Context) error {
 		return t.releaseFailed(ctx, err)
 	}
 	if t.facts.HasResources() || t.imported {
-		succeeded(runs.Destroy, t.machine, "Deleted the instance").Send(t.actuator.recorder)
+		reporting.Succeeded(runs.Destroy, t.machine, "Deleted the instance").Send(t.actuator.recorder)
 	}
 	return nil
 }
@@ -99,7 +100,7 @@ func (t *task) markDestroyed(ctx context.Context) error {
 func (t *task) releaseFailed(ctx context.Context, err error) error {
 	p := lifecycle.NewPatch()
 	p.SetLastRun(t.lastRun(err))
-	return typed(runs.Destroy, errors.Join(err, t.session.Release(ctx, p.MetaPatch)))
+	return reporting.Typed(runs.Destroy, errors.Join(err, t.session.Release(ctx, p.MetaPatch)))
 }
 
 // lastRun returns what to record of the run, for people.
@@ -118,7 +119,7 @@ func (t *task) lastRun(outcome error) lifecycle.LastRun {
 	default:
 		last.Result = lifecycle.RunFailed
 	}
-	last.Message = strings.ToValidUTF8(typed(t.decision.Operation, outcome).Message, "")
+	last.Message = strings.ToValidUTF8(reporting.Typed(t.decision.Operation, outcome).Message, "")
 	if len(last.Message) > maxMessage {
 		last.Message = strings.ToValidUTF8(last.Message[:maxMessage], "") + "..."
 	}
@@ -194,12 +195,12 @@ func (t *task) settleIntent(p lifecycle.Patch, outcome error) {
 
 // setRefusalOrRepair records that a change was refused, so that it is not planned again and again, and the same of repairs.
 func (t *task) setRefusalOrRepair(p lifecycle.Patch, outcome error) {
-	if outcome != nil && !refused(outcome) {
+	if outcome != nil && !reporting.IsRefused(outcome) {
 		return
 	}
 	var message string
 	if outcome != nil {
-		message = typed(t.decision.Operation, outcome).Message
+		message = reporting.Typed(t.decision.Operation, outcome).Message
 	}
 	r := lifecycle.Refusal{Fingerprint: t.wanted.Fingerprint, Message: message}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
@@ -85,7 +86,7 @@ func (t *task) Intend(ctx context.Context) error {
 		return err
 	}
 	if err := a.recoverOf(ctx, t.uid); err != nil {
-		return typed(t.asked, err)
+		return reporting.Typed(t.asked, err)
 	}
 	session, err := a.acquire(ctx, state.KeyFor(t.key.Namespace, t.uid), state.AcquireOptions{
 		Lock:        state.Lock{Owner: a.owner, Run: t.id, Operation: string(t.asked)},
@@ -97,7 +98,7 @@ func (t *task) Intend(ctx context.Context) error {
 		return runs.ErrNothingToDo
 	}
 	if err != nil {
-		return asMachineError(t.asked, err)
+		return reporting.AsMachineError(t.asked, err)
 	}
 	t.session = session
 	a.logger.V(1).Info("Decided", "Machine", t.key.String(), "operation", t.decision.Operation, "lookup", t.decision.Lookup, "reason", t.decision.Reason)
@@ -169,9 +170,9 @@ func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) error {
 	case err != nil && t.asked != runs.Destroy:
 		return err
 	case err != nil && (t.facts.HasResources() || t.facts.Lost()):
-		return undeletable(t.facts, err)
+		return reporting.Undeletable(t.facts, err)
 	case o.choice.State == nil && o.choice.Withheld != nil:
-		return typed(t.asked, o.choice.Withheld)
+		return reporting.Typed(t.asked, o.choice.Withheld)
 	}
 	t.wanted = o.choice.State
 	t.decision = lifecycle.Decide(t.asked, t.facts, t.actuator.target(o))

@@ -36,13 +36,21 @@ var rules = []rule{
 	{path: "actuators", may: []string{"api/..."}},
 	{path: "actuators/conformance", may: []string{"api/...", "actuators"}, helps: true},
 	{path: "actuators/fake", may: []string{"api/...", "actuators"}, helps: true},
-	{path: "actuators/iac", may: []string{"actuators", "actuators/runner", "api/...", "internal/...", "modules"}, tests: []string{"actuators/orphans", "actuators/pulumi", "actuators/terraform", "stacks"}},
+	{path: "actuators/iac", may: []string{"actuators", "actuators/reporting", "actuators/runner", "api/...", "internal/...", "modules"}, tests: []string{"actuators/orphans", "actuators/pulumi", "actuators/terraform", "stacks"}},
 	{
 		path: "actuators/orphans",
 		may: []string{
 			"actuators", "internal/cluster/events", "internal/lifecycle", "internal/module", "internal/module/store", "internal/runs", "internal/state",
 			"internal/state/statefile",
 		},
+	},
+	{
+		path: "actuators/reporting",
+		may: []string{
+			"actuators", "api/...", "internal/cluster/events", "internal/desired", "internal/engine", "internal/leadership", "internal/lifecycle", "internal/runs",
+			"internal/state",
+		},
+		tests: []string{"internal/state/statefile"},
 	},
 	{path: "actuators/runner", may: []string{"internal/engine", "internal/module", "internal/state"}},
 	{path: "actuators/pulumi", may: []string{"actuators/runner", "internal/engine", "internal/engine/pulumi", "internal/module", "internal/state", "internal/state/statefile"}},

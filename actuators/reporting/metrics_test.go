@@ -1,13 +1,11 @@
-package iac
+package reporting
 
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
@@ -15,31 +13,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
-
-// counts returns every series that is not zero, as name{labels}.
-func counts(t *testing.T, metrics *Metrics) map[string]float64 {
-	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(metrics.Collectors()...)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]float64{}
-	for _, family := range families {
-		for _, series := range family.GetMetric() {
-			var labels []string
-			for _, label := range series.GetLabel() {
-				labels = append(labels, label.GetName()+"="+label.GetValue())
-			}
-			if value := series.GetCounter().GetValue(); value != 0 {
-				out[family.GetName()+"{"+strings.Join(labels, ",")+"}"] = value
-			}
-		}
-	}
-	return out
-}
 
 func TestFailuresAreCountedUntilTheMachineIsGone(t *testing.T) {
 	one, two := builder.In("ns", builder.Machine()), builder.In("ns", builder.Machine())
@@ -57,12 +32,12 @@ func TestFailuresAreCountedUntilTheMachineIsGone(t *testing.T) {
 		"mapi_instance_delete_failed{name=one,namespace=ns,reason=Credentials}": 1,
 		"mapi_instance_create_failed{name=two,namespace=ns,reason=Throttled}":   1,
 	}
-	if diff := cmp.Diff(want, counts(t, metrics)); diff != "" {
+	if diff := cmp.Diff(want, observe.Counters(t, metrics.Collectors()...)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	metrics.forget(one)
+	metrics.Forget(one)
 	want = map[string]float64{"mapi_instance_create_failed{name=two,namespace=ns,reason=Throttled}": 1}
-	if diff := cmp.Diff(want, counts(t, metrics)); diff != "" {
+	if diff := cmp.Diff(want, observe.Counters(t, metrics.Collectors()...)); diff != "" {
 		t.Errorf("after one is gone (-want +got):\n%s", diff)
 	}
 }
@@ -70,7 +45,7 @@ func TestFailuresAreCountedUntilTheMachineIsGone(t *testing.T) {
 func TestDriftChecksAreCountedByResult(t *testing.T) {
 	metrics := NewMetrics()
 	for _, found := range []*lifecycle.DriftCheck{{Result: lifecycle.DriftNone}, {Result: lifecycle.DriftNone}, {Result: lifecycle.DriftChanged}, {Result: lifecycle.DriftMissing}, nil} {
-		metrics.checked("terraform", found)
+		metrics.Checked("terraform", found)
 	}
 	want := map[string]float64{
 		"machine_iac_drift_checks_total{engine=terraform,result=unchanged}": 2,
@@ -78,7 +53,7 @@ func TestDriftChecksAreCountedByResult(t *testing.T) {
 		"machine_iac_drift_checks_total{engine=terraform,result=missing}":   1,
 		"machine_iac_drift_checks_total{engine=terraform,result=failed}":    1,
 	}
-	if diff := cmp.Diff(want, counts(t, metrics)); diff != "" {
+	if diff := cmp.Diff(want, observe.Counters(t, metrics.Collectors()...)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

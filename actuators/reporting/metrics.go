@@ -1,7 +1,8 @@
-package iac
+package reporting
 
 import (
 	"errors"
+	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/prometheus/client_golang/prometheus"
@@ -52,19 +53,22 @@ func NewMetrics(engines ...v1alpha1.Engine) *Metrics {
 			Name: "machine_iac_unsaved_states_total", Help: "States that an engine could not save, by what became of them.",
 		}, []string{"result"}),
 	}
-	for _, result := range []string{unsavedSaved, unsavedDropped, unsavedOrphaned} {
-		m.unsaved.WithLabelValues(result)
+	for _, result := range []UnsavedResult{UnsavedSaved, UnsavedDropped, UnsavedOrphaned} {
+		m.unsaved.WithLabelValues(string(result))
 	}
 	for _, name := range engines {
 		for _, result := range []string{resultRepaired, resultUnchanged, resultRefused, resultFailed} {
-			m.repairs.WithLabelValues(Label(name), result)
+			m.repairs.WithLabelValues(EngineLabel(name), result)
 		}
 		for _, result := range []string{resultUnchanged, resultChanged, resultMissing, resultFailed} {
-			m.driftChecks.WithLabelValues(Label(name), result)
+			m.driftChecks.WithLabelValues(EngineLabel(name), result)
 		}
 	}
 	return m
 }
+
+// EngineLabel returns the label for an engine in metrics.
+func EngineLabel(name v1alpha1.Engine) string { return strings.ToLower(string(name)) }
 
 // Collectors returns what to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
@@ -80,8 +84,8 @@ func (m *Metrics) failed(operation runs.Operation, machine *machinev1beta1.Machi
 	m.failures[operation].WithLabelValues(machine.Name, machine.Namespace, reason).Inc()
 }
 
-// forget removes the series of a Machine that is gone.
-func (m *Metrics) forget(machine *machinev1beta1.Machine) {
+// Forget removes the series of a Machine that is gone.
+func (m *Metrics) Forget(machine *machinev1beta1.Machine) {
 	for _, counter := range m.failures {
 		counter.DeletePartialMatch(prometheus.Labels{"name": machine.Name, "namespace": machine.Namespace})
 	}
@@ -95,8 +99,8 @@ const (
 	resultFailed    = "failed"
 )
 
-// checked counts a drift check; found is nil for one that failed.
-func (m *Metrics) checked(engine string, found *lifecycle.DriftCheck) {
+// Checked counts a drift check; found is nil for one that failed.
+func (m *Metrics) Checked(engine string, found *lifecycle.DriftCheck) {
 	result := resultFailed
 	if found != nil {
 		result = map[lifecycle.DriftResult]string{lifecycle.DriftNone: resultUnchanged, lifecycle.DriftChanged: resultChanged, lifecycle.DriftMissing: resultMissing}[found.Result]
@@ -104,12 +108,24 @@ func (m *Metrics) checked(engine string, found *lifecycle.DriftCheck) {
 	m.driftChecks.WithLabelValues(engine, result).Inc()
 }
 
-// What becomes of a state that an engine could not save.
+// UnsavedResult is what becomes of a state that an engine could not save.
+type UnsavedResult string
+
+// The results for a state that an engine could not save.
 const (
-	unsavedSaved    = "saved"
-	unsavedDropped  = "dropped"
-	unsavedOrphaned = "orphaned"
+	UnsavedSaved    UnsavedResult = "saved"
+	UnsavedDropped  UnsavedResult = "dropped"
+	UnsavedOrphaned UnsavedResult = "orphaned"
 )
+
+// Unsaved counts a state that an engine could not save.
+func (m *Metrics) Unsaved(result UnsavedResult) { m.unsaved.WithLabelValues(string(result)).Inc() }
+
+// TakenOver counts a lock that was taken over from a dead manager.
+func (m *Metrics) TakenOver() { m.takeovers.Inc() }
+
+// Found counts an instance that a lookup found.
+func (m *Metrics) Found() { m.found.Inc() }
 
 // The results of a repair, beside resultUnchanged and resultFailed.
 const (
@@ -117,11 +133,11 @@ const (
 	resultRefused  = "refused"
 )
 
-// repaired counts a repair.
-func (m *Metrics) repaired(engine string, outcome error, changed bool) {
+// Repaired counts a repair.
+func (m *Metrics) Repaired(engine string, outcome error, changed bool) {
 	result := resultUnchanged
 	switch {
-	case refused(outcome):
+	case IsRefused(outcome):
 		result = resultRefused
 	case outcome != nil:
 		result = resultFailed
@@ -139,5 +155,5 @@ func reasonOf(operation runs.Operation, err error) string {
 	if _, locked := errors.AsType[*state.LockedError](err); locked {
 		return string(engine.Locked)
 	}
-	return string(typed(operation, err).Reason)
+	return string(Typed(operation, err).Reason)
 }

@@ -1,4 +1,4 @@
-package iac
+package reporting
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 func TestTyped(t *testing.T) {
@@ -34,12 +35,17 @@ func TestTyped(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := typed(tc.operation, tc.err)
+			got := Typed(tc.operation, tc.err)
 			if got.Reason != tc.wantReason || !strings.Contains(got.Message, tc.wantText) {
 				t.Errorf("got %s %q, want %s with %q", got.Reason, got.Message, tc.wantReason, tc.wantText)
 			}
 		})
 	}
+}
+
+// stateOf returns a state with an instance, or a part of one.
+func stateOf(tainted int) *statefile.State {
+	return &statefile.State{Resources: []statefile.Resource{{Mode: statefile.ModeManaged, Type: "thing", Name: "this", Instances: 1, Tainted: tainted}}}
 }
 
 func TestUndeletable(t *testing.T) {
@@ -49,16 +55,16 @@ func TestUndeletable(t *testing.T) {
 		err        error
 		wantReason machinev1beta1.MachineStatusError
 	}{
-		"an instance that Exists vouches for is held by its configuration": {&lifecycle.Facts{Stored: true, State: stateOf(1, 0)}, bad, machinev1beta1.InvalidConfigurationMachineError},
+		"an instance that Exists vouches for is held by its configuration": {&lifecycle.Facts{Stored: true, State: stateOf(0)}, bad, machinev1beta1.InvalidConfigurationMachineError},
 		// A caller may take an InvalidConfiguration for leave to forget the Machine when Exists returns false.
-		"half an instance is no reason to let the Machine go":      {&lifecycle.Facts{Stored: true, State: stateOf(1, 1)}, bad, machinev1beta1.DeleteMachineError},
-		"nor is an instance that may have been made":               {&lifecycle.Facts{Stored: true, Record: lifecycle.Record{Intent: lostCreate()}}, bad, machinev1beta1.DeleteMachineError},
+		"half an instance is no reason to let the Machine go":      {&lifecycle.Facts{Stored: true, State: stateOf(1)}, bad, machinev1beta1.DeleteMachineError},
+		"nor is an instance that may have been made":               {&lifecycle.Facts{Stored: true, Record: lifecycle.Record{Intent: &lifecycle.Intent{Operation: runs.Create, Run: "dead"}}}, bad, machinev1beta1.DeleteMachineError},
 		"nor is one whose state is gone":                           {&lifecycle.Facts{Provisioned: true}, bad, machinev1beta1.DeleteMachineError},
-		"nor is one that is missing, as a disk of it may be there": {&lifecycle.Facts{Stored: true, State: stateOf(1, 0), Record: lifecycle.Record{Check: &lifecycle.DriftCheck{Result: lifecycle.DriftMissing}}}, bad, machinev1beta1.DeleteMachineError},
+		"nor is one that is missing, as a disk of it may be there": {&lifecycle.Facts{Stored: true, State: stateOf(0), Record: lifecycle.Record{Check: &lifecycle.DriftCheck{Result: lifecycle.DriftMissing}}}, bad, machinev1beta1.DeleteMachineError},
 		"what a Secret can fix stays what it is":                   {&lifecycle.Facts{Provisioned: true}, actuators.DeleteFailed("spec.providerSpec.value.cpu: no Secret"), machinev1beta1.DeleteMachineError},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := typed(runs.Destroy, undeletable(tc.facts, tc.err))
+			got := Typed(runs.Destroy, Undeletable(tc.facts, tc.err))
 			if got.Reason != tc.wantReason || !strings.Contains(got.Message, "spec.providerSpec.value.cpu") {
 				t.Errorf("got %s %q, want %s with the field", got.Reason, got.Message, tc.wantReason)
 			}
