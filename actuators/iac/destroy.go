@@ -33,7 +33,7 @@ func (t *task) destroy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.actuator.dropKnown(ctx, t.uid, before.Raw)
+	t.actuator.recovery.DropKnown(ctx, t.uid, before.Raw)
 	return t.inWorkspace(ctx, engine.SearchNone, func(workspace runner.Workspace) error {
 		t.touched = true
 		report, err := workspace.Destroy(ctx)

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/recovery"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
@@ -182,7 +183,7 @@ func (t *task) runSpec(around desired.Environment, search engine.Search) (runner
 	environment, sensitive := around.With(t.wanted.Inputs.Environment, t.wanted.Inputs.Sensitive)
 	return runner.RunSpec{
 		ID: t.id,
-		Identity: identity{
+		Identity: recovery.Identity{
 			Namespace: t.key.Namespace, Name: t.key.Name, UID: string(t.uid), Owner: t.actuator.owner, Run: t.id,
 		},
 		Module:          t.wanted.Module,

@@ -220,16 +220,6 @@ func (b *bench) orphans() *orphans.Orphans {
 // starts returns how often the engine was started.
 func (b *bench) starts() int64 { return b.runners[cmp.Or(b.uses, v1alpha1.EngineTerraform)].Starts() }
 
-// leftovers returns how many abandoned runs are not recovered.
-func (b *bench) leftovers() int {
-	b.t.Helper()
-	left, err := b.runners[b.uses].AbandonedRuns()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return len(left)
-}
-
 // credentials makes what the kubemark module signs in with.
 func (b *bench) credentials() {
 	b.t.Helper()
@@ -703,40 +693,6 @@ func aDestroyIsFinishedWithoutItsMachine(t *testing.T, b *bench) {
 func (b *bench) stateIsGone(key state.Key) bool {
 	_, err := b.store.Get(b.t.Context(), key)
 	return errors.Is(err, state.ErrNotFound)
-}
-
-func TestAStateThatCouldNotBeSavedIsSavedAtTheNextStart(t *testing.T) {
-	b := newBench(t)
-	kept, gone := b.machine(), b.machine()
-	b.lose(kept, "owner-2")
-	work := t.TempDir()
-	for _, machine := range []*machinev1beta1.Machine{kept, gone} {
-		folder := filepath.Join(work, "runs", machine.Name)
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		who := asJSON(identity{Namespace: b.namespace, Name: machine.Name, UID: string(machine.UID), Owner: "owner-2", Run: "lost"})
-		for name, content := range map[string]string{
-			"run.json":        `{"id":"` + machine.Name + `","identity":` + who + `}`,
-			"errored.tfstate": `{"version":4,"serial":3,"lineage":"l","outputs":{},"resources":[]}`,
-		} {
-			if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	b.start(work, "owner-2")
-	deadline := time.Now().Add(time.Minute)
-	for b.leftovers() > 0 && time.Now().Before(deadline) {
-		time.Sleep(20 * time.Millisecond)
-	}
-	saved, err := b.store.Get(t.Context(), state.KeyFor(b.namespace, kept.UID))
-	if err != nil || saved.Serial != 3 {
-		t.Errorf("the state of the Machine that is there: %+v, %v; want serial 3", saved, err)
-	}
-	if _, err := b.store.Get(t.Context(), state.KeyFor(b.namespace, gone.UID)); !errors.Is(err, state.ErrNotFound) {
-		t.Errorf("the state of the Machine that is gone: %v, want none", err)
-	}
 }
 
 func TestAMissingSecretIsNamedAndNoFaultOfTheMachine(t *testing.T) {

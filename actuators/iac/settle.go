@@ -61,7 +61,7 @@ func (t *task) save(ctx context.Context) error {
 	}
 	kept := t.unsaved
 	if err := kept.Save(ctx); err != nil {
-		return errors.Join(err, kept.Keep(), t.actuator.keepAbandoned(t))
+		return errors.Join(err, kept.Keep(), t.actuator.recovery.Keep(t.wanted.Module.Engine(), t.uid))
 	}
 	t.unsaved = nil
 	return kept.Close()

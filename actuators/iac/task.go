@@ -16,15 +16,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// identity identifies a run whose workspace is found after a crash.
-type identity struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	UID       string `json:"uid"`
-	Owner     string `json:"owner"`
-	Run       string `json:"run"`
-}
-
 // task is one engine run for one Machine. In the queue it is a key and an operation; the rest is decided once it holds the lock.
 type task struct {
 	actuator *Actuator
@@ -85,10 +76,10 @@ func (t *task) Intend(ctx context.Context) error {
 	if err := a.leader.Confirm(ctx); err != nil {
 		return err
 	}
-	if err := a.recoverOf(ctx, t.uid); err != nil {
+	if err := a.recovery.Recover(ctx, t.uid); err != nil {
 		return reporting.Typed(t.asked, err)
 	}
-	session, err := a.acquire(ctx, state.KeyFor(t.key.Namespace, t.uid), state.AcquireOptions{
+	session, err := a.recovery.Acquire(ctx, state.KeyFor(t.key.Namespace, t.uid), state.AcquireOptions{
 		Lock:        state.Lock{Owner: a.owner, Run: t.id, Operation: string(t.asked)},
 		Labels:      map[string]string{state.LabelMachineUID: string(t.uid)},
 		Annotations: t.belongsTo(),

@@ -36,13 +36,24 @@ var rules = []rule{
 	{path: "actuators", may: []string{"api/..."}},
 	{path: "actuators/conformance", may: []string{"api/...", "actuators"}, helps: true},
 	{path: "actuators/fake", may: []string{"api/...", "actuators"}, helps: true},
-	{path: "actuators/iac", may: []string{"actuators", "actuators/reporting", "actuators/runner", "api/...", "internal/...", "modules"}, tests: []string{"actuators/orphans", "actuators/pulumi", "actuators/terraform", "stacks"}},
+	{
+		path:  "actuators/iac",
+		may:   []string{"actuators", "actuators/recovery", "actuators/reporting", "actuators/runner", "api/...", "internal/...", "modules"},
+		tests: []string{"actuators/orphans", "actuators/pulumi", "actuators/terraform", "stacks"},
+	},
 	{
 		path: "actuators/orphans",
 		may: []string{
 			"actuators", "internal/cluster/events", "internal/lifecycle", "internal/module", "internal/module/store", "internal/runs", "internal/state",
 			"internal/state/statefile",
 		},
+	},
+	{
+		path: "actuators/recovery",
+		may: []string{
+			"actuators", "actuators/reporting", "actuators/runner", "api/...", "internal/runs", "internal/state", "internal/state/statefile",
+		},
+		tests: []string{"actuators/terraform", "internal/engine/tofu", "internal/state/backend"},
 	},
 	{
 		path: "actuators/reporting",

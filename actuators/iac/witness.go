@@ -3,7 +3,6 @@ package iac
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -11,9 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
-	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 // readMachine reads a Machine from the API server; nil when there is none of that UID.
@@ -27,35 +24,6 @@ func (a *Actuator) readMachine(ctx context.Context, key types.NamespacedName, ui
 		return nil, fmt.Errorf("reading the Machine: %w", err)
 	}
 	return machine, nil
-}
-
-// acquire takes a state's lock, and takes it over from a process whose engines can act no more. A lock of this very process is over as
-// well: the pool holds one run per Machine, and that is the caller's.
-func (a *Actuator) acquire(ctx context.Context, key state.Key, options state.AcquireOptions) (*state.Session, error) {
-	options.Lock.Epoch = a.leader.Epoch()
-	session, err := a.store.Acquire(ctx, key, options)
-	if locked, ok := errors.AsType[*state.LockedError](err); ok {
-		return a.takeOver(ctx, key, options, locked.Lock)
-	}
-	return session, err
-}
-
-// takeOver takes a lock that was met, if its holder can act no more.
-func (a *Actuator) takeOver(ctx context.Context, key state.Key, options state.AcquireOptions, met state.Lock) (*state.Session, error) {
-	if met.Owner != a.owner {
-		wait, err := a.leader.DeadIn(ctx, met.Epoch)
-		if err != nil {
-			return nil, err
-		}
-		if wait > 0 {
-			return nil, actuators.InProgress(wait, "the Machine's state is locked by another manager whose engines may still run (%s); "+
-				"the lock is taken over when they cannot", met)
-		}
-		a.metrics.TakenOver()
-	}
-	a.logger.Info("Taking over the lock of a run that is dead", "state", key.String(), "lock", met.String())
-	options.Break = &met
-	return a.store.Acquire(ctx, key, options)
 }
 
 // writeWitness writes a witness on the Machine. It needs no resourceVersion: the annotation is this operator's alone.
