@@ -10,6 +10,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -65,7 +66,7 @@ func (t *task) update(ctx context.Context) error {
 
 // instanceMissing notes that the instance is gone.
 func (t *task) instanceMissing(summary string) error {
-	t.found = t.checkedNow(lifecycle.DriftCheck{Result: lifecycle.DriftMissing, Summary: summary})
+	t.found = t.checkedNow(record.DriftCheck{Result: record.DriftMissing, Summary: summary})
 	return actuators.UpdateFailed("%s", summary)
 }
 
@@ -97,7 +98,7 @@ func (t *task) apply(ctx context.Context, workspace runner.Workspace, report *en
 		if err := t.session.Attach(ctx, t.attachments()); err != nil {
 			return err
 		}
-		if err := t.session.SetMeta(ctx, lifecycle.NewPatch().SetModule(t.wanted.Module.Reference()).MetaPatch); err != nil {
+		if err := t.session.SetMeta(ctx, record.NewPatch().SetModule(t.wanted.Module.Reference()).MetaPatch); err != nil {
 			return err
 		}
 	}
@@ -105,13 +106,13 @@ func (t *task) apply(ctx context.Context, workspace runner.Workspace, report *en
 	applied, err := workspace.ApplyPlan(ctx)
 	t.noteApplied(applied)
 	if err == nil {
-		t.found = t.checkedNow(lifecycle.DriftCheck{Result: lifecycle.DriftNone})
+		t.found = t.checkedNow(record.DriftCheck{Result: record.DriftNone})
 	}
 	return err
 }
 
 // checkedNow returns a check with the present time.
-func (t *task) checkedNow(found lifecycle.DriftCheck) *lifecycle.DriftCheck {
+func (t *task) checkedNow(found record.DriftCheck) *record.DriftCheck {
 	found.At = t.actuator.clock.Now().UTC()
 	return &found
 }

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -50,7 +50,7 @@ func (t *task) unclaimed(ctx context.Context) error {
 		return fmt.Errorf("listing Machines: %w", err)
 	}
 	for i := range machines.Items {
-		if named := lifecycle.Names(&machines.Items[i], t.uid, providerID); named != "" {
+		if named := record.Names(&machines.Items[i], t.uid, providerID); named != "" {
 			return actuators.DeleteFailed("what the state has is not destroyed, since the Machine %s names it: %s", machines.Items[i].Name, named)
 		}
 	}

@@ -36,7 +36,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -280,7 +280,7 @@ func (b *bench) apply(machine *machinev1beta1.Machine) *machinev1beta1.Machine {
 
 // sync brings the API server's Machine to one in memory, but for what runs have written.
 func (b *bench) sync(ctx context.Context, machine *machinev1beta1.Machine) error {
-	return plane.Sync(ctx, machine, lifecycle.WitnessAnnotation)
+	return plane.Sync(ctx, machine, record.WitnessAnnotation)
 }
 
 // Exists, Create, Update and Delete call the actuator about a Machine that the API server has as well.
@@ -517,7 +517,7 @@ func (b *bench) lose(machine *machinev1beta1.Machine, owner string) {
 	b.loseState(machine)
 	lock := state.Lock{Owner: owner, Run: "lost", Operation: string(runs.Create), Epoch: state.Epoch{Lease: "lease", Holder: owner}}
 	_, err := b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
-		Lock: lock, Meta: lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
+		Lock: lock, Meta: record.NewPatch().SetIntent(record.Intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -554,7 +554,7 @@ func anIntentWithoutAnInstanceIsJustCreated(t *testing.T, b *bench) {
 	machine := b.machine()
 	_, err := b.store.Acquire(t.Context(), state.KeyFor(machine.Namespace, machine.UID), state.AcquireOptions{
 		Lock: state.Lock{Owner: b.owner, Run: "lost", Operation: string(runs.Create)},
-		Meta: lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
+		Meta: record.NewPatch().SetIntent(record.Intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -671,7 +671,7 @@ func aDestroyIsFinishedWithoutItsMachine(t *testing.T, b *bench) {
 	key := state.KeyFor(machine.Namespace, machine.UID)
 	_, err := b.store.Acquire(t.Context(), key, state.AcquireOptions{
 		Lock: state.Lock{Owner: b.owner, Run: "cut", Operation: string(runs.Destroy), Epoch: b.leads.Epoch()},
-		Meta: lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: runs.Destroy, Run: "cut"}).MetaPatch,
+		Meta: record.NewPatch().SetIntent(record.Intent{Operation: runs.Destroy, Run: "cut"}).MetaPatch,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -61,7 +62,7 @@ func (t *task) requeueAfter(outcome error) error {
 // reportDrift sends the event of what a drift check found, and counts it.
 func (t *task) reportDrift(outcome error) {
 	ignored := lifecycle.DriftOf(t.machine).Policy == v1alpha1.DriftIgnore // the check was made for something else
-	if t.found != nil && (t.found.Result == lifecycle.DriftMissing || t.found.Result == lifecycle.DriftChanged && !ignored) {
+	if t.found != nil && (t.found.Result == record.DriftMissing || t.found.Result == record.DriftChanged && !ignored) {
 		reporting.DriftFound(t.machine, *t.found).Send(t.actuator.recorder)
 	}
 	found := t.found

@@ -18,6 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
@@ -115,13 +116,13 @@ func nothingBindsAMachineToAPlaceWhereNothingWasMade(t *testing.T, b *bench) {
 	back := b.moves()
 	b.poll(func() error { return b.Create(t.Context(), machine) }, "elsewhere.example.com")
 	back()
-	b.poll(func() error { return b.Create(t.Context(), machine) }, lifecycle.NoInstanceAnnotation)
+	b.poll(func() error { return b.Create(t.Context(), machine) }, record.NoInstanceAnnotation)
 	lost := b.record(machine).Intent
 	if lost == nil || lost.Lost == "" {
 		t.Fatalf("the intent is %+v, want one that may have made something", lost)
 	}
-	b.poll(func() error { return b.Create(t.Context(), machine) }, lifecycle.NoInstanceAnnotation+": "+lost.Lost)
-	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, lifecycle.NoInstanceAnnotation, lost.Lost)
+	b.poll(func() error { return b.Create(t.Context(), machine) }, record.NoInstanceAnnotation+": "+lost.Lost)
+	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, record.NoInstanceAnnotation, lost.Lost)
 	b.later(time.Hour) // what has failed is tried again
 	b.comesRight(b.Create, machine)
 	facts, err := lifecycle.NewFacts(machine, nil)
@@ -243,10 +244,10 @@ func TestALostCreateWithoutALookupNeedsAPerson(t *testing.T) {
 		t.Errorf("Create: uncertain %t, made %t; want that it waits for a person", uncertain, b.node(machine) != nil)
 	}
 	err := b.drive(b.Delete, machine)
-	if doubt, uncertain := actuators.AsUncertain(err); !uncertain || !strings.Contains(doubt.Message, lifecycle.NoInstanceAnnotation+": lost") {
+	if doubt, uncertain := actuators.AsUncertain(err); !uncertain || !strings.Contains(doubt.Message, record.NoInstanceAnnotation+": lost") {
 		t.Fatalf("Delete: %v, want what a person must do", err)
 	}
-	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, lifecycle.NoInstanceAnnotation, "lost")
+	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, record.NoInstanceAnnotation, "lost")
 	if err := b.drive(b.Delete, machine); err != nil || !b.stateIsGone(state.KeyFor(machine.Namespace, machine.UID)) {
 		t.Errorf("Delete once a person has said that there is nothing: %v", err)
 	}

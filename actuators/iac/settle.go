@@ -11,6 +11,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -88,7 +89,7 @@ func (t *task) markDestroyed(ctx context.Context) error {
 		return nil
 	}
 	now := t.actuator.clock.Now().UTC()
-	w := lifecycle.Witness{UID: string(t.uid), Run: t.id, Since: now, Destroyed: &now}
+	w := record.Witness{UID: string(t.uid), Run: t.id, Since: now, Destroyed: &now}
 	err := t.actuator.writeWitness(ctx, t.machine, w)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // the Machine is gone, or another has its name
@@ -98,26 +99,26 @@ func (t *task) markDestroyed(ctx context.Context) error {
 
 // releaseFailed gives the lock back after a destroy that could not be concluded.
 func (t *task) releaseFailed(ctx context.Context, err error) error {
-	p := lifecycle.NewPatch()
+	p := record.NewPatch()
 	p.SetLastRun(t.lastRun(err))
 	return reporting.Typed(runs.Destroy, errors.Join(err, t.session.Release(ctx, p.MetaPatch)))
 }
 
 // lastRun returns what to record of the run, for people.
-func (t *task) lastRun(outcome error) lifecycle.LastRun {
+func (t *task) lastRun(outcome error) record.LastRun {
 	lock := t.session.Lock()
-	last := lifecycle.LastRun{
-		Operation: t.decision.Operation, Run: t.id, Began: lock.Since.UTC(), Ended: t.actuator.clock.Now().UTC(), Result: lifecycle.RunSucceeded, Reason: t.decision.Reason,
+	last := record.LastRun{
+		Operation: t.decision.Operation, Run: t.id, Began: lock.Since.UTC(), Ended: t.actuator.clock.Now().UTC(), Result: record.RunSucceeded, Reason: t.decision.Reason,
 	}
 	switch _, open := errors.AsType[*undecidedError](outcome); {
 	case outcome == nil:
 		return last
 	case open:
-		last.Result = lifecycle.RunUndecided
+		last.Result = record.RunUndecided
 	case errors.Is(outcome, runs.ErrStopping):
-		last.Result = lifecycle.RunInterrupted
+		last.Result = record.RunInterrupted
 	default:
-		last.Result = lifecycle.RunFailed
+		last.Result = record.RunFailed
 	}
 	last.Message = strings.ToValidUTF8(reporting.Typed(t.decision.Operation, outcome).Message, "")
 	if len(last.Message) > maxMessage {
@@ -127,8 +128,8 @@ func (t *task) lastRun(outcome error) lifecycle.LastRun {
 }
 
 // patchFor returns what to record.
-func (t *task) patchFor(outcome error) lifecycle.Patch {
-	p := lifecycle.NewPatch()
+func (t *task) patchFor(outcome error) record.Patch {
+	p := record.NewPatch()
 	if t.decision.Operation == runs.Drift {
 		return t.patchForDrift(p, outcome)
 	}
@@ -147,7 +148,7 @@ func (t *task) patchFor(outcome error) lifecycle.Patch {
 	case t.found != nil:
 		p.SetCheck(*t.found)
 	case outcome == nil:
-		p.SetCheck(*t.checkedNow(lifecycle.DriftCheck{Result: lifecycle.DriftNone}))
+		p.SetCheck(*t.checkedNow(record.DriftCheck{Result: record.DriftNone}))
 	}
 	if outcome == nil && t.decision.Operation == runs.Create && t.decision.Lookup && !t.imported {
 		at := t.actuator.clock.Now().Add(t.wanted.Module.Settle())
@@ -157,13 +158,13 @@ func (t *task) patchFor(outcome error) lifecycle.Patch {
 	return p
 }
 
-func (t *task) patchForDrift(p lifecycle.Patch, outcome error) lifecycle.Patch {
+func (t *task) patchForDrift(p record.Patch, outcome error) record.Patch {
 	if outcome == nil && t.decision.Lookup {
 		p.SetSecondLook(nil)
 	}
 	if outcome == nil && t.found != nil {
 		p.SetCheck(*t.found)
-		if t.found.Result == lifecycle.DriftNone && t.facts.Record.Repair != nil {
+		if t.found.Result == record.DriftNone && t.facts.Record.Repair != nil {
 			p.ClearRepair()
 		}
 	}
@@ -174,7 +175,7 @@ func (t *task) patchForDrift(p lifecycle.Patch, outcome error) lifecycle.Patch {
 }
 
 // settleIntent clears the intent, or leaves it with what is known by now of the run that may have made an instance.
-func (t *task) settleIntent(p lifecycle.Patch, outcome error) {
+func (t *task) settleIntent(p record.Patch, outcome error) {
 	if _, open := errors.AsType[*undecidedError](outcome); open && t.decision.Lookup {
 		left := *t.intent
 		left.Looked = true
@@ -194,7 +195,7 @@ func (t *task) settleIntent(p lifecycle.Patch, outcome error) {
 }
 
 // setRefusalOrRepair records that a change was refused, so that it is not planned again and again, and the same of repairs.
-func (t *task) setRefusalOrRepair(p lifecycle.Patch, outcome error) {
+func (t *task) setRefusalOrRepair(p record.Patch, outcome error) {
 	if outcome != nil && !reporting.IsRefused(outcome) {
 		return
 	}
@@ -202,7 +203,7 @@ func (t *task) setRefusalOrRepair(p lifecycle.Patch, outcome error) {
 	if outcome != nil {
 		message = reporting.Typed(t.decision.Operation, outcome).Message
 	}
-	r := lifecycle.Refusal{Fingerprint: t.wanted.Fingerprint, Message: message}
+	r := record.Refusal{Fingerprint: t.wanted.Fingerprint, Message: message}
 	switch {
 	case t.decision.Repair:
 		p.SetRepair(t.facts.Record.Repair.Next(t.actuator.clock.Now(), message))

@@ -13,6 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -33,9 +34,9 @@ func TestDoubtful(t *testing.T) {
 		return engine.Event{Kind: kind, Ref: ref, Address: "thing." + ref.Name, Action: engine.ActionCreate}
 	}
 	interrupted := errors.Join(&engine.Error{Class: engine.Interrupted}, runs.ErrStopping)
-	lost := &lifecycle.Intent{Lost: "lost"}
+	lost := &record.Intent{Lost: "lost"}
 	for name, tc := range map[string]struct {
-		intent   *lifecycle.Intent
+		intent   *record.Intent
 		events   []engine.Event
 		touched  bool
 		lookedUp bool
@@ -59,7 +60,7 @@ func TestDoubtful(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run := &task{intent: tc.intent, facts: &lifecycle.Facts{}, touched: tc.touched, lookedUp: tc.lookedUp}
 			if run.intent == nil {
-				run.intent = &lifecycle.Intent{}
+				run.intent = &record.Intent{}
 			}
 			for _, event := range tc.events {
 				run.trackProgress(event)
@@ -74,23 +75,23 @@ func TestDoubtful(t *testing.T) {
 func TestWhatARunLeavesOfItsIntent(t *testing.T) {
 	at := testClock().Now().UTC()
 	died := at.Add(-time.Hour)
-	lost := lifecycle.Record{Intent: &lifecycle.Intent{Operation: runs.Create, Run: "lost", Died: died}}
+	lost := record.Record{Intent: &record.Intent{Operation: runs.Create, Run: "lost", Died: died}}
 	killed := &engine.Error{Class: engine.Killed}
 	for name, tc := range map[string]struct {
-		record  lifecycle.Record
+		record  record.Record
 		op      runs.Operation
 		prepare func(*task)
 		outcome error
-		want    *lifecycle.Intent // without run, since and reason; nil for none
+		want    *record.Intent // without run, since and reason; nil for none
 	}{
-		"a create that was killed may have made an instance":      {lifecycle.Record{}, runs.Create, func(t *task) { t.touched = true }, killed, &lifecycle.Intent{Operation: runs.Create, Lost: "this run", Died: at}},
-		"a create that failed cleanly has not":                    {lifecycle.Record{}, runs.Create, func(t *task) { t.touched = true }, errors.New("no"), nil},
-		"a lookup that found nothing too soon keeps the lost run": {lost, runs.Create, nil, &undecidedError{}, &lifecycle.Intent{Operation: runs.Create, Lost: "lost", Died: died, Looked: true}},
-		"a lookup that failed keeps it as well":                   {lost, runs.Create, nil, errors.New("no"), &lifecycle.Intent{Operation: runs.Create, Lost: "lost", Died: died}},
-		"a lookup that was killed has made nothing":               {lost, runs.Create, nil, killed, &lifecycle.Intent{Operation: runs.Create, Lost: "lost", Died: died}},
-		"a create after a lookup that was killed is the lost one": {lost, runs.Create, func(t *task) { t.touched, t.lookedUp = true, true }, killed, &lifecycle.Intent{Operation: runs.Create, Lost: "this run", Died: at}},
-		"a destroy that was killed makes nothing":                 {lifecycle.Record{}, runs.Destroy, func(t *task) { t.touched = true }, killed, &lifecycle.Intent{Operation: runs.Destroy}},
-		"an update that was killed makes none either":             {lifecycle.Record{}, runs.Update, func(t *task) { t.touched = true }, killed, &lifecycle.Intent{Operation: runs.Update}},
+		"a create that was killed may have made an instance":      {record.Record{}, runs.Create, func(t *task) { t.touched = true }, killed, &record.Intent{Operation: runs.Create, Lost: "this run", Died: at}},
+		"a create that failed cleanly has not":                    {record.Record{}, runs.Create, func(t *task) { t.touched = true }, errors.New("no"), nil},
+		"a lookup that found nothing too soon keeps the lost run": {lost, runs.Create, nil, &undecidedError{}, &record.Intent{Operation: runs.Create, Lost: "lost", Died: died, Looked: true}},
+		"a lookup that failed keeps it as well":                   {lost, runs.Create, nil, errors.New("no"), &record.Intent{Operation: runs.Create, Lost: "lost", Died: died}},
+		"a lookup that was killed has made nothing":               {lost, runs.Create, nil, killed, &record.Intent{Operation: runs.Create, Lost: "lost", Died: died}},
+		"a create after a lookup that was killed is the lost one": {lost, runs.Create, func(t *task) { t.touched, t.lookedUp = true, true }, killed, &record.Intent{Operation: runs.Create, Lost: "this run", Died: at}},
+		"a destroy that was killed makes nothing":                 {record.Record{}, runs.Destroy, func(t *task) { t.touched = true }, killed, &record.Intent{Operation: runs.Destroy}},
+		"an update that was killed makes none either":             {record.Record{}, runs.Update, func(t *task) { t.touched = true }, killed, &record.Intent{Operation: runs.Update}},
 		"a success leaves nothing":                                {lost, runs.Create, func(t *task) { t.lookedUp = true }, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,11 +101,11 @@ func TestWhatARunLeavesOfItsIntent(t *testing.T) {
 			if tc.prepare != nil {
 				tc.prepare(run)
 			}
-			p := lifecycle.NewPatch().SetIntent(*run.intent)
+			p := record.NewPatch().SetIntent(*run.intent)
 			run.settleIntent(p, tc.outcome)
-			var got *lifecycle.Intent
+			var got *record.Intent
 			if value := p.MetaPatch["intent"]; value != nil {
-				got = &lifecycle.Intent{}
+				got = &record.Intent{}
 				if err := json.Unmarshal([]byte(*value), got); err != nil {
 					t.Fatal(err)
 				}

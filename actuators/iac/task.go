@@ -12,6 +12,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -31,7 +32,7 @@ type task struct {
 	wanted   *desired.State
 	decision lifecycle.Decision
 	// intent is what was recorded; nil for a drift check.
-	intent *lifecycle.Intent
+	intent *record.Intent
 	// changesModule says that an update is to bring the instance to another module than the pinned one, recordsModule that none is recorded yet.
 	changesModule, recordsModule bool
 
@@ -39,9 +40,9 @@ type task struct {
 	// transcript is what the engine says.
 	transcript transcript
 	// found is what the run learned of the instance, nil for nothing.
-	found *lifecycle.DriftCheck
+	found *record.DriftCheck
 	// adoption is what was found about an adoption, nil for nothing.
-	adoption *lifecycle.PlannedAdoption
+	adoption *record.PlannedAdoption
 	// changed says that the run has changed infrastructure.
 	changed bool
 	// making are the resources that the engine has begun to make and has not said to be made.
@@ -99,8 +100,8 @@ func (t *task) Intend(ctx context.Context) error {
 // belongsTo returns the annotations that say whose the state is, also once the Machine is gone.
 func (t *task) belongsTo() map[string]string {
 	annotations := map[string]string{state.AnnotationMachine: t.key.Name}
-	if set := lifecycle.MachineSetOf(t.machine); set != "" {
-		annotations[lifecycle.MachineSetAnnotation] = set
+	if set := record.MachineSetOf(t.machine); set != "" {
+		annotations[record.MachineSetAnnotation] = set
 	}
 	return annotations
 }
@@ -123,7 +124,7 @@ func (t *task) prepare(ctx context.Context, snapshot *state.Snapshot) (state.Cha
 		}
 	}
 	if t.decision.Operation == runs.Create && t.witnessIsDue() {
-		w := lifecycle.Witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.Place}
+		w := record.Witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.Place}
 		if made := t.identityUID(); made != t.uid {
 			w.IdentityUID = made
 		}
@@ -214,12 +215,12 @@ func (t *task) change(snapshot *state.Snapshot) (state.Change, error) {
 	change := state.Change{Operation: string(t.decision.Operation)}
 	if t.decision.Operation == runs.Drift {
 		if t.decision.Adopt {
-			change.Meta = t.adoptionBegins(lifecycle.NewPatch()).MetaPatch
+			change.Meta = t.adoptionBegins(record.NewPatch()).MetaPatch
 		}
 		return change, nil
 	}
 	t.intent = t.nextIntent(snapshot.Lock != nil)
-	p := lifecycle.NewPatch().SetIntent(*t.intent).SetIdentityUID(t.identityUID(), t.uid)
+	p := record.NewPatch().SetIntent(*t.intent).SetIdentityUID(t.identityUID(), t.uid)
 	if t.decision.Adopt {
 		t.adoptionBegins(p)
 	}
@@ -236,9 +237,9 @@ func (t *task) change(snapshot *state.Snapshot) (state.Change, error) {
 
 // nextIntent returns the intent of this run, with what is known of an earlier one that was lost. takenOver says that the lock is that of a
 // run whose process is dead.
-func (t *task) nextIntent(takenOver bool) *lifecycle.Intent {
+func (t *task) nextIntent(takenOver bool) *record.Intent {
 	now := t.actuator.clock.Now().UTC()
-	next := &lifecycle.Intent{Operation: t.decision.Operation, Run: t.id, Since: now, Reason: t.decision.Reason}
+	next := &record.Intent{Operation: t.decision.Operation, Run: t.id, Since: now, Reason: t.decision.Reason}
 	if !t.facts.Lost() || t.facts.ConfirmedAbsent() {
 		return next
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 )
 
 // readMachine reads a Machine from the API server; nil when there is none of that UID.
@@ -27,7 +27,7 @@ func (a *Actuator) readMachine(ctx context.Context, key types.NamespacedName, ui
 }
 
 // writeWitness writes a witness on the Machine. It needs no resourceVersion: the annotation is this operator's alone.
-func (a *Actuator) writeWitness(ctx context.Context, machine *machinev1beta1.Machine, w lifecycle.Witness) error {
+func (a *Actuator) writeWitness(ctx context.Context, machine *machinev1beta1.Machine, w record.Witness) error {
 	return a.patchWitness(ctx, machine, w.String())
 }
 
@@ -39,14 +39,14 @@ func (a *Actuator) removeWitness(ctx context.Context, machine *machinev1beta1.Ma
 // patchWitness writes a value of the annotation; nil removes it.
 func (a *Actuator) patchWitness(ctx context.Context, machine *machinev1beta1.Machine, value any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": machine.UID, "annotations": map[string]any{lifecycle.WitnessAnnotation: value},
+		"uid": machine.UID, "annotations": map[string]any{record.WitnessAnnotation: value},
 	}})
 	if err != nil {
-		return fmt.Errorf("writing annotation %s: %w", lifecycle.WitnessAnnotation, err)
+		return fmt.Errorf("writing annotation %s: %w", record.WitnessAnnotation, err)
 	}
 	target := machine.DeepCopy()
 	if err := a.client.Patch(ctx, target, client.RawPatch("application/merge-patch+json", patch)); err != nil {
-		return fmt.Errorf("writing annotation %s on the Machine: %w", lifecycle.WitnessAnnotation, err)
+		return fmt.Errorf("writing annotation %s on the Machine: %w", record.WitnessAnnotation, err)
 	}
 	return nil
 }

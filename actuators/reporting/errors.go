@@ -12,6 +12,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -107,7 +108,7 @@ func OtherPlace(operation runs.Operation, f *lifecycle.Facts, differs string) *a
 	if f.Lost() {
 		message = "an instance may have been made in another place than the providerSpec and the credentials name now"
 		fix = fmt.Sprintf("put them back, so that it is looked for there; or look yourself and, when nothing is there, set the annotation %s: %s on the Machine",
-			lifecycle.NoInstanceAnnotation, f.LostRun())
+			record.NoInstanceAnnotation, f.LostRun())
 	}
 	text := fmt.Sprintf("%s: %s; %s", message, differs, fix)
 	switch operation {

@@ -10,6 +10,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
@@ -58,9 +59,9 @@ func TestUndeletable(t *testing.T) {
 		"an instance that Exists vouches for is held by its configuration": {&lifecycle.Facts{Stored: true, State: stateOf(0)}, bad, machinev1beta1.InvalidConfigurationMachineError},
 		// A caller may take an InvalidConfiguration for leave to forget the Machine when Exists returns false.
 		"half an instance is no reason to let the Machine go":      {&lifecycle.Facts{Stored: true, State: stateOf(1)}, bad, machinev1beta1.DeleteMachineError},
-		"nor is an instance that may have been made":               {&lifecycle.Facts{Stored: true, Record: lifecycle.Record{Intent: &lifecycle.Intent{Operation: runs.Create, Run: "dead"}}}, bad, machinev1beta1.DeleteMachineError},
+		"nor is an instance that may have been made":               {&lifecycle.Facts{Stored: true, Record: record.Record{Intent: &record.Intent{Operation: runs.Create, Run: "dead"}}}, bad, machinev1beta1.DeleteMachineError},
 		"nor is one whose state is gone":                           {&lifecycle.Facts{Provisioned: true}, bad, machinev1beta1.DeleteMachineError},
-		"nor is one that is missing, as a disk of it may be there": {&lifecycle.Facts{Stored: true, State: stateOf(0), Record: lifecycle.Record{Check: &lifecycle.DriftCheck{Result: lifecycle.DriftMissing}}}, bad, machinev1beta1.DeleteMachineError},
+		"nor is one that is missing, as a disk of it may be there": {&lifecycle.Facts{Stored: true, State: stateOf(0), Record: record.Record{Check: &record.DriftCheck{Result: record.DriftMissing}}}, bad, machinev1beta1.DeleteMachineError},
 		"what a Secret can fix stays what it is":                   {&lifecycle.Facts{Provisioned: true}, actuators.DeleteFailed("spec.providerSpec.value.cpu: no Secret"), machinev1beta1.DeleteMachineError},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -26,7 +26,7 @@ func failedTo(operation runs.Operation, machine *machinev1beta1.Machine, err err
 }
 
 // DriftFound reports that the instance is not as it was applied.
-func DriftFound(machine *machinev1beta1.Machine, found lifecycle.DriftCheck) events.Event {
+func DriftFound(machine *machinev1beta1.Machine, found record.DriftCheck) events.Event {
 	return events.Warning(machine, "Drift"+string(found.Result), "CheckDrift", found.Summary)
 }
 

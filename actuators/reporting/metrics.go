@@ -9,7 +9,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -100,10 +100,10 @@ const (
 )
 
 // Checked counts a drift check; found is nil for one that failed.
-func (m *Metrics) Checked(engine string, found *lifecycle.DriftCheck) {
+func (m *Metrics) Checked(engine string, found *record.DriftCheck) {
 	result := resultFailed
 	if found != nil {
-		result = map[lifecycle.DriftResult]string{lifecycle.DriftNone: resultUnchanged, lifecycle.DriftChanged: resultChanged, lifecycle.DriftMissing: resultMissing}[found.Result]
+		result = map[record.DriftResult]string{record.DriftNone: resultUnchanged, record.DriftChanged: resultChanged, record.DriftMissing: resultMissing}[found.Result]
 	}
 	m.driftChecks.WithLabelValues(engine, result).Inc()
 }

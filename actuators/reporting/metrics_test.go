@@ -9,7 +9,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
@@ -44,7 +44,7 @@ func TestFailuresAreCountedUntilTheMachineIsGone(t *testing.T) {
 
 func TestDriftChecksAreCountedByResult(t *testing.T) {
 	metrics := NewMetrics()
-	for _, found := range []*lifecycle.DriftCheck{{Result: lifecycle.DriftNone}, {Result: lifecycle.DriftNone}, {Result: lifecycle.DriftChanged}, {Result: lifecycle.DriftMissing}, nil} {
+	for _, found := range []*record.DriftCheck{{Result: record.DriftNone}, {Result: record.DriftNone}, {Result: record.DriftChanged}, {Result: record.DriftMissing}, nil} {
 		metrics.Checked("terraform", found)
 	}
 	want := map[string]float64{

@@ -5,6 +5,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -16,7 +17,7 @@ func Unresolved(f *lifecycle.Facts, operation runs.Operation) error {
 	}
 	return actuators.Uncertain(ProgressInterval, "InstanceUncertain", "run %s may have made an instance that the state does not know, and the Machine's module has no lookup "+
 		"to find it: going on could %s; look for an instance of this Machine, remove it if there is one, and then set the annotation %s: %s on the Machine",
-		f.LostRun(), what, lifecycle.NoInstanceAnnotation, f.LostRun())
+		f.LostRun(), what, record.NoInstanceAnnotation, f.LostRun())
 }
 
 // NotAdopted says why a Machine is left alone, and what to do. Why is the reason of the decision; it may be empty.

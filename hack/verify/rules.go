@@ -44,8 +44,8 @@ var rules = []rule{
 	{
 		path: "actuators/orphans",
 		may: []string{
-			"actuators", "internal/cluster/events", "internal/lifecycle", "internal/module", "internal/module/store", "internal/runs", "internal/state",
-			"internal/state/statefile",
+			"actuators", "internal/cluster/events", "internal/lifecycle", "internal/lifecycle/record", "internal/module", "internal/module/store",
+			"internal/runs", "internal/state", "internal/state/statefile",
 		},
 	},
 	{
@@ -58,8 +58,8 @@ var rules = []rule{
 	{
 		path: "actuators/reporting",
 		may: []string{
-			"actuators", "api/...", "internal/cluster/events", "internal/desired", "internal/engine", "internal/leadership", "internal/lifecycle", "internal/runs",
-			"internal/state",
+			"actuators", "api/...", "internal/cluster/events", "internal/desired", "internal/engine", "internal/leadership", "internal/lifecycle",
+			"internal/lifecycle/record", "internal/runs", "internal/state",
 		},
 		tests: []string{"internal/state/statefile"},
 	},
@@ -69,7 +69,8 @@ var rules = []rule{
 	{
 		path: "internal/backup",
 		may: []string{
-			"internal/lifecycle", "internal/module", "internal/module/load", "internal/module/snapshot", "internal/module/store", "internal/runs",
+			"internal/lifecycle", "internal/lifecycle/record", "internal/module", "internal/module/load", "internal/module/snapshot",
+			"internal/module/store", "internal/runs",
 			"internal/state", "internal/state/pulumikeys", "internal/state/statefile",
 		},
 	},
@@ -82,7 +83,7 @@ var rules = []rule{
 			"api/...", "internal/lifecycle", "internal/module", "internal/module/instance", "internal/module/store", "internal/render", "internal/runs",
 			"internal/state",
 		},
-		tests: []string{"internal/module/load", "modules"},
+		tests: []string{"internal/lifecycle/record", "internal/module/load", "modules"},
 	},
 	{path: "internal/engine", may: []string{"internal/engine/redact"}, never: kubernetes},
 	{path: "internal/engine/pulumi", may: []string{"internal/engine", "internal/engine/redact", "internal/engine/workdir"}, never: kubernetes},
@@ -90,12 +91,16 @@ var rules = []rule{
 	{path: "internal/engine/supervisor", may: []string{"internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/tofu", may: []string{"internal/engine", "internal/engine/redact", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/workdir", never: kubernetes},
-	{path: "internal/inspect", may: []string{"api/...", "internal/lifecycle", "internal/state", "internal/state/statefile"}},
+	{path: "internal/inspect", may: []string{"api/...", "internal/lifecycle", "internal/lifecycle/record", "internal/state", "internal/state/statefile"}},
 	{path: "internal/leadership", may: []string{"internal/state"}},
 	{
 		path: "internal/lifecycle",
-		may:  []string{"api/...", "internal/engine", "internal/module/instance", "internal/render", "internal/runs", "internal/state", "internal/state/statefile"},
+		may: []string{
+			"api/...", "internal/engine", "internal/lifecycle/record", "internal/module/instance", "internal/render", "internal/runs", "internal/state",
+			"internal/state/statefile",
+		},
 	},
+	{path: "internal/lifecycle/record", may: []string{"internal/module/instance", "internal/runs", "internal/state"}},
 	{
 		path:  "internal/module",
 		may:   []string{"api/...", "internal/module/hclfuncs", "internal/module/snapshot"},
@@ -136,7 +141,7 @@ var rules = []rule{
 		},
 		tests: []string{
 			"actuators", "actuators/iac", "actuators/runner", "actuators/terraform", "api/...", "internal/engine/tofu", "internal/leadership",
-			"internal/module/load", "internal/plan/print", "internal/state/backend", "modules",
+			"internal/lifecycle/record", "internal/module/load", "internal/plan/print", "internal/state/backend", "modules",
 		},
 	},
 	{

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
@@ -161,9 +162,9 @@ func (c *Cluster) Orphan(ctx context.Context, key state.Key) (*Orphan, error) {
 	}
 	one := &Orphan{
 		Kind: OrphanState, Namespace: key.Namespace, Secret: key.Name, Machine: snapshot.Meta[metaMachine], UID: types.UID(snapshot.Labels[state.LabelMachineUID]),
-		Module: lifecycle.ModuleIn(snapshot.Meta), Lock: snapshot.Lock, Resources: []statefile.ResourceID{}, version: snapshot.ResourceVersion,
+		Module: record.ModuleIn(snapshot.Meta), Lock: snapshot.Lock, Resources: []statefile.ResourceID{}, version: snapshot.ResourceVersion,
 	}
-	said, err := lifecycle.ReadOrphan(snapshot.Meta)
+	said, err := record.ReadOrphan(snapshot.Meta)
 	if err != nil {
 		one.Problem = err.Error()
 	}
@@ -223,7 +224,7 @@ func newUnsaved(kept *state.Orphan) Orphan {
 // claim finds the Machine that names the instance of the orphan.
 func (o *Orphan) claim(machines []machinev1beta1.Machine) {
 	for i := range machines {
-		if named := lifecycle.Names(&machines[i], o.UID, o.providerID); named != "" && machines[i].Namespace == o.Namespace {
+		if named := record.Names(&machines[i], o.UID, o.providerID); named != "" && machines[i].Namespace == o.Namespace {
 			o.Claimed = fmt.Sprintf("the Machine %s names its instance: %s", machines[i].Name, named)
 		}
 	}

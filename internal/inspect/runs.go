@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -140,7 +140,7 @@ func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) Machin
 
 // readLastRun returns the last run that a state records; nil for none.
 func readLastRun(meta map[string]string) (*LastRun, error) {
-	last, err := lifecycle.ReadLastRun(meta)
+	last, err := record.ReadLastRun(meta)
 	if last == nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
@@ -69,7 +69,7 @@ type stateFile struct {
 func ShowState(snapshot *state.Snapshot, sensitive bool) (*ShownState, error) {
 	shown := &ShownState{
 		Namespace: snapshot.Key.Namespace, Secret: snapshot.Key.Name, Machine: snapshot.Meta[metaMachine], Serial: snapshot.Serial, Lineage: snapshot.Lineage,
-		Module: lifecycle.ModuleIn(snapshot.Meta), Resources: []ShownResource{}, Outputs: map[string]any{},
+		Module: record.ModuleIn(snapshot.Meta), Resources: []ShownResource{}, Outputs: map[string]any{},
 	}
 	if snapshot.Raw == nil {
 		return shown, nil

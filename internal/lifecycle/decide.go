@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -99,7 +100,7 @@ func decideCreate(f *Facts, t Target) Decision {
 func decideLost(operation runs.Operation, f *Facts, t Target) Decision {
 	switch until, looked := f.lookupSettles(t); {
 	case f.ConfirmedAbsent():
-		return Decision{Action: ActionStart, Operation: operation, Reason: "annotation " + NoInstanceAnnotation + " says that run " + f.LostRun() + " left nothing"}
+		return Decision{Action: ActionStart, Operation: operation, Reason: "annotation " + record.NoInstanceAnnotation + " says that run " + f.LostRun() + " left nothing"}
 	case f.Adopted() && !t.Adopt, !f.Adopted() && !t.Lookup:
 		return Decision{Action: ActionUnresolved, Operation: operation}
 	case looked && t.Now.Before(until):
@@ -190,7 +191,7 @@ func SecondLookAfter(settle time.Duration) time.Duration { return min(settle, ma
 // Stale returns the decision of a run whose Machine may have changed while it was queued: ActionDone where the operation is not wanted any more.
 func Stale(asked runs.Operation, f *Facts) Decision {
 	switch {
-	case f.Gone && (asked != runs.Destroy || f.Orphan.destroys(f.Record.Intent) == "" && !f.emptyHead()):
+	case f.Gone && (asked != runs.Destroy || destroys(f.Orphan, f.Record.Intent) == "" && !f.emptyHead()):
 		return Decision{Action: ActionDone, Reason: "the Machine is gone"}
 	case asked != runs.Destroy && f.Deleting && !f.adoptionGoesOn():
 		return Decision{Action: ActionDone, Reason: "the Machine is being deleted"}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -45,26 +46,26 @@ func TestRefusalOf(t *testing.T) {
 func TestCompareInstance(t *testing.T) {
 	for name, tc := range map[string]struct {
 		report *engine.Report
-		want   DriftResult
+		want   record.DriftResult
 	}{
-		"no difference is none": {&engine.Report{}, DriftNone},
+		"no difference is none": {&engine.Report{}, record.DriftNone},
 		"a vanished instance is missing": {
 			&engine.Report{
 				Drift:   []engine.Change{{Address: "thing.this", Ref: engine.Ref{Name: "this"}, Action: engine.ActionDelete}},
 				Changes: []engine.Change{{Address: "thing.this", Action: engine.ActionCreate}},
-			}, DriftMissing,
+			}, record.DriftMissing,
 		},
 		"a change of the instance is one": {
-			&engine.Report{Changes: []engine.Change{{Address: "thing.this", Action: engine.ActionUpdate}}}, DriftChanged,
+			&engine.Report{Changes: []engine.Change{{Address: "thing.this", Action: engine.ActionUpdate}}}, record.DriftChanged,
 		},
 		"something beside the instance that vanished is a change": {
 			&engine.Report{
 				Drift:   []engine.Change{{Address: "thing.disk", Action: engine.ActionDelete}},
 				Changes: []engine.Change{{Address: "thing.disk", Action: engine.ActionCreate}},
-			}, DriftChanged,
+			}, record.DriftChanged,
 		},
 		"data that is read is no change": {
-			&engine.Report{Changes: []engine.Change{{Address: "data.thing.image", Action: engine.ActionRead}}}, DriftNone,
+			&engine.Report{Changes: []engine.Change{{Address: "data.thing.image", Action: engine.ActionRead}}}, record.DriftNone,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package lifecycle
+package record
 
 import (
 	"encoding/json"
@@ -35,8 +35,8 @@ type Witness struct {
 	Destroyed *time.Time `json:"destroyed,omitempty"`
 }
 
-// witnessOf reads the annotation. One of another Machine's UID is no witness, nor is one that cannot be read: it is written again.
-func witnessOf(machine *machinev1beta1.Machine) *Witness {
+// WitnessOf reads the annotation. One of another Machine's UID is no witness, nor is one that cannot be read: it is written again.
+func WitnessOf(machine *machinev1beta1.Machine) *Witness {
 	text, ok := machine.Annotations[WitnessAnnotation]
 	if !ok {
 		return nil

@@ -1,4 +1,4 @@
-package lifecycle
+package record
 
 import (
 	"encoding/json"
@@ -123,9 +123,9 @@ type Refusal struct {
 // Of reports whether the refused change is the one with a fingerprint.
 func (r *Refusal) Of(fingerprint string) bool { return r != nil && r.Fingerprint == fingerprint }
 
-// ReadRecord reads a record from the metadata of a state.
-func ReadRecord(meta map[string]string) (Record, error) {
-	r := Record{Fingerprint: meta[metaFingerprint], Module: meta[metaModule], IdentityUID: types.UID(meta[RecordIdentityUID])}
+// Read reads a record from the metadata of a state.
+func Read(meta map[string]string) (Record, error) {
+	r := Record{Fingerprint: meta[metaFingerprint], Module: meta[metaModule], IdentityUID: types.UID(meta[IdentityUIDKey])}
 	var err error
 	if r.Intent, err = ReadIntent(meta); err != nil {
 		return Record{}, err
@@ -157,6 +157,9 @@ func ReadRecord(meta map[string]string) (Record, error) {
 
 // ModuleIn returns the reference of the module in a record that need not be whole.
 func ModuleIn(meta map[string]string) string { return meta[metaModule] }
+
+// HasIntent reports whether a record has an intent, which need not be one that can be read.
+func HasIntent(meta map[string]string) bool { return meta[metaIntent] != "" }
 
 // ReadIntent returns the intent in a record that need not be whole; nil for none.
 func ReadIntent(meta map[string]string) (*Intent, error) { return decode[Intent](meta, metaIntent) }
