@@ -13,6 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -70,12 +71,12 @@ func (t *task) whyNotPlanned(err error) string {
 	if runner.IsNotFound(err, t.wanted.Module, engine.SearchAdopt) {
 		return "there is no instance " + t.instanceToAdopt() + t.inPlace()
 	}
-	failed, ok := errors.AsType[*engine.Error](err)
+	failed, ok := errors.AsType[*failure.Error](err)
 	if !ok {
 		return ""
 	}
 	for _, diagnostic := range failed.Diagnostics {
-		if diagnostic.Severity == engine.SeverityError && !strings.HasSuffix(diagnostic.Summary, "condition failed") {
+		if diagnostic.Severity == failure.SeverityError && !strings.HasSuffix(diagnostic.Summary, "condition failed") {
 			return ""
 		}
 	}

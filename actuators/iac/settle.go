@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -227,10 +227,10 @@ func (t *task) mayHaveLeft(outcome error) bool {
 // mayHaveMade reports whether the engine may have made something that the state lacks: it was killed, or it was interrupted or failed while
 // it made something, of which the response may be lost. A response that refuses is not lost.
 func (t *task) mayHaveMade(outcome error) bool {
-	switch engine.ClassOf(outcome) {
-	case engine.Killed:
+	switch failure.ClassOf(outcome) {
+	case failure.Killed:
 		return t.touched
-	case engine.InvalidConfiguration, engine.Quota, engine.Credentials, engine.Throttled:
+	case failure.InvalidConfiguration, failure.Quota, failure.Credentials, failure.Throttled:
 		return false
 	}
 	return len(t.making) > 0

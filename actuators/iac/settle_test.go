@@ -12,6 +12,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -33,7 +34,7 @@ func TestDoubtful(t *testing.T) {
 	event := func(kind engine.EventKind, ref engine.Ref) engine.Event {
 		return engine.Event{Kind: kind, Ref: ref, Address: "thing." + ref.Name, Action: engine.ActionCreate}
 	}
-	interrupted := errors.Join(&engine.Error{Class: engine.Interrupted}, runs.ErrStopping)
+	interrupted := errors.Join(&failure.Error{Class: failure.Interrupted}, runs.ErrStopping)
 	lost := &record.Intent{Lost: "lost"}
 	for name, tc := range map[string]struct {
 		intent   *record.Intent
@@ -44,17 +45,17 @@ func TestDoubtful(t *testing.T) {
 		want     bool
 	}{
 		"a success is not": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance)}},
-		"an engine that was killed while it applied is":               {touched: true, outcome: &engine.Error{Class: engine.Killed}, want: true},
-		"an engine that was killed while it planned is not":           {outcome: &engine.Error{Class: engine.Killed}},
+		"an engine that was killed while it applied is":               {touched: true, outcome: &failure.Error{Class: failure.Killed}, want: true},
+		"an engine that was killed while it planned is not":           {outcome: &failure.Error{Class: failure.Killed}},
 		"an interrupt before anything is made is not":                 {touched: true, outcome: interrupted},
 		"an interrupt while the instance is made is":                  {events: []engine.Event{event(engine.EventStarted, instance)}, outcome: interrupted, want: true},
-		"a failure to make the instance is: the response may be lost": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &engine.Error{Class: engine.Transient}, want: true},
+		"a failure to make the instance is: the response may be lost": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &failure.Error{Class: failure.Transient}, want: true},
 		"a failure after everything is made is not":                   {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance)}, outcome: interrupted},
-		"a refusal to make it is not: that is a response":             {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &engine.Error{Class: engine.Quota}},
-		"a failure to make something beside it is as well":            {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance), event(engine.EventStarted, disk), event(engine.EventFailed, disk)}, outcome: &engine.Error{Class: engine.Unknown}, want: true},
-		"a failed lookup leaves what it was to find out":              {intent: lost, outcome: &engine.Error{Class: engine.Transient}, want: true},
+		"a refusal to make it is not: that is a response":             {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &failure.Error{Class: failure.Quota}},
+		"a failure to make something beside it is as well":            {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance), event(engine.EventStarted, disk), event(engine.EventFailed, disk)}, outcome: &failure.Error{Class: failure.Unknown}, want: true},
+		"a failed lookup leaves what it was to find out":              {intent: lost, outcome: &failure.Error{Class: failure.Transient}, want: true},
 		"a lookup that it is too early to believe does as well":       {intent: lost, outcome: &undecidedError{}, want: true},
-		"a failure after a lookup that has found out is not":          {intent: lost, lookedUp: true, outcome: &engine.Error{Class: engine.Credentials}},
+		"a failure after a lookup that has found out is not":          {intent: lost, lookedUp: true, outcome: &failure.Error{Class: failure.Credentials}},
 		"a change that is refused is not":                             {outcome: actuators.UnsupportedChange("no")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +77,7 @@ func TestWhatARunLeavesOfItsIntent(t *testing.T) {
 	at := testClock().Now().UTC()
 	died := at.Add(-time.Hour)
 	lost := record.Record{Intent: &record.Intent{Operation: runs.Create, Run: "lost", Died: died}}
-	killed := &engine.Error{Class: engine.Killed}
+	killed := &failure.Error{Class: failure.Killed}
 	for name, tc := range map[string]struct {
 		record  record.Record
 		op      runs.Operation

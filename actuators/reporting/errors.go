@@ -9,7 +9,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
@@ -24,13 +24,13 @@ const ProgressInterval = time.Minute
 const secretRetry = 15 * time.Second
 
 // fixes say what to do about a class of engine errors. A class without an entry speaks for itself.
-var fixes = map[engine.Class]string{
-	engine.Quota:       "it is tried again; free or raise the quota, or choose another size or zone",
-	engine.Credentials: "check the credentials Secret that the providerSpec names",
-	engine.Throttled:   "it is tried again later",
-	engine.Transient:   "it is tried again",
-	engine.Interrupted: "it goes on after the restart, or at the next try",
-	engine.Killed:      "what it did is looked up before the next try",
+var fixes = map[failure.Class]string{
+	failure.Quota:       "it is tried again; free or raise the quota, or choose another size or zone",
+	failure.Credentials: "check the credentials Secret that the providerSpec names",
+	failure.Throttled:   "it is tried again later",
+	failure.Transient:   "it is tried again",
+	failure.Interrupted: "it goes on after the restart, or at the next try",
+	failure.Killed:      "what it did is looked up before the next try",
 }
 
 // Typed makes a run's error one of the Machine API's.
@@ -42,14 +42,14 @@ func Typed(operation runs.Operation, err error) *actuators.MachineError {
 		return failed
 	}
 	message := err.Error()
-	class := engine.ClassOf(err)
+	class := failure.ClassOf(err)
 	if fix, ok := fixes[class]; ok {
 		message += "; " + fix
 	}
 	switch {
-	case class == engine.InvalidConfiguration && operation != runs.Destroy:
+	case class == failure.InvalidConfiguration && operation != runs.Destroy:
 		return actuators.InvalidConfiguration("%s", message)
-	case class == engine.Quota, class == engine.Throttled:
+	case class == failure.Quota, class == failure.Throttled:
 		return actuators.InsufficientResources("%s", message)
 	}
 	if locked, ok := errors.AsType[*state.LockedError](err); ok {

@@ -8,7 +8,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -23,12 +23,12 @@ func TestTyped(t *testing.T) {
 		wantReason machinev1beta1.MachineStatusError
 		wantText   string
 	}{
-		"a bad configuration ends a create":         {runs.Create, &engine.Error{Class: engine.InvalidConfiguration}, machinev1beta1.InvalidConfigurationMachineError, ""},
-		"a bad configuration does not end destroy":  {runs.Destroy, &engine.Error{Class: engine.InvalidConfiguration}, machinev1beta1.DeleteMachineError, ""},
-		"quota is shown as what it is":              {runs.Create, &engine.Error{Class: engine.Quota}, machinev1beta1.InsufficientResourcesMachineError, "free or raise the quota"},
-		"throttling lacks resources, as quota does": {runs.Create, &engine.Error{Class: engine.Throttled}, machinev1beta1.InsufficientResourcesMachineError, "tried again later"},
-		"throttling of a destroy is shown the same": {runs.Destroy, &engine.Error{Class: engine.Throttled}, machinev1beta1.InsufficientResourcesMachineError, "tried again later"},
-		"credentials are retried and say the fix":   {runs.Create, &engine.Error{Class: engine.Credentials}, machinev1beta1.CreateMachineError, "check the credentials Secret"},
+		"a bad configuration ends a create":         {runs.Create, &failure.Error{Class: failure.InvalidConfiguration}, machinev1beta1.InvalidConfigurationMachineError, ""},
+		"a bad configuration does not end destroy":  {runs.Destroy, &failure.Error{Class: failure.InvalidConfiguration}, machinev1beta1.DeleteMachineError, ""},
+		"quota is shown as what it is":              {runs.Create, &failure.Error{Class: failure.Quota}, machinev1beta1.InsufficientResourcesMachineError, "free or raise the quota"},
+		"throttling lacks resources, as quota does": {runs.Create, &failure.Error{Class: failure.Throttled}, machinev1beta1.InsufficientResourcesMachineError, "tried again later"},
+		"throttling of a destroy is shown the same": {runs.Destroy, &failure.Error{Class: failure.Throttled}, machinev1beta1.InsufficientResourcesMachineError, "tried again later"},
+		"credentials are retried and say the fix":   {runs.Create, &failure.Error{Class: failure.Credentials}, machinev1beta1.CreateMachineError, "check the credentials Secret"},
 		"a refusal stays one":                       {runs.Update, actuators.UnsupportedChange("no"), machinev1beta1.UnsupportedChangeMachineError, "no"},
 		"anything else is the operation's":          {runs.Update, errors.New("odd"), machinev1beta1.UpdateMachineError, "odd"},
 		"a lock names its holder": {

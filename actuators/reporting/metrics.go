@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -149,11 +149,11 @@ func (m *Metrics) Repaired(engine string, outcome error, changed bool) {
 
 // reasonOf returns one stable word for an error: the engine's class where it has one, else the Machine API's reason.
 func reasonOf(operation runs.Operation, err error) string {
-	if class := engine.ClassOf(err); class != engine.Unknown {
+	if class := failure.ClassOf(err); class != failure.Unknown {
 		return string(class)
 	}
 	if _, locked := errors.AsType[*state.LockedError](err); locked {
-		return string(engine.Locked)
+		return string(failure.Locked)
 	}
 	return string(Typed(operation, err).Reason)
 }

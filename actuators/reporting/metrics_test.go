@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -64,9 +64,9 @@ func TestReasonsAreWordsAndNoTexts(t *testing.T) {
 		err       error
 		want      string
 	}{
-		"the engine's class is the best word":            {runs.Create, &engine.Error{Class: engine.Quota}, "Quota"},
-		"so it is under other errors":                    {runs.Create, fmt.Errorf("running: %w", &engine.Error{Class: engine.Throttled}), "Throttled"},
-		"a class that says nothing gives way":            {runs.Destroy, &engine.Error{Class: engine.Unknown}, "DeleteError"},
+		"the engine's class is the best word":            {runs.Create, &failure.Error{Class: failure.Quota}, "Quota"},
+		"so it is under other errors":                    {runs.Create, fmt.Errorf("running: %w", &failure.Error{Class: failure.Throttled}), "Throttled"},
+		"a class that says nothing gives way":            {runs.Destroy, &failure.Error{Class: failure.Unknown}, "DeleteError"},
 		"a lock has a word of its own":                   {runs.Update, &state.LockedError{}, "Locked"},
 		"an error of the Machine API keeps its reason":   {runs.Update, actuators.UnsupportedChange("no"), "UnsupportedChange"},
 		"anything else is the operation's":               {runs.Create, errors.New("a long story about 42 things"), "CreateError"},

@@ -58,13 +58,13 @@ var rules = []rule{
 	{
 		path: "actuators/reporting",
 		may: []string{
-			"actuators", "api/...", "internal/cluster/events", "internal/desired", "internal/engine", "internal/leadership", "internal/lifecycle",
+			"actuators", "api/...", "internal/cluster/events", "internal/desired", "internal/engine/failure", "internal/leadership", "internal/lifecycle",
 			"internal/lifecycle/record", "internal/runs", "internal/state",
 		},
 		tests: []string{"internal/state/statefile"},
 	},
-	{path: "actuators/runner", may: []string{"internal/engine", "internal/module", "internal/state"}},
-	{path: "actuators/pulumi", may: []string{"actuators/runner", "internal/engine", "internal/engine/pulumi", "internal/module", "internal/state", "internal/state/statefile"}},
+	{path: "actuators/runner", may: []string{"internal/engine", "internal/engine/failure", "internal/module", "internal/state"}},
+	{path: "actuators/pulumi", may: []string{"actuators/runner", "internal/engine", "internal/engine/failure", "internal/engine/pulumi", "internal/module", "internal/state", "internal/state/statefile"}},
 	{path: "actuators/terraform", may: []string{"actuators/runner", "internal/engine", "internal/engine/tofu", "internal/state", "internal/state/backend"}},
 	{
 		path: "internal/backup",
@@ -85,18 +85,19 @@ var rules = []rule{
 		},
 		tests: []string{"internal/lifecycle/record", "internal/module/load", "modules"},
 	},
-	{path: "internal/engine", may: []string{"internal/engine/redact"}, never: kubernetes},
-	{path: "internal/engine/pulumi", may: []string{"internal/engine", "internal/engine/redact", "internal/engine/workdir"}, never: kubernetes},
+	{path: "internal/engine", may: []string{"internal/engine/failure"}, never: kubernetes},
+	{path: "internal/engine/failure", may: []string{"internal/engine/redact"}, never: kubernetes},
+	{path: "internal/engine/pulumi", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/redact", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/redact", never: kubernetes},
 	{path: "internal/engine/supervisor", may: []string{"internal/engine/workdir"}, never: kubernetes},
-	{path: "internal/engine/tofu", may: []string{"internal/engine", "internal/engine/redact", "internal/engine/workdir"}, never: kubernetes},
+	{path: "internal/engine/tofu", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/redact", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/workdir", never: kubernetes},
 	{path: "internal/inspect", may: []string{"api/...", "internal/lifecycle", "internal/lifecycle/record", "internal/state", "internal/state/statefile"}},
 	{path: "internal/leadership", may: []string{"internal/state"}},
 	{
 		path: "internal/lifecycle",
 		may: []string{
-			"api/...", "internal/engine", "internal/lifecycle/record", "internal/module/instance", "internal/render", "internal/runs", "internal/state",
+			"api/...", "internal/engine", "internal/engine/failure", "internal/lifecycle/record", "internal/module/instance", "internal/render", "internal/runs", "internal/state",
 			"internal/state/statefile",
 		},
 	},
@@ -149,10 +150,10 @@ var rules = []rule{
 		may:   []string{"api/...", "internal/module", "internal/module/instance", "internal/plan/offline", "internal/plan/text", "internal/render"},
 		tests: []string{"internal/module/load"},
 	},
-	{path: "internal/plan/offline", may: []string{"internal/engine", "internal/engine/tofu", "internal/plan/stub"}},
+	{path: "internal/plan/offline", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/tofu", "internal/plan/stub"}},
 	{
 		path:  "internal/plan/preview",
-		may:   []string{"api/...", "internal/engine", "internal/module", "internal/plan/diff", "internal/plan/manifest", "internal/plan/offline", "internal/plan/text"},
+		may:   []string{"api/...", "internal/engine", "internal/engine/failure", "internal/module", "internal/plan/diff", "internal/plan/manifest", "internal/plan/offline", "internal/plan/text"},
 		tests: []string{"internal/engine/pulumi", "internal/module/load", "internal/plan/program", "internal/render"},
 	},
 	{
@@ -160,7 +161,7 @@ var rules = []rule{
 		may:   []string{"internal/engine", "internal/plan/diff", "internal/plan/manifest", "internal/plan/preview", "internal/plan/text"},
 		tests: []string{"internal/module"},
 	},
-	{path: "internal/plan/program", may: []string{"internal/engine", "internal/engine/pulumi", "internal/plan/offline", "internal/plan/stub"}},
+	{path: "internal/plan/program", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/pulumi", "internal/plan/offline", "internal/plan/stub"}},
 	{path: "internal/plan/stub", may: []string{"internal/engine/tofu"}, never: kubernetes},
 	{path: "internal/plan/text"},
 	{path: "internal/render", may: []string{"api/...", "internal/module", "internal/module/hclfuncs"}, tests: []string{"internal/module/load"}},
@@ -175,7 +176,7 @@ var rules = []rule{
 	{
 		path: "stacks",
 		tests: []string{
-			"api/...", "internal/engine", "internal/engine/pulumi", "internal/engine/tofu", "internal/module", "internal/module/instance",
+			"api/...", "internal/engine", "internal/engine/failure", "internal/engine/pulumi", "internal/engine/tofu", "internal/module", "internal/module/instance",
 			"internal/module/load", "internal/plan/offline", "internal/plan/program", "internal/render",
 		},
 	},

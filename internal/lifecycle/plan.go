@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
@@ -85,7 +86,7 @@ func notInPlace(why string) string { return "the change cannot be made in place:
 
 // RefusedByModule returns what a module says against a change by the conditions of its resources, "" when anything else is wrong.
 func RefusedByModule(err error) string {
-	failed, ok := errors.AsType[*engine.Error](err)
+	failed, ok := errors.AsType[*failure.Error](err)
 	if !ok || len(failed.Diagnostics) == 0 {
 		return ""
 	}
