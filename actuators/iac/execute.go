@@ -52,12 +52,12 @@ func (t *task) create(ctx context.Context) error {
 	})
 }
 
-// update brings an instance to its providerSpec, in place or not at all. One whose state is lost is looked up first.
+// update brings an instance to its providerSpec, in place or not at all. One whose state is missing is looked up first.
 func (t *task) update(ctx context.Context) error {
 	if t.decision.Lookup {
 		found, err := t.lookUp(ctx)
 		if err == nil && !found {
-			return t.instanceMissing("the instance is gone: its state was lost, and the lookup finds none")
+			return t.instanceMissing("the instance is gone: its state is missing, and the lookup finds none")
 		}
 		return err
 	}

@@ -23,7 +23,7 @@ func (e *foreignError) Error() string {
 		"remove it, or rename the Machine", e.address, e.uid)
 }
 
-// lookUp imports what a lost run may have made into the state. It returns false when there is nothing, and an *undecidedError while it is too
+// lookUp imports what an abandoned run may have made into the state. It returns false when there is nothing, and an *undecidedError while it is too
 // early to say so. An instance of another owner prevents a create; a destroy leaves it alone.
 func (t *task) lookUp(ctx context.Context) (found bool, err error) {
 	err = t.inWorkspace(ctx, t.search(), func(workspace runner.Workspace) error {
@@ -70,14 +70,14 @@ func (t *task) importFound(ctx context.Context, workspace runner.Workspace, repo
 	return err == nil, err
 }
 
-// notFoundCounts returns nil when a lookup that found no instance counts: what the lost run asked for has had the time to appear.
+// notFoundCounts returns nil when a lookup that found no instance counts: what the abandoned run asked for has had the time to appear.
 func (t *task) notFoundCounts() error {
 	until := t.intent.Died.Add(t.wanted.Module.Settle())
-	if t.intent.Lost == "" || !t.actuator.clock.Now().Before(until) {
+	if t.intent.Abandoned == "" || !t.actuator.clock.Now().Before(until) {
 		t.lookedUp = true
 		return nil
 	}
-	return &undecidedError{until: until, text: fmt.Sprintf("the lookup finds nothing of run %s, whose requests may still be carried out", t.intent.Lost)}
+	return &undecidedError{until: until, text: fmt.Sprintf("the lookup finds nothing of run %s, whose requests may still be carried out", t.intent.Abandoned)}
 }
 
 // checkOwner refuses a plan that would take over an object that bears no sign of the Machine: a lookup by name may find another's, and

@@ -43,7 +43,7 @@ func (a *Actuator) observe(ctx context.Context, machine *machinev1beta1.Machine,
 		return nil, err
 	}
 	o := newObservation(asked, machine, f)
-	if asked == runs.Update && f.State != nil && !f.Lost() {
+	if asked == runs.Update && f.State != nil && !f.Unrecorded() {
 		if o.outputs, err = readOutputs(f.State); err != nil {
 			return nil, actuators.UpdateFailed("%s", err.Error())
 		}

@@ -38,7 +38,7 @@ func (t *task) reportSuccess() {
 	case t.decision.Adopt && t.decision.Operation == runs.Update:
 		reporting.Adopted(t.machine).Send(recorder)
 	case t.imported:
-		reporting.Succeeded(t.decision.Operation, t.machine, "Found the instance of run "+t.intent.Lost+" and took it into the state").Send(recorder)
+		reporting.Succeeded(t.decision.Operation, t.machine, "Found the instance of run "+t.intent.Abandoned+" and took it into the state").Send(recorder)
 	case t.decision.Operation == runs.Create:
 		reporting.Succeeded(runs.Create, t.machine, "Created the instance with module "+t.wanted.Module.Name()).Send(recorder)
 	case t.decision.Repair && t.changed:

@@ -118,11 +118,11 @@ func nothingBindsAMachineToAPlaceWhereNothingWasMade(t *testing.T, b *bench) {
 	back()
 	b.poll(func() error { return b.Create(t.Context(), machine) }, record.NoInstanceAnnotation)
 	lost := b.record(machine).Intent
-	if lost == nil || lost.Lost == "" {
+	if lost == nil || lost.Abandoned == "" {
 		t.Fatalf("the intent is %+v, want one that may have made something", lost)
 	}
-	b.poll(func() error { return b.Create(t.Context(), machine) }, record.NoInstanceAnnotation+": "+lost.Lost)
-	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, record.NoInstanceAnnotation, lost.Lost)
+	b.poll(func() error { return b.Create(t.Context(), machine) }, record.NoInstanceAnnotation+": "+lost.Abandoned)
+	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, record.NoInstanceAnnotation, lost.Abandoned)
 	b.later(time.Hour) // what has failed is tried again
 	b.comesRight(b.Create, machine)
 	facts, err := lifecycle.NewFacts(machine, nil)

@@ -190,7 +190,7 @@ func (t *task) settleIntent(p record.Patch, outcome error) {
 		return // it has made nothing: what is recorded stays true
 	}
 	left := *t.intent
-	left.Lost, left.Died, left.Looked = t.id, t.actuator.clock.Now().UTC(), false
+	left.Abandoned, left.Died, left.Looked = t.id, t.actuator.clock.Now().UTC(), false
 	p.SetIntent(left)
 }
 
@@ -221,7 +221,7 @@ func (t *task) mayHaveLeft(outcome error) bool {
 	if outcome == nil {
 		return false
 	}
-	return t.mayHaveMade(outcome) || t.intent.Lost != "" && !t.lookedUp && !t.facts.ConfirmedAbsent()
+	return t.mayHaveMade(outcome) || t.intent.Abandoned != "" && !t.lookedUp && !t.facts.ConfirmedAbsent()
 }
 
 // mayHaveMade reports whether the engine may have made something that the state lacks: it was killed, or it was interrupted or failed while

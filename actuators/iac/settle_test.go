@@ -35,7 +35,7 @@ func TestDoubtful(t *testing.T) {
 		return engine.Event{Kind: kind, Ref: ref, Address: "thing." + ref.Name, Action: engine.ActionCreate}
 	}
 	interrupted := errors.Join(&failure.Error{Class: failure.Interrupted}, runs.ErrStopping)
-	lost := &record.Intent{Lost: "lost"}
+	lost := &record.Intent{Abandoned: "lost"}
 	for name, tc := range map[string]struct {
 		intent   *record.Intent
 		events   []engine.Event
@@ -85,15 +85,15 @@ func TestWhatARunLeavesOfItsIntent(t *testing.T) {
 		outcome error
 		want    *record.Intent // without run, since and reason; nil for none
 	}{
-		"a create that was killed may have made an instance":      {record.Record{}, runs.Create, func(t *task) { t.touched = true }, killed, &record.Intent{Operation: runs.Create, Lost: "this run", Died: at}},
-		"a create that failed cleanly has not":                    {record.Record{}, runs.Create, func(t *task) { t.touched = true }, errors.New("no"), nil},
-		"a lookup that found nothing too soon keeps the lost run": {lost, runs.Create, nil, &undecidedError{}, &record.Intent{Operation: runs.Create, Lost: "lost", Died: died, Looked: true}},
-		"a lookup that failed keeps it as well":                   {lost, runs.Create, nil, errors.New("no"), &record.Intent{Operation: runs.Create, Lost: "lost", Died: died}},
-		"a lookup that was killed has made nothing":               {lost, runs.Create, nil, killed, &record.Intent{Operation: runs.Create, Lost: "lost", Died: died}},
-		"a create after a lookup that was killed is the lost one": {lost, runs.Create, func(t *task) { t.touched, t.lookedUp = true, true }, killed, &record.Intent{Operation: runs.Create, Lost: "this run", Died: at}},
-		"a destroy that was killed makes nothing":                 {record.Record{}, runs.Destroy, func(t *task) { t.touched = true }, killed, &record.Intent{Operation: runs.Destroy}},
-		"an update that was killed makes none either":             {record.Record{}, runs.Update, func(t *task) { t.touched = true }, killed, &record.Intent{Operation: runs.Update}},
-		"a success leaves nothing":                                {lost, runs.Create, func(t *task) { t.lookedUp = true }, nil, nil},
+		"a create that was killed may have made an instance":           {record.Record{}, runs.Create, func(t *task) { t.touched = true }, killed, &record.Intent{Operation: runs.Create, Abandoned: "this run", Died: at}},
+		"a create that failed cleanly has not":                         {record.Record{}, runs.Create, func(t *task) { t.touched = true }, errors.New("no"), nil},
+		"a lookup that found nothing too soon keeps the abandoned run": {lost, runs.Create, nil, &undecidedError{}, &record.Intent{Operation: runs.Create, Abandoned: "lost", Died: died, Looked: true}},
+		"a lookup that failed keeps it as well":                        {lost, runs.Create, nil, errors.New("no"), &record.Intent{Operation: runs.Create, Abandoned: "lost", Died: died}},
+		"a lookup that was killed has made nothing":                    {lost, runs.Create, nil, killed, &record.Intent{Operation: runs.Create, Abandoned: "lost", Died: died}},
+		"a create after a lookup that was killed is the abandoned one": {lost, runs.Create, func(t *task) { t.touched, t.lookedUp = true, true }, killed, &record.Intent{Operation: runs.Create, Abandoned: "this run", Died: at}},
+		"a destroy that was killed makes nothing":                      {record.Record{}, runs.Destroy, func(t *task) { t.touched = true }, killed, &record.Intent{Operation: runs.Destroy}},
+		"an update that was killed makes none either":                  {record.Record{}, runs.Update, func(t *task) { t.touched = true }, killed, &record.Intent{Operation: runs.Update}},
+		"a success leaves nothing":                                     {lost, runs.Create, func(t *task) { t.lookedUp = true }, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &lifecycle.Facts{Stored: true, Record: tc.record}
@@ -110,8 +110,8 @@ func TestWhatARunLeavesOfItsIntent(t *testing.T) {
 				if err := json.Unmarshal([]byte(*value), got); err != nil {
 					t.Fatal(err)
 				}
-				if got.Lost == run.id {
-					got.Lost = "this run"
+				if got.Abandoned == run.id {
+					got.Abandoned = "this run"
 				}
 				got.Run, got.Since, got.Reason = "", time.Time{}, ""
 			}

@@ -48,10 +48,10 @@ func (a *Actuator) submit(o *observation, d lifecycle.Decision) error {
 	return o.inProgress(status)
 }
 
-// warn sends events when a run begins: that the pinned module is lost, and what is doubtful in the providerSpec.
+// warn sends events when a run begins: that the pinned module is missing, and what is doubtful in the providerSpec.
 func (a *Actuator) warn(machine *machinev1beta1.Machine, wanted *desired.State, operation runs.Operation) {
-	if wanted != nil && wanted.ModuleLost != "" {
-		reporting.ModuleMissing(machine, wanted.ModuleLost).Send(a.recorder)
+	if wanted != nil && wanted.ModuleMissing != "" {
+		reporting.ModuleMissing(machine, wanted.ModuleMissing).Send(a.recorder)
 	}
 	if wanted == nil || operation != runs.Create && operation != runs.Update {
 		return

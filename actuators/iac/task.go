@@ -161,7 +161,7 @@ func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) error {
 	switch {
 	case err != nil && t.asked != runs.Destroy:
 		return err
-	case err != nil && (t.facts.HasResources() || t.facts.Lost()):
+	case err != nil && (t.facts.HasResources() || t.facts.Unrecorded()):
 		return reporting.Undeletable(t.facts, err)
 	case o.choice.State == nil && o.choice.Withheld != nil:
 		return reporting.Typed(t.asked, o.choice.Withheld)
@@ -207,7 +207,7 @@ func (t *task) observe(ctx context.Context, snapshot *state.Snapshot) error {
 func (t *task) bindModule() {
 	update, recorded := t.decision.Operation == runs.Update, t.facts.Record.Module
 	t.changesModule = update && recorded != "" && recorded != t.wanted.Module.Reference()
-	t.recordsModule = t.decision.Operation == runs.Create || update && (recorded == "" || t.facts.Lost())
+	t.recordsModule = t.decision.Operation == runs.Create || update && (recorded == "" || t.facts.Unrecorded())
 }
 
 // change returns what is recorded with the lock.
@@ -228,22 +228,22 @@ func (t *task) change(snapshot *state.Snapshot) (state.Change, error) {
 		p.SetModule(t.wanted.Module.Reference())
 		p.SetPlace(t.wanted.Place)
 	}
-	if t.recordsModule && (!t.facts.Lost() || t.facts.Inputs == nil) { // else they are those of the run that was lost
+	if t.recordsModule && (!t.facts.Unrecorded() || t.facts.Inputs == nil) { // else they are those of the run that was abandoned
 		change.Attachments = t.attachments()
 	}
 	change.Meta = p.MetaPatch
 	return change, nil
 }
 
-// nextIntent returns the intent of this run, with what is known of an earlier one that was lost. takenOver says that the lock is that of a
+// nextIntent returns the intent of this run, with what is known of an earlier one that was abandoned. takenOver says that the lock is that of a
 // run whose process is dead.
 func (t *task) nextIntent(takenOver bool) *record.Intent {
 	now := t.actuator.clock.Now().UTC()
 	next := &record.Intent{Operation: t.decision.Operation, Run: t.id, Since: now, Reason: t.decision.Reason}
-	if !t.facts.Lost() || t.facts.ConfirmedAbsent() {
+	if !t.facts.Unrecorded() || t.facts.ConfirmedAbsent() {
 		return next
 	}
-	next.Lost = t.facts.LostRun()
+	next.Abandoned = t.facts.AbandonedRun()
 	if earlier := t.facts.Record.Intent; earlier != nil {
 		next.Died, next.Looked = earlier.Died, earlier.Looked
 	}

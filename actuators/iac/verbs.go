@@ -27,7 +27,7 @@ func (a *Actuator) Exists(ctx context.Context, machine *machinev1beta1.Machine) 
 		a.publishCheck(o)
 		o.write()
 		return false, nil
-	case f.Destroyed() || !f.Provisioned || f.Lost() && f.ConfirmedAbsent():
+	case f.Destroyed() || !f.Provisioned || f.Unrecorded() && f.ConfirmedAbsent():
 		return false, nil
 	case f.Foreign():
 		return false, reporting.NotAdopted(f, "")
@@ -99,7 +99,7 @@ func (a *Actuator) blocked(o *observation, d lifecycle.Decision) error {
 		return nil
 	case o.asked == runs.Destroy:
 		needless := d.Action == lifecycle.ActionDone || d.Action == lifecycle.ActionInProgress || d.Action == lifecycle.ActionForeign
-		if needless || !o.facts.HasResources() && !o.facts.Lost() {
+		if needless || !o.facts.HasResources() && !o.facts.Unrecorded() {
 			return nil
 		}
 		err = reporting.Undeletable(o.facts, err)

@@ -105,10 +105,10 @@ func OtherPlace(operation runs.Operation, f *lifecycle.Facts, differs string) *a
 	if operation == runs.Destroy {
 		message, fix = "the instance is not destroyed, since the credentials lead to another place than it was made in", "put them back"
 	}
-	if f.Lost() {
+	if f.Unrecorded() {
 		message = "an instance may have been made in another place than the providerSpec and the credentials name now"
 		fix = fmt.Sprintf("put them back, so that it is looked for there; or look yourself and, when nothing is there, set the annotation %s: %s on the Machine",
-			record.NoInstanceAnnotation, f.LostRun())
+			record.NoInstanceAnnotation, f.AbandonedRun())
 	}
 	text := fmt.Sprintf("%s: %s; %s", message, differs, fix)
 	switch operation {

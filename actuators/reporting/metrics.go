@@ -47,7 +47,7 @@ func NewMetrics(engines ...v1alpha1.Engine) *Metrics {
 			Name: "machine_iac_lock_takeovers_total", Help: "Locks on states that were taken over from a manager which is proven dead.",
 		}),
 		found: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "machine_iac_instances_found_total", Help: "Instances of lost runs that a lookup found and that were taken into the state.",
+			Name: "machine_iac_instances_found_total", Help: "Instances of abandoned runs that a lookup found and that were taken into the state.",
 		}),
 		unsaved: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "machine_iac_unsaved_states_total", Help: "States that an engine could not save, by what became of them.",

@@ -17,7 +17,7 @@ func Unresolved(f *lifecycle.Facts, operation runs.Operation) error {
 	}
 	return actuators.Uncertain(ProgressInterval, "InstanceUncertain", "run %s may have made an instance that the state does not know, and the Machine's module has no lookup "+
 		"to find it: going on could %s; look for an instance of this Machine, remove it if there is one, and then set the annotation %s: %s on the Machine",
-		f.LostRun(), what, record.NoInstanceAnnotation, f.LostRun())
+		f.AbandonedRun(), what, record.NoInstanceAnnotation, f.AbandonedRun())
 }
 
 // NotAdopted says why a Machine is left alone, and what to do. Why is the reason of the decision; it may be empty.
@@ -39,7 +39,7 @@ func NotAdopted(f *lifecycle.Facts, why string) error {
 		"or remove the Machine's finalizer to let go of the Machine and leave the instance", message, lifecycle.AdoptionAnnotation, lifecycle.AdoptionAdopt)
 }
 
-// StateMissing says that the state of the instance is lost.
+// StateMissing says that the state of the instance is missing.
 func StateMissing(f *lifecycle.Facts) error {
 	return actuators.Uncertain(ProgressInterval, "StateLost", "the Machine has had an instance since %s, and its state does not have it: the Secret was removed or changed; "+
 		"it is looked up where the module can, else put the Secret back", f.Since())

@@ -25,8 +25,8 @@ func TestChoose(t *testing.T) {
 		"the other, when something else was refused":            {candidates{pinned: own, next: next}, record.Record{ModuleRefusal: &record.Refusal{Fingerprint: "present"}}, next, ""},
 		"its own, where the other does not take it":             {candidates{pinned: own, nextErr: &InvalidError{Message: "cpu"}}, record.Record{}, own, "does not take this providerSpec: cpu"},
 		"the other, where its own does not take it":             {candidates{pinnedErr: errors.New("cpu"), next: next}, record.Record{}, next, ""},
-		"the other, where its own is lost, also half done":      {candidates{next: next}, record.Record{Intent: &record.Intent{}}, next, ""},
-		"nothing, where its own is lost and other refused":      {candidates{next: next}, refusedNext, nil, "refused"},
+		"the other, where its own is missing, also half done":   {candidates{next: next}, record.Record{Intent: &record.Intent{}}, next, ""},
+		"nothing, where its own is missing and other refused":   {candidates{next: next}, refusedNext, nil, "refused"},
 		"nothing, where its own does not take it":               {candidates{pinnedErr: errors.New("cpu")}, record.Record{}, nil, ""},
 		"its own, where the other cannot be rendered right now": {candidates{pinned: own, nextErr: errors.New("no Secret")}, record.Record{}, own, "no Secret"},
 	} {

@@ -27,7 +27,7 @@ var (
 
 // lookedFor is one that a lookup found nothing of, for a run that died at a time.
 func lookedFor(died time.Time) *record.Intent {
-	return &record.Intent{Operation: runs.Create, Run: "again", Lost: "lost", Died: died, Looked: true}
+	return &record.Intent{Operation: runs.Create, Run: "again", Abandoned: "lost", Died: died, Looked: true}
 }
 
 func seen() *record.Witness { return &record.Witness{Run: "lost"} }
@@ -85,7 +85,7 @@ func TestDecideCreate(t *testing.T) {
 		"an intent that cannot be looked up needs a person":                {empty(begun()), able(blind), Decision{Action: ActionUnresolved, Operation: runs.Create}},
 		"a lookup that found nothing too soon is waited with":              {empty(lookedFor(settled.Add(time.Second))), able(), Decision{Action: ActionRequeueAfter, Operation: runs.Create, Until: noon.Add(time.Second)}},
 		"a lookup that found nothing is made again when it counts":         {empty(lookedFor(settled)), able(), lookingUp(runs.Create)},
-		"what a person says of the lost run counts":                        {&Facts{Stored: true, State: stateWith(0, 0), Record: record.Record{Intent: begun()}, Confirmed: "lost"}, able(blind), starting(runs.Create)},
+		"what a person says of the abandoned run counts":                   {&Facts{Stored: true, State: stateWith(0, 0), Record: record.Record{Intent: begun()}, Confirmed: "lost"}, able(blind), starting(runs.Create)},
 		"what a person says of another run does not":                       {&Facts{Stored: true, State: stateWith(0, 0), Record: record.Record{Intent: begun()}, Confirmed: "earlier"}, able(blind), Decision{Action: ActionUnresolved, Operation: runs.Create}},
 		"an intent with its instance in the state needs no lookup":         {&Facts{Stored: true, State: stateWith(1, 0), Record: record.Record{Intent: begun()}}, able(), Decision{Action: ActionDone}},
 		"a Machine that has a witness and no state is looked up":           {&Facts{Witness: seen()}, able(), lookingUp(runs.Create)},
@@ -177,7 +177,7 @@ func TestStale(t *testing.T) {
 		"a destroy that was begun is finished without a Machine":  {runs.Destroy, &Facts{Gone: true, Record: record.Record{Intent: &record.Intent{Operation: runs.Destroy}}}, ActionStart},
 		"a destroy that was never begun needs a Machine":          {runs.Destroy, &Facts{Gone: true}, ActionDone},
 		"one that a person requested is begun without a Machine":  {runs.Destroy, &Facts{Gone: true, Orphan: record.Orphan{Action: record.OrphanDestroy}}, ActionStart},
-		"and is begun although a create was lost":                 {runs.Destroy, &Facts{Gone: true, Orphan: record.Orphan{Action: record.OrphanDestroy}, Record: record.Record{Intent: begun()}}, ActionStart},
+		"and is begun although a create was abandoned":            {runs.Destroy, &Facts{Gone: true, Orphan: record.Orphan{Action: record.OrphanDestroy}, Record: record.Record{Intent: begun()}}, ActionStart},
 		"one that a person requested waits while there is one":    {runs.Destroy, &Facts{Orphan: record.Orphan{Action: record.OrphanDestroy}}, ActionDone},
 		"no create is begun for it":                               {runs.Create, &Facts{Gone: true, Orphan: record.Orphan{Action: record.OrphanDestroy}}, ActionDone},
 		"another action is no destroy":                            {runs.Destroy, &Facts{Gone: true, Orphan: record.Orphan{Action: "Delete"}}, ActionDone},

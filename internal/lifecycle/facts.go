@@ -38,7 +38,7 @@ type Facts struct {
 	// Witness is what the Machine itself says of an instance; nil for nothing. RestoredFrom is the UID of the Machine that it was copied from.
 	Witness      *record.Witness
 	RestoredFrom string
-	// Confirmed is the lost run of which a person has confirmed that it left nothing.
+	// Confirmed is the abandoned run of which a person has confirmed that it left nothing.
 	Confirmed string
 	// Adoption is what is asked to be done about an instance that something else has made.
 	Adoption AdoptionRequest
@@ -97,39 +97,39 @@ func (f *Facts) Exists() bool {
 	return f.HasInstance() && !f.Missing()
 }
 
-// Lost reports whether an instance may exist that the state lacks: a run began that may have made it and has not settled, or the
+// Unrecorded reports whether an instance may exist that the state lacks: a run began that may have made it and has not settled, or the
 // Machine says that there was one and its state is gone.
-func (f *Facts) Lost() bool {
+func (f *Facts) Unrecorded() bool {
 	switch {
 	case f.HasInstance() || f.Destroyed():
 		return false
 	case f.Adopted():
 		return true
 	case f.Record.Intent != nil:
-		return f.Record.Intent.LostRun() != ""
+		return f.Record.Intent.AbandonedRun() != ""
 	}
 	return !f.Stored && f.Witness != nil
 }
 
-// LostRun names the run that may have made an instance which the state lacks.
-func (f *Facts) LostRun() string {
+// AbandonedRun names the run that may have made an instance which the state lacks.
+func (f *Facts) AbandonedRun() string {
 	switch {
 	case f.Record.Intent != nil && !f.Adopted():
-		return f.Record.Intent.LostRun()
+		return f.Record.Intent.AbandonedRun()
 	case f.Witness != nil:
 		return f.Witness.Run
 	}
 	return ""
 }
 
-// ConfirmedAbsent reports whether a person has confirmed that the lost run left nothing.
-func (f *Facts) ConfirmedAbsent() bool { return f.Confirmed != "" && f.Confirmed == f.LostRun() }
+// ConfirmedAbsent reports whether a person has confirmed that the abandoned run left nothing.
+func (f *Facts) ConfirmedAbsent() bool { return f.Confirmed != "" && f.Confirmed == f.AbandonedRun() }
 
 // Bound reports whether the Machine is bound to the place that is recorded: something of it is there, or may be. Where a person has said
-// that a lost run left nothing, what that run did not finish is not there.
+// that an abandoned run left nothing, what that run did not finish is not there.
 func (f *Facts) Bound() bool {
 	confirmed := f.ConfirmedAbsent()
-	if f.Lost() && !confirmed {
+	if f.Unrecorded() && !confirmed {
 		return true
 	}
 	return f.State != nil && slices.ContainsFunc(f.State.Managed(), func(r statefile.Resource) bool {

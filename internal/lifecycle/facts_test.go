@@ -65,11 +65,11 @@ func TestIdentity(t *testing.T) {
 		facts Facts
 		want  types.UID
 	}{
-		"the Machine's own":                             {Facts{Witness: &record.Witness{UID: "own"}}, "own"},
-		"that of the state":                             {Facts{Record: record.Record{IdentityUID: "old"}, Witness: &record.Witness{UID: "own"}}, "old"},
-		"that of the Machine, where the state is lost":  {Facts{Witness: &record.Witness{UID: "own", IdentityUID: "old"}}, "old"},
-		"that of the state, where both have one":        {Facts{Record: record.Record{IdentityUID: "old"}, Witness: &record.Witness{UID: "own", IdentityUID: "older"}}, "old"},
-		"the Machine's own, where nothing is there yet": {Facts{}, "own"},
+		"the Machine's own": {Facts{Witness: &record.Witness{UID: "own"}}, "own"},
+		"that of the state": {Facts{Record: record.Record{IdentityUID: "old"}, Witness: &record.Witness{UID: "own"}}, "old"},
+		"that of the Machine, where the state is missing": {Facts{Witness: &record.Witness{UID: "own", IdentityUID: "old"}}, "old"},
+		"that of the state, where both have one":          {Facts{Record: record.Record{IdentityUID: "old"}, Witness: &record.Witness{UID: "own", IdentityUID: "older"}}, "old"},
+		"the Machine's own, where nothing is there yet":   {Facts{}, "own"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.facts.Identity("own"); got != tc.want {

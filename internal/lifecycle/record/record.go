@@ -60,19 +60,19 @@ type Intent struct {
 	Since     time.Time      `json:"since"`
 	// Reason says for people why the run did what it did.
 	Reason string `json:"reason,omitempty"`
-	// Lost is an earlier run that may have made an instance which the state lacks. This one was to find it.
-	Lost string `json:"lost,omitempty"`
-	// Died is when the lost run could act no more, zero while that is not known. Looked says that a lookup has found nothing since.
+	// Abandoned is an earlier run that may have made an instance which the state lacks. This one was to find it.
+	Abandoned string `json:"lost,omitempty"`
+	// Died is when the abandoned run could act no more, zero while that is not known. Looked says that a lookup has found nothing since.
 	Died   time.Time `json:"died,omitzero"`
 	Looked bool      `json:"looked,omitempty"`
 }
 
-// LostRun names the run that may have made an instance which the state lacks, empty for none: only a create makes one.
-func (i *Intent) LostRun() string {
-	if i.Lost == "" && i.Operation == runs.Create {
+// AbandonedRun names the run that may have made an instance which the state lacks, empty for none: only a create makes one.
+func (i *Intent) AbandonedRun() string {
+	if i.Abandoned == "" && i.Operation == runs.Create {
 		return i.Run
 	}
-	return i.Lost
+	return i.Abandoned
 }
 
 // Results of a run.

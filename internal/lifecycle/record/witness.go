@@ -12,10 +12,10 @@ import (
 )
 
 // WitnessAnnotation is written on a Machine before the first run that may make its instance. It is the second witness of the instance
-// beside the state's Secret: where it is there and the Secret is not, the state was lost.
+// beside the state's Secret: where it is there and the Secret is not, the state is missing.
 const WitnessAnnotation = state.Prefix + "instance"
 
-// NoInstanceAnnotation is how a person confirms that a lost run has left nothing: its value is the run that the Machine's message names.
+// NoInstanceAnnotation is how a person confirms that an abandoned run has left nothing: its value is the run that the Machine's message names.
 const NoInstanceAnnotation = state.Prefix + "confirm-no-instance"
 
 // Witness is the content of WitnessAnnotation.
