@@ -12,7 +12,7 @@ import (
 // Actuator turns a Machine into an instance and back. Every verb is idempotent and returns at once: work that takes longer is
 // started or continued, and the verb returns a [RequeueAfterError] until it is done.
 //
-// Each verb may return an [UncertainError] where it is unknown whether there is an instance, or whose it is: its state is lost, or the
+// Each verb may return an [UncertainError] where it is unknown whether there is an instance, or whose it is: its state is missing, or the
 // Machine has a providerID that this actuator did not give it. The caller shows it, keeps the Machine as it is, and calls again. Exists
 // must not say false then: of a Machine that had an instance, false means that it was seen to be gone, in its own place, and makes it Failed.
 //

@@ -89,7 +89,7 @@ func AsRequeueAfter(err error) (*RequeueAfterError, bool) {
 // ReasonNotAdopted is the Reason of an UncertainError about an instance that something else has made and that was not adopted.
 const ReasonNotAdopted = "NotAdopted"
 
-// UncertainError says that it is unknown whether the instance exists: the state is lost, or nobody has shown that the instance is
+// UncertainError says that it is unknown whether the instance exists: the state is missing, or nobody has shown that the instance is
 // this operator's. The Machine keeps its phase, and is reconciled again.
 type UncertainError struct {
 	// Reason is one word for conditions, such as StateLost or NotAdopted. Message is for the person who reads the Machine.

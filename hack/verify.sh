@@ -22,7 +22,7 @@ steps=(
   'go_format|Go code is formatted'
   'hcl_format|HCL is formatted'
   'go_lint|Go code passes the linters'
-  'rules|import rules, words, dependencies and links of docs hold'
+  'rules|import rules, sizes of packages, words, dependencies and links of docs hold'
   'tree|the tree is as it was'
 )
 

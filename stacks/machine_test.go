@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
@@ -96,11 +96,11 @@ func (i *instanceOfStack) render(changed string) (*render.Inputs, error) {
 // absent reports whether an error of a lookup says that there is nothing: every error of the run does, in the words of module.yaml. One that
 // says anything else stops a create.
 func (i *instanceOfStack) absent(err error) bool {
-	failed, ok := errors.AsType[*engine.Error](err)
+	failed, ok := errors.AsType[*failure.Error](err)
 	found := 0
 	if ok {
 		for _, diagnostic := range failed.Diagnostics {
-			if diagnostic.Severity != engine.SeverityError {
+			if diagnostic.Severity != failure.SeverityError {
 				continue
 			}
 			if found++; !i.stack.Absent(diagnostic.Summary + ": " + diagnostic.Detail) {

@@ -47,7 +47,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("a providerSpec that cannot be understood keeps nobody from deleting what was never made", h.testUnreadable)
 	t.Run("an instance survives a providerSpec that cannot be understood", h.testUnreadableLater)
 	t.Run("an instance that somebody else made is neither missing nor let go", h.testForeign)
-	t.Run("an instance whose state is lost is not missing", h.testLost)
+	t.Run("an instance without its state is not missing", h.testLost)
 	t.Run("the size of an instance is known without one", h.testCapacity)
 	t.Run("ten Machines at once have one instance each", h.testMany)
 }

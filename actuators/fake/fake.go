@@ -40,7 +40,7 @@ type Call struct {
 type Actuator struct {
 	// Steps is how many calls of Create or Delete return "in progress" before one is done.
 	Steps int
-	// Doubts has it return an UncertainError for Machines with a providerID that is not its own, and for those that are lost.
+	// Doubts has it return an UncertainError for Machines with a providerID that is not its own, and for those whose state is missing.
 	Doubts bool
 	// Types is what Capacity returns, by the field instanceType of the providerSpec; nil when it knows no sizes.
 	Types map[string]actuators.Capacity

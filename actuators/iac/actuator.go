@@ -1,12 +1,10 @@
 package iac
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -15,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/recovery"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
@@ -27,9 +27,6 @@ import (
 
 // minRequeue is the shortest time after which a Machine is reconciled again.
 const minRequeue = time.Second
-
-// progressInterval is how soon a Machine is reconciled again whose run is in progress. The run's end wakes it earlier.
-const progressInterval = time.Minute
 
 // defaultDriftInterval is how often drift is checked.
 const defaultDriftInterval = time.Hour
@@ -47,7 +44,7 @@ type Options struct {
 	// Owner identifies this process among those that have held, hold or will hold state locks.
 	Owner string
 	// Leader says in which epoch this process leads, and whether the engines of another can still act.
-	Leader Leader
+	Leader recovery.Leader
 	// ClusterValues are the defaults of fields that a providerSpec lacks.
 	ClusterValues module.ClusterValues
 	// DriftInterval is the time between drift checks of an instance, a tenth more or less; an hour when zero.
@@ -65,7 +62,7 @@ type Options struct {
 	// Logger gets what no Machine shows; nothing when unset.
 	Logger logr.Logger
 	// Metrics are counted in; new ones, which are not exported, when nil.
-	Metrics *Metrics
+	Metrics *reporting.Metrics
 }
 
 // Actuator implements the Machine API's verbs with an engine run per Machine.
@@ -79,26 +76,13 @@ type Actuator struct {
 	runners  map[v1alpha1.Engine]runner.Runner
 	pool     *runs.Pool
 	owner    string
-	leader   Leader
+	leader   recovery.Leader
 	interval time.Duration
 	clock    clock.PassiveClock
 	logger   logr.Logger
-	metrics  *Metrics
-	// abandoned are runs whose workspaces were left behind; recovering is held while one is recovered.
-	abandoned  abandonedRuns
-	recovering sync.Mutex
-	kept       keptStates
-	owners     instanceOwners
-}
-
-// Leader is what the actuator needs to know about leadership: see package leadership.
-type Leader interface {
-	// Epoch is the epoch that this process leads in.
-	Epoch() state.Epoch
-	// Confirm returns nil while this process leads.
-	Confirm(ctx context.Context) error
-	// DeadIn returns in how long the engines of an epoch can act no more; zero for now.
-	DeadIn(ctx context.Context, held state.Epoch) (time.Duration, error)
+	metrics  *reporting.Metrics
+	recovery *recovery.Recovery
+	owners   instanceOwners
 }
 
 var (
@@ -125,6 +109,10 @@ func New(options Options) (*Actuator, error) {
 		client: options.Client, recorder: options.Recorder, catalog: options.Catalog, store: options.Store, modules: options.Modules, desired: reader,
 		runners: options.Runners, pool: options.Pool, owner: options.Owner, leader: options.Leader,
 		interval: options.DriftInterval, clock: options.Clock, logger: options.Logger, metrics: options.Metrics,
+		recovery: recovery.New(recovery.Options{
+			Store: options.Store, Runners: options.Runners, Pool: options.Pool, Owner: options.Owner, Leader: options.Leader, Metrics: options.Metrics,
+			Logger: options.Logger,
+		}),
 	}, nil
 }
 
@@ -136,7 +124,7 @@ func (o *Options) setDefaults() {
 		o.DriftInterval = defaultDriftInterval
 	}
 	if o.Metrics == nil {
-		o.Metrics = NewMetrics(slices.Sorted(maps.Keys(o.Runners))...)
+		o.Metrics = reporting.NewMetrics(slices.Sorted(maps.Keys(o.Runners))...)
 	}
 	if o.Modules == nil {
 		o.Modules = store.New(o.Client, store.Options{Clock: o.Clock})

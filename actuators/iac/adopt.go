@@ -13,7 +13,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -69,12 +71,12 @@ func (t *task) whyNotPlanned(err error) string {
 	if runner.IsNotFound(err, t.wanted.Module, engine.SearchAdopt) {
 		return "there is no instance " + t.instanceToAdopt() + t.inPlace()
 	}
-	failed, ok := errors.AsType[*engine.Error](err)
+	failed, ok := errors.AsType[*failure.Error](err)
 	if !ok {
 		return ""
 	}
 	for _, diagnostic := range failed.Diagnostics {
-		if diagnostic.Severity == engine.SeverityError && !strings.HasSuffix(diagnostic.Summary, "condition failed") {
+		if diagnostic.Severity == failure.SeverityError && !strings.HasSuffix(diagnostic.Summary, "condition failed") {
 			return ""
 		}
 	}
@@ -143,8 +145,8 @@ func (t *task) proveIdentity(planned *engine.PlannedObjects) (string, error) {
 }
 
 // adoptionFound returns what a plan of an adoption holds, for people: names and the module's own messages.
-func adoptionFound(report *engine.Report, planned *engine.PlannedObjects) lifecycle.PlannedAdoption {
-	var found lifecycle.PlannedAdoption
+func adoptionFound(report *engine.Report, planned *engine.PlannedObjects) record.PlannedAdoption {
+	var found record.PlannedAdoption
 	for _, change := range report.Changes {
 		if change.Import {
 			found.Imports = append(found.Imports, change.Address)
@@ -169,7 +171,7 @@ func adoptionFound(report *engine.Report, planned *engine.PlannedObjects) lifecy
 
 // takeOver carries out the plan of an adoption. The Machine says so first: from then on its instance is looked for where the state lacks it.
 func (t *task) takeOver(ctx context.Context, workspace runner.Workspace) error {
-	w := lifecycle.Witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.Place, Adopted: true}
+	w := record.Witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.Place, Adopted: true}
 	if err := t.actuator.writeWitness(ctx, t.machine, w); err != nil {
 		return err
 	}
@@ -178,7 +180,7 @@ func (t *task) takeOver(ctx context.Context, workspace runner.Workspace) error {
 	t.noteApplied(applied)
 	if err == nil {
 		t.lookedUp, t.imported = true, true
-		t.found = t.checkedNow(lifecycle.DriftCheck{Result: lifecycle.DriftNone})
+		t.found = t.checkedNow(record.DriftCheck{Result: record.DriftNone})
 	}
 	return err
 }

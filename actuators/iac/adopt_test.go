@@ -19,6 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 )
 
 // foreign returns a Machine in phase Running whose Node another actuator has made.
@@ -126,7 +127,7 @@ func TestAdoption(t *testing.T) {
 
 	b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
 	b.update(machine)
-	if f := b.factsOf(machine); f.Record.Check == nil || f.Record.Check.Result != lifecycle.DriftNone || f.Record.AdoptionPlan != nil {
+	if f := b.factsOf(machine); f.Record.Check == nil || f.Record.Check.Result != record.DriftNone || f.Record.AdoptionPlan != nil {
 		t.Errorf("the record after a drift check is %+v", f.Record)
 	}
 

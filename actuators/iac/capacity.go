@@ -7,6 +7,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -16,7 +17,7 @@ import (
 func (a *Actuator) Capacity(_ context.Context, machine *machinev1beta1.Machine) (*actuators.Capacity, error) {
 	machine, served, err := a.desired.Complete(machine)
 	if err != nil {
-		return nil, typed(runs.Create, err)
+		return nil, reporting.Typed(runs.Create, err)
 	}
 	if served.Spec().Capacity == nil {
 		return nil, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 )
 
 // Conditions in the provider status.
@@ -23,7 +24,7 @@ const (
 func driftCondition(f *lifecycle.Facts, interval time.Duration, now time.Time) *metav1.Condition {
 	condition := &metav1.Condition{Type: drifted, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second))}
 	found, last := f.Record.Check, f.Record.Repair
-	if f.Drift.Policy == v1alpha1.DriftIgnore && (found == nil || found.Result != lifecycle.DriftMissing) {
+	if f.Drift.Policy == v1alpha1.DriftIgnore && (found == nil || found.Result != record.DriftMissing) {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, "Ignored", "drift is not looked for, nor an instance that is gone: the drift policy is Ignore"
 		return condition
 	}
@@ -32,10 +33,10 @@ func driftCondition(f *lifecycle.Facts, interval time.Duration, now time.Time) *
 	}
 	condition.LastTransitionTime = metav1.NewTime(found.At.Truncate(time.Second))
 	condition.Status, condition.Reason = metav1.ConditionFalse, "AsApplied"
-	if found.Result != lifecycle.DriftNone {
+	if found.Result != record.DriftNone {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, "Instance"+string(found.Result), found.Summary
 	}
-	if found.Result == lifecycle.DriftChanged && f.Drift.Policy == v1alpha1.DriftRepair && last != nil {
+	if found.Result == record.DriftChanged && f.Drift.Policy == v1alpha1.DriftRepair && last != nil {
 		condition.Message += "; " + last.Message(interval)
 	}
 	if f.Drift.Misread != "" {

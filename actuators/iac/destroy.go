@@ -6,9 +6,11 @@ import (
 	"slices"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 )
 
 // destroy removes the instance and all that was made with it. A destroy can do nothing else, so its plan is not read. What it did is: an
@@ -32,7 +34,7 @@ func (t *task) destroy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.actuator.dropKnown(ctx, t.uid, before.Raw)
+	t.actuator.recovery.DropKnown(ctx, t.uid, before.Raw)
 	return t.inWorkspace(ctx, engine.SearchNone, func(workspace runner.Workspace) error {
 		t.touched = true
 		report, err := workspace.Destroy(ctx)
@@ -64,10 +66,10 @@ func (t *task) instanceNotFound(ctx context.Context, before []byte) error {
 	if where := t.wanted.Place.String(); where != "" {
 		summary += " in " + where
 	}
-	t.found = t.checkedNow(lifecycle.DriftCheck{Result: lifecycle.DriftMissing, Summary: summary})
+	t.found = t.checkedNow(record.DriftCheck{Result: record.DriftMissing, Summary: summary})
 	if unproven != "" {
-		return actuators.Uncertain(progressInterval, "PlaceUnproven", "%s, but it is not proven that it was looked for in the place that it was made in (%s); look for the "+
-			"instance, remove it if it is there, and then set the annotation %s: %s on the Machine", summary, unproven, lifecycle.NoInstanceAnnotation, t.uid)
+		return actuators.Uncertain(reporting.ProgressInterval, "PlaceUnproven", "%s, but it is not proven that it was looked for in the place that it was made in (%s); look for the "+
+			"instance, remove it if it is there, and then set the annotation %s: %s on the Machine", summary, unproven, record.NoInstanceAnnotation, t.uid)
 	}
 	return &undecidedError{until: now.Add(again), text: summary}
 }

@@ -14,33 +14,36 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/stacks"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
 func TestDriftCondition(t *testing.T) {
 	at := time.Unix(1700000000, 0)
-	changed := &lifecycle.DriftCheck{At: at, Result: lifecycle.DriftChanged, Summary: "thing.this would change"}
+	changed := &record.DriftCheck{At: at, Result: record.DriftChanged, Summary: "thing.this would change"}
 	for name, tc := range map[string]struct {
 		drift      lifecycle.DriftSetting
-		record     lifecycle.Record
+		record     record.Record
 		wantStatus metav1.ConditionStatus
 		wantReason string
 		want       []string
 	}{
-		"none before the first check":          {lifecycle.DriftSetting{Policy: v1alpha1.DriftReport}, lifecycle.Record{}, "", "", nil},
-		"as applied":                           {lifecycle.DriftSetting{Policy: v1alpha1.DriftReport}, lifecycle.Record{Check: &lifecycle.DriftCheck{At: at, Result: lifecycle.DriftNone}}, metav1.ConditionFalse, "AsApplied", nil},
-		"drift that is reported":               {lifecycle.DriftSetting{Policy: v1alpha1.DriftReport}, lifecycle.Record{Check: changed, Repair: &lifecycle.Repair{At: at, Count: 2}}, metav1.ConditionTrue, "InstanceChanged", []string{"thing.this would change"}},
-		"drift that comes back":                {lifecycle.DriftSetting{Policy: v1alpha1.DriftRepair}, lifecycle.Record{Check: changed, Repair: &lifecycle.Repair{At: at, Count: 2}}, metav1.ConditionTrue, "InstanceChanged", []string{"2 times", "after 2023-11-15T02:13:20Z"}},
-		"drift that cannot be repaired":        {lifecycle.DriftSetting{Policy: v1alpha1.DriftRepair}, lifecycle.Record{Check: changed, Repair: &lifecycle.Repair{At: at, Count: 1, Refused: "it would be replaced"}}, metav1.ConditionTrue, "InstanceChanged", []string{"not brought back: it would be replaced"}},
-		"a policy that is none":                {lifecycle.DriftSetting{Policy: v1alpha1.DriftReport, Misread: "write Report"}, lifecycle.Record{Check: changed}, metav1.ConditionTrue, "InstanceChanged", []string{"write Report; until then"}},
-		"drift that is ignored":                {lifecycle.DriftSetting{Policy: v1alpha1.DriftIgnore}, lifecycle.Record{Check: changed}, metav1.ConditionUnknown, "Ignored", []string{"Ignore"}},
-		"drift that was never looked for":      {lifecycle.DriftSetting{Policy: v1alpha1.DriftIgnore}, lifecycle.Record{}, metav1.ConditionUnknown, "Ignored", nil},
-		"an instance that was seen to be gone": {lifecycle.DriftSetting{Policy: v1alpha1.DriftIgnore}, lifecycle.Record{Check: &lifecycle.DriftCheck{At: at, Result: lifecycle.DriftMissing}}, metav1.ConditionTrue, "InstanceMissing", nil},
+		"none before the first check":          {lifecycle.DriftSetting{Policy: v1alpha1.DriftReport}, record.Record{}, "", "", nil},
+		"as applied":                           {lifecycle.DriftSetting{Policy: v1alpha1.DriftReport}, record.Record{Check: &record.DriftCheck{At: at, Result: record.DriftNone}}, metav1.ConditionFalse, "AsApplied", nil},
+		"drift that is reported":               {lifecycle.DriftSetting{Policy: v1alpha1.DriftReport}, record.Record{Check: changed, Repair: &record.Repair{At: at, Count: 2}}, metav1.ConditionTrue, "InstanceChanged", []string{"thing.this would change"}},
+		"drift that comes back":                {lifecycle.DriftSetting{Policy: v1alpha1.DriftRepair}, record.Record{Check: changed, Repair: &record.Repair{At: at, Count: 2}}, metav1.ConditionTrue, "InstanceChanged", []string{"2 times", "after 2023-11-15T02:13:20Z"}},
+		"drift that cannot be repaired":        {lifecycle.DriftSetting{Policy: v1alpha1.DriftRepair}, record.Record{Check: changed, Repair: &record.Repair{At: at, Count: 1, Refused: "it would be replaced"}}, metav1.ConditionTrue, "InstanceChanged", []string{"not brought back: it would be replaced"}},
+		"a policy that is none":                {lifecycle.DriftSetting{Policy: v1alpha1.DriftReport, Misread: "write Report"}, record.Record{Check: changed}, metav1.ConditionTrue, "InstanceChanged", []string{"write Report; until then"}},
+		"drift that is ignored":                {lifecycle.DriftSetting{Policy: v1alpha1.DriftIgnore}, record.Record{Check: changed}, metav1.ConditionUnknown, "Ignored", []string{"Ignore"}},
+		"drift that was never looked for":      {lifecycle.DriftSetting{Policy: v1alpha1.DriftIgnore}, record.Record{}, metav1.ConditionUnknown, "Ignored", nil},
+		"an instance that was seen to be gone": {lifecycle.DriftSetting{Policy: v1alpha1.DriftIgnore}, record.Record{Check: &record.DriftCheck{At: at, Result: record.DriftMissing}}, metav1.ConditionTrue, "InstanceMissing", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := driftCondition(&lifecycle.Facts{Drift: tc.drift, Record: tc.record}, time.Hour, at)
@@ -61,25 +64,25 @@ func TestDriftCondition(t *testing.T) {
 
 func TestWhatARepairRecords(t *testing.T) {
 	at := testClock().Now().UTC()
-	earlier := &lifecycle.Repair{At: at.Add(-time.Hour), Count: 2}
+	earlier := &record.Repair{At: at.Add(-time.Hour), Count: 2}
 	for name, tc := range map[string]struct {
 		decision lifecycle.Decision
-		repaired *lifecycle.Repair
-		found    *lifecycle.DriftCheck
+		repaired *record.Repair
+		found    *record.DriftCheck
 		outcome  error
-		want     *lifecycle.Repair
+		want     *record.Repair
 		forgets  bool
 	}{
-		"a first repair":                             {lifecycle.Decision{Operation: runs.Update, Repair: true}, nil, nil, nil, &lifecycle.Repair{At: at, Count: 1}, false},
-		"one more":                                   {lifecycle.Decision{Operation: runs.Update, Repair: true}, earlier, nil, nil, &lifecycle.Repair{At: at, Count: 3}, false},
-		"one that is refused":                        {lifecycle.Decision{Operation: runs.Update, Repair: true}, nil, nil, actuators.UnsupportedChange("no"), &lifecycle.Repair{At: at, Count: 1, Refused: "no"}, false},
+		"a first repair":                             {lifecycle.Decision{Operation: runs.Update, Repair: true}, nil, nil, nil, &record.Repair{At: at, Count: 1}, false},
+		"one more":                                   {lifecycle.Decision{Operation: runs.Update, Repair: true}, earlier, nil, nil, &record.Repair{At: at, Count: 3}, false},
+		"one that is refused":                        {lifecycle.Decision{Operation: runs.Update, Repair: true}, nil, nil, actuators.UnsupportedChange("no"), &record.Repair{At: at, Count: 1, Refused: "no"}, false},
 		"one that failed counts for nothing":         {lifecycle.Decision{Operation: runs.Update, Repair: true}, earlier, nil, errors.New("no"), nil, false},
 		"an update is none":                          {lifecycle.Decision{Operation: runs.Update}, earlier, nil, nil, nil, false},
-		"a check that finds nothing forgets repairs": {lifecycle.Decision{Operation: runs.Drift}, earlier, &lifecycle.DriftCheck{At: at, Result: lifecycle.DriftNone}, nil, nil, true},
-		"one that finds drift does not":              {lifecycle.Decision{Operation: runs.Drift}, earlier, &lifecycle.DriftCheck{At: at, Result: lifecycle.DriftChanged}, nil, nil, false},
+		"a check that finds nothing forgets repairs": {lifecycle.Decision{Operation: runs.Drift}, earlier, &record.DriftCheck{At: at, Result: record.DriftNone}, nil, nil, true},
+		"one that finds drift does not":              {lifecycle.Decision{Operation: runs.Drift}, earlier, &record.DriftCheck{At: at, Result: record.DriftChanged}, nil, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &lifecycle.Facts{Record: lifecycle.Record{Repair: tc.repaired, Module: changedModule(t, "").Reference()}}
+			f := &lifecycle.Facts{Record: record.Record{Repair: tc.repaired, Module: changedModule(t, "").Reference()}}
 			run := decided(&Actuator{clock: testClock()}, builder.Machine(), &desired.State{Module: changedModule(t, "")}, f, tc.decision)
 			run.found = tc.found
 			meta := run.patchFor(tc.outcome).MetaPatch
@@ -87,9 +90,9 @@ func TestWhatARepairRecords(t *testing.T) {
 			if forgets := set && value == nil; forgets != tc.forgets {
 				t.Errorf("repairs are forgotten: %t, want %t", forgets, tc.forgets)
 			}
-			var got *lifecycle.Repair
+			var got *record.Repair
 			if value != nil {
-				got = &lifecycle.Repair{}
+				got = &record.Repair{}
 				if err := json.Unmarshal([]byte(*value), got); err != nil {
 					t.Fatal(err)
 				}
@@ -127,7 +130,7 @@ func driftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T, b *bench) {
 	}
 	zone := func() string { return b.node(machine).Labels[corev1.LabelTopologyZone] }
 	meddle()
-	if found := b.checked(machine); found.Result != lifecycle.DriftChanged {
+	if found := b.checked(machine); found.Result != record.DriftChanged {
 		t.Fatalf("the check found %+v, want it changed", found)
 	}
 	if err := b.drive(b.Update, machine); err != nil || zone() != "elsewhere" {
@@ -150,13 +153,13 @@ func driftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T, b *bench) {
 	if events := strings.Join(b.events(), "\n"); strings.Count(events, "DriftRepaired") != 1 {
 		t.Errorf("events %q, want one DriftRepaired", events)
 	}
-	if got := counts(t, b.metrics)["machine_iac_drift_repairs_total{engine="+Label(b.uses)+",result=repaired}"]; got != 1 {
+	if got := observe.Counters(t, b.metrics.Collectors()...)["machine_iac_drift_repairs_total{engine="+reporting.EngineLabel(b.uses)+",result=repaired}"]; got != 1 {
 		t.Errorf("counted %v repairs, want one", got)
 	}
 
 	meddle()
 	b.clock.SetTime(b.clock.Now().Add(-50 * time.Minute)) // the check below is at 70 minutes, and the pause is 2 hours
-	if found := b.checked(machine); found.Result != lifecycle.DriftChanged {
+	if found := b.checked(machine); found.Result != record.DriftChanged {
 		t.Fatalf("the check found %+v, want it changed again", found)
 	}
 	if err := b.drive(b.Update, machine); err != nil || zone() != "elsewhere" {
@@ -212,14 +215,14 @@ func TestDriftThatIsIgnoredIsNotLookedFor(t *testing.T) {
 func TestOnlyDriftThatIsNotIgnoredIsReported(t *testing.T) {
 	for name, tc := range map[string]struct {
 		policy v1alpha1.DriftPolicy
-		found  lifecycle.DriftResult
+		found  record.DriftResult
 		want   int
 	}{
-		"drift that is reported":                            {v1alpha1.DriftReport, lifecycle.DriftChanged, 1},
-		"drift that will be repaired":                       {v1alpha1.DriftRepair, lifecycle.DriftChanged, 1},
-		"not drift that is ignored":                         {v1alpha1.DriftIgnore, lifecycle.DriftChanged, 0},
-		"an instance that is gone, when it is found anyhow": {v1alpha1.DriftIgnore, lifecycle.DriftMissing, 1},
-		"not that all is well":                              {v1alpha1.DriftReport, lifecycle.DriftNone, 0},
+		"drift that is reported":                            {v1alpha1.DriftReport, record.DriftChanged, 1},
+		"drift that will be repaired":                       {v1alpha1.DriftRepair, record.DriftChanged, 1},
+		"not drift that is ignored":                         {v1alpha1.DriftIgnore, record.DriftChanged, 0},
+		"an instance that is gone, when it is found anyhow": {v1alpha1.DriftIgnore, record.DriftMissing, 1},
+		"not that all is well":                              {v1alpha1.DriftReport, record.DriftNone, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := events.NewFakeRecorder(5)
@@ -227,7 +230,7 @@ func TestOnlyDriftThatIsNotIgnoredIsReported(t *testing.T) {
 				m.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: string(tc.policy)}
 			})
 			machine.Spec.ProviderSpec.Value = builder.ProviderSpec(map[string]any{"apiVersion": "example.io/v1", "kind": "Example"})
-			run := &task{actuator: &Actuator{recorder: recorder, metrics: NewMetrics()}, machine: machine, found: &lifecycle.DriftCheck{Result: tc.found}, wanted: &desired.State{Module: changedModule(t, "")}}
+			run := &task{actuator: &Actuator{recorder: recorder, metrics: reporting.NewMetrics()}, machine: machine, found: &record.DriftCheck{Result: tc.found}, wanted: &desired.State{Module: changedModule(t, "")}}
 			run.reportDrift(nil)
 			if got := len(recorder.Events); got != tc.want {
 				t.Errorf("%d events, want %d", got, tc.want)

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
@@ -32,15 +32,12 @@ func (a *Actuator) closeRunners(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Label returns the label for an engine in metrics.
-func Label(name v1alpha1.Engine) string { return strings.ToLower(string(name)) }
-
 // engineOf returns the label for the engine of a desired state, which may be nil.
 func engineOf(wanted *desired.State) string {
 	if wanted == nil {
 		return noEngine
 	}
-	return Label(wanted.Module.Engine())
+	return reporting.EngineLabel(wanted.Module.Engine())
 }
 
 // runner returns what carries out the run. An instance stays with the engine that made it: no other can read its state.

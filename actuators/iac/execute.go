@@ -5,10 +5,12 @@ import (
 	"errors"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/recovery"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -50,12 +52,12 @@ func (t *task) create(ctx context.Context) error {
 	})
 }
 
-// update brings an instance to its providerSpec, in place or not at all. One whose state is lost is looked up first.
+// update brings an instance to its providerSpec, in place or not at all. One whose state is missing is looked up first.
 func (t *task) update(ctx context.Context) error {
 	if t.decision.Lookup {
 		found, err := t.lookUp(ctx)
 		if err == nil && !found {
-			return t.instanceMissing("the instance is gone: its state was lost, and the lookup finds none")
+			return t.instanceMissing("the instance is gone: its state is missing, and the lookup finds none")
 		}
 		return err
 	}
@@ -64,7 +66,7 @@ func (t *task) update(ctx context.Context) error {
 
 // instanceMissing notes that the instance is gone.
 func (t *task) instanceMissing(summary string) error {
-	t.found = t.checkedNow(lifecycle.DriftCheck{Result: lifecycle.DriftMissing, Summary: summary})
+	t.found = t.checkedNow(record.DriftCheck{Result: record.DriftMissing, Summary: summary})
 	return actuators.UpdateFailed("%s", summary)
 }
 
@@ -96,7 +98,7 @@ func (t *task) apply(ctx context.Context, workspace runner.Workspace, report *en
 		if err := t.session.Attach(ctx, t.attachments()); err != nil {
 			return err
 		}
-		if err := t.session.SetMeta(ctx, lifecycle.NewPatch().SetModule(t.wanted.Module.Reference()).MetaPatch); err != nil {
+		if err := t.session.SetMeta(ctx, record.NewPatch().SetModule(t.wanted.Module.Reference()).MetaPatch); err != nil {
 			return err
 		}
 	}
@@ -104,13 +106,13 @@ func (t *task) apply(ctx context.Context, workspace runner.Workspace, report *en
 	applied, err := workspace.ApplyPlan(ctx)
 	t.noteApplied(applied)
 	if err == nil {
-		t.found = t.checkedNow(lifecycle.DriftCheck{Result: lifecycle.DriftNone})
+		t.found = t.checkedNow(record.DriftCheck{Result: record.DriftNone})
 	}
 	return err
 }
 
 // checkedNow returns a check with the present time.
-func (t *task) checkedNow(found lifecycle.DriftCheck) *lifecycle.DriftCheck {
+func (t *task) checkedNow(found record.DriftCheck) *record.DriftCheck {
 	found.At = t.actuator.clock.Now().UTC()
 	return &found
 }
@@ -182,7 +184,7 @@ func (t *task) runSpec(around desired.Environment, search engine.Search) (runner
 	environment, sensitive := around.With(t.wanted.Inputs.Environment, t.wanted.Inputs.Sensitive)
 	return runner.RunSpec{
 		ID: t.id,
-		Identity: identity{
+		Identity: recovery.Identity{
 			Namespace: t.key.Namespace, Name: t.key.Name, UID: string(t.uid), Owner: t.actuator.owner, Run: t.id,
 		},
 		Module:          t.wanted.Module,

@@ -8,15 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
 // adoptionBegins records that the head was made for an adoption: it is no state of the instance until that is done.
-func (t *task) adoptionBegins(p lifecycle.Patch) lifecycle.Patch {
+func (t *task) adoptionBegins(p record.Patch) record.Patch {
 	if t.facts.Record.AdoptionPlan == nil {
-		p.SetAdoptionPlan(lifecycle.PlannedAdoption{Fingerprint: t.wanted.Fingerprint})
+		p.SetAdoptionPlan(record.PlannedAdoption{Fingerprint: t.wanted.Fingerprint})
 	}
 	return p
 }
@@ -30,13 +32,13 @@ func (t *task) leavesForeign(outcome error) bool {
 // begun to carry it out.
 func (t *task) settleForeign(ctx context.Context, outcome error) error {
 	t.keepOutput(ctx)
-	p := lifecycle.NewPatch()
+	p := record.NewPatch()
 	if t.intent != nil && !t.touched {
 		p.ClearIntent()
 	}
 	if t.adoption == nil && outcome != nil && t.decision.Operation == runs.Drift && !errors.Is(outcome, runs.ErrStopping) {
-		failed := lifecycle.PlannedAdoption{
-			At: t.actuator.clock.Now().UTC(), Fingerprint: t.wanted.Fingerprint, Refused: "it could not be planned: " + typed(runs.Update, outcome).Message,
+		failed := record.PlannedAdoption{
+			At: t.actuator.clock.Now().UTC(), Fingerprint: t.wanted.Fingerprint, Refused: "it could not be planned: " + reporting.Typed(runs.Update, outcome).Message,
 		}.Bounded()
 		t.adoption = &failed
 	}
@@ -61,7 +63,7 @@ func (t *task) forgetState(ctx context.Context) error {
 	if err := t.session.Forget(ctx); err != nil {
 		return t.releaseFailed(ctx, err)
 	}
-	released(t.machine).Send(t.actuator.recorder)
+	reporting.Released(t.machine).Send(t.actuator.recorder)
 	return nil
 }
 
@@ -108,7 +110,7 @@ func adoptionReason(f *lifecycle.Facts) string {
 	return "InProgress"
 }
 
-func adoptionStatus(planned *lifecycle.PlannedAdoption) *v1alpha1.AdoptionStatus {
+func adoptionStatus(planned *record.PlannedAdoption) *v1alpha1.AdoptionStatus {
 	if planned == nil || planned.At.IsZero() {
 		return nil
 	}

@@ -2,16 +2,14 @@ package iac
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -26,15 +24,15 @@ func (a *Actuator) DestroyWithoutMachine(key types.NamespacedName, uid types.UID
 	})
 }
 
-// AcquireIdle takes the lock of a state for something else than a run. That of a dead manager is taken over, that of a run of this process
-// is not: it is a *state.LockedError.
+// AcquireIdle takes the lock of a state for something else than a run: see package recovery.
 func (a *Actuator) AcquireIdle(ctx context.Context, key state.Key, operation string, options state.AcquireOptions) (*state.Session, error) {
-	options.Lock = state.Lock{Owner: a.owner, Run: string(uuid.NewUUID()), Operation: operation, Epoch: a.leader.Epoch()}
-	session, err := a.store.Acquire(ctx, key, options)
-	if locked, ok := errors.AsType[*state.LockedError](err); ok && locked.Lock.Owner != a.owner {
-		return a.takeOver(ctx, key, options, locked.Lock)
-	}
-	return session, err
+	return a.recovery.AcquireIdle(ctx, key, operation, options)
+}
+
+// UnsavedStates returns the states that could not be saved and name what no other state knows. Those that name nothing else any more are
+// dropped.
+func (a *Actuator) UnsavedStates(ctx context.Context, namespace string) ([]state.Orphan, error) {
+	return a.recovery.UnsavedStates(ctx, namespace)
 }
 
 // unclaimed returns an error where another Machine names what a state has whose own Machine is gone: that was restored from a backup or
@@ -52,7 +50,7 @@ func (t *task) unclaimed(ctx context.Context) error {
 		return fmt.Errorf("listing Machines: %w", err)
 	}
 	for i := range machines.Items {
-		if named := lifecycle.Names(&machines.Items[i], t.uid, providerID); named != "" {
+		if named := record.Names(&machines.Items[i], t.uid, providerID); named != "" {
 			return actuators.DeleteFailed("what the state has is not destroyed, since the Machine %s names it: %s", machines.Items[i].Name, named)
 		}
 	}

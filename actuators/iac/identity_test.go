@@ -6,7 +6,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -32,7 +32,7 @@ func aMachineMadeAnewGoesOnWithItsState(t *testing.T, b *bench) {
 	if *anew.Spec.ProviderID != node.Spec.ProviderID {
 		t.Errorf("the Machine's provider ID is %s, want %s", *anew.Spec.ProviderID, node.Spec.ProviderID)
 	}
-	if check := b.checked(anew); check.Result != lifecycle.DriftNone {
+	if check := b.checked(anew); check.Result != record.DriftNone {
 		t.Errorf("the drift check found %+v, want nothing", check)
 	}
 
@@ -61,7 +61,7 @@ func theInstanceOfAMachineMadeAnewIsFoundAgain(t *testing.T, b *bench) {
 	}
 	node := b.node(machine)
 	anew := b.madeAnew(machine)
-	w := lifecycle.Witness{UID: string(anew.UID), Run: "import", Since: b.clock.Now(), IdentityUID: machine.UID}
+	w := record.Witness{UID: string(anew.UID), Run: "import", Since: b.clock.Now(), IdentityUID: machine.UID}
 	if err := b.writeWitness(t.Context(), anew, w); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func (b *bench) madeAnew(machine *machinev1beta1.Machine) *machinev1beta1.Machin
 	if anew.UID == machine.UID {
 		b.t.Fatal("the Machine has the UID that it had")
 	}
-	meta := lifecycle.NewPatch().SetIdentityUID(machine.UID, anew.UID).MetaPatch
+	meta := record.NewPatch().SetIdentityUID(machine.UID, anew.UID).MetaPatch
 	for key, value := range stored.Meta {
 		meta[key] = &value
 	}

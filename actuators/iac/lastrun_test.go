@@ -14,18 +14,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 // last returns what is recorded of a Machine's last run.
-func (b *bench) last(machine *machinev1beta1.Machine) lifecycle.LastRun {
+func (b *bench) last(machine *machinev1beta1.Machine) record.LastRun {
 	b.t.Helper()
 	snapshot, err := b.store.Get(b.t.Context(), state.KeyFor(machine.Namespace, machine.UID))
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	got, err := lifecycle.ReadLastRun(snapshot.Meta)
+	got, err := record.ReadLastRun(snapshot.Meta)
 	if err != nil || got == nil {
 		b.t.Fatalf("no last run is recorded in %v: %v", snapshot.Meta, err)
 	}
@@ -57,7 +58,7 @@ func TestTheLastRunIsRecordedAtNoCost(t *testing.T) {
 	b.start(t.TempDir(), "owner-2")
 	machine := b.machine()
 	b.bring(machine)
-	if got := b.last(machine); got.Operation != runs.Create || got.Result != lifecycle.RunSucceeded || got.Message != "" || got.Run == "" || got.Began.IsZero() || got.Ended.IsZero() {
+	if got := b.last(machine); got.Operation != runs.Create || got.Result != record.RunSucceeded || got.Message != "" || got.Run == "" || got.Began.IsZero() || got.Ended.IsZero() {
 		t.Errorf("after the create: %+v", got)
 	}
 
@@ -65,7 +66,7 @@ func TestTheLastRunIsRecordedAtNoCost(t *testing.T) {
 	if err := b.drive(b.Update, machine); !isReason(err, machinev1beta1.UnsupportedChangeMachineError) {
 		t.Fatalf("Update: %v, want UnsupportedChange", err)
 	}
-	if got := b.last(machine); got.Operation != runs.Update || got.Result != lifecycle.RunFailed || !strings.Contains(got.Message, "cannot be made in place") {
+	if got := b.last(machine); got.Operation != runs.Update || got.Result != record.RunFailed || !strings.Contains(got.Message, "cannot be made in place") {
 		t.Errorf("after a change that is refused: %+v", got)
 	}
 	set(machine, b, "cpu", 4)
@@ -85,7 +86,7 @@ func TestTheLastRunIsRecordedAtNoCost(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	if got := b.last(machine); got.Result != lifecycle.RunSucceeded {
+	if got := b.last(machine); got.Result != record.RunSucceeded {
 		t.Errorf("after a drift check: %+v", got)
 	}
 	if cost := writes.Load() - before; cost != 2 {
@@ -107,10 +108,10 @@ func TestWhatIsRecordedOfARunThatEnded(t *testing.T) {
 		wantResult  string
 		wantMessage string
 	}{
-		"a success":               {wantResult: lifecycle.RunSucceeded},
-		"a failure":               {outcome: errors.New("no way"), wantResult: lifecycle.RunFailed, wantMessage: "no way"},
-		"a manager that stops":    {outcome: errors.Join(errors.New("interrupted"), runs.ErrStopping), wantResult: lifecycle.RunInterrupted, wantMessage: "interrupted\nthe manager is stopping"},
-		"a message without bound": {outcome: errors.New(strings.Repeat("ä", maxMessage)), wantResult: lifecycle.RunFailed, wantMessage: strings.Repeat("ä", maxMessage/2) + "..."},
+		"a success":               {wantResult: record.RunSucceeded},
+		"a failure":               {outcome: errors.New("no way"), wantResult: record.RunFailed, wantMessage: "no way"},
+		"a manager that stops":    {outcome: errors.Join(errors.New("interrupted"), runs.ErrStopping), wantResult: record.RunInterrupted, wantMessage: "interrupted\nthe manager is stopping"},
+		"a message without bound": {outcome: errors.New(strings.Repeat("ä", maxMessage)), wantResult: record.RunFailed, wantMessage: strings.Repeat("ä", maxMessage/2) + "..."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := (&task{actuator: b.Actuator, decision: lifecycle.Decision{Operation: runs.Create}, id: "r", session: session}).lastRun(tc.outcome)

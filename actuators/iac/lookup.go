@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -22,7 +23,7 @@ func (e *foreignError) Error() string {
 		"remove it, or rename the Machine", e.address, e.uid)
 }
 
-// lookUp imports what a lost run may have made into the state. It returns false when there is nothing, and an *undecidedError while it is too
+// lookUp imports what an abandoned run may have made into the state. It returns false when there is nothing, and an *undecidedError while it is too
 // early to say so. An instance of another owner prevents a create; a destroy leaves it alone.
 func (t *task) lookUp(ctx context.Context) (found bool, err error) {
 	err = t.inWorkspace(ctx, t.search(), func(workspace runner.Workspace) error {
@@ -64,19 +65,19 @@ func (t *task) importFound(ctx context.Context, workspace runner.Workspace, repo
 	err = t.apply(ctx, workspace, report)
 	if err == nil && instance {
 		t.lookedUp, t.imported = true, true
-		t.actuator.metrics.found.Inc()
+		t.actuator.metrics.Found()
 	}
 	return err == nil, err
 }
 
-// notFoundCounts returns nil when a lookup that found no instance counts: what the lost run asked for has had the time to appear.
+// notFoundCounts returns nil when a lookup that found no instance counts: what the abandoned run asked for has had the time to appear.
 func (t *task) notFoundCounts() error {
 	until := t.intent.Died.Add(t.wanted.Module.Settle())
-	if t.intent.Lost == "" || !t.actuator.clock.Now().Before(until) {
+	if t.intent.Abandoned == "" || !t.actuator.clock.Now().Before(until) {
 		t.lookedUp = true
 		return nil
 	}
-	return &undecidedError{until: until, text: fmt.Sprintf("the lookup finds nothing of run %s, whose requests may still be carried out", t.intent.Lost)}
+	return &undecidedError{until: until, text: fmt.Sprintf("the lookup finds nothing of run %s, whose requests may still be carried out", t.intent.Abandoned)}
 }
 
 // checkOwner refuses a plan that would take over an object that bears no sign of the Machine: a lookup by name may find another's, and
@@ -109,12 +110,12 @@ func (t *task) checkPlace() error {
 		return nil
 	}
 	if t.wanted.PlaceErr != nil {
-		return typed(t.asked, t.wanted.PlaceErr)
+		return reporting.Typed(t.asked, t.wanted.PlaceErr)
 	}
 	if !made.Contradicts(t.wanted.Place) {
 		return nil
 	}
-	return elsewhere(t.asked, t.facts, made.Diff(t.wanted.Place))
+	return reporting.OtherPlace(t.asked, t.facts, made.Diff(t.wanted.Place))
 }
 
 // undecidedError says that a run found nothing where an instance may be, and that it is too early to rely on it.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
@@ -90,7 +91,7 @@ func (b *bench) upgrade(loaded *module.Module, owner string) {
 }
 
 // record returns what is recorded of a Machine's state.
-func (b *bench) record(machine *machinev1beta1.Machine) lifecycle.Record {
+func (b *bench) record(machine *machinev1beta1.Machine) record.Record {
 	b.t.Helper()
 	f, err := b.facts(b.t.Context(), machine)
 	if err != nil {
@@ -107,7 +108,7 @@ func conditionOf(machine *machinev1beta1.Machine, name string) metav1.Condition 
 }
 
 // checked drives a Machine until a drift check that is due has been made.
-func (b *bench) checked(machine *machinev1beta1.Machine) lifecycle.DriftCheck {
+func (b *bench) checked(machine *machinev1beta1.Machine) record.DriftCheck {
 	b.t.Helper()
 	b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
 	deadline := time.Now().Add(time.Minute)
@@ -120,7 +121,7 @@ func (b *bench) checked(machine *machinev1beta1.Machine) lifecycle.DriftCheck {
 		time.Sleep(20 * time.Millisecond)
 	}
 	b.t.Fatal("no drift check was made")
-	return lifecycle.DriftCheck{}
+	return record.DriftCheck{}
 }
 
 func TestAHeldMachineIsServedWithItsOwnModule(t *testing.T) {
@@ -153,7 +154,7 @@ func TestAHeldMachineIsServedWithItsOwnModule(t *testing.T) {
 	if after.UID != before.UID || after.Labels[corev1.LabelTopologyZone] != "zone-b" || after.Labels[madeBy] != "older" {
 		t.Errorf("labels %v, want the same Node in zone-b by the older module", after.Labels)
 	}
-	if found := b.checked(machine); found.Result != lifecycle.DriftNone {
+	if found := b.checked(machine); found.Result != record.DriftNone {
 		t.Errorf("drift check: %+v, want none with the module that it was made with", found)
 	}
 	if got := b.record(machine).Module; got != older.Reference() {
@@ -225,7 +226,7 @@ func TestAMachineThatCannotGetTheCurrentModuleGoesOnWithItsOwn(t *testing.T) {
 			t.Errorf("condition %+v, want %s", condition, "UpdateRefused")
 		}
 	}
-	if found := b.checked(machine); found.Result != lifecycle.DriftNone {
+	if found := b.checked(machine); found.Result != record.DriftNone {
 		t.Errorf("drift check: %+v, want none", found)
 	}
 	set(machine, b, "zone", "zone-b")

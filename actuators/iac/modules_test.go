@@ -12,6 +12,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -25,18 +26,18 @@ func TestWhatARunRecordsOfItsModule(t *testing.T) {
 		Renewal         string
 	}
 	for name, tc := range map[string]struct {
-		record    lifecycle.Record
+		record    record.Record
 		operation runs.Operation
 		outcome   error
 		want      recorded
 	}{
-		"a create records it with its intent":          {lifecycle.Record{}, runs.Create, errors.New("no"), recorded{Records: true}},
-		"an update of the same content does not":       {lifecycle.Record{Module: loaded.Reference()}, runs.Update, nil, recorded{Module: loaded.Reference(), Refusal: "-"}},
-		"nor does a refused one":                       {lifecycle.Record{Module: loaded.Reference()}, runs.Update, actuators.UnsupportedChange("no"), recorded{Refusal: fingerprint}},
-		"an update to another records it once reached": {lifecycle.Record{Module: "m@sha256:1"}, runs.Update, nil, recorded{Renews: true, Module: loaded.Reference(), Refusal: "-", Renewal: "-"}},
-		"a refused one keeps what is recorded":         {lifecycle.Record{Module: "m@sha256:1"}, runs.Update, actuators.UnsupportedChange("no"), recorded{Renews: true, Renewal: fingerprint}},
-		"an update where none is recorded records it":  {lifecycle.Record{}, runs.Update, errors.New("no"), recorded{Records: true}},
-		"a destroy records nothing":                    {lifecycle.Record{Module: "m@sha256:1"}, runs.Destroy, errors.New("no"), recorded{}},
+		"a create records it with its intent":          {record.Record{}, runs.Create, errors.New("no"), recorded{Records: true}},
+		"an update of the same content does not":       {record.Record{Module: loaded.Reference()}, runs.Update, nil, recorded{Module: loaded.Reference(), Refusal: "-"}},
+		"nor does a refused one":                       {record.Record{Module: loaded.Reference()}, runs.Update, actuators.UnsupportedChange("no"), recorded{Refusal: fingerprint}},
+		"an update to another records it once reached": {record.Record{Module: "m@sha256:1"}, runs.Update, nil, recorded{Renews: true, Module: loaded.Reference(), Refusal: "-", Renewal: "-"}},
+		"a refused one keeps what is recorded":         {record.Record{Module: "m@sha256:1"}, runs.Update, actuators.UnsupportedChange("no"), recorded{Renews: true, Renewal: fingerprint}},
+		"an update where none is recorded records it":  {record.Record{}, runs.Update, errors.New("no"), recorded{Records: true}},
+		"a destroy records nothing":                    {record.Record{Module: "m@sha256:1"}, runs.Destroy, errors.New("no"), recorded{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := decided(&Actuator{clock: testClock()}, &machinev1beta1.Machine{}, wanted, &lifecycle.Facts{Record: tc.record}, lifecycle.Decision{Operation: tc.operation})
@@ -49,7 +50,7 @@ func TestWhatARunRecordsOfItsModule(t *testing.T) {
 				case value == nil:
 					return "-"
 				case strings.HasPrefix(*value, "{"):
-					var read lifecycle.Refusal
+					var read record.Refusal
 					if err := json.Unmarshal([]byte(*value), &read); err != nil {
 						t.Fatal(err)
 					}

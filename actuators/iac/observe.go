@@ -8,6 +8,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
@@ -42,7 +43,7 @@ func (a *Actuator) observe(ctx context.Context, machine *machinev1beta1.Machine,
 		return nil, err
 	}
 	o := newObservation(asked, machine, f)
-	if asked == runs.Update && f.State != nil && !f.Lost() {
+	if asked == runs.Update && f.State != nil && !f.Unrecorded() {
 		if o.outputs, err = readOutputs(f.State); err != nil {
 			return nil, actuators.UpdateFailed("%s", err.Error())
 		}
@@ -69,7 +70,7 @@ func (a *Actuator) facts(ctx context.Context, machine *machinev1beta1.Machine) (
 // choose returns the desired state of a Machine for an operation, with errors of the Machine API.
 func (a *Actuator) choose(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, operation runs.Operation) (desired.Choice, error) {
 	c, err := a.desired.Choose(ctx, machine, f, operation)
-	if failed := ofDesired(operation, err); failed != nil {
+	if failed := reporting.OfDesired(operation, err); failed != nil {
 		return c, failed
 	}
 	return c, err

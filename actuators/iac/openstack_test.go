@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
@@ -86,7 +86,7 @@ func withVolumes(spec map[string]any) {
 }
 
 // check waits for a drift check and returns it.
-func (c *cloud) check(machine *machinev1beta1.Machine) *lifecycle.DriftCheck {
+func (c *cloud) check(machine *machinev1beta1.Machine) *record.DriftCheck {
 	c.t.Helper()
 	c.clock.SetTime(c.clock.Now().Add(2 * time.Hour))
 	now := c.clock.Now().UTC()
@@ -97,7 +97,7 @@ func (c *cloud) check(machine *machinev1beta1.Machine) *lifecycle.DriftCheck {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		known, err := lifecycle.ReadRecord(snapshot.Meta)
+		known, err := record.Read(snapshot.Meta)
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -144,11 +144,11 @@ func TestAServerFromCreateToDelete(t *testing.T) {
 	}
 	c.looksAsAskedFor(machine, made)
 	c.leavesNoSecret()
-	if found := c.check(machine); found.Result != lifecycle.DriftNone {
+	if found := c.check(machine); found.Result != record.DriftNone {
 		t.Errorf("right after the create a check finds %s: %s", found.Result, found.Summary)
 	}
 	c.Stop(machine.Name)
-	if found := c.check(machine); found.Result != lifecycle.DriftNone {
+	if found := c.check(machine); found.Result != record.DriftNone {
 		t.Errorf("of a server that was shut off a check finds %s: %s; want no drift", found.Result, found.Summary)
 	}
 
@@ -225,7 +225,7 @@ func TestAServerThatTheStateLostIsFoundWithAllThatBelongsToIt(t *testing.T) {
 	if *machine.Spec.ProviderID != "openstack:///"+made.ID {
 		t.Errorf("after the loss of its state the Machine has %s, want the server that it had", *machine.Spec.ProviderID)
 	}
-	if found := c.check(machine); found.Result != lifecycle.DriftNone {
+	if found := c.check(machine); found.Result != record.DriftNone {
 		t.Errorf("right after the import a check finds %s: %s", found.Result, found.Summary)
 	}
 	c.lose(machine, c.owner)
@@ -242,7 +242,7 @@ func TestAServerThatWasDeletedIsMissed(t *testing.T) {
 	if !c.Cloud.Delete(machine.Name) {
 		t.Fatal("there is no server to delete")
 	}
-	if found := c.check(machine); found.Result != lifecycle.DriftMissing {
+	if found := c.check(machine); found.Result != record.DriftMissing {
 		t.Errorf("a check finds %s: %s; want it to miss the instance", found.Result, found.Summary)
 	}
 	if there, err := c.Exists(t.Context(), machine); there || err != nil {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -34,13 +34,13 @@ func (b *bench) annotate(machine *machinev1beta1.Machine, name, value string) {
 }
 
 // orphaned is what the state of a Machine says of itself as one without it.
-func (b *bench) orphaned(machine *machinev1beta1.Machine) lifecycle.Orphan {
+func (b *bench) orphaned(machine *machinev1beta1.Machine) record.Orphan {
 	b.t.Helper()
 	stored, err := b.store.Get(b.t.Context(), state.KeyFor(machine.Namespace, machine.UID))
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	said, err := lifecycle.ReadOrphan(stored.Meta)
+	said, err := record.ReadOrphan(stored.Meta)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func aStateWithoutItsMachineIsDestroyedOnRequest(t *testing.T, b *bench) {
 	if b.node(machine) == nil {
 		t.Fatal("the instance was destroyed though nobody asked for it")
 	}
-	b.annotate(machine, lifecycle.OrphanActionAnnotation, lifecycle.OrphanDestroy)
+	b.annotate(machine, record.OrphanActionAnnotation, record.OrphanDestroy)
 	if next, err := pass.Check(t.Context()); err != nil || next != 15*time.Second {
 		t.Errorf("Check, while the state is to be destroyed: again in %v, %v", next, err)
 	}
@@ -119,7 +119,7 @@ func TestWhatIsRequestedOfAStateWithItsMachineIsDropped(t *testing.T) {
 	b := newBench(t)
 	machine := b.machine()
 	b.bring(machine)
-	b.annotate(machine, lifecycle.OrphanActionAnnotation, lifecycle.OrphanDestroy)
+	b.annotate(machine, record.OrphanActionAnnotation, record.OrphanDestroy)
 	b.annotate(machine, state.Prefix+"orphaned", `{"since":"2026-03-01T12:00:00Z","destroy":"2026-03-02T12:00:00Z"}`)
 	if _, err := b.DestroyWithoutMachine(client.ObjectKeyFromObject(machine), machine.UID); err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestWhatIsRequestedOfAStateWithItsMachineIsDropped(t *testing.T) {
 func TestAClaimedStateIsKept(t *testing.T) {
 	for name, names := range map[string]func(anew, gone *machinev1beta1.Machine){
 		"by its witness":     func(anew, _ *machinev1beta1.Machine) { anew.Spec.ProviderID = nil },
-		"by its provider ID": func(anew, _ *machinev1beta1.Machine) { delete(anew.Annotations, lifecycle.WitnessAnnotation) },
+		"by its provider ID": func(anew, _ *machinev1beta1.Machine) { delete(anew.Annotations, record.WitnessAnnotation) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -148,7 +148,7 @@ func TestAClaimedStateIsKept(t *testing.T) {
 			anew.ResourceVersion, anew.UID, anew.Name = "", "", "anew-"+machine.Name
 			names(anew, machine)
 			b.apply(anew)
-			b.annotate(machine, lifecycle.OrphanActionAnnotation, lifecycle.OrphanDestroy)
+			b.annotate(machine, record.OrphanActionAnnotation, record.OrphanDestroy)
 			b.passes(b.orphans(), func() bool {
 				mark := b.orphaned(machine).Mark
 				return mark != nil && strings.Contains(mark.Problem, anew.Name)
@@ -168,8 +168,8 @@ func TestWhyAStateIsNotDestroyedIsRecorded(t *testing.T) {
 	b.vanish(machine)
 	b.vanish(misread)
 	back := b.moves()
-	b.annotate(machine, lifecycle.OrphanActionAnnotation, lifecycle.OrphanDestroy)
-	b.annotate(misread, lifecycle.OrphanActionAnnotation, "Delete")
+	b.annotate(machine, record.OrphanActionAnnotation, record.OrphanDestroy)
+	b.annotate(misread, record.OrphanActionAnnotation, "Delete")
 	pass := b.orphans()
 	problem := func(of *machinev1beta1.Machine, text string) func() bool {
 		return func() bool {
@@ -183,7 +183,7 @@ func TestWhyAStateIsNotDestroyedIsRecorded(t *testing.T) {
 		t.Error("an instance was destroyed")
 	}
 	back()
-	b.annotate(misread, lifecycle.OrphanActionAnnotation, "")
+	b.annotate(misread, record.OrphanActionAnnotation, "")
 	b.later(time.Hour)
 	b.passes(pass, func() bool { return b.stateIsGone(state.KeyFor(b.namespace, machine.UID)) })
 	b.passes(pass, func() bool { return b.orphaned(misread).Mark.Problem == "" })

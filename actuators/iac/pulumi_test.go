@@ -18,7 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
@@ -79,7 +79,7 @@ func (b *bench) pend(machine *machinev1beta1.Machine) {
 	key := state.KeyFor(machine.Namespace, machine.UID)
 	session, err := b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
 		Lock: state.Lock{Owner: b.owner, Run: "killed", Operation: string(runs.Create)},
-		Meta: lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: runs.Create, Run: "killed"}).MetaPatch,
+		Meta: record.NewPatch().SetIntent(record.Intent{Operation: runs.Create, Run: "killed"}).MetaPatch,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -275,7 +275,7 @@ func TestAKeyThatIsReplacedIsDoneWithAfterADriftCheck(t *testing.T) {
 	if _, err := b.keys.Rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if found := b.checked(machine); found.Result != lifecycle.DriftNone {
+	if found := b.checked(machine); found.Result != record.DriftNone {
 		t.Errorf("the check found %+v, want no drift", found)
 	}
 	current, err := b.keys.Current(t.Context())

@@ -29,13 +29,14 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/conformance"
 	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
 	pulumirunner "github.com/machine-iac/machine-iac-operator/actuators/pulumi"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -219,16 +220,6 @@ func (b *bench) orphans() *orphans.Orphans {
 // starts returns how often the engine was started.
 func (b *bench) starts() int64 { return b.runners[cmp.Or(b.uses, v1alpha1.EngineTerraform)].Starts() }
 
-// leftovers returns how many abandoned runs are not recovered.
-func (b *bench) leftovers() int {
-	b.t.Helper()
-	left, err := b.runners[b.uses].AbandonedRuns()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return len(left)
-}
-
 // credentials makes what the kubemark module signs in with.
 func (b *bench) credentials() {
 	b.t.Helper()
@@ -289,7 +280,7 @@ func (b *bench) apply(machine *machinev1beta1.Machine) *machinev1beta1.Machine {
 
 // sync brings the API server's Machine to one in memory, but for what runs have written.
 func (b *bench) sync(ctx context.Context, machine *machinev1beta1.Machine) error {
-	return plane.Sync(ctx, machine, lifecycle.WitnessAnnotation)
+	return plane.Sync(ctx, machine, record.WitnessAnnotation)
 }
 
 // Exists, Create, Update and Delete call the actuator about a Machine that the API server has as well.
@@ -470,7 +461,7 @@ func aReplacementIsRefusedOnceAndTakingItBackSettles(t *testing.T, b *bench) {
 }
 
 func isReason(err error, reason machinev1beta1.MachineStatusError) bool {
-	return err != nil && typed(runs.Update, err).Reason == reason
+	return err != nil && reporting.Typed(runs.Update, err).Reason == reason
 }
 
 // loseState removes the Secret with a Machine's state, finalizer and all.
@@ -526,7 +517,7 @@ func (b *bench) lose(machine *machinev1beta1.Machine, owner string) {
 	b.loseState(machine)
 	lock := state.Lock{Owner: owner, Run: "lost", Operation: string(runs.Create), Epoch: state.Epoch{Lease: "lease", Holder: owner}}
 	_, err := b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
-		Lock: lock, Meta: lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
+		Lock: lock, Meta: record.NewPatch().SetIntent(record.Intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -563,7 +554,7 @@ func anIntentWithoutAnInstanceIsJustCreated(t *testing.T, b *bench) {
 	machine := b.machine()
 	_, err := b.store.Acquire(t.Context(), state.KeyFor(machine.Namespace, machine.UID), state.AcquireOptions{
 		Lock: state.Lock{Owner: b.owner, Run: "lost", Operation: string(runs.Create)},
-		Meta: lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
+		Meta: record.NewPatch().SetIntent(record.Intent{Operation: runs.Create, Run: "lost"}).MetaPatch,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -680,7 +671,7 @@ func aDestroyIsFinishedWithoutItsMachine(t *testing.T, b *bench) {
 	key := state.KeyFor(machine.Namespace, machine.UID)
 	_, err := b.store.Acquire(t.Context(), key, state.AcquireOptions{
 		Lock: state.Lock{Owner: b.owner, Run: "cut", Operation: string(runs.Destroy), Epoch: b.leads.Epoch()},
-		Meta: lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: runs.Destroy, Run: "cut"}).MetaPatch,
+		Meta: record.NewPatch().SetIntent(record.Intent{Operation: runs.Destroy, Run: "cut"}).MetaPatch,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -702,40 +693,6 @@ func aDestroyIsFinishedWithoutItsMachine(t *testing.T, b *bench) {
 func (b *bench) stateIsGone(key state.Key) bool {
 	_, err := b.store.Get(b.t.Context(), key)
 	return errors.Is(err, state.ErrNotFound)
-}
-
-func TestAStateThatCouldNotBeSavedIsSavedAtTheNextStart(t *testing.T) {
-	b := newBench(t)
-	kept, gone := b.machine(), b.machine()
-	b.lose(kept, "owner-2")
-	work := t.TempDir()
-	for _, machine := range []*machinev1beta1.Machine{kept, gone} {
-		folder := filepath.Join(work, "runs", machine.Name)
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		who := asJSON(identity{Namespace: b.namespace, Name: machine.Name, UID: string(machine.UID), Owner: "owner-2", Run: "lost"})
-		for name, content := range map[string]string{
-			"run.json":        `{"id":"` + machine.Name + `","identity":` + who + `}`,
-			"errored.tfstate": `{"version":4,"serial":3,"lineage":"l","outputs":{},"resources":[]}`,
-		} {
-			if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	b.start(work, "owner-2")
-	deadline := time.Now().Add(time.Minute)
-	for b.leftovers() > 0 && time.Now().Before(deadline) {
-		time.Sleep(20 * time.Millisecond)
-	}
-	saved, err := b.store.Get(t.Context(), state.KeyFor(b.namespace, kept.UID))
-	if err != nil || saved.Serial != 3 {
-		t.Errorf("the state of the Machine that is there: %+v, %v; want serial 3", saved, err)
-	}
-	if _, err := b.store.Get(t.Context(), state.KeyFor(b.namespace, gone.UID)); !errors.Is(err, state.ErrNotFound) {
-		t.Errorf("the state of the Machine that is gone: %v, want none", err)
-	}
 }
 
 func TestAMissingSecretIsNamedAndNoFaultOfTheMachine(t *testing.T) {

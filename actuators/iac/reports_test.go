@@ -18,7 +18,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/modules"
+	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
 // events returns the events so far, and forgets them.
@@ -78,7 +80,7 @@ func TestWaitingIsNoWarning(t *testing.T) {
 	if got := b.warnings(); len(got) > 0 {
 		t.Errorf("a life without any trouble has warnings: %q", got)
 	}
-	for name := range counts(t, b.metrics) {
+	for name := range observe.Counters(t, b.metrics.Collectors()...) {
 		if strings.HasPrefix(name, "mapi_instance_") {
 			t.Errorf("a life without any trouble has failures: %s", name)
 		}
@@ -101,7 +103,7 @@ func TestAFailedCreateIsReportedCountedAndForgotten(t *testing.T) {
 		t.Errorf("events %q, want a FailedCreate", got)
 	}
 	series := "mapi_instance_create_failed{name=" + machine.Name + ",namespace=" + b.namespace + ",reason=Credentials}"
-	if got := counts(t, b.metrics); got[series] < 1 {
+	if got := observe.Counters(t, b.metrics.Collectors()...); got[series] < 1 {
 		t.Errorf("counted %v, want %s", got, series)
 	}
 
@@ -113,7 +115,7 @@ func TestAFailedCreateIsReportedCountedAndForgotten(t *testing.T) {
 	if err := b.drive(b.Delete, machine); err != nil {
 		t.Fatal(err)
 	}
-	if got := counts(t, b.metrics); len(got) > 0 {
+	if got := observe.Counters(t, b.metrics.Collectors()...); len(got) > 0 {
 		t.Errorf("counted %v, want nothing of a Machine that is gone", got)
 	}
 }
@@ -139,13 +141,13 @@ func aDriftCheckIsCounted(t *testing.T, b *bench) {
 	check := func(result string) {
 		t.Helper()
 		b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
-		series := "machine_iac_drift_checks_total{engine=" + Label(b.uses) + ",result=" + result + "}"
+		series := "machine_iac_drift_checks_total{engine=" + reporting.EngineLabel(b.uses) + ",result=" + result + "}"
 		deadline := time.Now().Add(time.Minute)
-		for counts(t, b.metrics)[series] == 0 && time.Now().Before(deadline) {
+		for observe.Counters(t, b.metrics.Collectors()...)[series] == 0 && time.Now().Before(deadline) {
 			_ = b.Update(t.Context(), machine)
 			time.Sleep(20 * time.Millisecond)
 		}
-		if got := counts(t, b.metrics); got[series] != 1 {
+		if got := observe.Counters(t, b.metrics.Collectors()...); got[series] != 1 {
 			t.Errorf("counted %v, want one of %s", got, series)
 		}
 	}

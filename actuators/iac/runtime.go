@@ -21,11 +21,11 @@ func (a *Actuator) Start(ctx context.Context) error {
 			return fmt.Errorf("starting what runs of %s need: %w", name, err)
 		}
 	}
-	a.findAbandoned()
+	a.recovery.Find()
 	recovered := make(chan struct{})
 	go func() {
 		defer close(recovered)
-		a.recoverAbandoned(ctx)
+		a.recovery.Run(ctx)
 	}()
 	err := a.pool.Start(ctx)
 	<-recovered

@@ -1,19 +1,13 @@
 package iac
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
-
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
-	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,10 +18,13 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
@@ -119,13 +116,13 @@ func nothingBindsAMachineToAPlaceWhereNothingWasMade(t *testing.T, b *bench) {
 	back := b.moves()
 	b.poll(func() error { return b.Create(t.Context(), machine) }, "elsewhere.example.com")
 	back()
-	b.poll(func() error { return b.Create(t.Context(), machine) }, lifecycle.NoInstanceAnnotation)
+	b.poll(func() error { return b.Create(t.Context(), machine) }, record.NoInstanceAnnotation)
 	lost := b.record(machine).Intent
-	if lost == nil || lost.Lost == "" {
+	if lost == nil || lost.Abandoned == "" {
 		t.Fatalf("the intent is %+v, want one that may have made something", lost)
 	}
-	b.poll(func() error { return b.Create(t.Context(), machine) }, lifecycle.NoInstanceAnnotation+": "+lost.Lost)
-	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, lifecycle.NoInstanceAnnotation, lost.Lost)
+	b.poll(func() error { return b.Create(t.Context(), machine) }, record.NoInstanceAnnotation+": "+lost.Abandoned)
+	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, record.NoInstanceAnnotation, lost.Abandoned)
 	b.later(time.Hour) // what has failed is tried again
 	b.comesRight(b.Create, machine)
 	facts, err := lifecycle.NewFacts(machine, nil)
@@ -247,10 +244,10 @@ func TestALostCreateWithoutALookupNeedsAPerson(t *testing.T) {
 		t.Errorf("Create: uncertain %t, made %t; want that it waits for a person", uncertain, b.node(machine) != nil)
 	}
 	err := b.drive(b.Delete, machine)
-	if doubt, uncertain := actuators.AsUncertain(err); !uncertain || !strings.Contains(doubt.Message, lifecycle.NoInstanceAnnotation+": lost") {
+	if doubt, uncertain := actuators.AsUncertain(err); !uncertain || !strings.Contains(doubt.Message, record.NoInstanceAnnotation+": lost") {
 		t.Fatalf("Delete: %v, want what a person must do", err)
 	}
-	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, lifecycle.NoInstanceAnnotation, "lost")
+	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, record.NoInstanceAnnotation, "lost")
 	if err := b.drive(b.Delete, machine); err != nil || !b.stateIsGone(state.KeyFor(machine.Namespace, machine.UID)) {
 		t.Errorf("Delete once a person has said that there is nothing: %v", err)
 	}
@@ -301,45 +298,6 @@ func TestAProcessThatLeadsNoMoreTakesNoLock(t *testing.T) {
 	}
 }
 
-// A state that an engine could not save may be all that is known of what it names.
-func TestAnUnsavedStateThatNamesWhatNobodyElseKnowsIsKept(t *testing.T) {
-	b := newBench(t)
-	machine := b.machine()
-	b.bring(machine)
-	work := t.TempDir()
-	folder := filepath.Join(work, "runs", "dead")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	who := asJSON(identity{Namespace: b.namespace, Name: machine.Name, UID: string(machine.UID), Owner: "owner-0", Run: "dead"})
-	for name, content := range map[string]string{
-		"run.json": `{"id":"dead","identity":` + who + `}`,
-		"errored.tfstate": `{"version":4,"serial":9,"lineage":"another","outputs":{},"resources":[{"mode":"managed","type":"thing","name":"this",
-			"provider":"p","instances":[{"attributes":{"id":"second"}}]}]}`,
-	} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	before, err := b.store.Get(t.Context(), state.KeyFor(machine.Namespace, machine.UID))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.start(work, "owner-1")
-	for deadline := time.Now().Add(time.Minute); b.leftovers() > 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the left-over run is not dealt with within a minute")
-		}
-	}
-	kept, err := b.store.Orphans(t.Context(), b.namespace)
-	if err != nil || len(kept) != 1 || kept[0].MachineUID != machine.UID || len(kept[0].Missing) != 1 || kept[0].Missing[0].ID != "second" {
-		t.Errorf("orphans %+v, %v; want one that names the second instance", kept, err)
-	}
-	if after, err := b.store.Get(t.Context(), state.KeyFor(machine.Namespace, machine.UID)); err != nil || after.Serial != before.Serial {
-		t.Errorf("the stored state has serial %d, %v; want %d as before", after.Serial, err, before.Serial)
-	}
-}
-
 // Once the Machine's own state has all that a kept state names, that one may go: by the pass over the states, and by a destroy.
 func TestAKeptStateGoesOnceItsMachinesStateHasAllOfIt(t *testing.T) {
 	b := newBench(t)
@@ -378,29 +336,17 @@ func TestAKeptStateGoesOnceItsMachinesStateHasAllOfIt(t *testing.T) {
 	}
 
 	keep(stored.Raw)
-	b.kept.add(machine.UID, types.NamespacedName{Namespace: b.namespace, Name: b.orphanOf(stored.Raw)})
+	restore := b.misplace(t, machine)
+	if _, err := orphans.Check(t.Context()); err != nil || kept() != 2 {
+		t.Fatalf("without the Machine's state: %v; %d states are kept, want both", err, kept())
+	}
+	restore()
 	if err := b.drive(b.Delete, machine); err != nil {
 		t.Fatal(err)
 	}
 	if kept() != 1 {
 		t.Errorf("%d states are kept after the destroy, want the one alone that names what the Machine's state lacked", kept())
 	}
-}
-
-// orphanOf returns the name of the kept state with this content.
-func (b *bench) orphanOf(raw []byte) string {
-	b.t.Helper()
-	all, err := b.store.Orphans(b.t.Context(), b.namespace)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for _, one := range all {
-		if kept, _, err := b.store.ReadOrphan(b.t.Context(), types.NamespacedName{Namespace: one.Namespace, Name: one.Name}); err == nil && bytes.Equal(kept, raw) {
-			return one.Name
-		}
-	}
-	b.t.Fatal("the state is not kept")
-	return ""
 }
 
 // A Machine that is made anew from a backup names an instance whose state is kept under another UID.

@@ -8,8 +8,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -60,7 +62,7 @@ func (t *task) save(ctx context.Context) error {
 	}
 	kept := t.unsaved
 	if err := kept.Save(ctx); err != nil {
-		return errors.Join(err, kept.Keep(), t.actuator.keepAbandoned(t))
+		return errors.Join(err, kept.Keep(), t.actuator.recovery.Keep(t.wanted.Module.Engine(), t.uid))
 	}
 	t.unsaved = nil
 	return kept.Close()
@@ -76,7 +78,7 @@ func (t *task) deleteState(ctx context.Context) error {
 		return t.releaseFailed(ctx, err)
 	}
 	if t.facts.HasResources() || t.imported {
-		succeeded(runs.Destroy, t.machine, "Deleted the instance").Send(t.actuator.recorder)
+		reporting.Succeeded(runs.Destroy, t.machine, "Deleted the instance").Send(t.actuator.recorder)
 	}
 	return nil
 }
@@ -87,7 +89,7 @@ func (t *task) markDestroyed(ctx context.Context) error {
 		return nil
 	}
 	now := t.actuator.clock.Now().UTC()
-	w := lifecycle.Witness{UID: string(t.uid), Run: t.id, Since: now, Destroyed: &now}
+	w := record.Witness{UID: string(t.uid), Run: t.id, Since: now, Destroyed: &now}
 	err := t.actuator.writeWitness(ctx, t.machine, w)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // the Machine is gone, or another has its name
@@ -97,28 +99,28 @@ func (t *task) markDestroyed(ctx context.Context) error {
 
 // releaseFailed gives the lock back after a destroy that could not be concluded.
 func (t *task) releaseFailed(ctx context.Context, err error) error {
-	p := lifecycle.NewPatch()
+	p := record.NewPatch()
 	p.SetLastRun(t.lastRun(err))
-	return typed(runs.Destroy, errors.Join(err, t.session.Release(ctx, p.MetaPatch)))
+	return reporting.Typed(runs.Destroy, errors.Join(err, t.session.Release(ctx, p.MetaPatch)))
 }
 
 // lastRun returns what to record of the run, for people.
-func (t *task) lastRun(outcome error) lifecycle.LastRun {
+func (t *task) lastRun(outcome error) record.LastRun {
 	lock := t.session.Lock()
-	last := lifecycle.LastRun{
-		Operation: t.decision.Operation, Run: t.id, Began: lock.Since.UTC(), Ended: t.actuator.clock.Now().UTC(), Result: lifecycle.RunSucceeded, Reason: t.decision.Reason,
+	last := record.LastRun{
+		Operation: t.decision.Operation, Run: t.id, Began: lock.Since.UTC(), Ended: t.actuator.clock.Now().UTC(), Result: record.RunSucceeded, Reason: t.decision.Reason,
 	}
 	switch _, open := errors.AsType[*undecidedError](outcome); {
 	case outcome == nil:
 		return last
 	case open:
-		last.Result = lifecycle.RunUndecided
+		last.Result = record.RunUndecided
 	case errors.Is(outcome, runs.ErrStopping):
-		last.Result = lifecycle.RunInterrupted
+		last.Result = record.RunInterrupted
 	default:
-		last.Result = lifecycle.RunFailed
+		last.Result = record.RunFailed
 	}
-	last.Message = strings.ToValidUTF8(typed(t.decision.Operation, outcome).Message, "")
+	last.Message = strings.ToValidUTF8(reporting.Typed(t.decision.Operation, outcome).Message, "")
 	if len(last.Message) > maxMessage {
 		last.Message = strings.ToValidUTF8(last.Message[:maxMessage], "") + "..."
 	}
@@ -126,8 +128,8 @@ func (t *task) lastRun(outcome error) lifecycle.LastRun {
 }
 
 // patchFor returns what to record.
-func (t *task) patchFor(outcome error) lifecycle.Patch {
-	p := lifecycle.NewPatch()
+func (t *task) patchFor(outcome error) record.Patch {
+	p := record.NewPatch()
 	if t.decision.Operation == runs.Drift {
 		return t.patchForDrift(p, outcome)
 	}
@@ -146,7 +148,7 @@ func (t *task) patchFor(outcome error) lifecycle.Patch {
 	case t.found != nil:
 		p.SetCheck(*t.found)
 	case outcome == nil:
-		p.SetCheck(*t.checkedNow(lifecycle.DriftCheck{Result: lifecycle.DriftNone}))
+		p.SetCheck(*t.checkedNow(record.DriftCheck{Result: record.DriftNone}))
 	}
 	if outcome == nil && t.decision.Operation == runs.Create && t.decision.Lookup && !t.imported {
 		at := t.actuator.clock.Now().Add(t.wanted.Module.Settle())
@@ -156,13 +158,13 @@ func (t *task) patchFor(outcome error) lifecycle.Patch {
 	return p
 }
 
-func (t *task) patchForDrift(p lifecycle.Patch, outcome error) lifecycle.Patch {
+func (t *task) patchForDrift(p record.Patch, outcome error) record.Patch {
 	if outcome == nil && t.decision.Lookup {
 		p.SetSecondLook(nil)
 	}
 	if outcome == nil && t.found != nil {
 		p.SetCheck(*t.found)
-		if t.found.Result == lifecycle.DriftNone && t.facts.Record.Repair != nil {
+		if t.found.Result == record.DriftNone && t.facts.Record.Repair != nil {
 			p.ClearRepair()
 		}
 	}
@@ -173,7 +175,7 @@ func (t *task) patchForDrift(p lifecycle.Patch, outcome error) lifecycle.Patch {
 }
 
 // settleIntent clears the intent, or leaves it with what is known by now of the run that may have made an instance.
-func (t *task) settleIntent(p lifecycle.Patch, outcome error) {
+func (t *task) settleIntent(p record.Patch, outcome error) {
 	if _, open := errors.AsType[*undecidedError](outcome); open && t.decision.Lookup {
 		left := *t.intent
 		left.Looked = true
@@ -188,20 +190,20 @@ func (t *task) settleIntent(p lifecycle.Patch, outcome error) {
 		return // it has made nothing: what is recorded stays true
 	}
 	left := *t.intent
-	left.Lost, left.Died, left.Looked = t.id, t.actuator.clock.Now().UTC(), false
+	left.Abandoned, left.Died, left.Looked = t.id, t.actuator.clock.Now().UTC(), false
 	p.SetIntent(left)
 }
 
 // setRefusalOrRepair records that a change was refused, so that it is not planned again and again, and the same of repairs.
-func (t *task) setRefusalOrRepair(p lifecycle.Patch, outcome error) {
-	if outcome != nil && !refused(outcome) {
+func (t *task) setRefusalOrRepair(p record.Patch, outcome error) {
+	if outcome != nil && !reporting.IsRefused(outcome) {
 		return
 	}
 	var message string
 	if outcome != nil {
-		message = typed(t.decision.Operation, outcome).Message
+		message = reporting.Typed(t.decision.Operation, outcome).Message
 	}
-	r := lifecycle.Refusal{Fingerprint: t.wanted.Fingerprint, Message: message}
+	r := record.Refusal{Fingerprint: t.wanted.Fingerprint, Message: message}
 	switch {
 	case t.decision.Repair:
 		p.SetRepair(t.facts.Record.Repair.Next(t.actuator.clock.Now(), message))
@@ -219,16 +221,16 @@ func (t *task) mayHaveLeft(outcome error) bool {
 	if outcome == nil {
 		return false
 	}
-	return t.mayHaveMade(outcome) || t.intent.Lost != "" && !t.lookedUp && !t.facts.ConfirmedAbsent()
+	return t.mayHaveMade(outcome) || t.intent.Abandoned != "" && !t.lookedUp && !t.facts.ConfirmedAbsent()
 }
 
 // mayHaveMade reports whether the engine may have made something that the state lacks: it was killed, or it was interrupted or failed while
 // it made something, of which the response may be lost. A response that refuses is not lost.
 func (t *task) mayHaveMade(outcome error) bool {
-	switch engine.ClassOf(outcome) {
-	case engine.Killed:
+	switch failure.ClassOf(outcome) {
+	case failure.Killed:
 		return t.touched
-	case engine.InvalidConfiguration, engine.Quota, engine.Credentials, engine.Throttled:
+	case failure.InvalidConfiguration, failure.Quota, failure.Credentials, failure.Throttled:
 		return false
 	}
 	return len(t.making) > 0

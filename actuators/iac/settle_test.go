@@ -12,7 +12,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -32,10 +34,10 @@ func TestDoubtful(t *testing.T) {
 	event := func(kind engine.EventKind, ref engine.Ref) engine.Event {
 		return engine.Event{Kind: kind, Ref: ref, Address: "thing." + ref.Name, Action: engine.ActionCreate}
 	}
-	interrupted := errors.Join(&engine.Error{Class: engine.Interrupted}, runs.ErrStopping)
-	lost := &lifecycle.Intent{Lost: "lost"}
+	interrupted := errors.Join(&failure.Error{Class: failure.Interrupted}, runs.ErrStopping)
+	lost := &record.Intent{Abandoned: "lost"}
 	for name, tc := range map[string]struct {
-		intent   *lifecycle.Intent
+		intent   *record.Intent
 		events   []engine.Event
 		touched  bool
 		lookedUp bool
@@ -43,23 +45,23 @@ func TestDoubtful(t *testing.T) {
 		want     bool
 	}{
 		"a success is not": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance)}},
-		"an engine that was killed while it applied is":               {touched: true, outcome: &engine.Error{Class: engine.Killed}, want: true},
-		"an engine that was killed while it planned is not":           {outcome: &engine.Error{Class: engine.Killed}},
+		"an engine that was killed while it applied is":               {touched: true, outcome: &failure.Error{Class: failure.Killed}, want: true},
+		"an engine that was killed while it planned is not":           {outcome: &failure.Error{Class: failure.Killed}},
 		"an interrupt before anything is made is not":                 {touched: true, outcome: interrupted},
 		"an interrupt while the instance is made is":                  {events: []engine.Event{event(engine.EventStarted, instance)}, outcome: interrupted, want: true},
-		"a failure to make the instance is: the response may be lost": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &engine.Error{Class: engine.Transient}, want: true},
+		"a failure to make the instance is: the response may be lost": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &failure.Error{Class: failure.Transient}, want: true},
 		"a failure after everything is made is not":                   {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance)}, outcome: interrupted},
-		"a refusal to make it is not: that is a response":             {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &engine.Error{Class: engine.Quota}},
-		"a failure to make something beside it is as well":            {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance), event(engine.EventStarted, disk), event(engine.EventFailed, disk)}, outcome: &engine.Error{Class: engine.Unknown}, want: true},
-		"a failed lookup leaves what it was to find out":              {intent: lost, outcome: &engine.Error{Class: engine.Transient}, want: true},
+		"a refusal to make it is not: that is a response":             {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &failure.Error{Class: failure.Quota}},
+		"a failure to make something beside it is as well":            {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance), event(engine.EventStarted, disk), event(engine.EventFailed, disk)}, outcome: &failure.Error{Class: failure.Unknown}, want: true},
+		"a failed lookup leaves what it was to find out":              {intent: lost, outcome: &failure.Error{Class: failure.Transient}, want: true},
 		"a lookup that it is too early to believe does as well":       {intent: lost, outcome: &undecidedError{}, want: true},
-		"a failure after a lookup that has found out is not":          {intent: lost, lookedUp: true, outcome: &engine.Error{Class: engine.Credentials}},
+		"a failure after a lookup that has found out is not":          {intent: lost, lookedUp: true, outcome: &failure.Error{Class: failure.Credentials}},
 		"a change that is refused is not":                             {outcome: actuators.UnsupportedChange("no")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := &task{intent: tc.intent, facts: &lifecycle.Facts{}, touched: tc.touched, lookedUp: tc.lookedUp}
 			if run.intent == nil {
-				run.intent = &lifecycle.Intent{}
+				run.intent = &record.Intent{}
 			}
 			for _, event := range tc.events {
 				run.trackProgress(event)
@@ -74,24 +76,24 @@ func TestDoubtful(t *testing.T) {
 func TestWhatARunLeavesOfItsIntent(t *testing.T) {
 	at := testClock().Now().UTC()
 	died := at.Add(-time.Hour)
-	lost := lifecycle.Record{Intent: &lifecycle.Intent{Operation: runs.Create, Run: "lost", Died: died}}
-	killed := &engine.Error{Class: engine.Killed}
+	lost := record.Record{Intent: &record.Intent{Operation: runs.Create, Run: "lost", Died: died}}
+	killed := &failure.Error{Class: failure.Killed}
 	for name, tc := range map[string]struct {
-		record  lifecycle.Record
+		record  record.Record
 		op      runs.Operation
 		prepare func(*task)
 		outcome error
-		want    *lifecycle.Intent // without run, since and reason; nil for none
+		want    *record.Intent // without run, since and reason; nil for none
 	}{
-		"a create that was killed may have made an instance":      {lifecycle.Record{}, runs.Create, func(t *task) { t.touched = true }, killed, &lifecycle.Intent{Operation: runs.Create, Lost: "this run", Died: at}},
-		"a create that failed cleanly has not":                    {lifecycle.Record{}, runs.Create, func(t *task) { t.touched = true }, errors.New("no"), nil},
-		"a lookup that found nothing too soon keeps the lost run": {lost, runs.Create, nil, &undecidedError{}, &lifecycle.Intent{Operation: runs.Create, Lost: "lost", Died: died, Looked: true}},
-		"a lookup that failed keeps it as well":                   {lost, runs.Create, nil, errors.New("no"), &lifecycle.Intent{Operation: runs.Create, Lost: "lost", Died: died}},
-		"a lookup that was killed has made nothing":               {lost, runs.Create, nil, killed, &lifecycle.Intent{Operation: runs.Create, Lost: "lost", Died: died}},
-		"a create after a lookup that was killed is the lost one": {lost, runs.Create, func(t *task) { t.touched, t.lookedUp = true, true }, killed, &lifecycle.Intent{Operation: runs.Create, Lost: "this run", Died: at}},
-		"a destroy that was killed makes nothing":                 {lifecycle.Record{}, runs.Destroy, func(t *task) { t.touched = true }, killed, &lifecycle.Intent{Operation: runs.Destroy}},
-		"an update that was killed makes none either":             {lifecycle.Record{}, runs.Update, func(t *task) { t.touched = true }, killed, &lifecycle.Intent{Operation: runs.Update}},
-		"a success leaves nothing":                                {lost, runs.Create, func(t *task) { t.lookedUp = true }, nil, nil},
+		"a create that was killed may have made an instance":           {record.Record{}, runs.Create, func(t *task) { t.touched = true }, killed, &record.Intent{Operation: runs.Create, Abandoned: "this run", Died: at}},
+		"a create that failed cleanly has not":                         {record.Record{}, runs.Create, func(t *task) { t.touched = true }, errors.New("no"), nil},
+		"a lookup that found nothing too soon keeps the abandoned run": {lost, runs.Create, nil, &undecidedError{}, &record.Intent{Operation: runs.Create, Abandoned: "lost", Died: died, Looked: true}},
+		"a lookup that failed keeps it as well":                        {lost, runs.Create, nil, errors.New("no"), &record.Intent{Operation: runs.Create, Abandoned: "lost", Died: died}},
+		"a lookup that was killed has made nothing":                    {lost, runs.Create, nil, killed, &record.Intent{Operation: runs.Create, Abandoned: "lost", Died: died}},
+		"a create after a lookup that was killed is the abandoned one": {lost, runs.Create, func(t *task) { t.touched, t.lookedUp = true, true }, killed, &record.Intent{Operation: runs.Create, Abandoned: "this run", Died: at}},
+		"a destroy that was killed makes nothing":                      {record.Record{}, runs.Destroy, func(t *task) { t.touched = true }, killed, &record.Intent{Operation: runs.Destroy}},
+		"an update that was killed makes none either":                  {record.Record{}, runs.Update, func(t *task) { t.touched = true }, killed, &record.Intent{Operation: runs.Update}},
+		"a success leaves nothing":                                     {lost, runs.Create, func(t *task) { t.lookedUp = true }, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &lifecycle.Facts{Stored: true, Record: tc.record}
@@ -100,16 +102,16 @@ func TestWhatARunLeavesOfItsIntent(t *testing.T) {
 			if tc.prepare != nil {
 				tc.prepare(run)
 			}
-			p := lifecycle.NewPatch().SetIntent(*run.intent)
+			p := record.NewPatch().SetIntent(*run.intent)
 			run.settleIntent(p, tc.outcome)
-			var got *lifecycle.Intent
+			var got *record.Intent
 			if value := p.MetaPatch["intent"]; value != nil {
-				got = &lifecycle.Intent{}
+				got = &record.Intent{}
 				if err := json.Unmarshal([]byte(*value), got); err != nil {
 					t.Fatal(err)
 				}
-				if got.Lost == run.id {
-					got.Lost = "this run"
+				if got.Abandoned == run.id {
+					got.Abandoned = "this run"
 				}
 				got.Run, got.Since, got.Reason = "", time.Time{}, ""
 			}

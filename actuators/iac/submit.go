@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
@@ -34,7 +35,7 @@ func (a *Actuator) submit(o *observation, d lifecycle.Decision) error {
 	}
 	status, err := a.pool.Submit(request)
 	if err != nil {
-		return actuators.InProgress(progressInterval, "%s", err.Error())
+		return actuators.InProgress(reporting.ProgressInterval, "%s", err.Error())
 	}
 	switch {
 	case d.Operation == runs.Drift:
@@ -47,18 +48,18 @@ func (a *Actuator) submit(o *observation, d lifecycle.Decision) error {
 	return o.inProgress(status)
 }
 
-// warn sends events when a run begins: that the pinned module is lost, and what is doubtful in the providerSpec.
+// warn sends events when a run begins: that the pinned module is missing, and what is doubtful in the providerSpec.
 func (a *Actuator) warn(machine *machinev1beta1.Machine, wanted *desired.State, operation runs.Operation) {
-	if wanted != nil && wanted.ModuleLost != "" {
-		moduleLost(machine, wanted.ModuleLost).Send(a.recorder)
+	if wanted != nil && wanted.ModuleMissing != "" {
+		reporting.ModuleMissing(machine, wanted.ModuleMissing).Send(a.recorder)
 	}
 	if wanted == nil || operation != runs.Create && operation != runs.Update {
 		return
 	}
 	for _, warning := range wanted.Inputs.Warnings {
-		event := ignoredField
+		event := reporting.IgnoredField
 		if warning.Advice {
-			event = doubtfulField
+			event = reporting.DoubtfulField
 		}
 		event(machine, warning.String()).Send(a.recorder)
 	}
@@ -75,9 +76,9 @@ func (o *observation) inProgress(run runs.Status) error {
 		o.status.Run.StartedAt = seconds(run.StartedAt)
 	}
 	if run.Err != nil {
-		return actuators.InProgress(progressInterval, "an engine run is under way to %s it, after %d that failed: %s", run.Operation, run.Failures, run.Err)
+		return actuators.InProgress(reporting.ProgressInterval, "an engine run is under way to %s it, after %d that failed: %s", run.Operation, run.Failures, run.Err)
 	}
-	return actuators.InProgress(progressInterval, "an engine run is under way to %s it", run.Operation)
+	return actuators.InProgress(reporting.ProgressInterval, "an engine run is under way to %s it", run.Operation)
 }
 
 // seconds is a time as it is stored, so that a status is not written again for the rest of it.
@@ -89,7 +90,7 @@ func seconds(at time.Time) *metav1.Time {
 // retryLater returns the error of a run that has failed, with the time until it is repeated.
 func (a *Actuator) retryLater(run *runs.Status) error {
 	after := max(minRequeue, run.RetryAt.Sub(a.clock.Now()))
-	err := asMachineError(run.Operation, run.Err)
+	err := reporting.AsMachineError(run.Operation, run.Err)
 	if failed, ok := errors.AsType[*actuators.MachineError](err); ok {
 		return failed.In(after)
 	}

@@ -8,21 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
-
-// identity identifies a run whose workspace is found after a crash.
-type identity struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	UID       string `json:"uid"`
-	Owner     string `json:"owner"`
-	Run       string `json:"run"`
-}
 
 // task is one engine run for one Machine. In the queue it is a key and an operation; the rest is decided once it holds the lock.
 type task struct {
@@ -39,7 +32,7 @@ type task struct {
 	wanted   *desired.State
 	decision lifecycle.Decision
 	// intent is what was recorded; nil for a drift check.
-	intent *lifecycle.Intent
+	intent *record.Intent
 	// changesModule says that an update is to bring the instance to another module than the pinned one, recordsModule that none is recorded yet.
 	changesModule, recordsModule bool
 
@@ -47,9 +40,9 @@ type task struct {
 	// transcript is what the engine says.
 	transcript transcript
 	// found is what the run learned of the instance, nil for nothing.
-	found *lifecycle.DriftCheck
+	found *record.DriftCheck
 	// adoption is what was found about an adoption, nil for nothing.
-	adoption *lifecycle.PlannedAdoption
+	adoption *record.PlannedAdoption
 	// changed says that the run has changed infrastructure.
 	changed bool
 	// making are the resources that the engine has begun to make and has not said to be made.
@@ -84,10 +77,10 @@ func (t *task) Intend(ctx context.Context) error {
 	if err := a.leader.Confirm(ctx); err != nil {
 		return err
 	}
-	if err := a.recoverOf(ctx, t.uid); err != nil {
-		return typed(t.asked, err)
+	if err := a.recovery.Recover(ctx, t.uid); err != nil {
+		return reporting.Typed(t.asked, err)
 	}
-	session, err := a.acquire(ctx, state.KeyFor(t.key.Namespace, t.uid), state.AcquireOptions{
+	session, err := a.recovery.Acquire(ctx, state.KeyFor(t.key.Namespace, t.uid), state.AcquireOptions{
 		Lock:        state.Lock{Owner: a.owner, Run: t.id, Operation: string(t.asked)},
 		Labels:      map[string]string{state.LabelMachineUID: string(t.uid)},
 		Annotations: t.belongsTo(),
@@ -97,7 +90,7 @@ func (t *task) Intend(ctx context.Context) error {
 		return runs.ErrNothingToDo
 	}
 	if err != nil {
-		return asMachineError(t.asked, err)
+		return reporting.AsMachineError(t.asked, err)
 	}
 	t.session = session
 	a.logger.V(1).Info("Decided", "Machine", t.key.String(), "operation", t.decision.Operation, "lookup", t.decision.Lookup, "reason", t.decision.Reason)
@@ -107,8 +100,8 @@ func (t *task) Intend(ctx context.Context) error {
 // belongsTo returns the annotations that say whose the state is, also once the Machine is gone.
 func (t *task) belongsTo() map[string]string {
 	annotations := map[string]string{state.AnnotationMachine: t.key.Name}
-	if set := lifecycle.MachineSetOf(t.machine); set != "" {
-		annotations[lifecycle.MachineSetAnnotation] = set
+	if set := record.MachineSetOf(t.machine); set != "" {
+		annotations[record.MachineSetAnnotation] = set
 	}
 	return annotations
 }
@@ -131,7 +124,7 @@ func (t *task) prepare(ctx context.Context, snapshot *state.Snapshot) (state.Cha
 		}
 	}
 	if t.decision.Operation == runs.Create && t.witnessIsDue() {
-		w := lifecycle.Witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.Place}
+		w := record.Witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.Place}
 		if made := t.identityUID(); made != t.uid {
 			w.IdentityUID = made
 		}
@@ -168,10 +161,10 @@ func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) error {
 	switch {
 	case err != nil && t.asked != runs.Destroy:
 		return err
-	case err != nil && (t.facts.HasResources() || t.facts.Lost()):
-		return undeletable(t.facts, err)
+	case err != nil && (t.facts.HasResources() || t.facts.Unrecorded()):
+		return reporting.Undeletable(t.facts, err)
 	case o.choice.State == nil && o.choice.Withheld != nil:
-		return typed(t.asked, o.choice.Withheld)
+		return reporting.Typed(t.asked, o.choice.Withheld)
 	}
 	t.wanted = o.choice.State
 	t.decision = lifecycle.Decide(t.asked, t.facts, t.actuator.target(o))
@@ -214,7 +207,7 @@ func (t *task) observe(ctx context.Context, snapshot *state.Snapshot) error {
 func (t *task) bindModule() {
 	update, recorded := t.decision.Operation == runs.Update, t.facts.Record.Module
 	t.changesModule = update && recorded != "" && recorded != t.wanted.Module.Reference()
-	t.recordsModule = t.decision.Operation == runs.Create || update && (recorded == "" || t.facts.Lost())
+	t.recordsModule = t.decision.Operation == runs.Create || update && (recorded == "" || t.facts.Unrecorded())
 }
 
 // change returns what is recorded with the lock.
@@ -222,12 +215,12 @@ func (t *task) change(snapshot *state.Snapshot) (state.Change, error) {
 	change := state.Change{Operation: string(t.decision.Operation)}
 	if t.decision.Operation == runs.Drift {
 		if t.decision.Adopt {
-			change.Meta = t.adoptionBegins(lifecycle.NewPatch()).MetaPatch
+			change.Meta = t.adoptionBegins(record.NewPatch()).MetaPatch
 		}
 		return change, nil
 	}
 	t.intent = t.nextIntent(snapshot.Lock != nil)
-	p := lifecycle.NewPatch().SetIntent(*t.intent).SetIdentityUID(t.identityUID(), t.uid)
+	p := record.NewPatch().SetIntent(*t.intent).SetIdentityUID(t.identityUID(), t.uid)
 	if t.decision.Adopt {
 		t.adoptionBegins(p)
 	}
@@ -235,22 +228,22 @@ func (t *task) change(snapshot *state.Snapshot) (state.Change, error) {
 		p.SetModule(t.wanted.Module.Reference())
 		p.SetPlace(t.wanted.Place)
 	}
-	if t.recordsModule && (!t.facts.Lost() || t.facts.Inputs == nil) { // else they are those of the run that was lost
+	if t.recordsModule && (!t.facts.Unrecorded() || t.facts.Inputs == nil) { // else they are those of the run that was abandoned
 		change.Attachments = t.attachments()
 	}
 	change.Meta = p.MetaPatch
 	return change, nil
 }
 
-// nextIntent returns the intent of this run, with what is known of an earlier one that was lost. takenOver says that the lock is that of a
+// nextIntent returns the intent of this run, with what is known of an earlier one that was abandoned. takenOver says that the lock is that of a
 // run whose process is dead.
-func (t *task) nextIntent(takenOver bool) *lifecycle.Intent {
+func (t *task) nextIntent(takenOver bool) *record.Intent {
 	now := t.actuator.clock.Now().UTC()
-	next := &lifecycle.Intent{Operation: t.decision.Operation, Run: t.id, Since: now, Reason: t.decision.Reason}
-	if !t.facts.Lost() || t.facts.ConfirmedAbsent() {
+	next := &record.Intent{Operation: t.decision.Operation, Run: t.id, Since: now, Reason: t.decision.Reason}
+	if !t.facts.Unrecorded() || t.facts.ConfirmedAbsent() {
 		return next
 	}
-	next.Lost = t.facts.LostRun()
+	next.Abandoned = t.facts.AbandonedRun()
 	if earlier := t.facts.Record.Intent; earlier != nil {
 		next.Died, next.Looked = earlier.Died, earlier.Looked
 	}

@@ -8,6 +8,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
@@ -26,12 +27,12 @@ func (a *Actuator) Exists(ctx context.Context, machine *machinev1beta1.Machine) 
 		a.publishCheck(o)
 		o.write()
 		return false, nil
-	case f.Destroyed() || !f.Provisioned || f.Lost() && f.ConfirmedAbsent():
+	case f.Destroyed() || !f.Provisioned || f.Unrecorded() && f.ConfirmedAbsent():
 		return false, nil
 	case f.Foreign():
-		return false, notAdopted(f, "")
+		return false, reporting.NotAdopted(f, "")
 	}
-	return false, stateLost(f)
+	return false, reporting.StateMissing(f)
 }
 
 // Create implements actuators.Actuator.
@@ -81,7 +82,7 @@ func (a *Actuator) act(o *observation, d lifecycle.Decision) error {
 	case d.Action == lifecycle.ActionStart:
 		return a.submit(o, d)
 	case d.Action == lifecycle.ActionDone && o.asked == runs.Destroy:
-		a.metrics.forget(o.machine)
+		a.metrics.Forget(o.machine)
 	}
 	if err := a.noRun(o.facts, d); !errors.Is(err, runs.ErrNothingToDo) {
 		o.status.Run = nil
@@ -98,12 +99,12 @@ func (a *Actuator) blocked(o *observation, d lifecycle.Decision) error {
 		return nil
 	case o.asked == runs.Destroy:
 		needless := d.Action == lifecycle.ActionDone || d.Action == lifecycle.ActionInProgress || d.Action == lifecycle.ActionForeign
-		if needless || !o.facts.HasResources() && !o.facts.Lost() {
+		if needless || !o.facts.HasResources() && !o.facts.Unrecorded() {
 			return nil
 		}
-		err = undeletable(o.facts, err)
+		err = reporting.Undeletable(o.facts, err)
 	}
-	a.reportFailure(o.asked, o.machine, err)
+	reporting.Failure(a.recorder, a.metrics, o.asked, o.machine, err)
 	return err
 }
 
@@ -113,11 +114,11 @@ func (a *Actuator) noRun(f *lifecycle.Facts, d lifecycle.Decision) error {
 	case lifecycle.ActionRequeueAfter:
 		return actuators.InProgress(max(minRequeue, d.Until.Sub(a.clock.Now())), "%s; it is looked for again after %s", d.Reason, d.Until.UTC().Format(time.RFC3339))
 	case lifecycle.ActionRefuse:
-		return actuators.UnsupportedChange("%s", f.Record.Refusal.Message).In(progressInterval)
+		return actuators.UnsupportedChange("%s", f.Record.Refusal.Message).In(reporting.ProgressInterval)
 	case lifecycle.ActionUnresolved:
-		return unresolved(f, d.Operation)
+		return reporting.Unresolved(f, d.Operation)
 	case lifecycle.ActionForeign:
-		return notAdopted(f, d.Reason)
+		return reporting.NotAdopted(f, d.Reason)
 	default:
 		return runs.ErrNothingToDo
 	}
@@ -129,7 +130,7 @@ func (a *Actuator) withheld(o *observation) error {
 	if o.choice.Withheld == nil || o.choice.State != nil && !running(o.machine) {
 		return nil
 	}
-	return typed(runs.Update, o.choice.Withheld).In(max(progressInterval, a.recheckAfter(o.machine, &o.status)))
+	return reporting.Typed(runs.Update, o.choice.Withheld).In(max(reporting.ProgressInterval, a.recheckAfter(o.machine, &o.status)))
 }
 
 func running(machine *machinev1beta1.Machine) bool {

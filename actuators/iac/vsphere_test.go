@@ -26,6 +26,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
@@ -225,7 +226,7 @@ func (v *vcenter) machine() *machinev1beta1.Machine {
 }
 
 // check waits for a drift check and returns it.
-func (v *vcenter) check(machine *machinev1beta1.Machine) *lifecycle.DriftCheck {
+func (v *vcenter) check(machine *machinev1beta1.Machine) *record.DriftCheck {
 	v.t.Helper()
 	v.clock.SetTime(v.clock.Now().Add(2 * time.Hour))
 	now := v.clock.Now().UTC()
@@ -237,7 +238,7 @@ func (v *vcenter) check(machine *machinev1beta1.Machine) *lifecycle.DriftCheck {
 		if err != nil {
 			v.t.Fatal(err)
 		}
-		known, err := lifecycle.ReadRecord(snapshot.Meta)
+		known, err := record.Read(snapshot.Meta)
 		if err != nil {
 			v.t.Fatal(err)
 		}
@@ -276,7 +277,7 @@ func TestAVirtualMachineFromCreateToDelete(t *testing.T) {
 	}
 	v.reports(machine)
 	v.looksAsAskedFor(machine, made)
-	if found := v.check(machine); found.Result != lifecycle.DriftNone {
+	if found := v.check(machine); found.Result != record.DriftNone {
 		t.Errorf("right after the create a check finds %s: %s", found.Result, found.Summary)
 	}
 
@@ -298,7 +299,7 @@ func TestAVirtualMachineFromCreateToDelete(t *testing.T) {
 	if found := v.vm(machine); found.UUID != made.UUID || *machine.Spec.ProviderID != "vsphere://"+made.UUID {
 		t.Errorf("after the loss of its state the Machine has %s, want the virtual machine that it had", *machine.Spec.ProviderID)
 	}
-	if found := v.check(machine); found.Result != lifecycle.DriftNone {
+	if found := v.check(machine); found.Result != record.DriftNone {
 		t.Errorf("right after the import a check finds %s: %s", found.Result, found.Summary)
 	}
 
@@ -344,7 +345,7 @@ func TestAVirtualMachineThatWasDeletedIsMissed(t *testing.T) {
 	if !v.ask(http.MethodDelete, pathOf(machine), &nothing) {
 		t.Fatal("there is no virtual machine to delete")
 	}
-	if found := v.check(machine); found.Result != lifecycle.DriftMissing {
+	if found := v.check(machine); found.Result != record.DriftMissing {
 		t.Errorf("a check finds %s: %s; want it to miss the instance", found.Result, found.Summary)
 	}
 	if there, err := v.Exists(t.Context(), machine); there || err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -22,7 +22,7 @@ func (o *Orphans) handle(ctx context.Context, head state.Head) (destroys bool, e
 		_, err := o.destroy(head)
 		return true, err
 	}
-	said, err := lifecycle.ReadOrphan(head.Meta)
+	said, err := record.ReadOrphan(head.Meta)
 	if err != nil {
 		return false, err
 	}
@@ -40,7 +40,7 @@ func (o *Orphans) handle(ctx context.Context, head state.Head) (destroys bool, e
 	switch invalid := said.Check(); {
 	case invalid != nil:
 		next.Problem = invalid.Error()
-	case begun(head) || said.Action == lifecycle.OrphanDestroy || !next.Destroy.IsZero():
+	case begun(head) || said.Action == record.OrphanDestroy || !next.Destroy.IsZero():
 		destroys = true
 		status, err := o.destroy(head)
 		if err != nil || status.Phase == runs.Running {
@@ -60,9 +60,9 @@ func (o *Orphans) handle(ctx context.Context, head state.Head) (destroys bool, e
 
 // first records that a state was seen without its Machine, and reports it where its MachineSet is. A destroy that was begun or requested goes
 // on.
-func (o *Orphans) first(ctx context.Context, head state.Head, said lifecycle.Orphan) (destroys bool, err error) {
-	destroys = begun(head) || said.Action == lifecycle.OrphanDestroy
-	recorded, err := o.mark(ctx, head, lifecycle.OrphanMark{Since: o.Clock.Now().UTC()})
+func (o *Orphans) first(ctx context.Context, head state.Head, said record.Orphan) (destroys bool, err error) {
+	destroys = begun(head) || said.Action == record.OrphanDestroy
+	recorded, err := o.mark(ctx, head, record.OrphanMark{Since: o.Clock.Now().UTC()})
 	if err != nil {
 		return destroys, err
 	}
@@ -79,7 +79,7 @@ func (o *Orphans) first(ctx context.Context, head state.Head, said lifecycle.Orp
 }
 
 // orphanedState reports a state whose Machine is gone.
-func orphanedState(ref *lifecycle.MachineSetRef, head state.Head) events.Event {
+func orphanedState(ref *record.MachineSetRef, head state.Head) events.Event {
 	set := &machinev1beta1.MachineSet{}
 	set.Namespace, set.Name, set.UID = head.Key.Namespace, ref.Name, ref.UID
 	return events.Warning(set, "OrphanedState", "CheckStates", fmt.Sprintf("the Machine %s is gone, and its state lists %d resources, which may still exist: "+
@@ -88,13 +88,13 @@ func orphanedState(ref *lifecycle.MachineSetRef, head state.Head) events.Event {
 
 // onlyPlanned reports whether a head is what the plan of an adoption has left, without any resource.
 func onlyPlanned(head state.Head) bool {
-	read, err := lifecycle.ReadRecord(head.Meta)
+	read, err := record.Read(head.Meta)
 	return err == nil && head.Managed == 0 && read.OnlyPlanned()
 }
 
 // begun reports whether a destroy was begun before the Machine's finalizer was taken away.
 func begun(head state.Head) bool {
-	read, err := lifecycle.ReadRecord(head.Meta)
+	read, err := record.Read(head.Meta)
 	return err == nil && read.Intent != nil && read.Intent.Operation == runs.Destroy
 }
 
@@ -116,20 +116,20 @@ func problemOf(status runs.Status) string {
 
 // mark records what is known of a state whose Machine is gone, in the write that takes its lock. That also gives back the lock that a dead
 // manager has left: no run comes that would take it over. What was intended stays recorded.
-func (o *Orphans) mark(ctx context.Context, head state.Head, mark lifecycle.OrphanMark) (recorded bool, err error) {
-	p := lifecycle.NewPatch()
+func (o *Orphans) mark(ctx context.Context, head state.Head, mark record.OrphanMark) (recorded bool, err error) {
+	p := record.NewPatch()
 	p.SetOrphanMark(mark)
 	return o.record(ctx, head, false, p)
 }
 
 // unmark records that a state has its Machine again, where it says otherwise.
 func (o *Orphans) unmark(ctx context.Context, head state.Head) error {
-	said, err := lifecycle.ReadOrphan(head.Meta)
+	said, err := record.ReadOrphan(head.Meta)
 	if err == nil && said.Mark == nil && said.Action == "" {
 		return nil
 	}
 	o.Logger.Info("A state has its Machine, so that what is requested for a state without one is dropped", "state", head.Key.String(), "action", said.Action)
-	p := lifecycle.NewPatch()
+	p := record.NewPatch()
 	p.ClearOrphan()
 	_, err = o.record(ctx, head, true, p)
 	return err
@@ -137,7 +137,7 @@ func (o *Orphans) unmark(ctx context.Context, head state.Head) error {
 
 // record changes what a head says of itself as an orphan, if its Machine still is there, or is not, as was found. A state is left alone that
 // is locked by a run, or gone.
-func (o *Orphans) record(ctx context.Context, head state.Head, there bool, p lifecycle.Patch) (recorded bool, err error) {
+func (o *Orphans) record(ctx context.Context, head state.Head, there bool, p record.Patch) (recorded bool, err error) {
 	session, err := o.Actuator.AcquireIdle(ctx, head.Key, "orphan", state.AcquireOptions{
 		Decide: func(ctx context.Context, now *state.Snapshot) (state.Change, error) {
 			if now.ResourceVersion == "" {

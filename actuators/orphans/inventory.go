@@ -19,6 +19,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -115,7 +116,7 @@ func groupsOf(machines []machinev1beta1.Machine, heads []state.Head) []group {
 		if head == nil || head.Managed == 0 || !machine.DeletionTimestamp.IsZero() {
 			continue
 		}
-		read, err := lifecycle.ReadRecord(head.Meta)
+		read, err := record.Read(head.Meta)
 		if err != nil || store.DigestOf(read.Module) == "" {
 			continue
 		}

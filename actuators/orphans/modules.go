@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -17,7 +17,7 @@ func (o *Orphans) tidyModules(ctx context.Context, heads []state.Head) error {
 		current[loaded.Digest()] = loaded
 	}
 	for _, head := range heads {
-		digest := store.DigestOf(lifecycle.ModuleIn(head.Meta))
+		digest := store.DigestOf(record.ModuleIn(head.Meta))
 		needed[digest] = true
 		if digest != "" && current[digest] == nil && head.Managed > 0 {
 			held++

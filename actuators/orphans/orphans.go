@@ -15,6 +15,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -170,7 +171,7 @@ func machineOf(head state.Head) types.NamespacedName {
 func (o *Orphans) oldestIntent(heads []state.Head) float64 {
 	var age time.Duration
 	for _, head := range heads {
-		if read, err := lifecycle.ReadRecord(head.Meta); err == nil && read.Intent != nil {
+		if read, err := record.Read(head.Meta); err == nil && read.Intent != nil {
 			age = max(age, o.Clock.Since(read.Intent.Since))
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 )
 
 // Policy says what becomes of a state whose Machine is gone, without a request. It is a flag.Value.
@@ -32,7 +32,7 @@ func (p *Policy) Set(text string) error {
 
 // withPolicy returns a mark with what the policy decides of it: the first look has made the mark, and this is a later one. What it decided
 // once is taken back with the policy.
-func (o *Orphans) withPolicy(mark lifecycle.OrphanMark) lifecycle.OrphanMark {
+func (o *Orphans) withPolicy(mark record.OrphanMark) record.OrphanMark {
 	now := o.Clock.Now().UTC()
 	switch due := o.Policy == PolicyDelete && !now.Before(mark.Since.Add(o.GracePeriod)); {
 	case !due:

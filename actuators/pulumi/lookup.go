@@ -10,6 +10,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
@@ -40,7 +41,7 @@ func (s *lookupWorkspace) Plan(ctx context.Context) (*engine.Report, error) {
 		return &engine.Report{}, err
 	}
 	if len(s.found) == 0 {
-		return &engine.Report{}, &engine.Error{Op: engine.OpPlan, Class: engine.ImportMissing, Err: errors.New("the lookup found nothing")}
+		return &engine.Report{}, &failure.Error{Op: failure.OpPlan, Class: failure.ImportMissing, Err: errors.New("the lookup found nothing")}
 	}
 	adopted := s.run
 	if adopted.Checkpoint, err = pulumi.Adopt(s.run.Checkpoint, lookup); err != nil {

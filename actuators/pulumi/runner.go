@@ -9,6 +9,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
@@ -144,7 +145,7 @@ func (r *Runner) rekeyed(ctx context.Context, states store, checkpoint []byte, k
 func configuration(run runner.RunSpec) ([]byte, error) {
 	locals, err := run.Module.Locals(run.Variables)
 	if err != nil {
-		return nil, &engine.Error{Op: engine.OpOpen, Class: engine.InvalidConfiguration, Err: err}
+		return nil, &failure.Error{Op: failure.OpOpen, Class: failure.InvalidConfiguration, Err: err}
 	}
 	if locals == nil {
 		return run.Variables, nil

@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -20,7 +21,7 @@ type Runner interface {
 	AbandonedRuns() ([]AbandonedRun, error)
 	// Discard removes what is left of a run.
 	Discard(id string) error
-	// Open makes a run ready, and waits for a free slot. The Workspace must be closed or kept. An error of the engine is an [engine.Error].
+	// Open makes a run ready, and waits for a free slot. The Workspace must be closed or kept. An error of the engine is an [failure.Error].
 	Open(ctx context.Context, r RunSpec) (Workspace, error)
 	// Starts counts the processes of the engine's CLI that were started so far.
 	Starts() int64
@@ -106,15 +107,15 @@ func IsNotFound(err error, used *module.Module, search engine.Search) bool {
 	default:
 		return false
 	}
-	failed, ok := errors.AsType[*engine.Error](err)
+	failed, ok := errors.AsType[*failure.Error](err)
 	if !ok {
 		return false
 	}
 	if len(failed.Diagnostics) == 0 {
-		return failed.Class == engine.ImportMissing
+		return failed.Class == failure.ImportMissing
 	}
 	for _, diagnostic := range failed.Diagnostics {
-		absent := engine.Classify([]engine.Diagnostic{diagnostic}, nil) == engine.ImportMissing || says(diagnostic.Summary+": "+diagnostic.Detail)
+		absent := failure.Classify([]failure.Diagnostic{diagnostic}, nil) == failure.ImportMissing || says(diagnostic.Summary+": "+diagnostic.Detail)
 		if !absent {
 			return false
 		}

@@ -6,19 +6,20 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
 
 func TestWhatIsNotFoundIsSaidInTheWordsOfTheSearch(t *testing.T) {
 	every, plain := moduletest.Load(t, moduletest.WithSearches()...), moduletest.Load(t)
 	said := func(details ...string) error {
-		failed := &engine.Error{Op: engine.OpPlan, Class: engine.Unknown, Err: errors.New("failed")}
+		failed := &failure.Error{Op: failure.OpPlan, Class: failure.Unknown, Err: errors.New("failed")}
 		for _, detail := range details {
-			failed.Diagnostics = append(failed.Diagnostics, engine.Diagnostic{Severity: engine.SeverityError, Summary: "Error", Detail: detail})
+			failed.Diagnostics = append(failed.Diagnostics, failure.Diagnostic{Severity: failure.SeverityError, Summary: "Error", Detail: detail})
 		}
 		return failed
 	}
-	missing := &engine.Error{Op: engine.OpPlan, Class: engine.ImportMissing, Err: errors.New("failed")}
+	missing := &failure.Error{Op: failure.OpPlan, Class: failure.ImportMissing, Err: errors.New("failed")}
 	for name, tc := range map[string]struct {
 		err    error
 		search engine.Search

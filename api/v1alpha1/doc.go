@@ -6,14 +6,10 @@ package v1alpha1
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
 const (
-	// GroupName is the API group of every type in this package.
-	GroupName = "machine-iac.io"
-	// Version is the version of every type in this package.
-	Version = "v1alpha1"
-	// ModuleKind is the kind of [Module].
-	ModuleKind = "Module"
-	// InstanceTypesKind is the kind of [InstanceTypes].
-	InstanceTypesKind = "InstanceTypes"
+	// groupName is the API group of every type in this package.
+	groupName = "machine-iac.io"
+	// version is the version of every type in this package.
+	version = "v1alpha1"
 	// TerraformMachineProviderSpecKind is the kind of [TerraformMachineProviderSpec].
 	TerraformMachineProviderSpecKind = "TerraformMachineProviderSpec"
 	// PulumiMachineProviderSpecKind is the kind of [PulumiMachineProviderSpec].
@@ -23,4 +19,4 @@ const (
 )
 
 // GroupVersion is group and version of every type in this package, as apiVersion writes them.
-var GroupVersion = schema.GroupVersion{Group: GroupName, Version: Version}
+var GroupVersion = schema.GroupVersion{Group: groupName, Version: version}

@@ -6,24 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Defaults of fields that a module.yaml may leave out.
-const (
-	// DefaultCredentialsPath is the default of spec.credentials.path.
-	DefaultCredentialsPath = "credentialsSecret.name"
-	// DefaultUserDataPath is the default of spec.userData.path.
-	DefaultUserDataPath = "userDataSecret.name"
-	// DefaultUserDataKey is the default of spec.userData.key.
-	DefaultUserDataKey = "userData"
-	// DefaultInstanceTypePath is the default of spec.capacity.path.
-	DefaultInstanceTypePath = "instanceType"
-	// DefaultArchitecture is the architecture of an instance where nothing else is said.
-	DefaultArchitecture = "amd64"
-	// DefaultSettleSeconds is the default of spec.lookup.settleSeconds.
-	DefaultSettleSeconds = 60
-	// MaxSettleSeconds is the most that spec.lookup.settleSeconds may be.
-	MaxSettleSeconds = 3600
-)
-
 // Engine names what carries out a module's plan.
 type Engine string
 

@@ -83,4 +83,4 @@ const (
 
 // DriftPolicyAnnotation holds the [DriftPolicy] of a Machine whose providerSpec is neither a [TerraformMachineProviderSpec] nor a
 // [PulumiMachineProviderSpec].
-const DriftPolicyAnnotation = GroupName + "/drift-policy"
+const DriftPolicyAnnotation = groupName + "/drift-policy"

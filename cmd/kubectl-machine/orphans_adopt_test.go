@@ -17,6 +17,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -126,7 +127,7 @@ func TestAnOrphanedStateGetsAMachine(t *testing.T) {
 	}
 	w.expect(t, "orphans departed --adopt-as departed --machine-set workers", 0, "machine/departed has the state of the Machine with UID uid-of-departed")
 	made := w.get(t, "departed")
-	if _, asked := made.Annotations[lifecycle.AdoptionAnnotation]; asked || made.Annotations[lifecycle.WitnessAnnotation] == "" {
+	if _, asked := made.Annotations[lifecycle.AdoptionAnnotation]; asked || made.Annotations[record.WitnessAnnotation] == "" {
 		t.Errorf("its annotations are %v", made.Annotations)
 	}
 	w.has(t, made.UID, gone)

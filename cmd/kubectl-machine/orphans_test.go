@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
@@ -42,14 +43,14 @@ func (w *world) orphanWith(t *testing.T, name, body string) state.Key {
 }
 
 // said returns what a state says of itself as an orphan.
-func (w *world) said(ctx context.Context, t *testing.T, key state.Key) lifecycle.Orphan {
+func (w *world) said(ctx context.Context, t *testing.T, key state.Key) record.Orphan {
 	t.Helper()
 	stored, err := state.New(w.Client, state.Options{}).Get(ctx, key)
 	if err != nil {
 		t.Error(err)
-		return lifecycle.Orphan{}
+		return record.Orphan{}
 	}
-	said, err := lifecycle.ReadOrphan(stored.Meta)
+	said, err := record.ReadOrphan(stored.Meta)
 	if err != nil {
 		t.Error(err)
 	}
@@ -96,7 +97,7 @@ func TestOrphansAgainstAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	restored := builder.In(w.namespace, builder.Machine(func(m *machinev1beta1.Machine) {
-		m.Name, m.Annotations = "restored", map[string]string{lifecycle.WitnessAnnotation: `{"uid":"uid-of-claimed","run":"r","since":"2026-03-01T12:00:00Z"}`}
+		m.Name, m.Annotations = "restored", map[string]string{record.WitnessAnnotation: `{"uid":"uid-of-claimed","run":"r","since":"2026-03-01T12:00:00Z"}`}
 	}))
 	if err := w.Create(t.Context(), restored); err != nil {
 		t.Fatal(err)
@@ -158,13 +159,13 @@ func TestOrphansAgainstAPIServer(t *testing.T) {
 
 func TestTheDestroyOfAnOrphanIsRequestedAndWaitedFor(t *testing.T) {
 	w := newWorld(t)
-	note := func(p lifecycle.Patch) func(*state.Session) error {
+	note := func(p record.Patch) func(*state.Session) error {
 		return func(s *state.Session) error { return s.Release(context.Background(), p.MetaPatch) }
 	}
-	problem, dropped, last := lifecycle.NewPatch(), lifecycle.NewPatch(), lifecycle.NewPatch()
-	problem.SetOrphanMark(lifecycle.OrphanMark{Since: time.Now(), Problem: "the credentials are gone"})
+	problem, dropped, last := record.NewPatch(), record.NewPatch(), record.NewPatch()
+	problem.SetOrphanMark(record.OrphanMark{Since: time.Now(), Problem: "the credentials are gone"})
 	dropped.ClearOrphan()
-	last.SetLastRun(lifecycle.LastRun{Run: "destroy", Result: lifecycle.RunFailed, Message: "it is protected"})
+	last.SetLastRun(record.LastRun{Run: "destroy", Result: record.RunFailed, Message: "it is protected"})
 	for name, tc := range map[string]struct {
 		flags            string
 		does             func(*state.Session) error
@@ -181,8 +182,8 @@ func TestTheDestroyOfAnOrphanIsRequestedAndWaitedFor(t *testing.T) {
 		"failed":         {does: note(last), wantCode: 1, wantErr: " was not destroyed: it is protected; the operator tries it again; to withdraw the request: kubectl annotate secret -n " + w.namespace},
 		"impossible":     {does: note(problem), wantCode: 1, wantErr: " was not destroyed: the credentials are gone"},
 		"dropped":        {does: note(dropped), wantCode: 1, wantErr: "has dropped the request"},
-		"nobody does it": {flags: "--wait 1s", does: note(lifecycle.NewPatch()), wantCode: 1, wantErr: "was not destroyed within 1s; the request stays"},
-		"only a request": {flags: "--wait 0", does: note(lifecycle.NewPatch()), wantOut: "the destroy of departed-only-a-request is requested\n"},
+		"nobody does it": {flags: "--wait 1s", does: note(record.NewPatch()), wantCode: 1, wantErr: "was not destroyed within 1s; the request stays"},
+		"only a request": {flags: "--wait 0", does: note(record.NewPatch()), wantOut: "the destroy of departed-only-a-request is requested\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			machine := "departed-" + strings.ReplaceAll(name, " ", "-")

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
@@ -81,7 +82,7 @@ func (w *backupWorld) settled(t *testing.T, name string, raw []byte) {
 	if err := session.Put(t.Context(), raw); err != nil {
 		t.Fatal(err)
 	}
-	p := lifecycle.NewPatch().SetApplied("sha256:f", w.module)
+	p := record.NewPatch().SetApplied("sha256:f", w.module)
 	if err := session.Release(t.Context(), p.MetaPatch); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func (w *backupWorld) make(t *testing.T, name, witness string) *machinev1beta1.M
 	t.Helper()
 	machine := builder.In(w.namespace, builder.Machine(func(m *machinev1beta1.Machine) { m.Name = name }))
 	if witness != "" {
-		machine.Annotations = map[string]string{lifecycle.WitnessAnnotation: witness}
+		machine.Annotations = map[string]string{record.WitnessAnnotation: witness}
 	}
 	if err := w.Create(t.Context(), machine); err != nil {
 		t.Fatal(err)
@@ -236,18 +237,18 @@ func TestAStateIsImportedForAMachineThatWasMadeAnew(t *testing.T) {
 	w := newBackupWorld(t)
 	folder := filepath.Join(t.TempDir(), "backup")
 	before := w.get(t, "kept")
-	witness := lifecycle.Witness{UID: string(before.UID), Run: "run-1", Since: before.CreationTimestamp.UTC()}
+	witness := record.Witness{UID: string(before.UID), Run: "run-1", Since: before.CreationTimestamp.UTC()}
 	was := w.stored(t, "kept")
 	w.expect(t, "state export kept -o "+folder, 0, "1 state and 1 module written")
 
 	// As Velero restores it: with its annotations, and with its state under the UID that it had.
 	_, anew := w.again(t, "kept", witness.String())
-	for _, request := range []*string{new(lifecycle.OrphanDestroy), nil} {
+	for _, request := range []*string{new(record.OrphanDestroy), nil} {
 		session, err := w.acquire(t, before, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := session.Release(t.Context(), state.MetaPatch{strings.TrimPrefix(lifecycle.OrphanActionAnnotation, state.Prefix): request}); err != nil {
+		if err := session.Release(t.Context(), state.MetaPatch{strings.TrimPrefix(record.OrphanActionAnnotation, state.Prefix): request}); err != nil {
 			t.Fatal(err)
 		}
 		if request != nil {
@@ -383,7 +384,7 @@ func TestAnImportIsRefusedAndChangesNothing(t *testing.T) {
 	of := func(lineage string, serial int) string {
 		return strings.Replace(stateBody(serial), `"lineage":"l"`, fmt.Sprintf(`"lineage":%q`, lineage), 1)
 	}
-	intent := lifecycle.NewPatch().SetIntent(lifecycle.Intent{Operation: "update", Run: "run-9"}).MetaPatch
+	intent := record.NewPatch().SetIntent(record.Intent{Operation: "update", Run: "run-9"}).MetaPatch
 	for _, tc := range []struct {
 		name   string
 		change func(t *testing.T)
@@ -405,7 +406,7 @@ func TestAnImportIsRefusedAndChangesNothing(t *testing.T) {
 		{"a Machine with an instance of its own", func(t *testing.T) {
 			w.forget(t)
 			old, anew := w.again(t, "kept", "")
-			anew.Annotations = map[string]string{lifecycle.WitnessAnnotation: lifecycle.Witness{UID: string(anew.UID)}.String()}
+			anew.Annotations = map[string]string{record.WitnessAnnotation: record.Witness{UID: string(anew.UID)}.String()}
 			if err := w.Client.Update(t.Context(), anew); err != nil {
 				t.Fatal(err)
 			}

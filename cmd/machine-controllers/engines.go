@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	pulumirunner "github.com/machine-iac/machine-iac-operator/actuators/pulumi"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
@@ -47,7 +47,7 @@ func newRunners(ctx context.Context, o options, live client.Client) (map[v1alpha
 	for name, one := range runners {
 		metrics.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "machine_iac_engine_starts_total", Help: "Processes of the engine's CLI that were started.",
-			ConstLabels: prometheus.Labels{"engine": iac.Label(name)},
+			ConstLabels: prometheus.Labels{"engine": reporting.EngineLabel(name)},
 		}, func() float64 { return float64(one.Starts()) }))
 	}
 	return runners, nil
@@ -57,7 +57,7 @@ func newRunners(ctx context.Context, o options, live client.Client) (map[v1alpha
 func labels(runners map[v1alpha1.Engine]runner.Runner) []string {
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(runners)) {
-		found = append(found, iac.Label(name))
+		found = append(found, reporting.EngineLabel(name))
 	}
 	return found
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
@@ -235,7 +236,7 @@ func newOrphans(mgr manager.Manager, given iac.Options, actuator *iac.Actuator, 
 
 // newActuator returns the actuator with the given options and the remaining ones.
 func newActuator(mgr manager.Manager, given iac.Options, leader *leadership.Leadership, o options) (*iac.Actuator, error) {
-	series := iac.NewMetrics(slices.Sorted(maps.Keys(given.Runners))...)
+	series := reporting.NewMetrics(slices.Sorted(maps.Keys(given.Runners))...)
 	metrics.Registry.MustRegister(series.Collectors()...)
 	given.Metrics = series
 	given.Recorder = mgr.GetEventRecorder("machine-iac-actuator")

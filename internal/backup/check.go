@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
@@ -124,7 +125,7 @@ func (t *Target) find(item *Item, machines []machinev1beta1.Machine) {
 		item.refuse("--map names the Machine %s, and there is none in namespace %s: restore the Machine first", mapped, item.Namespace)
 	case mapped != "":
 		item.machine = found.named
-	case found.named != nil && lifecycle.RestoredFrom(found.named) == item.UID:
+	case found.named != nil && record.RestoredFrom(found.named) == item.UID:
 		item.machine = found.named
 	case found.named != nil:
 		item.refuse("the Machine %s has another UID, %s; where it was made anew for the same instance, import with --map %s=%s",
@@ -159,7 +160,7 @@ func candidatesOf(one *State, machines []machinev1beta1.Machine) candidates {
 
 // checkMachine checks the Machine that a state is for.
 func (i *Item) checkMachine() {
-	i.identity = types.UID(i.Record[lifecycle.RecordIdentityUID])
+	i.identity = types.UID(i.Record[record.IdentityUIDKey])
 	if i.identity == "" {
 		i.identity = i.UID
 	}
@@ -167,7 +168,7 @@ func (i *Item) checkMachine() {
 	switch {
 	case adoption == lifecycle.AdoptionRelease:
 		i.refuse("the Machine %s is released: the manager would forget the state again; remove its annotation %s first", i.machine.Name, lifecycle.AdoptionAnnotation)
-	case i.machine.UID != i.UID && lifecycle.HasInstanceOfItsOwn(i.machine):
+	case i.machine.UID != i.UID && record.HasInstanceOfItsOwn(i.machine):
 		i.refuse("the Machine %s has an instance of its own, which was made with its UID %s", i.machine.Name, i.machine.UID)
 	case i.machine.UID != i.UID:
 		i.Notes = append(i.Notes, fmt.Sprintf("the Machine has the UID %s now; its instance keeps %s", i.machine.UID, i.identity))
@@ -211,18 +212,18 @@ func (i *Item) checkOthers(before []Item, heads []state.Head) {
 
 // mayMove returns why the state under the UID that the Machine had may not be removed for this one.
 func (i *Item) mayMove(serial uint64, lock *state.Lock, meta map[string]string) error {
-	record, err := lifecycle.ReadRecord(meta)
-	orphan, unread := lifecycle.ReadOrphan(meta)
+	recorded, err := record.Read(meta)
+	orphan, unread := record.ReadOrphan(meta)
 	switch {
 	case err != nil || unread != nil:
 		return errors.Join(err, unread)
 	case orphan.Action != "" || orphan.Mark != nil && !orphan.Mark.Destroy.IsZero():
 		return fmt.Errorf("it is about to be destroyed; to keep it, remove the annotation %s from its Secret, and set --orphan-policy=Retain",
-			lifecycle.OrphanActionAnnotation)
+			record.OrphanActionAnnotation)
 	case lock != nil && lock.Owner != lockOwner:
 		return fmt.Errorf("a run is in progress (%s)", lock.Operation)
-	case record.Intent != nil:
-		return fmt.Errorf("run %s (%s) has not settled", record.Intent.Run, record.Intent.Operation)
+	case recorded.Intent != nil:
+		return fmt.Errorf("run %s (%s) has not settled", recorded.Intent.Run, recorded.Intent.Operation)
 	case serial > i.Serial:
 		return fmt.Errorf("it has serial %d and the backup %d; export it again and import that", serial, i.Serial)
 	}
@@ -309,7 +310,7 @@ func (i *Item) mayReplace(stored *state.Snapshot) error {
 	if held != nil && held.Owner == lockOwner {
 		held = nil // an earlier import has left it
 	}
-	record, err := lifecycle.ReadRecord(stored.Meta)
+	recorded, err := record.Read(stored.Meta)
 	switch {
 	case held != nil:
 		return fmt.Errorf("a run is in progress (%s since %s): wait until it has ended", held.Operation, held.Since.UTC().Format("2006-01-02T15:04:05Z"))
@@ -317,10 +318,10 @@ func (i *Item) mayReplace(stored *state.Snapshot) error {
 		return err
 	case stored.Deleting:
 		return errors.New("its Secret is being deleted: wait until it is gone")
-	case stored.Raw == nil && record.Intent == nil, record.Intent != nil && strings.HasPrefix(record.Intent.Run, runPrefix):
+	case stored.Raw == nil && recorded.Intent == nil, recorded.Intent != nil && strings.HasPrefix(recorded.Intent.Run, runPrefix):
 		return nil
-	case record.Intent != nil:
-		return fmt.Errorf("run %s (%s) has not settled: wait until the manager has found out what it did; 'kubectl machine runs' shows it", record.Intent.Run, record.Intent.Operation)
+	case recorded.Intent != nil:
+		return fmt.Errorf("run %s (%s) has not settled: wait until the manager has found out what it did; 'kubectl machine runs' shows it", recorded.Intent.Run, recorded.Intent.Operation)
 	case stored.Lineage != i.Lineage:
 		return fmt.Errorf("its lineage is %q, and that of the stored state %q: they describe different infrastructure", i.Lineage, stored.Lineage)
 	case stored.Serial > i.Serial:

@@ -14,7 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -79,7 +79,7 @@ func (s *Source) collect(ctx context.Context, b *Backup, key state.Key) error {
 	}
 	b.States = append(b.States, State{
 		Format: stateFormat, Version: version, Namespace: key.Namespace, Machine: name, UID: uid, Serial: stored.Serial, Lineage: stored.Lineage,
-		SHA256: Checksum(stored.Raw), Module: lifecycle.ModuleIn(stored.Meta), Record: stored.Meta, Attachments: stored.Attachments, State: stored.Raw,
+		SHA256: Checksum(stored.Raw), Module: record.ModuleIn(stored.Meta), Record: stored.Meta, Attachments: stored.Attachments, State: stored.Raw,
 	})
 	return nil
 }

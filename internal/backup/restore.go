@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -106,21 +106,21 @@ func (t *Target) importOne(ctx context.Context, b *Backup, item *Item, now time.
 	if err != nil {
 		return err
 	}
-	record, err := lifecycle.ReadRecord(item.Record)
+	recorded, err := record.Read(item.Record)
 	if err != nil {
 		return fmt.Errorf("reading what is recorded beside the state: %w", err)
 	}
 	own, run := item.machine.UID, runPrefix+string(uuid.NewUUID())
-	guard := lifecycle.NewPatch().SetIntent(lifecycle.Intent{
+	guard := record.NewPatch().SetIntent(record.Intent{
 		Operation: runs.Create, Run: run, Since: now.UTC(), Reason: "the state of its instance is being imported",
 	}).SetIdentityUID(item.identity, own).SetModule(item.Module)
-	guard.SetPlace(record.Place)
+	guard.SetPlace(recorded.Place)
 	attachments := state.Attachments{}
 	for name, content := range item.Attachments {
 		attachments[name] = content
 	}
 	err = t.States.Import(ctx, item.key(), state.ImportOptions{
-		Raw: item.State.State, Meta: lifecycle.RestoredRecord(item.Record, item.identity, own).MetaPatch, Attachments: attachments,
+		Raw: item.State.State, Meta: record.Restored(item.Record, item.identity, own).MetaPatch, Attachments: attachments,
 		Labels: map[string]string{state.LabelMachineUID: string(own)}, Annotations: map[string]string{state.AnnotationMachine: item.machine.Name},
 		Lock: state.Lock{Owner: lockOwner, Run: run, Operation: "import"}, Guard: guard.MetaPatch,
 		Check: func(_ context.Context, stored *state.Snapshot) error {
@@ -140,10 +140,10 @@ func (t *Target) importOne(ctx context.Context, b *Backup, item *Item, now time.
 	if own == item.UID {
 		return nil
 	}
-	w := lifecycle.RestoredWitness(item.machine, item.identity, run, now, record.Place)
+	w := record.RestoredWitness(item.machine, item.identity, run, now, recorded.Place)
 	if err := t.writeWitness(ctx, item, w); err != nil {
 		item.Notes = append(item.Notes, fmt.Sprintf("the annotation %s of the Machine could not be written (%s); should its state be lost, its instance is not looked up",
-			lifecycle.WitnessAnnotation, err))
+			record.WitnessAnnotation, err))
 	}
 	return nil
 }
@@ -159,9 +159,9 @@ func (t *Target) stillThere(ctx context.Context, item *Item) error {
 }
 
 // writeWitness writes on the Machine that it has the instance now. With the UID, the API server refuses the patch for another Machine of the name.
-func (t *Target) writeWitness(ctx context.Context, item *Item, w lifecycle.Witness) error {
+func (t *Target) writeWitness(ctx context.Context, item *Item, w record.Witness) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": item.machine.UID, "annotations": map[string]string{lifecycle.WitnessAnnotation: w.String()},
+		"uid": item.machine.UID, "annotations": map[string]string{record.WitnessAnnotation: w.String()},
 	}})
 	if err != nil {
 		return err

@@ -93,9 +93,9 @@ func (r *Reader) lastApplied(ctx context.Context, machine *machinev1beta1.Machin
 	return wanted, err
 }
 
-// ofLostRun returns what a lost run is recovered with: the inputs that it had, with the present user data and credentials. Where they are
+// ofAbandonedRun returns what an abandoned run is recovered with: the inputs that it had, with the present user data and credentials. Where they are
 // still what the Machine asks for, or are not stored, it is what the Machine asks for.
-func (r *Reader) ofLostRun(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, operation runs.Operation) (*State, error) {
+func (r *Reader) ofAbandonedRun(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, operation runs.Operation) (*State, error) {
 	own, err := r.withPinned(ctx, machine, f, operation)
 	if f.Inputs == nil {
 		return own, err
@@ -150,13 +150,13 @@ func (r *Reader) stored(ctx context.Context, machine *machinev1beta1.Machine, f 
 		Inputs: &render.Inputs{Variables: variables, Environment: environment, Files: files, Sensitive: kept.sensitive(data(credentials))},
 	}
 	if m.Pinned == nil {
-		wanted.ModuleLost = m.lostMessage()
+		wanted.ModuleMissing = m.missingMessage()
 	}
 	r.locate(ctx, wanted, data(credentials))
 	return wanted, nil
 }
 
-// withSecrets takes the user data and the credentials of another: those that a lost run had may be why it was lost.
+// withSecrets takes the user data and the credentials of another: those that an abandoned run had may be why it was abandoned.
 func (s *State) withSecrets(other *State) error {
 	var mine, theirs map[string]json.RawMessage
 	if err := errors.Join(json.Unmarshal(s.Inputs.Variables, &mine), json.Unmarshal(other.Inputs.Variables, &theirs)); err != nil {

@@ -35,8 +35,8 @@ func (r *Reader) Choose(ctx context.Context, machine *machinev1beta1.Machine, f 
 	case f.Adoption.Adoption == lifecycle.AdoptionRelease:
 	case operation == runs.Destroy:
 		chosen, err = r.lastApplied(ctx, machine, f)
-	case f.Lost():
-		chosen, err = r.ofLostRun(ctx, machine, f, operation)
+	case f.Unrecorded():
+		chosen, err = r.ofAbandonedRun(ctx, machine, f, operation)
 	case operation == runs.Create:
 		chosen, err = r.withPinned(ctx, machine, f, operation)
 	default:
@@ -73,7 +73,7 @@ func identified(machine *machinev1beta1.Machine, f *lifecycle.Facts) *machinev1b
 
 // candidates are the desired states that an update can bring about.
 type candidates struct {
-	// pinned is the desired state with the pinned module; nil when that is lost or cannot be rendered, and pinnedErr says why.
+	// pinned is the desired state with the pinned module; nil when that is missing or cannot be rendered, and pinnedErr says why.
 	pinned    *State
 	pinnedErr error
 	// next is the desired state with another module that the Machine may get; nil when there is none or it cannot be rendered, and nextErr says why.
@@ -126,11 +126,11 @@ func (r *Reader) withPinned(ctx context.Context, machine *machinev1beta1.Machine
 	return r.render(ctx, machine, m.Pinned, operation)
 }
 
-// withReplacement renders a Machine with the current module in place of its pinned one, which is lost.
+// withReplacement renders a Machine with the current module in place of its pinned one, which is missing.
 func (r *Reader) withReplacement(ctx context.Context, machine *machinev1beta1.Machine, m *Modules, operation runs.Operation) (*State, error) {
 	s, err := r.render(ctx, machine, m.Current, operation)
 	if s != nil {
-		s.ModuleLost = m.lostMessage()
+		s.ModuleMissing = m.missingMessage()
 	}
 	return s, err
 }

@@ -54,9 +54,9 @@ type Modules struct {
 	Current *module.Module
 	// Reference is that of the module that made what the Machine has; empty while it has nothing.
 	Reference string
-	// Pinned is that module, or Current for a Machine that has nothing; nil when its content is lost, and lost says why.
-	Pinned *module.Module
-	lost   error
+	// Pinned is that module, or Current for a Machine that has nothing; nil when its content is missing, and missing says why.
+	Pinned  *module.Module
+	missing error
 	// updates says whether the Machine may get another module than the pinned one, misread what is wrong with the annotation for it.
 	updates ModuleUpdates
 	misread string
@@ -81,7 +81,7 @@ func (r *Reader) modulesFor(ctx context.Context, machine *machinev1beta1.Machine
 	case unserved != nil:
 		return nil, invalid(fmt.Errorf("%w; nor can the module %s be had, which the instance was made with: %w", unserved, m.Reference, err))
 	default:
-		m.lost = err
+		m.missing = err
 	}
 	return m, nil
 }
@@ -123,10 +123,10 @@ func (m *Modules) updatable() bool {
 	return m.Differ() && (m.updates == ModuleUpdatesInPlace || m.Pinned == nil)
 }
 
-// lostMessage says why the pinned module is not used.
-func (m *Modules) lostMessage() string {
+// missingMessage says why the pinned module is not used.
+func (m *Modules) missingMessage() string {
 	return fmt.Sprintf("module %s, which the instance was made with, cannot be had, so %s is used in its place: %s",
-		short(m.Reference), short(m.Current.Reference()), m.lost)
+		short(m.Reference), short(m.Current.Reference()), m.missing)
 }
 
 // short returns a reference with as much of its digest as people compare.
@@ -175,7 +175,7 @@ func (m *Modules) status(withheld error) *ModuleStatus {
 		return &ModuleStatus{reasonUpdateRefused, fmt.Sprintf("the Machine keeps module %s and does not get %s: %s",
 			short(m.Reference), short(m.Current.Reference()), withheld)}
 	case m.Pinned == nil:
-		return &ModuleStatus{reasonContentLost, m.lostMessage()}
+		return &ModuleStatus{reasonContentLost, m.missingMessage()}
 	case m.updatable():
 		return &ModuleStatus{reasonUpdating, fmt.Sprintf("the Machine gets module %s in place of %s", short(m.Current.Reference()), short(m.Reference))}
 	}

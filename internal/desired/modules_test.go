@@ -78,7 +78,7 @@ func TestModuleStatus(t *testing.T) {
 			[]string{short(older.Reference()), "it would be replaced"},
 		},
 		"lost": {
-			Modules{Reference: older.Reference(), Current: newer, lost: errors.New("no Secret")}, nil, reasonContentLost,
+			Modules{Reference: older.Reference(), Current: newer, missing: errors.New("no Secret")}, nil, reasonContentLost,
 			[]string{short(older.Reference()), short(newer.Reference()), "no Secret"},
 		},
 		"not served any more": {Modules{Reference: older.Reference(), Pinned: older}, nil, reasonNotServed, []string{short(older.Reference())}},

@@ -29,8 +29,8 @@ type State struct {
 	// Place is where the instance is to be, as the module declares it; PlaceErr says why that is not known.
 	Place    instance.Place
 	PlaceErr error
-	// ModuleLost says that Module is used in place of the pinned one, and why; empty where it is the pinned one.
-	ModuleLost string
+	// ModuleMissing says that Module is used in place of the pinned one, and why; empty where it is the pinned one.
+	ModuleMissing string
 }
 
 // render renders a Machine for an operation with a module. A destroy does without user data that is gone.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
 // Action is what an engine plans or does to one resource.
@@ -91,7 +93,7 @@ type Report struct {
 	Done    Summary
 	Outputs map[string]Output
 	// Diagnostics are the engine's errors and warnings, in the order in which they were reported.
-	Diagnostics []Diagnostic
+	Diagnostics []failure.Diagnostic
 	// Text is what the engine wrote that was not a message of its -json stream, cut to some KiB.
 	Text string
 	// Started is when the operation began, Duration how long it took.
@@ -214,7 +216,7 @@ func destroys(c Change) bool {
 }
 
 // Errors returns the diagnostics of the report that are errors.
-func (r *Report) Errors() []Diagnostic { return errorsIn(r.Diagnostics) }
+func (r *Report) Errors() []failure.Diagnostic { return failure.Errors(r.Diagnostics) }
 
 // ForModule returns what the report says of one call of a module, with addresses as the module itself has them. Outputs are those of the root
 // and are left out, and so is what is said of no address.

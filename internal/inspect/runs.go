@@ -13,7 +13,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -141,7 +141,7 @@ func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) Machin
 
 // ReadLastRun returns the last run that a state records; nil for none.
 func ReadLastRun(meta map[string]string) (*LastRun, error) {
-	last, err := lifecycle.ReadLastRun(meta)
+	last, err := record.ReadLastRun(meta)
 	if last == nil {
 		return nil, err
 	}

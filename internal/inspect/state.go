@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -97,13 +97,13 @@ func States(f *Facts) (*StateList, error) {
 func newStored(head *state.Head) StoredState {
 	stored := StoredState{
 		Namespace: head.Key.Namespace, Secret: head.Key.Name, Machine: head.Meta[metaMachine], UID: types.UID(head.Labels[state.LabelMachineUID]),
-		Serial: head.Serial, Resources: head.Managed, Size: head.Size, Created: metav1.NewTime(head.Created), Module: lifecycle.ModuleIn(head.Meta), Lock: head.Lock,
+		Serial: head.Serial, Resources: head.Managed, Size: head.Size, Created: metav1.NewTime(head.Created), Module: record.ModuleIn(head.Meta), Lock: head.Lock,
 	}
 	if !head.Written.IsZero() {
 		at := metav1.NewTime(head.Written)
 		stored.Written = &at
 	}
-	intent, err := lifecycle.ReadIntent(head.Meta)
+	intent, err := record.ReadIntent(head.Meta)
 	if intent != nil {
 		stored.Intent = &Intent{string(intent.Operation), intent.Run, metav1.NewTime(intent.Since), intent.Reason}
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -111,48 +112,6 @@ func adoptionRequest(machine metav1.Object) AdoptionRequest {
 	return r
 }
 
-// PlannedAdoption is what a run has found about the adoption of an instance. It holds names and the module's own messages, no values.
-type PlannedAdoption struct {
-	// At is when it was planned; zero while the first plan is being made.
-	At          time.Time `json:"at"`
-	Fingerprint string    `json:"fingerprint"`
-	// Imports and Creates are addresses of resources, Changes those that would be updated in place, with the attributes.
-	Imports []string `json:"imports,omitempty"`
-	Creates []string `json:"creates,omitempty"`
-	Changes []string `json:"changes,omitempty"`
-	// Differences are the module's messages about what differs and stays as it is.
-	Differences []string `json:"differences,omitempty"`
-	// Refused says why the instance cannot be adopted; empty where it can.
-	Refused string `json:"refused,omitempty"`
-}
-
-// Bounds of what is recorded of the plan of an adoption: it is kept with the state, and shown on the Machine.
-const (
-	maxAdoptionEntries = 20
-	maxAdoptionText    = 512
-)
-
-// Bounded returns the plan with no more than fits beside a state.
-func (p PlannedAdoption) Bounded() PlannedAdoption {
-	for _, list := range []*[]string{&p.Imports, &p.Creates, &p.Changes, &p.Differences} {
-		if more := len(*list) - maxAdoptionEntries; more > 0 {
-			*list = append((*list)[:maxAdoptionEntries:maxAdoptionEntries], fmt.Sprintf("and %d more", more))
-		}
-		for i, text := range *list {
-			(*list)[i] = shortened(text)
-		}
-	}
-	p.Refused = shortened(p.Refused)
-	return p
-}
-
-func shortened(text string) string {
-	if len(text) <= maxAdoptionText {
-		return strings.ToValidUTF8(text, "")
-	}
-	return strings.ToValidUTF8(text[:maxAdoptionText], "") + "..."
-}
-
 // CheckAdoption returns why a plan that brings an instance into the state may not be carried out, empty where it may: it changes nothing but in
 // place, and makes nothing but what is in the state only, or of the types that the module lists.
 func CheckAdoption(report *engine.Report, creates []string) string {
@@ -171,25 +130,8 @@ func CheckAdoption(report *engine.Report, creates []string) string {
 	return fmt.Sprintf("the module would make %s, which the instance does not have", strings.Join(made, ", "))
 }
 
-// String returns, for people, what the adoption would do.
-func (p PlannedAdoption) String() string {
-	text := "it would import " + strings.Join(p.Imports, ", ")
-	for _, list := range []struct {
-		intro string
-		items []string
-	}{{"create", p.Creates}, {"change", p.Changes}} {
-		if len(list.items) > 0 {
-			text += ", " + list.intro + " " + strings.Join(list.items, ", ")
-		}
-	}
-	if len(p.Differences) > 0 {
-		text += "; what differs stays as it is: " + strings.Join(p.Differences, " ")
-	}
-	return text
-}
-
-// current reports whether the plan is that of a request and a desired state.
-func (p *PlannedAdoption) current(r AdoptionRequest, t Target) bool {
+// planIsCurrent reports whether a plan of an adoption is that of a request and a desired state.
+func planIsCurrent(p *record.PlannedAdoption, r AdoptionRequest, t Target) bool {
 	if p == nil || p.Fingerprint != t.Fingerprint || p.At.Before(r.Since) {
 		return false
 	}
@@ -217,7 +159,7 @@ func decideForeign(f *Facts, t Target) Decision {
 		return left
 	case asked.Adoption == AdoptionAdopt:
 		return Decision{Action: ActionStart, Operation: runs.Update, Lookup: true, Adopt: true, Reason: "its adoption is requested"}
-	case f.Record.AdoptionPlan.current(asked, t):
+	case planIsCurrent(f.Record.AdoptionPlan, asked, t):
 		return left
 	}
 	return Decision{Action: ActionStart, Operation: runs.Drift, Lookup: true, Adopt: true, Reason: "a plan of its adoption is requested"}
@@ -226,11 +168,6 @@ func decideForeign(f *Facts, t Target) Decision {
 // adoptionGoesOn reports whether an adoption or a release goes on although the Machine is being deleted.
 func (f *Facts) adoptionGoesOn() bool {
 	return f.Adoption.Adoption == AdoptionRelease || f.Adoption.Adoption == AdoptionAdopt && f.Foreign()
-}
-
-// OnlyPlanned reports whether a record is that of an adoption which was planned or refused: nothing was brought into the state.
-func (r *Record) OnlyPlanned() bool {
-	return r.AdoptionPlan != nil && r.Intent == nil && r.Fingerprint == ""
 }
 
 // decideRelease decides what is done about a Machine whose state is to be forgotten.

@@ -7,6 +7,7 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -17,10 +18,10 @@ func asking(adoption Adoption) *Facts {
 }
 
 func TestDecideAdoption(t *testing.T) {
-	adopted := &Witness{Run: "adoption", Adopted: true}
+	adopted := &record.Witness{Run: "adoption", Adopted: true}
 	planned := func(at time.Time, fingerprint string) *Facts {
 		f := asking(AdoptionPlan)
-		f.Stored, f.Record.AdoptionPlan = true, &PlannedAdoption{At: at, Fingerprint: fingerprint}
+		f.Stored, f.Record.AdoptionPlan = true, &record.PlannedAdoption{At: at, Fingerprint: fingerprint}
 		return f
 	}
 	refusedAt := func(at time.Time) *Facts {
@@ -37,23 +38,23 @@ func TestDecideAdoption(t *testing.T) {
 	left := Decision{Action: ActionForeign}
 	misread := &Facts{Provisioned: true, Adoption: AdoptionRequest{Misread: "annotation ..."}}
 	decides(t, runs.Update, map[string]decisionCase{
-		"an instance of another actuator is left alone":        {asking(AdoptionNone), able(adopting), left},
-		"it is adopted on request":                             {asking(AdoptionAdopt), able(adopting), adopt},
-		"by its ID as well":                                    {&Facts{Adoption: AdoptionRequest{Adoption: AdoptionAdopt, ID: "i"}}, able(adopting), adopt},
-		"or its adoption is planned":                           {asking(AdoptionPlan), able(adopting), plan},
-		"not where nothing names it":                           {&Facts{Adoption: AdoptionRequest{Adoption: AdoptionPlan}}, able(adopting), left},
-		"but not where the module cannot":                      {asking(AdoptionAdopt), able(), left},
-		"nor where the annotation is not understood":           {misread, able(adopting), left},
-		"a plan is shown":                                      {planned(noon.Add(-time.Minute), now), able(adopting), left},
-		"a plan of other inputs is made anew":                  {planned(noon.Add(-time.Minute), other), able(adopting), plan},
-		"an old plan is made anew":                             {planned(noon.Add(-2*time.Hour), now), able(adopting), plan},
-		"a plan from before the last request is made anew":     {asAgain(planned(noon.Add(-time.Minute), now), noon.Add(-time.Second)), able(adopting), plan},
-		"a refusal is made anew sooner":                        {refusedAt(noon.Add(-10 * time.Minute)), able(adopting), plan},
-		"a refusal is shown":                                   {refusedAt(noon.Add(-time.Minute)), able(adopting), left},
-		"a plan that was cut off is made anew":                 {planned(time.Time{}, now), able(adopting), plan},
-		"an adoption that was cut off goes on":                 {&Facts{Stored: true, Provisioned: true, Witness: adopted, Record: Record{Intent: &Intent{Operation: runs.Update}}}, able(adopting), lookingUp(runs.Update)},
-		"an adopted instance whose state is lost is looked up": {&Facts{Provisioned: true, Witness: adopted}, able(adopting, blind), lookingUp(runs.Update)},
-		"which only the search for adoptions can":              {&Facts{Provisioned: true, Witness: adopted}, able(), Decision{Action: ActionUnresolved, Operation: runs.Update}},
+		"an instance of another actuator is left alone":           {asking(AdoptionNone), able(adopting), left},
+		"it is adopted on request":                                {asking(AdoptionAdopt), able(adopting), adopt},
+		"by its ID as well":                                       {&Facts{Adoption: AdoptionRequest{Adoption: AdoptionAdopt, ID: "i"}}, able(adopting), adopt},
+		"or its adoption is planned":                              {asking(AdoptionPlan), able(adopting), plan},
+		"not where nothing names it":                              {&Facts{Adoption: AdoptionRequest{Adoption: AdoptionPlan}}, able(adopting), left},
+		"but not where the module cannot":                         {asking(AdoptionAdopt), able(), left},
+		"nor where the annotation is not understood":              {misread, able(adopting), left},
+		"a plan is shown":                                         {planned(noon.Add(-time.Minute), now), able(adopting), left},
+		"a plan of other inputs is made anew":                     {planned(noon.Add(-time.Minute), other), able(adopting), plan},
+		"an old plan is made anew":                                {planned(noon.Add(-2*time.Hour), now), able(adopting), plan},
+		"a plan from before the last request is made anew":        {asAgain(planned(noon.Add(-time.Minute), now), noon.Add(-time.Second)), able(adopting), plan},
+		"a refusal is made anew sooner":                           {refusedAt(noon.Add(-10 * time.Minute)), able(adopting), plan},
+		"a refusal is shown":                                      {refusedAt(noon.Add(-time.Minute)), able(adopting), left},
+		"a plan that was cut off is made anew":                    {planned(time.Time{}, now), able(adopting), plan},
+		"an adoption that was cut off goes on":                    {&Facts{Stored: true, Provisioned: true, Witness: adopted, Record: record.Record{Intent: &record.Intent{Operation: runs.Update}}}, able(adopting), lookingUp(runs.Update)},
+		"an adopted instance whose state is missing is looked up": {&Facts{Provisioned: true, Witness: adopted}, able(adopting, blind), lookingUp(runs.Update)},
+		"which only the search for adoptions can":                 {&Facts{Provisioned: true, Witness: adopted}, able(), Decision{Action: ActionUnresolved, Operation: runs.Update}},
 		"a run under way is waited for": {
 			&Facts{Provisioned: true, Adoption: AdoptionRequest{Adoption: AdoptionAdopt}, Run: run(runs.Update, runs.Running)}, able(adopting), Decision{Action: ActionInProgress},
 		},
@@ -73,7 +74,7 @@ func TestDecideAdoption(t *testing.T) {
 
 func TestDecideRelease(t *testing.T) {
 	release := AdoptionRequest{Adoption: AdoptionRelease}
-	own := &Facts{Stored: true, Provisioned: true, State: stateWith(1, 0), Witness: seen(), Adoption: release, Record: Record{Fingerprint: now}}
+	own := &Facts{Stored: true, Provisioned: true, State: stateWith(1, 0), Witness: seen(), Adoption: release, Record: record.Record{Fingerprint: now}}
 	started := Decision{Action: ActionStart, Operation: runs.Update, Release: true}
 	for _, asked := range []runs.Operation{runs.Update, runs.Destroy} {
 		decides(t, asked, map[string]decisionCase{
@@ -83,7 +84,7 @@ func TestDecideRelease(t *testing.T) {
 		})
 	}
 	decides(t, runs.Destroy, map[string]decisionCase{
-		"what is destroyed is not released": {&Facts{Witness: &Witness{Destroyed: &noon}, Adoption: release}, able(), Decision{Action: ActionDone}},
+		"what is destroyed is not released": {&Facts{Witness: &record.Witness{Destroyed: &noon}, Adoption: release}, able(), Decision{Action: ActionDone}},
 	})
 	if d := Stale(runs.Update, &Facts{Deleting: true, Provisioned: true, Adoption: AdoptionRequest{Adoption: AdoptionAdopt}}); d.Action != ActionStart {
 		t.Errorf("the adoption of a Machine that is being deleted is %v, want it to go on", d)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -89,7 +90,7 @@ func decideCreate(f *Facts, t Target) Decision {
 		return Decision{Action: ActionForeign}
 	case f.HasInstance():
 		return Decision{Action: ActionDone, Reason: "the state has the instance"}
-	case f.Lost():
+	case f.Unrecorded():
 		return decideLost(runs.Create, f, t)
 	}
 	return Decision{Action: ActionStart, Operation: runs.Create, Reason: "nothing was made yet"}
@@ -99,16 +100,16 @@ func decideCreate(f *Facts, t Target) Decision {
 func decideLost(operation runs.Operation, f *Facts, t Target) Decision {
 	switch until, looked := f.lookupSettles(t); {
 	case f.ConfirmedAbsent():
-		return Decision{Action: ActionStart, Operation: operation, Reason: "annotation " + NoInstanceAnnotation + " says that run " + f.LostRun() + " left nothing"}
+		return Decision{Action: ActionStart, Operation: operation, Reason: "annotation " + record.NoInstanceAnnotation + " says that run " + f.AbandonedRun() + " left nothing"}
 	case f.Adopted() && !t.Adopt, !f.Adopted() && !t.Lookup:
 		return Decision{Action: ActionUnresolved, Operation: operation}
 	case looked && t.Now.Before(until):
 		return Decision{
 			Action: ActionRequeueAfter, Operation: operation, Until: until,
-			Reason: fmt.Sprintf("the lookup has found nothing so far; what run %s asked for may still appear", f.LostRun()),
+			Reason: fmt.Sprintf("the lookup has found nothing so far; what run %s asked for may still appear", f.AbandonedRun()),
 		}
 	case f.Record.Intent != nil:
-		return Decision{Action: ActionStart, Operation: operation, Lookup: true, Reason: "run " + f.LostRun() + " has not settled: what it made is looked up"}
+		return Decision{Action: ActionStart, Operation: operation, Lookup: true, Reason: "run " + f.AbandonedRun() + " has not settled: what it made is looked up"}
 	}
 	return Decision{Action: ActionStart, Operation: operation, Lookup: true, Reason: "the Secret with the state is gone: the instance is looked up"}
 }
@@ -130,7 +131,7 @@ func decideUpdate(f *Facts, t Target) Decision {
 		return Decision{Action: ActionInProgress, Reason: "a run is under way"}
 	case f.Foreign():
 		return decideForeign(f, t)
-	case f.Lost():
+	case f.Unrecorded():
 		return decideLost(runs.Update, f, t)
 	case settled:
 		return t.Due.decide()
@@ -167,7 +168,7 @@ func decideDelete(f *Facts, t Target) Decision {
 		return Decision{Action: ActionForeign}
 	case !f.Stored && f.Witness == nil:
 		return Decision{Action: ActionDone, Reason: "nothing was made"}
-	case f.Lost():
+	case f.Unrecorded():
 		return decideLost(runs.Destroy, f, t)
 	case f.HasInstance() && f.Missing() && t.Now.Before(f.Record.Check.At.Add(SecondLookAfter(t.Settle))):
 		return Decision{
@@ -180,7 +181,7 @@ func decideDelete(f *Facts, t Target) Decision {
 	return Decision{Action: ActionStart, Operation: runs.Destroy, Lookup: cutShort && t.Lookup, Reason: f.whyDestroy()}
 }
 
-// maxSecondLook bounds how long an instance that was not found waits for the second look. Unlike after a lost create, nothing can appear any
+// maxSecondLook bounds how long an instance that was not found waits for the second look. Unlike after an abandoned create, nothing can appear any
 // more: the second look only rules out that the first was wrong for a moment.
 const maxSecondLook = time.Minute
 
@@ -190,7 +191,7 @@ func SecondLookAfter(settle time.Duration) time.Duration { return min(settle, ma
 // Stale returns the decision of a run whose Machine may have changed while it was queued: ActionDone where the operation is not wanted any more.
 func Stale(asked runs.Operation, f *Facts) Decision {
 	switch {
-	case f.Gone && (asked != runs.Destroy || f.Orphan.destroys(f.Record.Intent) == "" && !f.emptyHead()):
+	case f.Gone && (asked != runs.Destroy || destroys(f.Orphan, f.Record.Intent) == "" && !f.emptyHead()):
 		return Decision{Action: ActionDone, Reason: "the Machine is gone"}
 	case asked != runs.Destroy && f.Deleting && !f.adoptionGoesOn():
 		return Decision{Action: ActionDone, Reason: "the Machine is being deleted"}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -25,11 +26,11 @@ var (
 )
 
 // lookedFor is one that a lookup found nothing of, for a run that died at a time.
-func lookedFor(died time.Time) *Intent {
-	return &Intent{Operation: runs.Create, Run: "again", Lost: "lost", Died: died, Looked: true}
+func lookedFor(died time.Time) *record.Intent {
+	return &record.Intent{Operation: runs.Create, Run: "again", Abandoned: "lost", Died: died, Looked: true}
 }
 
-func seen() *Witness { return &Witness{Run: "lost"} }
+func seen() *record.Witness { return &record.Witness{Run: "lost"} }
 
 // able is what can be done at noon about a Machine whose module has a lookup.
 func able(mods ...func(*Target)) Target {
@@ -73,7 +74,9 @@ func lookingUp(operation runs.Operation) Decision {
 }
 
 func TestDecideCreate(t *testing.T) {
-	empty := func(i *Intent) *Facts { return &Facts{Stored: true, State: stateWith(0, 0), Record: Record{Intent: i}} }
+	empty := func(i *record.Intent) *Facts {
+		return &Facts{Stored: true, State: stateWith(0, 0), Record: record.Record{Intent: i}}
+	}
 	decides(t, runs.Create, map[string]decisionCase{
 		"a Machine that nothing is known of is created":                    {&Facts{}, able(), starting(runs.Create)},
 		"a create under way is waited for":                                 {&Facts{Run: run(runs.Create, runs.Running)}, able(), Decision{Action: ActionInProgress}},
@@ -82,9 +85,9 @@ func TestDecideCreate(t *testing.T) {
 		"an intent that cannot be looked up needs a person":                {empty(begun()), able(blind), Decision{Action: ActionUnresolved, Operation: runs.Create}},
 		"a lookup that found nothing too soon is waited with":              {empty(lookedFor(settled.Add(time.Second))), able(), Decision{Action: ActionRequeueAfter, Operation: runs.Create, Until: noon.Add(time.Second)}},
 		"a lookup that found nothing is made again when it counts":         {empty(lookedFor(settled)), able(), lookingUp(runs.Create)},
-		"what a person says of the lost run counts":                        {&Facts{Stored: true, State: stateWith(0, 0), Record: Record{Intent: begun()}, Confirmed: "lost"}, able(blind), starting(runs.Create)},
-		"what a person says of another run does not":                       {&Facts{Stored: true, State: stateWith(0, 0), Record: Record{Intent: begun()}, Confirmed: "earlier"}, able(blind), Decision{Action: ActionUnresolved, Operation: runs.Create}},
-		"an intent with its instance in the state needs no lookup":         {&Facts{Stored: true, State: stateWith(1, 0), Record: Record{Intent: begun()}}, able(), Decision{Action: ActionDone}},
+		"what a person says of the abandoned run counts":                   {&Facts{Stored: true, State: stateWith(0, 0), Record: record.Record{Intent: begun()}, Confirmed: "lost"}, able(blind), starting(runs.Create)},
+		"what a person says of another run does not":                       {&Facts{Stored: true, State: stateWith(0, 0), Record: record.Record{Intent: begun()}, Confirmed: "earlier"}, able(blind), Decision{Action: ActionUnresolved, Operation: runs.Create}},
+		"an intent with its instance in the state needs no lookup":         {&Facts{Stored: true, State: stateWith(1, 0), Record: record.Record{Intent: begun()}}, able(), Decision{Action: ActionDone}},
 		"a Machine that has a witness and no state is looked up":           {&Facts{Witness: seen()}, able(), lookingUp(runs.Create)},
 		"and needs a person where that cannot be":                          {&Facts{Witness: seen()}, able(blind), Decision{Action: ActionUnresolved, Operation: runs.Create}},
 		"an instance that others made is left alone":                       {&Facts{Provisioned: true}, able(), Decision{Action: ActionForeign}},
@@ -96,9 +99,9 @@ func TestDecideCreate(t *testing.T) {
 }
 
 func TestDecideUpdate(t *testing.T) {
-	asIs, changed := Record{Fingerprint: now}, Record{Fingerprint: other}
-	with := func(r Record) *Facts { return &Facts{Stored: true, State: stateWith(1, 0), Record: r} }
-	under := func(r Record, s *runs.Status) *Facts {
+	asIs, changed := record.Record{Fingerprint: now}, record.Record{Fingerprint: other}
+	with := func(r record.Record) *Facts { return &Facts{Stored: true, State: stateWith(1, 0), Record: r} }
+	under := func(r record.Record, s *runs.Status) *Facts {
 		f := with(r)
 		f.Run = s
 		return f
@@ -114,36 +117,38 @@ func TestDecideUpdate(t *testing.T) {
 		"an edit during a drift check is not done yet":               {under(changed, run(runs.Drift, runs.Running)), able(), Decision{Action: ActionInProgress}},
 		"an edit takes the place of a drift check that waits":        {under(changed, run(runs.Drift, runs.Queued)), able(), starting(runs.Update)},
 		"other inputs are brought about":                             {with(changed), able(), starting(runs.Update)},
-		"an intent is settled even when the inputs are the same":     {with(Record{Fingerprint: now, Intent: begun()}), able(), starting(runs.Update)},
+		"an intent is settled even when the inputs are the same":     {with(record.Record{Fingerprint: now, Intent: begun()}), able(), starting(runs.Update)},
 		"a repair that waits is not done yet":                        {under(asIs, run(runs.Update, runs.Queued)), due(Due{Repair: true}), Decision{Action: ActionInProgress}},
 		"a repair under way is not done yet":                         {under(asIs, run(runs.Update, runs.Running)), due(Due{Repair: true}), Decision{Action: ActionInProgress}},
 		"an update under way is waited for":                          {under(changed, run(runs.Update, runs.Running)), able(), Decision{Action: ActionInProgress}},
-		"a create that has not settled is waited for":                {under(Record{Intent: begun()}, run(runs.Create, runs.Running)), able(), Decision{Action: ActionInProgress}},
-		"a refused change is not planned again":                      {with(Record{Fingerprint: other, Refusal: &Refusal{Fingerprint: now}}), able(), Decision{Action: ActionRefuse}},
-		"a refusal of other inputs does not stop an update":          {with(Record{Fingerprint: other, Refusal: &Refusal{Fingerprint: other}}), able(), starting(runs.Update)},
-		"a refused change that is taken back is settled":             {with(Record{Fingerprint: now, Refusal: &Refusal{Fingerprint: other}}), able(), Decision{Action: ActionDone}},
-		"a failure of the create does not stop the update behind it": {under(Record{Intent: begun()}, run(runs.Create, runs.Failed)), able(), starting(runs.Update)},
+		"a create that has not settled is waited for":                {under(record.Record{Intent: begun()}, run(runs.Create, runs.Running)), able(), Decision{Action: ActionInProgress}},
+		"a refused change is not planned again":                      {with(record.Record{Fingerprint: other, Refusal: &record.Refusal{Fingerprint: now}}), able(), Decision{Action: ActionRefuse}},
+		"a refusal of other inputs does not stop an update":          {with(record.Record{Fingerprint: other, Refusal: &record.Refusal{Fingerprint: other}}), able(), starting(runs.Update)},
+		"a refused change that is taken back is settled":             {with(record.Record{Fingerprint: now, Refusal: &record.Refusal{Fingerprint: other}}), able(), Decision{Action: ActionDone}},
+		"a failure of the create does not stop the update behind it": {under(record.Record{Intent: begun()}, run(runs.Create, runs.Failed)), able(), starting(runs.Update)},
 		"an instance whose state is gone is looked up":               {&Facts{Provisioned: true, Witness: seen()}, able(), lookingUp(runs.Update)},
 		"an instance that others made is left alone":                 {&Facts{Provisioned: true}, able(), Decision{Action: ActionForeign}},
 	})
 }
 
 func TestDecideDelete(t *testing.T) {
-	gone := func(at time.Time) Record { return Record{Check: &DriftCheck{At: at, Result: DriftMissing}} }
-	cut := &Intent{Operation: runs.Destroy, Run: "cut"}
+	gone := func(at time.Time) record.Record {
+		return record.Record{Check: &record.DriftCheck{At: at, Result: record.DriftMissing}}
+	}
+	cut := &record.Intent{Operation: runs.Destroy, Run: "cut"}
 	decides(t, runs.Destroy, map[string]decisionCase{
 		"a Machine that nothing was made for may go":                 {&Facts{}, able(), Decision{Action: ActionDone}},
 		"an instance is destroyed":                                   {&Facts{Stored: true, State: stateWith(1, 0), Provisioned: true}, able(), starting(runs.Destroy)},
 		"an empty state is removed":                                  {&Facts{Stored: true, State: stateWith(0, 0)}, able(), starting(runs.Destroy)},
-		"an instance that may have been made is looked up":           {&Facts{Stored: true, State: stateWith(0, 0), Record: Record{Intent: begun()}}, able(), lookingUp(runs.Destroy)},
-		"and needs a person where that cannot be":                    {&Facts{Stored: true, State: stateWith(0, 0), Record: Record{Intent: begun()}}, able(blind), Decision{Action: ActionUnresolved, Operation: runs.Destroy}},
-		"who may say that there is none":                             {&Facts{Stored: true, State: stateWith(0, 0), Record: Record{Intent: begun()}, Confirmed: "lost"}, able(blind), starting(runs.Destroy)},
-		"a lookup that found nothing too soon is waited with":        {&Facts{Stored: true, State: stateWith(0, 0), Record: Record{Intent: lookedFor(noon)}}, able(), Decision{Action: ActionRequeueAfter, Operation: runs.Destroy, Until: noon.Add(time.Minute)}},
+		"an instance that may have been made is looked up":           {&Facts{Stored: true, State: stateWith(0, 0), Record: record.Record{Intent: begun()}}, able(), lookingUp(runs.Destroy)},
+		"and needs a person where that cannot be":                    {&Facts{Stored: true, State: stateWith(0, 0), Record: record.Record{Intent: begun()}}, able(blind), Decision{Action: ActionUnresolved, Operation: runs.Destroy}},
+		"who may say that there is none":                             {&Facts{Stored: true, State: stateWith(0, 0), Record: record.Record{Intent: begun()}, Confirmed: "lost"}, able(blind), starting(runs.Destroy)},
+		"a lookup that found nothing too soon is waited with":        {&Facts{Stored: true, State: stateWith(0, 0), Record: record.Record{Intent: lookedFor(noon)}}, able(), Decision{Action: ActionRequeueAfter, Operation: runs.Destroy, Until: noon.Add(time.Minute)}},
 		"a running create is waited for":                             {&Facts{Run: run(runs.Create, runs.Running)}, able(), Decision{Action: ActionInProgress}},
 		"a destroy that waits is waited for":                         {&Facts{Stored: true, Run: run(runs.Destroy, runs.Queued)}, able(), Decision{Action: ActionInProgress}},
 		"a destroy that succeeded is the end":                        {&Facts{Provisioned: true, Run: run(runs.Destroy, runs.Succeeded)}, able(), Decision{Action: ActionDone}},
-		"so is a witness of one":                                     {&Facts{Provisioned: true, Witness: &Witness{Destroyed: &noon}}, able(blind), Decision{Action: ActionDone}},
-		"a witness of one does not cover what the state has":         {&Facts{Stored: true, State: stateWith(1, 0), Witness: &Witness{Destroyed: &noon}}, able(), starting(runs.Destroy)},
+		"so is a witness of one":                                     {&Facts{Provisioned: true, Witness: &record.Witness{Destroyed: &noon}}, able(blind), Decision{Action: ActionDone}},
+		"a witness of one does not cover what the state has":         {&Facts{Stored: true, State: stateWith(1, 0), Witness: &record.Witness{Destroyed: &noon}}, able(), starting(runs.Destroy)},
 		"a state that is gone is looked up":                          {&Facts{Provisioned: true, Witness: seen()}, able(), lookingUp(runs.Destroy)},
 		"a state that is gone and cannot be looked up is an error":   {&Facts{Provisioned: true, Witness: seen()}, able(blind), Decision{Action: ActionUnresolved, Operation: runs.Destroy}},
 		"an instance that others made is left alone":                 {&Facts{Provisioned: true}, able(), Decision{Action: ActionForeign}},
@@ -151,9 +156,9 @@ func TestDecideDelete(t *testing.T) {
 		"an instance that was not found is looked for later":         {&Facts{Stored: true, State: stateWith(1, 0), Record: gone(settled.Add(time.Second))}, able(), Decision{Action: ActionRequeueAfter, Operation: runs.Destroy, Until: noon.Add(time.Second)}},
 		"however long late requests may take in that place":          {&Facts{Stored: true, State: stateWith(1, 0), Record: gone(settled)}, able(func(m *Target) { m.Settle = time.Hour }), starting(runs.Destroy)},
 		"and then destroyed by its state":                            {&Facts{Stored: true, State: stateWith(1, 0), Record: gone(settled)}, able(), starting(runs.Destroy)},
-		"a destroy that was cut short looks for what it dropped":     {&Facts{Stored: true, State: stateWith(0, 0), Record: Record{Intent: cut}}, able(), lookingUp(runs.Destroy)},
-		"but needs nobody to say so: it can have made nothing":       {&Facts{Stored: true, State: stateWith(0, 0), Record: Record{Intent: cut}}, able(blind), starting(runs.Destroy)},
-		"a destroy that was cut short with the instance in place is": {&Facts{Stored: true, State: stateWith(1, 0), Record: Record{Intent: cut}}, able(), starting(runs.Destroy)},
+		"a destroy that was cut short looks for what it dropped":     {&Facts{Stored: true, State: stateWith(0, 0), Record: record.Record{Intent: cut}}, able(), lookingUp(runs.Destroy)},
+		"but needs nobody to say so: it can have made nothing":       {&Facts{Stored: true, State: stateWith(0, 0), Record: record.Record{Intent: cut}}, able(blind), starting(runs.Destroy)},
+		"a destroy that was cut short with the instance in place is": {&Facts{Stored: true, State: stateWith(1, 0), Record: record.Record{Intent: cut}}, able(), starting(runs.Destroy)},
 	})
 }
 
@@ -169,16 +174,16 @@ func TestStale(t *testing.T) {
 		"a drift check of a Machine that is deleted does not":     {runs.Drift, &Facts{Deleting: true}, ActionDone},
 		"a destroy of a Machine that is deleted goes on":          {runs.Destroy, &Facts{Deleting: true}, ActionStart},
 		"a destroy of a Machine that is not deleted does not":     {runs.Destroy, &Facts{}, ActionDone},
-		"a destroy that was begun is finished without a Machine":  {runs.Destroy, &Facts{Gone: true, Record: Record{Intent: &Intent{Operation: runs.Destroy}}}, ActionStart},
+		"a destroy that was begun is finished without a Machine":  {runs.Destroy, &Facts{Gone: true, Record: record.Record{Intent: &record.Intent{Operation: runs.Destroy}}}, ActionStart},
 		"a destroy that was never begun needs a Machine":          {runs.Destroy, &Facts{Gone: true}, ActionDone},
-		"one that a person requested is begun without a Machine":  {runs.Destroy, &Facts{Gone: true, Orphan: Orphan{Action: OrphanDestroy}}, ActionStart},
-		"and is begun although a create was lost":                 {runs.Destroy, &Facts{Gone: true, Orphan: Orphan{Action: OrphanDestroy}, Record: Record{Intent: begun()}}, ActionStart},
-		"one that a person requested waits while there is one":    {runs.Destroy, &Facts{Orphan: Orphan{Action: OrphanDestroy}}, ActionDone},
-		"no create is begun for it":                               {runs.Create, &Facts{Gone: true, Orphan: Orphan{Action: OrphanDestroy}}, ActionDone},
-		"another action is no destroy":                            {runs.Destroy, &Facts{Gone: true, Orphan: Orphan{Action: "Delete"}}, ActionDone},
-		"a mark is no decision":                                   {runs.Destroy, &Facts{Gone: true, Orphan: Orphan{Mark: &OrphanMark{Since: noon}}}, ActionDone},
-		"what the policy decided is begun without a Machine":      {runs.Destroy, &Facts{Gone: true, Orphan: Orphan{Mark: &OrphanMark{Since: settled, Destroy: noon}}}, ActionStart},
-		"a create that was begun is not destroyed with a Machine": {runs.Destroy, &Facts{Gone: true, Record: Record{Intent: begun()}}, ActionDone},
+		"one that a person requested is begun without a Machine":  {runs.Destroy, &Facts{Gone: true, Orphan: record.Orphan{Action: record.OrphanDestroy}}, ActionStart},
+		"and is begun although a create was abandoned":            {runs.Destroy, &Facts{Gone: true, Orphan: record.Orphan{Action: record.OrphanDestroy}, Record: record.Record{Intent: begun()}}, ActionStart},
+		"one that a person requested waits while there is one":    {runs.Destroy, &Facts{Orphan: record.Orphan{Action: record.OrphanDestroy}}, ActionDone},
+		"no create is begun for it":                               {runs.Create, &Facts{Gone: true, Orphan: record.Orphan{Action: record.OrphanDestroy}}, ActionDone},
+		"another action is no destroy":                            {runs.Destroy, &Facts{Gone: true, Orphan: record.Orphan{Action: "Delete"}}, ActionDone},
+		"a mark is no decision":                                   {runs.Destroy, &Facts{Gone: true, Orphan: record.Orphan{Mark: &record.OrphanMark{Since: noon}}}, ActionDone},
+		"what the policy decided is begun without a Machine":      {runs.Destroy, &Facts{Gone: true, Orphan: record.Orphan{Mark: &record.OrphanMark{Since: settled, Destroy: noon}}}, ActionStart},
+		"a create that was begun is not destroyed with a Machine": {runs.Destroy, &Facts{Gone: true, Record: record.Record{Intent: begun()}}, ActionDone},
 	} {
 		if got := Stale(tc.asked, tc.facts); got.Action != tc.want || got.Action == ActionDone && got.Reason == "" {
 			t.Errorf("%s: got %+v, want action %d with its reason", name, got, tc.want)

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
-
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // InputsAttachment is the attachment of a state that holds the inputs which were applied last, packed.
@@ -25,7 +26,7 @@ type Facts struct {
 	Gone, Deleting bool
 	// Stored says that there is a state Secret. Without one, Record, State, Raw, Lock and Inputs are zero.
 	Stored bool
-	Record Record
+	Record record.Record
 	State  *statefile.State
 	// Raw is the state as it is stored, Lock its lock; nil for none.
 	Raw  []byte
@@ -35,16 +36,16 @@ type Facts struct {
 	// Provisioned says that the Machine has once carried an instance's outputs.
 	Provisioned bool
 	// Witness is what the Machine itself says of an instance; nil for nothing. RestoredFrom is the UID of the Machine that it was copied from.
-	Witness      *Witness
+	Witness      *record.Witness
 	RestoredFrom string
-	// Confirmed is the lost run of which a person has confirmed that it left nothing.
+	// Confirmed is the abandoned run of which a person has confirmed that it left nothing.
 	Confirmed string
 	// Adoption is what is asked to be done about an instance that something else has made.
 	Adoption AdoptionRequest
 	// Inputs are those that were applied last, packed; nil when none are stored.
 	Inputs []byte
 	// Orphan is what the state says of itself as one whose Machine is gone; zero unless it is.
-	Orphan Orphan
+	Orphan record.Orphan
 	// Drift is what the Machine asks to be done about drift.
 	Drift DriftSetting
 }
@@ -52,8 +53,8 @@ type Facts struct {
 // NewFacts returns the facts about a Machine; snapshot is nil where there is no state. Run and Gone are left to the caller.
 func NewFacts(machine *machinev1beta1.Machine, snapshot *state.Snapshot) (*Facts, error) {
 	f := &Facts{
-		Deleting: !machine.DeletionTimestamp.IsZero(), Drift: DriftOf(machine), Witness: witnessOf(machine), RestoredFrom: restoredFrom(machine),
-		Confirmed: machine.Annotations[NoInstanceAnnotation], Adoption: adoptionRequest(machine),
+		Deleting: !machine.DeletionTimestamp.IsZero(), Drift: DriftOf(machine), Witness: record.WitnessOf(machine), RestoredFrom: string(record.RestoredFrom(machine)),
+		Confirmed: machine.Annotations[record.NoInstanceAnnotation], Adoption: adoptionRequest(machine),
 		Provisioned: machine.Spec.ProviderID != nil && *machine.Spec.ProviderID != "" || len(machine.Status.Addresses) > 0,
 	}
 	if snapshot == nil {
@@ -61,7 +62,7 @@ func NewFacts(machine *machinev1beta1.Machine, snapshot *state.Snapshot) (*Facts
 	}
 	f.Stored, f.Inputs, f.Raw, f.Lock = true, snapshot.Attachments[InputsAttachment], snapshot.Raw, snapshot.Lock
 	var err error
-	if f.Record, err = ReadRecord(snapshot.Meta); err != nil {
+	if f.Record, err = record.Read(snapshot.Meta); err != nil {
 		return nil, fmt.Errorf("reading the Machine's state %s: %w", snapshot.Key, err)
 	}
 	if f.State, err = snapshot.State(); err != nil {
@@ -96,39 +97,39 @@ func (f *Facts) Exists() bool {
 	return f.HasInstance() && !f.Missing()
 }
 
-// Lost reports whether an instance may exist that the state lacks: a run began that may have made it and has not settled, or the
+// Unrecorded reports whether an instance may exist that the state lacks: a run began that may have made it and has not settled, or the
 // Machine says that there was one and its state is gone.
-func (f *Facts) Lost() bool {
+func (f *Facts) Unrecorded() bool {
 	switch {
 	case f.HasInstance() || f.Destroyed():
 		return false
 	case f.Adopted():
 		return true
 	case f.Record.Intent != nil:
-		return f.Record.Intent.LostRun() != ""
+		return f.Record.Intent.AbandonedRun() != ""
 	}
 	return !f.Stored && f.Witness != nil
 }
 
-// LostRun names the run that may have made an instance which the state lacks.
-func (f *Facts) LostRun() string {
+// AbandonedRun names the run that may have made an instance which the state lacks.
+func (f *Facts) AbandonedRun() string {
 	switch {
 	case f.Record.Intent != nil && !f.Adopted():
-		return f.Record.Intent.LostRun()
+		return f.Record.Intent.AbandonedRun()
 	case f.Witness != nil:
 		return f.Witness.Run
 	}
 	return ""
 }
 
-// ConfirmedAbsent reports whether a person has confirmed that the lost run left nothing.
-func (f *Facts) ConfirmedAbsent() bool { return f.Confirmed != "" && f.Confirmed == f.LostRun() }
+// ConfirmedAbsent reports whether a person has confirmed that the abandoned run left nothing.
+func (f *Facts) ConfirmedAbsent() bool { return f.Confirmed != "" && f.Confirmed == f.AbandonedRun() }
 
 // Bound reports whether the Machine is bound to the place that is recorded: something of it is there, or may be. Where a person has said
-// that a lost run left nothing, what that run did not finish is not there.
+// that an abandoned run left nothing, what that run did not finish is not there.
 func (f *Facts) Bound() bool {
 	confirmed := f.ConfirmedAbsent()
-	if f.Lost() && !confirmed {
+	if f.Unrecorded() && !confirmed {
 		return true
 	}
 	return f.State != nil && slices.ContainsFunc(f.State.Managed(), func(r statefile.Resource) bool {
@@ -167,7 +168,7 @@ func (f *Facts) Since() string {
 
 // Missing reports whether a check has found the instance missing.
 func (f *Facts) Missing() bool {
-	return f.Record.Check != nil && f.Record.Check.Result == DriftMissing
+	return f.Record.Check != nil && f.Record.Check.Result == record.DriftMissing
 }
 
 // Settled reports whether the desired state of a fingerprint was applied and nothing has begun since.
@@ -184,4 +185,16 @@ func (f *Facts) PinnedModule() string {
 		return ""
 	}
 	return f.Record.Module
+}
+
+// Identity returns the UID that the Machine's instance was made with: what the module gets as var.machine.uid, and what names, tags and
+// lookups of the instance have. It is the Machine's own, unless the state was made for a Machine with another UID and given to this one.
+func (f *Facts) Identity(own types.UID) types.UID {
+	switch {
+	case f.Record.IdentityUID != "":
+		return f.Record.IdentityUID
+	case f.Witness != nil && f.Witness.IdentityUID != "":
+		return f.Witness.IdentityUID
+	}
+	return own
 }

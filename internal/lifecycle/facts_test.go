@@ -3,9 +3,11 @@ package lifecycle
 import (
 	"testing"
 
-	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 func TestBoundTo(t *testing.T) {
@@ -14,10 +16,10 @@ func TestBoundTo(t *testing.T) {
 		want  string
 	}{
 		"a Machine that nothing is known of is free":               {&Facts{}, ""},
-		"an instance binds":                                        {&Facts{State: stateWith(1, 0), Record: Record{Module: "m"}}, "m"},
-		"so does what a create left half made":                     {&Facts{State: stateWith(1, 1), Record: Record{Module: "m"}}, "m"},
-		"and what a create may have made":                          {&Facts{State: stateWith(0, 0), Record: Record{Module: "m", Intent: begun()}}, "m"},
-		"a create that failed and left nothing may go on with any": {&Facts{State: &statefile.State{}, Record: Record{Module: "m"}}, ""},
+		"an instance binds":                                        {&Facts{State: stateWith(1, 0), Record: record.Record{Module: "m"}}, "m"},
+		"so does what a create left half made":                     {&Facts{State: stateWith(1, 1), Record: record.Record{Module: "m"}}, "m"},
+		"and what a create may have made":                          {&Facts{State: stateWith(0, 0), Record: record.Record{Module: "m", Intent: begun()}}, "m"},
+		"a create that failed and left nothing may go on with any": {&Facts{State: &statefile.State{}, Record: record.Record{Module: "m"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.facts.PinnedModule(); got != tc.want {
@@ -34,7 +36,7 @@ func stateWith(instances, tainted int) *statefile.State {
 }
 
 // begun is the intent of a create that may have made an instance.
-func begun() *Intent { return &Intent{Operation: runs.Create, Run: "lost"} }
+func begun() *record.Intent { return &record.Intent{Operation: runs.Create, Run: "lost"} }
 
 func TestExists(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -45,14 +47,33 @@ func TestExists(t *testing.T) {
 		"no, with a state that is empty":             {&Facts{Stored: true, State: stateWith(0, 0)}, false},
 		"yes, with the instance in the state":        {&Facts{Stored: true, State: stateWith(1, 0)}, true},
 		"no, when the instance is only half made":    {&Facts{Stored: true, State: stateWith(1, 1)}, false},
-		"no, when a drift check found it gone":       {&Facts{Stored: true, State: stateWith(1, 0), Record: Record{Check: &DriftCheck{Result: DriftMissing}}}, false},
-		"yes, when a drift check found it changed":   {&Facts{Stored: true, State: stateWith(1, 0), Record: Record{Check: &DriftCheck{Result: DriftChanged}}}, true},
-		"yes, when its run has not settled":          {&Facts{Stored: true, State: stateWith(1, 0), Record: Record{Intent: begun()}}, true},
+		"no, when a drift check found it gone":       {&Facts{Stored: true, State: stateWith(1, 0), Record: record.Record{Check: &record.DriftCheck{Result: record.DriftMissing}}}, false},
+		"yes, when a drift check found it changed":   {&Facts{Stored: true, State: stateWith(1, 0), Record: record.Record{Check: &record.DriftCheck{Result: record.DriftChanged}}}, true},
+		"yes, when its run has not settled":          {&Facts{Stored: true, State: stateWith(1, 0), Record: record.Record{Intent: begun()}}, true},
 		"no, when only something beside it was made": {&Facts{Stored: true, State: &statefile.State{Resources: []statefile.Resource{{Mode: statefile.ModeManaged, Name: "disk", Instances: 1}}}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.facts.Exists(); got != tc.want {
 				t.Errorf("exists is %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	for name, tc := range map[string]struct {
+		facts Facts
+		want  types.UID
+	}{
+		"the Machine's own": {Facts{Witness: &record.Witness{UID: "own"}}, "own"},
+		"that of the state": {Facts{Record: record.Record{IdentityUID: "old"}, Witness: &record.Witness{UID: "own"}}, "old"},
+		"that of the Machine, where the state is missing": {Facts{Witness: &record.Witness{UID: "own", IdentityUID: "old"}}, "old"},
+		"that of the state, where both have one":          {Facts{Record: record.Record{IdentityUID: "old"}, Witness: &record.Witness{UID: "own", IdentityUID: "older"}}, "old"},
+		"the Machine's own, where nothing is there yet":   {Facts{}, "own"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.facts.Identity("own"); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}

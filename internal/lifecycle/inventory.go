@@ -6,6 +6,7 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -55,14 +56,14 @@ func (o *Owners) Add(machines []machinev1beta1.Machine, heads []state.Head) {
 		}
 		if providerID == nil || *providerID == "" || head == nil || !idle(head) {
 			o.uids[string(m.UID)] = true
-			o.uids[restoredFrom(m)] = true
+			o.uids[string(record.RestoredFrom(m))] = true
 		}
 	}
 	for _, head := range byKey { // states without a Machine: orphans of their own
 		o.uids[head.Labels[state.LabelMachineUID]] = true
 	}
 	for i := range heads {
-		if identity := heads[i].Meta[RecordIdentityUID]; !idle(&heads[i]) {
+		if identity := heads[i].Meta[record.IdentityUIDKey]; !idle(&heads[i]) {
 			o.uids[identity] = true
 		}
 	}
@@ -70,7 +71,7 @@ func (o *Owners) Add(machines []machinev1beta1.Machine, heads []state.Head) {
 
 // idle reports whether no run has begun with a state, and none has left it unsettled.
 func idle(head *state.Head) bool {
-	return head.Lock == nil && head.Meta[metaIntent] == "" && head.Managed > 0 && head.Problem == nil
+	return head.Lock == nil && !record.HasIntent(head.Meta) && head.Managed > 0 && head.Problem == nil
 }
 
 // Own reports whether an instance belongs to a Machine or a state.

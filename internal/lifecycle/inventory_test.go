@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -21,7 +22,7 @@ func TestOwners(t *testing.T) {
 	locked := head("locked", nil)
 	locked.Lock = &state.Lock{}
 	restored := machine("restored", "")
-	restored.Annotations = map[string]string{WitnessAnnotation: `{"uid":"before"}`}
+	restored.Annotations = map[string]string{record.WitnessAnnotation: `{"uid":"before"}`}
 	owners := &Owners{}
 	owners.Add([]machinev1beta1.Machine{
 		machine("settled", "cloud:///zone/i-1"), machine("new", ""), machine("busy", "cloud:///zone/i-2"), machine("locked", "cloud:///zone/i-3"), machine("foreign", "cloud:///zone/i-4"), restored,

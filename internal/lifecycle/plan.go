@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -30,17 +32,17 @@ func CheckUpdate(report *engine.Report, broken []string, provisioned bool) PlanR
 
 // CheckPlan checks a plan of an operation. Provisioned says that the Machine has once carried an instance's outputs.
 func CheckPlan(operation runs.Operation, report *engine.Report, provisioned bool) PlanResult {
-	if found := CompareInstance(report); operation == runs.Update && found.Result == DriftMissing {
+	if found := CompareInstance(report); operation == runs.Update && found.Result == record.DriftMissing {
 		return PlanResult{Missing: found.Summary}
 	}
 	return PlanResult{Refused: refusalOf(operation, report, provisioned), Changes: !report.NoChange()}
 }
 
 // CompareInstance returns what a plan that asks for nothing new says of the instance: whether it is as applied, changed or missing.
-func CompareInstance(report *engine.Report) DriftCheck {
+func CompareInstance(report *engine.Report) record.DriftCheck {
 	for _, gone := range report.Missing() {
 		if gone.Instance() {
-			return DriftCheck{Result: DriftMissing, Summary: fmt.Sprintf("the instance %s is gone: it was removed outside of this operator", gone.Address)}
+			return record.DriftCheck{Result: record.DriftMissing, Summary: fmt.Sprintf("the instance %s is gone: it was removed outside of this operator", gone.Address)}
 		}
 	}
 	var differences []string
@@ -50,9 +52,9 @@ func CompareInstance(report *engine.Report) DriftCheck {
 		}
 	}
 	if len(differences) == 0 {
-		return DriftCheck{Result: DriftNone}
+		return record.DriftCheck{Result: record.DriftNone}
 	}
-	return DriftCheck{Result: DriftChanged, Summary: "the instance is not as it was made: to bring it back, " + strings.Join(differences, ", ")}
+	return record.DriftCheck{Result: record.DriftChanged, Summary: "the instance is not as it was made: to bring it back, " + strings.Join(differences, ", ")}
 }
 
 // refusalOf returns why a plan may not be applied, "" when it may. Nothing may be destroyed that the Machine has shown: neither
@@ -84,7 +86,7 @@ func notInPlace(why string) string { return "the change cannot be made in place:
 
 // RefusedByModule returns what a module says against a change by the conditions of its resources, "" when anything else is wrong.
 func RefusedByModule(err error) string {
-	failed, ok := errors.AsType[*engine.Error](err)
+	failed, ok := errors.AsType[*failure.Error](err)
 	if !ok || len(failed.Diagnostics) == 0 {
 		return ""
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -45,26 +47,26 @@ func TestRefusalOf(t *testing.T) {
 func TestCompareInstance(t *testing.T) {
 	for name, tc := range map[string]struct {
 		report *engine.Report
-		want   DriftResult
+		want   record.DriftResult
 	}{
-		"no difference is none": {&engine.Report{}, DriftNone},
+		"no difference is none": {&engine.Report{}, record.DriftNone},
 		"a vanished instance is missing": {
 			&engine.Report{
 				Drift:   []engine.Change{{Address: "thing.this", Ref: engine.Ref{Name: "this"}, Action: engine.ActionDelete}},
 				Changes: []engine.Change{{Address: "thing.this", Action: engine.ActionCreate}},
-			}, DriftMissing,
+			}, record.DriftMissing,
 		},
 		"a change of the instance is one": {
-			&engine.Report{Changes: []engine.Change{{Address: "thing.this", Action: engine.ActionUpdate}}}, DriftChanged,
+			&engine.Report{Changes: []engine.Change{{Address: "thing.this", Action: engine.ActionUpdate}}}, record.DriftChanged,
 		},
 		"something beside the instance that vanished is a change": {
 			&engine.Report{
 				Drift:   []engine.Change{{Address: "thing.disk", Action: engine.ActionDelete}},
 				Changes: []engine.Change{{Address: "thing.disk", Action: engine.ActionCreate}},
-			}, DriftChanged,
+			}, record.DriftChanged,
 		},
 		"data that is read is no change": {
-			&engine.Report{Changes: []engine.Change{{Address: "data.thing.image", Action: engine.ActionRead}}}, DriftNone,
+			&engine.Report{Changes: []engine.Change{{Address: "data.thing.image", Action: engine.ActionRead}}}, record.DriftNone,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,19 +78,19 @@ func TestCompareInstance(t *testing.T) {
 }
 
 func TestBrokenConditions(t *testing.T) {
-	broken := engine.Diagnostic{Summary: "Resource precondition failed", Detail: "Only tags change.", Context: `resource "a" "this"`}
-	after := engine.Diagnostic{Summary: "Resource postcondition failed", Detail: "Nor this.", Context: `resource "b" "c"`}
-	ofData := engine.Diagnostic{Summary: "Resource postcondition failed", Detail: "No such image.", Context: `data "a" "image"`}
+	broken := failure.Diagnostic{Summary: "Resource precondition failed", Detail: "Only tags change.", Context: `resource "a" "this"`}
+	after := failure.Diagnostic{Summary: "Resource postcondition failed", Detail: "Nor this.", Context: `resource "b" "c"`}
+	ofData := failure.Diagnostic{Summary: "Resource postcondition failed", Detail: "No such image.", Context: `data "a" "image"`}
 	for name, tc := range map[string]struct {
 		err  error
 		want string
 	}{
 		"nothing is wrong":                             {nil, ""},
 		"something else than the engine":               {errors.New("odd"), ""},
-		"an engine that says nothing":                  {&engine.Error{}, ""},
-		"the module's words, of every condition":       {&engine.Error{Diagnostics: []engine.Diagnostic{broken, after}}, "the change cannot be made in place: Only tags change. Nor this."},
-		"what is read is no matter of the change":      {&engine.Error{Diagnostics: []engine.Diagnostic{broken, ofData}}, ""},
-		"another error may pass by itself, so it wins": {&engine.Error{Diagnostics: []engine.Diagnostic{broken, {Summary: "EOF"}}}, ""},
+		"an engine that says nothing":                  {&failure.Error{}, ""},
+		"the module's words, of every condition":       {&failure.Error{Diagnostics: []failure.Diagnostic{broken, after}}, "the change cannot be made in place: Only tags change. Nor this."},
+		"what is read is no matter of the change":      {&failure.Error{Diagnostics: []failure.Diagnostic{broken, ofData}}, ""},
+		"another error may pass by itself, so it wins": {&failure.Error{Diagnostics: []failure.Diagnostic{broken, {Summary: "EOF"}}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := RefusedByModule(tc.err); got != tc.want {

@@ -8,6 +8,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -38,38 +39,31 @@ func TestDriftOf(t *testing.T) {
 
 func TestRepairDue(t *testing.T) {
 	checked := time.Unix(1700000000, 0)
-	changed := &DriftCheck{At: checked, Result: DriftChanged}
+	changed := &record.DriftCheck{At: checked, Result: record.DriftChanged}
 	for name, tc := range map[string]struct {
 		policy v1alpha1.DriftPolicy
-		check  *DriftCheck
-		repair *Repair
+		check  *record.DriftCheck
+		repair *record.Repair
 		after  time.Duration
 		want   bool
 	}{
 		"drift is repaired at once":                        {v1alpha1.DriftRepair, changed, nil, 0, true},
 		"not where it is but reported":                     {v1alpha1.DriftReport, changed, nil, 0, false},
 		"nor where there was no check":                     {v1alpha1.DriftRepair, nil, nil, 0, false},
-		"nor where it found nothing":                       {v1alpha1.DriftRepair, &DriftCheck{At: checked, Result: DriftNone}, nil, 0, false},
-		"an instance that is gone is never made again":     {v1alpha1.DriftRepair, &DriftCheck{At: checked, Result: DriftMissing}, nil, 0, false},
-		"what was found before the last repair is past":    {v1alpha1.DriftRepair, changed, &Repair{At: checked.Add(time.Second), Count: 1}, 48 * time.Hour, false},
-		"what comes back soon waits":                       {v1alpha1.DriftRepair, changed, &Repair{At: checked.Add(-time.Hour), Count: 1}, 59 * time.Minute, false},
-		"until two intervals after the repair":             {v1alpha1.DriftRepair, changed, &Repair{At: checked.Add(-time.Hour), Count: 1}, time.Hour, true},
-		"each time longer":                                 {v1alpha1.DriftRepair, changed, &Repair{At: checked.Add(-time.Hour), Count: 3}, 6 * time.Hour, false},
-		"and a day at most":                                {v1alpha1.DriftRepair, changed, &Repair{At: checked.Add(-time.Hour), Count: 99}, 23 * time.Hour, true},
-		"one that was refused is tried again all the same": {v1alpha1.DriftRepair, changed, &Repair{At: checked.Add(-2 * time.Hour), Count: 1, Refused: "no"}, 0, true},
+		"nor where it found nothing":                       {v1alpha1.DriftRepair, &record.DriftCheck{At: checked, Result: record.DriftNone}, nil, 0, false},
+		"an instance that is gone is never made again":     {v1alpha1.DriftRepair, &record.DriftCheck{At: checked, Result: record.DriftMissing}, nil, 0, false},
+		"what was found before the last repair is past":    {v1alpha1.DriftRepair, changed, &record.Repair{At: checked.Add(time.Second), Count: 1}, 48 * time.Hour, false},
+		"what comes back soon waits":                       {v1alpha1.DriftRepair, changed, &record.Repair{At: checked.Add(-time.Hour), Count: 1}, 59 * time.Minute, false},
+		"until two intervals after the repair":             {v1alpha1.DriftRepair, changed, &record.Repair{At: checked.Add(-time.Hour), Count: 1}, time.Hour, true},
+		"each time longer":                                 {v1alpha1.DriftRepair, changed, &record.Repair{At: checked.Add(-time.Hour), Count: 3}, 6 * time.Hour, false},
+		"and a day at most":                                {v1alpha1.DriftRepair, changed, &record.Repair{At: checked.Add(-time.Hour), Count: 99}, 23 * time.Hour, true},
+		"one that was refused is tried again all the same": {v1alpha1.DriftRepair, changed, &record.Repair{At: checked.Add(-2 * time.Hour), Count: 1, Refused: "no"}, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &Facts{Drift: DriftSetting{Policy: tc.policy}, Record: Record{Check: tc.check, Repair: tc.repair}}
+			f := &Facts{Drift: DriftSetting{Policy: tc.policy}, Record: record.Record{Check: tc.check, Repair: tc.repair}}
 			if got := repairDue(f, time.Hour, checked.Add(tc.after)); got != tc.want {
 				t.Errorf("due is %t, want %t", got, tc.want)
 			}
 		})
-	}
-}
-
-func TestRepairsAreSpacedByTheIntervalHoweverLong(t *testing.T) {
-	r := &Repair{At: time.Unix(0, 0), Count: 5}
-	if got := r.until(48 * time.Hour).Sub(r.At); got != 48*time.Hour {
-		t.Errorf("the pause is %s, want the interval where that is longer than a day", got)
 	}
 }

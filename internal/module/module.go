@@ -13,6 +13,16 @@ import (
 // MetadataFile is the name of the file that describes a module to the operator.
 const MetadataFile = "module.yaml"
 
+// Defaults of fields that a module.yaml may leave out.
+const (
+	// DefaultCredentialsPath is the default of spec.credentials.path.
+	DefaultCredentialsPath = "credentialsSecret.name"
+	// DefaultUserDataPath is the default of spec.userData.path.
+	DefaultUserDataPath = "userDataSecret.name"
+	// DefaultSettleSeconds is the default of spec.lookup.settleSeconds.
+	DefaultSettleSeconds = 60
+)
+
 // Definition is what a module is made of, as it is read from its files.
 type Definition struct {
 	// Name is the module's name.
@@ -121,7 +131,7 @@ func matchesAny(patterns []*regexp.Regexp, text string) bool {
 
 // Settle returns how long after the end of a run that died a lookup that finds nothing counts.
 func (m *Module) Settle() time.Duration {
-	seconds := int64(v1alpha1.DefaultSettleSeconds)
+	seconds := int64(DefaultSettleSeconds)
 	if lookup := m.definition.Spec.Lookup; lookup != nil && lookup.SettleSeconds != nil {
 		seconds = *lookup.SettleSeconds
 	}

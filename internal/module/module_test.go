@@ -36,7 +36,7 @@ func TestLoadReturnsWhatTheModuleSays(t *testing.T) {
 		t.Error("want an instance to be absent only in the words of module.yaml")
 	}
 	spec := loaded.Spec()
-	if got, want := spec.Credentials.Path, v1alpha1.DefaultCredentialsPath; got != want {
+	if got, want := spec.Credentials.Path, module.DefaultCredentialsPath; got != want {
 		t.Errorf("credentials path: want the default %q, got %q", want, got)
 	}
 	wantUserData := &v1alpha1.ModuleUserData{Path: "userDataSecret.name", Key: "userData"}

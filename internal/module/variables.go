@@ -22,14 +22,6 @@ const (
 // VariableAdopt is the variable that adopt/ declares: which instance is adopted.
 const VariableAdopt = "adopt"
 
-// AdoptType is the type of the variable "adopt".
-var AdoptType = cty.Object(map[string]cty.Type{
-	// The Machine's spec.providerID, "" where it has none.
-	"provider_id": cty.String,
-	// The ID that a user has named, "" where nobody has. It wins over the one in provider_id.
-	"id": cty.String,
-})
-
 // OutputInventory is the output that inventory/ declares: a list of objects with provider_id, name, created and machine_uid, all strings.
 const OutputInventory = "inventory"
 

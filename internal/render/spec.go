@@ -9,7 +9,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
@@ -37,7 +36,7 @@ func ValuesPath(machine *machinev1beta1.Machine) string {
 // readSpec reads the Machine's providerSpec for a module. What is wrong is added to found.
 func readSpec(machine *machinev1beta1.Machine, from *module.Module, found *findings) *spec {
 	read := &spec{at: valuePath}
-	read.credentials.path, read.userData.path = valuePath+"."+v1alpha1.DefaultCredentialsPath, valuePath+"."+v1alpha1.DefaultUserDataPath
+	read.credentials.path, read.userData.path = valuePath+"."+module.DefaultCredentialsPath, valuePath+"."+module.DefaultUserDataPath
 	fields, failed := decodeProviderSpec(machine)
 	kind, isGeneric := genericOf(fields)
 	switch {

@@ -12,11 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 )
 
 // edit is one change of a head. The same edit can be applied to a newer head when only what is not the store's differs.
 type edit struct {
-	index index
+	index layout.Index
 	// data replaces the store's own keys; nil leaves them.
 	data map[string][]byte
 	// lock to hold, nil to release it.
@@ -64,7 +66,7 @@ func (e edit) apply(key Key, head *corev1.Secret) error {
 	if e.data == nil {
 		return nil
 	}
-	maps.DeleteFunc(head.Data, func(name string, _ []byte) bool { return ownsData(name) })
+	maps.DeleteFunc(head.Data, func(name string, _ []byte) bool { return layout.OwnsData(name) })
 	if head.Data == nil {
 		head.Data = map[string][]byte{}
 	}
@@ -92,8 +94,8 @@ func (e edit) applyOwn(annotations map[string]string) error {
 		annotations[annotationLock] = text
 	}
 	delete(annotations, annotationRecord)
-	if !e.index.empty() {
-		text, err := e.index.encode()
+	if !e.index.Empty() {
+		text, err := e.index.Encode()
 		if err != nil {
 			return err
 		}
@@ -229,7 +231,7 @@ func (s *Session) end(fenced error, why string) error {
 // sameState reports whether both heads commit the same state.
 func sameState(a, b *corev1.Secret) bool {
 	return a.Annotations[annotationRecord] == b.Annotations[annotationRecord] &&
-		maps.EqualFunc(ownData(a), ownData(b), bytes.Equal)
+		maps.EqualFunc(layout.OwnData(a.Data), layout.OwnData(b.Data), bytes.Equal)
 }
 
 // sameOwn reports whether both heads are the same in all that the store writes.

@@ -13,6 +13,6 @@
 //
 // The head Secret and, past one Secret's size, its part Secrets have the layout of Terraform's own kubernetes backend.
 // What that layout has no place for (earlier versions, checksums, which other Secrets belong to the state) is in one
-// annotation of the head, the record. One write of the head is the commit of every change; docs/contracts/state.md
-// shows the layout.
+// annotation of the head, the record; package layout decides what goes where. One write of the head is the commit of
+// every change; docs/contracts/state.md shows the layout.
 package state

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 )
 
 var (
@@ -54,14 +56,7 @@ func (e *CorruptError) Error() string {
 }
 
 // FormatError says that a newer operator wrote the head, in a layout that this one does not know. Nothing was read or changed.
-type FormatError struct {
-	// Format that the head says.
-	Format int
-}
-
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("a newer operator wrote it, in format %d, and this one knows formats up to %d: upgrade the operator", e.Format, indexFormat)
-}
+type FormatError = layout.FormatError
 
 // ResourcesRemainError says that a state cannot be deleted because it still lists managed resources.
 type ResourcesRemainError struct {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
@@ -36,21 +37,21 @@ type ImportOptions struct {
 // not follow the stored state, a *FormatError or a *CorruptError; all of them change nothing.
 func (s *Store) Import(ctx context.Context, key Key, options ImportOptions) error {
 	parsed, malformed := statefile.Parse(options.Raw)
-	if len(options.Raw) > maxUnpacked {
-		malformed = statefile.Malformed(errTooBig.Error())
+	if len(options.Raw) > layout.MaxUnpacked {
+		malformed = statefile.Malformed(layout.ErrTooBig.Error())
 	}
-	packed, err := pack(options.Raw)
+	packed, err := layout.Pack(options.Raw)
 	if err := errors.Join(malformed, err); err != nil {
 		return fmt.Errorf("importing state %s: %w", key, err)
 	}
-	next := incoming{state: parsed, raw: slices.Clone(options.Raw), packed: packed, at: s.options.Clock.Now()}
+	next := layout.Incoming{State: parsed, Raw: slices.Clone(options.Raw), Packed: packed, At: s.options.Clock.Now()}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	return s.unlessRaced(ctx, "importing state "+key.String(), func() error { return s.tryImport(ctx, key, next, options) })
 }
 
 // tryImport reads, checks and writes once.
-func (s *Store) tryImport(ctx context.Context, key Key, next incoming, options ImportOptions) error {
+func (s *Store) tryImport(ctx context.Context, key Key, next layout.Incoming, options ImportOptions) error {
 	seen, missing, err := s.readOrNew(ctx, key)
 	if err != nil {
 		return err
@@ -66,10 +67,10 @@ func (s *Store) tryImport(ctx context.Context, key Key, next incoming, options I
 	if err != nil || same && left == nil {
 		return err
 	}
-	data := ownData(seen.head)
+	data := layout.OwnData(seen.head.Data)
 	data[dataState] = seen.packed
-	planned := planPut(seen.index, data, next, s.options.layout(), func(e entry, chunks int) blob { return blob{Chunks: chunks} })
-	if len(planned.stage) > 0 || seen.index.elsewhere() || left != nil {
+	planned := layout.PlanPut(seen.index, data, next, s.options.layout(), func(e layout.Entry, chunks int) layout.Blob { return layout.Blob{Chunks: chunks} })
+	if len(planned.Stage) > 0 || seen.index.Elsewhere() || left != nil {
 		return s.importInParts(ctx, key, next, options, left, missing)
 	}
 	wanted := seen.head.DeepCopy()
@@ -81,7 +82,7 @@ func (s *Store) tryImport(ctx context.Context, key Key, next incoming, options I
 }
 
 // mayImport returns why a state may not follow the one that is stored; same says that it is the stored one.
-func mayImport(ctx context.Context, key Key, seen *view, next incoming, options ImportOptions) (same bool, err error) {
+func mayImport(ctx context.Context, key Key, seen *view, next layout.Incoming, options ImportOptions) (same bool, err error) {
 	stored, err := seen.snapshot(key)
 	if err != nil {
 		return false, err
@@ -92,23 +93,23 @@ func mayImport(ctx context.Context, key Key, seen *view, next incoming, options 
 	if err := options.Attachments.fit(seen.head); err != nil {
 		return false, err
 	}
-	return checkSuccessor(stored, next.state, next.raw)
+	return checkSuccessor(stored, next.State, next.Raw)
 }
 
 // edit is the write that stores an imported state with all that belongs to it.
-func (o ImportOptions) edit(next incoming, planned plan) edit {
+func (o ImportOptions) edit(next layout.Incoming, planned layout.Plan) edit {
 	unguarded := MetaPatch{}
 	for name := range o.Guard {
 		unguarded[name] = nil
 	}
 	return edit{
-		index: planned.index, data: planned.data, meta: merged(unguarded, o.Meta), labels: o.Labels, annotations: o.Annotations, attachments: o.Attachments,
-		raw: next.raw, packed: next.packed,
+		index: planned.Index, data: planned.Data, meta: merged(unguarded, o.Meta), labels: o.Labels, annotations: o.Annotations, attachments: o.Attachments,
+		raw: next.Raw, packed: next.Packed,
 	}
 }
 
 // importInParts imports a state that takes several writes, under a lock. Where it does not come to its end, what it has begun is undone.
-func (s *Store) importInParts(ctx context.Context, key Key, next incoming, options ImportOptions, left *Lock, missing bool) error {
+func (s *Store) importInParts(ctx context.Context, key Key, next layout.Incoming, options ImportOptions, left *Lock, missing bool) error {
 	acquire := AcquireOptions{Lock: options.Lock, Break: left, Decide: func(ctx context.Context, stored *Snapshot) (Change, error) {
 		return Change{}, options.Check(ctx, stored)
 	}}
@@ -127,7 +128,7 @@ func (s *Store) importInParts(ctx context.Context, key Key, next incoming, optio
 }
 
 // importState stores a state with all that belongs to it, in one write behind the copies that it needs.
-func (s *Session) importState(ctx context.Context, next incoming, options ImportOptions) error {
+func (s *Session) importState(ctx context.Context, next layout.Incoming, options ImportOptions) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func (s *Session) importState(ctx context.Context, next incoming, options Import
 	if err != nil {
 		return err
 	}
-	if same, err := checkSuccessor(stored, next.state, next.raw); same || err != nil {
+	if same, err := checkSuccessor(stored, next.State, next.Raw); same || err != nil {
 		return err
 	}
 	planned, err := s.plan(ctx, next)
@@ -147,7 +148,7 @@ func (s *Session) importState(ctx context.Context, next incoming, options Import
 	change := options.edit(next, planned)
 	change.lock = &s.lock
 	if err = s.commit(ctx, "importing state "+s.key.String(), change); errors.Is(err, ErrFenced) {
-		s.abandon(ctx, planned.stage)
+		s.abandon(ctx, planned.Stage)
 	}
 	return err // the release of the lock tidies
 }

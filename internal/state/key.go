@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 )
 
 // Labels and annotations of this project on state Secrets.
@@ -36,7 +38,7 @@ const (
 	Finalizer = Prefix + "state"
 
 	annotationLock   = Prefix + "lock"
-	annotationRecord = Prefix + "record"
+	annotationRecord = layout.AnnotationRecord
 	annotationSerial = Prefix + "serial"
 	annotationEpoch  = Prefix + "epoch"
 	annotationOrphan = Prefix + "orphan"
@@ -44,21 +46,20 @@ const (
 
 // What Terraform's kubernetes backend writes and selects by.
 const (
-	dataState           = "tfstate"
-	labelState          = "tfstate"
-	labelSuffix         = "tfstateSecretSuffix"
-	labelWorkspace      = "tfstateWorkspace"
-	labelManagedBy      = "app.kubernetes.io/managed-by"
-	annotationEncoding  = "encoding"
-	workspace           = "default"
-	headPrefix          = "tfstate-" + workspace + "-"
-	managedBy           = "terraform"
-	encodingGzip        = "gzip"
-	maxSuffix           = validation.LabelValueMaxLength
-	partInfix           = "-part-"
-	blobInfix           = "-v"
-	secretLimit         = 1 << 20 // the API server's limit for the sum of a Secret's values
-	versionKeySeparator = "."
+	dataState          = layout.DataState
+	labelState         = "tfstate"
+	labelSuffix        = "tfstateSecretSuffix"
+	labelWorkspace     = "tfstateWorkspace"
+	labelManagedBy     = "app.kubernetes.io/managed-by"
+	annotationEncoding = "encoding"
+	workspace          = "default"
+	headPrefix         = "tfstate-" + workspace + "-"
+	managedBy          = "terraform"
+	encodingGzip       = "gzip"
+	maxSuffix          = validation.LabelValueMaxLength
+	partInfix          = "-part-"
+	blobInfix          = "-v"
+	secretLimit        = 1 << 20 // the API server's limit for the sum of a Secret's values
 )
 
 // Key names one state: the head Secret.

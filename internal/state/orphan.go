@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
@@ -100,14 +101,14 @@ func (s *Store) SaveOrphan(ctx context.Context, key Key, raw []byte, options Orp
 }
 
 func (s *Store) orphanSecrets(key Key, raw []byte, options OrphanOptions) ([]*corev1.Secret, error) {
-	packed, err := pack(raw)
+	packed, err := layout.Pack(raw)
 	if err != nil {
 		return nil, err
 	}
-	chunks := split(packed, s.options.ChunkBytes)
+	chunks := layout.Split(packed, s.options.ChunkBytes)
 	record := orphanInfo{
 		State: key.Name, Reason: options.Reason[:min(len(options.Reason), maxOrphanReason)], Since: s.options.Clock.Now().UTC(),
-		Missing: options.Missing[:min(len(options.Missing), maxOrphanMissing)], SHA256: checksum(raw), Chunks: len(chunks),
+		Missing: options.Missing[:min(len(options.Missing), maxOrphanMissing)], SHA256: layout.Checksum(raw), Chunks: len(chunks),
 	}
 	if parsed, err := statefile.Parse(raw); err == nil {
 		record.Serial, record.Lineage = parsed.Serial, parsed.Lineage
@@ -191,8 +192,8 @@ func (s *Store) ReadOrphan(ctx context.Context, name types.NamespacedName) ([]by
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading orphaned state %s: %w", name, err)
 	}
-	raw, err := unpack(packed)
-	if err == nil && checksum(raw) != record.SHA256 {
+	raw, err := layout.Unpack(packed)
+	if err == nil && layout.Checksum(raw) != record.SHA256 {
 		err = errors.New("its checksum is wrong")
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
@@ -18,13 +19,13 @@ const (
 	// readAttempts is how often a read starts anew because a writer was faster.
 	readAttempts = 5
 	// maxParts bounds the search for parts that another program wrote.
-	maxParts = maxUnpacked / defaultChunkBytes
+	maxParts = layout.MaxUnpacked / defaultChunkBytes
 )
 
 // view is a head and the state that it commits.
 type view struct {
 	head   *corev1.Secret
-	index  index
+	index  layout.Index
 	raw    []byte
 	packed []byte
 }
@@ -51,7 +52,7 @@ func (s *Store) read(ctx context.Context, key Key) (*view, error) {
 
 // resolve finds the state that a head commits.
 func (s *Store) resolve(ctx context.Context, key Key, head *corev1.Secret) (*view, error) {
-	known, err := decodeIndex(head.Annotations)
+	known, err := layout.DecodeIndex(head.Annotations)
 	if _, newer := errors.AsType[*FormatError](err); newer {
 		return nil, err
 	}
@@ -63,42 +64,34 @@ func (s *Store) resolve(ctx context.Context, key Key, head *corev1.Secret) (*vie
 	switch {
 	case !stored && known.Current == nil:
 		return seen, nil
-	case known.Current == nil || stored && !known.Current.begins(first):
+	case known.Current == nil || stored && !known.Current.Begins(first):
 		return s.adopt(ctx, key, seen)
 	}
 	seen.packed, err = s.payload(ctx, key, head, *known.Current, dataState)
 	if err != nil {
 		return nil, err
 	}
-	if seen.raw, err = unpack(seen.packed); err != nil {
+	if seen.raw, err = layout.Unpack(seen.packed); err != nil {
 		return nil, &CorruptError{Key: key, Detail: err.Error()}
 	}
 	return seen, nil
 }
 
-// begins reports whether the bytes in the head are those that were committed with the entry.
-func (e *entry) begins(first []byte) bool {
-	if e.Blob == nil {
-		return checksum(first) == e.SHA256
-	}
-	return checksum(first) == e.HeadSHA256
-}
-
 // payload reads the packed bytes of an entry from its copy, from the head's data or, should the copy be gone, from the
 // parts.
-func (s *Store) payload(ctx context.Context, key Key, head *corev1.Secret, e entry, dataKey string) ([]byte, error) {
+func (s *Store) payload(ctx context.Context, key Key, head *corev1.Secret, e layout.Entry, dataKey string) ([]byte, error) {
 	if e.Blob == nil {
-		if payload := head.Data[dataKey]; checksum(payload) == e.SHA256 {
+		if payload := head.Data[dataKey]; layout.Checksum(payload) == e.SHA256 {
 			return payload, nil
 		}
 		return nil, &CorruptError{Key: key, Detail: fmt.Sprintf("the checksum of its data %q is wrong", dataKey)}
 	}
 	names := make([]string, e.Blob.Chunks)
 	for i := range names {
-		names[i] = e.Blob.chunk(i)
+		names[i] = e.Blob.Chunk(i)
 	}
 	payload, err := s.join(ctx, key, nil, names)
-	if err == nil && checksum(payload) == e.SHA256 {
+	if err == nil && layout.Checksum(payload) == e.SHA256 {
 		return payload, nil
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -111,7 +104,7 @@ func (s *Store) payload(ctx context.Context, key Key, head *corev1.Secret, e ent
 		names[i] = key.part(i)
 	}
 	payload, err = s.join(ctx, key, head.Data[dataState], names[1:])
-	if err == nil && checksum(payload) == e.SHA256 {
+	if err == nil && layout.Checksum(payload) == e.SHA256 {
 		return payload, nil
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -138,12 +131,12 @@ func (s *Store) join(ctx context.Context, key Key, first []byte, names []string)
 func (s *Store) adopt(ctx context.Context, key Key, seen *view) (*view, error) {
 	payload := seen.head.Data[dataState]
 	parts := 0
-	raw, err := unpack(payload)
+	raw, err := layout.Unpack(payload)
 	if err != nil { // a first part is no whole
 		if payload, parts, err = s.foreignParts(ctx, key, payload); err != nil {
 			return nil, err
 		}
-		raw, err = unpack(payload)
+		raw, err = layout.Unpack(payload)
 	}
 	if err != nil {
 		return nil, &CorruptError{Key: key, Detail: err.Error()}
@@ -152,10 +145,10 @@ func (s *Store) adopt(ctx context.Context, key Key, seen *view) (*view, error) {
 	if err != nil {
 		return nil, &CorruptError{Key: key, Detail: err.Error()}
 	}
-	current := newEntry(incoming{state: parsed, raw: raw, packed: payload, at: s.options.Clock.Now()})
+	current := layout.NewEntry(layout.Incoming{State: parsed, Raw: raw, Packed: payload, At: s.options.Clock.Now()})
 	current.Parts = parts
 	seen.raw, seen.packed = raw, payload
-	seen.index = seen.index.adopted(current)
+	seen.index = seen.index.Adopted(current)
 	return seen, nil
 }
 
@@ -174,19 +167,6 @@ func (s *Store) foreignParts(ctx context.Context, key Key, first []byte) (payloa
 		parts++
 	}
 	return payload, parts, nil
-}
-
-// adopted is the record of a foreign state. What was current before remains as a version where it has a copy.
-func (r index) adopted(current entry) index {
-	if r.Current != nil && r.Current.Blob != nil {
-		last := *r.Current
-		last.HeadSHA256 = ""
-		r.Versions = append([]entry{last}, r.Versions...)
-	}
-	r.Current = &current
-	r.Parts = max(r.Parts, current.Parts)
-	r.Untidy = r.Parts > current.Parts
-	return r
 }
 
 func (s *Store) readVersion(ctx context.Context, key Key, serial uint64) ([]byte, error) {
@@ -211,7 +191,7 @@ func (s *Store) readVersion(ctx context.Context, key Key, serial uint64) ([]byte
 		if err != nil {
 			return nil, err
 		}
-		return unpack(payload)
+		return layout.Unpack(payload)
 	}
 	return nil, ErrNotFound
 }
@@ -221,7 +201,7 @@ func (s *Store) headOnly(ctx context.Context, key Key) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := decodeIndex(head.Annotations)
+	known, err := layout.DecodeIndex(head.Annotations)
 	return &view{head: head, index: known}, err
 }
 

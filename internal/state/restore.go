@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
@@ -68,12 +69,12 @@ func (s *Session) putBack(ctx context.Context, read func(context.Context) ([]byt
 			return serial, err
 		}
 	}
-	packed, err := pack(next)
+	packed, err := layout.Pack(next)
 	if err != nil {
 		return 0, err
 	}
 	earlier.Serial = serial + 1
-	return serial + 1, s.put(ctx, incoming{state: earlier, raw: next, packed: packed, at: s.store.options.Clock.Now()})
+	return serial + 1, s.put(ctx, layout.Incoming{State: earlier, Raw: next, Packed: packed, At: s.store.options.Clock.Now()})
 }
 
 // version reads a version that the session's own record names.
@@ -81,7 +82,7 @@ func (s *Session) version(ctx context.Context, serial uint64) ([]byte, error) {
 	if s.raw != nil && s.index.Current.Serial == serial {
 		return s.raw, nil
 	}
-	at := slices.IndexFunc(s.index.Versions, func(e entry) bool { return e.Serial == serial })
+	at := slices.IndexFunc(s.index.Versions, func(e layout.Entry) bool { return e.Serial == serial })
 	if at < 0 {
 		return nil, ErrNotFound
 	}
@@ -89,5 +90,5 @@ func (s *Session) version(ctx context.Context, serial uint64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return unpack(payload)
+	return layout.Unpack(payload)
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
@@ -28,7 +29,7 @@ type Session struct {
 	semaphore chan struct{}
 
 	head   *corev1.Secret
-	index  index
+	index  layout.Index
 	raw    []byte
 	packed []byte
 	// pending is a write that may yet turn out to have been carried out.
@@ -97,8 +98,8 @@ func (s *Session) Put(ctx context.Context, raw []byte) error {
 	if err != nil {
 		return fmt.Errorf("putting state %s: %w", s.key, err)
 	}
-	if len(raw) > maxUnpacked {
-		return fmt.Errorf("putting state %s: %w", s.key, statefile.Malformed(errTooBig.Error()))
+	if len(raw) > layout.MaxUnpacked {
+		return fmt.Errorf("putting state %s: %w", s.key, statefile.Malformed(layout.ErrTooBig.Error()))
 	}
 	ctx, cancel := s.store.bounded(ctx)
 	defer cancel()
@@ -114,23 +115,23 @@ func (s *Session) Put(ctx context.Context, raw []byte) error {
 	if same, err := checkSuccessor(stored, parsed, raw); same || err != nil {
 		return err
 	}
-	packed, err := pack(raw)
+	packed, err := layout.Pack(raw)
 	if err != nil {
 		return err
 	}
-	return s.put(ctx, incoming{state: parsed, raw: slices.Clone(raw), packed: packed, at: s.store.options.Clock.Now()})
+	return s.put(ctx, layout.Incoming{State: parsed, Raw: slices.Clone(raw), Packed: packed, At: s.store.options.Clock.Now()})
 }
 
-func (s *Session) put(ctx context.Context, next incoming) error {
+func (s *Session) put(ctx context.Context, next layout.Incoming) error {
 	planned, err := s.plan(ctx, next)
 	if err != nil {
 		return err
 	}
 	err = s.commit(ctx, "writing state "+s.key.String(), edit{
-		index: planned.index, data: planned.data, lock: &s.lock, epoch: s.lock.Epoch, raw: next.raw, packed: next.packed,
+		index: planned.Index, data: planned.Data, lock: &s.lock, epoch: s.lock.Epoch, raw: next.Raw, packed: next.Packed,
 	})
 	if errors.Is(err, ErrFenced) {
-		s.abandon(ctx, planned.stage)
+		s.abandon(ctx, planned.Stage)
 	}
 	if err != nil {
 		return err
@@ -141,18 +142,18 @@ func (s *Session) put(ctx context.Context, next incoming) error {
 
 // plan decides where everything goes and makes the copies for it. A namespace that is being deleted accepts no new Secrets:
 // earlier versions that need one are then given up rather than the state.
-func (s *Session) plan(ctx context.Context, next incoming) (plan, error) {
-	data := ownData(s.head)
+func (s *Session) plan(ctx context.Context, next layout.Incoming) (layout.Plan, error) {
+	data := layout.OwnData(s.head.Data)
 	data[dataState] = s.packed
 	limits := s.store.options.layout()
-	planned := planPut(s.index, data, next, limits, s.newBlob)
-	err := s.stage(ctx, planned.stage)
-	if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || len(next.packed) > limits.chunk {
+	planned := layout.PlanPut(s.index, data, next, limits, s.newBlob)
+	err := s.stage(ctx, planned.Stage)
+	if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || len(next.Packed) > limits.Chunk {
 		return planned, err
 	}
 	s.store.options.Logger.Info("Earlier versions of a state are given up, as its namespace is being deleted", "state", s.key.String())
-	limits.noCopies = true
-	return planPut(s.index, data, next, limits, s.newBlob), nil
+	limits.NoCopies = true
+	return layout.PlanPut(s.index, data, next, limits, s.newBlob), nil
 }
 
 // edit returns the edit that changes nothing but what was attached.
@@ -222,9 +223,9 @@ func (s *Session) remove(ctx context.Context, allowed func() error) error {
 	if err := allowed(); err != nil {
 		return err
 	}
-	if s.index.elsewhere() {
+	if s.index.Elsewhere() {
 		change := s.edit()
-		change.index, change.data, change.raw, change.packed = s.index.discarded(), map[string][]byte{}, nil, nil
+		change.index, change.data, change.raw, change.packed = s.index.Discarded(), map[string][]byte{}, nil, nil
 		if err := s.commit(ctx, "emptying state "+s.key.String(), change); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
@@ -66,8 +67,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (o Options) layout() layout {
-	return layout{versions: max(o.Versions, 0), chunk: o.ChunkBytes, inline: o.InlineBytes}
+func (o Options) layout() layout.Limits {
+	return layout.Limits{Versions: max(o.Versions, 0), Chunk: o.ChunkBytes, Inline: o.InlineBytes}
 }
 
 // Store reads states from Secrets and opens sessions that write them. It is safe for concurrent use.
@@ -206,7 +207,7 @@ func newHead(object *metav1.ObjectMeta) Head {
 	}
 	lock, lockErr := decodeLock(object.Annotations)
 	epoch, epochErr := decodeEpoch(object.Annotations)
-	known, recordErr := decodeIndex(object.Annotations)
+	known, recordErr := layout.DecodeIndex(object.Annotations)
 	head.Lock, head.Epoch, head.Problem = lock, epoch, errors.Join(lockErr, epochErr, recordErr)
 	if known.Current != nil {
 		head.Stored, head.Serial, head.Lineage, head.Managed = true, known.Current.Serial, known.Current.Lineage, known.Current.Managed
@@ -239,21 +240,21 @@ func (s *Store) Versions(ctx context.Context, key Key) ([]Version, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing versions of state %s: %w", key, err)
 	}
-	known, err := decodeIndex(head.Annotations)
+	known, err := layout.DecodeIndex(head.Annotations)
 	if err != nil {
 		return nil, fmt.Errorf("listing versions of state %s: %w", key, err)
 	}
 	var versions []Version
 	if known.Current != nil {
-		versions = append(versions, known.Current.version(true))
+		versions = append(versions, newVersion(*known.Current, true))
 	}
 	for _, e := range known.Versions {
-		versions = append(versions, e.version(false))
+		versions = append(versions, newVersion(e, false))
 	}
 	return versions, nil
 }
 
-func (e entry) version(current bool) Version {
+func newVersion(e layout.Entry, current bool) Version {
 	return Version{
 		Serial: e.Serial, Lineage: e.Lineage, Current: current, Size: e.Size, Managed: e.Managed, Written: e.Written,
 	}

@@ -18,33 +18,35 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 )
 
 // newBlob names a copy. The name is used once, so nobody else's clean-up can ever mean it.
-func (s *Session) newBlob(e entry, chunks int) blob {
+func (s *Session) newBlob(e layout.Entry, chunks int) layout.Blob {
 	unique := make([]byte, 6)
 	_, _ = rand.Read(unique) // never fails: it ends the process instead
 	name := fmt.Sprintf("%s%s%d-%s", s.key.Name, blobInfix, e.Serial, hex.EncodeToString(unique))
-	return blob{Name: name, Chunks: chunks}
+	return layout.Blob{Name: name, Chunks: chunks}
 }
 
 // stage writes copies before the commit that refers to them. The head names them first, as trash: whatever a crash
 // leaves of them is found there.
-func (s *Session) stage(ctx context.Context, copies []staged) error {
+func (s *Session) stage(ctx context.Context, copies []layout.Staged) error {
 	if len(copies) == 0 {
 		return nil
 	}
 	change := s.edit()
 	change.index.Trash = slices.Clone(change.index.Trash)
 	for _, c := range copies {
-		change.index.Trash = append(change.index.Trash, c.blob)
+		change.index.Trash = append(change.index.Trash, c.Blob)
 	}
 	if err := s.commit(ctx, "announcing copies of state "+s.key.String(), change); err != nil {
 		return err
 	}
 	for _, c := range copies {
-		for i, chunk := range split(c.payload, s.store.options.ChunkBytes) {
-			secret := s.newSecret(c.blob.chunk(i), RoleVersion, chunk)
+		for i, chunk := range layout.Split(c.Payload, s.store.options.ChunkBytes) {
+			secret := s.newSecret(c.Blob.Chunk(i), RoleVersion, chunk)
 			secret.Immutable = ptr.To(true)
 			secret.Finalizers = []string{Finalizer} // the deletion of a namespace would take them before the head
 			if err := s.store.createOnce(ctx, secret); err != nil {
@@ -60,22 +62,22 @@ func (s *Session) stage(ctx context.Context, copies []staged) error {
 
 // abandon removes the copies of a commit for which the session was fenced off: whoever took the state over may have tidied
 // before they were made. Those that a version is read from stay, for the commit may have been carried out before.
-func (s *Session) abandon(ctx context.Context, copies []staged) {
-	var known index
+func (s *Session) abandon(ctx context.Context, copies []layout.Staged) {
+	var known layout.Index
 	fresh, err := s.store.head(ctx, s.key)
 	if err == nil {
-		known, err = decodeIndex(fresh.Annotations)
+		known, err = layout.DecodeIndex(fresh.Annotations)
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return
 	}
 	for _, c := range copies {
-		if known.reads(c.blob) {
+		if known.Reads(c.Blob) {
 			continue
 		}
-		for i := range c.blob.Chunks {
-			if err := s.store.removeProtected(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: c.blob.chunk(i)}); err != nil {
-				s.store.options.Logger.Info("A copy that nothing refers to is left", "secret", c.blob.chunk(i), "reason", err.Error())
+		for i := range c.Blob.Chunks {
+			if err := s.store.removeProtected(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: c.Blob.Chunk(i)}); err != nil {
+				s.store.options.Logger.Info("A copy that nothing refers to is left", "secret", c.Blob.Chunk(i), "reason", err.Error())
 				return
 			}
 		}
@@ -91,7 +93,7 @@ func (s *Session) tidyOrLater(ctx context.Context) {
 
 // tidy makes the Secrets besides the head those that the record names. The next write of the head records that.
 func (s *Session) tidy(ctx context.Context) error {
-	if s.index.tidy() {
+	if s.index.Tidy() {
 		return nil
 	}
 	if s.pending != nil {
@@ -110,17 +112,17 @@ func (s *Session) tidy(ctx context.Context) error {
 			continue // not a name of this store's: whoever wrote it into the record must not have it deleted
 		}
 		for i := range b.Chunks {
-			if err := s.store.removeProtected(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: b.chunk(i)}); err != nil {
+			if err := s.store.removeProtected(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: b.Chunk(i)}); err != nil {
 				return err
 			}
 		}
 	}
-	s.index = s.index.cleaned()
+	s.index = s.index.Cleaned()
 	return nil
 }
 
 func (s *Session) tidyParts(ctx context.Context) error {
-	chunks := s.index.Current.chunks()
+	chunks := s.index.Current.Chunks()
 	for i := max(chunks, 1); i <= s.index.Parts; i++ {
 		if err := s.store.remove(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: s.key.part(i)}); err != nil {
 			return err
@@ -130,7 +132,7 @@ func (s *Session) tidyParts(ctx context.Context) error {
 		return nil
 	}
 	size := len(s.head.Data[dataState]) // as it was cut, whatever the limit is now
-	for i, chunk := range split(s.packed, size)[1:] {
+	for i, chunk := range layout.Split(s.packed, size)[1:] {
 		if err := s.writePart(ctx, i+1, chunk); err != nil {
 			return err
 		}

@@ -119,8 +119,8 @@ func (s *apiServer) tries(t *testing.T, set []byte, count int, allowed bool) []t
 }
 
 var admissionText = template.Must(template.New("admission").Parse(`The kubemark module's example of a MachineSet is created with ` + "`dryRun=All`" + `, one after another, {{.Count}} times in each way ({{.Machine}}). Measured at
-the client, with a connection that stays open. The webhooks are served by the manager over TLS: the API server asks one to complete the
-MachineSet and one to check it, and that one asks the API server whether the Secret exists which the providerSpec names.
+the client, with a connection that stays open. The manager serves the webhooks over TLS: the API server calls one to complete the
+MachineSet and one to check it, which reads from the API server whether the Secret exists that the providerSpec names.
 
 | | p50 | p99 |
 |---|---|---|

@@ -34,10 +34,11 @@ type aloneFigures struct {
 }
 
 var aloneText = template.Must(template.New("alone").Parse(`A MachineSet goes from 0 to {{.Count}} and back, with the machineset controller alone beside the API server and etcd ({{.Machine}}). The Machines
-have no finalizer, so they go as soon as they are deleted. "There" is when all exist, or none; "said so" is when the MachineSet's status
-measures. CPU seconds are the controller's process only. Writes are counted at the API server.
+have no finalizer, so they go as soon as they are deleted. The column "complete" has the time until all exist, or none; "reported" the time
+until the status of the MachineSet has that number. CPU seconds are those of the controller's process. Writes are counted
+at the API server.
 
-| client requests | way | there, s | said so, s | CPU s | writes | of these |
+| client requests | way | complete, s | reported, s | CPU s | writes | of these |
 |---|---|---|---|---|---|---|
 {{range .Rows}}{{.}}
 {{end}}
@@ -45,8 +46,8 @@ Memory at its peak: {{printf "%.0f" .PeakMiB}} MiB.
 `))
 
 var togetherText = template.Must(template.New("together").Parse(`The same with the machine and the drain controller beside it, and in place of an engine a fake whose instances are there and gone at once
-({{.Machine}}, client requests {{.Limit}}). The Machines have no Nodes, so there is nothing to drain. "Settled" is when the last is Provisioned,
-or gone.
+({{.Machine}}, client requests {{.Limit}}). The Machines have no Nodes, so there is nothing to drain. The column "settled" has the time until the last
+is Provisioned, or gone.
 
 | way | settled, s | CPU s | writes | writes a Machine | of these |
 |---|---|---|---|---|---|
@@ -55,9 +56,9 @@ or gone.
 Memory at its peak: {{printf "%.0f" .PeakMiB}} MiB.
 `))
 
-var latencyText = template.Must(template.New("latency").Parse(`{{.Count}} Machines idle, and {{.Touches}} of them are touched one after another, some 40 a second: an annotation is written ({{.Machine}}). Measured from
+var latencyText = template.Must(template.New("latency").Parse(`{{.Count}} Machines idle, and {{.Touches}} of them get an annotation one after another, some 40 a second ({{.Machine}}). The time is measured from
 just before that write until the Machine's reconcile has the results of the actuator, after which it finds nothing to write: **p50 {{.P50}},
-p99 {{.P99}}**. Each touch also wakes the MachineSet and the drain controller. A reconcile takes on average{{range .Means}} {{.}}{{end}}
+p99 {{.P99}}**. Each write also wakes the MachineSet and the drain controller. A reconcile takes on average{{range .Means}} {{.}}{{end}}
 (controller_runtime_reconcile_time_seconds).
 `))
 
@@ -84,7 +85,7 @@ func (f *controllerFigures) write(t *testing.T) {
 		page.Section{Title: "What the controllers write", Text: filled(t, togetherText, map[string]any{
 			"Machine": page.Machine(), "Limit": f.limit, "Rows": together, "PeakMiB": f.peakMiB,
 		})},
-		page.Section{Title: "How soon a Machine is looked at", Text: filled(t, latencyText, map[string]any{
+		page.Section{Title: "How soon a Machine is reconciled", Text: filled(t, latencyText, map[string]any{
 			"Count": *replicas, "Touches": len(f.latencies), "Machine": page.Machine(), "Means": means,
 			"P50": millis(quantile(f.latencies, 0.5)), "P99": millis(quantile(f.latencies, 0.99)),
 		})})

@@ -25,7 +25,7 @@ import (
 
 var (
 	replicas = flag.Int("replicas", 1000, "Machines that a MachineSet is scaled to while the native controllers are measured")
-	touches  = flag.Int("touches", 500, "Machines that are touched to see how soon they are looked at")
+	touches  = flag.Int("touches", 500, "Machines that are written to measure how soon they are reconciled")
 	profile  = flag.String("cpu-profile", "", "file for a CPU profile of the machineset controller while it is alone and not limited; empty for none")
 )
 
@@ -49,7 +49,7 @@ var (
 
 // scaling is what one change of a MachineSet has cost.
 type scaling struct {
-	// there is when all Machines existed, or were gone; settled is when the MachineSet's status, or the Machines' own, said so too.
+	// there is when all Machines existed, or were gone; settled is when the MachineSet's status, or that of the Machines, has it too.
 	there, settled time.Duration
 	cpu            time.Duration
 	writes         writes
@@ -200,7 +200,7 @@ func (b *controllersBench) touch(t *testing.T, m *managerProcess) ([]time.Durati
 		pause(t, 20*time.Millisecond)
 	}
 	var took []time.Duration
-	until(t, 100*time.Millisecond, "all touched Machines were looked at", func(ctx context.Context) (bool, error) {
+	until(t, 100*time.Millisecond, "all Machines that were written were reconciled", func(ctx context.Context) (bool, error) {
 		text, err := m.get(ctx, "/latencies")
 		if err != nil {
 			return false, err

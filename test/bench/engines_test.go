@@ -126,7 +126,7 @@ func (r *race) begin(t *testing.T, c contender, o operation, count int) {
 	case updating:
 		r.patch(t, c, func(string) string { return `{"spec":{"providerSpec":{"value":` + c.change + `}}}` })
 	case checking:
-		// A Machine that was never checked is due for it, when it is looked at next.
+		// A Machine that was never checked is due for it, at its next reconcile.
 		states := fmt.Sprintf("%s=%s,%s in (%s)", state.LabelRole, state.RoleHead, state.LabelMachineUID, strings.Join(r.machines(t, c, "uid"), ","))
 		if _, err := r.Kubectl(contextOf(t), "annotate", "secrets", "--selector", states, state.Prefix+"drift-check-"); err != nil {
 			t.Fatal(err)

@@ -36,7 +36,7 @@ The operator does more for them: it keeps the state in Secrets, writes an intent
 Memory at its peak: the manager {{printf "%.0f" .ManagerMiB}} MiB, its largest child ({{.Child}}) {{printf "%.0f" .ChildMiB}} MiB.
 `))
 
-var idleText = template.Must(template.New("idle").Parse(`{{.Idle}} Machines run and nothing happens for {{.IdleFor}}, no drift check falling due ({{.Machine}}): **{{printf "%.0f" .IdleStarts}} processes started**,
+var idleText = template.Must(template.New("idle").Parse(`{{.Idle}} Machines run, and nothing changes for {{.IdleFor}}, no drift check falling due ({{.Machine}}): **{{printf "%.0f" .IdleStarts}} processes started**,
 {{printf "%.2f" .IdleCPU}} CPU seconds a minute, {{printf "%.0f" .IdleMiB}} MiB at the peak of the manager's life until then.
 `))
 

@@ -21,22 +21,22 @@ const asking = 45 * time.Second
 func (r *round) do(ctx context.Context, step Step) error {
 	set := r.plan.Sets[step.Set]
 	switch step.Action {
-	case ScaleUp:
+	case scaleUp:
 		return r.resize(ctx, set, 1)
-	case ScaleDown:
+	case scaleDown:
 		return r.resize(ctx, set, -1)
-	case DeleteSet:
+	case deleteSet:
 		r.expect(func(e *Expected) { delete(e.Replicas, set.Name) })
 		return until(ctx, asking, func(ctx context.Context) error {
 			return client.IgnoreNotFound(r.client.Delete(ctx, &machinev1beta1.MachineSet{ObjectMeta: inNamespace(set.Name)}))
 		})
-	case DeleteMachine:
+	case deleteMachine:
 		return r.onMachine(ctx, step, func(m *machinev1beta1.Machine) error { return r.client.Delete(ctx, m) })
-	case EditInPlace:
+	case editInPlace:
 		return r.onMachine(ctx, step, func(m *machinev1beta1.Machine) error {
 			return r.editInPlace(ctx, set.On, m.Name, step.Draw)
 		})
-	case EditRefused:
+	case editRefused:
 		return r.onMachine(ctx, step, func(m *machinev1beta1.Machine) error {
 			return r.edit(ctx, set.On, m.Name, maps.Clone(workloads[set.On].refused))
 		})

@@ -15,7 +15,7 @@ type Harm string
 const (
 	Lost     Harm = "lost"
 	Doubled  Harm = "doubled"
-	LeftOver Harm = "left over"
+	leftOver Harm = "left over"
 	Stuck    Harm = "stuck"
 	Failed   Harm = "failed"
 	Leaked   Harm = "leaked"
@@ -99,7 +99,7 @@ func Nothing(f *Facts, e *Expected) []Violation {
 	found := Fleet(f, &none)
 	for id, node := range f.Kubelets {
 		if !slices.ContainsFunc(f.Items, func(i Item) bool { return i.ID == id }) {
-			found = append(found, Violation{LeftOver, fmt.Sprintf("Node %s of instance %s, which is gone", node, id)})
+			found = append(found, Violation{leftOver, fmt.Sprintf("Node %s of instance %s, which is gone", node, id)})
 		}
 	}
 	return found
@@ -153,12 +153,12 @@ func (v *findings) strays(f *Facts, e *Expected) {
 			v.add(Stuck, "state %s of Machine %s is not settled: lock %s, intent %s", state.Name, state.Owner, state.Lock, state.Intent)
 		}
 		if !owned[state.Machine] && (!e.Forced[state.Machine] || len(f.itemsOf(state.Machine)) == 0) {
-			v.add(LeftOver, "state %s of Machine %s, which is gone", state.Name, state.Owner)
+			v.add(leftOver, "state %s of Machine %s, which is gone", state.Name, state.Owner)
 		}
 	}
 	for _, item := range f.Items {
 		if !owned[item.Machine] && (!e.Forced[item.Machine] || !known[item.Machine]) {
-			v.add(LeftOver, "%s %s (%s) of Machine %s, which is gone; a state knows of it: %t", item.Kind, item.Name, item.ID, item.Machine, known[item.Machine])
+			v.add(leftOver, "%s %s (%s) of Machine %s, which is gone; a state knows of it: %t", item.Kind, item.Name, item.ID, item.Machine, known[item.Machine])
 		}
 	}
 }
@@ -166,10 +166,10 @@ func (v *findings) strays(f *Facts, e *Expected) {
 // rest checks what runs leave.
 func (v *findings) rest(f *Facts) {
 	for _, process := range f.Running {
-		v.add(LeftOver, "process %s", process)
+		v.add(leftOver, "process %s", process)
 	}
 	for _, folder := range f.Folders {
-		v.add(LeftOver, "folder %s", folder)
+		v.add(leftOver, "folder %s", folder)
 	}
 }
 
@@ -203,8 +203,8 @@ func Twice(history []openstack.Made) []Violation {
 	return v.found
 }
 
-// NodesTwice checks the Nodes that each Machine ever had. Names are unique there, so that a second one comes after the first has gone.
-func NodesTwice[UID ~string](made map[string][]UID) []Violation {
+// nodesTwice checks the Nodes that each Machine ever had. Names are unique there, so that a second one comes after the first has gone.
+func nodesTwice[UID ~string](made map[string][]UID) []Violation {
 	v := &findings{}
 	for machine, nodes := range made {
 		if len(nodes) > 1 {

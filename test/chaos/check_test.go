@@ -46,22 +46,22 @@ func TestFleetFindsWhatIsWrong(t *testing.T) {
 		}, nil},
 		"an instance that is gone": {func(f *Facts, _ *Expected) { f.Items = f.Items[1:] }, []Harm{Lost}},
 		"two instances":            {func(f *Facts, _ *Expected) { f.Items = append(f.Items, Item{Kind: "servers", ID: "s2", Machine: "u2"}) }, []Harm{Doubled}},
-		"an instance of nobody":    {func(f *Facts, _ *Expected) { f.Items = append(f.Items, Item{Kind: "servers", ID: "s2", Machine: "u3"}) }, []Harm{LeftOver}},
-		"a port of nobody":         {func(f *Facts, _ *Expected) { f.Items = append(f.Items, Item{Kind: "ports", ID: "p2", Machine: "u3"}) }, []Harm{LeftOver}},
+		"an instance of nobody":    {func(f *Facts, _ *Expected) { f.Items = append(f.Items, Item{Kind: "servers", ID: "s2", Machine: "u3"}) }, []Harm{leftOver}},
+		"a port of nobody":         {func(f *Facts, _ *Expected) { f.Items = append(f.Items, Item{Kind: "ports", ID: "p2", Machine: "u3"}) }, []Harm{leftOver}},
 		"no state":                 {func(f *Facts, _ *Expected) { f.States = f.States[1:] }, []Harm{Lost}},
 		"a state of nobody": {func(f *Facts, _ *Expected) {
 			f.States = append(f.States, State{Name: "t3", Machine: "u3", Role: "head"})
-		}, []Harm{LeftOver}},
+		}, []Harm{leftOver}},
 		"a lock":                         {func(f *Facts, _ *Expected) { f.States[0].Lock = "{}" }, []Harm{Stuck}},
 		"an intent":                      {func(f *Facts, _ *Expected) { f.States[0].Intent = "{}" }, []Harm{Stuck}},
-		"a process":                      {func(f *Facts, _ *Expected) { f.Running = []string{"tofu"} }, []Harm{LeftOver}},
-		"a folder":                       {func(f *Facts, _ *Expected) { f.Folders = []string{"runs/x"} }, []Harm{LeftOver}},
+		"a process":                      {func(f *Facts, _ *Expected) { f.Running = []string{"tofu"} }, []Harm{leftOver}},
+		"a folder":                       {func(f *Facts, _ *Expected) { f.Folders = []string{"runs/x"} }, []Harm{leftOver}},
 		"forced, and both are kept":      {func(f *Facts, e *Expected) { forced(f, e, true, true) }, nil},
 		"forced, and not resolved":       {func(f *Facts, e *Expected) { forced(f, e, true, true); f.States[2].Intent = "{}" }, nil},
 		"forced, and locked":             {func(f *Facts, e *Expected) { forced(f, e, true, true); f.States[2].Lock = "{}" }, []Harm{Stuck}},
 		"forced, and both are gone":      {func(f *Facts, e *Expected) { forced(f, e, false, false) }, nil},
-		"forced, and the state is lost":  {func(f *Facts, e *Expected) { forced(f, e, true, false) }, []Harm{LeftOver}},
-		"forced, and the state is a lie": {func(f *Facts, e *Expected) { forced(f, e, false, true) }, []Harm{LeftOver}},
+		"forced, and the state is lost":  {func(f *Facts, e *Expected) { forced(f, e, true, false) }, []Harm{leftOver}},
+		"forced, and the state is a lie": {func(f *Facts, e *Expected) { forced(f, e, false, true) }, []Harm{leftOver}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, e := calm()
@@ -101,7 +101,7 @@ func TestNothingIsNothing(t *testing.T) {
 	if found := Nothing(&Facts{}, e); len(found) > 0 {
 		t.Error(found)
 	}
-	if found := Nothing(&Facts{Kubelets: map[string]string{"s1": "node-of-o"}}, e); !slices.Equal(harms(found), []Harm{LeftOver}) {
+	if found := Nothing(&Facts{Kubelets: map[string]string{"s1": "node-of-o"}}, e); !slices.Equal(harms(found), []Harm{leftOver}) {
 		t.Errorf("a Node whose server has gone: %v", found)
 	}
 }
@@ -135,7 +135,7 @@ func TestTwice(t *testing.T) {
 			t.Errorf("%s: %v", name, found)
 		}
 	}
-	if found := NodesTwice(map[string][]string{"u1": {"n1"}, "u2": {"n2", "n3"}}); len(found) != 1 || !strings.Contains(found[0].Text, "u2") {
+	if found := nodesTwice(map[string][]string{"u1": {"n1"}, "u2": {"n2", "n3"}}); len(found) != 1 || !strings.Contains(found[0].Text, "u2") {
 		t.Error(found)
 	}
 }

@@ -21,7 +21,7 @@ const deleteFirst = "machine.openshift.io/delete-machine"
 // emptyOthersProject does what the condition of a Machine asks for that was made while the credentials were those of another account: it
 // puts them back, has the Machine deleted, and puts the own ones in their place again.
 func (r *round) emptyOthersProject(ctx context.Context) error {
-	if !slices.Contains(r.outcome.Injected, CredentialsOthers) {
+	if !slices.Contains(r.outcome.Injected, credentialsOthers) {
 		return nil
 	}
 	// Runs that began with those credentials have ended by then, or have made something.

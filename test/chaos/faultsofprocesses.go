@@ -24,34 +24,34 @@ var injectors map[Kind]injector
 
 func init() {
 	injectors = map[Kind]injector{
-		KillEngine:         killing("engine", observe.Process.Engine),
-		KillProvider:       killing("provider", observe.Process.Provider),
-		KillHost:           killing("language host", observe.Process.Host),
-		KillSupervisor:     killing("supervisor", isSupervisor),
-		KillManager:        killManager,
-		PauseManager:       pauseManager,
-		DeleteLease:        deleteLease,
-		StopManager:        stopManager,
-		APIServerAway:      away(cluster.APIServer),
-		EtcdAway:           away(cluster.Etcd),
-		StateConflict:      stateWrites(409),
-		StateTooLarge:      stateWrites(413),
-		StateThrottled:     stateWrites(429),
-		StateError:         stateWrites(500),
-		StateSilence:       stateWrites(0),
-		FullDisk:           fillDisk,
-		CredentialsRotated: rotateCredentials,
-		CredentialsDeleted: deleteCredentials,
-		CredentialsOthers:  othersCredentials,
-		PlaceEdited:        editPlace,
-		InstanceRemoved:    removeInstance,
-		InstanceEdited:     editInstance,
-		ProviderHangs:      hangProvider,
-		ProviderFails:      failProvider,
-		ProviderSlow:       slowProvider,
-		FinalizerRemoved:   removeFinalizer,
-		StateDeleted:       deleteState,
-		StateRestored:      restoreState,
+		killEngine:         killing("engine", observe.Process.Engine),
+		killProvider:       killing("provider", observe.Process.Provider),
+		killHost:           killing("language host", observe.Process.Host),
+		killSupervisor:     killing("supervisor", isSupervisor),
+		killManager:        killLeader,
+		pauseManager:       pauseLeader,
+		deleteLease:        removeLease,
+		stopManager:        stopLeader,
+		apiServerAway:      away(cluster.APIServer),
+		etcdAway:           away(cluster.Etcd),
+		stateConflict:      stateWrites(409),
+		stateTooLarge:      stateWrites(413),
+		stateThrottled:     stateWrites(429),
+		stateError:         stateWrites(500),
+		stateSilence:       stateWrites(0),
+		fullDisk:           fillDisk,
+		credentialsRotated: rotateCredentials,
+		credentialsDeleted: deleteCredentials,
+		credentialsOthers:  othersCredentials,
+		placeEdited:        editPlace,
+		instanceRemoved:    removeInstance,
+		instanceEdited:     editInstance,
+		providerHangs:      hangProvider,
+		providerFails:      failProvider,
+		providerSlow:       slowProvider,
+		finalizerRemoved:   removeFinalizer,
+		stateDeleted:       deleteState,
+		stateRestored:      restoreState,
 	}
 }
 
@@ -105,13 +105,13 @@ func (w *world) isManager(pid int) bool {
 	return false
 }
 
-func killManager(_ context.Context, r *round, _ Step) error {
+func killLeader(_ context.Context, r *round, _ Step) error {
 	leads, _ := r.leader()
 	return leads.signal(syscall.SIGKILL)
 }
 
-// pauseManager stops the leader until another leads, and for a while longer.
-func pauseManager(ctx context.Context, r *round, step Step) error {
+// pauseLeader stops the leader until another leads, and for a while longer.
+func pauseLeader(ctx context.Context, r *round, step Step) error {
 	leads, waits := r.leader()
 	if err := leads.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -134,14 +134,14 @@ func pauseManager(ctx context.Context, r *round, step Step) error {
 	return errors.Join(resume(ctx), taken)
 }
 
-func deleteLease(ctx context.Context, r *round, _ Step) error {
+func removeLease(ctx context.Context, r *round, _ Step) error {
 	return until(ctx, asking, func(ctx context.Context) error {
 		return r.client.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(lab.Namespace))
 	})
 }
 
-// stopManager asks the leader to end, and kills it before its engines can have ended.
-func stopManager(_ context.Context, r *round, step Step) error {
+// stopLeader asks the leader to end, and kills it before its engines can have ended.
+func stopLeader(_ context.Context, r *round, step Step) error {
 	leads, _ := r.leader()
 	manager := leads.current()
 	if err := leads.signal(syscall.SIGTERM); err != nil {

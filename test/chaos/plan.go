@@ -24,48 +24,48 @@ type Kind string
 
 // The faults. docs/reliability.md describes each.
 const (
-	KillEngine         Kind = "engine killed"
-	KillProvider       Kind = "provider killed"
-	KillHost           Kind = "language host killed"
-	KillSupervisor     Kind = "supervisor killed"
-	KillManager        Kind = "manager killed"
-	PauseManager       Kind = "manager paused past its lease"
-	DeleteLease        Kind = "Lease deleted"
-	StopManager        Kind = "manager stopped with a short grace"
-	APIServerAway      Kind = "API server away"
-	EtcdAway           Kind = "etcd away"
-	StateConflict      Kind = "state write fails with 409"
-	StateTooLarge      Kind = "state write fails with 413"
-	StateThrottled     Kind = "state write fails with 429"
-	StateError         Kind = "state write fails with 500"
-	StateSilence       Kind = "state write gets no response"
-	FullDisk           Kind = "disk of the runs full"
-	CredentialsRotated Kind = "credentials rotated"
-	CredentialsDeleted Kind = "credentials deleted"
-	CredentialsOthers  Kind = "credentials of another account"
-	PlaceEdited        Kind = "place edited"
-	InstanceRemoved    Kind = "instance removed from outside"
-	InstanceEdited     Kind = "instance edited from outside"
-	ProviderHangs      Kind = "provider hangs"
-	ProviderFails      Kind = "provider fails after it created"
-	ProviderSlow       Kind = "provider slow, or carried out late"
-	FinalizerRemoved   Kind = "finalizer removed by force"
-	StateDeleted       Kind = "state Secrets deleted"
-	StateRestored      Kind = "state Secrets deleted and put back"
+	killEngine         Kind = "engine killed"
+	killProvider       Kind = "provider killed"
+	killHost           Kind = "language host killed"
+	killSupervisor     Kind = "supervisor killed"
+	killManager        Kind = "manager killed"
+	pauseManager       Kind = "manager paused past its lease"
+	deleteLease        Kind = "Lease deleted"
+	stopManager        Kind = "manager stopped with a short grace"
+	apiServerAway      Kind = "API server away"
+	etcdAway           Kind = "etcd away"
+	stateConflict      Kind = "state write fails with 409"
+	stateTooLarge      Kind = "state write fails with 413"
+	stateThrottled     Kind = "state write fails with 429"
+	stateError         Kind = "state write fails with 500"
+	stateSilence       Kind = "state write gets no response"
+	fullDisk           Kind = "disk of the runs full"
+	credentialsRotated Kind = "credentials rotated"
+	credentialsDeleted Kind = "credentials deleted"
+	credentialsOthers  Kind = "credentials of another account"
+	placeEdited        Kind = "place edited"
+	instanceRemoved    Kind = "instance removed from outside"
+	instanceEdited     Kind = "instance edited from outside"
+	providerHangs      Kind = "provider hangs"
+	providerFails      Kind = "provider fails after it created"
+	providerSlow       Kind = "provider slow, or carried out late"
+	finalizerRemoved   Kind = "finalizer removed by force"
+	stateDeleted       Kind = "state Secrets deleted"
+	stateRestored      Kind = "state Secrets deleted and put back"
 )
 
 // kinds are all of them, in the order in which seeds go through them.
 var kinds = []Kind{
-	KillEngine, PauseManager, StateSilence, CredentialsDeleted, KillManager, ProviderFails, StateDeleted, APIServerAway, KillProvider, InstanceRemoved,
-	DeleteLease, StateConflict, PlaceEdited, FinalizerRemoved, KillSupervisor, ProviderHangs, StopManager, CredentialsRotated, FullDisk, StateRestored,
-	StateError, KillHost, CredentialsOthers, EtcdAway, ProviderSlow, StateThrottled, InstanceEdited, StateTooLarge,
+	killEngine, pauseManager, stateSilence, credentialsDeleted, killManager, providerFails, stateDeleted, apiServerAway, killProvider, instanceRemoved,
+	deleteLease, stateConflict, placeEdited, finalizerRemoved, killSupervisor, providerHangs, stopManager, credentialsRotated, fullDisk, stateRestored,
+	stateError, killHost, credentialsOthers, etcdAway, providerSlow, stateThrottled, instanceEdited, stateTooLarge,
 }
 
 // Not injected: the clock of one process cannot be moved without the machine's (time namespaces shift monotonic clocks only), and the
 // machine's is not this test's to move.
 
 // needs says what a fault can happen to, where that is not everything.
-var needs = map[Kind]Workload{KillHost: KubemarkPulumi, CredentialsOthers: OpenStack, PlaceEdited: OpenStack}
+var needs = map[Kind]Workload{killHost: KubemarkPulumi, credentialsOthers: OpenStack, placeEdited: OpenStack}
 
 // Set is a MachineSet of a round.
 type Set struct {
@@ -79,12 +79,12 @@ type Action string
 
 // The actions.
 const (
-	ScaleUp       Action = "scale up"
-	ScaleDown     Action = "scale down"
-	EditInPlace   Action = "edit in place"
-	EditRefused   Action = "edit that is refused"
-	DeleteMachine Action = "delete a Machine"
-	DeleteSet     Action = "delete a MachineSet"
+	scaleUp       Action = "scale up"
+	scaleDown     Action = "scale down"
+	editInPlace   Action = "edit in place"
+	editRefused   Action = "edit that is refused"
+	deleteMachine Action = "delete a Machine"
+	deleteSet     Action = "delete a MachineSet"
 )
 
 // Step is an action or a fault at a time of the round.
@@ -169,16 +169,16 @@ func drawFaults(draw *rand.Rand, seed uint64, limits Limits) []Kind {
 
 // apart are faults that are not injected together: what docs/reliability.md does not promise, and what undoes each other.
 var apart = [][]Kind{
-	{KillSupervisor, KillManager, StopManager, PauseManager},
-	{StateDeleted, StateRestored, FinalizerRemoved},
-	{CredentialsRotated, CredentialsDeleted, CredentialsOthers},
-	{APIServerAway, EtcdAway},
-	{ProviderHangs, ProviderFails, ProviderSlow},
+	{killSupervisor, killManager, stopManager, pauseManager},
+	{stateDeleted, stateRestored, finalizerRemoved},
+	{credentialsRotated, credentialsDeleted, credentialsOthers},
+	{apiServerAway, etcdAway},
+	{providerHangs, providerFails, providerSlow},
 }
 
 // whileMaking are faults that meet what happens when instances are made: they are on from the beginning, for long enough.
 var whileMaking = []Kind{
-	StateConflict, StateTooLarge, StateThrottled, StateError, StateSilence, ProviderHangs, ProviderFails, ProviderSlow, FullDisk,
+	stateConflict, stateTooLarge, stateThrottled, stateError, stateSilence, providerHangs, providerFails, providerSlow, fullDisk,
 }
 
 func clash(a, b Kind) bool {
@@ -220,9 +220,9 @@ func (p *Plan) drawFault(draw *rand.Rand, kind Kind, limits Limits) Step {
 }
 
 func (p *Plan) drawAction(draw *rand.Rand) Step {
-	actions := []Action{ScaleUp, ScaleDown, ScaleUp, EditInPlace, EditInPlace, EditRefused, DeleteMachine, DeleteMachine}
+	actions := []Action{scaleUp, scaleDown, scaleUp, editInPlace, editInPlace, editRefused, deleteMachine, deleteMachine}
 	if len(p.Sets) > 1 { // else little would be left of the round
-		actions = append(actions, DeleteSet)
+		actions = append(actions, deleteSet)
 	}
 	return Step{
 		Action: actions[draw.IntN(len(actions))], At: between(draw, time.Second, 8*time.Second), Set: draw.IntN(len(p.Sets)), Draw: draw.IntN(1 << 16),

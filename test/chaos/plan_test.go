@@ -97,7 +97,7 @@ func TestEveryFaultHasAnInjector(t *testing.T) {
 
 func TestParseKinds(t *testing.T) {
 	for text, want := range map[string][]Kind{
-		"": nil, "none": {"none"}, "engine": {KillEngine}, "Lease, 409": {"", StateConflict}, "no such fault": nil,
+		"": nil, "none": {"none"}, "engine": {killEngine}, "Lease, 409": {"", stateConflict}, "no such fault": nil,
 	} {
 		got, err := ParseKinds(text)
 		if text == "no such fault" {
@@ -107,7 +107,7 @@ func TestParseKinds(t *testing.T) {
 			continue
 		}
 		if text == "Lease, 409" {
-			want[0] = DeleteLease
+			want[0] = deleteLease
 		}
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, want)

@@ -71,7 +71,7 @@ func (t *Tally) Table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d rounds, %d passed, %.0f s each on average; %d faults.\n\n", t.Rounds, t.Passed, t.Took.Seconds()/float64(max(t.Rounds, 1)), sum(t.Injected))
 	fmt.Fprintf(&b, "| harm | found |\n|---|---|\n")
-	for _, harm := range []Harm{Lost, Doubled, LeftOver, Stuck, Failed, Leaked} {
+	for _, harm := range []Harm{Lost, Doubled, leftOver, Stuck, Failed, Leaked} {
 		fmt.Fprintf(&b, "| %s | %d |\n", harm, t.Harms[harm])
 	}
 	fmt.Fprintf(&b, "\n| fault | injected | came too late or early |\n|---|---|---|\n")

@@ -74,7 +74,7 @@ func (w *world) play(ctx context.Context, plan Plan) Outcome {
 		r.violate(Violation{Stuck, "deleting MachineSets: " + err.Error()})
 	}
 	r.settle(ctx, "nothing", Nothing)
-	for _, v := range slices.Concat(Twice(w.cloud.History()), NodesTwice(w.nodes.ByMachine()), w.leaks(ctx, logs)) {
+	for _, v := range slices.Concat(Twice(w.cloud.History()), nodesTwice(w.nodes.ByMachine()), w.leaks(ctx, logs)) {
 		r.violate(v)
 	}
 	r.outcome.Remade = remade(w.cloud.History())

@@ -18,6 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 )
 
 // adoptInterval is how often adopt looks what the manager has found.
@@ -127,7 +128,7 @@ func (f *adoptFlags) adoptable(machines []machinev1beta1.Machine, named bool) ([
 	var wanted []machinev1beta1.Machine
 	for i := range machines {
 		machine := &machines[i]
-		_, own := machine.Annotations[lifecycle.WitnessAnnotation]
+		_, own := machine.Annotations[record.WitnessAnnotation]
 		provided := machine.Spec.ProviderID != nil && *machine.Spec.ProviderID != ""
 		switch {
 		case !own && (provided || f.from.path != "") && machine.DeletionTimestamp.IsZero():

@@ -16,7 +16,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -36,7 +36,7 @@ type orphanRequest struct {
 // destroy requests the destroy of the very state that was shown.
 func (r *orphanRequest) destroy(ctx context.Context) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": r.orphan.Version(), "annotations": map[string]string{lifecycle.OrphanActionAnnotation: lifecycle.OrphanDestroy},
+		"resourceVersion": r.orphan.Version(), "annotations": map[string]string{record.OrphanActionAnnotation: record.OrphanDestroy},
 	}})
 	if err != nil {
 		return fmt.Errorf("requesting the destroy: %w", err)
@@ -91,7 +91,7 @@ func (r *orphanRequest) failed(now *ownership.Orphan) error {
 		return fmt.Errorf("%s was not destroyed: the operator, or somebody else, has dropped the request, which it does where the Machine exists", r.orphan.Name())
 	case now.Problem != "" && now.Problem != r.orphan.Problem:
 		return fmt.Errorf("%s was not destroyed: %s; the operator tries it again%s", r.orphan.Name(), now.Problem, r.withdraw())
-	case now.Last != nil && now.Last.Result == lifecycle.RunFailed && (r.orphan.Last == nil || r.orphan.Last.Run != now.Last.Run):
+	case now.Last != nil && now.Last.Result == record.RunFailed && (r.orphan.Last == nil || r.orphan.Last.Run != now.Last.Run):
 		return fmt.Errorf("%s was not destroyed: %s; the operator tries it again%s", r.orphan.Name(), now.Last.Message, r.withdraw())
 	}
 	return nil
@@ -99,5 +99,5 @@ func (r *orphanRequest) failed(now *ownership.Orphan) error {
 
 // withdraw says how to withdraw the request.
 func (r *orphanRequest) withdraw() string {
-	return fmt.Sprintf("; to withdraw the request: kubectl annotate secret -n %s %s %s-", r.orphan.Namespace, r.orphan.Secret, lifecycle.OrphanActionAnnotation)
+	return fmt.Sprintf("; to withdraw the request: kubectl annotate secret -n %s %s %s-", r.orphan.Namespace, r.orphan.Secret, record.OrphanActionAnnotation)
 }

@@ -100,7 +100,7 @@ func (h *host) importDomain(_ context.Context, d *schema.ResourceData, _ any) ([
 	return []*schema.ResourceData{d}, err
 }
 
-// replaceVolume deletes a volume that a lost run has left, before create makes it.
+// replaceVolume deletes a volume that an abandoned run has left, before create makes it.
 func (h *host) replaceVolume(create schema.CreateContextFunc) schema.CreateContextFunc {
 	return func(ctx context.Context, d *schema.ResourceData, meta any) diag.Diagnostics {
 		err := h.ask(func(connection *golibvirt.Libvirt) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
 func openIdle(t *testing.T, e *Engine, mods ...func(*RunSpec)) *Workspace {
@@ -77,7 +78,7 @@ func TestOpenWaitsForASlot(t *testing.T) {
 	case <-time.After(20 * time.Millisecond): // no proof, but a chance to fail
 	}
 	cancel(stopping)
-	if err := <-opened; engine.ClassOf(err) != engine.Interrupted || !errors.Is(err, stopping) {
+	if err := <-opened; failure.ClassOf(err) != failure.Interrupted || !errors.Is(err, stopping) {
 		t.Errorf("Open() = %v, want an interrupt and its cause", err)
 	}
 	go func() {
@@ -119,7 +120,7 @@ func TestCloseWaitsForRuns(t *testing.T) {
 	if err := e.Close(ctx); err == nil || !strings.Contains(err.Error(), "1 of its runs are still open") {
 		t.Errorf("Close() = %v, want that it waits", err)
 	}
-	if _, err := e.Open(t.Context(), idleRun(t, named("r2"))); engine.ClassOf(err) != engine.Interrupted {
+	if _, err := e.Open(t.Context(), idleRun(t, named("r2"))); failure.ClassOf(err) != failure.Interrupted {
 		t.Errorf("Open() = %v, want that a closing engine opens nothing", err)
 	}
 	if err := workspace.Close(); err != nil {

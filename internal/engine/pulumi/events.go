@@ -14,6 +14,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/diag/colors"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
@@ -254,14 +255,14 @@ func (r *reader) diagnostic(d *apitype.DiagnosticEvent) {
 	r.report.Diagnostics = append(r.report.Diagnostics, diagnosticOf(d).Redact(r.redact))
 }
 
-func diagnosticOf(d *apitype.DiagnosticEvent) engine.Diagnostic {
-	severity := engine.SeverityError
+func diagnosticOf(d *apitype.DiagnosticEvent) failure.Diagnostic {
+	severity := failure.SeverityError
 	if d.Severity == "warning" {
-		severity = engine.SeverityWarning
+		severity = failure.SeverityWarning
 	}
 	message := strings.TrimSpace(colors.Never.Colorize(d.Message))
 	summary, detail, _ := strings.Cut(message, "\n")
-	one := engine.Diagnostic{Severity: severity, Summary: summary, Detail: strings.TrimSpace(detail)}
+	one := failure.Diagnostic{Severity: severity, Summary: summary, Detail: strings.TrimSpace(detail)}
 	if _, name, ok := cutLast(d.URN); ok {
 		one.Address = name
 	}
@@ -326,14 +327,14 @@ func (r *reader) agrees() bool {
 var unregistered = regexp.MustCompile(`^Error registering (?:resource|output|variable) \[[^\]]*\]: no diagnostics$`)
 
 // withoutEcho leaves out errors that only say that there was one.
-func withoutEcho(diagnostics []engine.Diagnostic) []engine.Diagnostic {
-	echo := func(d engine.Diagnostic) bool {
-		return d.Severity == engine.SeverityError && d.Detail == "" &&
+func withoutEcho(diagnostics []failure.Diagnostic) []failure.Diagnostic {
+	echo := func(d failure.Diagnostic) bool {
+		return d.Severity == failure.SeverityError && d.Detail == "" &&
 			(d.Summary == "update failed" || d.Summary == "preview failed" || d.Summary == "refresh failed" || d.Summary == "destroy failed" ||
 				unregistered.MatchString(d.Summary))
 	}
 	kept := slices.DeleteFunc(slices.Clone(diagnostics), echo)
-	if !slices.ContainsFunc(kept, func(d engine.Diagnostic) bool { return d.Severity == engine.SeverityError }) {
+	if !slices.ContainsFunc(kept, func(d failure.Diagnostic) bool { return d.Severity == failure.SeverityError }) {
 		return diagnostics
 	}
 	return kept

@@ -7,6 +7,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
@@ -46,7 +47,7 @@ func summary(changes map[apitype.OpType]int) apitype.EngineEvent {
 	return apitype.EngineEvent{SummaryEvent: &apitype.SummaryEvent{ResourceChanges: changes}}
 }
 
-func failure(message string) apitype.EngineEvent {
+func diagnosticError(message string) apitype.EngineEvent {
 	return apitype.EngineEvent{DiagnosticEvent: &apitype.DiagnosticEvent{Severity: "error", Message: message, URN: urnThis}}
 }
 
@@ -231,16 +232,16 @@ func TestTheInstanceIsReportedWhateverItsTypeIs(t *testing.T) {
 }
 
 func TestDiagnosticsAreWithoutSecretsColoursAndEchoes(t *testing.T) {
-	report := readAll(false, failure("<{%reset%}>quota exceeded for hunter22\ndetail hunter22<{%reset%}>\n"), failure("update failed"),
-		failure("Error registering resource [port]: no diagnostics"))
-	want := []engine.Diagnostic{{Severity: engine.SeverityError, Summary: "quota exceeded for (sensitive)", Detail: "detail (sensitive)", Address: "this"}}
+	report := readAll(false, diagnosticError("<{%reset%}>quota exceeded for hunter22\ndetail hunter22<{%reset%}>\n"), diagnosticError("update failed"),
+		diagnosticError("Error registering resource [port]: no diagnostics"))
+	want := []failure.Diagnostic{{Severity: failure.SeverityError, Summary: "quota exceeded for (sensitive)", Detail: "detail (sensitive)", Address: "this"}}
 	if diff := cmp.Diff(want, report.Diagnostics); diff != "" {
 		t.Errorf("diagnostics differ (-want +got):\n%s", diff)
 	}
-	if got := classify(report.Errors(), nil); got != engine.Quota {
-		t.Errorf("the class is %s, want %s", got, engine.Quota)
+	if got := classify(report.Errors(), nil); got != failure.Quota {
+		t.Errorf("the class is %s, want %s", got, failure.Quota)
 	}
-	if only := readAll(false, failure("update failed")); len(only.Diagnostics) != 1 {
+	if only := readAll(false, diagnosticError("update failed")); len(only.Diagnostics) != 1 {
 		t.Errorf("diagnostics are %v, want the echo where it is all that there is", only.Diagnostics)
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // RunSearch runs the program of a search, which only reads, and returns the checkpoint with what it found, for LookupResources and Adopt. Where the object
-// does not exist it fails: with the class engine.ImportMissing where Pulumi says so, else with the provider's own error.
+// does not exist it fails: with the class failure.ImportMissing where Pulumi says so, else with the provider's own error.
 func (e *Engine) RunSearch(ctx context.Context, search engine.Search, r RunSpec) (lookup []byte, err error) {
 	r.ID += "-" + string(search)
 	r.Search = search

@@ -11,7 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
 // replace writes as Pulumi does: whole, and under the same name.
@@ -156,7 +156,7 @@ func TestWhatCouldNotBeSavedIsSavedByTheNextOperation(t *testing.T) {
 			return nil
 		}
 	})
-	if _, err := workspace.Apply(t.Context()); engine.ClassOf(err) != engine.StateNotSaved || workspace.Unsaved() == nil {
+	if _, err := workspace.Apply(t.Context()); failure.ClassOf(err) != failure.StateNotSaved || workspace.Unsaved() == nil {
 		t.Fatalf("Apply() = %v, want a checkpoint that was not saved", err)
 	}
 	failing = false

@@ -14,6 +14,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/constant"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
@@ -23,7 +24,7 @@ const planFile = "plan.json"
 
 // Plan reads the infrastructure, plans and changes nothing. The plan is kept for ApplyPlan.
 func (f *Workspace) Plan(ctx context.Context) (*engine.Report, error) {
-	return f.operate(ctx, operationCall{op: engine.OpPlan, preview: true, call: func(ctx context.Context) error {
+	return f.operate(ctx, operationCall{op: failure.OpPlan, preview: true, call: func(ctx context.Context) error {
 		return f.preview(ctx, "--refresh", "--save-plan="+f.path(planFile))
 	}})
 }
@@ -38,15 +39,15 @@ func (f *Workspace) preview(ctx context.Context, options ...string) error {
 
 // Apply carries out what the program says unread, in one process. Use it where it can only create.
 func (f *Workspace) Apply(ctx context.Context) (*engine.Report, error) {
-	return f.up(ctx, engine.OpApply)
+	return f.up(ctx, failure.OpApply)
 }
 
 // ApplyPlan carries out the plan that Plan kept, and no step that is not in it.
 func (f *Workspace) ApplyPlan(ctx context.Context) (*engine.Report, error) {
-	return f.up(ctx, engine.OpApplyPlan, optup.Plan(f.path(planFile)), optup.Refresh())
+	return f.up(ctx, failure.OpApplyPlan, optup.Plan(f.path(planFile)), optup.Refresh())
 }
 
-func (f *Workspace) up(ctx context.Context, op engine.Op, options ...optup.Option) (*engine.Report, error) {
+func (f *Workspace) up(ctx context.Context, op failure.Op, options ...optup.Option) (*engine.Report, error) {
 	return f.operate(ctx, operationCall{op: op, call: func(ctx context.Context) error {
 		_, err := f.stack.Up(ctx, append(options, optup.SuppressProgress(), optup.SuppressOutputs())...)
 		return err
@@ -55,7 +56,7 @@ func (f *Workspace) up(ctx context.Context, op engine.Op, options ...optup.Optio
 
 // Destroy destroys everything that the checkpoint knows.
 func (f *Workspace) Destroy(ctx context.Context) (*engine.Report, error) {
-	return f.operate(ctx, operationCall{op: engine.OpDestroy, call: func(ctx context.Context) error {
+	return f.operate(ctx, operationCall{op: failure.OpDestroy, call: func(ctx context.Context) error {
 		// Providers call an object that is not there deleted. Only a refresh distinguishes the two, which the report must.
 		_, err := f.stack.Destroy(ctx, optdestroy.Refresh(), optdestroy.SuppressProgress(), optdestroy.SuppressOutputs())
 		return err
@@ -73,7 +74,7 @@ func (f *Workspace) Checkpoint() ([]byte, error) {
 
 // operationCall is one process of the CLI.
 type operationCall struct {
-	op      engine.Op
+	op      failure.Op
 	preview bool
 	call    func(ctx context.Context) error
 	// also, if set, is given each event as it is, secrets and all.
@@ -85,10 +86,10 @@ func (f *Workspace) operate(ctx context.Context, o operationCall) (*engine.Repor
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return &engine.Report{}, &engine.Error{Op: o.op, Class: engine.Unknown, Err: errors.New("the run is closed")}
+		return &engine.Report{}, &failure.Error{Op: o.op, Class: failure.Unknown, Err: errors.New("the run is closed")}
 	}
 	if ctx.Err() != nil {
-		return &engine.Report{}, &engine.Error{Op: o.op, Class: engine.Interrupted, Err: context.Cause(ctx)}
+		return &engine.Report{}, &failure.Error{Op: o.op, Class: failure.Interrupted, Err: context.Cause(ctx)}
 	}
 	clock := f.engine.options.Clock
 	started := clock.Now()
@@ -107,7 +108,7 @@ func (f *Workspace) operate(ctx context.Context, o operationCall) (*engine.Repor
 	if err != nil && f.run.Output != nil && report.Text != "" && len(report.Errors()) == 0 {
 		f.run.Output(redact.LogLine(clock.Now(), report.Text))
 	}
-	f.engine.options.Logger.V(1).Info("pulumi ended", "operation", o.op, "folder", f.run.ID, "duration", report.Duration, "class", engine.ClassOf(err))
+	f.engine.options.Logger.V(1).Info("pulumi ended", "operation", o.op, "folder", f.run.ID, "duration", report.Duration, "class", failure.ClassOf(err))
 	return report, err
 }
 
@@ -121,27 +122,27 @@ func (f *Workspace) endProcesses() {
 // conclude makes the operation's error, nil if it succeeded.
 func (f *Workspace) conclude(ctx context.Context, o operationCall, report *engine.Report, saved error) error {
 	last := f.command.last
-	failed := &engine.Error{Op: o.op, Diagnostics: report.Errors()}
+	failed := &failure.Error{Op: o.op, Diagnostics: report.Errors()}
 	switch {
 	case saved != nil:
-		failed.Class, failed.Err = engine.StateNotSaved, saved
+		failed.Class, failed.Err = failure.StateNotSaved, saved
 	case !last.started:
-		failed.Class, failed.Err = engine.Transient, fmt.Errorf("pulumi did not start: %w", last.failed)
+		failed.Class, failed.Err = failure.Transient, fmt.Errorf("pulumi did not start: %w", last.failed)
 	case last.signaled:
 		failed.Class, failed.Err = died(ctx, o), errors.Join(errors.New("pulumi was ended by a signal"), context.Cause(ctx))
 	case last.code == 0 && o.preview && report.Planned.Operation != engine.OperationPlan:
-		failed.Class, failed.Err = engine.Unknown, errors.New("the plan is not what pulumi counts")
+		failed.Class, failed.Err = failure.Unknown, errors.New("the plan is not what pulumi counts")
 	case last.code == 0:
 		return nil
 	case ctx.Err() != nil:
-		failed.Class, failed.Err = engine.Interrupted, context.Cause(ctx)
+		failed.Class, failed.Err = failure.Interrupted, context.Cause(ctx)
 	default:
 		if len(failed.Diagnostics) == 0 && report.Text != "" {
-			failed.Diagnostics = []engine.Diagnostic{{Severity: engine.SeverityError, Summary: redact.Brief(report.Text)}}
+			failed.Diagnostics = []failure.Diagnostic{{Severity: failure.SeverityError, Summary: redact.Brief(report.Text)}}
 		}
 		failed.Class = classify(failed.Diagnostics, f.run.Final)
-		if failed.Class == engine.Transient && !o.preview && connectionLost(failed.Diagnostics) {
-			failed.Class = engine.Killed
+		if failed.Class == failure.Transient && !o.preview && connectionLost(failed.Diagnostics) {
+			failed.Class = failure.Killed
 		}
 		if len(failed.Diagnostics) == 0 {
 			failed.Err = errors.New("pulumi failed without an error message")
@@ -151,35 +152,35 @@ func (f *Workspace) conclude(ctx context.Context, o operationCall, report *engin
 }
 
 // died returns the class of a CLI that died: a preview changes nothing, what anything else has done is not known.
-func died(ctx context.Context, o operationCall) engine.Class {
+func died(ctx context.Context, o operationCall) failure.Class {
 	switch {
 	case !o.preview:
-		return engine.Killed
+		return failure.Killed
 	case ctx.Err() != nil:
-		return engine.Interrupted
+		return failure.Interrupted
 	default:
-		return engine.Transient
+		return failure.Transient
 	}
 }
 
 // connectionLost reports whether a provider has gone away while it was asked to change something, so that the outcome is unknown: gRPC then ends
 // the call with these words.
-func connectionLost(diagnostics []engine.Diagnostic) bool {
-	return slices.ContainsFunc(diagnostics, func(d engine.Diagnostic) bool {
+func connectionLost(diagnostics []failure.Diagnostic) bool {
+	return slices.ContainsFunc(diagnostics, func(d failure.Diagnostic) bool {
 		return strings.Contains(d.Summary+"\n"+d.Detail, "error reading from server")
 	})
 }
 
 // classify knows what Pulumi itself says, and leaves the rest to the rules for providers.
-func classify(diagnostics []engine.Diagnostic, final func(text string) bool) engine.Class {
+func classify(diagnostics []failure.Diagnostic, final func(text string) bool) failure.Class {
 	for _, diagnostic := range diagnostics {
 		text := diagnostic.Summary + "\n" + diagnostic.Detail
 		switch {
 		case strings.Contains(text, "resource '") && strings.Contains(text, "' does not exist"):
-			return engine.ImportMissing
+			return failure.ImportMissing
 		case strings.Contains(text, "the stack is currently locked by"):
-			return engine.Locked
+			return failure.Locked
 		}
 	}
-	return engine.Classify(diagnostics, final)
+	return failure.Classify(diagnostics, final)
 }

@@ -30,14 +30,14 @@ func TestTheOutputOfPulumiIsPassedOn(t *testing.T) {
 		"a refresh that finds what was there":             {event: refreshed(map[string]any{"size": "small"}), want: thisAddress + ": as it was"},
 		"a refresh that finds something else":             {event: refreshed(map[string]any{"size": "big"}), want: thisAddress + ": changed since"},
 		"a refresh that finds nothing":                    {event: refreshed(nil), want: thisAddress + ": gone"},
-		"an error with all that is known of it":           {event: failure("no room\nhunter22 said so"), want: "Error: no room\n    with this\n    (sensitive) said so"},
+		"an error with all that is known of it":           {event: diagnosticError("no room\nhunter22 said so"), want: "Error: no room\n    with this\n    (sensitive) said so"},
 		"a warning":                                       {event: diagnostic(apitype.DiagnosticEvent{Severity: "warning", Message: "old"}), want: "Warning: old"},
 		"what a provider has to say":                      {event: diagnostic(apitype.DiagnosticEvent{Severity: "info", Message: "<{%fg 1%}>waiting for hunter22<{%reset%}>\n"}), want: "waiting for (sensitive)"},
 		"what is for developers":                          {event: diagnostic(apitype.DiagnosticEvent{Severity: "debug", Message: "{}"})},
 		"what shows only for a moment":                    {event: diagnostic(apitype.DiagnosticEvent{Severity: "info", Message: "...", Ephemeral: true})},
 		"what was done":                                   {event: summary(map[apitype.OpType]int{"same": 1, "create": 2}), want: "Done: 2 create, 1 same"},
 		"what is to be done":                              {event: apitype.EngineEvent{SummaryEvent: &apitype.SummaryEvent{IsPreview: true}}, preview: true, want: "Plan: nothing"},
-		"a message without an end":                        {event: failure(strings.Repeat("x", 9<<10)), want: "Error: " + strings.Repeat("x", 8<<10-len("2026-03-01T12:00:00Z Error: ...")) + "..."},
+		"a message without an end":                        {event: diagnosticError(strings.Repeat("x", 9<<10)), want: "Error: " + strings.Repeat("x", 8<<10-len("2026-03-01T12:00:00Z Error: ...")) + "..."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
 func TestAPipeIsReadToItsEnd(t *testing.T) {
@@ -45,18 +45,18 @@ cat > "$2" <<'END'
 func TestEventsOfAProcess(t *testing.T) {
 	cases := map[string]struct {
 		script    string
-		wantClass engine.Class
+		wantClass failure.Class
 		wantStart int
 	}{
 		"a plan": {script: writing(events) + "exit 0", wantStart: 1},
-		"a plan with what is no event, which may matter": {script: writing("{]\n"+events) + "exit 0", wantClass: engine.Unknown, wantStart: 1},
-		"no plan":               {script: "exit 0", wantClass: engine.Unknown},
-		"a death before a word": {script: "exit 1", wantClass: engine.Unknown},
+		"a plan with what is no event, which may matter": {script: writing("{]\n"+events) + "exit 0", wantClass: failure.Unknown, wantStart: 1},
+		"no plan":               {script: "exit 0", wantClass: failure.Unknown},
+		"a death before a word": {script: "exit 1", wantClass: failure.Unknown},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			report, err := openIdle(t, newIdle(t, tc.script)).Plan(t.Context())
-			if engine.ClassOf(err) != tc.wantClass || len(report.Creates()) != tc.wantStart {
+			if failure.ClassOf(err) != tc.wantClass || len(report.Creates()) != tc.wantStart {
 				t.Errorf("Plan() = %+v, %v, want %d creates and class %q", report, err, tc.wantStart, tc.wantClass)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/sig"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
 // UnknownValue is how Pulumi writes a value that only an update would reveal.
@@ -51,7 +52,7 @@ func IsSecret(value any) bool {
 // keeps no plan and changes nothing.
 func (f *Workspace) Preview(ctx context.Context) (*PlannedValues, *engine.Report, error) {
 	seen := &PlannedValues{}
-	report, err := f.operate(ctx, operationCall{op: engine.OpPlan, preview: true, also: seen.take, call: func(ctx context.Context) error {
+	report, err := f.operate(ctx, operationCall{op: failure.OpPlan, preview: true, also: seen.take, call: func(ctx context.Context) error {
 		return f.preview(ctx)
 	}})
 	slices.SortFunc(seen.Resources, func(a, b PlannedResource) int { return cmp.Compare(a.Address, b.Address) })

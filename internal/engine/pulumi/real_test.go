@@ -25,6 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 	"github.com/machine-iac/machine-iac-operator/test/parentdeath"
@@ -362,7 +363,7 @@ func (b *bench) killDuringCreate() {
 	_, err := workspace.Apply(b.t.Context())
 	close(release)
 	b.after.Store(nil)
-	if engine.ClassOf(err) != engine.Killed {
+	if failure.ClassOf(err) != failure.Killed {
 		b.t.Fatalf("Apply() = %v, want an engine that was killed", err)
 	}
 	if left, err := workdir.KillProcesses(workspace.dir); err != nil || left != 0 {
@@ -444,7 +445,7 @@ func TestAnInterruptedRunIsSaved(t *testing.T) {
 	b.after.Store(&hook)
 	_, err := workspace.Apply(ctx)
 	b.after.Store(nil)
-	if engine.ClassOf(err) != engine.Interrupted || !errors.Is(err, stopping) {
+	if failure.ClassOf(err) != failure.Interrupted || !errors.Is(err, stopping) {
 		t.Fatalf("Apply() = %v, want an interrupt and its cause", err)
 	}
 	read, err := readCheckpoint(b.last())
@@ -460,7 +461,7 @@ func TestAFailedSaveFailsTheRunAndKeepsTheCheckpoint(t *testing.T) {
 	run.Save = func(context.Context, []byte) error { return fenced }
 	workspace := b.open(run)
 	_, err := workspace.Apply(t.Context())
-	if engine.ClassOf(err) != engine.StateNotSaved || !errors.Is(err, fenced) {
+	if failure.ClassOf(err) != failure.StateNotSaved || !errors.Is(err, fenced) {
 		t.Fatalf("Apply() = %v, want a state that was not saved, and why", err)
 	}
 	if read, err := readCheckpoint(workspace.Unsaved()); err != nil || len(read.resources) == 0 {

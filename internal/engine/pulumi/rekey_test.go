@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
 // otherKey is expensive to make, so tests share it.
@@ -153,7 +154,7 @@ func TestKeysAreNotMixed(t *testing.T) {
 	}
 	e := newIdle(t, "exit 0")
 	_, err := e.Open(t.Context(), idleRun(t, func(r *RunSpec) { r.Checkpoint = encryptedWith(t, to) }))
-	if engine.ClassOf(err) != engine.Unknown || !strings.Contains(err.Error(), "Rekey") {
+	if failure.ClassOf(err) != failure.Unknown || !strings.Contains(err.Error(), "Rekey") {
 		t.Errorf("Open() = %v, want an error that nobody takes for a bad providerSpec", err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
@@ -114,25 +115,25 @@ type Workspace struct {
 	closed  bool
 }
 
-// Open waits for a free slot, makes the run's folder, and returns it. Close gives both back. An error is an *engine.Error: a wait that ctx
+// Open waits for a free slot, makes the run's folder, and returns it. Close gives both back. An error is an *failure.Error: a wait that ctx
 // or the engine's Close ended is Interrupted, one of values that Pulumi can't be given is InvalidConfiguration, and another that can't be is
 // Unknown: no providerSpec is the cause.
 func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
-	failed := func(class engine.Class, err error) *engine.Error {
-		return &engine.Error{Op: engine.OpOpen, Class: class, Err: fmt.Errorf("%s: %w", r.ID, err)}
+	failed := func(class failure.Class, err error) *failure.Error {
+		return &failure.Error{Op: failure.OpOpen, Class: class, Err: fmt.Errorf("%s: %w", r.ID, err)}
 	}
 	if err := r.validate(); err != nil {
-		return nil, failed(engine.Unknown, err)
+		return nil, failed(failure.Unknown, err)
 	}
 	if err := checkReserved(r.Variables); err != nil {
-		return nil, failed(engine.InvalidConfiguration, err)
+		return nil, failed(failure.InvalidConfiguration, err)
 	}
 	if err := r.checkKey(); err != nil {
-		return nil, failed(engine.Unknown, err) // no configuration fixes this
+		return nil, failed(failure.Unknown, err) // no configuration fixes this
 	}
 	slot, err := e.acquire(ctx)
 	if err != nil {
-		return nil, failed(engine.Interrupted, err)
+		return nil, failed(failure.Interrupted, err)
 	}
 	f := &Workspace{
 		engine: e, slot: slot, run: r, dir: filepath.Join(e.runs(), r.ID),
@@ -143,10 +144,10 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 		if errors.Is(err, os.ErrExist) {
 			err = errors.New("its folder exists: it is open already, or abandoned and not discarded")
 		}
-		return nil, failed(engine.Unknown, err)
+		return nil, failed(failure.Unknown, err)
 	}
 	if err := f.fill(ctx); err != nil {
-		return nil, failed(engine.Unknown, errors.Join(err, f.Close()))
+		return nil, failed(failure.Unknown, errors.Join(err, f.Close()))
 	}
 	return f, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/blang/semver"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
 // newIdle returns an engine whose CLI is a shell script.
@@ -160,17 +161,17 @@ func TestEndings(t *testing.T) {
 	cases := map[string]struct {
 		script    string
 		cancelled bool
-		want      engine.Class
+		want      failure.Class
 		wantText  string
 	}{
-		"it says why it failed":             {script: `echo "error: quota exceeded for t0ken" >&2; exit 255`, want: engine.Quota, wantText: "quota exceeded for (sensitive)"},
-		"it says what the module lists":     {script: `echo "error: no-such-flavor" >&2; exit 255`, want: engine.InvalidConfiguration, wantText: "no-such-flavor"},
-		"a provider dies in a call":         {script: `echo "error: error reading from server: EOF" >&2; exit 255`, want: engine.Killed},
-		"a provider does not start":         {script: `echo "error: could not read plugin [/p/x]: EOF" >&2; exit 255`, want: engine.Transient},
-		"it fails without a word":           {script: `exit 1`, want: engine.Unknown, wantText: "without an error message"},
-		"it is killed":                      {script: `kill -9 $$`, want: engine.Killed},
-		"it ends in order when interrupted": {script: `trap 'exit 1' INT; touch "$HOME/../../../begun"; while :; do sleep 0.01; done`, cancelled: true, want: engine.Interrupted},
-		"it does not end when interrupted":  {script: `trap '' INT; touch "$HOME/../../../begun"; while :; do sleep 0.01; done`, cancelled: true, want: engine.Killed},
+		"it says why it failed":             {script: `echo "error: quota exceeded for t0ken" >&2; exit 255`, want: failure.Quota, wantText: "quota exceeded for (sensitive)"},
+		"it says what the module lists":     {script: `echo "error: no-such-flavor" >&2; exit 255`, want: failure.InvalidConfiguration, wantText: "no-such-flavor"},
+		"a provider dies in a call":         {script: `echo "error: error reading from server: EOF" >&2; exit 255`, want: failure.Killed},
+		"a provider does not start":         {script: `echo "error: could not read plugin [/p/x]: EOF" >&2; exit 255`, want: failure.Transient},
+		"it fails without a word":           {script: `exit 1`, want: failure.Unknown, wantText: "without an error message"},
+		"it is killed":                      {script: `kill -9 $$`, want: failure.Killed},
+		"it ends in order when interrupted": {script: `trap 'exit 1' INT; touch "$HOME/../../../begun"; while :; do sleep 0.01; done`, cancelled: true, want: failure.Interrupted},
+		"it does not end when interrupted":  {script: `trap '' INT; touch "$HOME/../../../begun"; while :; do sleep 0.01; done`, cancelled: true, want: failure.Killed},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +193,7 @@ func TestEndings(t *testing.T) {
 				}()
 			}
 			_, err = workspace.Apply(ctx)
-			if got := engine.ClassOf(err); got != tc.want {
+			if got := failure.ClassOf(err); got != tc.want {
 				t.Errorf("Apply() = %v of class %s, want %s", err, got, tc.want)
 			}
 			if err == nil || !strings.Contains(err.Error(), tc.wantText) || strings.Contains(err.Error(), "t0ken") {
@@ -233,8 +234,8 @@ func TestAPreviewThatDiesHasChangedNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := workspace.Plan(t.Context()); engine.ClassOf(err) != engine.Transient {
-		t.Errorf("Plan() = %v of class %s, want %s", err, engine.ClassOf(err), engine.Transient)
+	if _, err := workspace.Plan(t.Context()); failure.ClassOf(err) != failure.Transient {
+		t.Errorf("Plan() = %v of class %s, want %s", err, failure.ClassOf(err), failure.Transient)
 	}
 }
 
@@ -260,8 +261,8 @@ func TestAMapThatPulumiTakesForASecretIsRefused(t *testing.T) {
 				}
 				return
 			}
-			if engine.ClassOf(err) != engine.InvalidConfiguration || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("Open() = %v of class %s, want an %s with %q", err, engine.ClassOf(err), engine.InvalidConfiguration, tc.want)
+			if failure.ClassOf(err) != failure.InvalidConfiguration || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("Open() = %v of class %s, want an %s with %q", err, failure.ClassOf(err), failure.InvalidConfiguration, tc.want)
 			}
 		})
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-version"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
 // scripted returns a CLI that initialises anything, and applies by a shell script.
@@ -57,8 +57,8 @@ while true; do sleep 0.1; done`
 			})
 			prepare(t, e, moduleOf("m", ""))
 			f, _, err := interruptAt(t, e, RunSpec{ID: "r", Module: "m", Backend: Backend{Address: "http://127.0.0.1:1"}}, "x_vm.this")
-			if engine.ClassOf(err) != engine.Killed || !strings.Contains(err.Error(), "not known") {
-				t.Errorf("error is %v (%s), want that the outcome is not known", err, engine.ClassOf(err))
+			if failure.ClassOf(err) != failure.Killed || !strings.Contains(err.Error(), "not known") {
+				t.Errorf("error is %v (%s), want that the outcome is not known", err, failure.ClassOf(err))
 			}
 			content, err := os.ReadFile(filepath.Join(f.dir, "plugin"))
 			if err != nil {
@@ -88,15 +88,15 @@ func TestEngineThatDies(t *testing.T) {
 	const begin = `echo '{"@level":"info","@message":"up","type":"version"}'` + "\n"
 	cases := map[string]struct {
 		script    string
-		wantClass engine.Class
+		wantClass failure.Class
 		wantText  string
 	}{
-		"by a signal of somebody else": {script: begin + "kill -KILL $$", wantClass: engine.Killed, wantText: "signal"},
-		"by a crash":                   {script: begin + "echo 'fatal error: out of memory' >&2; exit 2", wantClass: engine.Killed, wantText: "crashed"},
-		"without a reason":             {script: begin + "exit 1", wantClass: engine.Unknown, wantText: "without an error message"},
-		"with a plain text":            {script: begin + "echo 'Failed to read CLI arguments' >&2; exit 1", wantClass: engine.Unknown, wantText: "applying: Failed to read"},
+		"by a signal of somebody else": {script: begin + "kill -KILL $$", wantClass: failure.Killed, wantText: "signal"},
+		"by a crash":                   {script: begin + "echo 'fatal error: out of memory' >&2; exit 2", wantClass: failure.Killed, wantText: "crashed"},
+		"without a reason":             {script: begin + "exit 1", wantClass: failure.Unknown, wantText: "without an error message"},
+		"with a plain text":            {script: begin + "echo 'Failed to read CLI arguments' >&2; exit 1", wantClass: failure.Unknown, wantText: "applying: Failed to read"},
 		"as a plan that reports no changes": {
-			script: begin + "case $1 in plan) exit 2;; esac; kill -KILL $$", wantClass: engine.Killed, wantText: "signal",
+			script: begin + "case $1 in plan) exit 2;; esac; kill -KILL $$", wantClass: failure.Killed, wantText: "signal",
 		},
 	}
 	for name, tc := range cases {
@@ -105,8 +105,8 @@ func TestEngineThatDies(t *testing.T) {
 			prepare(t, e, moduleOf("m", ""))
 			f := open(t, e, RunSpec{ID: "r", Module: "m", Backend: Backend{Address: "http://127.0.0.1:1"}})
 			_, err := f.Apply(t.Context())
-			if engine.ClassOf(err) != tc.wantClass {
-				t.Errorf("class is %s, want %s", engine.ClassOf(err), tc.wantClass)
+			if failure.ClassOf(err) != tc.wantClass {
+				t.Errorf("class is %s, want %s", failure.ClassOf(err), tc.wantClass)
 			}
 			expectTexts(t, err, []string{tc.wantText})
 		})
@@ -130,8 +130,8 @@ exit 1`
 	e := newEngine(t, func(o *Options) { o.Binary = scripted(t, dumping) })
 	prepare(t, e, moduleOf("m", ""))
 	f := open(t, e, RunSpec{ID: "r", Module: "m", Backend: Backend{Address: "http://127.0.0.1:1"}})
-	if _, err := f.Apply(t.Context()); engine.ClassOf(err) != engine.StateNotSaved {
-		t.Errorf("error is %v (%s), want that the state was not saved", err, engine.ClassOf(err))
+	if _, err := f.Apply(t.Context()); failure.ClassOf(err) != failure.StateNotSaved {
+		t.Errorf("error is %v (%s), want that the state was not saved", err, failure.ClassOf(err))
 	}
 	state, err := f.ErroredState()
 	if err != nil || string(state) != `{"version":4,"serial":7}` {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
@@ -90,7 +91,7 @@ func (e *Engine) Prepare(ctx context.Context, m Module) error {
 		err = reserved.Check(m.Environment)
 	}
 	if err != nil {
-		return &engine.Error{Op: engine.OpInit, Class: engine.Unknown, Err: err}
+		return &failure.Error{Op: failure.OpInit, Class: failure.Unknown, Err: err}
 	}
 	if _, done := e.prepared(key); done {
 		return nil
@@ -106,7 +107,7 @@ func (e *Engine) Prepare(ctx context.Context, m Module) error {
 	case r := <-result:
 		return r.Err
 	case <-ctx.Done():
-		return &engine.Error{Op: engine.OpInit, Class: engine.Interrupted, Err: context.Cause(ctx)}
+		return &failure.Error{Op: failure.OpInit, Class: failure.Interrupted, Err: context.Cause(ctx)}
 	}
 }
 
@@ -114,7 +115,7 @@ func (e *Engine) Prepare(ctx context.Context, m Module) error {
 func (e *Engine) initialise(ctx context.Context, key string, m Module) error {
 	slot, err := e.acquire(ctx)
 	if err != nil {
-		return &engine.Error{Op: engine.OpInit, Class: engine.Interrupted, Err: err}
+		return &failure.Error{Op: failure.OpInit, Class: failure.Interrupted, Err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.options.InitTimeout)
 	defer cancel()
@@ -134,17 +135,17 @@ func (e *Engine) initialise(ctx context.Context, key string, m Module) error {
 }
 
 func asInitError(err error) error {
-	var failed *engine.Error
+	var failed *failure.Error
 	if errors.As(err, &failed) {
 		return err
 	}
-	return &engine.Error{Op: engine.OpInit, Class: engine.Unknown, Err: err}
+	return &failure.Error{Op: failure.OpInit, Class: failure.Unknown, Err: err}
 }
 
 func (e *Engine) initialiseIn(ctx context.Context, s *slot, staging string, m Module) error {
 	committed, err := writeModule(staging, m.Files)
 	if err != nil {
-		return &engine.Error{Op: engine.OpInit, Class: engine.Unknown, Err: err}
+		return &failure.Error{Op: failure.OpInit, Class: failure.Unknown, Err: err}
 	}
 	dir := filepath.Join(staging, moduleDir)
 	lock := filepath.Join(dir, lockFile)
@@ -169,7 +170,7 @@ func (e *Engine) initialiseIn(ctx context.Context, s *slot, staging string, m Mo
 		return err
 	}
 	if err := checkSelected(committed, selected); err != nil {
-		return &engine.Error{Op: engine.OpInit, Class: engine.Unknown, Err: err}
+		return &failure.Error{Op: failure.OpInit, Class: failure.Unknown, Err: err}
 	}
 	if e.options.VerifyEachRun {
 		return nil
@@ -191,7 +192,7 @@ func (e *Engine) runInit(ctx context.Context, s *slot, dir string, m Module) err
 		return err
 	}
 	_, err = s.run(ctx, operation{
-		op:     engine.OpInit,
+		op:     failure.OpInit,
 		dir:    dir,
 		redact: redact.New(m.Sensitive),
 		call:   func(ctx context.Context, out *stream) error { return s.terraform.InitJSON(ctx, out) },

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
 func TestLockFile(t *testing.T) {
@@ -164,7 +164,7 @@ func TestProvidersComeFromTheMirror(t *testing.T) {
 			})
 			err := e.Prepare(t.Context(), objectModule(tc.lock))
 			if len(tc.want) > 0 {
-				expectTexts(t, err, append(tc.want, string(engine.OpInit)))
+				expectTexts(t, err, append(tc.want, string(failure.OpInit)))
 				if found := tree(t, e.dir.modules()); len(found) > 0 {
 					t.Errorf("a module that failed leaves %v", found)
 				}
@@ -251,10 +251,10 @@ func TestPrepareAgainWhenTheMirrorWasReplaced(t *testing.T) {
 func TestPrepareDoesNotRememberAFailure(t *testing.T) {
 	e := newEngine(t)
 	err := e.Prepare(t.Context(), moduleOf("m", `resource "terraform_data" "this" { colour = "red`))
-	if engine.ClassOf(err) != engine.Unknown {
-		t.Errorf("class is %s, want %s: no providerSpec caused it", engine.ClassOf(err), engine.Unknown)
+	if failure.ClassOf(err) != failure.Unknown {
+		t.Errorf("class is %s, want %s: no providerSpec caused it", failure.ClassOf(err), failure.Unknown)
 	}
-	expectTexts(t, err, []string{string(engine.OpInit)})
+	expectTexts(t, err, []string{string(failure.OpInit)})
 	prepare(t, e, moduleOf("m", instance))
 }
 
@@ -273,8 +273,8 @@ func TestPrepareRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := e.Prepare(t.Context(), tc.module)
 			expectTexts(t, err, []string{tc.want})
-			if engine.ClassOf(err) != engine.Unknown {
-				t.Errorf("class is %s, want %s: no providerSpec caused it", engine.ClassOf(err), engine.Unknown)
+			if failure.ClassOf(err) != failure.Unknown {
+				t.Errorf("class is %s, want %s: no providerSpec caused it", failure.ClassOf(err), failure.Unknown)
 			}
 		})
 	}

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // operation is one process of the CLI.
 type operation struct {
-	op       engine.Op
+	op       failure.Op
 	dir      string // the engine's working folder
 	redact   *redact.Redactor
 	progress func(engine.Event)
@@ -40,7 +41,7 @@ const (
 // run runs the operation and reports the result. The report is never nil.
 func (s *slot) run(ctx context.Context, o operation) (*engine.Report, error) {
 	if ctx.Err() != nil {
-		return &engine.Report{}, &engine.Error{Op: o.op, Class: engine.Interrupted, Err: context.Cause(ctx)}
+		return &engine.Report{}, &failure.Error{Op: o.op, Class: failure.Interrupted, Err: context.Cause(ctx)}
 	}
 	clock := s.engine.options.Clock
 	started := clock.Now()
@@ -54,7 +55,7 @@ func (s *slot) run(ctx context.Context, o operation) (*engine.Report, error) {
 	report := out.finish()
 	report.Started, report.Duration = started, clock.Since(started)
 	err = s.conclude(ctx, o, out, report, err)
-	s.engine.options.Logger.V(1).Info("engine ended", "operation", o.op, "folder", filepath.Base(o.dir), "duration", report.Duration, "class", engine.ClassOf(err))
+	s.engine.options.Logger.V(1).Info("engine ended", "operation", o.op, "folder", filepath.Base(o.dir), "duration", report.Duration, "class", failure.ClassOf(err))
 	return report, err
 }
 
@@ -147,20 +148,20 @@ func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *e
 	class := end.class()
 	if class == "" && o.needsPlan && report.Planned.Operation != engine.OperationPlan {
 		// a plan exits with 2 when there are changes, and the Go runtime exits with 2 when it gives up
-		class, end.exit = engine.Transient, exitCrash
+		class, end.exit = failure.Transient, exitCrash
 	}
 	if class == "" {
 		return nil
 	}
-	return &engine.Error{Op: o.op, Class: class, Diagnostics: end.reported(report), Err: s.cause(ctx, o, end, err)}
+	return &failure.Error{Op: o.op, Class: class, Diagnostics: end.reported(report), Err: s.cause(ctx, o, end, err)}
 }
 
 // reported returns the errors to show: the engine's diagnostics, or else its plain text.
-func (e outcome) reported(report *engine.Report) []engine.Diagnostic {
+func (e outcome) reported(report *engine.Report) []failure.Diagnostic {
 	if len(e.diagnostics) > 0 || report.Text == "" || e.exit == exitSuccess {
 		return e.diagnostics
 	}
-	return []engine.Diagnostic{{Severity: engine.SeverityError, Summary: redact.Brief(report.Text)}}
+	return []failure.Diagnostic{{Severity: failure.SeverityError, Summary: redact.Brief(report.Text)}}
 }
 
 func (s *slot) cause(ctx context.Context, o operation, end outcome, err error) error {

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"syscall"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
 // exit says how an engine's process ended.
@@ -44,7 +44,7 @@ func exitOf(err error, begun bool) exit {
 
 // outcome is what is known of an engine's end.
 type outcome struct {
-	op   engine.Op
+	op   failure.Op
 	exit exit
 	// cancelled: the caller's context ended first, and the engine was interrupted.
 	cancelled bool
@@ -52,29 +52,29 @@ type outcome struct {
 	begun bool
 	// stateLeft: it left a state that it could not save.
 	stateLeft   bool
-	diagnostics []engine.Diagnostic
+	diagnostics []failure.Diagnostic
 	// final reports which texts of a provider the module lists as final.
 	final func(text string) bool
 }
 
 // class returns the class of the operation's error, "" for success. What happens to the process is never the configuration's fault.
-func (e outcome) class() engine.Class {
+func (e outcome) class() failure.Class {
 	died := e.exit == exitSignal || e.exit == exitCrash
 	switch {
 	case e.stateLeft:
-		return engine.StateNotSaved
+		return failure.StateNotSaved
 	case e.exit == exitSuccess:
 		return ""
 	case died && e.changes() && (e.begun || !e.cancelled):
-		return engine.Killed
+		return failure.Killed
 	case e.cancelled:
-		return engine.Interrupted
+		return failure.Interrupted
 	case died || e.exit == exitNever:
-		return engine.Transient
+		return failure.Transient
 	default:
-		return engine.Classify(e.diagnostics, e.final)
+		return failure.Classify(e.diagnostics, e.final)
 	}
 }
 
 // changes reports whether the operation may have changed something outside of the engine's folder.
-func (e outcome) changes() bool { return e.op != engine.OpInit && e.op != engine.OpPlan }
+func (e outcome) changes() bool { return e.op != failure.OpInit && e.op != failure.OpPlan }

@@ -6,16 +6,16 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
 func TestEndingClass(t *testing.T) {
-	quota := []engine.Diagnostic{{Severity: engine.SeverityError, Summary: "VcpuLimitExceeded"}}
-	listed := []engine.Diagnostic{{Severity: engine.SeverityError, Summary: "creating the server", Detail: "no such flavor"}}
+	quota := []failure.Diagnostic{{Severity: failure.SeverityError, Summary: "VcpuLimitExceeded"}}
+	listed := []failure.Diagnostic{{Severity: failure.SeverityError, Summary: "creating the server", Detail: "no such flavor"}}
 	final := func(text string) bool { return text == "creating the server\nno such flavor" }
 	cases := map[string]struct {
 		ending outcome
-		want   engine.Class
+		want   failure.Class
 	}{
 		"success": {
 			ending: outcome{exit: exitSuccess, begun: true}, want: "",
@@ -24,52 +24,52 @@ func TestEndingClass(t *testing.T) {
 			ending: outcome{exit: exitSuccess, begun: true, cancelled: true}, want: "",
 		},
 		"success that left a state behind is none": {
-			ending: outcome{exit: exitSuccess, begun: true, stateLeft: true}, want: engine.StateNotSaved,
+			ending: outcome{exit: exitSuccess, begun: true, stateLeft: true}, want: failure.StateNotSaved,
 		},
 		"a state left behind counts more than the interrupt": {
-			ending: outcome{exit: exitFailure, begun: true, cancelled: true, stateLeft: true}, want: engine.StateNotSaved,
+			ending: outcome{exit: exitFailure, begun: true, cancelled: true, stateLeft: true}, want: failure.StateNotSaved,
 		},
 		"a state left behind counts more than what the engine reported": {
-			ending: outcome{exit: exitFailure, begun: true, stateLeft: true, diagnostics: quota}, want: engine.StateNotSaved,
+			ending: outcome{exit: exitFailure, begun: true, stateLeft: true, diagnostics: quota}, want: failure.StateNotSaved,
 		},
 		"a failure that the engine reports": {
-			ending: outcome{exit: exitFailure, begun: true, diagnostics: quota}, want: engine.Quota,
+			ending: outcome{exit: exitFailure, begun: true, diagnostics: quota}, want: failure.Quota,
 		},
 		"an interrupt, whatever the engine reports": {
-			ending: outcome{exit: exitFailure, begun: true, cancelled: true, diagnostics: quota}, want: engine.Interrupted,
+			ending: outcome{exit: exitFailure, begun: true, cancelled: true, diagnostics: quota}, want: failure.Interrupted,
 		},
 		"a signal": {
-			ending: outcome{exit: exitSignal, begun: true}, want: engine.Killed,
+			ending: outcome{exit: exitSignal, begun: true}, want: failure.Killed,
 		},
 		"a kill after an interrupt": {
-			ending: outcome{exit: exitSignal, begun: true, cancelled: true}, want: engine.Killed,
+			ending: outcome{exit: exitSignal, begun: true, cancelled: true}, want: failure.Killed,
 		},
 		"an interrupt before the engine was up": {
-			ending: outcome{exit: exitSignal, cancelled: true}, want: engine.Interrupted,
+			ending: outcome{exit: exitSignal, cancelled: true}, want: failure.Interrupted,
 		},
 		"a crash": {
-			ending: outcome{exit: exitCrash, begun: true, diagnostics: quota}, want: engine.Killed,
+			ending: outcome{exit: exitCrash, begun: true, diagnostics: quota}, want: failure.Killed,
 		},
 		"a signal while it plans, which leaves nothing behind": {
-			ending: outcome{op: engine.OpPlan, exit: exitSignal, begun: true}, want: engine.Transient,
+			ending: outcome{op: failure.OpPlan, exit: exitSignal, begun: true}, want: failure.Transient,
 		},
 		"a crash while a module is initialised": {
-			ending: outcome{op: engine.OpInit, exit: exitCrash, begun: true}, want: engine.Transient,
+			ending: outcome{op: failure.OpInit, exit: exitCrash, begun: true}, want: failure.Transient,
 		},
 		"a kill after an interrupt while it plans": {
-			ending: outcome{op: engine.OpPlan, exit: exitSignal, begun: true, cancelled: true}, want: engine.Interrupted,
+			ending: outcome{op: failure.OpPlan, exit: exitSignal, begun: true, cancelled: true}, want: failure.Interrupted,
 		},
 		"an engine that does not start": {
-			ending: outcome{exit: exitNever}, want: engine.Transient,
+			ending: outcome{exit: exitNever}, want: failure.Transient,
 		},
 		"a failure that the module lists as final": {
-			ending: outcome{exit: exitFailure, begun: true, diagnostics: listed, final: final}, want: engine.InvalidConfiguration,
+			ending: outcome{exit: exitFailure, begun: true, diagnostics: listed, final: final}, want: failure.InvalidConfiguration,
 		},
 		"a failure that it does not list": {
-			ending: outcome{exit: exitFailure, begun: true, diagnostics: listed}, want: engine.Unknown,
+			ending: outcome{exit: exitFailure, begun: true, diagnostics: listed}, want: failure.Unknown,
 		},
 		"an interrupt while it starts": {
-			ending: outcome{exit: exitNever, cancelled: true}, want: engine.Interrupted,
+			ending: outcome{exit: exitNever, cancelled: true}, want: failure.Interrupted,
 		},
 	}
 	for name, tc := range cases {

@@ -14,7 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/hashicorp/terraform-exec/tfexec"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
 // fakeProvider is a provider whose life a test reads.
@@ -242,8 +242,8 @@ func TestWarmProviderServesRunAfterRun(t *testing.T) {
 	// a run that fails takes its provider with it
 	f := open(t, e, RunSpec{ID: "failing", Module: "object", Backend: backend.at("m"), Variables: []byte(`{"name":"x"}`),
 		Environment: map[string]string{"TOKEN": "t-1"}})
-	if _, err := f.Apply(t.Context()); engine.ClassOf(err) != engine.Transient {
-		t.Errorf("error is %v (%s), want a refused connection", err, engine.ClassOf(err))
+	if _, err := f.Apply(t.Context()); failure.ClassOf(err) != failure.Transient {
+		t.Errorf("error is %v (%s), want a refused connection", err, failure.ClassOf(err))
 	}
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("the provider of a run that failed goes on: %v", err)

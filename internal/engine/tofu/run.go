@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-exec/tfexec"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
@@ -85,16 +86,16 @@ type Workspace struct {
 // Open waits for a free slot, makes the run's folder, and returns it. Close gives both back. An error is an *Error: a wait that
 // ctx or the engine's Close ended is Interrupted, and a run that can't be is Unknown: no providerSpec is the cause.
 func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
-	failed := func(class engine.Class, err error) *engine.Error {
-		return &engine.Error{Op: engine.OpOpen, Class: class, Err: fmt.Errorf("%s: %w", r.ID, err)}
+	failed := func(class failure.Class, err error) *failure.Error {
+		return &failure.Error{Op: failure.OpOpen, Class: class, Err: fmt.Errorf("%s: %w", r.ID, err)}
 	}
 	module, err := e.check(r)
 	if err != nil {
-		return nil, failed(engine.Unknown, err)
+		return nil, failed(failure.Unknown, err)
 	}
 	slot, err := e.acquire(ctx)
 	if err != nil {
-		return nil, failed(engine.Interrupted, err)
+		return nil, failed(failure.Interrupted, err)
 	}
 	f := &Workspace{
 		engine: e,
@@ -108,10 +109,10 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 		if errors.Is(err, os.ErrExist) {
 			err = errors.New("its folder exists: it is open already, or abandoned and not discarded")
 		}
-		return nil, failed(engine.Unknown, errors.Join(err, e.release(slot)))
+		return nil, failed(failure.Unknown, errors.Join(err, e.release(slot)))
 	}
 	if err := f.fill(ctx); err != nil {
-		return nil, failed(engine.Unknown, errors.Join(err, f.Close()))
+		return nil, failed(failure.Unknown, errors.Join(err, f.Close()))
 	}
 	return f, nil
 }
@@ -207,7 +208,7 @@ func (f *Workspace) Plan(ctx context.Context, o PlanOptions) (*engine.Report, er
 	if o.Out {
 		options = append(options, tfexec.Out(planFile))
 	}
-	return f.operate(ctx, engine.OpPlan, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
+	return f.operate(ctx, failure.OpPlan, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
 		_, err := f.slot.terraform.PlanJSON(ctx, out, append(options, providers)...)
 		return err
 	})
@@ -215,7 +216,7 @@ func (f *Workspace) Plan(ctx context.Context, o PlanOptions) (*engine.Report, er
 
 // Apply plans and carries the plan out unread, in one process. Use it where the plan can only create.
 func (f *Workspace) Apply(ctx context.Context) (*engine.Report, error) {
-	return f.apply(ctx, engine.OpApply, tfexec.VarFile(variablesFile))
+	return f.apply(ctx, failure.OpApply, tfexec.VarFile(variablesFile))
 }
 
 // ApplyPlan carries out the plan that Plan kept. Its Report has no Planned count: the plan had it.
@@ -225,10 +226,10 @@ func (f *Workspace) ApplyPlan(ctx context.Context) (*engine.Report, error) {
 		// ephemeral variables are no part of a plan
 		options = append(options, tfexec.VarFile(variablesFile))
 	}
-	return f.apply(ctx, engine.OpApplyPlan, options...)
+	return f.apply(ctx, failure.OpApplyPlan, options...)
 }
 
-func (f *Workspace) apply(ctx context.Context, op engine.Op, options ...tfexec.ApplyOption) (*engine.Report, error) {
+func (f *Workspace) apply(ctx context.Context, op failure.Op, options ...tfexec.ApplyOption) (*engine.Report, error) {
 	return f.operate(ctx, op, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
 		return f.slot.terraform.ApplyJSON(ctx, out, append(options, providers)...)
 	})
@@ -236,16 +237,16 @@ func (f *Workspace) apply(ctx context.Context, op engine.Op, options ...tfexec.A
 
 // Destroy destroys everything that the state knows.
 func (f *Workspace) Destroy(ctx context.Context) (*engine.Report, error) {
-	return f.operate(ctx, engine.OpDestroy, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
+	return f.operate(ctx, failure.OpDestroy, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
 		return f.slot.terraform.DestroyJSON(ctx, out, tfexec.VarFile(variablesFile), providers)
 	})
 }
 
-func (f *Workspace) operate(ctx context.Context, op engine.Op, call func(context.Context, *stream, *tfexec.ReattachOption) error) (*engine.Report, error) {
+func (f *Workspace) operate(ctx context.Context, op failure.Op, call func(context.Context, *stream, *tfexec.ReattachOption) error) (*engine.Report, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return &engine.Report{}, &engine.Error{Op: op, Class: engine.Unknown, Err: errors.New("the run is closed")}
+		return &engine.Report{}, &failure.Error{Op: op, Class: failure.Unknown, Err: errors.New("the run is closed")}
 	}
 	providers := tfexec.Reattach(f.providers())
 	report, err := f.slot.run(ctx, operation{
@@ -255,7 +256,7 @@ func (f *Workspace) operate(ctx context.Context, op engine.Op, call func(context
 		progress:  f.run.Progress,
 		output:    f.run.Output,
 		call:      func(ctx context.Context, out *stream) error { return call(ctx, out, providers) },
-		needsPlan: op == engine.OpPlan,
+		needsPlan: op == failure.OpPlan,
 		final:     f.run.Final,
 		dumped:    func(state []byte) { f.dumped = state },
 	})

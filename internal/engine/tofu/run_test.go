@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
@@ -146,8 +147,8 @@ func TestInterruptSavesTheState(t *testing.T) {
 	prepare(t, e, moduleOf("slow", slow))
 	began := time.Now()
 	_, report, err := interruptAt(t, e, RunSpec{ID: "r", Module: "slow", Backend: backend.at("m")}, "terraform_data.second")
-	if engine.ClassOf(err) != engine.Interrupted || !strings.Contains(err.Error(), "shutting down") {
-		t.Errorf("error is %v (%s), want that it was interrupted and why", err, engine.ClassOf(err))
+	if failure.ClassOf(err) != failure.Interrupted || !strings.Contains(err.Error(), "shutting down") {
+		t.Errorf("error is %v (%s), want that it was interrupted and why", err, failure.ClassOf(err))
 	}
 	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("the interrupt took %s", took)
@@ -171,7 +172,7 @@ func TestContextThatHasEndedStartsNothing(t *testing.T) {
 	cancel()
 	before := e.Starts()
 	report, err := f.Apply(ctx)
-	if engine.ClassOf(err) != engine.Interrupted || report == nil {
+	if failure.ClassOf(err) != failure.Interrupted || report == nil {
 		t.Errorf("apply returns %v and %v, want a report and that it was interrupted", report, err)
 	}
 	if e.Starts() != before {
@@ -194,8 +195,8 @@ resource "terraform_data" "second" {
 			}
 		}})
 	report, err := f.Apply(t.Context())
-	if engine.ClassOf(err) != engine.StateNotSaved {
-		t.Fatalf("error is %v (%s), want that the state was not saved", err, engine.ClassOf(err))
+	if failure.ClassOf(err) != failure.StateNotSaved {
+		t.Fatalf("error is %v (%s), want that the state was not saved", err, failure.ClassOf(err))
 	}
 	if len(report.Applied) != 2 {
 		t.Errorf("applied is %+v, want both resources", report.Applied)
@@ -262,28 +263,28 @@ resource "terraform_data" "this" {
 	cases := map[string]struct {
 		variables map[string]any
 		locked    bool
-		wantClass engine.Class
+		wantClass failure.Class
 		wantText  []string
 	}{
 		"a variable that is missing": {
-			variables: map[string]any{}, wantClass: engine.InvalidConfiguration, wantText: []string{"No value for required variable", `"size"`},
+			variables: map[string]any{}, wantClass: failure.InvalidConfiguration, wantText: []string{"No value for required variable", `"size"`},
 		},
 		"a value of another type": {
-			variables: map[string]any{"size": []string{"a"}}, wantClass: engine.InvalidConfiguration, wantText: []string{"Invalid value for", "string required"},
+			variables: map[string]any{"size": []string{"a"}}, wantClass: failure.InvalidConfiguration, wantText: []string{"Invalid value for", "string required"},
 		},
 		"a value that the module refuses": {
-			variables: map[string]any{"size": "huge"}, wantClass: engine.InvalidConfiguration, wantText: []string{"must not be huge; choose small"},
+			variables: map[string]any{"size": "huge"}, wantClass: failure.InvalidConfiguration, wantText: []string{"must not be huge; choose small"},
 		},
 		"what a provider says and the module lists as final": {
-			variables: map[string]any{"size": "small", "command": "echo no-such-flavor; exit 1"}, wantClass: engine.InvalidConfiguration,
+			variables: map[string]any{"size": "small", "command": "echo no-such-flavor; exit 1"}, wantClass: failure.InvalidConfiguration,
 			wantText: []string{"no-such-flavor"},
 		},
 		"what a provider says": {
 			variables: map[string]any{"size": "small", "command": "echo VcpuLimitExceeded: too many; exit 1"},
-			wantClass: engine.Quota, wantText: []string{"VcpuLimitExceeded"},
+			wantClass: failure.Quota, wantText: []string{"VcpuLimitExceeded"},
 		},
 		"a state that is locked": {
-			variables: map[string]any{"size": "small"}, locked: true, wantClass: engine.Locked, wantText: []string{"state lock"},
+			variables: map[string]any{"size": "small"}, locked: true, wantClass: failure.Locked, wantText: []string{"state lock"},
 		},
 	}
 	id := 0
@@ -297,8 +298,8 @@ resource "terraform_data" "this" {
 				Final: regexp.MustCompile(`no-such-flavor`).MatchString,
 			})
 			_, err := f.Apply(t.Context())
-			if engine.ClassOf(err) != tc.wantClass {
-				t.Errorf("class is %s, want %s", engine.ClassOf(err), tc.wantClass)
+			if failure.ClassOf(err) != tc.wantClass {
+				t.Errorf("class is %s, want %s", failure.ClassOf(err), tc.wantClass)
 			}
 			expectTexts(t, err, tc.wantText)
 			closeNow(t, f)
@@ -331,15 +332,15 @@ terraform {
 resource "dead_vm" "this" {}
 output "id" { value = dead_vm.this.id }`,
 	})})
-	for op, run := range map[engine.Op]func(*Workspace) (*engine.Report, error){
-		engine.OpPlan:  func(f *Workspace) (*engine.Report, error) { return f.Plan(t.Context(), PlanOptions{}) },
-		engine.OpApply: func(f *Workspace) (*engine.Report, error) { return f.Apply(t.Context()) },
+	for op, run := range map[failure.Op]func(*Workspace) (*engine.Report, error){
+		failure.OpPlan:  func(f *Workspace) (*engine.Report, error) { return f.Plan(t.Context(), PlanOptions{}) },
+		failure.OpApply: func(f *Workspace) (*engine.Report, error) { return f.Apply(t.Context()) },
 	} {
 		t.Run(string(op), func(t *testing.T) {
 			f := open(t, e, RunSpec{ID: "r", Module: "dead", Backend: backend.at("m"), Variables: []byte("{}")})
 			_, err := run(f)
-			if engine.ClassOf(err) != engine.Transient {
-				t.Errorf("class is %s, want %s: %v", engine.ClassOf(err), engine.Transient, err)
+			if failure.ClassOf(err) != failure.Transient {
+				t.Errorf("class is %s, want %s: %v", failure.ClassOf(err), failure.Transient, err)
 			}
 			expectTexts(t, err, []string{"Unrecognized remote plugin message"})
 			closeNow(t, f)
@@ -420,7 +421,7 @@ output "all" { value = var.user_data }`))
 	if err == nil {
 		t.Fatal("the provisioner did not fail")
 	}
-	var failed *engine.Error
+	var failed *failure.Error
 	if !errors.As(err, &failed) {
 		t.Fatal(err)
 	}
@@ -540,9 +541,9 @@ func TestOpenRefuses(t *testing.T) {
 			if f != nil {
 				_ = f.Close()
 			}
-			expectTexts(t, err, []string{tc.want, string(engine.OpOpen)})
-			if engine.ClassOf(err) != engine.Unknown {
-				t.Errorf("class is %s, want %s: no providerSpec caused it", engine.ClassOf(err), engine.Unknown)
+			expectTexts(t, err, []string{tc.want, string(failure.OpOpen)})
+			if failure.ClassOf(err) != failure.Unknown {
+				t.Errorf("class is %s, want %s: no providerSpec caused it", failure.ClassOf(err), failure.Unknown)
 			}
 		})
 	}
@@ -563,8 +564,8 @@ func TestOpenWaitsForASlotUnderItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	waiting := RunSpec{ID: "two", Module: "instance", Backend: backend.at("m"), Variables: []byte("{}")}
-	if _, err := e.Open(ctx, waiting); !errors.Is(err, context.DeadlineExceeded) || engine.ClassOf(err) != engine.Interrupted {
-		t.Errorf("error is %v (%s), want that the wait was interrupted", err, engine.ClassOf(err))
+	if _, err := e.Open(ctx, waiting); !errors.Is(err, context.DeadlineExceeded) || failure.ClassOf(err) != failure.Interrupted {
+		t.Errorf("error is %v (%s), want that the wait was interrupted", err, failure.ClassOf(err))
 	}
 	closeNow(t, f)
 	open(t, e, waiting)

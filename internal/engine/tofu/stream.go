@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
@@ -248,10 +249,10 @@ type hookMessage struct {
 }
 
 type diagnosticMessage struct {
-	Severity engine.Severity `json:"severity"`
-	Summary  string          `json:"summary"`
-	Detail   string          `json:"detail"`
-	Address  string          `json:"address"`
+	Severity failure.Severity `json:"severity"`
+	Summary  string           `json:"summary"`
+	Detail   string           `json:"detail"`
+	Address  string           `json:"address"`
 	Range    *struct {
 		Filename string `json:"filename"`
 		Start    struct {
@@ -268,8 +269,8 @@ type diagnosticMessage struct {
 	} `json:"snippet"`
 }
 
-func (m *diagnosticMessage) diagnostic() engine.Diagnostic {
-	d := engine.Diagnostic{
+func (m *diagnosticMessage) diagnostic() failure.Diagnostic {
+	d := failure.Diagnostic{
 		Severity: m.Severity,
 		Summary:  m.Summary,
 		Detail:   m.Detail,

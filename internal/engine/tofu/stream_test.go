@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
@@ -48,8 +49,8 @@ func wantApplyReport() *engine.Report {
 			"leak":   {},
 			"secret": {Sensitive: true},
 		},
-		Diagnostics: []engine.Diagnostic{{
-			Severity: engine.SeverityError, Summary: "No tags", Detail: "pass (sensitive)", Address: "x_vm.this", File: "main.tf", Line: 7,
+		Diagnostics: []failure.Diagnostic{{
+			Severity: failure.SeverityError, Summary: "No tags", Detail: "pass (sensitive)", Address: "x_vm.this", File: "main.tf", Line: 7,
 			Context: `resource "x_vm" "this"`, Snippet: "tags = var.tags", Values: []string{`var.tags is "(sensitive)"`},
 		}},
 		Text: "Warning: something that is not JSON",

@@ -20,6 +20,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
@@ -169,9 +170,9 @@ func ReadOrphan(ctx context.Context, c *inspect.Cluster, key state.Key) (*Orphan
 	}
 	one := &Orphan{
 		Kind: OrphanState, Namespace: key.Namespace, Secret: key.Name, Machine: snapshot.Meta[metaMachine], UID: types.UID(snapshot.Labels[state.LabelMachineUID]),
-		Module: lifecycle.ModuleIn(snapshot.Meta), Lock: snapshot.Lock, Resources: []statefile.ResourceID{}, version: snapshot.ResourceVersion,
+		Module: record.ModuleIn(snapshot.Meta), Lock: snapshot.Lock, Resources: []statefile.ResourceID{}, version: snapshot.ResourceVersion,
 	}
-	said, err := lifecycle.ReadOrphan(snapshot.Meta)
+	said, err := record.ReadOrphan(snapshot.Meta)
 	if err != nil {
 		one.Problem = err.Error()
 	}
@@ -211,7 +212,7 @@ func (o *Orphan) readResources(snapshot *state.Snapshot) error {
 func withoutState(head *state.Head, err error) *Orphan {
 	return &Orphan{
 		Kind: OrphanState, Namespace: head.Key.Namespace, Secret: head.Key.Name, Machine: head.Meta[metaMachine], UID: types.UID(head.Labels[state.LabelMachineUID]),
-		Module: lifecycle.ModuleIn(head.Meta), Lock: head.Lock, Resources: []statefile.ResourceID{}, Problem: err.Error(),
+		Module: record.ModuleIn(head.Meta), Lock: head.Lock, Resources: []statefile.ResourceID{}, Problem: err.Error(),
 	}
 }
 
@@ -230,7 +231,7 @@ func newUnsaved(kept *state.Orphan) Orphan {
 // claim finds the Machine that names the instance of the orphan.
 func (o *Orphan) claim(machines []machinev1beta1.Machine) {
 	for i := range machines {
-		if named := lifecycle.Names(&machines[i], o.UID, o.providerID); named != "" && machines[i].Namespace == o.Namespace {
+		if named := record.Names(&machines[i], o.UID, o.providerID); named != "" && machines[i].Namespace == o.Namespace {
 			o.Claimed = fmt.Sprintf("the Machine %s names its instance: %s", machines[i].Name, named)
 		}
 	}

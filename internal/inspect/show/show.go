@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
@@ -72,7 +72,7 @@ type stateFile struct {
 func NewState(snapshot *state.Snapshot, sensitive bool) (*State, error) {
 	shown := &State{
 		Namespace: snapshot.Key.Namespace, Secret: snapshot.Key.Name, Machine: snapshot.Meta[strings.TrimPrefix(state.AnnotationMachine, state.Prefix)], Serial: snapshot.Serial, Lineage: snapshot.Lineage,
-		Module: lifecycle.ModuleIn(snapshot.Meta), Resources: []Resource{}, Outputs: map[string]any{},
+		Module: record.ModuleIn(snapshot.Meta), Resources: []Resource{}, Outputs: map[string]any{},
 	}
 	if snapshot.Raw == nil {
 		return shown, nil

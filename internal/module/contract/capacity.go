@@ -11,6 +11,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
@@ -45,7 +46,7 @@ func (c catalogue) addFile(meta *Metadata, files snapshot.Files) {
 		meta.AtField(at, fmt.Sprintf("names %s, which is missing", name), "write one, or remove the field")
 		return
 	}
-	file := Document{Report: meta.Report, File: name, Kind: v1alpha1.InstanceTypesKind}
+	file := Document{Report: meta.Report, File: name, Kind: instanceTypesKind}
 	var read v1alpha1.InstanceTypes
 	if !file.Decode(content, &read) {
 		return
@@ -75,7 +76,7 @@ func (c catalogue) add(from *Document, at string, entries []v1alpha1.InstanceTyp
 			from.AtField(path+".gpu", "is negative", "write the number of graphics processors, or leave it out")
 		}
 		if entry.Architecture == "" {
-			entry.Architecture = v1alpha1.DefaultArchitecture
+			entry.Architecture = instance.DefaultArchitecture
 		}
 		if len(validation.IsValidLabelValue(entry.Architecture)) > 0 {
 			from.AtField(path+".architecture", fmt.Sprintf("is %q, which cannot be the value of the label kubernetes.io/arch", entry.Architecture), "write it as amd64 or arm64")

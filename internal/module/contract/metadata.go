@@ -13,6 +13,21 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
+const (
+	// defaultUserDataKey is the default of spec.userData.key.
+	defaultUserDataKey = "userData"
+	// defaultInstanceTypePath is the default of spec.capacity.path.
+	defaultInstanceTypePath = "instanceType"
+	// maxSettleSeconds is the most that spec.lookup.settleSeconds may be.
+	maxSettleSeconds = 3600
+)
+
+// The kinds of the files of a module.
+const (
+	moduleKind        = "Module"
+	instanceTypesKind = "InstanceTypes"
+)
+
 var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// reservedName matches environment variables that steer the engine or the process itself. They are the operator's.
@@ -39,7 +54,7 @@ func ReadMetadata(files snapshot.Files, found *Report) *Metadata {
 		found.Add(Breach{File: module.MetadataFile, Problem: "is missing", Fix: "write one; docs/contracts/module.md lists its fields"})
 		return nil
 	}
-	parsed := &Metadata{Document: Document{Report: found, File: module.MetadataFile, Kind: v1alpha1.ModuleKind}}
+	parsed := &Metadata{Document: Document{Report: found, File: module.MetadataFile, Kind: moduleKind}}
 	if !parsed.Decode(content, &parsed.Module) {
 		return nil
 	}
@@ -61,16 +76,16 @@ func setDefaults(spec *v1alpha1.ModuleSpec) {
 		spec.Engine = v1alpha1.EngineTerraform
 	}
 	if spec.Credentials != nil && spec.Credentials.Path == "" {
-		spec.Credentials.Path = v1alpha1.DefaultCredentialsPath
+		spec.Credentials.Path = module.DefaultCredentialsPath
 	}
 	if spec.UserData != nil && spec.UserData.Path == "" {
-		spec.UserData.Path = v1alpha1.DefaultUserDataPath
+		spec.UserData.Path = module.DefaultUserDataPath
 	}
 	if spec.UserData != nil && spec.UserData.Key == "" {
-		spec.UserData.Key = v1alpha1.DefaultUserDataKey
+		spec.UserData.Key = defaultUserDataKey
 	}
 	if spec.Capacity != nil && spec.Capacity.Path == "" {
-		spec.Capacity.Path = v1alpha1.DefaultInstanceTypePath
+		spec.Capacity.Path = defaultInstanceTypePath
 	}
 }
 
@@ -183,8 +198,8 @@ func (m *Metadata) checkLookup() {
 	}
 	m.Absent = m.patterns("spec.lookup.absent", lookup.Absent, "so every error would mean that there is no instance",
 		"match the words with which the provider says that the object does not exist")
-	if seconds := lookup.SettleSeconds; seconds != nil && (*seconds < 0 || *seconds > v1alpha1.MaxSettleSeconds) {
-		m.AtField("spec.lookup.settleSeconds", fmt.Sprintf("is %d", *seconds), fmt.Sprintf("write 0 to %d; left out, it is %d", v1alpha1.MaxSettleSeconds, v1alpha1.DefaultSettleSeconds))
+	if seconds := lookup.SettleSeconds; seconds != nil && (*seconds < 0 || *seconds > maxSettleSeconds) {
+		m.AtField("spec.lookup.settleSeconds", fmt.Sprintf("is %d", *seconds), fmt.Sprintf("write 0 to %d; left out, it is %d", maxSettleSeconds, module.DefaultSettleSeconds))
 	}
 }
 

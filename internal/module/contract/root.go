@@ -110,7 +110,7 @@ func checkLayout(files snapshot.Files, found *Report) {
 // CheckPaths checks that the fields which module.yaml points at are there and can hold what is read from them.
 func CheckPaths(meta *Metadata, providerSpec module.Variable) {
 	if credentials := meta.Spec.Credentials; credentials != nil {
-		credentials.Path = checkSecretPath(meta, providerSpec, "spec.credentials.path", credentials.Path, v1alpha1.DefaultCredentialsPath)
+		credentials.Path = checkSecretPath(meta, providerSpec, "spec.credentials.path", credentials.Path, module.DefaultCredentialsPath)
 		checkKeyFields(meta, providerSpec)
 	}
 	if meta.Spec.Capacity != nil {
@@ -121,13 +121,13 @@ func CheckPaths(meta *Metadata, providerSpec module.Variable) {
 	}
 	checkPlace(meta, providerSpec)
 	if userData := meta.Spec.UserData; userData != nil {
-		userData.Path = checkSecretPath(meta, providerSpec, "spec.userData.path", userData.Path, v1alpha1.DefaultUserDataPath)
+		userData.Path = checkSecretPath(meta, providerSpec, "spec.userData.path", userData.Path, module.DefaultUserDataPath)
 		return
 	}
 	// Left out, user data is had by the default path where the type has it.
-	meta.Spec.UserData = &v1alpha1.ModuleUserData{Key: v1alpha1.DefaultUserDataKey}
-	if constraint, exists := fieldType(providerSpec.Type, v1alpha1.DefaultUserDataPath); exists && constraint == cty.String {
-		meta.Spec.UserData.Path = v1alpha1.DefaultUserDataPath
+	meta.Spec.UserData = &v1alpha1.ModuleUserData{Key: defaultUserDataKey}
+	if constraint, exists := fieldType(providerSpec.Type, module.DefaultUserDataPath); exists && constraint == cty.String {
+		meta.Spec.UserData.Path = module.DefaultUserDataPath
 	}
 }
 

@@ -7,9 +7,18 @@ import (
 
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
+
+// adoptType is the type of the variable "adopt".
+var adoptType = cty.Object(map[string]cty.Type{
+	// The Machine's spec.providerID, "" where it has none.
+	"provider_id": cty.String,
+	// The ID that a user has named, "" where nobody has. It wins over the one in provider_id.
+	"id": cty.String,
+})
 
 const adoptTypeText = "object({ provider_id = string, id = string })"
 
@@ -39,7 +48,7 @@ func (c searchCheck) checkAdoptVariable(block *hclsyntax.Block) {
 		return
 	}
 	constraint, diags := typeexpr.TypeConstraint(attribute.Expr)
-	if diags.HasErrors() || !constraint.Equals(module.AdoptType) {
+	if diags.HasErrors() || !constraint.Equals(adoptType) {
 		c.found.At(attribute.Range(), Title(block), "has another type than the contract's", "write type = "+adoptTypeText)
 	}
 	for name, attribute := range block.Body.Attributes {

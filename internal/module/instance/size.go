@@ -15,6 +15,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
+// DefaultArchitecture is the architecture of an instance where nothing else is said.
+const DefaultArchitecture = "amd64"
+
 // Size is what an instance offers. Fractions are rounded down, so that no more is expected than there is.
 type Size struct {
 	// CPU is the number of processors.
@@ -62,7 +65,7 @@ func SizeOf(m *module.Module, providerSpec cty.Value) (*Size, error) {
 		return nil, nil
 	}
 	catalogued := len(m.InstanceTypes()) > 0
-	size := Size{Architecture: v1alpha1.DefaultArchitecture}
+	size := Size{Architecture: DefaultArchitecture}
 	var typeErr error
 	if catalogued {
 		size, typeErr = sizeOfType(m, providerSpec)
@@ -88,7 +91,7 @@ func sizeOfType(m *module.Module, providerSpec cty.Value) (Size, error) {
 	if entry, known := m.InstanceTypes()[name]; known {
 		return Size{CPU: floor(entry.CPU), MemoryMiB: floor(entry.Memory) >> 20, GPU: entry.GPU, Architecture: entry.Architecture}, nil
 	}
-	size := Size{Architecture: v1alpha1.DefaultArchitecture}
+	size := Size{Architecture: DefaultArchitecture}
 	if name == "" {
 		return size, &SizeError{Field: path, Problem: "the instance type is needed for the size, but it is missing", Fix: "name one"}
 	}

@@ -43,7 +43,7 @@ func TestLoadReturnsWhatAStackSays(t *testing.T) {
 	if diff := cmp.Diff(wantPackages, loaded.Packages()); diff != "" {
 		t.Errorf("packages (-want +got):\n%s", diff)
 	}
-	if len(loaded.Checks()) != 1 || !loaded.Absent("no such instance") || loaded.Spec().Credentials.Path != v1alpha1.DefaultCredentialsPath {
+	if len(loaded.Checks()) != 1 || !loaded.Absent("no such instance") || loaded.Spec().Credentials.Path != module.DefaultCredentialsPath {
 		t.Error("want checks, words of absence and credentials as in any module")
 	}
 	for _, name := range []string{"Pulumi.yaml", "locals.tf", "sdks/random.yaml", "templates/user-data.txt"} {

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
-
 	"github.com/go-logr/logr"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -29,9 +27,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -300,7 +299,7 @@ func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error,
 	b.t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
-		if err := plane.Sync(b.t.Context(), machine, lifecycle.WitnessAnnotation); err != nil {
+		if err := plane.Sync(b.t.Context(), machine, record.WitnessAnnotation); err != nil {
 			b.t.Fatal(err)
 		}
 		err := verb(b.t.Context(), machine)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
@@ -152,7 +152,7 @@ func (m *module) runInit(ctx context.Context, dir string) error {
 	}
 	var output bytes.Buffer
 	if err := cli.InitJSON(ctx, &output, tfexec.Backend(false)); err != nil {
-		return engineError(ctx, engine.OpInit, tofu.ReadStream(output.Bytes(), nil), err)
+		return engineError(ctx, failure.OpInit, tofu.ReadStream(output.Bytes(), nil), err)
 	}
 	return nil
 }

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
-
 	"github.com/hashicorp/terraform-exec/tfexec"
 	tfjson "github.com/hashicorp/terraform-json"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 )
 
@@ -59,7 +59,7 @@ type Plan struct {
 	// Outputs are the module's outputs.
 	Outputs Values
 	// Warnings are the engine's.
-	Warnings []engine.Diagnostic
+	Warnings []failure.Diagnostic
 	// Broken are the messages of conditions of resources that do not hold, for a plan of what exists. Such a plan cannot be applied, and
 	// may lack what depends on them.
 	Broken []string
@@ -79,7 +79,7 @@ type Resource struct {
 	Unsure bool
 }
 
-// Outcome is a plan, or why there is none: a [*engine.Error] where the engine refuses it.
+// Outcome is a plan, or why there is none: a [*failure.Error] where the engine refuses it.
 type Outcome struct {
 	Plan *Plan
 	Err  error
@@ -119,8 +119,8 @@ func (p *Planner) Plan(ctx context.Context, m Module, inputs []Input) []Outcome 
 // planAll plans the inputs with one engine. Where it refuses them, each is planned by itself, so that none suffers from another.
 func (m *module) planAll(ctx context.Context, inputs []Input, outcomes []Outcome) {
 	plans, err := m.plan(ctx, inputs)
-	var refused *engine.Error
-	if len(inputs) > 1 && errors.As(err, &refused) && refused.Class != engine.Interrupted {
+	var refused *failure.Error
+	if len(inputs) > 1 && errors.As(err, &refused) && refused.Class != failure.Interrupted {
 		for n := range inputs {
 			m.planAll(ctx, inputs[n:n+1], outcomes[n:n+1])
 		}
@@ -182,7 +182,7 @@ func (m *module) planOnce(ctx context.Context, inputs []Input) (plans []*Plan, e
 		return nil, errNotRecorded
 	}
 	if failed != nil {
-		failed = engineError(ctx, engine.OpPlan, report, failed)
+		failed = engineError(ctx, failure.OpPlan, report, failed)
 		if existing == nil || !onlyBroken(report) {
 			return nil, failed
 		}
@@ -214,7 +214,7 @@ func sensitiveIn(inputs []Input) []string {
 // onlyBroken reports whether conditions of resources are the only errors of a plan.
 func onlyBroken(report *engine.Report) bool {
 	found := report.Errors()
-	return len(found) > 0 && !slices.ContainsFunc(found, func(d engine.Diagnostic) bool { return !d.ConditionFailed() })
+	return len(found) > 0 && !slices.ContainsFunc(found, func(d failure.Diagnostic) bool { return !d.ConditionFailed() })
 }
 
 // brokenIn counts the conditions that do not hold.
@@ -316,9 +316,9 @@ func addCheck(plans []*Plan, check tfjson.CheckResultStatic) {
 }
 
 // addWarnings adds each to the plan that it is about, or to all.
-func addWarnings(plans []*Plan, warnings []engine.Diagnostic) {
+func addWarnings(plans []*Plan, warnings []failure.Diagnostic) {
 	for _, warning := range warnings {
-		if warning.Severity == engine.SeverityError {
+		if warning.Severity == failure.SeverityError {
 			continue
 		}
 		for n, plan := range plans {
@@ -357,9 +357,9 @@ func actionOf(actions tfjson.Actions) engine.Action {
 }
 
 // engineError returns why the engine failed.
-func engineError(ctx context.Context, op engine.Op, report *engine.Report, failure error) error {
+func engineError(ctx context.Context, op failure.Op, report *engine.Report, cause error) error {
 	if ctx.Err() != nil {
-		return &engine.Error{Op: op, Class: engine.Interrupted, Err: context.Cause(ctx)}
+		return &failure.Error{Op: op, Class: failure.Interrupted, Err: context.Cause(ctx)}
 	}
 	if found := report.Errors(); len(found) > 0 {
 		for i := range found {
@@ -368,9 +368,9 @@ func engineError(ctx context.Context, op engine.Op, report *engine.Report, failu
 			}
 			found[i].File = strings.TrimPrefix(found[i].File, moduleDir+"/")
 		}
-		return &engine.Error{Op: op, Class: engine.InvalidConfiguration, Diagnostics: found}
+		return &failure.Error{Op: op, Class: failure.InvalidConfiguration, Diagnostics: found}
 	}
-	return &engine.Error{Op: op, Class: engine.Unknown, Err: failure}
+	return &failure.Error{Op: op, Class: failure.Unknown, Err: cause}
 }
 
 func sum(text string) []byte {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 )
 
@@ -80,8 +80,8 @@ func planOne(t testing.TB, planner *Planner, m Module, in Input) *Plan {
 	return outcome.Plan
 }
 
-func diagnosticsOf(err error) []engine.Diagnostic {
-	var refused *engine.Error
+func diagnosticsOf(err error) []failure.Diagnostic {
+	var refused *failure.Error
 	if errors.As(err, &refused) {
 		return refused.Diagnostics
 	}
@@ -194,7 +194,7 @@ func TestWhatTheEngineRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			outcome := planner.Plan(t.Context(), exampleModule(), []Input{inputWith(t, tc.providerSpec, Unknown{})})[0]
-			if found := fmt.Sprintf("%+v", diagnosticsOf(outcome.Err)); engine.ClassOf(outcome.Err) != engine.InvalidConfiguration || !strings.Contains(found, tc.want) {
+			if found := fmt.Sprintf("%+v", diagnosticsOf(outcome.Err)); failure.ClassOf(outcome.Err) != failure.InvalidConfiguration || !strings.Contains(found, tc.want) {
 				t.Errorf("it ends with %v: %s; want %q", outcome.Err, found, tc.want)
 			}
 		})

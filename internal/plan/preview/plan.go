@@ -8,8 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
-
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
@@ -70,7 +69,7 @@ func Plan(ctx context.Context, requests []*manifest.Request, planner Planner, en
 	for _, one := range requests {
 		outcome := outcomes[one.Key()]
 		if outcome.Err != nil {
-			failed = append(failed, failure(one, outcome.Err))
+			failed = append(failed, notPlanned(one, outcome.Err))
 			continue
 		}
 		preview.Sets = append(preview.Sets, setOf(one, outcome.Plan))
@@ -98,11 +97,11 @@ func setOf(r *manifest.Request, plan *offline.Plan) *Set {
 	return set
 }
 
-// failure returns an error with the object that cannot be planned, and every error of the engine.
-func failure(r *manifest.Request, err error) error {
+// notPlanned returns an error with the object that cannot be planned, and every error of the engine.
+func notPlanned(r *manifest.Request, err error) error {
 	kind, namespace, name := r.Title()
 	where := fmt.Sprintf("%s:%d: document %d, %s %s/%s", r.Source.File, r.Source.Line, r.Source.Document, kind, namespace, name)
-	var refused *engine.Error
+	var refused *failure.Error
 	if !errors.As(err, &refused) || len(refused.Diagnostics) == 0 {
 		return fmt.Errorf("%s: %w", where, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/test/planning"
 )
@@ -68,7 +69,7 @@ func TestEveryFailureIsReported(t *testing.T) {
 	planner := plannerFunc(func(_ offline.Module, inputs []offline.Input) []offline.Outcome {
 		outcomes := make([]offline.Outcome, len(inputs))
 		outcomes[0].Plan = &offline.Plan{}
-		outcomes[1].Err = &engine.Error{Op: engine.OpPlan, Class: engine.InvalidConfiguration, Diagnostics: []engine.Diagnostic{
+		outcomes[1].Err = &failure.Error{Op: failure.OpPlan, Class: failure.InvalidConfiguration, Diagnostics: []failure.Diagnostic{
 			{Summary: "Invalid value", Detail: "It is too\nlarge.", File: "main.tf", Line: 7}, {Summary: "Another"},
 		}}
 		outcomes[2].Err = errors.New("no engine")
@@ -90,7 +91,7 @@ func TestACheckIsReportedOnce(t *testing.T) {
 	const noSubnet = "providerSpec.subnet: No subnet has been provided. Instances may be created in an unexpected subnet and may not join the cluster."
 	requests := planning.Requests(t, "f", content, planning.Catalog(t, "modules/aws"))
 	planner := plannerFunc(func(offline.Module, []offline.Input) []offline.Outcome {
-		return []offline.Outcome{{Plan: &offline.Plan{Warnings: []engine.Diagnostic{
+		return []offline.Outcome{{Plan: &offline.Plan{Warnings: []failure.Diagnostic{
 			{Summary: "Check block assertion failed", Detail: noSubnet}, {Summary: "Argument is deprecated", Detail: "Leave it out."},
 		}}}}
 	})

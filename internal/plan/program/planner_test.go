@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 )
@@ -298,8 +299,8 @@ func TestAStackIsPlannedAsLongAsSomebodyWaits(t *testing.T) {
 	}
 }
 
-func diagnosticsOf(err error) []engine.Diagnostic {
-	var refused *engine.Error
+func diagnosticsOf(err error) []failure.Diagnostic {
+	var refused *failure.Error
 	if errors.As(err, &refused) {
 		return refused.Diagnostics
 	}

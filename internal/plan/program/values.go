@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
@@ -25,7 +26,7 @@ func (p *Planner) planOf(seen *pulumi.PlannedValues, report *engine.Report, read
 		plan.Resources = append(plan.Resources, offline.Resource{Address: one.Address, Type: one.Type, Action: one.Action, Values: values})
 	}
 	for _, one := range report.Diagnostics {
-		if one.Severity != engine.SeverityError {
+		if one.Severity != failure.SeverityError {
 			plan.Warnings = append(plan.Warnings, one)
 		}
 	}

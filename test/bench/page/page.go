@@ -16,7 +16,7 @@ import (
 const head = `# Benchmarks
 
 Measured by ` + "`make bench`" + `, which writes this page; ` + "`make bench TESTFLAGS='-run NAME'`" + ` measures one benchmark again and leaves the
-rest. Trust the ratios; seconds are the machine's.
+rest. Compare the ratios; the seconds depend on the machine.
 `
 
 // Section is a part of the page.
@@ -29,7 +29,7 @@ type Section struct {
 
 // order is how sections follow one another; those that are not in it come last.
 var order = []string{
-	"What a Machine costs", "What an engine costs", "What idling costs", "What a MachineSet costs", "What the controllers write", "How soon a Machine is looked at",
+	"What a Machine costs", "What an engine costs", "What idling costs", "What a MachineSet costs", "What the controllers write", "How soon a Machine is reconciled",
 	"What admission costs", "What a preview costs",
 }
 

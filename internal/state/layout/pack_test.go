@@ -1,4 +1,4 @@
-package state
+package layout
 
 import (
 	"bytes"
@@ -7,12 +7,12 @@ import (
 
 func TestPackAndSplitGiveTheSameBack(t *testing.T) {
 	raw := bytes.Repeat([]byte("some state "), 1000)
-	packed, err := pack(raw)
+	packed, err := Pack(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, size := range []int{1, 7, len(packed) - 1, len(packed), len(packed) + 1} {
-		chunks := split(packed, size)
+		chunks := Split(packed, size)
 		for i, chunk := range chunks {
 			if len(chunk) == 0 || len(chunk) > size {
 				t.Errorf("size %d: chunk %d has %d bytes", size, i, len(chunk))
@@ -21,7 +21,7 @@ func TestPackAndSplitGiveTheSameBack(t *testing.T) {
 		if want := (len(packed) + size - 1) / size; len(chunks) != want {
 			t.Errorf("size %d: %d chunks, want %d", size, len(chunks), want)
 		}
-		got, err := unpack(bytes.Join(chunks, nil))
+		got, err := Unpack(bytes.Join(chunks, nil))
 		if err != nil || !bytes.Equal(got, raw) {
 			t.Errorf("size %d: got %d bytes back (%v)", size, len(got), err)
 		}
@@ -29,8 +29,8 @@ func TestPackAndSplitGiveTheSameBack(t *testing.T) {
 }
 
 func TestUnpackRefusesWhatDoesNotBelongTogether(t *testing.T) {
-	one, _ := pack([]byte("one"))
-	two, _ := pack([]byte("two"))
+	one, _ := Pack([]byte("one"))
+	two, _ := Pack([]byte("two"))
 	flipped := bytes.Clone(one)
 	flipped[len(flipped)-6] ^= 1 // in the checksum
 	cases := map[string][]byte{
@@ -43,7 +43,7 @@ func TestUnpackRefusesWhatDoesNotBelongTogether(t *testing.T) {
 	}
 	for name, packed := range cases {
 		t.Run(name, func(t *testing.T) {
-			if raw, err := unpack(packed); err == nil {
+			if raw, err := Unpack(packed); err == nil {
 				t.Errorf("got %q, want an error", raw)
 			}
 		})

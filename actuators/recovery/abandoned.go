@@ -1,17 +1,21 @@
-package iac
+package recovery
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
@@ -28,7 +32,7 @@ const (
 type abandonedRun struct {
 	runner    runner.Runner
 	abandoned runner.AbandonedRun
-	identity  identity
+	identity  Identity
 }
 
 // abandonedRuns are those that are not recovered yet, by the UID of their Machine.
@@ -66,9 +70,9 @@ func (l *abandonedRuns) set(uid types.UID, left []abandonedRun) {
 	l.runs[uid] = left
 }
 
-// keepAbandoned makes the Machine's next run begin with the state that this one could not save.
-func (a *Actuator) keepAbandoned(t *task) error {
-	with, known := a.runners[t.wanted.Module.Engine()]
+// Keep makes the next run of a Machine begin with the state that its last one, with an engine, could not save.
+func (r *Recovery) Keep(engine v1alpha1.Engine, uid types.UID) error {
+	with, known := r.options.Runners[engine]
 	if !known {
 		return nil
 	}
@@ -78,11 +82,11 @@ func (a *Actuator) keepAbandoned(t *task) error {
 	}
 	var own []abandonedRun
 	for _, one := range left {
-		if one.identity.UID == string(t.uid) {
+		if one.identity.UID == string(uid) {
 			own = append(own, one)
 		}
 	}
-	a.abandoned.set(t.uid, own)
+	r.abandoned.set(uid, own)
 	return nil
 }
 
@@ -105,49 +109,49 @@ func abandonedBy(with runner.Runner) ([]abandonedRun, error) {
 	return found, nil
 }
 
-// findAbandoned lists the runs that an earlier process has left in the work folder. Workspaces in which nothing was run are removed.
-func (a *Actuator) findAbandoned() {
-	for _, name := range a.engines() {
-		left, err := abandonedBy(a.runners[name])
+// Find lists the runs that an earlier process has left in the work folder. Workspaces in which nothing was run are removed.
+func (r *Recovery) Find() {
+	for _, name := range slices.Sorted(maps.Keys(r.options.Runners)) {
+		left, err := abandonedBy(r.options.Runners[name])
 		if err != nil {
-			a.logger.Error(err, "Listing abandoned runs; they stay until the next start", "engine", name)
+			r.options.Logger.Error(err, "Listing abandoned runs; they stay until the next start", "engine", name)
 		}
 		for _, one := range left {
 			if one.identity.UID != "" {
 				uid := types.UID(one.identity.UID)
-				a.abandoned.set(uid, append(a.abandoned.of(uid), one))
+				r.abandoned.set(uid, append(r.abandoned.of(uid), one))
 			} else if err := one.runner.Discard(one.abandoned.ID()); err != nil {
-				a.logger.Error(err, "Removing an abandoned run in which nothing was done", "run", one.abandoned.ID())
+				r.options.Logger.Error(err, "Removing an abandoned run in which nothing was done", "run", one.abandoned.ID())
 			}
 		}
 	}
 }
 
-// recoverAbandoned recovers abandoned runs until ctx ends. A Machine's next run would do so too, but not every Machine gets one.
-func (a *Actuator) recoverAbandoned(ctx context.Context) {
+// Run recovers abandoned runs until ctx ends. A Machine's next run would do so too, but not every Machine gets one.
+func (r *Recovery) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		for _, uid := range a.abandoned.machines() {
-			if status, known := a.pool.Status(uid); known && status.Active() {
+		for _, uid := range r.abandoned.machines() {
+			if status, known := r.options.Pool.Status(uid); known && status.Active() {
 				continue // the run itself deals with it
 			}
-			if err := a.recoverOf(ctx, uid); err != nil && ctx.Err() == nil {
-				a.logger.Error(err, "Recovering an abandoned run; it is tried again", "machine-uid", uid)
+			if err := r.Recover(ctx, uid); err != nil && ctx.Err() == nil {
+				r.options.Logger.Error(err, "Recovering an abandoned run; it is tried again", "machine-uid", uid)
 			}
 		}
 	}, recoveryInterval)
 }
 
-// recoverOf recovers the abandoned runs of a Machine. One that cannot be recovered yet prevents the Machine's next run.
-func (a *Actuator) recoverOf(ctx context.Context, uid types.UID) error {
-	if len(a.abandoned.of(uid)) == 0 {
+// Recover recovers the abandoned runs of a Machine. One that cannot be recovered yet prevents the Machine's next run.
+func (r *Recovery) Recover(ctx context.Context, uid types.UID) error {
+	if len(r.abandoned.of(uid)) == 0 {
 		return nil
 	}
-	a.recovering.Lock()
-	defer a.recovering.Unlock()
-	for left := a.abandoned.of(uid); len(left) > 0; left = a.abandoned.of(uid) {
+	r.recovering.Lock()
+	defer r.recovering.Unlock()
+	for left := r.abandoned.of(uid); len(left) > 0; left = r.abandoned.of(uid) {
 		one := left[0]
 		ctx, cancel := context.WithTimeout(ctx, recoveryTimeout)
-		err := a.recoverOne(ctx, one)
+		err := r.recoverOne(ctx, one)
 		cancel()
 		if err != nil {
 			return fmt.Errorf("saving the state that run %s could not save: %w", one.identity.Run, err)
@@ -155,16 +159,16 @@ func (a *Actuator) recoverOf(ctx context.Context, uid types.UID) error {
 		if err := one.runner.Discard(one.abandoned.ID()); err != nil {
 			return err
 		}
-		a.abandoned.set(uid, left[1:])
+		r.abandoned.set(uid, left[1:])
 	}
 	return nil
 }
 
 // recoverOne saves the state that an engine could not save. Where the stored one was not written since, it is replaced. Else it is
 // dropped when the stored one knows every resource in it, and kept as an orphan when it does not: it may be all that is known of one.
-func (a *Actuator) recoverOne(ctx context.Context, left abandonedRun) error {
+func (r *Recovery) recoverOne(ctx context.Context, left abandonedRun) error {
 	key := state.KeyFor(left.identity.Namespace, types.UID(left.identity.UID))
-	stored, err := a.store.Get(ctx, key)
+	stored, err := r.options.Store.Get(ctx, key)
 	if errors.Is(err, state.ErrNotFound) {
 		stored, err = &state.Snapshot{Key: key}, nil
 	}
@@ -182,31 +186,31 @@ func (a *Actuator) recoverOne(ctx context.Context, left abandonedRun) error {
 	}
 	switch {
 	case holds && (stored.Raw == nil || compared.Relation == statefile.RelationNewer):
-		a.metrics.unsaved.WithLabelValues(unsavedSaved).Inc()
-		return a.putUnsaved(ctx, key, left.identity, unsaved)
+		r.options.Metrics.Unsaved(reporting.UnsavedSaved)
+		return r.putUnsaved(ctx, key, left.identity, unsaved)
 	case len(compared.Missing) == 0:
-		a.metrics.unsaved.WithLabelValues(unsavedDropped).Inc()
-		a.logger.Info("A state that an engine could not save has nothing that the stored one lacks; it is dropped", "state", key.String(), "relation", compared.Relation)
+		r.options.Metrics.Unsaved(reporting.UnsavedDropped)
+		r.options.Logger.Info("A state that an engine could not save has nothing that the stored one lacks; it is dropped", "state", key.String(), "relation", compared.Relation)
 		return nil
 	}
-	a.metrics.unsaved.WithLabelValues(unsavedOrphaned).Inc()
-	a.logger.Info("A state that an engine could not save has resources that the stored one lacks; it is kept as an orphan",
+	r.options.Metrics.Unsaved(reporting.UnsavedOrphaned)
+	r.options.Logger.Info("A state that an engine could not save has resources that the stored one lacks; it is kept as an orphan",
 		"state", key.String(), "relation", compared.Relation, "resources", statefile.Names(compared.Missing))
-	kept, err := a.store.SaveOrphan(ctx, key, unsaved, state.OrphanOptions{
+	kept, err := r.options.Store.SaveOrphan(ctx, key, unsaved, state.OrphanOptions{
 		Machine: left.identity.Name, MachineUID: types.UID(left.identity.UID), Missing: compared.Missing, Attachments: stored.Attachments,
 		Reason: fmt.Sprintf("run %s of manager %s could not save it, and the state was written by another since", left.identity.Run, left.identity.Owner),
 	})
 	if err != nil {
 		return err
 	}
-	a.kept.add(kept.MachineUID, types.NamespacedName{Namespace: kept.Namespace, Name: kept.Name})
+	r.kept.add(kept.MachineUID, types.NamespacedName{Namespace: kept.Namespace, Name: kept.Name})
 	return nil
 }
 
 // putUnsaved stores a state in place of the one that its run began with, and leaves the intent as it is.
-func (a *Actuator) putUnsaved(ctx context.Context, key state.Key, who identity, unsaved []byte) error {
-	session, err := a.acquire(ctx, key, state.AcquireOptions{
-		Lock: state.Lock{Owner: a.owner, Run: who.Run + "-recovery", Operation: "recovery"},
+func (r *Recovery) putUnsaved(ctx context.Context, key state.Key, who Identity, unsaved []byte) error {
+	session, err := r.Acquire(ctx, key, state.AcquireOptions{
+		Lock: state.Lock{Owner: r.options.Owner, Run: who.Run + "-recovery", Operation: "recovery"},
 		Decide: func(_ context.Context, now *state.Snapshot) (state.Change, error) {
 			if now.Lock == nil || now.Lock.Run != who.Run {
 				return state.Change{}, runs.ErrNothingToDo // another was faster; what it left is compared the next time

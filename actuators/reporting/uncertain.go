@@ -1,26 +1,27 @@
-package iac
+package reporting
 
 import (
 	"fmt"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// unresolved says what a person must do about a run that may have made an instance which nothing can find.
-func unresolved(f *lifecycle.Facts, operation runs.Operation) error {
+// Unresolved says what a person must do about a run that may have made an instance which nothing can find.
+func Unresolved(f *lifecycle.Facts, operation runs.Operation) error {
 	what := "create a second one"
 	if operation == runs.Destroy {
 		what = "leave it behind"
 	}
-	return actuators.Uncertain(progressInterval, "InstanceUncertain", "run %s may have made an instance that the state does not know, and the Machine's module has no lookup "+
+	return actuators.Uncertain(ProgressInterval, "InstanceUncertain", "run %s may have made an instance that the state does not know, and the Machine's module has no lookup "+
 		"to find it: going on could %s; look for an instance of this Machine, remove it if there is one, and then set the annotation %s: %s on the Machine",
-		f.LostRun(), what, lifecycle.NoInstanceAnnotation, f.LostRun())
+		f.AbandonedRun(), what, record.NoInstanceAnnotation, f.AbandonedRun())
 }
 
-// notAdopted says why a Machine is left alone, and what to do. Why is the reason of the decision; it may be empty.
-func notAdopted(f *lifecycle.Facts, why string) error {
+// NotAdopted says why a Machine is left alone, and what to do. Why is the reason of the decision; it may be empty.
+func NotAdopted(f *lifecycle.Facts, why string) error {
 	message := "something else than this operator has made the Machine's instance"
 	switch planned := f.Record.AdoptionPlan; {
 	case f.RestoredFrom != "":
@@ -34,12 +35,12 @@ func notAdopted(f *lifecycle.Facts, why string) error {
 	case f.Adoption.Adoption == lifecycle.AdoptionPlan && planned != nil && !planned.At.IsZero():
 		message += "; its adoption is planned: " + planned.String()
 	}
-	return actuators.Uncertain(progressInterval, actuators.ReasonNotAdopted, "%s; nothing is made, changed or removed for it; set the annotation %s to %s to adopt the instance, "+
+	return actuators.Uncertain(ProgressInterval, actuators.ReasonNotAdopted, "%s; nothing is made, changed or removed for it; set the annotation %s to %s to adopt the instance, "+
 		"or remove the Machine's finalizer to let go of the Machine and leave the instance", message, lifecycle.AdoptionAnnotation, lifecycle.AdoptionAdopt)
 }
 
-// stateLost says that the state of the instance is lost.
-func stateLost(f *lifecycle.Facts) error {
-	return actuators.Uncertain(progressInterval, "StateLost", "the Machine has had an instance since %s, and its state does not have it: the Secret was removed or changed; "+
+// StateMissing says that the state of the instance is missing.
+func StateMissing(f *lifecycle.Facts) error {
+	return actuators.Uncertain(ProgressInterval, "StateLost", "the Machine has had an instance since %s, and its state does not have it: the Secret was removed or changed; "+
 		"it is looked up where the module can, else put the Secret back", f.Since())
 }

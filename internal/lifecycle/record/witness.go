@@ -1,4 +1,4 @@
-package lifecycle
+package record
 
 import (
 	"encoding/json"
@@ -12,10 +12,10 @@ import (
 )
 
 // WitnessAnnotation is written on a Machine before the first run that may make its instance. It is the second witness of the instance
-// beside the state's Secret: where it is there and the Secret is not, the state was lost.
+// beside the state's Secret: where it is there and the Secret is not, the state is missing.
 const WitnessAnnotation = state.Prefix + "instance"
 
-// NoInstanceAnnotation is how a person confirms that a lost run has left nothing: its value is the run that the Machine's message names.
+// NoInstanceAnnotation is how a person confirms that an abandoned run has left nothing: its value is the run that the Machine's message names.
 const NoInstanceAnnotation = state.Prefix + "confirm-no-instance"
 
 // Witness is the content of WitnessAnnotation.
@@ -35,8 +35,8 @@ type Witness struct {
 	Destroyed *time.Time `json:"destroyed,omitempty"`
 }
 
-// witnessOf reads the annotation. One of another Machine's UID is no witness, nor is one that cannot be read: it is written again.
-func witnessOf(machine *machinev1beta1.Machine) *Witness {
+// WitnessOf reads the annotation. One of another Machine's UID is no witness, nor is one that cannot be read: it is written again.
+func WitnessOf(machine *machinev1beta1.Machine) *Witness {
 	text, ok := machine.Annotations[WitnessAnnotation]
 	if !ok {
 		return nil

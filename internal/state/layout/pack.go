@@ -1,4 +1,4 @@
-package state
+package layout
 
 import (
 	"bytes"
@@ -10,12 +10,14 @@ import (
 	"io"
 )
 
-// maxUnpacked bounds what a packed state may grow to, so that a bad Secret cannot fill the memory.
-const maxUnpacked = 128 << 20
+// MaxUnpacked bounds what a packed state may grow to, so that a bad Secret cannot fill the memory.
+const MaxUnpacked = 128 << 20
 
-var errTooBig = fmt.Errorf("it is larger than %d MiB", maxUnpacked>>20)
+// ErrTooBig says that a state is larger than MaxUnpacked.
+var ErrTooBig = fmt.Errorf("it is larger than %d MiB", MaxUnpacked>>20)
 
-func pack(raw []byte) ([]byte, error) {
+// Pack compresses a state.
+func Pack(raw []byte) ([]byte, error) {
 	var buffer bytes.Buffer
 	writer := gzip.NewWriter(&buffer)
 	if _, err := writer.Write(raw); err != nil {
@@ -27,28 +29,28 @@ func pack(raw []byte) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// unpack is strict: bytes behind the end are an error, because they come from parts that do not belong together.
-func unpack(packed []byte) ([]byte, error) {
+// Unpack is strict: bytes behind the end are an error, because they come from parts that do not belong together.
+func Unpack(packed []byte) ([]byte, error) {
 	source := bytes.NewReader(packed)
 	reader, err := gzip.NewReader(source)
 	if err != nil {
 		return nil, fmt.Errorf("decompressing: %w", err)
 	}
 	reader.Multistream(false)
-	raw, err := io.ReadAll(io.LimitReader(reader, maxUnpacked+1))
+	raw, err := io.ReadAll(io.LimitReader(reader, MaxUnpacked+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("decompressing: %w", err)
-	case len(raw) > maxUnpacked:
-		return nil, errTooBig
+	case len(raw) > MaxUnpacked:
+		return nil, ErrTooBig
 	case source.Len() > 0:
 		return nil, errors.New("decompressing: bytes behind the end")
 	}
 	return raw, nil
 }
 
-// split cuts packed into chunks of at most size bytes; there is always one.
-func split(packed []byte, size int) [][]byte {
+// Split cuts packed into chunks of at most size bytes; there is always one.
+func Split(packed []byte, size int) [][]byte {
 	chunks := [][]byte{}
 	for len(packed) > size {
 		chunks = append(chunks, packed[:size:size])
@@ -57,7 +59,8 @@ func split(packed []byte, size int) [][]byte {
 	return append(chunks, packed)
 }
 
-func checksum(data []byte) string {
+// Checksum returns the SHA-256 of data in hexadecimal.
+func Checksum(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

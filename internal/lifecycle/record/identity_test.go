@@ -1,4 +1,4 @@
-package lifecycle
+package record
 
 import (
 	"testing"
@@ -12,31 +12,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-func TestIdentity(t *testing.T) {
-	for name, tc := range map[string]struct {
-		facts Facts
-		want  types.UID
-	}{
-		"the Machine's own":                             {Facts{Witness: &Witness{UID: "own"}}, "own"},
-		"that of the state":                             {Facts{Record: Record{IdentityUID: "old"}, Witness: &Witness{UID: "own"}}, "old"},
-		"that of the Machine, where the state is lost":  {Facts{Witness: &Witness{UID: "own", IdentityUID: "old"}}, "old"},
-		"that of the state, where both have one":        {Facts{Record: Record{IdentityUID: "old"}, Witness: &Witness{UID: "own", IdentityUID: "older"}}, "old"},
-		"the Machine's own, where nothing is there yet": {Facts{}, "own"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := tc.facts.Identity("own"); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
-		})
-	}
-}
-
 func TestIdentityIsRecordedOnlyWhereItIsNotTheMachinesOwn(t *testing.T) {
 	for identity, want := range map[types.UID]types.UID{"old": "old", "own": "", "": ""} {
 		meta := map[string]string{}
 		patched(meta, NewPatch().SetIdentityUID("stale", "own").MetaPatch)
 		patched(meta, NewPatch().SetIdentityUID(identity, "own").MetaPatch)
-		read, err := ReadRecord(meta)
+		read, err := Read(meta)
 		if err != nil || read.IdentityUID != want {
 			t.Errorf("of %q: %q, %v; want %q", identity, read.IdentityUID, err, want)
 		}
@@ -57,7 +38,7 @@ func patched(meta map[string]string, patch state.MetaPatch) {
 func TestRestoredRecord(t *testing.T) {
 	meta := map[string]string{"intent": "{}", "orphan-action": "Destroy", "machine": "own"}
 	kept := map[string]string{"fingerprint": "f", "orphan-since": "now", "machine": "other", "unknown": "kept"}
-	patched(meta, RestoredRecord(kept, "old", "own").MetaPatch)
+	patched(meta, Restored(kept, "old", "own").MetaPatch)
 	want := map[string]string{"fingerprint": "f", "unknown": "kept", "identity-uid": "old", "orphan-action": "Destroy", "machine": "own"}
 	if diff := cmp.Diff(want, meta); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -1,4 +1,4 @@
-package engine
+package failure
 
 import (
 	"fmt"
@@ -113,8 +113,8 @@ func (d Diagnostic) Format() string {
 	return out.String()
 }
 
-// errorsIn returns the diagnostics that are errors.
-func errorsIn(diagnostics []Diagnostic) []Diagnostic {
+// Errors returns the diagnostics that are errors.
+func Errors(diagnostics []Diagnostic) []Diagnostic {
 	var found []Diagnostic
 	for _, diagnostic := range diagnostics {
 		if diagnostic.Severity == SeverityError {

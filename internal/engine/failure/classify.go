@@ -1,4 +1,4 @@
-package engine
+package failure
 
 import (
 	"regexp"
@@ -11,7 +11,7 @@ import (
 // a nil final lists none. Where the errors differ, the one that is retried wins: errors of configuration often follow from another error,
 // and only they are final.
 func Classify(diagnostics []Diagnostic, final func(text string) bool) Class {
-	found := errorsIn(diagnostics)
+	found := Errors(diagnostics)
 	if len(found) == 0 {
 		return Unknown
 	}

@@ -1,14 +1,15 @@
-package iac
+package reporting
 
 import (
 	"errors"
+	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -46,25 +47,28 @@ func NewMetrics(engines ...v1alpha1.Engine) *Metrics {
 			Name: "machine_iac_lock_takeovers_total", Help: "Locks on states that were taken over from a manager which is proven dead.",
 		}),
 		found: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "machine_iac_instances_found_total", Help: "Instances of lost runs that a lookup found and that were taken into the state.",
+			Name: "machine_iac_instances_found_total", Help: "Instances of abandoned runs that a lookup found and that were taken into the state.",
 		}),
 		unsaved: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "machine_iac_unsaved_states_total", Help: "States that an engine could not save, by what became of them.",
 		}, []string{"result"}),
 	}
-	for _, result := range []string{unsavedSaved, unsavedDropped, unsavedOrphaned} {
-		m.unsaved.WithLabelValues(result)
+	for _, result := range []UnsavedResult{UnsavedSaved, UnsavedDropped, UnsavedOrphaned} {
+		m.unsaved.WithLabelValues(string(result))
 	}
 	for _, name := range engines {
 		for _, result := range []string{resultRepaired, resultUnchanged, resultRefused, resultFailed} {
-			m.repairs.WithLabelValues(Label(name), result)
+			m.repairs.WithLabelValues(EngineLabel(name), result)
 		}
 		for _, result := range []string{resultUnchanged, resultChanged, resultMissing, resultFailed} {
-			m.driftChecks.WithLabelValues(Label(name), result)
+			m.driftChecks.WithLabelValues(EngineLabel(name), result)
 		}
 	}
 	return m
 }
+
+// EngineLabel returns the label for an engine in metrics.
+func EngineLabel(name v1alpha1.Engine) string { return strings.ToLower(string(name)) }
 
 // Collectors returns what to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
@@ -80,8 +84,8 @@ func (m *Metrics) failed(operation runs.Operation, machine *machinev1beta1.Machi
 	m.failures[operation].WithLabelValues(machine.Name, machine.Namespace, reason).Inc()
 }
 
-// forget removes the series of a Machine that is gone.
-func (m *Metrics) forget(machine *machinev1beta1.Machine) {
+// Forget removes the series of a Machine that is gone.
+func (m *Metrics) Forget(machine *machinev1beta1.Machine) {
 	for _, counter := range m.failures {
 		counter.DeletePartialMatch(prometheus.Labels{"name": machine.Name, "namespace": machine.Namespace})
 	}
@@ -95,21 +99,33 @@ const (
 	resultFailed    = "failed"
 )
 
-// checked counts a drift check; found is nil for one that failed.
-func (m *Metrics) checked(engine string, found *lifecycle.DriftCheck) {
+// Checked counts a drift check; found is nil for one that failed.
+func (m *Metrics) Checked(engine string, found *record.DriftCheck) {
 	result := resultFailed
 	if found != nil {
-		result = map[lifecycle.DriftResult]string{lifecycle.DriftNone: resultUnchanged, lifecycle.DriftChanged: resultChanged, lifecycle.DriftMissing: resultMissing}[found.Result]
+		result = map[record.DriftResult]string{record.DriftNone: resultUnchanged, record.DriftChanged: resultChanged, record.DriftMissing: resultMissing}[found.Result]
 	}
 	m.driftChecks.WithLabelValues(engine, result).Inc()
 }
 
-// What becomes of a state that an engine could not save.
+// UnsavedResult is what becomes of a state that an engine could not save.
+type UnsavedResult string
+
+// The results for a state that an engine could not save.
 const (
-	unsavedSaved    = "saved"
-	unsavedDropped  = "dropped"
-	unsavedOrphaned = "orphaned"
+	UnsavedSaved    UnsavedResult = "saved"
+	UnsavedDropped  UnsavedResult = "dropped"
+	UnsavedOrphaned UnsavedResult = "orphaned"
 )
+
+// Unsaved counts a state that an engine could not save.
+func (m *Metrics) Unsaved(result UnsavedResult) { m.unsaved.WithLabelValues(string(result)).Inc() }
+
+// TakenOver counts a lock that was taken over from a dead manager.
+func (m *Metrics) TakenOver() { m.takeovers.Inc() }
+
+// Found counts an instance that a lookup found.
+func (m *Metrics) Found() { m.found.Inc() }
 
 // The results of a repair, beside resultUnchanged and resultFailed.
 const (
@@ -117,11 +133,11 @@ const (
 	resultRefused  = "refused"
 )
 
-// repaired counts a repair.
-func (m *Metrics) repaired(engine string, outcome error, changed bool) {
+// Repaired counts a repair.
+func (m *Metrics) Repaired(engine string, outcome error, changed bool) {
 	result := resultUnchanged
 	switch {
-	case refused(outcome):
+	case IsRefused(outcome):
 		result = resultRefused
 	case outcome != nil:
 		result = resultFailed
@@ -133,11 +149,11 @@ func (m *Metrics) repaired(engine string, outcome error, changed bool) {
 
 // reasonOf returns one stable word for an error: the engine's class where it has one, else the Machine API's reason.
 func reasonOf(operation runs.Operation, err error) string {
-	if class := engine.ClassOf(err); class != engine.Unknown {
+	if class := failure.ClassOf(err); class != failure.Unknown {
 		return string(class)
 	}
 	if _, locked := errors.AsType[*state.LockedError](err); locked {
-		return string(engine.Locked)
+		return string(failure.Locked)
 	}
-	return string(typed(operation, err).Reason)
+	return string(Typed(operation, err).Reason)
 }

@@ -1,4 +1,4 @@
-package lifecycle
+package record
 
 import (
 	"encoding/json"
@@ -60,19 +60,19 @@ type Intent struct {
 	Since     time.Time      `json:"since"`
 	// Reason says for people why the run did what it did.
 	Reason string `json:"reason,omitempty"`
-	// Lost is an earlier run that may have made an instance which the state lacks. This one was to find it.
-	Lost string `json:"lost,omitempty"`
-	// Died is when the lost run could act no more, zero while that is not known. Looked says that a lookup has found nothing since.
+	// Abandoned is an earlier run that may have made an instance which the state lacks. This one was to find it.
+	Abandoned string `json:"lost,omitempty"`
+	// Died is when the abandoned run could act no more, zero while that is not known. Looked says that a lookup has found nothing since.
 	Died   time.Time `json:"died,omitzero"`
 	Looked bool      `json:"looked,omitempty"`
 }
 
-// LostRun names the run that may have made an instance which the state lacks, empty for none: only a create makes one.
-func (i *Intent) LostRun() string {
-	if i.Lost == "" && i.Operation == runs.Create {
+// AbandonedRun names the run that may have made an instance which the state lacks, empty for none: only a create makes one.
+func (i *Intent) AbandonedRun() string {
+	if i.Abandoned == "" && i.Operation == runs.Create {
 		return i.Run
 	}
-	return i.Lost
+	return i.Abandoned
 }
 
 // Results of a run.
@@ -123,9 +123,9 @@ type Refusal struct {
 // Of reports whether the refused change is the one with a fingerprint.
 func (r *Refusal) Of(fingerprint string) bool { return r != nil && r.Fingerprint == fingerprint }
 
-// ReadRecord reads a record from the metadata of a state.
-func ReadRecord(meta map[string]string) (Record, error) {
-	r := Record{Fingerprint: meta[metaFingerprint], Module: meta[metaModule], IdentityUID: types.UID(meta[RecordIdentityUID])}
+// Read reads a record from the metadata of a state.
+func Read(meta map[string]string) (Record, error) {
+	r := Record{Fingerprint: meta[metaFingerprint], Module: meta[metaModule], IdentityUID: types.UID(meta[IdentityUIDKey])}
 	var err error
 	if r.Intent, err = ReadIntent(meta); err != nil {
 		return Record{}, err
@@ -157,6 +157,9 @@ func ReadRecord(meta map[string]string) (Record, error) {
 
 // ModuleIn returns the reference of the module in a record that need not be whole.
 func ModuleIn(meta map[string]string) string { return meta[metaModule] }
+
+// HasIntent reports whether a record has an intent, which need not be one that can be read.
+func HasIntent(meta map[string]string) bool { return meta[metaIntent] != "" }
 
 // ReadIntent returns the intent in a record that need not be whole; nil for none.
 func ReadIntent(meta map[string]string) (*Intent, error) { return decode[Intent](meta, metaIntent) }

@@ -1,4 +1,4 @@
-package iac
+package recovery
 
 import (
 	"context"
@@ -7,11 +7,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // keptStates are the states that could not be saved and are kept, by the UID of their Machine: listing Secrets for every destroy would
@@ -51,8 +50,8 @@ func (k *keptStates) remove(uid types.UID, name types.NamespacedName) {
 
 // UnsavedStates returns the states that could not be saved and name what no other state knows. Those that name nothing else any more are
 // dropped.
-func (a *Actuator) UnsavedStates(ctx context.Context, namespace string) ([]state.Orphan, error) {
-	all, err := a.store.Orphans(ctx, namespace)
+func (r *Recovery) UnsavedStates(ctx context.Context, namespace string) ([]state.Orphan, error) {
+	all, err := r.options.Store.Orphans(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -60,36 +59,36 @@ func (a *Actuator) UnsavedStates(ctx context.Context, namespace string) ([]state
 		return types.NamespacedName{Namespace: one.Namespace, Name: one.Name}
 	}
 	for _, one := range all {
-		a.kept.add(one.MachineUID, nameOf(one))
+		r.kept.add(one.MachineUID, nameOf(one))
 	}
 	for _, one := range all {
 		// Without a state of its Machine it may be all that is known.
-		if stored, err := a.store.Get(ctx, one.Key); err == nil && stored.Raw != nil {
-			a.dropKnown(ctx, one.MachineUID, stored.Raw)
+		if stored, err := r.options.Store.Get(ctx, one.Key); err == nil && stored.Raw != nil {
+			r.DropKnown(ctx, one.MachineUID, stored.Raw)
 		}
 	}
 	return slices.DeleteFunc(all, func(one state.Orphan) bool {
-		return !slices.Contains(a.kept.of(one.MachineUID), nameOf(one))
+		return !slices.Contains(r.kept.of(one.MachineUID), nameOf(one))
 	}), nil
 }
 
-// dropKnown drops the kept states of a Machine whose resources its own state, raw, has by now: a lookup has found them again. What cannot
+// DropKnown drops the kept states of a Machine whose resources its own state, raw, has by now: a lookup has found them again. What cannot
 // be read or dropped stays for the next time.
-func (a *Actuator) dropKnown(ctx context.Context, uid types.UID, raw []byte) {
-	for _, name := range a.kept.of(uid) {
-		known, err := a.dropIfKnown(ctx, name, raw)
+func (r *Recovery) DropKnown(ctx context.Context, uid types.UID, raw []byte) {
+	for _, name := range r.kept.of(uid) {
+		known, err := r.dropIfKnown(ctx, name, raw)
 		switch {
 		case err != nil:
-			a.logger.Error(err, "Comparing a state that an engine could not save with its Machine's", "secret", name.String())
+			r.options.Logger.Error(err, "Comparing a state that an engine could not save with its Machine's", "secret", name.String())
 		case known:
-			a.kept.remove(uid, name)
-			a.logger.Info("A state that an engine could not save names nothing any more that its Machine's state lacks; it is dropped", "secret", name.String())
+			r.kept.remove(uid, name)
+			r.options.Logger.Info("A state that an engine could not save names nothing any more that its Machine's state lacks; it is dropped", "secret", name.String())
 		}
 	}
 }
 
-func (a *Actuator) dropIfKnown(ctx context.Context, name types.NamespacedName, raw []byte) (known bool, err error) {
-	kept, _, err := a.store.ReadOrphan(ctx, name)
+func (r *Recovery) dropIfKnown(ctx context.Context, name types.NamespacedName, raw []byte) (known bool, err error) {
+	kept, _, err := r.options.Store.ReadOrphan(ctx, name)
 	if errors.Is(err, state.ErrNotFound) {
 		return true, nil
 	}
@@ -100,7 +99,7 @@ func (a *Actuator) dropIfKnown(ctx context.Context, name types.NamespacedName, r
 	if err != nil || len(compared.Missing) > 0 {
 		return false, err
 	}
-	if err := a.store.DeleteOrphan(ctx, name); err != nil {
+	if err := r.options.Store.DeleteOrphan(ctx, name); err != nil {
 		return false, fmt.Errorf("dropping it: %w", err)
 	}
 	return true, nil

@@ -1,4 +1,4 @@
-package state
+package layout
 
 import (
 	"fmt"
@@ -21,37 +21,37 @@ type planned struct {
 	Chunks   int
 }
 
-func show(p plan) planned {
+func show(p Plan) planned {
 	shown := planned{
-		Data: map[string]int{}, Parts: p.index.Parts, Untidy: p.index.Untidy, Chunks: p.index.Current.chunks(),
+		Data: map[string]int{}, Parts: p.Index.Parts, Untidy: p.Index.Untidy, Chunks: p.Index.Current.Chunks(),
 	}
-	for _, s := range p.stage {
-		shown.Stage = append(shown.Stage, fmt.Sprintf("%s/%d", s.blob.Name, s.blob.Chunks))
+	for _, s := range p.Stage {
+		shown.Stage = append(shown.Stage, fmt.Sprintf("%s/%d", s.Blob.Name, s.Blob.Chunks))
 	}
-	for key, value := range p.data {
-		if key != dataState {
+	for key, value := range p.Data {
+		if key != DataState {
 			key = key[:strings.LastIndex(key, ".")] // without the checksum
 		}
 		shown.Data[key] = len(value)
 	}
-	for _, v := range p.index.Versions {
+	for _, v := range p.Index.Versions {
 		where := "inline"
 		if v.Blob != nil {
 			where = v.Blob.Name
 		}
 		shown.Versions = append(shown.Versions, fmt.Sprintf("%d:%s", v.Serial, where))
 	}
-	for _, b := range p.index.Trash {
+	for _, b := range p.Index.Trash {
 		shown.Trash = append(shown.Trash, b.Name)
 	}
 	return shown
 }
 
 func TestPlanPut(t *testing.T) {
-	limits := layout{versions: 2, chunk: 10, inline: 8}
+	limits := Limits{Versions: 2, Chunk: 10, Inline: 8}
 	cases := map[string]struct {
 		sizes  []int // of the states put one after the other
-		limits layout
+		limits Limits
 		want   planned
 	}{
 		"the first small state is one write": {
@@ -87,34 +87,34 @@ func TestPlanPut(t *testing.T) {
 			want: planned{Data: map[string]int{"tfstate": 2, "tfstate.v3": 3, "tfstate.v2": 3}, Versions: []string{"3:inline", "2:inline"}, Trash: []string{"b1"}, Chunks: 1},
 		},
 		"no versions are kept when none are wanted": {
-			sizes: []int{25, 3}, limits: layout{versions: 0, chunk: 10, inline: 8},
+			sizes: []int{25, 3}, limits: Limits{Versions: 0, Chunk: 10, Inline: 8},
 			want: planned{Data: map[string]int{"tfstate": 3}, Trash: []string{"b1"}, Parts: 2, Untidy: true, Chunks: 1},
 		},
 		"the head has no versions when they may not be there": {
-			sizes: []int{1, 1}, limits: layout{versions: 2, chunk: 10, inline: -1},
+			sizes: []int{1, 1}, limits: Limits{Versions: 2, Chunk: 10, Inline: -1},
 			want: planned{Stage: []string{"b1/1"}, Data: map[string]int{"tfstate": 1}, Versions: []string{"1:b1"}, Chunks: 1},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			blobs := 0
-			newBlob := func(_ entry, chunks int) blob {
+			newBlob := func(_ Entry, chunks int) Blob {
 				blobs++
-				return blob{Name: fmt.Sprintf("b%d", blobs), Chunks: chunks}
+				return Blob{Name: fmt.Sprintf("b%d", blobs), Chunks: chunks}
 			}
-			var have index
+			var have Index
 			data := map[string][]byte{}
-			var got plan
+			var got Plan
 			for i, size := range tc.sizes {
 				packed := []byte(strings.Repeat(string(rune('a'+i)), size))
-				got = planPut(have, data, incoming{state: &statefile.State{Serial: uint64(i + 1)}, packed: packed}, tc.limits, newBlob)
+				got = PlanPut(have, data, Incoming{State: &statefile.State{Serial: uint64(i + 1)}, Packed: packed}, tc.limits, newBlob)
 				data = map[string][]byte{}
-				for key, value := range got.data {
+				for key, value := range got.Data {
 					data[key] = value
 				}
-				data[dataState] = packed
-				if have = got.index; i < len(tc.sizes)-1 {
-					have = have.cleaned()
+				data[DataState] = packed
+				if have = got.Index; i < len(tc.sizes)-1 {
+					have = have.Cleaned()
 				}
 			}
 			if diff := cmp.Diff(tc.want, show(got)); diff != "" {
@@ -125,37 +125,37 @@ func TestPlanPut(t *testing.T) {
 }
 
 func TestPlanPutLeavesOutAVersionThatSomebodyDamaged(t *testing.T) {
-	have := index{Current: &entry{Serial: 1, SHA256: checksum([]byte("good"))}}
-	next := incoming{state: &statefile.State{Serial: 2}, packed: []byte("new")}
-	got := planPut(have, map[string][]byte{dataState: []byte("bad")}, next, layout{versions: 3, chunk: 10, inline: 10}, nil)
-	if len(got.index.Versions) != 0 || len(got.data) != 1 {
+	have := Index{Current: &Entry{Serial: 1, SHA256: Checksum([]byte("good"))}}
+	next := Incoming{State: &statefile.State{Serial: 2}, Packed: []byte("new")}
+	got := PlanPut(have, map[string][]byte{DataState: []byte("bad")}, next, Limits{Versions: 3, Chunk: 10, Inline: 10}, nil)
+	if len(got.Index.Versions) != 0 || len(got.Data) != 1 {
 		t.Errorf("got %+v, want the damaged version left out", show(got))
 	}
 }
 
 func TestRecordKnowsEverySecret(t *testing.T) {
-	full := index{
-		Current:  &entry{Blob: &blob{Name: "c", Chunks: 3}},
-		Versions: []entry{{Blob: &blob{Name: "v", Chunks: 1}}, {Key: "k"}},
+	full := Index{
+		Current:  &Entry{Blob: &Blob{Name: "c", Chunks: 3}},
+		Versions: []Entry{{Blob: &Blob{Name: "v", Chunks: 1}}, {Key: "k"}},
 		Parts:    2,
-		Trash:    []blob{{Name: "t", Chunks: 1}},
+		Trash:    []Blob{{Name: "t", Chunks: 1}},
 	}
-	want := index{Parts: 2, Untidy: true, Trash: []blob{{Name: "t", Chunks: 1}, {Name: "c", Chunks: 3}, {Name: "v", Chunks: 1}}}
-	if diff := cmp.Diff(want, full.discarded()); diff != "" {
+	want := Index{Parts: 2, Untidy: true, Trash: []Blob{{Name: "t", Chunks: 1}, {Name: "c", Chunks: 3}, {Name: "v", Chunks: 1}}}
+	if diff := cmp.Diff(want, full.Discarded()); diff != "" {
 		t.Errorf("discarded record differs (-want +got):\n%s", diff)
 	}
-	if !full.discarded().cleaned().empty() {
+	if !full.Discarded().Cleaned().Empty() {
 		t.Error("a discarded and cleaned record is not empty")
 	}
-	small := index{Current: &entry{}, Versions: []entry{{Key: "k"}}}
-	if !full.elsewhere() || small.elsewhere() || !(index{Versions: full.Versions}).elsewhere() {
+	small := Index{Current: &Entry{}, Versions: []Entry{{Key: "k"}}}
+	if !full.Elsewhere() || small.Elsewhere() || !(Index{Versions: full.Versions}).Elsewhere() {
 		t.Error("elsewhere does not report whether Secrets besides the head may exist")
 	}
-	named := index{Current: &entry{Blob: &blob{Name: "c"}}, Versions: []entry{{Key: "k"}, {Blob: &blob{Name: "v"}}}, Trash: []blob{{Name: "t"}}}
-	if !named.reads(blob{Name: "c"}) || !named.reads(blob{Name: "v"}) || named.reads(blob{Name: "t"}) || small.reads(blob{}) {
+	named := Index{Current: &Entry{Blob: &Blob{Name: "c"}}, Versions: []Entry{{Key: "k"}, {Blob: &Blob{Name: "v"}}}, Trash: []Blob{{Name: "t"}}}
+	if !named.Reads(Blob{Name: "c"}) || !named.Reads(Blob{Name: "v"}) || named.Reads(Blob{Name: "t"}) || small.Reads(Blob{}) {
 		t.Error("reads does not report whether a version is read from a copy")
 	}
-	if _, err := decodeIndex(map[string]string{annotationRecord: `{"format":2}`}); err == nil {
+	if _, err := DecodeIndex(map[string]string{AnnotationRecord: `{"format":2}`}); err == nil {
 		t.Error("a record of a newer format is read")
 	}
 }

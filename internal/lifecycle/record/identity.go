@@ -1,4 +1,4 @@
-package lifecycle
+package record
 
 import (
 	"encoding/json"
@@ -12,33 +12,21 @@ import (
 )
 
 const (
-	// RecordIdentityUID is the key of the UID that an instance was made with.
-	RecordIdentityUID = "identity-uid"
+	// IdentityUIDKey is the key of the UID that an instance was made with.
+	IdentityUIDKey = "identity-uid"
 	// metaMachineName is the key of the Machine's name.
 	metaMachineName = "machine"
 	// prefixOrphan starts the keys of what is asked about a state without a Machine.
 	prefixOrphan = "orphan"
 )
 
-// Identity returns the UID that the Machine's instance was made with: what the module gets as var.machine.uid, and what names, tags and
-// lookups of the instance have. It is the Machine's own, unless the state was made for a Machine with another UID and given to this one.
-func (f *Facts) Identity(own types.UID) types.UID {
-	switch {
-	case f.Record.IdentityUID != "":
-		return f.Record.IdentityUID
-	case f.Witness != nil && f.Witness.IdentityUID != "":
-		return f.Witness.IdentityUID
-	}
-	return own
-}
-
 // SetIdentityUID records the UID that the instance was made with; none where it is the Machine's own.
 func (p Patch) SetIdentityUID(identity, own types.UID) Patch {
 	if identity == "" || identity == own {
-		p.MetaPatch[RecordIdentityUID] = nil
+		p.MetaPatch[IdentityUIDKey] = nil
 		return p
 	}
-	return p.set(RecordIdentityUID, string(identity))
+	return p.set(IdentityUIDKey, string(identity))
 }
 
 // RestoredFrom returns the UID of the Machine whose annotation this one carries; empty for its own, or none: it was made anew from a backup.
@@ -46,7 +34,7 @@ func RestoredFrom(machine *machinev1beta1.Machine) types.UID { return types.UID(
 
 // HasInstanceOfItsOwn reports whether a Machine says that an instance was made for it under its own UID, and is not destroyed.
 func HasInstanceOfItsOwn(machine *machinev1beta1.Machine) bool {
-	w := witnessOf(machine)
+	w := WitnessOf(machine)
 	return w != nil && w.Destroyed == nil && (w.IdentityUID == "" || w.IdentityUID == machine.UID)
 }
 
@@ -63,9 +51,9 @@ func RestoredWitness(machine *machinev1beta1.Machine, identity types.UID, run st
 	return w
 }
 
-// RestoredRecord returns the patch that records what was kept beside a state, for a Machine that gets it. What was asked about the state while it
+// Restored returns the patch that records what was kept beside a state, for a Machine that gets it. What was asked about the state while it
 // had no Machine is left out.
-func RestoredRecord(kept map[string]string, identity, own types.UID) Patch {
+func Restored(kept map[string]string, identity, own types.UID) Patch {
 	p := NewPatch()
 	for _, key := range []string{
 		metaFingerprint, metaModule, metaIntent, metaCheck, metaRefusal, metaModuleRefusal, metaRepair, metaLast, metaPlace, metaSecondLook, metaAdoption,

@@ -1,45 +1,20 @@
-package iac
+package reporting
 
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
-
-// counts returns every series that is not zero, as name{labels}.
-func counts(t *testing.T, metrics *Metrics) map[string]float64 {
-	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(metrics.Collectors()...)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]float64{}
-	for _, family := range families {
-		for _, series := range family.GetMetric() {
-			var labels []string
-			for _, label := range series.GetLabel() {
-				labels = append(labels, label.GetName()+"="+label.GetValue())
-			}
-			if value := series.GetCounter().GetValue(); value != 0 {
-				out[family.GetName()+"{"+strings.Join(labels, ",")+"}"] = value
-			}
-		}
-	}
-	return out
-}
 
 func TestFailuresAreCountedUntilTheMachineIsGone(t *testing.T) {
 	one, two := builder.In("ns", builder.Machine()), builder.In("ns", builder.Machine())
@@ -57,20 +32,20 @@ func TestFailuresAreCountedUntilTheMachineIsGone(t *testing.T) {
 		"mapi_instance_delete_failed{name=one,namespace=ns,reason=Credentials}": 1,
 		"mapi_instance_create_failed{name=two,namespace=ns,reason=Throttled}":   1,
 	}
-	if diff := cmp.Diff(want, counts(t, metrics)); diff != "" {
+	if diff := cmp.Diff(want, observe.Counters(t, metrics.Collectors()...)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	metrics.forget(one)
+	metrics.Forget(one)
 	want = map[string]float64{"mapi_instance_create_failed{name=two,namespace=ns,reason=Throttled}": 1}
-	if diff := cmp.Diff(want, counts(t, metrics)); diff != "" {
+	if diff := cmp.Diff(want, observe.Counters(t, metrics.Collectors()...)); diff != "" {
 		t.Errorf("after one is gone (-want +got):\n%s", diff)
 	}
 }
 
 func TestDriftChecksAreCountedByResult(t *testing.T) {
 	metrics := NewMetrics()
-	for _, found := range []*lifecycle.DriftCheck{{Result: lifecycle.DriftNone}, {Result: lifecycle.DriftNone}, {Result: lifecycle.DriftChanged}, {Result: lifecycle.DriftMissing}, nil} {
-		metrics.checked("terraform", found)
+	for _, found := range []*record.DriftCheck{{Result: record.DriftNone}, {Result: record.DriftNone}, {Result: record.DriftChanged}, {Result: record.DriftMissing}, nil} {
+		metrics.Checked("terraform", found)
 	}
 	want := map[string]float64{
 		"machine_iac_drift_checks_total{engine=terraform,result=unchanged}": 2,
@@ -78,7 +53,7 @@ func TestDriftChecksAreCountedByResult(t *testing.T) {
 		"machine_iac_drift_checks_total{engine=terraform,result=missing}":   1,
 		"machine_iac_drift_checks_total{engine=terraform,result=failed}":    1,
 	}
-	if diff := cmp.Diff(want, counts(t, metrics)); diff != "" {
+	if diff := cmp.Diff(want, observe.Counters(t, metrics.Collectors()...)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -89,9 +64,9 @@ func TestReasonsAreWordsAndNoTexts(t *testing.T) {
 		err       error
 		want      string
 	}{
-		"the engine's class is the best word":            {runs.Create, &engine.Error{Class: engine.Quota}, "Quota"},
-		"so it is under other errors":                    {runs.Create, fmt.Errorf("running: %w", &engine.Error{Class: engine.Throttled}), "Throttled"},
-		"a class that says nothing gives way":            {runs.Destroy, &engine.Error{Class: engine.Unknown}, "DeleteError"},
+		"the engine's class is the best word":            {runs.Create, &failure.Error{Class: failure.Quota}, "Quota"},
+		"so it is under other errors":                    {runs.Create, fmt.Errorf("running: %w", &failure.Error{Class: failure.Throttled}), "Throttled"},
+		"a class that says nothing gives way":            {runs.Destroy, &failure.Error{Class: failure.Unknown}, "DeleteError"},
 		"a lock has a word of its own":                   {runs.Update, &state.LockedError{}, "Locked"},
 		"an error of the Machine API keeps its reason":   {runs.Update, actuators.UnsupportedChange("no"), "UnsupportedChange"},
 		"anything else is the operation's":               {runs.Create, errors.New("a long story about 42 things"), "CreateError"},

@@ -1,0 +1,74 @@
+package reporting
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
+)
+
+func TestTyped(t *testing.T) {
+	for name, tc := range map[string]struct {
+		operation  runs.Operation
+		err        error
+		wantReason machinev1beta1.MachineStatusError
+		wantText   string
+	}{
+		"a bad configuration ends a create":         {runs.Create, &failure.Error{Class: failure.InvalidConfiguration}, machinev1beta1.InvalidConfigurationMachineError, ""},
+		"a bad configuration does not end destroy":  {runs.Destroy, &failure.Error{Class: failure.InvalidConfiguration}, machinev1beta1.DeleteMachineError, ""},
+		"quota is shown as what it is":              {runs.Create, &failure.Error{Class: failure.Quota}, machinev1beta1.InsufficientResourcesMachineError, "free or raise the quota"},
+		"throttling lacks resources, as quota does": {runs.Create, &failure.Error{Class: failure.Throttled}, machinev1beta1.InsufficientResourcesMachineError, "tried again later"},
+		"throttling of a destroy is shown the same": {runs.Destroy, &failure.Error{Class: failure.Throttled}, machinev1beta1.InsufficientResourcesMachineError, "tried again later"},
+		"credentials are retried and say the fix":   {runs.Create, &failure.Error{Class: failure.Credentials}, machinev1beta1.CreateMachineError, "check the credentials Secret"},
+		"a refusal stays one":                       {runs.Update, actuators.UnsupportedChange("no"), machinev1beta1.UnsupportedChangeMachineError, "no"},
+		"anything else is the operation's":          {runs.Update, errors.New("odd"), machinev1beta1.UpdateMachineError, "odd"},
+		"a lock names its holder": {
+			runs.Create, &state.LockedError{Lock: state.Lock{Owner: "somebody", Run: "r"}}, machinev1beta1.CreateMachineError, "somebody",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Typed(tc.operation, tc.err)
+			if got.Reason != tc.wantReason || !strings.Contains(got.Message, tc.wantText) {
+				t.Errorf("got %s %q, want %s with %q", got.Reason, got.Message, tc.wantReason, tc.wantText)
+			}
+		})
+	}
+}
+
+// stateOf returns a state with an instance, or a part of one.
+func stateOf(tainted int) *statefile.State {
+	return &statefile.State{Resources: []statefile.Resource{{Mode: statefile.ModeManaged, Type: "thing", Name: "this", Instances: 1, Tainted: tainted}}}
+}
+
+func TestUndeletable(t *testing.T) {
+	bad := actuators.InvalidConfiguration("spec.providerSpec.value.cpu: a number is required")
+	for name, tc := range map[string]struct {
+		facts      *lifecycle.Facts
+		err        error
+		wantReason machinev1beta1.MachineStatusError
+	}{
+		"an instance that Exists vouches for is held by its configuration": {&lifecycle.Facts{Stored: true, State: stateOf(0)}, bad, machinev1beta1.InvalidConfigurationMachineError},
+		// A caller may take an InvalidConfiguration for leave to forget the Machine when Exists returns false.
+		"half an instance is no reason to let the Machine go":      {&lifecycle.Facts{Stored: true, State: stateOf(1)}, bad, machinev1beta1.DeleteMachineError},
+		"nor is an instance that may have been made":               {&lifecycle.Facts{Stored: true, Record: record.Record{Intent: &record.Intent{Operation: runs.Create, Run: "dead"}}}, bad, machinev1beta1.DeleteMachineError},
+		"nor is one whose state is gone":                           {&lifecycle.Facts{Provisioned: true}, bad, machinev1beta1.DeleteMachineError},
+		"nor is one that is missing, as a disk of it may be there": {&lifecycle.Facts{Stored: true, State: stateOf(0), Record: record.Record{Check: &record.DriftCheck{Result: record.DriftMissing}}}, bad, machinev1beta1.DeleteMachineError},
+		"what a Secret can fix stays what it is":                   {&lifecycle.Facts{Provisioned: true}, actuators.DeleteFailed("spec.providerSpec.value.cpu: no Secret"), machinev1beta1.DeleteMachineError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Typed(runs.Destroy, Undeletable(tc.facts, tc.err))
+			if got.Reason != tc.wantReason || !strings.Contains(got.Message, "spec.providerSpec.value.cpu") {
+				t.Errorf("got %s %q, want %s with the field", got.Reason, got.Message, tc.wantReason)
+			}
+		})
+	}
+}
