@@ -24,9 +24,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
-	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
 // around is a cluster that says something.
@@ -52,7 +50,7 @@ func (a *around) fail(err error) {
 
 func named(t *testing.T, name string) *module.Module {
 	t.Helper()
-	loaded, err := load.Modules(modules.FS)
+	loaded, err := builtIn()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func onPulumi(spec map[string]any) map[string]any {
 // pulumi makes an engine of Pulumi.
 func (b *bench) pulumi() *pulumi.Engine {
 	b.t.Helper()
-	binary, err := pulumi.Find(b.t.Context(), repository(b.t, "bin", "pulumi"))
+	binary, err := foundPulumi()
 	if err != nil {
 		b.t.Fatalf("%v; run 'make tools'", err)
 	}

@@ -33,6 +33,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
@@ -111,6 +112,28 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// What every bench has is looked for and read once.
+var (
+	foundTofu = sync.OnceValues(func() (tofu.Binary, error) {
+		path := cmp.Or(os.Getenv("TOFU"), filepath.Join("..", "..", "bin", "tofu"))
+		return tofu.Find(context.Background(), tofu.FindOptions{Path: path})
+	})
+	foundPulumi = sync.OnceValues(func() (pulumi.Binary, error) {
+		return pulumi.Find(context.Background(), filepath.Join("..", "..", "bin", "pulumi"))
+	})
+	// builtIn are the modules and stacks of this repository.
+	builtIn = sync.OnceValues(func() (loaded []*module.Module, err error) {
+		for _, built := range []fs.FS{modules.FS, stacks.FS} {
+			more, err := load.Modules(built)
+			if err != nil {
+				return nil, err
+			}
+			loaded = append(loaded, more...)
+		}
+		return loaded, nil
+	})
+)
+
 func repository(t *testing.T, parts ...string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(append([]string{"..", ".."}, parts...)...))
@@ -151,11 +174,7 @@ func parallel(t *testing.T) {
 // start makes the actuator and runs it; the test's end stops it.
 func (b *bench) start(workDir, owner string) {
 	b.t.Helper()
-	path := os.Getenv("TOFU")
-	if path == "" {
-		path = repository(b.t, "bin", "tofu")
-	}
-	binary, err := tofu.Find(b.t.Context(), tofu.FindOptions{Path: path})
+	binary, err := foundTofu()
 	if err != nil {
 		b.t.Fatalf("%v; run 'make tools'", err)
 	}
@@ -168,12 +187,8 @@ func (b *bench) start(workDir, owner string) {
 	}
 	loaded := b.loaded
 	if loaded == nil {
-		for _, built := range []fs.FS{modules.FS, stacks.FS} {
-			more, err := load.Modules(built)
-			if err != nil {
-				b.t.Fatal(err)
-			}
-			loaded = append(loaded, more...)
+		if loaded, err = builtIn(); err != nil {
+			b.t.Fatal(err)
 		}
 	}
 	if b.keys, err = pulumikeys.New(b.client, pulumikeys.Options{Namespace: b.namespace}); err != nil {
@@ -351,6 +366,9 @@ func (b *bench) node(machine *machinev1beta1.Machine) *corev1.Node {
 	return node
 }
 
+// pause is how long a verb is not called again while a run is under way: each call reads and writes a lot at the API server.
+const pause = 150 * time.Millisecond
+
 // drive calls a verb until it is done, and returns its last error.
 func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error, machine *machinev1beta1.Machine) error {
 	b.t.Helper()
@@ -363,7 +381,7 @@ func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error,
 		if time.Now().After(deadline) {
 			b.t.Fatalf("still in progress after two minutes: %v", err)
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(pause)
 	}
 }
 
