@@ -28,7 +28,7 @@ type Harness struct {
 	// WrongType is a providerSpec that no instance can be made of because a field has the wrong type; the error names Field.
 	WrongType *runtime.RawExtension
 	Field     string
-	// Patience bounds how long one operation may take. A verb is called again after a thousandth of it.
+	// Patience bounds how long one operation may take. A verb is called again after a five-hundredth of it.
 	Patience time.Duration
 }
 
@@ -224,7 +224,7 @@ func (h Harness) timed(t *testing.T, verb string, call func(ctx context.Context)
 }
 
 // pause waits before a verb is called again, which costs a real actuator more than waiting.
-func (h Harness) pause() { time.Sleep(h.Patience / 1000) }
+func (h Harness) pause() { time.Sleep(h.Patience / 500) }
 
 func (h Harness) until(t *testing.T, what string, done func() error) {
 	t.Helper()

@@ -60,7 +60,7 @@ type bench struct {
 	environment map[string]string
 	// around is what runs see of the cluster; nothing when nil.
 	around desired.EnvironmentReader
-	// keys are what checkpoints are encrypted with.
+	// keys are what checkpoints are encrypted with: those that tests share when nil.
 	keys *pulumikeys.Keys
 	// uses is the engine that the bench's Machines are made with, OpenTofu when empty; lacks is one that is not there.
 	uses, lacks v1alpha1.Engine
@@ -120,6 +120,14 @@ var (
 	})
 	foundPulumi = sync.OnceValues(func() (pulumi.Binary, error) {
 		return pulumi.Find(context.Background(), filepath.Join("..", "..", "bin", "pulumi"))
+	})
+	// sharedKeys are those of tests that do not replace them: deriving one takes a good part of a second.
+	sharedKeys = sync.OnceValues(func() (*pulumikeys.Keys, error) {
+		namespace, err := plane.Namespace(context.Background())
+		if err != nil {
+			return nil, err
+		}
+		return pulumikeys.New(plane.Client, pulumikeys.Options{Namespace: namespace})
 	})
 	// builtIn are the modules and stacks of this repository.
 	builtIn = sync.OnceValues(func() (loaded []*module.Module, err error) {
@@ -191,8 +199,10 @@ func (b *bench) start(workDir, owner string) {
 			b.t.Fatal(err)
 		}
 	}
-	if b.keys, err = pulumikeys.New(b.client, pulumikeys.Options{Namespace: b.namespace}); err != nil {
-		b.t.Fatal(err)
+	if b.keys == nil {
+		if b.keys, err = sharedKeys(); err != nil {
+			b.t.Fatal(err)
+		}
 	}
 	catalog, err := module.NewCatalog(loaded...)
 	if err != nil {
@@ -367,7 +377,7 @@ func (b *bench) node(machine *machinev1beta1.Machine) *corev1.Node {
 }
 
 // pause is how long a verb is not called again while a run is under way: each call reads and writes a lot at the API server.
-const pause = 150 * time.Millisecond
+const pause = 250 * time.Millisecond
 
 // drive calls a verb until it is done, and returns its last error.
 func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error, machine *machinev1beta1.Machine) error {
