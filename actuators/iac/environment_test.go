@@ -24,7 +24,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
+	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
 // around is a cluster that says something.
@@ -50,7 +52,7 @@ func (a *around) fail(err error) {
 
 func named(t *testing.T, name string) *module.Module {
 	t.Helper()
-	loaded, err := builtIn()
+	loaded, err := load.Modules(modules.FS)
 	if err != nil {
 		t.Fatal(err)
 	}

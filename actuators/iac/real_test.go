@@ -112,7 +112,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// What every bench has is looked for and read once.
+// What every bench has is looked for once.
 var (
 	foundTofu = sync.OnceValues(func() (tofu.Binary, error) {
 		path := cmp.Or(os.Getenv("TOFU"), filepath.Join("..", "..", "bin", "tofu"))
@@ -128,17 +128,6 @@ var (
 			return nil, err
 		}
 		return pulumikeys.New(plane.Client, pulumikeys.Options{Namespace: namespace})
-	})
-	// builtIn are the modules and stacks of this repository.
-	builtIn = sync.OnceValues(func() (loaded []*module.Module, err error) {
-		for _, built := range []fs.FS{modules.FS, stacks.FS} {
-			more, err := load.Modules(built)
-			if err != nil {
-				return nil, err
-			}
-			loaded = append(loaded, more...)
-		}
-		return loaded, nil
 	})
 )
 
@@ -195,8 +184,12 @@ func (b *bench) start(workDir, owner string) {
 	}
 	loaded := b.loaded
 	if loaded == nil {
-		if loaded, err = builtIn(); err != nil {
-			b.t.Fatal(err)
+		for _, built := range []fs.FS{modules.FS, stacks.FS} {
+			more, err := load.Modules(built)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			loaded = append(loaded, more...)
 		}
 	}
 	if b.keys == nil {
