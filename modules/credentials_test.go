@@ -7,8 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
 const (
@@ -127,19 +125,9 @@ func TestASecretIsNoMoreThanCredentials(t *testing.T) {
 
 func readSecret(t *testing.T, name string, secret map[string]string) (environment, files map[string]string, faults []module.CredentialFault) {
 	t.Helper()
-	loaded, err := load.Modules(modules.FS)
-	if err != nil {
-		t.Fatal(err)
-	}
 	data := map[string][]byte{}
 	for key, value := range secret {
 		data[key] = []byte(value)
 	}
-	for _, one := range loaded {
-		if one.Name() == name {
-			return module.ReadCredentials(one.Spec().Credentials.Keys, data)
-		}
-	}
-	t.Fatalf("there is no module %s", name)
-	return nil, nil, nil
+	return module.ReadCredentials(keptIn(t, name).Spec().Credentials.Keys, data)
 }

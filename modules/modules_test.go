@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -27,15 +28,29 @@ func each(t *testing.T, test func(t *testing.T, m kept)) {
 	for _, parent := range []string{".", examples} {
 		for _, name := range folders(t, parent) {
 			t.Run(name, func(t *testing.T) {
-				files := os.DirFS(filepath.Join(parent, name))
-				loaded, err := load.Module(files)
-				if err != nil {
-					t.Fatal(err)
-				}
-				test(t, kept{Module: loaded, files: files})
+				test(t, keptIn(t, filepath.Join(parent, name)))
 			})
 		}
 	}
+}
+
+// keptModules are those that were loaded, by their folders: a module does not change, and reading one takes its time.
+var keptModules sync.Map
+
+// keptIn returns the module in a folder.
+func keptIn(t *testing.T, folder string) kept {
+	t.Helper()
+	if known, ok := keptModules.Load(folder); ok {
+		return known.(kept)
+	}
+	files := os.DirFS(folder)
+	loaded, err := load.Module(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := kept{Module: loaded, files: files}
+	keptModules.Store(folder, fresh)
+	return fresh
 }
 
 // folders returns the names of the modules in a folder.

@@ -16,7 +16,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
-	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -59,12 +58,7 @@ func eachCounterpart(t *testing.T, test func(t *testing.T, stack kept)) {
 	t.Helper()
 	for name := range counterparts {
 		t.Run(name, func(t *testing.T) {
-			files := os.DirFS(filepath.Join("..", "stacks", name))
-			loaded, err := load.Module(files)
-			if err != nil {
-				t.Fatal(err)
-			}
-			test(t, kept{Module: loaded, files: files})
+			test(t, keptIn(t, filepath.Join("..", "stacks", name)))
 		})
 	}
 }

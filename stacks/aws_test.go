@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/program"
 )
@@ -92,7 +91,7 @@ func onlyGiven(value any) any {
 
 func newStackPlanner(t *testing.T) *program.Planner {
 	t.Helper()
-	binary, err := pulumi.Find(t.Context(), tool(t, "pulumi"))
+	binary, err := thePulumi()
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
 	}

@@ -34,7 +34,8 @@ func withProgram(t *testing.T, folder string) string {
 			t.Fatal(err)
 		}
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, string(named[1])), "./"+folder+"/program")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, string(named[1])), "./"+folder+"/program")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}

@@ -42,10 +42,15 @@ func workFolder(t *testing.T) string {
 // theKey is shared: making one takes its time.
 var theKey = sync.OnceValues(func() (*pulumi.Key, error) { return pulumi.NewKey(context.Background()) })
 
+// thePulumi is found once: it is asked for its version.
+var thePulumi = sync.OnceValues(func() (pulumi.Binary, error) {
+	return pulumi.Find(context.Background(), filepath.Join("..", "bin", "pulumi"))
+})
+
 // newPulumi returns an engine with the real CLI, and providers from a folder of bin/. The mods change its options.
 func newPulumi(t *testing.T, mirror string, mods ...func(*pulumi.Options)) *pulumi.Engine {
 	t.Helper()
-	binary, err := pulumi.Find(t.Context(), tool(t, "pulumi"))
+	binary, err := thePulumi()
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
 	}

@@ -28,14 +28,12 @@ type Harness struct {
 	// WrongType is a providerSpec that no instance can be made of because a field has the wrong type; the error names Field.
 	WrongType *runtime.RawExtension
 	Field     string
-	// Patience bounds how long one operation may take.
+	// Patience bounds how long one operation may take. A verb is called again after a five-hundredth of it.
 	Patience time.Duration
 }
 
 // verbBudget is how long a verb may take that promises to return at once. Generous: machines that test are busy.
 const verbBudget = 10 * time.Second
-
-const pollEvery = 20 * time.Millisecond
 
 // Run runs the suite.
 func Run(t *testing.T, h Harness) {
@@ -135,7 +133,7 @@ func (h Harness) testVanish(t *testing.T) {
 		if err := h.Actuator.Update(t.Context(), machine); err != nil {
 			t.Logf("Update while the instance is gone: %v", err)
 		}
-		time.Sleep(pollEvery)
+		h.pause()
 	}
 	if err := h.remove(t, machine); err != nil {
 		t.Errorf("Delete after the instance vanished: %v", err)
@@ -197,7 +195,7 @@ func (h Harness) remove(t *testing.T, machine *machinev1beta1.Machine) error {
 		if time.Now().After(deadline) {
 			t.Fatalf("not deleted within %s, last error: %v", h.Patience, err)
 		}
-		time.Sleep(pollEvery)
+		h.pause()
 	}
 }
 
@@ -225,6 +223,9 @@ func (h Harness) timed(t *testing.T, verb string, call func(ctx context.Context)
 	return err
 }
 
+// pause waits before a verb is called again, which costs a real actuator more than waiting.
+func (h Harness) pause() { time.Sleep(h.Patience / 500) }
+
 func (h Harness) until(t *testing.T, what string, done func() error) {
 	t.Helper()
 	deadline := time.Now().Add(h.Patience)
@@ -239,6 +240,6 @@ func (h Harness) until(t *testing.T, what string, done func() error) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within %s: %s; last error: %v", h.Patience, what, err)
 		}
-		time.Sleep(pollEvery)
+		h.pause()
 	}
 }

@@ -76,6 +76,6 @@ func (h Harness) expectHeld(t *testing.T, machine *machinev1beta1.Machine) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no UncertainError within %s; Delete returns %v", h.Patience, err)
 		}
-		time.Sleep(pollEvery)
+		h.pause()
 	}
 }

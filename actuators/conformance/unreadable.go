@@ -66,7 +66,7 @@ func (h Harness) testUnreadableLater(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not deleted within %s, last error: %v", h.Patience, err)
 		}
-		time.Sleep(pollEvery)
+		h.pause()
 	}
 	machine.Spec.ProviderSpec.Value = good
 	if err := h.remove(t, machine); err != nil {

@@ -49,7 +49,7 @@ func onPulumi(spec map[string]any) map[string]any {
 // pulumi makes an engine of Pulumi.
 func (b *bench) pulumi() *pulumi.Engine {
 	b.t.Helper()
-	binary, err := pulumi.Find(b.t.Context(), repository(b.t, "bin", "pulumi"))
+	binary, err := foundPulumi()
 	if err != nil {
 		b.t.Fatalf("%v; run 'make tools'", err)
 	}
@@ -252,8 +252,13 @@ func TestWhatPulumiPrintsIsKeptWithoutSecrets(t *testing.T) {
 func TestAKeyThatIsReplacedIsDoneWithAfterADriftCheck(t *testing.T) {
 	b := newBench(t)
 	b.uses = v1alpha1.EnginePulumi
+	var err error
+	if b.keys, err = pulumikeys.New(b.client, pulumikeys.Options{Namespace: b.namespace}); err != nil {
+		t.Fatal(err)
+	}
+	b.start(t.TempDir(), "owner-1")
 	machine := b.machine(func(spec map[string]any) { spec["userDataSecret"] = map[string]any{"name": "user-data"} })
-	err := plane.Create(t.Context(), &corev1.Secret{
+	err = plane.Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "user-data"}, Data: map[string][]byte{"userData": []byte("#cloud-config")},
 	})
 	if err != nil {

@@ -34,6 +34,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
@@ -60,7 +61,7 @@ type bench struct {
 	environment map[string]string
 	// around is what runs see of the cluster; nothing when nil.
 	around desired.EnvironmentReader
-	// keys are what checkpoints are encrypted with.
+	// keys are what checkpoints are encrypted with: those that tests share when nil.
 	keys *pulumikeys.Keys
 	// uses is the engine that the bench's Machines are made with, OpenTofu when empty; lacks is one that is not there.
 	uses, lacks v1alpha1.Engine
@@ -112,6 +113,25 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// What every bench has is looked for once.
+var (
+	foundTofu = sync.OnceValues(func() (tofu.Binary, error) {
+		path := cmp.Or(os.Getenv("TOFU"), filepath.Join("..", "..", "bin", "tofu"))
+		return tofu.Find(context.Background(), tofu.FindOptions{Path: path})
+	})
+	foundPulumi = sync.OnceValues(func() (pulumi.Binary, error) {
+		return pulumi.Find(context.Background(), filepath.Join("..", "..", "bin", "pulumi"))
+	})
+	// sharedKeys are those of tests that do not replace them: deriving one takes a good part of a second.
+	sharedKeys = sync.OnceValues(func() (*pulumikeys.Keys, error) {
+		namespace, err := plane.Namespace(context.Background())
+		if err != nil {
+			return nil, err
+		}
+		return pulumikeys.New(plane.Client, pulumikeys.Options{Namespace: namespace})
+	})
+)
+
 func repository(t *testing.T, parts ...string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(append([]string{"..", ".."}, parts...)...))
@@ -152,11 +172,7 @@ func parallel(t *testing.T) {
 // start makes the actuator and runs it; the test's end stops it.
 func (b *bench) start(workDir, owner string) {
 	b.t.Helper()
-	path := os.Getenv("TOFU")
-	if path == "" {
-		path = repository(b.t, "bin", "tofu")
-	}
-	binary, err := tofu.Find(b.t.Context(), tofu.FindOptions{Path: path})
+	binary, err := foundTofu()
 	if err != nil {
 		b.t.Fatalf("%v; run 'make tools'", err)
 	}
@@ -177,8 +193,10 @@ func (b *bench) start(workDir, owner string) {
 			loaded = append(loaded, more...)
 		}
 	}
-	if b.keys, err = pulumikeys.New(b.client, pulumikeys.Options{Namespace: b.namespace}); err != nil {
-		b.t.Fatal(err)
+	if b.keys == nil {
+		if b.keys, err = sharedKeys(); err != nil {
+			b.t.Fatal(err)
+		}
 	}
 	catalog, err := module.NewCatalog(loaded...)
 	if err != nil {
@@ -342,6 +360,9 @@ func (b *bench) node(machine *machinev1beta1.Machine) *corev1.Node {
 	return node
 }
 
+// pause is how long a verb is not called again while a run is under way: each call reads and writes a lot at the API server.
+const pause = 250 * time.Millisecond
+
 // drive calls a verb until it is done, and returns its last error.
 func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error, machine *machinev1beta1.Machine) error {
 	b.t.Helper()
@@ -354,7 +375,7 @@ func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error,
 		if time.Now().After(deadline) {
 			b.t.Fatalf("still in progress after two minutes: %v", err)
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(pause)
 	}
 }
 

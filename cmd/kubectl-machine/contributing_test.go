@@ -32,7 +32,7 @@ func TestContributingAProviderWordByWord(t *testing.T) {
 		}
 	}
 	t.Setenv("REGISTRY", newRegistry(t)+"/team") // the page leaves it to its reader
-	do(t, ".", "go", "build", "-o", filepath.Join(bin, "kubectl-machine"), ".")
+	placePlugin(t, bin)
 	var files, commands int
 	var last string
 	for _, block := range fencedBlock.FindAllStringSubmatch(string(page), -1) {

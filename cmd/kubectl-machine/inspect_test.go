@@ -26,6 +26,17 @@ type world struct {
 	machine               *machinev1beta1.Machine
 }
 
+// newSharedWorld returns one whose API server other tests have namespaces of as well.
+func newSharedWorld(t *testing.T) *world {
+	t.Helper()
+	plane, err := sharedPlane()
+	if err != nil {
+		t.Fatalf("%v; run 'make tools'", err)
+	}
+	return newWorldOn(t, plane)
+}
+
+// newWorld returns one whose API server no other test uses.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	plane, err := controlplane.Start(controlplane.Default)
@@ -37,7 +48,13 @@ func newWorld(t *testing.T) *world {
 			t.Error(err)
 		}
 	})
+	return newWorldOn(t, plane)
+}
+
+func newWorldOn(t *testing.T, plane *controlplane.ControlPlane) *world {
+	t.Helper()
 	w := &world{ControlPlane: plane, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	var err error
 	if w.namespace, err = plane.Namespace(t.Context()); err != nil {
 		t.Fatal(err)
 	}

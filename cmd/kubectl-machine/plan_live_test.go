@@ -16,19 +16,13 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
-	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
 
 func TestPlanAgainstACluster(t *testing.T) {
-	plane, err := controlplane.Start(controlplane.Default)
+	plane, err := sharedPlane()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
 	namespace, err := plane.Namespace(t.Context())
 	if err != nil {
 		t.Fatal(err)

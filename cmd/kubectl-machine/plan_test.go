@@ -21,7 +21,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
-// installed builds the plugin into a folder that has the engine and the providers beside it, and returns its path.
+// installed puts the plugin into a folder that has the engine and the providers beside it, and returns its path.
 func installed(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
@@ -34,9 +34,7 @@ func installed(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	plugin := filepath.Join(bin, "kubectl-machine")
-	do(t, ".", "go", "build", "-o", plugin, ".")
-	return plugin
+	return placePlugin(t, bin)
 }
 
 // alone runs a command line with an empty environment, in a network namespace that has no interface but loopback, which is down. It

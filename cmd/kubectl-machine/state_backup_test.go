@@ -41,7 +41,7 @@ type backupWorld struct {
 
 func newBackupWorld(t *testing.T) *backupWorld {
 	t.Helper()
-	w := &backupWorld{world: newWorld(t)}
+	w := &backupWorld{world: newSharedWorld(t)}
 	w.states, w.modules = state.New(w.Client, state.Options{}), store.New(w.Client, store.Options{})
 	loaded, err := load.Modules(modules.FS)
 	if err != nil {

@@ -94,13 +94,18 @@ type passage struct {
 func (p passage) problems(file string) []string {
 	var out []string
 	for at, line := range strings.Split(p.text, "\n") {
-		line = humps.ReplaceAllString(excepted.ReplaceAllString(line, ""), "$1 $2")
-		for _, found := range forbidden.FindAllString(strings.ToLower(line), -1) {
+		if !forbidden.MatchString(wordsOf(line)) {
+			continue // most lines end here
+		}
+		for _, found := range forbidden.FindAllString(wordsOf(excepted.ReplaceAllString(line, "")), -1) {
 			out = append(out, fmt.Sprintf("%s:%d: %q: write %s", file, p.line+at, found, insteadOf(found)))
 		}
 	}
 	return out
 }
+
+// wordsOf returns a text in lower case, with its names in camel case taken apart.
+func wordsOf(text string) string { return strings.ToLower(humps.ReplaceAllString(text, "$1 $2")) }
 
 func insteadOf(found string) string {
 	for _, w := range words {

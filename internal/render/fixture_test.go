@@ -2,6 +2,7 @@ package render
 
 import (
 	"os"
+	"sync"
 	"testing"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -13,9 +14,15 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
+// The modules that tests render for do not change, and are read once.
+var (
+	theExample  = sync.OnceValues(func() (*module.Module, error) { return load.Module(os.DirFS("testdata/module")) })
+	theKubemark = sync.OnceValues(func() (*module.Module, error) { return load.Module(os.DirFS(kubemarkFolder)) })
+)
+
 func exampleModule(t testing.TB) *module.Module {
 	t.Helper()
-	loaded, err := load.Module(os.DirFS("testdata/module"))
+	loaded, err := theExample()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +53,7 @@ const kubemarkFolder = "../../modules/kubemark"
 
 func kubemarkModule(t testing.TB) *module.Module {
 	t.Helper()
-	loaded, err := load.Module(os.DirFS(kubemarkFolder))
+	loaded, err := theKubemark()
 	if err != nil {
 		t.Fatal(err)
 	}

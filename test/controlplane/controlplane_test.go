@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/test/builder"
@@ -75,6 +77,32 @@ func TestStatusPatch(t *testing.T) {
 			got, err := statusPatch(tc.object)
 			if err != nil || string(got) != tc.want {
 				t.Errorf("got %s, %v; want %s", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestSame(t *testing.T) {
+	spec := func(raw string) *machinev1beta1.Machine {
+		machine := builder.Machine()
+		machine.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(raw)}
+		return machine
+	}
+	tcs := map[string]struct {
+		one, other *machinev1beta1.Machine
+		want       bool
+	}{
+		"a copy":                          {one: spec(`{"a":1}`), other: spec(`{"a":1}`), want: true},
+		"the order of fields":             {one: spec(`{"a":1,"b":2}`), other: spec(`{"b":2,"a":1}`), want: true},
+		"another value":                   {one: spec(`{"a":1}`), other: spec(`{"a":2}`)},
+		"another phase":                   {one: builder.Machine(), other: builder.Machine(builder.WithPhase("Running"))},
+		"what the API server cannot read": {one: spec(`{`), other: spec(`{`)},
+	}
+	for name, tc := range tcs {
+		t.Run(name, func(t *testing.T) {
+			tc.one.ObjectMeta.DeepCopyInto(&tc.other.ObjectMeta)
+			if got := same(tc.one, tc.other); got != tc.want {
+				t.Errorf("same returns %t, want %t", got, tc.want)
 			}
 		})
 	}

@@ -6,13 +6,15 @@ import (
 	"errors"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Sync brings the API server's Machine to one in memory, as the Machine controller does. The annotations that are named are taken from the API
+// Sync brings the API server's Machine to one in memory, as the Machine controller does: where it is the same nothing is written. The annotations that are named are taken from the API
 // server instead. A Machine that is not there any more stays so, and one that the API server refuses stays as it is there.
 func (c *ControlPlane) Sync(ctx context.Context, machine *machinev1beta1.Machine, annotations ...string) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -28,13 +30,30 @@ func (c *ControlPlane) Sync(ctx context.Context, machine *machinev1beta1.Machine
 				delete(machine.Annotations, name)
 			}
 		}
+		was := live.DeepCopy()
 		live.Spec, live.Labels, live.Annotations = *machine.Spec.DeepCopy(), machine.Labels, machine.Annotations
-		if err = c.Client.Update(ctx, live); err != nil {
-			return acceptable(err)
+		if !same(live, was) {
+			if err = c.Client.Update(ctx, live); err != nil {
+				return acceptable(err)
+			}
+			was = live.DeepCopy()
 		}
 		machine.Status.DeepCopyInto(&live.Status)
+		if same(live, was) {
+			return nil
+		}
 		return c.Client.Status().Update(ctx, live)
 	})
+}
+
+// same reports whether two Machines are stored alike; not where one of them cannot be stored.
+func same(one, other *machinev1beta1.Machine) bool {
+	first, err := runtime.DefaultUnstructuredConverter.ToUnstructured(one)
+	if err != nil {
+		return false
+	}
+	second, err := runtime.DefaultUnstructuredConverter.ToUnstructured(other)
+	return err == nil && equality.Semantic.DeepEqual(first, second)
 }
 
 // acceptable returns an error that is not the API server's refusal of the object itself.

@@ -1,6 +1,7 @@
 package load_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -30,6 +31,26 @@ func TestEveryEmbeddedModuleKeepsTheContract(t *testing.T) {
 		if one.Spec().Capacity == nil {
 			t.Errorf("module %s does not say how large an instance is, so that its MachineSets cannot grow from zero", one.Name())
 		}
+	}
+}
+
+func TestWhatIsEmbeddedIsReadOnce(t *testing.T) {
+	first, err := load.Modules(modules.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := first[0]
+	first[0] = nil // a list belongs to whom it was returned to
+	again, err := load.Modules(modules.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again[0] != want {
+		t.Errorf("the second time it is %p, want %p", again[0], want)
+	}
+	programs, err := load.Modules(stacks.FS)
+	if err != nil || slices.Contains(programs, want) {
+		t.Errorf("the stacks are %v, %v", programs, err)
 	}
 }
 

@@ -2,10 +2,13 @@
 package load
 
 import (
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
@@ -48,8 +51,22 @@ func addMetadata(to *module.Definition, meta *contract.Metadata) {
 	to.Absent, to.AdoptAbsent, to.Final, to.InstanceTypes = meta.Absent, meta.AdoptAbsent, meta.Final, meta.InstanceTypes
 }
 
-// Modules loads the module in every folder of fsys. The error joins those of all folders, each with the folder's name.
+// embedded has, by their embedded file systems, functions that return their modules.
+var embedded sync.Map
+
+// Modules loads the module in every folder of fsys. The error joins those of all folders, each with the folder's name. What is embedded
+// in this program does not change, and is read once.
 func Modules(fsys fs.FS) ([]*module.Module, error) {
+	fixed, ok := fsys.(embed.FS)
+	if !ok {
+		return readModules(fsys)
+	}
+	once, _ := embedded.LoadOrStore(fixed, sync.OnceValues(func() ([]*module.Module, error) { return readModules(fixed) }))
+	loaded, err := once.(func() ([]*module.Module, error))()
+	return slices.Clone(loaded), err
+}
+
+func readModules(fsys fs.FS) ([]*module.Module, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
 		return nil, fmt.Errorf("listing modules: %w", err)

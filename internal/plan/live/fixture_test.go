@@ -294,6 +294,9 @@ func (b *bench) bring(machine *machinev1beta1.Machine) {
 	}
 }
 
+// pause is how long a verb is not called again while a run is under way: each call reads and writes a lot at the API server.
+const pause = 100 * time.Millisecond
+
 // drive calls a verb until it is done, and returns its last error.
 func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error, machine *machinev1beta1.Machine) error {
 	b.t.Helper()
@@ -309,7 +312,7 @@ func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error,
 		if time.Now().After(deadline) {
 			b.t.Fatalf("still in progress: %v", err)
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(pause)
 	}
 }
 

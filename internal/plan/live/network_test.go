@@ -38,7 +38,9 @@ func TestALivePlanContactsTheAPIServerOnly(t *testing.T) {
 	b.must(b.client.Update(t.Context(), credentials))
 
 	plugin, edit := filepath.Join(t.TempDir(), "kubectl-machine"), filepath.Join(t.TempDir(), "edit.yaml")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", plugin, "../../../cmd/kubectl-machine").CombinedOutput(); err != nil {
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", plugin, "../../../cmd/kubectl-machine") // as make build does
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	b.must(os.WriteFile(edit, b.manifest(edited(set, with(spec, map[string]any{"zone": "zone-b"}))).Content, 0o600))
