@@ -67,3 +67,13 @@ func TestAnAdoptionIsRefusedWhereTheProviderSpecIs(t *testing.T) {
 		t.Errorf("with the right providerSpec the plan is %+v", plan)
 	}
 }
+
+func TestTheEventOfAnAdoptionReportsWhetherItChangesTheInstance(t *testing.T) {
+	b := newBench(t)
+	machine := b.foreign() // its Node lacks the labels that the module writes
+	ask(machine, lifecycle.AdoptionAdopt)
+	b.update(machine)
+	if sent := b.sent("Adopted the instance"); len(sent) != 1 || !strings.HasSuffix(sent[0], "it was brought into the state and changed in place") {
+		t.Errorf("the events are %v; want one that says that the Node was changed", sent)
+	}
+}

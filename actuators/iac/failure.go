@@ -156,8 +156,12 @@ func driftRepaired(machine *machinev1beta1.Machine) events.Event {
 }
 
 // adopted reports that an instance that something else has made was brought into the state.
-func adopted(machine *machinev1beta1.Machine) events.Event {
-	return events.Normal(machine, "Adopted", "Adopt", "Adopted the instance: it was brought into the state as it is")
+func adopted(machine *machinev1beta1.Machine, found *lifecycle.PlannedAdoption) events.Event {
+	how := "as it is"
+	if found != nil && len(found.Changes) > 0 {
+		how = "and changed in place"
+	}
+	return events.Normal(machine, "Adopted", "Adopt", "Adopted the instance: it was brought into the state "+how)
 }
 
 // released reports that the state of an instance was forgotten.

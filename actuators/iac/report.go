@@ -36,7 +36,7 @@ func (t *task) reportSuccess() {
 	recorder := t.actuator.recorder
 	switch {
 	case t.decision.Adopt && t.decision.Operation == runs.Update:
-		adopted(t.machine).Send(recorder)
+		adopted(t.machine, t.adoption).Send(recorder)
 	case t.imported:
 		succeeded(t.decision.Operation, t.machine, "Found the instance of run "+t.intent.Lost+" and took it into the state").Send(recorder)
 	case t.decision.Operation == runs.Create:
