@@ -178,8 +178,25 @@ func (i *inventory) clone(ctx context.Context, place, template string, cpus int3
 		return err
 	}
 	made := object.NewVirtualMachine(i.client.Client, result.Result.(types.ManagedObjectReference))
+	devices, err := made.Device(ctx)
+	if err != nil {
+		return err
+	}
+	// The simulator's template has its CD-ROM where its disk is, which a vCenter refuses.
+	without, err := devices.SelectByType((*types.VirtualCdrom)(nil)).ConfigSpec(types.VirtualDeviceConfigSpecOperationRemove)
+	if err != nil {
+		return err
+	}
+	yes := types.NewBool(true)
 	configured, err := made.Reconfigure(ctx, types.VirtualMachineConfigSpec{
-		NumCPUs: cpus, MemoryMB: memoryMiB, Flags: &types.VirtualMachineFlagInfo{DiskUuidEnabled: types.NewBool(true)},
+		NumCPUs: cpus, MemoryMB: memoryMiB, DeviceChange: without,
+		// What a vCenter has by default, and the simulator has not.
+		Flags: &types.VirtualMachineFlagInfo{
+			DiskUuidEnabled: yes, VirtualExecUsage: string(types.VirtualMachineFlagInfoVirtualExecUsageHvAuto),
+			VirtualMmuUsage: string(types.VirtualMachineFlagInfoVirtualMmuUsageAutomatic),
+		},
+		Tools:       &types.ToolsConfigInfo{AfterPowerOn: yes, AfterResume: yes, BeforeGuestStandby: yes, BeforeGuestShutdown: yes},
+		BootOptions: &types.VirtualMachineBootOptions{BootRetryDelay: 10000},
 	})
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func run(listen string, login *url.Userinfo, certificate string) error {
 	if err := model.Create(); err != nil {
 		return fmt.Errorf("making the inventory: %w", err)
 	}
-	answerHardwareVersion(model.Service.Context)
+	setHardwareVersion(model.Service.Context)
 	model.Service.Listen = &url.URL{Host: listen, User: login}
 	model.Service.TLS = new(tls.Config)
 	model.Service.RegisterEndpoints = true
@@ -81,9 +81,9 @@ func run(listen string, login *url.Userinfo, certificate string) error {
 	return nil
 }
 
-// answerHardwareVersion makes the hosts name the hardware version of the virtual machines, as a vCenter does; the simulator's own answer has none, and
+// setHardwareVersion makes the hosts name the hardware version of the virtual machines, as a vCenter does; the simulator's own have none, and
 // a client that compares the two would upgrade a virtual machine that runs.
-func answerHardwareVersion(ctx *simulator.Context) {
+func setHardwareVersion(ctx *simulator.Context) {
 	for _, found := range ctx.Map.AllReference("EnvironmentBrowser") {
 		browser := found.(*simulator.EnvironmentBrowser)
 		browser.QueryConfigOptionResponse.Returnval = &types.VirtualMachineConfigOption{
