@@ -241,6 +241,16 @@ func (f *foreigners) forgotten(ctx context.Context, names ...string) {
 		Expect(client.IgnoreNotFound(w.client.Patch(ctx, machine, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))).To(Succeed())
 		Expect(client.IgnoreNotFound(w.client.Delete(ctx, node))).To(Succeed())
 	}
+	if len(w.stored(ctx, names)) == 0 {
+		return
+	}
+	w.pod.restart(ctx, f.flags...) // what a refused adoption has left goes at the manager's next look at the states, which is at once now
+	until(ctx, 2*patience, "no state of them is left", func(ctx context.Context) error {
+		if left := w.stored(ctx, names); len(left) > 0 {
+			return fmt.Errorf("there are those of %v", left)
+		}
+		return nil
+	})
 }
 
 func (f *foreigners) nodeOf(name string) string {
