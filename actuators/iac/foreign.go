@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
@@ -79,6 +80,9 @@ func (a *Actuator) publishAdoption(o *observation, outcome error) {
 			condition.Message = outcome.Error()
 		}
 		o.status.Adoption = adoptionStatus(o.facts.Record.AdoptionPlan)
+		if refused := cannotAdopt(o); refused != "" {
+			condition.Reason, o.status.Adoption = adoptionRefused, a.refusedUnplanned(o, refused)
+		}
 	case o.facts.Adopted() && o.facts.HasInstance():
 		condition.Status, condition.Reason = metav1.ConditionTrue, "Adopted"
 	case meta.FindStatusCondition(o.status.Conditions, adoptedCondition) != nil && !o.facts.Adopted():
@@ -88,6 +92,34 @@ func (a *Actuator) publishAdoption(o *observation, outcome error) {
 		return
 	}
 	meta.SetStatusCondition(&o.status.Conditions, condition)
+}
+
+// adoptionRefused is the reason of the condition Adopted where an adoption is refused.
+const adoptionRefused = "Refused"
+
+// cannotAdopt returns why an adoption that is requested is refused whatever there is; empty where it can be planned, or is not requested.
+func cannotAdopt(o *observation) string {
+	chosen := o.choice.State
+	if invalid, ok := errors.AsType[*actuators.MachineError](o.choiceErr); ok && o.facts.Adoption.Requested() {
+		return "it cannot be planned: " + invalid.Message
+	}
+	if chosen == nil || !o.facts.Adoption.Requested() || len(chosen.Module.AdoptFiles()) > 0 {
+		return ""
+	}
+	kind := "module"
+	if chosen.Module.Engine() == v1alpha1.EnginePulumi {
+		kind = "stack"
+	}
+	return fmt.Sprintf("the %s %s cannot adopt: it has no folder adopt/; give the Machine a providerSpec of a module that has one, or leave it to its owner", kind, chosen.Module.Name())
+}
+
+// refusedUnplanned returns the refusal of an adoption that needs no plan. Its time changes only when the adoption is requested anew.
+func (a *Actuator) refusedUnplanned(o *observation, why string) *v1alpha1.AdoptionStatus {
+	why = record.PlannedAdoption{Refused: why}.Bounded().Refused
+	if before := o.before.Adoption; before != nil && before.Refused == why && !before.PlannedAt.Time.Before(o.facts.Adoption.Since) {
+		return before
+	}
+	return &v1alpha1.AdoptionStatus{PlannedAt: metav1.NewTime(a.clock.Now()), Refused: why}
 }
 
 // adoptionReason returns why an instance is not adopted, in one word.
@@ -103,7 +135,7 @@ func adoptionReason(f *lifecycle.Facts) string {
 	case planned == nil || planned.At.IsZero():
 		return "InProgress"
 	case planned.Refused != "":
-		return "Refused"
+		return adoptionRefused
 	case f.Adoption.Adoption == lifecycle.AdoptionPlan:
 		return "Planned"
 	}

@@ -36,7 +36,7 @@ func (t *task) reportSuccess() {
 	recorder := t.actuator.recorder
 	switch {
 	case t.decision.Adopt && t.decision.Operation == runs.Update:
-		reporting.Adopted(t.machine).Send(recorder)
+		reporting.Adopted(t.machine, t.adoption != nil && len(t.adoption.Changes) > 0).Send(recorder)
 	case t.imported:
 		reporting.Succeeded(t.decision.Operation, t.machine, "Found the instance of run "+t.intent.Abandoned+" and took it into the state").Send(recorder)
 	case t.decision.Operation == runs.Create:

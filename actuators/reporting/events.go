@@ -35,9 +35,13 @@ func DriftRepaired(machine *machinev1beta1.Machine) events.Event {
 	return events.Normal(machine, "DriftRepaired", "RepairDrift", "Brought the instance back in place")
 }
 
-// Adopted reports that an instance that something else has made was brought into the state.
-func Adopted(machine *machinev1beta1.Machine) events.Event {
-	return events.Normal(machine, "Adopted", "Adopt", "Adopted the instance: it was brought into the state as it is")
+// Adopted reports that an instance that something else has made was brought into the state, and whether it was changed in place.
+func Adopted(machine *machinev1beta1.Machine, changed bool) events.Event {
+	how := "as it is"
+	if changed {
+		how = "and changed in place"
+	}
+	return events.Normal(machine, "Adopted", "Adopt", "Adopted the instance: it was brought into the state "+how)
 }
 
 // Released reports that the state of an instance was forgotten.

@@ -3,100 +3,67 @@
 package adoption
 
 import (
-	"bytes"
-	"fmt"
+	"context"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/test/libvirt"
 )
 
 // guests is the module libvirt with a libvirt that runs, where virsh makes domains.
 type guests struct {
 	*world
-	uri, pool, dir string
-	domainType     string
+	*libvirt.Host
 }
 
 func newGuests(t *testing.T) *guests {
 	t.Helper()
-	g := &guests{world: newWorld(t, "libvirt"), uri: os.Getenv("LIBVIRT_DEFAULT_URI"), pool: "adoption-" + strings.ToLower(t.Name()), domainType: "kvm"}
-	if g.uri == "" || os.Getenv("LIBVIRT_DIR") == "" {
-		t.Fatal("there is no libvirt to test with: run 'make e2e-libvirt', which starts one")
-	}
-	if _, err := g.try("domcapabilities", "--virttype", "kvm"); err != nil {
-		g.domainType = "qemu"
-	}
-	g.dir = filepath.Join(os.Getenv("LIBVIRT_DIR"), g.pool)
-	if err := os.Mkdir(g.dir, 0o755); err != nil {
+	host, err := libvirt.Open(t.Context(), "adoption-"+strings.ToLower(t.Name()))
+	if err != nil {
 		t.Fatal(err)
 	}
-	g.virsh("pool-create-as", g.pool, "dir", "--target", g.dir)
-	network := filepath.Join(g.dir, "network.xml")
-	g.write(network, fmt.Appendf(nil, "<network><name>%s</name><forward mode='bridge'/><bridge name='%s'/></network>", g.pool, os.Getenv("LIBVIRT_BRIDGE")))
-	g.virsh("net-create", network)
 	t.Cleanup(func() {
-		for _, name := range strings.Fields(g.virsh("list", "--all", "--name")) {
-			_, _ = g.try("destroy", name)
-			_, _ = g.try("undefine", name)
+		if err := host.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
 		}
-		_, _ = g.try("net-destroy", g.pool)
-		_, _ = g.try("pool-destroy", g.pool)
 	})
-	return g
-}
-
-func (g *guests) try(arguments ...string) (string, error) {
-	command := exec.Command("virsh", append([]string{"--connect", g.uri, "--quiet"}, arguments...)...)
-	var out, problems bytes.Buffer
-	command.Stdout, command.Stderr = &out, &problems
-	if err := command.Run(); err != nil {
-		return "", fmt.Errorf("virsh %s: %w: %s", strings.Join(arguments, " "), err, strings.TrimSpace(problems.String()))
-	}
-	return strings.TrimSpace(out.String()), nil
+	return &guests{world: newWorld(t, "libvirt"), Host: host}
 }
 
 func (g *guests) virsh(arguments ...string) string {
 	g.t.Helper()
-	out, err := g.try(arguments...)
+	out, err := g.Virsh(g.t.Context(), arguments...)
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	return out
 }
 
-// domain makes one as OpenShift's actuator does, with a volume of its name, and returns its UUID.
+// domain makes one, and returns its UUID.
 func (g *guests) domain(name, description string) string {
 	g.t.Helper()
-	g.virsh("vol-create-as", g.pool, name, "64M", "--format", "qcow2")
-	definition := filepath.Join(g.dir, name+".xml")
-	g.write(definition, fmt.Appendf(nil, `<domain type='%s'><name>%s</name><description>%s</description><memory unit='MiB'>64</memory><vcpu>1</vcpu>
-  <os><type>hvm</type></os>
-  <devices>
-    <disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='%s'/><target dev='vda' bus='virtio'/></disk>
-    <interface type='network'><source network='%s'/><model type='virtio'/></interface>
-  </devices></domain>`, g.domainType, name, description, filepath.Join(g.dir, name), g.pool))
-	g.virsh("define", definition)
-	g.virsh("start", name)
-	return g.virsh("domuuid", name)
+	uuid, err := g.MakeDomain(g.t.Context(), name, description)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return uuid
 }
 
 func (g *guests) machine(name string, fields map[string]any) {
 	g.t.Helper()
 	spec := map[string]any{
 		"apiVersion": "libvirtproviderconfig.openshift.io/v1beta1", "kind": "LibvirtMachineProviderConfig",
-		"domainMemory": 64, "domainVcpu": 1, "uri": g.uri, "autostart": false, "ignKey": "",
+		"domainMemory": libvirt.Memory, "domainVcpu": 1, "uri": g.URI, "autostart": false, "ignKey": "",
 		"ignition":             map[string]any{"userDataSecret": "worker-user-data"},
-		"volume":               map[string]any{"poolName": g.pool, "baseVolumeID": "base"},
-		"networkInterfaceName": g.pool,
+		"volume":               map[string]any{"poolName": g.Name, "baseVolumeID": "base"},
+		"networkInterfaceName": g.Name,
 	}
 	maps.Copy(spec, fields)
-	g.render(machineOf(name, spec), clusterID, nil, map[string]string{"TERRAFORM_LIBVIRT_TEST_DOMAIN_TYPE": g.domainType})
+	g.render(machineOf(name, spec), clusterID, nil, g.Environment())
 }
 
 func TestADomainIsAdoptedAsItIs(t *testing.T) {
@@ -124,7 +91,7 @@ func TestADomainIsAdoptedAsItIs(t *testing.T) {
 	if err := g.terraform.Destroy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if left := g.virsh("list", "--all", "--name") + g.virsh("vol-list", g.pool, "--details"); strings.Contains(left, "worker-1 ") || strings.HasPrefix(left, "worker-1") {
+	if left := g.virsh("list", "--all", "--name") + g.virsh("vol-list", g.Name, "--details"); strings.Contains(left, "worker-1 ") || strings.HasPrefix(left, "worker-1") {
 		t.Errorf("after the destroy there is %s", left)
 	}
 }

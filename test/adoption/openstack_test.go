@@ -1,15 +1,8 @@
 package adoption
 
 import (
-	"bytes"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/json"
-	"encoding/pem"
-	"io"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,103 +17,38 @@ import (
 type cloud struct {
 	*world
 	*openstack.Cloud
-	address, token string
-	http           *http.Client
+	client *openstack.Client
 }
 
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
 	c := &cloud{world: newWorld(t, "openstack"), Cloud: openstack.Start()}
 	t.Cleanup(c.Close)
-	block, _ := pem.Decode([]byte(c.CACert()))
-	authority, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
+	var err error
+	if c.client, err = c.Login(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	trusted := x509.NewCertPool()
-	trusted.AddCert(authority)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}}
-	t.Cleanup(transport.CloseIdleConnections)
-	c.http = &http.Client{Transport: transport, Timeout: time.Minute}
-	c.address = regexp.MustCompile(`auth_url: (\S+)/identity`).FindStringSubmatch(c.CloudsYAML())[1]
-	c.send(http.MethodPost, "/identity/v3/auth/tokens", map[string]any{"auth": map[string]any{"identity": map[string]any{"password": map[string]any{
-		"user": map[string]any{"name": openstack.Username, "password": openstack.Password},
-	}}}})
 	return c
 }
 
-// send makes a request and returns the response.
-func (c *cloud) send(method, path string, content any) map[string]any {
+// id makes a request and returns the ID of what is in the response.
+func (c *cloud) id(method, path string, content any) string {
 	c.t.Helper()
-	raw, err := json.Marshal(content)
+	id, err := c.client.ID(c.t.Context(), method, path, content)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(c.t.Context(), method, c.address+path, bytes.NewReader(raw))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	request.Header.Set("X-Auth-Token", c.token)
-	request.Header.Set("X-OpenStack-Nova-API-Version", "2.67")
-	response, err := c.http.Do(request)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode >= http.StatusBadRequest {
-		c.t.Fatalf("%s %s: %s, %v: %s", method, path, response.Status, err, body)
-	}
-	if token := response.Header.Get("X-Subject-Token"); token != "" {
-		c.token = token
-	}
-	read := map[string]any{}
-	if len(body) > 0 {
-		if err := json.Unmarshal(body, &read); err != nil {
-			c.t.Fatal(err)
-		}
-	}
-	return read
+	return id
 }
 
-// id is that of an object that was made, or of the first of a list.
-func id(response map[string]any) string {
-	for _, value := range response {
-		if listed, ok := value.([]any); ok {
-			value = listed[0]
-		}
-		if object, ok := value.(map[string]any); ok {
-			return object["id"].(string)
-		}
-	}
-	return ""
-}
-
-// server makes one with what belongs to it, named as OpenShift's actuator names it. Metadata and tags are what is in fields.
+// server makes one with what belongs to it. Metadata and tags are what is in fields.
 func (c *cloud) server(name string, fields map[string]any) string {
 	c.t.Helper()
-	network := id(c.send(http.MethodGet, "/network/v2.0/networks?name="+openstack.Cluster+"-openshift", nil))
-	port := id(c.send(http.MethodPost, "/network/v2.0/ports", map[string]any{"port": map[string]any{"name": name + "-0", "network_id": network}}))
-	c.send(http.MethodPost, "/network/v2.0/trunks", map[string]any{"trunk": map[string]any{"name": name + "-0", "port_id": port}})
-	volume := id(c.send(http.MethodPost, "/volume/v3/b2f4d1d7a3a94f6aa1d3b0c5e7f90812/volumes", map[string]any{"volume": map[string]any{"name": name + "-root", "size": 100}}))
-	server := map[string]any{
-		"name": name, "flavorRef": id(c.send(http.MethodGet, "/compute/v2.1/flavors/detail", nil)), "networks": []any{map[string]any{"port": port}},
-		"block_device_mapping_v2": []any{map[string]any{
-			"source_type": "volume", "destination_type": "volume", "uuid": volume, "boot_index": 0, "delete_on_termination": true,
-		}},
+	made, err := c.client.MakeServer(c.t.Context(), name, fields)
+	if err != nil {
+		c.t.Fatal(err)
 	}
-	maps.Copy(server, fields)
-	made := id(c.send(http.MethodPost, "/compute/v2.1/servers", map[string]any{"server": server}))
-	c.send(http.MethodGet, "/compute/v2.1/servers/"+made, nil) // it is active from then on
 	return made
-}
-
-// mine are metadata and tags that OpenShift gives a server of the cluster.
-func mine() map[string]any {
-	return map[string]any{
-		"metadata": map[string]any{"Name": openstack.Cluster + "-worker", "openshiftClusterID": openstack.Cluster},
-		"tags":     []any{"openshiftClusterID=" + openstack.Cluster},
-	}
 }
 
 // machine renders a Machine as the installer writes it, with other fields.
@@ -143,8 +71,8 @@ func (c *cloud) machine(name string, fields map[string]any) {
 
 func TestAServerIsAdoptedWithWhatBelongsToIt(t *testing.T) {
 	c := newCloud(t)
-	server := c.server("worker-1", mine())
-	before, count := c.Servers(), c.Count()
+	server := c.server("worker-1", openstack.Of(openstack.Cluster))
+	before, count, writes := c.Servers(), c.Count(), len(c.Writes())
 	c.machine("worker-1", nil)
 	c.adopt("openstack:///"+server, "")
 
@@ -169,6 +97,9 @@ func TestAServerIsAdoptedWithWhatBelongsToIt(t *testing.T) {
 	if diff := cmp.Diff(before, c.Servers()); diff != "" {
 		t.Errorf("the adoption has changed the server (-before +after):\n%s", diff)
 	}
+	if diff := cmp.Diff([]string{"POST /compute/v2.1/os-server-groups"}, c.Writes()[writes:]); diff != "" {
+		t.Errorf("requests that are no reads (-want +got):\n%s", diff)
+	}
 	count["server groups"] = 1
 	if diff := cmp.Diff(count, c.Count()); diff != "" {
 		t.Errorf("the adoption has made or removed something (-before +after):\n%s", diff)
@@ -187,7 +118,7 @@ func TestAServerIsAdoptedWithWhatBelongsToIt(t *testing.T) {
 
 func TestWhatDiffersOfAServerIsSaid(t *testing.T) {
 	c := newCloud(t)
-	fields := mine()
+	fields := openstack.Of(openstack.Cluster)
 	fields["key_name"] = "old"
 	server := c.server("worker-1", fields)
 	c.machine("worker-1", map[string]any{
@@ -233,20 +164,20 @@ func TestAServerOfOthersIsRefused(t *testing.T) {
 
 func TestAServerThatLacksWhatIsRequestedIsRefused(t *testing.T) {
 	c := newCloud(t)
-	server := c.server("worker-1", mine())
+	server := c.server("worker-1", openstack.Of(openstack.Cluster))
 	c.machine("worker-1", map[string]any{"additionalBlockDevices": []any{map[string]any{"name": "etcd", "sizeGiB": 10, "storage": map[string]any{"type": "Volume"}}}})
 	c.adopt("openstack:///"+server, "")
 	c.refuses("The server worker-1 (" + server + ") has 0 attached volumes of the name worker-1-etcd")
 
-	network := id(c.send(http.MethodGet, "/network/v2.0/networks?name="+openstack.Cluster+"-openshift", nil))
+	network := c.id(http.MethodGet, "/network/v2.0/networks?name="+openstack.Cluster+"-openshift", nil)
 	c.machine("worker-1", map[string]any{"ports": []any{map[string]any{"networkID": network, "nameSuffix": "storage"}}})
 	c.refuses(`The server worker-1 (` + server + `) has the ports "worker-1-0"; of networks and ports of the providerSpec come worker-1-0, worker-1-storage, each once.`)
 
 	c.machine("worker-1", map[string]any{"floatingIP": openstack.FloatingIP})
 	c.refuses("floatingIP 203.0.113.7 is not that of the first port of the server worker-1")
-	address := id(c.send(http.MethodGet, "/network/v2.0/floatingips?floating_ip_address="+openstack.FloatingIP, nil))
-	port := id(c.send(http.MethodGet, "/network/v2.0/ports?name=worker-1-0", nil))
-	c.send(http.MethodPut, "/network/v2.0/floatingips/"+address, map[string]any{"floatingip": map[string]any{"port_id": port}})
+	address := c.id(http.MethodGet, "/network/v2.0/floatingips?floating_ip_address="+openstack.FloatingIP, nil)
+	port := c.id(http.MethodGet, "/network/v2.0/ports?name=worker-1-0", nil)
+	c.id(http.MethodPut, "/network/v2.0/floatingips/"+address, map[string]any{"floatingip": map[string]any{"port_id": port}})
 	if plan := changes(c.plan()); !slices.Contains(plan, "openstack_networking_floatingip_associate_v2.public[0] import") {
 		t.Errorf("the plan imports %v; want the floating address too", plan)
 	}
@@ -254,10 +185,10 @@ func TestAServerThatLacksWhatIsRequestedIsRefused(t *testing.T) {
 
 func TestServersAreListed(t *testing.T) {
 	c := newCloud(t)
-	fields := mine()
+	fields := openstack.Of(openstack.Cluster)
 	fields["metadata"].(map[string]any)["machine-iac.io_machine-uid"] = "a-uid"
 	first := c.server("worker-1", fields)
-	second := c.server("worker-2", mine())
+	second := c.server("worker-2", openstack.Of(openstack.Cluster))
 	c.server("worker-3", map[string]any{"metadata": map[string]any{"openshiftClusterID": "other"}})
 	c.server("worker-4", nil)
 	c.machine("worker-9", nil)

@@ -120,6 +120,38 @@ func TestAVirtualMachineIsAdoptedAsItIs(t *testing.T) {
 	}
 }
 
+func TestACloneOfAnotherActuatorIsAdoptedAsItIs(t *testing.T) {
+	v := newVirtual(t)
+	if err := v.Clone(t.Context(), vcenter.Folder+"/worker-1", 2, 2048); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.TagCluster(t.Context(), vcenter.Folder+"/worker-1", clusterID); err != nil {
+		t.Fatal(err)
+	}
+	made := v.vm("worker-1")
+	v.machine("worker-1", "", nil)
+	v.adopt("vsphere://"+made.UUID, "")
+	plan := v.plan()
+	want := []string{"terraform_data.adopted import", "terraform_data.made_with create", "vsphere_virtual_machine.this import"}
+	if diff := cmp.Diff(want, changes(plan)); diff != "" {
+		t.Errorf("the plan (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(made, v.vm("worker-1")); diff != "" {
+		t.Errorf("the plan has changed the virtual machine (-before +after):\n%s", diff)
+	}
+	v.apply()
+	if diff := cmp.Diff(made, v.vm("worker-1")); diff != "" {
+		t.Errorf("the adoption has changed the virtual machine (-before +after):\n%s", diff)
+	}
+	v.link()
+	if left := changes(v.plan()); len(left) > 0 {
+		t.Errorf("a plan after the adoption has changes %v", left)
+	}
+	if diff := cmp.Diff(made, v.vm("worker-1")); diff != "" {
+		t.Errorf("a plan after the adoption has changed the virtual machine (-before +after):\n%s", diff)
+	}
+}
+
 func plannedTags(plan *tfjson.Plan) []any {
 	for _, change := range plan.ResourceChanges {
 		if after, ok := change.Change.After.(map[string]any); ok && change.Address == "vsphere_virtual_machine.this" {

@@ -4,19 +4,22 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -25,43 +28,36 @@ import (
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
-// adopted is how many Machines of another actuator are adopted.
+// adopted is how many Machines of another actuator are adopted on each platform.
 const adopted = 50
 
-// anotherActuatorsMachines goes through "From machine-api-operator" of docs/adoption.md: Machines with Nodes that something else has made.
-func anotherActuatorsMachines() {
-	const other, deleted = "foreign-other", "foreign-deleted"
-	before := map[string]*corev1.Node{}
-	names := make([]string, 0, adopted)
+// anotherActuatorsMachines goes through "From machine-api-operator" of docs/adoption.md: Machines with Nodes, whose instances something else has made.
+func anotherActuatorsMachines(open func(context.Context) *platform) func() {
+	return func() { adoptionOn(open) }
+}
+
+func adoptionOn(open func(context.Context) *platform) {
+	var f *foreigners
+	var names []string
+	var other, deleted string
 
 	BeforeAll(func(ctx SpecContext) {
 		w.replicas(ctx, few)
+		f = &foreigners{platform: open(ctx), before: map[string]*seenInstance{}}
 		for i := range adopted {
-			name := fmt.Sprintf("foreign-%02d", i)
-			names = append(names, name)
-			w.madeElsewhere(ctx, name, clusterID)
+			names = append(names, fmt.Sprintf("%s-%02d", f.prefix, i))
 		}
-		w.madeElsewhere(ctx, deleted, clusterID)
-		w.madeElsewhere(ctx, other, "other-cluster")
-		for _, name := range append([]string{other, deleted}, names...) {
-			before[name] = w.node(ctx, name)
+		other, deleted = f.prefix+"-other", f.prefix+"-deleted"
+		for _, name := range append([]string{deleted}, names...) {
+			f.madeElsewhere(ctx, name, "")
 		}
-		DeferCleanup(func(ctx SpecContext) {
-			w.kubectl(ctx, "delete", "machine", other, "--wait=false")
-			w.kubectl(ctx, "patch", "machine", other, "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
-			w.removed(ctx, names...)
-			w.kubectl(ctx, "delete", "node", other, "--ignore-not-found")
-		})
+		f.madeElsewhere(ctx, other, "other-cluster")
+		f.written = f.writesSoFar()
+		DeferCleanup(func(ctx SpecContext) { f.forgotten(ctx, append([]string{other}, names...)...) })
 	})
-	unchanged := func(ctx context.Context, names ...string) {
-		GinkgoHelper()
-		for _, name := range names {
-			now := w.node(ctx, name)
-			Expect([]any{now.UID, now.CreationTimestamp, now.Spec.ProviderID}).To(Equal([]any{before[name].UID, before[name].CreationTimestamp, before[name].Spec.ProviderID}), name)
-		}
-	}
 
 	It("leaves them alone, and refuses to delete one", func(ctx SpecContext) {
 		w.kubectl(ctx, "delete", "machine", deleted, "--wait=false")
@@ -73,24 +69,23 @@ func anotherActuatorsMachines() {
 			return nil
 		})
 		Expect(phaseOf(w.get(ctx, deleted))).NotTo(Equal(machinev1beta1.PhaseDeleting))
-		Expect(w.node(ctx, deleted).Spec.Unschedulable).To(BeFalse(), "its Node is drained")
+		Expect(w.node(ctx, f.nodeOf(deleted)).Spec.Unschedulable).To(BeFalse(), "its Node is drained")
 	})
 
 	It("shows what their adoption would do, and does nothing", func(ctx SpecContext) {
-		list := w.adoptions(ctx, append([]string{"--plan"}, names...)...)
-		Expect(list).To(HaveLen(adopted))
-		for _, name := range names {
+		asked := names[:f.planned]
+		list := w.adoptions(ctx, append([]string{"--plan"}, asked...)...)
+		Expect(list).To(HaveLen(f.planned))
+		for _, name := range asked {
 			Expect(list[name].Result).To(BeElementOf(ownership.AdoptionClean, ownership.AdoptionDiffers), "%+v", list[name])
-			Expect(list[name].Imports).To(ContainElement(on.instance))
+			Expect(list[name].Imports).To(ContainElement(f.instance))
 		}
-		for _, name := range names {
-			Expect(w.node(ctx, name).Labels).NotTo(HaveKey("machine-iac.io/machine-uid"), "%s was written", name)
-		}
+		f.untouched(ctx, names...)
 	})
 
 	It("adopts all of them, and changes none", func(ctx SpecContext) {
 		for name, found := range w.adoptions(ctx, names...) {
-			Expect(found.Result).To(Equal(ownership.AdoptionDone), name)
+			Expect(found.Result).To(Equal(ownership.AdoptionDone), "%s: %+v", name, found)
 		}
 		until(ctx, patience, "all are Running and up to date", func(ctx context.Context) error {
 			var wrong []error
@@ -100,90 +95,229 @@ func anotherActuatorsMachines() {
 			}
 			return errors.Join(wrong...)
 		})
-		unchanged(ctx, names...)
-		Expect(w.node(ctx, names[0]).Spec.ProviderID).To(Equal(*w.get(ctx, names[0]).Spec.ProviderID))
+		f.unchanged(ctx, names...)
 	})
 
 	It("finds no drift afterwards", func(ctx SpecContext) {
-		w.pod.restart(ctx, "--drift-interval=10s")
-		DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx) })
-		until(ctx, patience, "each was checked", func(ctx context.Context) error {
+		begun := time.Now()
+		w.pod.restart(ctx, append(f.flags, "--drift-interval=10s")...)
+		DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx, f.flags...) })
+		until(ctx, 2*patience, "each was checked", func(ctx context.Context) error {
 			var wrong []error
 			for _, name := range names {
-				wrong = append(wrong, w.driftIs(ctx, name, metav1.ConditionFalse))
+				wrong = append(wrong, w.driftSince(ctx, begun, name, metav1.ConditionFalse))
 			}
 			return errors.Join(wrong...)
 		})
+		f.unchanged(ctx, names...)
 	})
 
 	It("edits one in place, and deletes another", func(ctx SpecContext) {
-		w.patchSpec(ctx, names[0], "zone", "zone-b")
-		until(ctx, patience, "the Node has the edit", func(ctx context.Context) error {
-			if got := w.node(ctx, names[0]).Labels[corev1.LabelTopologyZone]; got != "zone-b" {
-				return fmt.Errorf("its zone is %q", got)
+		before := w.fingerprint(ctx, names[0])
+		f.edit(ctx, names[0])
+		until(ctx, patience, "the edit is carried out", func(ctx context.Context) error {
+			if w.fingerprint(ctx, names[0]) == before {
+				return errors.New("the state is that of before")
 			}
-			return nil
+			return f.edited(ctx, names[0])
 		})
-		unchanged(ctx, names[0])
+		f.same(ctx, names[0])
 		w.removed(ctx, names[1])
-		Expect(w.client.Get(ctx, types.NamespacedName{Name: names[1]}, &corev1.Node{})).NotTo(Succeed())
+		Expect(f.look(ctx, names[1])).To(BeNil())
+		names = slices.Delete(names, 1, 2)
 	})
 
 	It("refuses one that belongs to another cluster, and leaves it as it is", func(ctx SpecContext) {
 		found := w.adoptions(ctx, other)[other]
 		Expect(found.Result).To(Equal(ownership.AdoptionRefused))
 		Expect(found.Message).To(ContainSubstring("belongs to the cluster other-cluster"))
-		unchanged(ctx, other)
-		Expect(w.node(ctx, other).Labels).NotTo(HaveKey("machine-iac.io/machine-uid"))
+		f.untouched(ctx, other)
 	})
 
 	It("adopts the one that is deleted, once that is requested, and then deletes it", func(ctx SpecContext) {
 		w.kubectl(ctx, "annotate", "machine", deleted, lifecycle.AdoptionAnnotation+"="+string(lifecycle.AdoptionAdopt))
-		until(ctx, patience, "Machine and Node are gone", func(ctx context.Context) error {
+		until(ctx, patience, "Machine, Node and instance are gone", func(ctx context.Context) error {
 			for _, object := range []client.Object{
-				&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: deleted}}, &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: deleted}},
+				&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.nodeOf(deleted)}}, &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: deleted}},
 			} {
 				if err := w.client.Get(ctx, client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
-					return fmt.Errorf("%T %s is there: %w", object, deleted, err)
+					return fmt.Errorf("%T %s is there (%w)", object, object.GetName(), cmp.Or(err, errStays))
 				}
+			}
+			if left := f.look(ctx, deleted); left != nil {
+				return fmt.Errorf("its instance is there: %v", left.identity)
 			}
 			return nil
 		})
 	})
+
+	It("releases the others, and leaves their instances", func(ctx SpecContext) {
+		attempt := 0
+		until(ctx, 2*patience, "no state of them is left", func(ctx context.Context) error {
+			stored := w.stored(ctx, names)
+			if len(stored) == 0 {
+				return nil // an attempt that failed has released the last
+			}
+			attempt++
+			into := filepath.Join(w.dir, fmt.Sprintf("released-%s-%d", f.prefix, attempt))
+			// It is refused for a Machine of which a run has begun meanwhile.
+			printed, err := w.tries(ctx, append([]string{"release", "--namespace", lab.Namespace, "-o", into}, stored...)...)
+			if err != nil {
+				return fmt.Errorf("releasing %d: %w: %s", len(stored), err, lastLines(printed.notes, 1))
+			}
+			return nil
+		})
+		for _, name := range names[1:] {
+			Expect(f.look(ctx, name)).NotTo(BeNil())
+			Expect(f.look(ctx, name).kept).To(Equal(f.before[name].kept), name)
+		}
+	})
 }
 
-// madeElsewhere makes a Node as another actuator of a cluster would, and then its Machine, in phase Running.
-func (w *world) madeElsewhere(ctx context.Context, name, cluster string) {
+// aMachineOfAStack is that of a stack, none of which can adopt so far.
+func aMachineOfAStack() {
+	const name = "foreign-to-a-stack"
+	var f *foreigners
+
+	BeforeAll(func(ctx SpecContext) {
+		stack, _ := chosen(onPulumi)
+		f = &foreigners{platform: kubemarkElsewhere(ctx), before: map[string]*seenInstance{}}
+		f.make = func(ctx context.Context, name, cluster string) *machinev1beta1.Machine {
+			node := simulatedNode(name, cluster)
+			w.create(ctx, node)
+			machine := w.machineOn(stack, name)
+			machine.Spec.ProviderID = &node.Spec.ProviderID
+			return machine
+		}
+		f.madeElsewhere(ctx, name, "")
+		DeferCleanup(func(ctx SpecContext) { f.forgotten(ctx, name) })
+	})
+
+	DescribeTable("is not adopted, and stays as it is", func(ctx SpecContext, flags ...string) {
+		found := w.adoptions(ctx, append(flags, name)...)[name]
+		Expect(found.Result).To(Equal(ownership.AdoptionRefused))
+		Expect(found.Message).To(ContainSubstring("the stack kubemark cannot adopt: it has no folder adopt/"))
+		Expect(phaseOf(w.get(ctx, name))).To(Equal(machinev1beta1.PhaseRunning))
+		f.untouched(ctx, name)
+		Expect(w.stored(ctx, []string{name})).To(BeEmpty(), "it has a state")
+	},
+		Entry("where that is planned", "--plan"),
+		Entry("where that is requested"),
+	)
+}
+
+// foreigners are Machines whose instances something else has made, and what was there of these before.
+type foreigners struct {
+	*platform
+	before  map[string]*seenInstance
+	written []string
+}
+
+// madeElsewhere makes an instance of a cluster as another actuator would, and then its Machine with its Node, in phase Running.
+func (f *foreigners) madeElsewhere(ctx context.Context, name, cluster string) {
 	GinkgoHelper()
-	id := "kubemark://made-elsewhere/" + name
-	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:        name,
-			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
-			Labels: map[string]string{
-				"machine-iac.io/cluster-id": cluster, corev1.LabelInstanceTypeStable: "hollow", corev1.LabelTopologyRegion: "region-a", corev1.LabelTopologyZone: "zone-a",
-				corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
-			},
-		},
-		Spec: corev1.NodeSpec{ProviderID: id},
-		Status: corev1.NodeStatus{
-			Capacity: corev1.ResourceList{
-				corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("110"),
-			},
-			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.7"}, {Type: corev1.NodeHostName, Address: name}},
-			NodeInfo:  corev1.NodeSystemInfo{Architecture: "amd64", OperatingSystem: "linux"},
-		},
-	}
-	machine := w.machine(name)
-	machine.Spec.ProviderID = &id
+	machine := f.make(ctx, name, cluster)
+	f.before[name] = f.look(ctx, name)
+	Expect(f.before[name]).NotTo(BeNil())
 	machine.Finalizers = []string{machinev1beta1.MachineFinalizer}
-	w.create(ctx, node, machine)
+	w.create(ctx, machine)
+	if f.joins {
+		(&fleet{}).join(ctx, machine)
+	}
 	machine.Status.Phase = ptr.To(machinev1beta1.PhaseRunning)
-	machine.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: name, UID: node.UID}
+	machine.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: f.node(machine), UID: w.node(ctx, f.node(machine)).UID}
 	patch, err := json.Marshal(map[string]any{"status": machine.Status})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(w.client.Status().Patch(ctx, machine, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
 }
+
+// forgotten removes Machines without a state, as "The way back" of the manual says, and their Nodes.
+func (f *foreigners) forgotten(ctx context.Context, names ...string) {
+	GinkgoHelper()
+	for _, name := range names {
+		machine := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.nodeOf(name)}}
+		Expect(client.IgnoreNotFound(w.client.Delete(ctx, machine))).To(Succeed())
+		Expect(client.IgnoreNotFound(w.client.Patch(ctx, machine, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))).To(Succeed())
+		Expect(client.IgnoreNotFound(w.client.Delete(ctx, node))).To(Succeed())
+	}
+	if len(w.stored(ctx, names)) == 0 {
+		return
+	}
+	w.pod.restart(ctx, f.flags...) // what a refused adoption has left goes at the manager's next look at the states, which is at once now
+	until(ctx, 2*patience, "no state of them is left", func(ctx context.Context) error {
+		if left := w.stored(ctx, names); len(left) > 0 {
+			return fmt.Errorf("there are those of %v", left)
+		}
+		return nil
+	})
+}
+
+func (f *foreigners) nodeOf(name string) string {
+	return f.node(&machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}})
+}
+
+func (f *foreigners) writesSoFar() []string {
+	if f.writes == nil {
+		return nil
+	}
+	return f.writes()
+}
+
+// same expects instances to have the identifiers and the creation times that they had.
+func (f *foreigners) same(ctx context.Context, names ...string) {
+	GinkgoHelper()
+	for _, name := range names {
+		found := f.look(ctx, name)
+		Expect(found).NotTo(BeNil(), name)
+		Expect(found.identity).To(Equal(f.before[name].identity), name)
+	}
+}
+
+// unchanged expects them to have all that an adoption may not change, and no request to have written anything.
+func (f *foreigners) unchanged(ctx context.Context, names ...string) {
+	GinkgoHelper()
+	f.same(ctx, names...)
+	for _, name := range names {
+		Expect(f.look(ctx, name).kept).To(Equal(f.before[name].kept), name)
+	}
+	Expect(f.writesSoFar()).To(Equal(f.written), "something was written")
+}
+
+// untouched expects them to be as they were before anything was adopted.
+func (f *foreigners) untouched(ctx context.Context, names ...string) {
+	GinkgoHelper()
+	f.same(ctx, names...)
+	for _, name := range names {
+		Expect(f.look(ctx, name).whole).To(Equal(f.before[name].whole), name)
+	}
+}
+
+// stored returns those of the Machines that have a state.
+func (w *world) stored(ctx context.Context, names []string) []string {
+	GinkgoHelper()
+	seen, err := w.census(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return !slices.ContainsFunc(seen.states, func(secret corev1.Secret) bool { return secret.Annotations[observe.OwnerAnnotation] == name })
+	})
+}
+
+// fingerprint returns what the state of a Machine says that its instance was last brought to.
+func (w *world) fingerprint(ctx context.Context, name string) string {
+	GinkgoHelper()
+	seen, err := w.census(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	for _, secret := range seen.states {
+		if secret.Annotations[observe.OwnerAnnotation] == name {
+			return secret.Annotations["machine-iac.io/fingerprint"]
+		}
+	}
+	Fail("there is no state of " + name)
+	return ""
+}
+
+var errStays = errors.New("it stays")
 
 // adoptions runs kubectl machine adopt and returns what it prints, by Machine. Its exit code says whether something differs, which is looked at here.
 func (w *world) adoptions(ctx context.Context, arguments ...string) map[string]ownership.MachineAdoption {

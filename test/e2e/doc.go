@@ -10,6 +10,8 @@
 // E2E_ENGINE says what the Machines of the story run on: terraform, which is the default, or pulumi. What is tested with one engine alone bears
 // that engine's name as its label, and is left out with the other. Machines of both meet in a chapter that either story has.
 //
+// The chapter about domains of another actuator needs a libvirt, and is there only where one runs: make e2e-libvirt runs it.
+//
 // The cluster's data folder is a temporary one. It is removed when all has passed, and kept and named when something has failed:
 // the logs of manager and cluster lie in it, and `bin/devcluster up --dir FOLDER` brings the cluster back as it was.
 //

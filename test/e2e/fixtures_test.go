@@ -69,13 +69,20 @@ func (w *world) machineSet(replicas int32) *machinev1beta1.MachineSet {
 
 func (w *world) machineSetOn(engine machinery, replicas int32) *machinev1beta1.MachineSet {
 	GinkgoHelper()
-	content, err := os.ReadFile(w.lab.Path(engine.example))
-	Expect(err).NotTo(HaveOccurred())
-	set := &machinev1beta1.MachineSet{}
-	Expect(yaml.UnmarshalStrict(content, set)).To(Succeed())
+	set := exampleSet(engine.example)
 	Expect(set.Name).To(Equal(setName))
 	set.Spec.Replicas = &replicas
 	changeSpec(&set.Spec.Template.Spec, userDataFrom(userDataSecret))
+	return set
+}
+
+// exampleSet reads a MachineSet.
+func exampleSet(file string) *machinev1beta1.MachineSet {
+	GinkgoHelper()
+	content, err := os.ReadFile(w.lab.Path(file))
+	Expect(err).NotTo(HaveOccurred())
+	set := &machinev1beta1.MachineSet{}
+	Expect(yaml.UnmarshalStrict(content, set)).To(Succeed())
 	return set
 }
 
@@ -91,14 +98,12 @@ func renamed(set *machinev1beta1.MachineSet, name string) *machinev1beta1.Machin
 // machine is a Machine of its own, like those of the MachineSet.
 func (w *world) machine(name string, changes ...func(map[string]any)) *machinev1beta1.Machine {
 	GinkgoHelper()
-	template := w.machineSet(0).Spec.Template
-	delete(template.Labels, "machine.openshift.io/cluster-api-machineset")
-	machine := &machinev1beta1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: template.Labels},
-		Spec:       template.Spec,
-	}
-	changeSpec(&machine.Spec, changes...)
-	return machine
+	return w.machineOn(on, name, changes...)
+}
+
+func (w *world) machineOn(engine machinery, name string, changes ...func(map[string]any)) *machinev1beta1.Machine {
+	GinkgoHelper()
+	return (&fleet{w.machineSetOn(engine, 0)}).alone(name, changes...)
 }
 
 // changeSpec changes the fields of a providerSpec.

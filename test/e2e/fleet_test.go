@@ -61,6 +61,16 @@ func (f *fleet) join(ctx context.Context, machine *machinev1beta1.Machine) {
 	w.create(ctx, node)
 }
 
+// alone returns a Machine of its own, like those of the MachineSet.
+func (f *fleet) alone(name string, changes ...func(map[string]any)) *machinev1beta1.Machine {
+	GinkgoHelper()
+	template := f.set.Spec.Template.DeepCopy()
+	delete(template.Labels, "machine.openshift.io/cluster-api-machineset")
+	machine := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: template.Labels}, Spec: template.Spec}
+	changeSpec(&machine.Spec, changes...)
+	return machine
+}
+
 // leaves waits until nothing is left of Machines.
 func (f *fleet) leaves(ctx context.Context, gone []machinev1beta1.Machine, instanceIsGone func(*machinev1beta1.Machine) error) {
 	GinkgoHelper()

@@ -5,14 +5,12 @@ package e2e_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
@@ -87,10 +85,7 @@ func (w *world) openStack(ctx context.Context) *stack {
 	credentials := newSecret(openstackCredentials, map[string][]byte{"clouds.yaml": []byte(cloud.CloudsYAML()), "cacert": []byte(cloud.CACert())})
 	w.create(ctx, credentials)
 	DeferCleanup(func(ctx SpecContext) { Expect(w.client.Delete(ctx, credentials)).To(Succeed()) })
-	content, err := os.ReadFile(w.lab.Path(openstackExample))
-	Expect(err).NotTo(HaveOccurred())
-	set := &machinev1beta1.MachineSet{}
-	Expect(yaml.UnmarshalStrict(content, set)).To(Succeed())
+	set := exampleSet(openstackExample)
 	*set.Spec.Replicas = 2
 	return &stack{Cloud: cloud, fleet: fleet{set}}
 }

@@ -30,6 +30,13 @@ type output struct{ out, notes string }
 // asks types `kubectl machine ...` as a person would who has bin on PATH, a kubeconfig and a home, and nothing else.
 func (w *world) asks(ctx context.Context, arguments ...string) output {
 	GinkgoHelper()
+	printed, err := w.tries(ctx, arguments...)
+	Expect(err).NotTo(HaveOccurred(), "kubectl machine %s:\n%s%s", strings.Join(arguments, " "), printed.out, printed.notes)
+	return printed
+}
+
+// tries is asks for a command that may fail.
+func (w *world) tries(ctx context.Context, arguments ...string) (output, error) {
 	bin := w.lab.Path("bin")
 	command := exec.CommandContext(ctx, filepath.Join(bin, "kubectl"), append([]string{"machine"}, arguments...)...)
 	command.Dir = w.dir
@@ -37,8 +44,7 @@ func (w *world) asks(ctx context.Context, arguments ...string) output {
 	var out, notes bytes.Buffer
 	command.Stdout, command.Stderr = &out, &notes
 	err := command.Run()
-	Expect(err).NotTo(HaveOccurred(), "kubectl machine %s:\n%s%s", strings.Join(arguments, " "), out.String(), notes.String())
-	return output{out: out.String(), notes: notes.String()}
+	return output{out: out.String(), notes: notes.String()}, err
 }
 
 // asksHere is asks about the operator's namespace.

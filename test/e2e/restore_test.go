@@ -27,9 +27,13 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
+
+// often are flags of a manager that compares often, and reports at once what it finds.
+var often = []string{"--drift-interval=10s", "--inventory-interval=10s", "--orphan-grace-period=1s"}
 
 // anEtcdFromAnHourAgo goes through "etcd restored from an hour ago" of docs/backup.md: the cluster forgets what was made, changed and deleted since,
 // and the infrastructure does not.
@@ -45,7 +49,7 @@ func anEtcdFromAnHourAgo() {
 	BeforeAll(func(ctx SpecContext) {
 		s = w.openStack(ctx)
 		hollow = w.openElsewhere(ctx)
-		w.pod.restart(ctx, "--drift-interval=10s")
+		w.pod.restart(ctx, often...)
 		DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx) })
 		for _, name := range []string{kept, removed} {
 			servers[name] = s.runningAlone(ctx, name)
@@ -53,7 +57,7 @@ func anEtcdFromAnHourAgo() {
 		s.runs(ctx, w.machine(edited, credentialsFrom(elsewhereCredentials)))
 		node = hollow.node(ctx, edited).UID
 		snapshot := filepath.Join(w.dir, "etcd-an-hour-ago")
-		w.whileDown(ctx, "--drift-interval=10s", func(etcd string) { copied(ctx, etcd, snapshot) })
+		w.whileDown(ctx, often, func(etcd string) { copied(ctx, etcd, snapshot) })
 
 		servers[later] = s.runningAlone(ctx, later)
 		w.patchSpec(ctx, edited, "zone", "zone-b")
@@ -64,7 +68,7 @@ func anEtcdFromAnHourAgo() {
 		Expect(w.asksHere(ctx, "state", "export", "--all", "-o", backup).out).To(ContainSubstring("3 states and 2 modules written"))
 		manifest = w.get(ctx, later)
 
-		w.whileDown(ctx, "--drift-interval=10s", func(etcd string) {
+		w.whileDown(ctx, often, func(etcd string) {
 			Expect(os.RemoveAll(etcd)).To(Succeed())
 			copied(ctx, snapshot, etcd)
 		})
@@ -91,7 +95,7 @@ func anEtcdFromAnHourAgo() {
 		Expect(hollow.isIn(ctx, edited, "zone-b")).To(Succeed(), "what the module does not compare stays as it is")
 		Expect(hollow.node(ctx, edited).UID).To(Equal(node))
 		s.isLeftWith(servers, kept, later)
-		Expect(s.orphans(ctx)).To(Equal([]string{later}), "the servers of no Machine")
+		w.orphansAre(ctx, time.Now(), "Instance "+later)
 	})
 
 	It("takes the Machine that it forgot back, from a backup", func(ctx SpecContext) {
@@ -109,7 +113,7 @@ func anEtcdFromAnHourAgo() {
 		Expect(w.get(ctx, later).Spec.ProviderID).To(HaveValue(Equal("openstack:///" + servers[later])))
 		Expect(s.Server(later).Metadata).To(HaveKeyWithValue("machine-iac.io_machine-uid", string(manifest.UID)))
 		s.isLeftWith(servers, kept, later)
-		Expect(s.orphans(ctx)).To(BeEmpty())
+		w.orphansAre(ctx, time.Now())
 	})
 
 	It("is put right by applying the edit once more, and by deleting the Machine whose server is gone", func(ctx SpecContext) {
@@ -145,11 +149,7 @@ func anEtcdFromAnHourAgo() {
 // runningAlone makes a Machine of its own, like those of the MachineSet, and returns its server's ID once it is Running.
 func (s *stack) runningAlone(ctx context.Context, name string) string {
 	GinkgoHelper()
-	template := s.set.Spec.Template.DeepCopy()
-	delete(template.Labels, "machine.openshift.io/cluster-api-machineset")
-	s.runs(ctx, &machinev1beta1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: template.Labels}, Spec: template.Spec,
-	})
+	s.runs(ctx, s.alone(name))
 	return s.Server(name).ID
 }
 
@@ -187,22 +187,31 @@ func (s *stack) isLeftWith(ids map[string]string, names ...string) {
 	Expect(made).To(HaveLen(len(ids)), "a server was made twice: %v", made)
 }
 
-// orphans returns the names of the servers that have no Machine and no state.
-func (s *stack) orphans(ctx context.Context) []string {
+// orphansAre waits until kubectl machine orphans has a list of what was found since a time, with instances of these names and nothing else.
+func (w *world) orphansAre(ctx context.Context, since time.Time, names ...string) {
 	GinkgoHelper()
-	seen, err := w.census(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	var left []string
-	for _, server := range s.Servers() {
-		uid := server.Metadata["machine-iac.io_machine-uid"]
-		known := slices.ContainsFunc(seen.states, func(head corev1.Secret) bool {
-			return head.Labels["machine-iac.io/machine-uid"] == uid || head.Annotations["machine-iac.io/identity-uid"] == uid
-		})
-		if !known {
-			left = append(left, server.Name)
+	until(ctx, patience, fmt.Sprintf("the orphans %v are reported", names), func(ctx context.Context) error {
+		kept := &corev1.ConfigMap{}
+		if err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: lifecycle.InventoryConfigMap}, kept); err != nil {
+			return err
 		}
-	}
-	return left
+		var report lifecycle.InventoryReport
+		if err := json.Unmarshal([]byte(kept.Data[lifecycle.InventoryKey]), &report); err != nil {
+			return err
+		}
+		var listed ownership.OrphanList
+		if err := json.Unmarshal([]byte(w.asksHere(ctx, "orphans", "-o", "json").out), &listed); err != nil {
+			return err
+		}
+		found := []string{}
+		for i := range listed.Items {
+			found = append(found, string(listed.Items[i].Kind)+" "+listed.Items[i].Name())
+		}
+		if !slices.Equal(found, names) || !report.Checked.After(since) {
+			return fmt.Errorf("at %s there are %v, with the problems %v", report.Checked, found, report.Problems)
+		}
+		return nil
+	})
 }
 
 // elsewhereCredentials is the Secret with what signs in at another API server.
@@ -261,6 +270,11 @@ func (e *elsewhere) isIn(ctx context.Context, name, zone string) error {
 
 // driftIs returns an error unless the condition Drifted of a Machine's provider status has a status that is of a check of the last minute.
 func (w *world) driftIs(ctx context.Context, name string, want metav1.ConditionStatus) error {
+	return w.driftSince(ctx, time.Now().Add(-time.Minute), name, want)
+}
+
+// driftSince is driftIs for a check after a time.
+func (w *world) driftSince(ctx context.Context, since time.Time, name string, want metav1.ConditionStatus) error {
 	var status struct {
 		Conditions         []metav1.Condition `json:"conditions"`
 		LastDriftCheckTime *metav1.Time       `json:"lastDriftCheckTime"`
@@ -272,7 +286,7 @@ func (w *world) driftIs(ctx context.Context, name string, want metav1.ConditionS
 	if err := json.Unmarshal(raw.Raw, &status); err != nil {
 		return err
 	}
-	if status.LastDriftCheckTime == nil || time.Since(status.LastDriftCheckTime.Time) > time.Minute {
+	if status.LastDriftCheckTime == nil || status.LastDriftCheckTime.Time.Before(since) {
 		return fmt.Errorf("the last drift check of %s was at %v", name, status.LastDriftCheckTime)
 	}
 	for _, condition := range status.Conditions {
@@ -284,7 +298,7 @@ func (w *world) driftIs(ctx context.Context, name string, want metav1.ConditionS
 }
 
 // whileDown stops the manager and the cluster, does something to etcd's data, and starts both again, the manager with flags.
-func (w *world) whileDown(ctx context.Context, flags string, do func(etcd string)) {
+func (w *world) whileDown(ctx context.Context, flags []string, do func(etcd string)) {
 	GinkgoHelper()
 	w.pod.terminate()
 	Expect(w.cluster.Down(ctx)).To(Succeed())
@@ -292,7 +306,7 @@ func (w *world) whileDown(ctx context.Context, flags string, do func(etcd string
 	for _, component := range cluster.Components() {
 		Expect(w.cluster.Start(ctx, component)).To(Succeed())
 	}
-	w.pod.start(ctx, flags)
+	w.pod.start(ctx, flags...)
 }
 
 // copied copies a folder as it is.

@@ -16,6 +16,8 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/machine-iac/machine-iac-operator/test/libvirt"
 )
 
 // suiteTimeout is below that of go test, so that what was started is stopped.
@@ -95,7 +97,8 @@ var _ = Describe(story, Ordered, func() {
 	Context("A Machine that cannot be made", aMachineThatCannotBeMade)
 	Context("A changed providerSpec", aChangedProviderSpec)
 	Context("A person with kubectl machine", forTerraform, aPersonWithKubectlMachine)
-	Context("Machines of another actuator", forTerraform, anotherActuatorsMachines)
+	Context("Machines of another actuator", forTerraform, anotherActuatorsMachines(kubemarkElsewhere))
+	Context("A Machine of a stack that another actuator has made", aMachineOfAStack)
 	Context("A drain", aDrain)
 	Context("A MachineHealthCheck", aMachineHealthCheck)
 	Context("A MachineSet that is scaled", aMachineSetThatIsScaled)
@@ -104,6 +107,11 @@ var _ = Describe(story, Ordered, func() {
 	Context("An API server that is away", anAPIServerAway)
 	Context("A MachineSet of the module vsphere", forTerraform, aMachineSetOnVSphere)
 	Context("A MachineSet of the module openstack", forTerraform, aMachineSetOnOpenStack)
+	Context("Virtual machines of another actuator", forTerraform, anotherActuatorsMachines(vSphereElsewhere))
+	Context("Servers of another actuator", forTerraform, anotherActuatorsMachines(openStackElsewhere))
+	if libvirt.Runs() {
+		Context("Domains of another actuator", forTerraform, anotherActuatorsMachines(libvirtElsewhere))
+	}
 	Context("A manager that serves", aManagerThatServes)
 	Context("A deleted MachineSet", aDeletedMachineSet)
 	Context("An etcd from an hour ago", forTerraform, anEtcdFromAnHourAgo)

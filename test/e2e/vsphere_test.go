@@ -6,14 +6,12 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"os"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 	"github.com/machine-iac/machine-iac-operator/test/vcenter"
@@ -144,10 +142,7 @@ func (w *world) openVSphere(ctx context.Context) *vsphere {
 	})
 	w.create(ctx, credentials)
 	DeferCleanup(func(ctx SpecContext) { Expect(w.client.Delete(ctx, credentials)).To(Succeed()) })
-	content, err := os.ReadFile(w.lab.Path(vsphereExample))
-	Expect(err).NotTo(HaveOccurred())
-	set := &machinev1beta1.MachineSet{}
-	Expect(yaml.UnmarshalStrict(content, set)).To(Succeed())
+	set := exampleSet(vsphereExample)
 	*set.Spec.Replicas = 2
 	changeSpec(&set.Spec.Template.Spec, with("template", vcenter.Template), with("tagIDs", []string{opened.Tag}), inWorkspace("server", vcenter.Name),
 		inWorkspace("folder", vcenter.Folder), with("dataDisks", []any{map[string]any{"name": "images", "sizeGiB": 3}}))

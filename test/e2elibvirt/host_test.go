@@ -3,73 +3,41 @@
 package e2elibvirt_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/xml"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/machine-iac/machine-iac-operator/test/libvirt"
 )
 
 const (
-	// poolName, baseName and networkName are what an installer lays down.
-	poolName    = "demo-x7k2p"
-	baseName    = "demo-x7k2p-base"
-	networkName = "demo-x7k2p"
+	// hostName is what an installer calls the pool and the network, baseName the volume that it lays down.
+	hostName = "demo-x7k2p"
+	baseName = hostName + "-base"
 )
 
 // host is the libvirt that Machines live on, seen from outside of the operator.
-type host struct {
-	uri, domainType string
-	// dir is seen by libvirt as well, pool is where its volumes lie.
-	dir, pool string
-}
+type host struct{ *libvirt.Host }
 
 // openHost lays down what an installer does. There is no skipping: a test that was asked for and did not run would pass for one.
 func openHost(ctx context.Context) *host {
 	GinkgoHelper()
-	h := &host{uri: os.Getenv("LIBVIRT_DEFAULT_URI"), dir: os.Getenv("LIBVIRT_DIR"), domainType: os.Getenv("E2E_LIBVIRT_TYPE")}
-	bridge := os.Getenv("LIBVIRT_BRIDGE")
-	if h.uri == "" || h.dir == "" || bridge == "" {
-		Fail("there is no libvirt to test with: run 'make e2e-libvirt', which starts one")
-	}
-	if h.domainType == "" {
-		h.domainType = "kvm"
-		if _, err := h.run(ctx, "domcapabilities", "--virttype", "kvm"); err != nil {
-			h.domainType = "qemu"
-		}
-	}
-	fmt.Printf("domains are of type %s\n", h.domainType)
-	h.pool = filepath.Join(h.dir, "pool")
-	Expect(os.Mkdir(h.pool, 0o755)).To(Succeed())
-	h.virsh(ctx, "pool-create-as", poolName, "dir", "--target", h.pool)
-	h.virsh(ctx, "vol-create-as", poolName, baseName, "64M", "--format", "qcow2")
-	network := filepath.Join(h.dir, "network.xml")
-	definition := fmt.Sprintf("<network><name>%s</name><forward mode='bridge'/><bridge name='%s'/></network>", networkName, bridge)
-	Expect(os.WriteFile(network, []byte(definition), 0o600)).To(Succeed())
-	h.virsh(ctx, "net-create", network)
+	opened, err := libvirt.Open(ctx, hostName)
+	Expect(err).NotTo(HaveOccurred())
+	h := &host{opened}
+	fmt.Printf("domains are of type %s\n", h.DomainType)
+	h.virsh(ctx, "vol-create-as", hostName, baseName, "64M", "--format", "qcow2")
 	return h
-}
-
-func (h *host) run(ctx context.Context, arguments ...string) (string, error) {
-	command := exec.CommandContext(ctx, "virsh", append([]string{"--connect", h.uri, "--quiet"}, arguments...)...)
-	var out, problems bytes.Buffer
-	command.Stdout, command.Stderr = &out, &problems
-	if err := command.Run(); err != nil {
-		return "", fmt.Errorf("virsh %s: %w: %s", strings.Join(arguments, " "), err, strings.TrimSpace(problems.String()))
-	}
-	return strings.TrimSpace(out.String()), nil
 }
 
 func (h *host) virsh(ctx context.Context, arguments ...string) string {
 	GinkgoHelper()
-	out, err := h.run(ctx, arguments...)
+	out, err := h.Virsh(ctx, arguments...)
 	Expect(err).NotTo(HaveOccurred())
 	return out
 }
@@ -77,13 +45,15 @@ func (h *host) virsh(ctx context.Context, arguments ...string) string {
 // domains returns the names of all domains, running or not.
 func (h *host) domains(ctx context.Context) []string {
 	GinkgoHelper()
-	return strings.Fields(h.virsh(ctx, "list", "--all", "--name"))
+	names, err := h.Domains(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return names
 }
 
 // volumes returns the files in the pool beside the base volume.
 func (h *host) volumes() []string {
 	GinkgoHelper()
-	entries, err := os.ReadDir(h.pool)
+	entries, err := os.ReadDir(h.Pool)
 	Expect(err).NotTo(HaveOccurred())
 	var names []string
 	for _, entry := range entries {

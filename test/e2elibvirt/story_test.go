@@ -56,22 +56,22 @@ var _ = Describe("The module libvirt", Ordered, func() {
 		Expect(w.host.domains(ctx)).To(ConsistOf(machine.Name))
 		Expect(w.host.state(ctx, machine.Name)).To(Equal("running"))
 		made := w.host.domain(ctx, machine.Name)
-		Expect(made.Type).To(Equal(w.host.domainType))
+		Expect(made.Type).To(Equal(w.host.DomainType))
 		Expect(made.Description).To(ContainSubstring(string(machine.UID)))
 		Expect(made.Memory.Unit).To(Equal("KiB"))
 		Expect([]int{made.Memory.Value, made.Processors}).To(Equal([]int{64 << 10, 1}))
 		Expect(made.Interfaces).To(HaveLen(1))
-		Expect(made.Interfaces[0].Source.Network).To(Equal(networkName))
+		Expect(made.Interfaces[0].Source.Network).To(Equal(hostName))
 
 		volume := machine.Name + "-" + string(machine.UID)
 		Expect(w.host.volumes()).To(Equal([]string{volume, volume + ".ign"}))
 		Expect(made.Disks).To(HaveLen(1))
-		Expect(made.Disks[0].Source.Pool + "/" + made.Disks[0].Source.Volume).To(Equal(poolName + "/" + volume))
-		Expect(w.host.virsh(ctx, "vol-dumpxml", volume, "--pool", poolName)).To(SatisfyAll(
+		Expect(made.Disks[0].Source.Pool + "/" + made.Disks[0].Source.Volume).To(Equal(hostName + "/" + volume))
+		Expect(w.host.virsh(ctx, "vol-dumpxml", volume, "--pool", hostName)).To(SatisfyAll(
 			ContainSubstring("<capacity unit='bytes'>%d</capacity>", 128<<20),
-			ContainSubstring("<path>%s</path>", filepath.Join(w.host.pool, baseName)),
+			ContainSubstring("<path>%s</path>", filepath.Join(w.host.Pool, baseName)),
 		))
-		ignition := filepath.Join(w.host.pool, volume+".ign")
+		ignition := filepath.Join(w.host.Pool, volume+".ign")
 		Expect(made.Arguments).To(ContainElement(HaveField("Value", "name=opt/com.coreos/config,file="+ignition)))
 		Expect(os.ReadFile(ignition)).To(And(ContainSubstring(marker), ContainSubstring(`"data:,%s"`, machine.Name)))
 	})
@@ -119,7 +119,7 @@ var _ = Describe("The module libvirt", Ordered, func() {
 
 	It("finds a domain again whose create was lost", func(ctx SpecContext) {
 		// QEMU does not start without this file, but libvirt knows the domain by then, and the engine's state does not.
-		late := filepath.Join(w.host.dir, "late.ign")
+		late := filepath.Join(w.host.Dir, "late.ign")
 		lost := &machinev1beta1.Machine{
 			ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "lost", Labels: maps.Clone(set.Spec.Template.Labels)},
 			Spec:       *set.Spec.Template.Spec.DeepCopy(),
@@ -173,7 +173,7 @@ func machineSet() *machinev1beta1.MachineSet {
 	one := int32(1)
 	set.Spec.Replicas = &one
 	change(&set.Spec.Template.Spec, func(fields map[string]any) {
-		fields["uri"], fields["domainMemory"], fields["domainVcpu"] = w.host.uri, 64, 1
+		fields["uri"], fields["domainMemory"], fields["domainVcpu"] = w.host.URI, 64, 1
 		fields["volume"].(map[string]any)["volumeSize"] = "128Mi"
 		fields["networkInterfaceAddress"] = "" // no lease is waited for
 	})

@@ -73,7 +73,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	w.client, err = client.New(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 	w.manager, err = w.lab.StartManager(ctx, "--cluster-id=demo-x7k2p", "--drift-interval="+driftInterval.String(),
-		"--engine-env=TERRAFORM_LIBVIRT_TEST_DOMAIN_TYPE="+w.host.domainType)
+		"--engine-env=TERRAFORM_LIBVIRT_TEST_DOMAIN_TYPE="+w.host.DomainType)
 	Expect(err).NotTo(HaveOccurred())
 }, NodeTimeout(5*time.Minute))
 

@@ -103,8 +103,10 @@ func (c *Cloud) CACert() string {
 // Server is a server, and what belongs to it.
 type Server struct {
 	ID, Name, Status, Flavor, Image, UserData, Zone string
-	Metadata                                        map[string]string
-	Tags                                            []string
+	// Created is when it was made, as the API shows it.
+	Created  string
+	Metadata map[string]string
+	Tags     []string
 	// Group is the name of its server group.
 	Group string
 	// Devices are its block devices, as source to destination.
@@ -149,7 +151,7 @@ func (s *services) look(server object) Server {
 	found := Server{
 		ID: server.text("id"), Name: server.text("name"), Status: server.text("status"), Flavor: s.flavors.get(server.text("flavorRef")).text("name"),
 		Image: s.images.get(server.text("imageRef")).text("name"), UserData: string(userData), Zone: server.text("availability_zone"),
-		Metadata: map[string]string{}, Tags: server.texts("tags"), Group: s.serverGroups.get(server.text("group")).text("name"),
+		Created: server.text("created"), Metadata: map[string]string{}, Tags: server.texts("tags"), Group: s.serverGroups.get(server.text("group")).text("name"),
 	}
 	metadata, _ := server["metadata"].(map[string]any)
 	for key := range maps.Keys(metadata) {
@@ -182,6 +184,13 @@ func (s *services) lookAtPort(port object) Port {
 	}
 	slices.Sort(found.Others)
 	return found
+}
+
+// Writes returns the requests so far that were no reads, as method and path; those for a token are left out.
+func (c *Cloud) Writes() []string {
+	c.services.mu.Lock()
+	defer c.services.mu.Unlock()
+	return slices.Clone(c.services.writes)
 }
 
 // Count returns how many servers, ports, trunks, volumes and server groups there are, the cluster's two ports left out.

@@ -23,6 +23,8 @@ type services struct {
 	// logins are who may log in, obstacles what stands in the way of requests.
 	logins    []*login
 	obstacles []*Obstruction
+	// writes are the requests that were no reads.
+	writes []string
 	// removedPorts counts the ports that were removed, so that no address comes twice.
 	removedPorts int
 
@@ -49,6 +51,9 @@ func (s *services) handle(pattern string, respond func(*http.Request) (int, any,
 		if by == nil {
 			write(w, http.StatusUnauthorized, fault(http.StatusUnauthorized, "The request you have made requires authentication."))
 			return
+		}
+		if r.Method != http.MethodGet {
+			s.writes = append(s.writes, r.Method+" "+r.URL.Path)
 		}
 		status, content, err := respond(r.WithContext(context.WithValue(r.Context(), loginKey{}, by)))
 		if refused, ok := errors.AsType[*refusal](err); ok {

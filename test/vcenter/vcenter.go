@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -40,6 +41,8 @@ const (
 type VM struct {
 	UUID, Annotation, PowerState string
 	CPUs, MemoryMiB              int
+	// Created and Changed are when it was made, and when its configuration was written last.
+	Created, Changed time.Time
 	// ClonedFrom is the name of what it was cloned from.
 	ClonedFrom string
 	// Networks and ResourcePool are inventory paths.
@@ -184,6 +187,13 @@ func (v *VCenter) Attach(ctx context.Context, path, file string) error {
 // TagCluster gives a virtual machine the tag of a cluster, as OpenShift's actuator does.
 func (v *VCenter) TagCluster(ctx context.Context, path, cluster string) error {
 	return v.do(ctx, http.MethodPost, url.Values{"path": {path}, "do": {"tag"}, "cluster": {cluster}})
+}
+
+// Clone makes a virtual machine of the template, as another actuator does, and powers it on.
+func (v *VCenter) Clone(ctx context.Context, path string, cpus, memoryMiB int) error {
+	return v.do(ctx, http.MethodPost, url.Values{
+		"path": {path}, "do": {"clone"}, "from": {Template}, "cpus": {strconv.Itoa(cpus)}, "memoryMiB": {strconv.Itoa(memoryMiB)},
+	})
 }
 
 // HasFile reports whether a file, named as [datastore] path, is there.

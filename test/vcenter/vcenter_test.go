@@ -10,13 +10,13 @@ import (
 )
 
 // What tests conclude from a simulated vCenter holds only where it does what a real one does.
-func TestAVirtualMachineThatIsDestroyedTakesItsVolumesWithIt(t *testing.T) {
+func start(t *testing.T) *vcenter.VCenter {
+	t.Helper()
 	program := filepath.Join("..", "..", "bin", "vcsim")
 	if _, err := os.Stat(program); err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
 	}
-	ctx := t.Context()
-	v, err := vcenter.Start(ctx, program, t.TempDir())
+	v, err := vcenter.Start(t.Context(), program, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,6 +25,41 @@ func TestAVirtualMachineThatIsDestroyedTakesItsVolumesWithIt(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return v
+}
+
+func TestACloneIsAsItIsAskedForAndSaysWhenItWasChanged(t *testing.T) {
+	ctx, v := t.Context(), start(t)
+	const path = vcenter.Folder + "/clone"
+	if err := v.Clone(ctx, path, 2, 2048); err != nil {
+		t.Fatal(err)
+	}
+	made, err := v.VM(ctx, path)
+	if err != nil || made == nil || made.PowerState != "poweredOn" || made.CPUs != 2 || made.MemoryMiB != 2048 || made.ClonedFrom != vcenter.Template {
+		t.Fatalf("the clone is %+v, %v", made, err)
+	}
+	if made.Created.IsZero() || made.Changed.Before(made.Created) {
+		t.Errorf("it was made at %s and changed at %s", made.Created, made.Changed)
+	}
+	if err := v.TagCluster(ctx, path, "demo"); err != nil {
+		t.Fatal(err)
+	}
+	if tagged, err := v.VM(ctx, path); err != nil || len(tagged.Tags) != 1 || !tagged.Changed.Equal(made.Changed) {
+		t.Errorf("with a tag it is %+v, %v; a tag is no change of its configuration", tagged, err)
+	}
+	if err := v.Attach(ctx, path, "[LocalDS_0] volumes/clone.vmdk"); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := v.VM(ctx, path); err != nil || !changed.Changed.After(made.Changed) || !changed.Created.Equal(made.Created) {
+		t.Errorf("with another disk it is %+v, %v; want its configuration to be changed", changed, err)
+	}
+	if err := v.Clone(ctx, path, 2, 2048); err == nil {
+		t.Error("a second clone of the name is no error")
+	}
+}
+
+func TestAVirtualMachineThatIsDestroyedTakesItsVolumesWithIt(t *testing.T) {
+	ctx, v := t.Context(), start(t)
 	const path, volume = "/DC0/vm/DC0_C0_RP0_VM1", "[LocalDS_0] volumes/claim.vmdk"
 	has := func() bool {
 		t.Helper()

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path"
 	"strings"
+	"time"
 
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/event"
@@ -28,7 +30,10 @@ type inventory struct {
 
 // virtualMachine is the JSON form of one, for tests.
 type virtualMachine struct {
-	UUID         string            `json:"uuid"`
+	UUID string `json:"uuid"`
+	// Created and Changed are when it was made, and when its configuration was written last.
+	Created      time.Time         `json:"created"`
+	Changed      time.Time         `json:"changed"`
 	Annotation   string            `json:"annotation"`
 	PowerState   string            `json:"powerState"`
 	CPUs         int32             `json:"cpus"`
@@ -90,7 +95,10 @@ func (i *inventory) read(ctx context.Context, path string) (*virtualMachine, err
 	}
 	found := &virtualMachine{
 		UUID: read.Config.Uuid, Annotation: read.Config.Annotation, PowerState: string(read.Runtime.PowerState),
-		CPUs: read.Config.Hardware.NumCPU, MemoryMiB: read.Config.Hardware.MemoryMB, ExtraConfig: map[string]string{},
+		CPUs: read.Config.Hardware.NumCPU, MemoryMiB: read.Config.Hardware.MemoryMB, ExtraConfig: map[string]string{}, Changed: read.Config.Modified,
+	}
+	if read.Config.CreateDate != nil {
+		found.Created = *read.Config.CreateDate
 	}
 	for _, option := range read.Config.ExtraConfig {
 		if value, ok := option.GetOptionValue().Value.(string); ok {
@@ -149,6 +157,58 @@ func fileOf(attached *types.VirtualDisk) string {
 		return backing.GetVirtualDeviceFileBackingInfo().FileName
 	}
 	return ""
+}
+
+// clone makes a virtual machine at an inventory path, as another actuator does, and powers it on.
+func (i *inventory) clone(ctx context.Context, place, template string, cpus int32, memoryMiB int64) error {
+	from, err := i.finder.VirtualMachine(ctx, template)
+	if err != nil {
+		return err
+	}
+	folder, err := i.finder.Folder(ctx, path.Dir(place))
+	if err != nil {
+		return err
+	}
+	cloned, err := from.Clone(ctx, folder, path.Base(place), types.VirtualMachineCloneSpec{})
+	if err != nil {
+		return err
+	}
+	result, err := cloned.WaitForResult(ctx)
+	if err != nil {
+		return err
+	}
+	made := object.NewVirtualMachine(i.client.Client, result.Result.(types.ManagedObjectReference))
+	devices, err := made.Device(ctx)
+	if err != nil {
+		return err
+	}
+	// The simulator's template has its CD-ROM where its disk is, which a vCenter refuses.
+	without, err := devices.SelectByType((*types.VirtualCdrom)(nil)).ConfigSpec(types.VirtualDeviceConfigSpecOperationRemove)
+	if err != nil {
+		return err
+	}
+	yes := types.NewBool(true)
+	configured, err := made.Reconfigure(ctx, types.VirtualMachineConfigSpec{
+		NumCPUs: cpus, MemoryMB: memoryMiB, DeviceChange: without,
+		// What a vCenter has by default, and the simulator has not.
+		Flags: &types.VirtualMachineFlagInfo{
+			DiskUuidEnabled: yes, VirtualExecUsage: string(types.VirtualMachineFlagInfoVirtualExecUsageHvAuto),
+			VirtualMmuUsage: string(types.VirtualMachineFlagInfoVirtualMmuUsageAutomatic),
+		},
+		Tools:       &types.ToolsConfigInfo{AfterPowerOn: yes, AfterResume: yes, BeforeGuestStandby: yes, BeforeGuestShutdown: yes},
+		BootOptions: &types.VirtualMachineBootOptions{BootRetryDelay: 10000},
+	})
+	if err != nil {
+		return err
+	}
+	if err := configured.Wait(ctx); err != nil {
+		return err
+	}
+	on, err := made.PowerOn(ctx)
+	if err != nil {
+		return err
+	}
+	return on.Wait(ctx)
 }
 
 // remove deletes a virtual machine behind everybody's back.

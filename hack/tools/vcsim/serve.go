@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/vmware/govmomi/find"
 )
@@ -38,6 +39,17 @@ func (i *inventory) act(r *http.Request, path string) error {
 		return i.powerOff(r.Context(), path)
 	case "tag":
 		return i.tagCluster(r.Context(), path, r.URL.Query().Get("cluster"))
+	case "clone":
+		query := r.URL.Query()
+		cpus, err := strconv.ParseInt(query.Get("cpus"), 10, 32)
+		if err != nil {
+			return fmt.Errorf("cpus: %w", err)
+		}
+		memory, err := strconv.ParseInt(query.Get("memoryMiB"), 10, 64)
+		if err != nil {
+			return fmt.Errorf("memoryMiB: %w", err)
+		}
+		return i.clone(r.Context(), path, query.Get("from"), int32(cpus), memory)
 	case "attach":
 		file := r.URL.Query().Get("file")
 		if err := i.makeFolder(r.Context(), file); err != nil {
@@ -45,7 +57,7 @@ func (i *inventory) act(r *http.Request, path string) error {
 		}
 		return i.attach(r.Context(), path, file)
 	default:
-		return fmt.Errorf("do=%q is not known; write powerOff, tag or attach", what)
+		return fmt.Errorf("do=%q is not known; write powerOff, tag, clone or attach", what)
 	}
 }
 

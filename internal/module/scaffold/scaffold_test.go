@@ -60,6 +60,9 @@ func TestANewModuleKeepsTheContract(t *testing.T) {
 			if loaded.Spec().Adopt == nil || len(loaded.AdoptFiles()) == 0 {
 				t.Error("it has no adopt/, whose place its author then does not see")
 			}
+			if loaded.Spec().Inventory == nil || len(loaded.InventoryFiles()) == 0 {
+				t.Error("it has no inventory/, whose place its author then does not see")
+			}
 			var providers []string
 			for _, provider := range loaded.Providers() {
 				providers = append(providers, provider.Source()+" "+provider.Version)
