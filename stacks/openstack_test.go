@@ -51,7 +51,7 @@ func TestAServerFromCreateToDestroy(t *testing.T) {
 	s.create(s.given(`{}`))
 	made := s.inspect()
 	want := openstack.Server{
-		ID: made.ID, Name: "worker-0", Status: "ACTIVE", Flavor: "m1.xlarge", Image: "demo-x7k2p-rhcos", UserData: userData, Zone: "nova", Tags: []string{"team=red"},
+		ID: made.ID, Created: made.Created, Name: "worker-0", Status: "ACTIVE", Flavor: "m1.xlarge", Image: "demo-x7k2p-rhcos", UserData: userData, Zone: "nova", Tags: []string{"team=red"},
 		Metadata: map[string]string{"Name": "demo-x7k2p-worker", "openshiftClusterID": clusterID, "machine-iac.io_machine-uid": machineUID},
 		Ports: []openstack.Port{{
 			Name: "worker-0-0", Network: "demo-x7k2p-openshift", Description: "Machine machines/worker-0 " + machineUID, Addresses: made.Ports[0].Addresses,

@@ -171,7 +171,7 @@ func (c *cloud) looksAsAskedFor(machine *machinev1beta1.Machine, made *openstack
 	c.t.Helper()
 	uid := string(machine.UID)
 	want := &openstack.Server{
-		ID: made.ID, Name: machine.Name, Status: "ACTIVE", Flavor: "m1.xlarge", Image: openstack.Cluster + "-rhcos", UserData: ignition, Zone: "nova",
+		ID: made.ID, Created: made.Created, Name: machine.Name, Status: "ACTIVE", Flavor: "m1.xlarge", Image: openstack.Cluster + "-rhcos", UserData: ignition, Zone: "nova",
 		Metadata: map[string]string{"Name": openstack.Cluster + "-worker", "openshiftClusterID": openstack.Cluster, "machine-iac.io_machine-uid": uid},
 		Tags:     []string{"openshiftClusterID=" + openstack.Cluster}, Group: openstack.Cluster + "-worker",
 		Ports: []openstack.Port{{
