@@ -50,13 +50,13 @@ func TestRelease(t *testing.T) {
 	before := w.stored(t, "kept")
 	flags := " -o " + folder + " --manager-namespace " + w.namespace
 	for line, want := range map[string]string{
-		"release nobody" + flags:                `there is no state of a Machine "nobody"`,
-		"release kept nobody" + flags:           `there is no state of a Machine "nobody"`,
-		"release kept workers-a" + flags:        "the Machine workers-a: a run is in progress (update): wait until it has ended; nothing was changed",
-		"release kept workers-b" + flags:        "the Machine workers-b has no state: there is nothing to release; nothing was changed",
-		"release kept":                          "name the folder to write to: -o DIR",
-		"release" + flags:                       "requires at least 1 arg(s)",
-		"release kept --recipient age1" + flags: "is none",
+		"release nobody" + flags:                      `there is no state of a Machine "nobody"`,
+		"release kept nobody" + flags:                 `there is no state of a Machine "nobody"`,
+		"release kept workers-a --timeout 1s" + flags: "the Machine workers-a: a run is in progress (update) that has not ended in time; nothing was changed",
+		"release kept workers-b" + flags:              "the Machine workers-b has no state: there is nothing to release; nothing was changed",
+		"release kept":                                "name the folder to write to: -o DIR",
+		"release" + flags:                             "requires at least 1 arg(s)",
+		"release kept --recipient age1" + flags:       "is none",
 	} {
 		w.expect(t, line, 1, want)
 	}
@@ -64,9 +64,18 @@ func TestRelease(t *testing.T) {
 		t.Fatal("a refused release has set the annotation")
 	}
 
+	check, err := w.acquire(t, w.get(t, "kept"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		time.Sleep(time.Second)
+		ended <- check.Release(context.Background(), nil)
+	}()
 	done := w.forgets(t, "kept")
 	w.expect(t, "release kept"+flags, 0, "machine/kept released; its state is in "+folder, "warning: this holds credentials")
-	if err := <-done; err != nil {
+	if err := errors.Join(<-ended, <-done); err != nil {
 		t.Fatal(err)
 	}
 	w.expect(t, "release kept"+flags, 1, `there is no state of a Machine "kept"`)

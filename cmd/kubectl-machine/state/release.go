@@ -90,10 +90,7 @@ func releasable(facts *inspect.Facts, names []string) ([]state.Key, error) {
 			return nil, fmt.Errorf("the Machine %s has no state: there is nothing to release; nothing was changed", machine.Name)
 		}
 		stored := &list.Items[at]
-		switch {
-		case stored.Lock != nil:
-			return nil, fmt.Errorf("the Machine %s: a run is in progress (%s): wait until it has ended; nothing was changed", machine.Name, stored.Lock.Operation)
-		case stored.Intent != nil:
+		if stored.Intent != nil {
 			return nil, fmt.Errorf("the Machine %s: a run has not settled (%s), so that its instance is not known for sure: wait until the manager has found out; nothing was changed",
 				machine.Name, stored.Intent.Operation)
 		}
@@ -114,6 +111,13 @@ func (f *releaseFlags) release(command *cobra.Command, machines []machinev1beta1
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	for i := range machines {
+		if err := waitForRun(ctx, source.States, &machines[i], keys[i]); err != nil {
+			return fmt.Errorf("%w; nothing was changed", err)
+		}
+	}
 	written, err := writeBackup(ctx, command, source, keys, &f.into, false)
 	if err != nil {
 		return err
@@ -126,8 +130,6 @@ func (f *releaseFlags) release(command *cobra.Command, machines []machinev1beta1
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
-	defer cancel()
 	var late []string
 	for i := range machines {
 		name := machines[i].Name
@@ -147,6 +149,9 @@ func (f *releaseFlags) release(command *cobra.Command, machines []machinev1beta1
 
 // requestRelease sets the annotation on a Machine whose state is still the one that was written.
 func requestRelease(ctx context.Context, live client.Client, states *state.Store, machine *machinev1beta1.Machine, key state.Key, written string) error {
+	if err := waitForRun(ctx, states, machine, key); err != nil {
+		return fmt.Errorf("%w; it is not released, and those before it are", err)
+	}
 	stored, err := states.Get(ctx, key)
 	if err != nil {
 		return fmt.Errorf("reading the state of Machine %s once more: %w", machine.Name, err)
@@ -162,6 +167,26 @@ func requestRelease(ctx context.Context, live client.Client, states *state.Store
 	}
 	if err := live.Patch(ctx, machine.DeepCopy(), client.RawPatch("application/merge-patch+json", patch)); err != nil {
 		return fmt.Errorf("setting the annotation %s on the Machine %s: %w", lifecycle.AdoptionAnnotation, machine.Name, err)
+	}
+	return nil
+}
+
+// waitForRun waits until no run has the state, such as a drift check.
+func waitForRun(ctx context.Context, states *state.Store, machine *machinev1beta1.Machine, key state.Key) error {
+	var held *state.Lock
+	err := wait.PollUntilContextCancel(ctx, releaseInterval, true, func(ctx context.Context) (bool, error) {
+		stored, err := states.Get(ctx, key)
+		if err != nil {
+			return false, err
+		}
+		held = stored.Lock
+		return held == nil, nil
+	})
+	switch {
+	case err != nil && held != nil:
+		return fmt.Errorf("the Machine %s: a run is in progress (%s) that has not ended in time", machine.Name, held.Operation)
+	case err != nil:
+		return fmt.Errorf("reading the state of Machine %s: %w", machine.Name, err)
 	}
 	return nil
 }
