@@ -38,7 +38,8 @@ var often = []string{"--drift-interval=10s", "--inventory-interval=10s", "--orph
 // anEtcdFromAnHourAgo goes through "etcd restored from an hour ago" of docs/backup.md: the cluster forgets what was made, changed and deleted since,
 // and the infrastructure does not.
 func anEtcdFromAnHourAgo() {
-	const kept, edited, removed, later = "hour-kept", "hour-edited", "hour-removed", "hour-later"
+	const kept, edited, removed = "hour-kept", "hour-edited", "hour-removed"
+	const later, wanted, unwanted = "hour-later", "hour-later-wanted", "hour-later-unwanted"
 	var s *stack
 	var hollow *elsewhere
 	servers := map[string]string{}
@@ -59,13 +60,15 @@ func anEtcdFromAnHourAgo() {
 		snapshot := filepath.Join(w.dir, "etcd-an-hour-ago")
 		w.whileDown(ctx, often, func(etcd string) { copied(ctx, etcd, snapshot) })
 
-		servers[later] = s.runningAlone(ctx, later)
+		for _, name := range []string{later, wanted, unwanted} {
+			servers[name] = s.runningAlone(ctx, name)
+		}
 		w.patchSpec(ctx, edited, "zone", "zone-b")
 		until(ctx, patience, "the instance has the edit", func(ctx context.Context) error { return hollow.isIn(ctx, edited, "zone-b") })
 		w.kubectl(ctx, "delete", "machine", removed)
 		Expect(s.Server(removed)).To(BeNil())
 		backup = filepath.Join(w.dir, "backup")
-		Expect(w.asksHere(ctx, "state", "export", "--all", "-o", backup).out).To(ContainSubstring("3 states and 2 modules written"))
+		Expect(w.asksHere(ctx, "state", "export", "--all", "-o", backup).out).To(ContainSubstring("5 states and 2 modules written"))
 		manifest = w.get(ctx, later)
 
 		w.whileDown(ctx, often, func(etcd string) {
@@ -94,8 +97,8 @@ func anEtcdFromAnHourAgo() {
 		}
 		Expect(hollow.isIn(ctx, edited, "zone-b")).To(Succeed(), "what the module does not compare stays as it is")
 		Expect(hollow.node(ctx, edited).UID).To(Equal(node))
-		s.isLeftWith(servers, kept, later)
-		w.orphansAre(ctx, time.Now(), "Instance "+later)
+		s.isLeftWith(servers, kept, later, wanted, unwanted)
+		w.orphansAre(ctx, time.Now(), "Instance "+later, "Instance "+unwanted, "Instance "+wanted)
 	})
 
 	It("takes the Machine that it forgot back, from a backup", func(ctx SpecContext) {
@@ -112,7 +115,18 @@ func anEtcdFromAnHourAgo() {
 		})
 		Expect(w.get(ctx, later).Spec.ProviderID).To(HaveValue(Equal("openstack:///" + servers[later])))
 		Expect(s.Server(later).Metadata).To(HaveKeyWithValue("machine-iac.io_machine-uid", string(manifest.UID)))
-		s.isLeftWith(servers, kept, later)
+		s.isLeftWith(servers, kept, later, wanted, unwanted)
+		w.orphansAre(ctx, time.Now(), "Instance "+unwanted, "Instance "+wanted)
+	})
+
+	It("adopts a server that it forgot, and destroys another, where there is no backup", func(ctx SpecContext) {
+		Expect(w.asksHere(ctx, "orphans", wanted, "--adopt-as", wanted).out).To(ContainSubstring("machine/" + wanted + " has adopted openstack:///" + servers[wanted]))
+		s.join(ctx, w.get(ctx, wanted))
+		until(ctx, patience, "it runs with the server that it had", func(ctx context.Context) error {
+			return errors.Join(phaseIs(w.get(ctx, wanted), machinev1beta1.PhaseRunning), w.driftIs(ctx, wanted, metav1.ConditionFalse))
+		})
+		Expect(w.asksHere(ctx, "orphans", "--destroy", unwanted, "--yes").out).To(ContainSubstring(unwanted + " is destroyed"))
+		s.isLeftWith(servers, kept, later, wanted)
 		w.orphansAre(ctx, time.Now())
 	})
 
@@ -124,22 +138,22 @@ func anEtcdFromAnHourAgo() {
 		Expect(hollow.node(ctx, edited).UID).To(Equal(node))
 		Expect(hollow.isIn(ctx, edited, "zone-b")).To(Succeed())
 		w.kubectl(ctx, "delete", "machine", removed)
-		s.isLeftWith(servers, kept, later)
+		s.isLeftWith(servers, kept, later, wanted)
 	})
 
 	It("releases a Machine, and takes it back", func(ctx SpecContext) {
 		released := filepath.Join(w.dir, "released")
 		Expect(w.asksHere(ctx, "release", kept, "-o", released).out).To(ContainSubstring("machine/" + kept + " released"))
 		Expect(w.asksHere(ctx, "state", "list").out).NotTo(ContainSubstring(kept))
-		s.isLeftWith(servers, kept, later)
+		s.isLeftWith(servers, kept, later, wanted)
 		w.kubectl(ctx, "annotate", "machine", kept, lifecycle.AdoptionAnnotation+"-")
 		Expect(w.asksHere(ctx, "state", "import", released, kept).out).To(MatchRegexp(row(kept, `\d+`, "-", "Imported")))
 		until(ctx, patience, "it is checked again", func(ctx context.Context) error { return w.driftIs(ctx, kept, metav1.ConditionFalse) })
-		s.isLeftWith(servers, kept, later)
+		s.isLeftWith(servers, kept, later, wanted)
 	})
 
 	It("takes all servers with it", func(ctx SpecContext) {
-		w.kubectl(ctx, "delete", "machine", kept, edited, later)
+		w.kubectl(ctx, "delete", "machine", kept, edited, later, wanted)
 		Expect(s.Servers()).To(BeEmpty())
 		Expect(s.Count()).To(HaveKeyWithValue("ports", 0))
 		Expect(hollow.nodes(ctx)).To(BeEmpty())
@@ -187,7 +201,7 @@ func (s *stack) isLeftWith(ids map[string]string, names ...string) {
 	Expect(made).To(HaveLen(len(ids)), "a server was made twice: %v", made)
 }
 
-// orphansAre waits until kubectl machine orphans has a list of what was found since a time, with instances of these names and nothing else.
+// orphansAre waits until kubectl machine orphans has a list of what was found since a time, with instances of these names, sorted, and nothing else.
 func (w *world) orphansAre(ctx context.Context, since time.Time, names ...string) {
 	GinkgoHelper()
 	until(ctx, patience, fmt.Sprintf("the orphans %v are reported", names), func(ctx context.Context) error {
@@ -207,6 +221,7 @@ func (w *world) orphansAre(ctx context.Context, since time.Time, names ...string
 		for i := range listed.Items {
 			found = append(found, string(listed.Items[i].Kind)+" "+listed.Items[i].Name())
 		}
+		slices.Sort(found)
 		if !slices.Equal(found, names) || !report.Checked.After(since) {
 			return fmt.Errorf("at %s there are %v, with the problems %v", report.Checked, found, report.Problems)
 		}
