@@ -52,5 +52,5 @@ func nextSteps(folder string, options scaffold.Options) string {
 			"  cd %s && tofu providers lock -platform=linux_amd64 -platform=linux_arm64\n",
 			options.Provider, options.ProviderVersion, filepath.Clean(folder))
 	}
-	return text + "\nMake it yours in this order: variables.tf, main.tf, outputs.tf, module.yaml, lookup/, adopt/, tests/, README.md, examples/.\n"
+	return text + "\nMake it yours in this order: variables.tf, main.tf, outputs.tf, module.yaml, lookup/, adopt/, inventory/, tests/, README.md, examples/.\n"
 }
