@@ -24,6 +24,10 @@ type checkFailed struct{}
 func (f *checkFailed) Reconcile(_ context.Context, s *scope) (bool, error) {
 	if machineapi.Phase(s.machine) != machinev1beta1.PhaseFailed {
 		clearErrors(s.machine)
+		if provisioned(s.machine) {
+			// Not before the phase is written: the annotation is what a Machine leaves Failed by.
+			delete(s.machine.Annotations, failedGenerationAnnotation)
+		}
 		return true, nil
 	}
 	if !specChanged(s.machine) {

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
@@ -52,6 +53,25 @@ var _ = Describe("A pass", func() {
 		Expect(ptr.Deref(fresh(ctx, subject).Status.Phase, "")).To(Equal(phase))
 		return result.RequeueAfter
 	}
+
+	It("tries a changed spec again after a failure, although its status cannot be written at first", func(ctx SpecContext) {
+		actuator.Fail(fake.Create, actuators.InvalidConfiguration("cpu: a number is required"))
+		p := byHand(subject, actuator, plane.Client)
+		for range 3 {
+			p.next(ctx)
+		}
+		Expect(fresh(ctx, subject).Status.Phase).To(HaveValue(Equal(machinev1beta1.PhaseFailed)))
+		edit(ctx, subject, func(m *machinev1beta1.Machine) { m.Spec.Labels = map[string]string{"changed": "true"} })
+		p.client.beforeStatus = func() { // as a run does that has begun
+			p.client.beforeStatus = nil
+			edit(ctx, subject, func(m *machinev1beta1.Machine) { m.Annotations["machine-iac.io/instance"] = "{}" })
+		}
+		actuator.Fail(fake.Create, nil)
+		p.next(ctx)
+		Expect(fresh(ctx, subject).Status.Phase).To(HaveValue(Equal(machinev1beta1.PhaseFailed)))
+		p.next(ctx)
+		Expect(fresh(ctx, subject).Status.Phase).NotTo(HaveValue(Equal(machinev1beta1.PhaseFailed)))
+	})
 
 	It("does one thing at a time, in the order of the Machine API, and writes the status once at most", func(ctx SpecContext) {
 		p := byHand(subject, actuator, plane.Client)

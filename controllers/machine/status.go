@@ -75,7 +75,6 @@ func setPhase(machine *machinev1beta1.Machine, phase string) {
 	machine.Status.Phase = &phase
 	if phase != machinev1beta1.PhaseFailed {
 		clearErrors(machine)
-		delete(machine.Annotations, failedGenerationAnnotation)
 	}
 }
 
@@ -103,16 +102,19 @@ func fail(machine *machinev1beta1.Machine, cause error) {
 	}
 	machine.Status.ErrorMessage = &message
 	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, instanceStateAnnotation, unknownState)
-	if !provisioned(machine) {
+	if provisioned(machine) {
+		delete(machine.Annotations, failedGenerationAnnotation)
+	} else {
 		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, failedGenerationAnnotation, strconv.FormatInt(machine.Generation, 10))
 	}
 	machine.Status.ProviderStatus = withUnknownState(machine.Status.ProviderStatus)
 }
 
-// specChanged reports whether the spec of a Machine that failed before an instance was created has changed since.
+// specChanged reports whether the spec of a Machine that failed before an instance was created has changed since. There may be an instance by now: the
+// Machine stays Failed where its status could not be written.
 func specChanged(machine *machinev1beta1.Machine) bool {
 	failed, ok := machine.Annotations[failedGenerationAnnotation]
-	return ok && !provisioned(machine) && failed != strconv.FormatInt(machine.Generation, 10)
+	return ok && failed != strconv.FormatInt(machine.Generation, 10)
 }
 
 // withUnknownState sets the instance state in a provider status of any kind to Unknown, where it has one.

@@ -48,7 +48,7 @@ func TestSetPhaseTakesErrorsBackThatBelongToFailed(t *testing.T) {
 			if diff := cmp.Diff(want, machine.Status); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff(map[string]string{"stays": ""}, machine.Annotations); diff != "" {
+			if diff := cmp.Diff(map[string]string{"stays": "", failedGenerationAnnotation: "3"}, machine.Annotations); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -86,6 +86,10 @@ func TestFail(t *testing.T) {
 			mods: []modifier{withGeneration(7), builder.WithProviderID("fake://1"), instance}, cause: plain,
 			wantAnnotations: map[string]string{"machine.openshift.io/instance-state": "Unknown"}, wantProvider: lost,
 		},
+		"an instance that is gone is not made again, whatever failed before it was": {
+			mods: []modifier{withGeneration(8), failedAt("7"), builder.WithProviderID("fake://1")}, cause: plain,
+			wantAnnotations: map[string]string{"machine.openshift.io/instance-state": "Unknown"},
+		},
 		"an earlier failure is overwritten": {
 			mods: []modifier{withGeneration(8), failedAt("7"), withError("old")}, cause: plain,
 			wantAnnotations: map[string]string{"machine.openshift.io/instance-state": "Unknown", "machine-iac.io/failed-generation": "8"},
@@ -116,8 +120,7 @@ func TestSpecChanged(t *testing.T) {
 		"the spec has changed":                    {[]modifier{failedAt("1"), withGeneration(2)}, true},
 		"the spec is as it was":                   {[]modifier{failedAt("2"), withGeneration(2)}, false},
 		"it failed for another cause":             {[]modifier{withGeneration(2)}, false},
-		"it has a providerID by now":              {[]modifier{failedAt("1"), withGeneration(2), builder.WithProviderID("fake://1")}, false},
-		"it has addresses by now":                 {[]modifier{failedAt("1"), withGeneration(2), builder.WithInternalIPs("10.0.0.1")}, false},
+		"it has an instance by now":               {[]modifier{failedAt("1"), withGeneration(2), builder.WithProviderID("fake://1")}, true},
 		"a mark that names no generation lets go": {[]modifier{failedAt("any"), withGeneration(2)}, true},
 	}
 	for name, tc := range tcs {
