@@ -9,6 +9,7 @@
 //	make chaos ROUNDS=1 VERBOSE=1          # each step, and what the round waits for
 //
 //	make chaos AWAY=60 PATIENCE=300 LEASE=20
+//	make chaos ROUNDS=500 MINUTES=120      # as many as begin within two hours
 //
 // LANES is how many clusters are played on at a time. An interrupt ends the rounds and cleans up.
 //

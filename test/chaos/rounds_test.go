@@ -72,13 +72,14 @@ func TestRounds(t *testing.T) {
 	}
 	close(seeds)
 	began, tally := time.Now(), &Tally{}
+	last := began.Add(time.Duration(setting(t, "MINUTES", 24*60)) * time.Minute)
 	var mu sync.Mutex
 	var lanes sync.WaitGroup
 	for range min(setting(t, "LANES", 3), rounds) {
 		w := open(t, o)
 		lanes.Go(func() {
 			for seed := range seeds {
-				if ctx.Err() != nil {
+				if ctx.Err() != nil || time.Now().After(last) {
 					return
 				}
 				outcome := w.play(ctx, NewPlan(seed, o.Limits))
