@@ -15,6 +15,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 )
 
 // inventory returns what the last inventory has found.
@@ -169,5 +170,16 @@ func TestThePolicyDestroysAnInstanceThatBelongsToNobody(t *testing.T) {
 	}
 	if b.node(&machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "control-" + cluster}}) == nil || b.node(owner) == nil {
 		t.Error("an instance is gone that bears no Machine's UID, or that is a Machine's")
+	}
+
+	unfinished := b.machine() // as one whose deletion did not get through
+	metav1.SetMetaDataAnnotation(&unfinished.ObjectMeta, record.OrphanActionAnnotation, record.OrphanDestroy)
+	if err := b.client.Update(t.Context(), unfinished); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range check(orphans.PolicyDelete) {
+		if one.UID == unfinished.UID && one.DeletionTimestamp.IsZero() {
+			t.Error("a Machine that was made to destroy an instance is not deleted by the next inventory")
+		}
 	}
 }

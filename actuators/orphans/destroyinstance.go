@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 )
 
 // maxDestroyed bounds how many instances one inventory has destroyed: should it be wrong, not everything is gone at once.
@@ -28,6 +30,11 @@ func (i *Inventory) destroyInstances(ctx context.Context, report *lifecycle.Inve
 		byName[machines[n].Name] = &machines[n]
 	}
 	var failed []error
+	for n := range machines {
+		if due := machines[n].Annotations[record.OrphanActionAnnotation] == record.OrphanDestroy; due && machines[n].DeletionTimestamp.IsZero() {
+			failed = append(failed, i.delete(ctx, &machines[n])) // the last inventory made it, and could not delete it
+		}
+	}
 	begun := 0
 	for _, one := range report.Instances {
 		twice := one.FirstSeen.Before(report.Checked) && !report.Checked.Before(one.FirstSeen.Add(i.GracePeriod))
@@ -49,6 +56,7 @@ func (i *Inventory) destroyInstance(ctx context.Context, one lifecycle.OrphanedI
 	var err error
 	for _, name := range lifecycle.OrphanMachineNames(one.Name, one.ProviderID) {
 		machine = lifecycle.MachineForOrphan(name, one.ProviderID, like, lifecycle.AdoptionAdopt, i.Clock.Now())
+		machine.Annotations[record.OrphanActionAnnotation] = record.OrphanDestroy
 		if err = i.Client.Create(ctx, machine); !apierrors.IsAlreadyExists(err) {
 			break
 		}
@@ -59,7 +67,11 @@ func (i *Inventory) destroyInstance(ctx context.Context, one lifecycle.OrphanedI
 	i.Logger.Info("An instance that belongs to nobody is destroyed, as --orphan-policy=Delete asks for: it is adopted as a Machine, which is deleted",
 		"providerID", one.ProviderID, "machine", machine.Name, "machine-uid", one.MachineUID, "since", one.FirstSeen)
 	events.Normal(machine, "OrphanedInstance", "DestroyInstance", fmt.Sprintf("the Machine is made to destroy the instance %s, which belongs to nobody since %s",
-		one.ProviderID, one.FirstSeen.Format("2006-01-02T15:04:05Z07:00"))).Send(i.Recorder)
+		one.ProviderID, one.FirstSeen.UTC().Format(time.RFC3339))).Send(i.Recorder)
+	return i.delete(ctx, machine)
+}
+
+func (i *Inventory) delete(ctx context.Context, machine *machinev1beta1.Machine) error {
 	uid := machine.UID
-	return i.Client.Delete(ctx, machine, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	return client.IgnoreNotFound(i.Client.Delete(ctx, machine, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 }
