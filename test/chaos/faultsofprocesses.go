@@ -105,15 +105,27 @@ func (w *world) isManager(pid int) bool {
 	return false
 }
 
-func killLeader(_ context.Context, r *round, _ Step) error {
-	leads, _ := r.leader()
-	return leads.signal(syscall.SIGKILL)
+// signalLeader sends a signal to the manager that leads. One that another fault has ended is started again first.
+func (r *round) signalLeader(ctx context.Context, signal syscall.Signal) (leads, waits *replica, err error) {
+	err = until(ctx, asking, func(context.Context) error {
+		leads, waits = r.leader()
+		return leads.signal(signal)
+	})
+	if err != nil {
+		err = missed("no manager led within %s: %v", asking, err)
+	}
+	return leads, waits, err
+}
+
+func killLeader(ctx context.Context, r *round, _ Step) error {
+	_, _, err := r.signalLeader(ctx, syscall.SIGKILL)
+	return err
 }
 
 // pauseLeader stops the leader until another leads, and for a while longer.
 func pauseLeader(ctx context.Context, r *round, step Step) error {
-	leads, waits := r.leader()
-	if err := leads.signal(syscall.SIGSTOP); err != nil {
+	leads, waits, err := r.signalLeader(ctx, syscall.SIGSTOP)
+	if err != nil {
 		return err
 	}
 	began := time.Now()
@@ -141,12 +153,12 @@ func removeLease(ctx context.Context, r *round, _ Step) error {
 }
 
 // stopLeader asks the leader to end, and kills it before its engines can have ended.
-func stopLeader(_ context.Context, r *round, step Step) error {
-	leads, _ := r.leader()
-	manager := leads.current()
-	if err := leads.signal(syscall.SIGTERM); err != nil {
+func stopLeader(ctx context.Context, r *round, step Step) error {
+	leads, _, err := r.signalLeader(ctx, syscall.SIGTERM)
+	if err != nil {
 		return err
 	}
+	manager := leads.current()
 	select {
 	case <-manager.Ended():
 	case <-time.After(step.For / 4):
