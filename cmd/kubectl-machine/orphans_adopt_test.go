@@ -44,6 +44,57 @@ func (w *backupWorld) destroysDeleted(t *testing.T) {
 	}()
 }
 
+// deletedFor returns the Machines that were deleted while they were to adopt their instance, from now on until it is called: the manager adopts and
+// destroys such an instance.
+func (w *backupWorld) deletedFor(t *testing.T) func() []string {
+	t.Helper()
+	watching, err := client.NewWithWatch(w.Config, client.Options{Scheme: w.Client.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := watching.Watch(t.Context(), &machinev1beta1.MachineList{}, client.InNamespace(w.namespace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(chan []string, 1)
+	go func() {
+		var names []string
+		for event := range events.ResultChan() {
+			machine, ok := event.Object.(*machinev1beta1.Machine)
+			if ok && !machine.DeletionTimestamp.IsZero() && machine.Annotations[lifecycle.AdoptionAnnotation] == string(lifecycle.AdoptionAdopt) {
+				names = append(names, machine.Name)
+			}
+		}
+		found <- names
+	}()
+	return func() []string {
+		time.Sleep(200 * time.Millisecond) // for the last event
+		events.Stop()
+		return <-found
+	}
+}
+
+// begins does as a manager does that begins an adoption and refuses it only then.
+func (w *backupWorld) begins(t *testing.T, name string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	t.Cleanup(func() { cancel(); <-done })
+	go func() {
+		defer close(done)
+		for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
+			machine := &machinev1beta1.Machine{}
+			if w.Client.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: name}, machine) != nil {
+				continue
+			}
+			metav1.SetMetaDataAnnotation(&machine.ObjectMeta, record.WitnessAnnotation, `{"uid":"`+string(machine.UID)+`"}`)
+			if w.Client.Update(ctx, machine) == nil {
+				w.report(ctx, machine, v1alpha1.AdoptionStatus{Refused: "it is in use"})
+			}
+		}
+	}()
+}
+
 // listed writes an inventory.
 func (w *backupWorld) listed(t *testing.T, listedBy string, names ...string) {
 	t.Helper()
@@ -90,8 +141,17 @@ func TestAnOrphanedInstanceGetsAMachine(t *testing.T) {
 	if string(made.Spec.ProviderSpec.Value.Raw) != string(like.Spec.ProviderSpec.Value.Raw) || len(made.Labels) != 1 || *made.Spec.ProviderID != "cloud:///vm-1" {
 		t.Errorf("the Machine is %+v", made)
 	}
+	deleted := w.deletedFor(t)
 	w.expect(t, "orphans vm-2 --adopt-as vm-2", 1, "cloud:///vm-2 is not adopted: the server belongs to the cluster other")
 	w.isGone(t, "vm-2")
+	if names := deleted(); len(names) > 0 {
+		t.Errorf("to withdraw an adoption that is refused, %v was deleted so that the manager would destroy its instance", names)
+	}
+	w.begins(t, "begun")
+	w.expect(t, "orphans vm-3 --adopt-as begun", 1, "it is in use", "the Machine begun has begun to adopt the instance")
+	if begun := w.get(t, "begun"); !begun.DeletionTimestamp.IsZero() {
+		t.Error("a Machine that has begun to adopt an instance is deleted, which destroys the instance")
+	}
 	w.expect(t, "orphans --destroy vm-2 --yes", 1, "cannot be adopted, and so is not destroyed: the server belongs", "nothing was changed")
 	w.isGone(t, "vm-2")
 	w.expect(t, "orphans --destroy vm-3", 1, "  server.this\n  port.this\nDestroy this?", "it was not confirmed; nothing was changed")
@@ -101,7 +161,7 @@ func TestAnOrphanedInstanceGetsAMachine(t *testing.T) {
 		w.expect(t, "orphans --destroy "+name+" --yes", 0, " is destroyed\n")
 	}
 	w.isGone(t, "vm-3")
-	w.expect(t, "orphans vm-3 --adopt-as silent --wait 1s", 1, "has not adopted cloud:///vm-3 within 1s", "kubectl delete machine")
+	w.expect(t, "orphans vm-3 --adopt-as silent --wait 1s", 1, "has not adopted cloud:///vm-3 within 1s", "kubectl annotate machine", lifecycle.AdoptionAnnotation+"=Plan")
 	if asked := w.get(t, "silent").Annotations[lifecycle.AdoptionAnnotation]; asked != string(lifecycle.AdoptionAdopt) {
 		t.Errorf("the request is %q", asked)
 	}

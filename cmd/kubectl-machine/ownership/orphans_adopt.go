@@ -20,6 +20,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/backup"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -163,8 +164,8 @@ func (a *orphanAdoption) adoptInstance(command *cobra.Command) error {
 	})
 	switch {
 	case err != nil:
-		return fmt.Errorf("the manager has not adopted %s within %s: %w; it does once it runs; to withdraw the request: kubectl delete machine -n %s %s", a.orphan.ProviderID, a.options.wait,
-			err, a.orphan.Namespace, a.name)
+		return fmt.Errorf("the manager has not adopted %s within %s: %w; it does once it runs; to withdraw the request, and not by a delete, with which the instance would be destroyed: "+
+			"kubectl annotate machine -n %s %s %s=%s --overwrite", a.orphan.ProviderID, a.options.wait, err, a.orphan.Namespace, a.name, lifecycle.AdoptionAnnotation, lifecycle.AdoptionPlan)
 	case found.Result == ownership.AdoptionRefused:
 		return errors.Join(fmt.Errorf("%s is not adopted: %s", a.orphan.ProviderID, found.Message), a.withdraw(ctx))
 	}
@@ -232,18 +233,39 @@ func (a *orphanAdoption) delete(ctx context.Context) error {
 	return nil
 }
 
-// withdraw removes the Machine that was made, without its instance: the Machine has not adopted it.
+// withdraw removes the Machine that was made, without its instance. The manager adopts, and then destroys, what a Machine that is deleted is to adopt: the
+// request is taken back first, and the Machine goes at once, as it was read. One that has begun to adopt the instance stays.
 func (a *orphanAdoption) withdraw(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
 	defer cancel()
-	err := a.delete(ctx)
-	if err == nil {
-		err = a.live.Patch(ctx, a.made.DeepCopy(), client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q,"finalizers":null}}`, a.made.UID)))
+	var failed error
+	err := wait.PollUntilContextCancel(ctx, adoptInterval, true, func(ctx context.Context) (bool, error) {
+		now := &machinev1beta1.Machine{}
+		if failed = a.live.Get(ctx, client.ObjectKeyFromObject(a.made), now); failed != nil {
+			return apierrors.IsNotFound(failed), nil
+		}
+		if _, begun := now.Annotations[record.WitnessAnnotation]; begun || now.UID != a.made.UID {
+			return true, fmt.Errorf("the Machine %s has begun to adopt the instance, and stays; look at its conditions", a.name)
+		}
+		failed = a.remove(ctx, now)
+		return failed == nil, nil // somebody has written it meanwhile
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("the Machine %s, which was made for this, is still there: %w; set its annotation %s to %s, delete it, and remove its finalizer, so that the instance stays as it was",
+			a.name, cmp.Or(failed, err), lifecycle.AdoptionAnnotation, lifecycle.AdoptionPlan)
 	}
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("the Machine %s, which was made for this, is still there: %w; delete it and remove its finalizer, so that the instance stays as it was", a.name, err)
+	return err
+}
+
+// remove removes a Machine that is as it was read, without a finalizer that waits for its instance.
+func (a *orphanAdoption) remove(ctx context.Context, now *machinev1beta1.Machine) error {
+	before := now.DeepCopy()
+	metav1.SetMetaDataAnnotation(&now.ObjectMeta, lifecycle.AdoptionAnnotation, string(lifecycle.AdoptionPlan))
+	now.Finalizers = nil
+	if err := a.live.Patch(ctx, now, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return client.IgnoreNotFound(err)
 	}
-	return nil
+	return client.IgnoreNotFound(a.live.Delete(ctx, now, client.Preconditions{UID: &now.UID, ResourceVersion: &now.ResourceVersion}))
 }
 
 // adoptState gives a state to the Machine of its name, which is made where there is none.
