@@ -82,8 +82,9 @@ test: tools ## Unit and integration tests, with the race detector, on a real API
 	go test -race -timeout 40m -p 4 $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: test-modules
-test-modules: tools ## Check every provider module and stack: contract, format, validation, and its own tests, offline.
+test-modules: tools ## Check every provider module and stack, offline: contract, format, validation, its own tests, and the plans of test/manifests.
 	go run ./cmd/kubectl-machine module check modules examples/modules stacks examples/stacks --engine-path bin/tofu --provider-mirror bin/schemas
+	go test -count 1 -run 'TestManifests' ./cmd/kubectl-machine
 
 .PHONY: e2e
 e2e: tools build ## The whole story against the built binaries on the development cluster.

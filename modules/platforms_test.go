@@ -44,7 +44,7 @@ func TestEveryClaimAboutAPlatformHasATest(t *testing.T) {
 			if len(rows) == 0 || rows[0][0] != claim[0] || rows[0][1] != claim[column] {
 				t.Fatalf("%s: the table lacks the row %q, %q of the summary", platform, claim[0], claim[column])
 			}
-			checkProof(t, platform+", "+claim[0], rows[0][2])
+			checkProof(t, filepath.Dir(platformsPage), platform+", "+claim[0], rows[0][2])
 			rows = rows[1:]
 		}
 		if len(rows) > 0 {
@@ -53,17 +53,50 @@ func TestEveryClaimAboutAPlatformHasATest(t *testing.T) {
 	}
 }
 
-func checkProof(t *testing.T, claim, cell string) {
+// comparison is the heading of the section in which a module's README compares it with the reference controller.
+const comparison = "\n## Compared with "
+
+// TestEveryRowOfAComparisonHasATest reads how each module differs from the reference controller of its platform, and looks up the tests.
+func TestEveryRowOfAComparisonHasATest(t *testing.T) {
+	for _, name := range folders(t, ".") {
+		content, err := os.ReadFile(filepath.Join(name, "README.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, section, found := strings.Cut(string(content), comparison)
+		if !found {
+			continue
+		}
+		section, _, _ = strings.Cut(section, "\n## ")
+		for _, row := range tableOf(t, section)[2:] {
+			if len(row) != 4 {
+				t.Errorf("%s: want four cells, got %q", name, row)
+				continue
+			}
+			switch claim := name + ", " + row[0]; {
+			case row[1] != "same" && row[1] != "better" && row[1] != "different":
+				t.Errorf("%s: want same, better or different, got %q", claim, row[1])
+			case row[1] != "same" && row[2] == "":
+				t.Errorf("%s: it is %s, but not why", claim, row[1])
+			default:
+				checkProof(t, name, claim, row[3])
+			}
+		}
+	}
+}
+
+// checkProof looks up the test that a cell of a page in a folder names.
+func checkProof(t *testing.T, folder, claim, cell string) {
 	t.Helper()
 	found := proof.FindStringSubmatch(cell)
 	if found == nil {
 		t.Errorf("%s: %q is no link from the name of a test to its file", claim, cell)
 		return
 	}
-	content, err := os.ReadFile(filepath.Join(filepath.Dir(platformsPage), found[2]))
+	content, err := os.ReadFile(filepath.Join(folder, found[2]))
 	if err != nil {
 		t.Errorf("%s: %v", claim, err)
-	} else if !hasTest(string(content), found[1]) {
+	} else if planned := found[1] + ".yaml"; filepath.Base(found[2]) != planned && !hasTest(string(content), found[1]) {
 		t.Errorf("%s: %s has no test called %q", claim, found[2], found[1])
 	}
 }
@@ -88,7 +121,7 @@ func tableOf(t *testing.T, section string) [][]string {
 		}
 	}
 	if len(rows) < 3 {
-		t.Fatal("a section of docs/platforms.md has no table")
+		t.Fatal("the section has no table")
 	}
 	return rows
 }
