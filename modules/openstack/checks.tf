@@ -59,8 +59,4 @@ check "unusual" {
     condition     = !strcontains(join("", concat([try(var.provider_spec.rootVolume.availabilityZone, "")], [for device in var.provider_spec.additionalBlockDevices : try(device.storage.volume.availabilityZone, "")])), " ")
     error_message = "providerSpec.rootVolume, additionalBlockDevices: volumes of Kubernetes cannot be in an availabilityZone with spaces in its name."
   }
-  assert {
-    condition     = length(var.machine.name) <= 63
-    error_message = "providerSpec: the Machine's name becomes the hostname, of which Nova keeps 63 characters at most: a shorter name of the MachineSet keeps the Node's name unique."
-  }
 }

@@ -49,10 +49,15 @@ locals {
     ["no security group is what securityGroups[${position}] names"]
   )]))
 
-  # The ports of networks may use the addresses of the API and of ingress, which the installer reserves with ports of these names.
+  # The ports of networks may use the addresses of the API and of ingress, which the Infrastructure names. Where there is none, the installer
+  # has reserved them with ports of these names.
   shares_addresses = anytrue([for network in var.provider_spec.networks : !network.noAllowedAddressPairs])
-  reserved_ports   = { for purpose in ["api", "ingress"] : purpose => "${var.machine.cluster_id}-${purpose}-port" if local.shares_addresses }
-  shared_addresses = sort(distinct(flatten([for search in data.openstack_networking_ports_v2.shared : search.addresses])))
+  reserved_ports = { for purpose in ["api", "ingress"] : purpose => "${var.machine.cluster_id}-${purpose}-port"
+    if local.shares_addresses && var.cluster.platform == ""
+  }
+  shared_addresses = sort(distinct(concat(
+    var.cluster.api_vips, var.cluster.ingress_vips, flatten([for search in data.openstack_networking_ports_v2.shared : search.addresses]),
+  )))
 }
 
 data "openstack_networking_networks_v2" "named" {

@@ -275,3 +275,13 @@ variable "user_data" {
     error_message = "OpenStack takes at most 65535 bytes of user data in base64: let it point to the rest, as Ignition configurations that the installer writes do."
   }
 }
+
+variable "cluster" {
+  type = object({
+    platform     = optional(string, "")
+    api_vips     = optional(list(string), [])
+    ingress_vips = optional(list(string), [])
+  })
+  description = "What the cluster's Infrastructure says. The ports of networks may use the addresses of the API and of ingress."
+  default     = {}
+}

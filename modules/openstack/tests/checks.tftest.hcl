@@ -197,26 +197,3 @@ run "warns_of_a_zone_with_spaces" {
 
   expect_failures = [check.unusual]
 }
-
-run "warns_of_a_name_that_is_longer_than_a_hostname" {
-  command = plan
-
-  variables {
-    machine = {
-      name       = "a-name-of-a-machine-that-has-more-characters-than-a-hostname-may-have"
-      namespace  = "openshift-machine-api"
-      uid        = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"
-      cluster_id = "demo"
-      labels     = {}
-    }
-    provider_spec = {
-      cloudsSecret = { name = "c" }
-      cloudName    = "openstack"
-      flavor       = "m1.large"
-      image        = "rhcos"
-      networks     = [{ uuid = "n" }]
-    }
-  }
-
-  expect_failures = [check.unusual]
-}

@@ -379,6 +379,44 @@ run "boots_from_the_image_of_a_root_volume_without_a_size" {
   }
 }
 
+run "uses_the_addresses_of_the_infrastructure" {
+  command = plan
+
+  variables {
+    cluster = { platform = "OpenStack", api_vips = ["10.0.0.11", "fd2e::11"], ingress_vips = ["10.0.0.12"] }
+    provider_spec = {
+      cloudName    = "openstack"
+      cloudsSecret = { name = "c" }
+      flavor       = "m1.large"
+      image        = "rhcos"
+      networks     = [{ uuid = "n" }, { uuid = "m", noAllowedAddressPairs = true }]
+      ports        = [{ networkID = "o" }]
+    }
+  }
+
+  assert {
+    condition     = jsonencode({ for key, port in openstack_networking_port_v2.interface : key => sort(port.allowed_address_pairs[*].ip_address) }) == jsonencode({ "0" = ["10.0.0.11", "10.0.0.12", "fd2e::11"], "1" = [], "2" = [] })
+    error_message = "Ports of networks may use the addresses of the API and of ingress."
+  }
+  assert {
+    condition     = length(data.openstack_networking_ports_v2.shared) == 0
+    error_message = "They are not looked for."
+  }
+}
+
+run "leaves_the_addresses_to_a_load_balancer_of_the_user" {
+  command = plan
+
+  variables {
+    cluster = { platform = "OpenStack" }
+  }
+
+  assert {
+    condition     = length(openstack_networking_port_v2.interface["0"].allowed_address_pairs) + length(data.openstack_networking_ports_v2.shared) == 0
+    error_message = "There are none of the cluster's."
+  }
+}
+
 run "is_in_a_server_group_that_both_fields_name" {
   command = plan
 
