@@ -52,7 +52,7 @@ func planOf(t *testing.T, folder, file, cache string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	planned := runCommand(t, "plan", "-f", file, "--cache-dir", cache, "--engine-path", realEngine(t)[1],
+	planned := runCommand(t, "plan", "-f", file, "--infrastructure", infrastructure, "--cache-dir", cache, "--engine-path", realEngine(t)[1],
 		"--provider-mirror", repository(t, "bin", "schemas"))
 	return strings.ReplaceAll(planned.out+planned.err, file, filepath.ToSlash(relative))
 }
