@@ -167,9 +167,18 @@ func TestAServerFromCreateToDelete(t *testing.T) {
 	c.has(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 1})
 }
 
-// TestAServerOfADualStackNetworkHasOnePort has a network with a subnet of each family, and a server group that two fields name.
+// TestAServerOfADualStackNetworkHasOnePort has a network with a subnet of each family, and two server groups of one name.
 func TestAServerOfADualStackNetworkHasOnePort(t *testing.T) {
 	c := newCloud(t)
+	client, err := c.Login(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := client.MakeServerGroup(t.Context(), openstack.Cluster+"-worker"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	machine := c.machine(func(spec map[string]any) {
 		spec["networks"] = []any{map[string]any{"filter": map[string]any{"name": openstack.Cluster + "-openshift"}, "subnets": []any{
 			map[string]any{"filter": map[string]any{"name": openstack.Cluster + "-nodes-v6"}}, map[string]any{"filter": map[string]any{"name": openstack.Cluster + "-nodes"}},
@@ -179,6 +188,9 @@ func TestAServerOfADualStackNetworkHasOnePort(t *testing.T) {
 	made := c.Server(machine.Name)
 	if made == nil || len(made.Ports) != 1 || len(made.Ports[0].Addresses) != 2 || !strings.Contains(made.Ports[0].Addresses[0], ":") {
 		t.Fatalf("the server is %+v, want one port with the two addresses asked for", made)
+	}
+	if groups := c.Count()["server groups"]; groups != 2 || made.Group != openstack.Cluster+"-worker" {
+		t.Errorf("the server is in the group %q of %d, want one of those that were there", made.Group, groups)
 	}
 	if first := machine.Status.Addresses[0].Address; first != made.Ports[0].Addresses[1] {
 		t.Errorf("the first address is %s, want that of IPv4, %s", first, made.Ports[0].Addresses[1])

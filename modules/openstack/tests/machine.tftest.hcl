@@ -482,3 +482,22 @@ run "has_as_many_tags_as_nova_takes" {
     error_message = "Those of the providerSpec come first."
   }
 }
+
+run "takes_a_name_that_is_longer_than_a_hostname" {
+  command = plan
+
+  variables {
+    machine = {
+      name       = "a-name-of-a-machine-that-has-more-characters-than-a-hostname-may-have"
+      namespace  = "openshift-machine-api"
+      uid        = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"
+      cluster_id = "demo-x7k2p"
+      labels     = {}
+    }
+  }
+
+  assert {
+    condition     = openstack_compute_instance_v2.this.name == "a-name-of-a-machine-that-has-more-characters-than-a-hostname-may-have"
+    error_message = "Nova makes a hostname of it."
+  }
+}
