@@ -90,9 +90,12 @@ func (a *Actuator) act(ctx context.Context, o *observation, d lifecycle.Decision
 		return a.submit(o, d)
 	case d.Action == lifecycle.ActionDone && o.asked == runs.Destroy:
 		a.metrics.Forget(o.machine)
+		a.looks.forget(o.machine.UID)
 		if err := a.releaseAddresses(ctx, o); err != nil {
 			return reporting.Typed(runs.Destroy, err)
 		}
+	case d.Action == lifecycle.ActionLook:
+		a.look(o)
 	}
 	if err := a.noRun(o.facts, d); !errors.Is(err, runs.ErrNothingToDo) {
 		o.status.Run = nil

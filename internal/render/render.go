@@ -19,6 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/addresses"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 )
 
 // Input is what inputs are rendered from.
@@ -35,6 +36,8 @@ type Input struct {
 	Credentials map[string][]byte
 	// CredentialsVersion changes whenever Credentials does. It represents them in the hash.
 	CredentialsVersion string
+	// Cluster is what is known of the cluster, for modules that declare that; nil for nothing.
+	Cluster *platform.Cluster
 	// Under is the prefix of the paths in errors and warnings: "spec.template" where the Machine is the template of a MachineSet, and
 	// empty for a Machine.
 	Under string
@@ -71,6 +74,9 @@ func Render(input Input) (*Inputs, error) {
 		module.VariableProviderSpec: read.provides(input.Module, found),
 		module.VariableUserData:     renderUserData(input, read.userData.path, found),
 	}
+	if err := addCluster(values, input); err != nil {
+		return nil, fmt.Errorf("rendering inputs: %w", err)
+	}
 	var err error
 	if values[module.VariableProviderSpec], err = withAddresses(input, values[module.VariableProviderSpec]); err != nil {
 		return nil, err
@@ -100,6 +106,17 @@ func withAddresses(input Input, providerSpec cty.Value) (cty.Value, error) {
 		return providerSpec, errors.Join(addresses.ErrNone, err)
 	}
 	return addresses.Apply(input.Module.Spec().AddressClaims, providerSpec, given)
+}
+
+// addCluster adds the variable cluster, where the module declares it.
+func addCluster(values map[string]cty.Value, input Input) error {
+	declared := input.Module.Variable(module.VariableCluster)
+	if declared.Type == cty.NilType {
+		return nil
+	}
+	value, err := input.Cluster.Value(declared.Type, declared.Defaults)
+	values[module.VariableCluster] = value
+	return err
 }
 
 func renderUserData(input Input, path string, found *findings) cty.Value {
