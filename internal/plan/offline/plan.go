@@ -257,9 +257,14 @@ func variablesOf(inputs []Input) ([]byte, error) {
 		if err := json.Unmarshal(in.Variables, &variables); err != nil {
 			return nil, fmt.Errorf("reading the variables: %w", err)
 		}
-		all[callName(n)] = map[string]any{
+		call := map[string]any{
 			"machine": variables["machine"], "provider_spec": variables["provider_spec"], "unknown": in.Unknown, "later": in.later(),
+			clusterVariable: map[string]any{},
 		}
+		if cluster, given := variables[clusterVariable]; given {
+			call[clusterVariable] = cluster
+		}
+		all[callName(n)] = call
 		all[callName(n)+userDataSuffix] = variables["user_data"]
 	}
 	return json.Marshal(all)
