@@ -41,12 +41,20 @@ type machineValidator struct {
 
 // ValidateCreate implements admission.Validator.
 func (v *machineValidator) ValidateCreate(ctx context.Context, machine *machinev1beta1.Machine) (admission.Warnings, error) {
-	return v.response(ctx, machine, v.rules.newMachine(machine))
+	rules, err := v.rules.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v.response(ctx, machine, rules.newMachine(machine))
 }
 
 // ValidateUpdate implements admission.Validator.
 func (v *machineValidator) ValidateUpdate(ctx context.Context, before, machine *machinev1beta1.Machine) (admission.Warnings, error) {
-	return v.response(ctx, machine, v.rules.changedMachine(before, machine))
+	rules, err := v.rules.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v.response(ctx, machine, rules.changedMachine(before, machine))
 }
 
 // ValidateDelete implements admission.Validator. Anything may be deleted.

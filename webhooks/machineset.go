@@ -39,12 +39,20 @@ type machineSetValidator struct {
 
 // ValidateCreate implements admission.Validator.
 func (v *machineSetValidator) ValidateCreate(ctx context.Context, set *machinev1beta1.MachineSet) (admission.Warnings, error) {
-	return v.response(ctx, set, v.rules.newMachineSet(set))
+	rules, err := v.rules.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v.response(ctx, set, rules.newMachineSet(set))
 }
 
 // ValidateUpdate implements admission.Validator.
 func (v *machineSetValidator) ValidateUpdate(ctx context.Context, before, set *machinev1beta1.MachineSet) (admission.Warnings, error) {
-	return v.response(ctx, set, v.rules.changedMachineSet(before, set))
+	rules, err := v.rules.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v.response(ctx, set, rules.changedMachineSet(before, set))
 }
 
 // ValidateDelete implements admission.Validator. Anything may be deleted.

@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -27,6 +29,19 @@ type rules struct {
 	catalog   *module.Catalog
 	clusterID string
 	cluster   module.ClusterValues
+	// reader reads known, which is nil where nothing is known.
+	reader platform.Reader
+	known  *platform.Cluster
+}
+
+// now returns the rules with what is known of the cluster at the moment.
+func (r rules) now(ctx context.Context) (rules, error) {
+	if r.reader == nil {
+		return r, nil
+	}
+	var err error
+	r.known, err = r.reader.Cluster(ctx)
+	return r, err
 }
 
 // completed returns the providerSpec of a Machine that is created with the defaults of the module that serves it. One that no module
@@ -52,7 +67,7 @@ func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) admis
 		found.errs = fieldErrors(render.Under(under, err))
 		return found
 	}
-	warnings, err := render.Check(render.Input{Machine: machine, ClusterID: r.clusterOf(machine), Module: served, Under: under})
+	warnings, err := render.Check(render.Input{Machine: machine, ClusterID: r.clusterOf(machine), Module: served, Cluster: r.known, Under: under})
 	for _, warning := range warnings {
 		found.warnings = append(found.warnings, warningText(under, warning))
 	}

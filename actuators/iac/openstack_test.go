@@ -2,6 +2,7 @@ package iac
 
 import (
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -229,6 +230,28 @@ func TestAServerThatTheStateLostIsFoundWithAllThatBelongsToIt(t *testing.T) {
 		t.Errorf("right after the import a check finds %s: %s", found.Result, found.Summary)
 	}
 	c.lose(machine, c.owner)
+	if err := c.drive(c.bench.Delete, machine); err != nil {
+		t.Fatal(err)
+	}
+	c.has(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 1})
+}
+
+// The provider forgets a port that it made where a request after that is refused, such as one of a login that ended meanwhile.
+func TestAPortThatTheProviderMadeAndForgotIsFound(t *testing.T) {
+	c := newCloud(t)
+	machine := c.machine()
+	// The client signs in anew after the first, and gives up after the second.
+	refused := c.Obstruct(openstack.Obstacle{Refuse: true, Status: http.StatusUnauthorized, Times: 2, Match: func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/network/v2.0/ports/")
+	}})
+	for deadline := time.Now().Add(2 * time.Minute); refused.Met() < 2; time.Sleep(pause) {
+		if _ = c.Create(t.Context(), machine); time.Now().After(deadline) {
+			t.Fatal("no create has made a port within two minutes")
+		}
+	}
+	c.clock.SetTime(c.clock.Now().Add(time.Hour)) // what was requested is carried out by now
+	c.bring(machine)
+	c.has(map[string]int{"servers": 1, "ports": 1, "trunks": 1, "volumes": 0, "server groups": 1})
 	if err := c.drive(c.bench.Delete, machine); err != nil {
 		t.Fatal(err)
 	}

@@ -31,8 +31,11 @@ type UnknownKindError struct {
 
 // Error implements error.
 func (e *UnknownKindError) Error() string {
-	return fmt.Sprintf("no provider module serves apiVersion %q, kind %q; %s", e.APIVersion, e.Kind, Known(e.Known))
+	return fmt.Sprintf("no provider module serves apiVersion %q, kind %q; %s", e.APIVersion, e.Kind, e.Fix())
 }
+
+// Fix says which kinds there are.
+func (e *UnknownKindError) Fix() string { return known(e.Known) }
 
 // UnknownModuleError says that no module of an engine has a name.
 type UnknownModuleError struct {
@@ -53,11 +56,11 @@ func (e *UnknownModuleError) Fix() string {
 	if len(e.Known) == 0 {
 		return fmt.Sprintf("no %s is loaded", Noun(e.Engine))
 	}
-	return Known(e.Known)
+	return known(e.Known)
 }
 
-// Known says which kinds or modules there are, for messages.
-func Known(names []string) string {
+// known says which kinds or modules there are, for messages.
+func known(names []string) string {
 	if len(names) == 0 {
 		return "no provider module is loaded"
 	}

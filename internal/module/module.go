@@ -19,8 +19,8 @@ const (
 	DefaultCredentialsPath = "credentialsSecret.name"
 	// DefaultUserDataPath is the default of spec.userData.path.
 	DefaultUserDataPath = "userDataSecret.name"
-	// DefaultSettleSeconds is the default of spec.lookup.settleSeconds.
-	DefaultSettleSeconds = 60
+	// defaultSettleSeconds is the default of spec.lookup.settleSeconds.
+	defaultSettleSeconds = 60
 )
 
 // Definition is what a module is made of, as it is read from its files.
@@ -35,7 +35,9 @@ type Definition struct {
 	LookupFiles []string
 	// AdoptFiles and InventoryFiles are the same for what brings in an instance that something else has made, and for what lists instances.
 	AdoptFiles, InventoryFiles []string
-	// Variables are the three variables by name.
+	// InstanceCheck is HCL that has the variables and the providers of the module, and nothing else; empty where the providers need more.
+	InstanceCheck []byte
+	// Variables are those that the module declares, by name.
 	Variables map[string]Variable
 	// Providers are sorted by source.
 	Providers []Provider
@@ -112,6 +114,16 @@ func (m *Module) AdoptCreates() []string {
 // InventoryFiles returns the paths in Files of the HCL that lists the instances of a cluster, sorted; none when the module has no inventory.
 func (m *Module) InventoryFiles() []string { return slices.Clone(m.definition.InventoryFiles) }
 
+// InstanceCheck returns the HCL with which it is looked whether the instance is still there, and how often that is done; nothing and zero where it
+// is left to drift checks. The caller must not change the HCL.
+func (m *Module) InstanceCheck() (hcl []byte, interval time.Duration) {
+	wanted := m.definition.Spec.InstanceCheck
+	if wanted == nil || len(m.definition.InstanceCheck) == 0 {
+		return nil, 0
+	}
+	return m.definition.InstanceCheck, time.Duration(wanted.IntervalSeconds) * time.Second
+}
+
 // Absent reports whether an error of the engine says, in the words that module.yaml lists, that the instance to import does not
 // exist.
 func (m *Module) Absent(message string) bool { return matchesAny(m.definition.Absent, message) }
@@ -131,7 +143,7 @@ func matchesAny(patterns []*regexp.Regexp, text string) bool {
 
 // Settle returns how long after the end of a run that died a lookup that finds nothing counts.
 func (m *Module) Settle() time.Duration {
-	seconds := int64(DefaultSettleSeconds)
+	seconds := int64(defaultSettleSeconds)
 	if lookup := m.definition.Spec.Lookup; lookup != nil && lookup.SettleSeconds != nil {
 		seconds = *lookup.SettleSeconds
 	}
@@ -149,7 +161,7 @@ func (m *Module) Constants() map[string]string {
 	return constants
 }
 
-// Variable returns one of the three variables.
+// Variable returns a variable; one without a type where the module does not declare it.
 func (m *Module) Variable(name string) Variable { return m.definition.Variables[name] }
 
 // Defaults returns the fields of the providerSpec that module.yaml says are filled in, in its order. The caller must not change them.

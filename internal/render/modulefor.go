@@ -41,7 +41,7 @@ func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine) (*modul
 	var unknown *module.UnknownKindError
 	if errors.As(err, &unknown) {
 		return nil, Errors{{
-			Path: valuePath + ".kind", Fault: Unsupported, Value: show(kind), Fix: module.Known(unknown.Known),
+			Path: valuePath + ".kind", Fault: Unsupported, Value: show(kind), Fix: unknown.Fix(),
 			Problem: fmt.Sprintf("no provider module serves apiVersion %q, kind %q", shorten(apiVersion), shorten(kind)),
 		}}
 	}

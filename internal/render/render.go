@@ -18,6 +18,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 )
 
 // Input is what inputs are rendered from.
@@ -34,6 +35,8 @@ type Input struct {
 	Credentials map[string][]byte
 	// CredentialsVersion changes whenever Credentials does. It represents them in the hash.
 	CredentialsVersion string
+	// Cluster is what is known of the cluster, for modules that declare that; nil for nothing.
+	Cluster *platform.Cluster
 	// Under is the prefix of the paths in errors and warnings: "spec.template" where the Machine is the template of a MachineSet, and
 	// empty for a Machine.
 	Under string
@@ -69,6 +72,9 @@ func Render(input Input) (*Inputs, error) {
 		module.VariableProviderSpec: read.provides(input.Module, found),
 		module.VariableUserData:     renderUserData(input, read.userData.path, found),
 	}
+	if err := addCluster(values, input); err != nil {
+		return nil, fmt.Errorf("rendering inputs: %w", err)
+	}
 	validate(input.Module, read, values, found)
 	keys := credentialKeys(input.Module, read.at, values[module.VariableProviderSpec], found)
 	inputs := &Inputs{}
@@ -85,6 +91,17 @@ func Render(input Input) (*Inputs, error) {
 	inputs.Hash = hashOf(variables, []byte(input.CredentialsVersion))
 	inputs.Warnings = found.warned()
 	return inputs, nil
+}
+
+// addCluster adds the variable cluster, where the module declares it.
+func addCluster(values map[string]cty.Value, input Input) error {
+	declared := input.Module.Variable(module.VariableCluster)
+	if declared.Type == cty.NilType {
+		return nil
+	}
+	value, err := input.Cluster.Value(declared.Type, declared.Defaults)
+	values[module.VariableCluster] = value
+	return err
 }
 
 func renderUserData(input Input, path string, found *findings) cty.Value {

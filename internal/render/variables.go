@@ -23,6 +23,9 @@ func Variables(input Input) ([]byte, error) {
 		module.VariableProviderSpec: read.provides(input.Module, found),
 		module.VariableUserData:     renderUserData(input, read.userData.path, found),
 	}
+	if err := addCluster(values, input); err != nil {
+		return nil, fmt.Errorf("rendering variables: %w", err)
+	}
 	if err := found.err(); err != nil {
 		return nil, err
 	}

@@ -199,7 +199,7 @@ func (m *Metadata) checkLookup() {
 	m.Absent = m.patterns("spec.lookup.absent", lookup.Absent, "so every error would mean that there is no instance",
 		"match the words with which the provider says that the object does not exist")
 	if seconds := lookup.SettleSeconds; seconds != nil && (*seconds < 0 || *seconds > maxSettleSeconds) {
-		m.AtField("spec.lookup.settleSeconds", fmt.Sprintf("is %d", *seconds), fmt.Sprintf("write 0 to %d; left out, it is %d", maxSettleSeconds, module.DefaultSettleSeconds))
+		m.AtField("spec.lookup.settleSeconds", fmt.Sprintf("is %d", *seconds), fmt.Sprintf("write 0 to %d, or leave it out", maxSettleSeconds))
 	}
 }
 

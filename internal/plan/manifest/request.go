@@ -128,7 +128,7 @@ func (o *Object) check(catalog *module.Catalog) (*Request, error) {
 		return nil, render.Under(o.under, err)
 	}
 	o.Machine, o.unfilled = render.Complete(o.Machine, served, o.clusterValues)
-	input := render.Input{Machine: o.Machine, ClusterID: o.clusterID(), Module: served, Under: o.under}
+	input := render.Input{Machine: o.Machine, ClusterID: o.clusterID(), Module: served, Cluster: o.known, Under: o.under}
 	warnings, err := render.Check(input)
 	if err != nil {
 		return nil, err
