@@ -32,7 +32,7 @@ resource "google_compute_instance" "this" {
       image                 = local.boot_disk.image
       size                  = local.boot_disk.sizeGb
       type                  = local.boot_disk.type
-      labels                = merge(local.boot_disk.labels, local.own_labels)
+      labels                = local.boot_disk.labels
       resource_manager_tags = local.resource_manager_tags
     }
   }
@@ -179,11 +179,14 @@ locals {
     "kubernetes-io-cluster-${var.machine.cluster_id}" = "owned"
     "machine-iac-io-machine-uid"                      = var.machine.uid
   }
-  labels = merge(var.provider_spec.labels, local.own_labels)
+  labels = merge(var.cluster.resource_labels, var.provider_spec.labels, local.own_labels)
 
   # Of a tag that is given twice, the last counts.
-  given_tags            = { for tag in var.provider_spec.resourceManagerTags : "${tag.parentID}/${tag.key}" => tag.value... }
-  resource_manager_tags = { for name, values in local.given_tags : name => reverse(values)[0] }
+  given_tags = { for tag in var.provider_spec.resourceManagerTags : "${tag.parentID}/${tag.key}" => tag.value... }
+  resource_manager_tags = merge(
+    { for tag in var.cluster.resource_tags : "${tag.parent_id}/${tag.key}" => tag.value },
+    { for name, values in local.given_tags : name => reverse(values)[0] },
+  )
 
   fixed = merge(
     { for name, value in var.provider_spec : name => value if !contains(["credentialsSecret", "userDataSecret"], name) },

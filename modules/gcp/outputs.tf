@@ -38,6 +38,21 @@ output "instance_type" {
   value       = google_compute_instance.this.machine_type
 }
 
+output "interruptible" {
+  description = "Whether Google may end the instance at any time: it is preemptible, or a Spot instance."
+  value       = google_compute_instance.this.scheduling[0].preemptible || google_compute_instance.this.scheduling[0].provisioning_model == "SPOT"
+}
+
+output "outlives" {
+  description = "The disks that stay when the Machine is deleted."
+  value = concat(
+    [for disk in google_compute_instance.this.boot_disk : "disk ${basename(disk.source)} (boot disk, autoDelete: false)" if !disk.auto_delete],
+    [for disk in google_compute_disk.data : "disk ${disk.name} (autoDelete: false)" if disk.deletion_policy == "ABANDON"],
+  )
+
+  depends_on = [google_compute_instance.this]
+}
+
 output "region" {
   description = "The region."
   value       = var.provider_spec.region

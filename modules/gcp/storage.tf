@@ -8,6 +8,7 @@ locals {
     name   = "${var.machine.name}-${position}"
     type   = disk.type == "" ? "pd-standard" : disk.type
     sizeGb = disk.sizeGb == 0 ? null : disk.sizeGb
+    labels = merge(var.cluster.resource_labels, disk.labels, local.own_labels)
     # A name alone is an image of the instance's project.
     image = disk.image == "" ? (disk.boot ? local.default_image : null) : strcontains(disk.image, "/") ? disk.image : "projects/${var.provider_spec.projectID}/global/images/${disk.image}"
     key = try(format("projects/%s/locations/%s/keyRings/%s/cryptoKeys/%s",
@@ -29,7 +30,7 @@ resource "google_compute_disk" "data" {
   type    = each.value.type
   size    = each.value.sizeGb
   image   = each.value.image
-  labels  = merge(each.value.labels, local.own_labels)
+  labels  = each.value.labels
 
   # A disk that should stay is forgotten when the Machine is deleted.
   deletion_policy = each.value.autoDelete ? null : "ABANDON"

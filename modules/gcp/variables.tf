@@ -161,6 +161,16 @@ variable "provider_spec" {
     error_message = "resourceManagerTags has at most 50 tags: leave some out."
   }
 
+  validation {
+    condition     = length(var.provider_spec.resourceManagerTags) > 50 || length(distinct(concat([for tag in var.provider_spec.resourceManagerTags : "${tag.parentID}/${tag.key}"], [for tag in var.cluster.resource_tags : "${tag.parent_id}/${tag.key}"]))) <= 50
+    error_message = "maximum of 50 tags can be added to a compute instance, those of the Infrastructure's resourceTags included: leave some out."
+  }
+
+  validation {
+    condition     = alltrue([for labels in concat([var.provider_spec.labels], var.provider_spec.disks[*].labels) : length(merge(var.cluster.resource_labels, labels)) <= 32])
+    error_message = "user can define upto 32 labels, those of the Infrastructure's resourceLabels included: leave some out."
+  }
+
   # How it runs.
 
   validation {
@@ -282,6 +292,15 @@ variable "provider_spec" {
     condition     = var.provider_spec.shieldedInstanceConfig.virtualizedTrustedPlatformModule != "Disabled" || var.provider_spec.shieldedInstanceConfig.integrityMonitoring == "Disabled"
     error_message = "integrityMonitoring requires virtualizedTrustedPlatformModule Enabled: write integrityMonitoring: Disabled, or leave the latter out."
   }
+}
+
+variable "cluster" {
+  type = object({
+    resource_tags   = optional(list(object({ key = string, value = string, parent_id = string })), [])
+    resource_labels = optional(map(string), {})
+  })
+  description = "What the resources of the cluster have in common."
+  default     = {}
 }
 
 variable "user_data" {

@@ -48,6 +48,10 @@ run "answers_the_outputs_of_the_contract" {
     error_message = "Id, state, type, region and zone are published."
   }
   assert {
+    condition     = !output.interruptible && length(output.outlives) == 0
+    error_message = "It is not interrupted, and leaves nothing."
+  }
+  assert {
     condition     = [for address in output.addresses : address.type] == ["InternalIP", "InternalIP", "ExternalIP", "InternalDNS", "InternalDNS", "InternalDNS", "Hostname"]
     error_message = "There is an address of each kind."
   }

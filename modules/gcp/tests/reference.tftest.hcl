@@ -432,3 +432,39 @@ run "takes_labels_in_any_language" {
     error_message = "International letters are letters."
   }
 }
+
+run "has_the_labels_and_tags_of_the_cluster_below_its_own" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      machineType         = "n1-standard-4"
+      credentialsSecret   = { name = "c" }
+      userDataSecret      = { name = "u" }
+      projectID           = "p"
+      region              = "us-central1"
+      zone                = "us-central1-a"
+      disks               = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i", labels = { team = "disks" } }, { autoDelete = true, sizeGb = 16 }]
+      serviceAccounts     = [{ email = "e", scopes = ["s"] }]
+      labels              = { owner = "mine", kubernetes-io-cluster-demo = "shared" }
+      resourceManagerTags = [{ parentID = "1", key = "env", value = "mine" }]
+    }
+    cluster = {
+      resource_labels = { owner = "cluster", team = "cluster" }
+      resource_tags   = [{ parent_id = "1", key = "env", value = "cluster" }, { parent_id = "2", key = "env", value = "cluster" }]
+    }
+  }
+
+  assert {
+    condition     = google_compute_instance.this.labels == tomap({ owner = "mine", team = "cluster", kubernetes-io-cluster-demo = "owned", machine-iac-io-machine-uid = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1" })
+    error_message = "The cluster's labels are below those of the providerSpec, and OpenShift's above."
+  }
+  assert {
+    condition     = google_compute_instance.this.boot_disk[0].initialize_params[0].labels == tomap({ owner = "cluster", team = "disks", kubernetes-io-cluster-demo = "owned", machine-iac-io-machine-uid = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1" }) && google_compute_disk.data["worker-1-1"].labels["team"] == "cluster"
+    error_message = "So are those of disks."
+  }
+  assert {
+    condition     = alltrue([for tags in [google_compute_instance.this.params[0].resource_manager_tags, google_compute_instance.this.boot_disk[0].initialize_params[0].resource_manager_tags, google_compute_disk.data["worker-1-1"].params[0].resource_manager_tags] : tags == tomap({ "1/env" = "mine", "2/env" = "cluster" })])
+    error_message = "So are tags, by their parents."
+  }
+}

@@ -512,3 +512,45 @@ run "refuses_more_tags_than_a_resource_has" {
 
   expect_failures = [var.provider_spec]
 }
+
+run "refuses_more_tags_than_a_resource_has_with_the_cluster_s" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      machineType         = "n1-standard-4"
+      credentialsSecret   = { name = "c" }
+      userDataSecret      = { name = "u" }
+      projectID           = "p"
+      region              = "us-central1"
+      zone                = "us-central1-a"
+      disks               = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts     = [{ email = "e", scopes = ["s"] }]
+      resourceManagerTags = [for key in range(50) : { parentID = "1", key = tostring(key), value = "v" }]
+    }
+    cluster = { resource_tags = [{ parent_id = "1", key = "other", value = "v" }] }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_more_labels_than_openshift_allows" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      machineType       = "n1-standard-4"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      labels            = { for key in range(32) : "label-${key}" => "v" }
+    }
+    cluster = { resource_labels = { owner = "cluster" } }
+  }
+
+  expect_failures = [var.provider_spec]
+}
