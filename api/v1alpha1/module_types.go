@@ -62,6 +62,9 @@ type ModuleSpec struct {
 	// the instance was made in is refused. When left out, nothing is known of places, and nothing that is not found is taken for gone.
 	Place []PlacePart `json:"place,omitempty"`
 
+	// addressClaims says which devices take addresses from pools. When left out, none do.
+	AddressClaims *ModuleAddressClaims `json:"addressClaims,omitempty"`
+
 	// errors says what errors of the engine mean. When left out, every error but those of the engine's own validation is retried.
 	Errors *ModuleErrors `json:"errors,omitempty"`
 
@@ -76,7 +79,7 @@ type ModuleSpec struct {
 	Inventory *ModuleInventory `json:"inventory,omitempty"`
 
 	// instanceCheck says how often it is looked whether the instance is still there, between drift checks and at less cost. When left out, only
-	// drift checks notice that an instance is gone. A stack has none.
+	// drift checks find that an instance is gone. A stack has none.
 	InstanceCheck *ModuleInstanceCheck `json:"instanceCheck,omitempty"`
 
 	// capacity says how large an instance is, which scale from zero reads. When left out, the size is unknown.
