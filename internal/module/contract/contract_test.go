@@ -225,6 +225,34 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			changes: []moduletest.Change{{"main.tf", "  name =", "  count = 2\n  name ="}},
 			want:    `main.tf:2: resource "example_instance" "this" is the instance, but has count; remove it: one Machine is one instance`,
 		},
+		"an instance of one of two types": {
+			changes: []moduletest.Change{
+				{"main.tf", "  name =", "  count = 1\n  name ="}, {"more.tf", "", "resource \"example_disk\" \"this\" {}\n"},
+				{"lookup/import.tf", "", ""}, {"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""},
+			},
+			want: `more.tf:1: resource "example_disk" "this" is one of several resources called "this", without count; ` +
+				`give that name to the instance only, or each a count of which one is 1 and the others 0`,
+		},
+		"an instance of a type that is known late": {
+			changes: []moduletest.Change{
+				{"main.tf", "  name =", "  count = 1\n  name ="},
+				{"more.tf", "", "resource \"example_disk\" \"this\" {\n  count = example_disk.more.size\n}\n"},
+				{"lookup/import.tf", "", ""}, {"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""},
+			},
+			want: `more.tf:2: resource "example_disk" "this" refers to example_disk in count; ` +
+				`make it of variables and locals: which resource is the instance must be known before anything is made`,
+		},
+		"an instance of two types, of which one is looked up": {
+			changes: []moduletest.Change{
+				{"main.tf", "  name =", "  count = 1\n  name ="}, {"more.tf", "", "resource \"example_disk\" \"this\" {\n  count = 0\n}\n"},
+				{"lookup/import.tf", "example_instance.this", "example_instance.this[0]"},
+			},
+			want: "lookup/import.tf: imports nothing to example_disk.this[0]; add import { to = example_disk.this[0], id = ... }",
+		},
+		"an instance of each of a type": {
+			changes: []moduletest.Change{{"main.tf", "  name =", "  for_each = {}\n  name ="}},
+			want:    `main.tf:2: resource "example_instance" "this" is the instance, but has for_each; remove it: one Machine is one instance`,
+		},
 		"an instance that cannot be destroyed": {
 			changes: []moduletest.Change{{"main.tf", "  name =", "  lifecycle {\n    prevent_destroy = true\n  }\n  name ="}},
 			want:    `main.tf:3: resource "example_instance" "this" sets prevent_destroy, so that its Machine could not be deleted; remove it`,
