@@ -24,6 +24,8 @@ type observation struct {
 	status, before v1alpha1.TerraformMachineProviderStatus
 	// outputs are those of an instance that is to be updated; nil otherwise.
 	outputs *outputs
+	// waiting says that an address is waited for, and that nothing else is decided meanwhile; nil otherwise.
+	waiting error
 	// choice is the desired state, choiceErr why there is none.
 	choice    desired.Choice
 	choiceErr error
@@ -49,7 +51,9 @@ func (a *Actuator) observe(ctx context.Context, machine *machinev1beta1.Machine,
 		}
 		o.status.Run = nil // until one is found to be in progress
 	}
-	o.choice, o.choiceErr = a.choose(ctx, machine, f, asked)
+	if o.waiting = a.claimAddresses(ctx, o); o.waiting == nil {
+		o.choice, o.choiceErr = a.choose(ctx, o.machine, f, asked)
+	}
 	return o, nil
 }
 
@@ -83,7 +87,8 @@ func (a *Actuator) target(o *observation) lifecycle.Target {
 		addresses = o.outputs.Addresses
 	}
 	now := a.clock.Now()
-	t := lifecycle.Target{Now: now, Due: lifecycle.NewSchedule(o.machine, &o.status, addresses, a.interval).Due(o.facts, now)}
+	schedule := lifecycle.NewSchedule(o.machine, &o.status, addresses, a.interval).WithLook(a.looks.of(o, now))
+	t := lifecycle.Target{Now: now, Due: schedule.Due(o.facts, now)}
 	if s := o.choice.State; s != nil {
 		t.Fingerprint, t.Lookup, t.Settle = s.Fingerprint, len(s.Module.LookupFiles()) > 0, s.Module.Settle()
 		t.Adopt = len(s.Module.AdoptFiles()) > 0

@@ -58,6 +58,9 @@ type ModuleSpec struct {
 	// the instance was made in is refused. When left out, nothing is known of places, and nothing that is not found is taken for gone.
 	Place []PlacePart `json:"place,omitempty"`
 
+	// addressClaims says which devices take addresses from pools. When left out, none do.
+	AddressClaims *ModuleAddressClaims `json:"addressClaims,omitempty"`
+
 	// errors says what errors of the engine mean. When left out, every error but those of the engine's own validation is retried.
 	Errors *ModuleErrors `json:"errors,omitempty"`
 
@@ -70,6 +73,10 @@ type ModuleSpec struct {
 
 	// inventory says that the module lists the instances of a cluster. It goes with the folder inventory/: both or neither.
 	Inventory *ModuleInventory `json:"inventory,omitempty"`
+
+	// instanceCheck says how often it is looked whether the instance is still there, between drift checks and at less cost. When left out, only
+	// drift checks find that an instance is gone. A stack has none.
+	InstanceCheck *ModuleInstanceCheck `json:"instanceCheck,omitempty"`
 
 	// capacity says how large an instance is, which scale from zero reads. When left out, the size is unknown.
 	Capacity *ModuleCapacity `json:"capacity,omitempty"`
@@ -198,6 +205,13 @@ type ModuleAdopt struct {
 
 // ModuleInventory says that the module's inventory/ folder lists the instances of a cluster. It has no fields.
 type ModuleInventory struct{}
+
+// ModuleInstanceCheck says how often it is looked whether the instance is still there. A run then has the module's variables and provider blocks
+// and nothing else of it, and reads the one resource that is the instance.
+type ModuleInstanceCheck struct {
+	// intervalSeconds is the time between two looks at an instance, a tenth more or less. 60 to 86400.
+	IntervalSeconds int64 `json:"intervalSeconds"`
+}
 
 // ModuleCapacity says what an instance offers, from its providerSpec alone. A providerSpec either names an instance type, which
 // catalogues describe, or states the size itself in fields. Where a module has both, what a field states wins.

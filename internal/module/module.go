@@ -35,12 +35,14 @@ type Definition struct {
 	LookupFiles []string
 	// AdoptFiles and InventoryFiles are the same for what brings in an instance that something else has made, and for what lists instances.
 	AdoptFiles, InventoryFiles []string
+	// InstanceCheck is HCL that has the variables and the providers of the module, and nothing else; empty where the providers need more.
+	InstanceCheck []byte
 	// Variables are those that the module declares, by name.
 	Variables map[string]Variable
 	// Providers are sorted by source.
 	Providers []Provider
-	// Instance is the address of the resource that is the instance, empty where only the program says.
-	Instance string
+	// Instances are the addresses that the resource has which is the instance: several where one of them is made, none where only the program says.
+	Instances []string
 	// Absent and Final match errors of the engine: that the instance to import does not exist, and that no retry can help.
 	Absent, Final []*regexp.Regexp
 	// AdoptAbsent match errors of the engine: that the instance to adopt does not exist.
@@ -112,6 +114,16 @@ func (m *Module) AdoptCreates() []string {
 // InventoryFiles returns the paths in Files of the HCL that lists the instances of a cluster, sorted; none when the module has no inventory.
 func (m *Module) InventoryFiles() []string { return slices.Clone(m.definition.InventoryFiles) }
 
+// InstanceCheck returns the HCL with which it is looked whether the instance is still there, and how often that is done; nothing and zero where it
+// is left to drift checks. The caller must not change the HCL.
+func (m *Module) InstanceCheck() (hcl []byte, interval time.Duration) {
+	wanted := m.definition.Spec.InstanceCheck
+	if wanted == nil || len(m.definition.InstanceCheck) == 0 {
+		return nil, 0
+	}
+	return m.definition.InstanceCheck, time.Duration(wanted.IntervalSeconds) * time.Second
+}
+
 // Absent reports whether an error of the engine says, in the words that module.yaml lists, that the instance to import does not
 // exist.
 func (m *Module) Absent(message string) bool { return matchesAny(m.definition.Absent, message) }
@@ -166,8 +178,18 @@ func (m *Module) Providers() []Provider { return slices.Clone(m.definition.Provi
 func (m *Module) Packages() []Package { return slices.Clone(m.definition.Packages) }
 
 // InstanceAddress returns the address of the resource that is the instance, as the engine reports it: "kubectl_manifest.this", or
-// "kubectl:index/manifest:Manifest.this" for a stack. Empty for a stack whose program is not YAML.
-func (m *Module) InstanceAddress() string { return m.definition.Instance }
+// "kubectl:index/manifest:Manifest.this" for a stack. Empty for a stack whose program is not YAML, and where it may have several addresses.
+func (m *Module) InstanceAddress() string {
+	if len(m.definition.Instances) != 1 {
+		return ""
+	}
+	return m.definition.Instances[0]
+}
+
+// MayBeInstance reports whether the resource with an address is the instance, or would be if it were made.
+func (m *Module) MayBeInstance(address string) bool {
+	return slices.Contains(m.definition.Instances, address)
+}
 
 // InstanceTypes returns the module's catalogue of instance types by name; empty when it has none. The caller must not change it.
 func (m *Module) InstanceTypes() map[string]v1alpha1.InstanceTypeCapacity {
