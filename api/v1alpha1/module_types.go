@@ -75,7 +75,7 @@ type ModuleSpec struct {
 	Inventory *ModuleInventory `json:"inventory,omitempty"`
 
 	// instanceCheck says how often it is looked whether the instance is still there, between drift checks and at less cost. When left out, only
-	// drift checks notice that an instance is gone. A stack has none.
+	// drift checks find that an instance is gone. A stack has none.
 	InstanceCheck *ModuleInstanceCheck `json:"instanceCheck,omitempty"`
 
 	// capacity says how large an instance is, which scale from zero reads. When left out, the size is unknown.

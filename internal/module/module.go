@@ -41,8 +41,8 @@ type Definition struct {
 	Variables map[string]Variable
 	// Providers are sorted by source.
 	Providers []Provider
-	// Instance is the address of the resource that is the instance, empty where only the program says.
-	Instance string
+	// Instances are the addresses that the resource has which is the instance: several where one of them is made, none where only the program says.
+	Instances []string
 	// Absent and Final match errors of the engine: that the instance to import does not exist, and that no retry can help.
 	Absent, Final []*regexp.Regexp
 	// AdoptAbsent match errors of the engine: that the instance to adopt does not exist.
@@ -178,8 +178,18 @@ func (m *Module) Providers() []Provider { return slices.Clone(m.definition.Provi
 func (m *Module) Packages() []Package { return slices.Clone(m.definition.Packages) }
 
 // InstanceAddress returns the address of the resource that is the instance, as the engine reports it: "kubectl_manifest.this", or
-// "kubectl:index/manifest:Manifest.this" for a stack. Empty for a stack whose program is not YAML.
-func (m *Module) InstanceAddress() string { return m.definition.Instance }
+// "kubectl:index/manifest:Manifest.this" for a stack. Empty for a stack whose program is not YAML, and where it may have several addresses.
+func (m *Module) InstanceAddress() string {
+	if len(m.definition.Instances) != 1 {
+		return ""
+	}
+	return m.definition.Instances[0]
+}
+
+// MayBeInstance reports whether the resource with an address is the instance, or would be if it were made.
+func (m *Module) MayBeInstance(address string) bool {
+	return slices.Contains(m.definition.Instances, address)
+}
 
 // InstanceTypes returns the module's catalogue of instance types by name; empty when it has none. The caller must not change it.
 func (m *Module) InstanceTypes() map[string]v1alpha1.InstanceTypeCapacity {

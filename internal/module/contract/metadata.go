@@ -214,7 +214,7 @@ func (m *Metadata) checkAdopt() {
 
 // CheckCreates checks spec.adopt.creates, by the types of the resources that the module makes, nil where they are not known, and the address
 // of its instance. m may be nil.
-func (m *Metadata) CheckCreates(types map[string]bool, instance string) {
+func (m *Metadata) CheckCreates(types map[string]bool, instances ...string) {
 	if m == nil || m.Spec.Adopt == nil {
 		return
 	}
@@ -226,7 +226,7 @@ func (m *Metadata) CheckCreates(types map[string]bool, instance string) {
 			m.AtField(at, fmt.Sprintf("names %s a second time", name), "keep one")
 		case name == builtInType:
 			m.AtField(at, "names "+name+", which is in the state only", "remove it: an adoption may create it anyhow")
-		case instance != "" && name+"."+instanceName == instance:
+		case slices.ContainsFunc(instances, func(address string) bool { return strings.TrimSuffix(address, "[0]") == name+"."+instanceName }):
 			m.AtField(at, "names "+name+", the type of the instance, which is imported or not adopted", "remove it")
 		case types != nil && !types[name]:
 			m.AtField(at, fmt.Sprintf("is %q, the type of no resource of the module", name), "name the type of a resource that cannot be imported")

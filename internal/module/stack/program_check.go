@@ -37,7 +37,7 @@ func (c programCheck) check() {
 		programs, allReadable = append(programs, found), allReadable && readable
 	}
 	c.noInventory()
-	c.metadata.CheckCreates(own.types(), c.module.Instance)
+	c.metadata.CheckCreates(own.types(), c.module.Instances...)
 	if allReadable {
 		c.packages(programs...)
 	}
