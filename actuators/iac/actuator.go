@@ -86,6 +86,7 @@ type Actuator struct {
 	metrics  *reporting.Metrics
 	recovery *recovery.Recovery
 	owners   instanceOwners
+	looks    looks
 }
 
 var (

@@ -83,7 +83,8 @@ func (a *Actuator) target(o *observation) lifecycle.Target {
 		addresses = o.outputs.Addresses
 	}
 	now := a.clock.Now()
-	t := lifecycle.Target{Now: now, Due: lifecycle.NewSchedule(o.machine, &o.status, addresses, a.interval).Due(o.facts, now)}
+	schedule := lifecycle.NewSchedule(o.machine, &o.status, addresses, a.interval).WithLook(a.looks.of(o, now))
+	t := lifecycle.Target{Now: now, Due: schedule.Due(o.facts, now)}
 	if s := o.choice.State; s != nil {
 		t.Fingerprint, t.Lookup, t.Settle = s.Fingerprint, len(s.Module.LookupFiles()) > 0, s.Module.Settle()
 		t.Adopt = len(s.Module.AdoptFiles()) > 0

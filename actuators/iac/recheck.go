@@ -9,14 +9,14 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 )
 
-// RecheckAfter implements actuators.Rechecker: the time until the next check, or until the second look.
+// RecheckAfter implements actuators.Rechecker: the time until the next check, the next look at the instance, or the second look.
 func (a *Actuator) RecheckAfter(machine *machinev1beta1.Machine) time.Duration {
 	status := readProviderStatus(machine)
 	return a.recheckAfter(machine, &status)
 }
 
 func (a *Actuator) recheckAfter(machine *machinev1beta1.Machine, status *v1alpha1.TerraformMachineProviderStatus) time.Duration {
-	next := lifecycle.NewSchedule(machine, status, machine.Status.Addresses, a.interval).Next(status)
+	next := lifecycle.NewSchedule(machine, status, machine.Status.Addresses, a.interval).WithLook(a.looks.known(machine.UID)).Next(status)
 	if next.IsZero() {
 		return 0
 	}

@@ -83,6 +83,9 @@ func (a *Actuator) act(o *observation, d lifecycle.Decision) error {
 		return a.submit(o, d)
 	case d.Action == lifecycle.ActionDone && o.asked == runs.Destroy:
 		a.metrics.Forget(o.machine)
+		a.looks.forget(o.machine.UID)
+	case d.Action == lifecycle.ActionLook:
+		a.look(o)
 	}
 	if err := a.noRun(o.facts, d); !errors.Is(err, runs.ErrNothingToDo) {
 		o.status.Run = nil

@@ -19,6 +19,7 @@ type Metrics struct {
 	// failures count by the operation that failed; a drift check counts as an update, as its event says.
 	failures    map[runs.Operation]*prometheus.CounterVec
 	driftChecks *prometheus.CounterVec
+	looks       *prometheus.CounterVec
 	repairs     *prometheus.CounterVec
 	// takeovers count locks that were taken over from a dead manager, found the instances that a lookup found again, unsaved the states that
 	// an engine could not save by what became of them.
@@ -39,6 +40,9 @@ func NewMetrics(engines ...v1alpha1.Engine) *Metrics {
 		},
 		driftChecks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "machine_iac_drift_checks_total", Help: "Comparisons of an instance with what it should be.",
+		}, []string{"engine", "result"}),
+		looks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "machine_iac_instance_checks_total", Help: "Looks whether an instance is still there, between drift checks.",
 		}, []string{"engine", "result"}),
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "machine_iac_drift_repairs_total", Help: "Times that an instance was to be brought back in place.",
@@ -73,7 +77,7 @@ func EngineLabel(name v1alpha1.Engine) string { return strings.ToLower(string(na
 // Collectors returns what to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.failures[runs.Create], m.failures[runs.Update], m.failures[runs.Destroy], m.driftChecks, m.repairs, m.takeovers, m.found, m.unsaved,
+		m.failures[runs.Create], m.failures[runs.Update], m.failures[runs.Destroy], m.driftChecks, m.looks, m.repairs, m.takeovers, m.found, m.unsaved,
 	}
 }
 
@@ -106,6 +110,21 @@ func (m *Metrics) Checked(engine string, found *record.DriftCheck) {
 		result = map[record.DriftResult]string{record.DriftNone: resultUnchanged, record.DriftChanged: resultChanged, record.DriftMissing: resultMissing}[found.Result]
 	}
 	m.driftChecks.WithLabelValues(engine, result).Inc()
+}
+
+// resultThere is that of a look which found the instance, beside resultMissing and resultFailed.
+const resultThere = "there"
+
+// Looked counts a look whether an instance is still there.
+func (m *Metrics) Looked(engine string, gone bool, outcome error) {
+	result := resultThere
+	switch {
+	case outcome != nil:
+		result = resultFailed
+	case gone:
+		result = resultMissing
+	}
+	m.looks.WithLabelValues(engine, result).Inc()
 }
 
 // UnsavedResult is what becomes of a state that an engine could not save.

@@ -29,6 +29,13 @@ type Runner interface {
 	Close(ctx context.Context) error
 }
 
+// InstanceChecker is a Runner that can look whether an instance is still there, at less cost than by a plan.
+type InstanceChecker interface {
+	// CheckInstance has the provider read the one resource that is the instance, as a copy of the Machine's state knows it, and reports whether it is gone.
+	// hcl takes the place of the module's: see [module.Module.InstanceCheck]. Nothing is locked or written. With an error, nothing is known.
+	CheckInstance(ctx context.Context, r RunSpec, hcl, stored []byte) (gone bool, err error)
+}
+
 // RunSpec describes one use of a module for one Machine.
 type RunSpec struct {
 	// ID is unique among the runs that are open or abandoned, but for a search and the run that it belongs to.

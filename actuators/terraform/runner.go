@@ -20,7 +20,10 @@ type Runner struct {
 	backend *backend.Server
 }
 
-var _ runner.Runner = &Runner{}
+var (
+	_ runner.Runner          = &Runner{}
+	_ runner.InstanceChecker = &Runner{}
+)
 
 // New makes a Runner. It closes the engine and the backend when it is closed.
 func New(with *tofu.Engine, backend *backend.Server) *Runner {
@@ -50,14 +53,42 @@ func (r *Runner) AbandonedRuns() ([]runner.AbandonedRun, error) {
 // Discard implements runner.Runner.
 func (r *Runner) Discard(id string) error { return r.engine.Discard(id) }
 
-// Open implements runner.Runner. A module that was not used before is prepared first.
-func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace, error) {
+// prepare prepares the module of a run where it was not used before.
+func (r *Runner) prepare(ctx context.Context, run runner.RunSpec) error {
 	used := run.Module
 	err := r.engine.Prepare(ctx, tofu.Module{
 		Digest: used.Digest(), Files: used.Files(), Environment: run.InitEnvironment, Sensitive: run.Sensitive,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("preparing module %s: %w", used.Name(), err)
+		return fmt.Errorf("preparing module %s: %w", used.Name(), err)
+	}
+	return nil
+}
+
+// CheckInstance implements runner.InstanceChecker.
+func (r *Runner) CheckInstance(ctx context.Context, run runner.RunSpec, hcl, stored []byte) (gone bool, err error) {
+	if err := r.prepare(ctx, run); err != nil {
+		return false, err
+	}
+	opened, err := r.backend.OpenCopy(stored)
+	if err != nil {
+		return false, err
+	}
+	defer opened.Close()
+	spec := specOf(run, tofu.Backend{Address: opened.Address, Username: opened.Username, Password: opened.Password})
+	spec.ID, spec.InstanceCheck = run.ID+"-check", hcl
+	workspace, err := r.engine.Open(ctx, spec)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, workspace.Close()) }()
+	return workspace.ReadInstance(ctx, run.Module.InstanceAddress())
+}
+
+// Open implements runner.Runner. A module that was not used before is prepared first.
+func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace, error) {
+	if err := r.prepare(ctx, run); err != nil {
+		return nil, err
 	}
 	reached, err := r.serve(run)
 	if err != nil {

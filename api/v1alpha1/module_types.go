@@ -71,6 +71,10 @@ type ModuleSpec struct {
 	// inventory says that the module lists the instances of a cluster. It goes with the folder inventory/: both or neither.
 	Inventory *ModuleInventory `json:"inventory,omitempty"`
 
+	// instanceCheck says how often it is looked whether the instance is still there, between drift checks and at less cost. When left out, only
+	// drift checks find that an instance is gone. A stack has none.
+	InstanceCheck *ModuleInstanceCheck `json:"instanceCheck,omitempty"`
+
 	// capacity says how large an instance is, which scale from zero reads. When left out, the size is unknown.
 	Capacity *ModuleCapacity `json:"capacity,omitempty"`
 
@@ -198,6 +202,13 @@ type ModuleAdopt struct {
 
 // ModuleInventory says that the module's inventory/ folder lists the instances of a cluster. It has no fields.
 type ModuleInventory struct{}
+
+// ModuleInstanceCheck says how often it is looked whether the instance is still there. A run then has the module's variables and provider blocks
+// and nothing else of it, and reads the one resource that is the instance.
+type ModuleInstanceCheck struct {
+	// intervalSeconds is the time between two looks at an instance, a tenth more or less. 60 to 86400.
+	IntervalSeconds int64 `json:"intervalSeconds"`
+}
 
 // ModuleCapacity says what an instance offers, from its providerSpec alone. A providerSpec either names an instance type, which
 // catalogues describe, or states the size itself in fields. Where a module has both, what a field states wins.

@@ -26,6 +26,8 @@ const (
 	ActionUnresolved
 	// ActionForeign means that the instance was not made by this operator.
 	ActionForeign
+	// ActionLook means that there is nothing to do but to look whether the instance is still there, which needs no lock.
+	ActionLook
 )
 
 // Decision is what is done, with what, and why.
@@ -64,6 +66,8 @@ type Target struct {
 type Due struct {
 	// Check is a drift check, Repair brings back an instance that has drifted, SecondLook looks for a second instance.
 	Check, Repair, SecondLook bool
+	// Look is a look whether the instance is still there, which costs less than a drift check.
+	Look bool
 }
 
 // Decide returns what is done about an operation that is asked for. It is called twice: by the verb, which submits a run, and by the run
@@ -152,6 +156,8 @@ func (u Due) decide() Decision {
 		return Decision{Action: ActionStart, Operation: runs.Drift, Lookup: true, Reason: "it was made after a lookup that found nothing: a second instance is looked for"}
 	case u.Check:
 		return Decision{Action: ActionStart, Operation: runs.Drift, Reason: "a drift check is due"}
+	case u.Look:
+		return Decision{Action: ActionLook, Reason: "as it is asked for; it is looked whether the instance is still there"}
 	}
 	return Decision{Action: ActionDone, Reason: "as it is asked for"}
 }

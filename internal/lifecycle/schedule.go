@@ -20,6 +20,7 @@ type Schedule struct {
 	hasIP    bool
 	// created is when the Machine was first reported to have an instance; zero when it was not.
 	created time.Time
+	look    Look
 }
 
 // NewSchedule returns the schedule of a Machine by its decoded provider status and its addresses. Drift checks are an interval apart, a tenth
@@ -37,12 +38,16 @@ func NewSchedule(machine *machinev1beta1.Machine, status *v1alpha1.TerraformMach
 func (s Schedule) Due(f *Facts, now time.Time) Due {
 	return Due{
 		Check: s.checkDue(f, now), Repair: repairDue(f, s.interval, now), SecondLook: f.Record.SecondLook != nil && !now.Before(*f.Record.SecondLook),
+		Look: s.lookDue(f, now),
 	}
 }
 
 func (s Schedule) checkDue(f *Facts, now time.Time) bool {
 	if f.Record.Check == nil {
 		return s.policy != v1alpha1.DriftIgnore
+	}
+	if s.look.Gone.After(f.Record.Check.At) {
+		return true
 	}
 	after, wanted := s.checkAfter(f.Record.Check.At)
 	return wanted && !now.Before(f.Record.Check.At.Add(after))
@@ -55,6 +60,9 @@ func (s Schedule) Next(status *v1alpha1.TerraformMachineProviderStatus) time.Tim
 		if after, wanted := s.checkAfter(last.Time); wanted {
 			next = last.Add(after)
 		}
+	}
+	if look := s.nextLook(status); !look.IsZero() && (next.IsZero() || look.Before(next)) {
+		next = look
 	}
 	if second := status.SecondLookTime; second != nil && (next.IsZero() || second.Time.Before(next)) {
 		next = second.Time
@@ -79,10 +87,15 @@ func (s Schedule) checkAfter(last time.Time) (after time.Duration, wanted bool) 
 // driftAfter returns how long after a check the next one is due: the interval, a tenth more or less, spread by the Machine's UID
 // so that Machines made together are not checked together.
 func driftAfter(interval time.Duration, uid string) time.Duration {
+	return interval - interval/10 + spread(interval/5, uid)
+}
+
+// spread returns a part of a time, by the Machine's UID.
+func spread(whole time.Duration, uid string) time.Duration {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(uid)) // a hash takes everything
 	const steps = 1000
-	return interval - interval/10 + interval/5*time.Duration(hash.Sum32()%steps)/steps
+	return whole * time.Duration(hash.Sum32()%steps) / steps
 }
 
 // FirstAddressCheck is how long after its create an instance without an IP address is checked.

@@ -35,6 +35,8 @@ type Definition struct {
 	LookupFiles []string
 	// AdoptFiles and InventoryFiles are the same for what brings in an instance that something else has made, and for what lists instances.
 	AdoptFiles, InventoryFiles []string
+	// InstanceCheck is HCL that has the variables and the providers of the module, and nothing else; empty where the providers need more.
+	InstanceCheck []byte
 	// Variables are those that the module declares, by name.
 	Variables map[string]Variable
 	// Providers are sorted by source.
@@ -111,6 +113,16 @@ func (m *Module) AdoptCreates() []string {
 
 // InventoryFiles returns the paths in Files of the HCL that lists the instances of a cluster, sorted; none when the module has no inventory.
 func (m *Module) InventoryFiles() []string { return slices.Clone(m.definition.InventoryFiles) }
+
+// InstanceCheck returns the HCL with which it is looked whether the instance is still there, and how often that is done; nothing and zero where it
+// is left to drift checks. The caller must not change the HCL.
+func (m *Module) InstanceCheck() (hcl []byte, interval time.Duration) {
+	wanted := m.definition.Spec.InstanceCheck
+	if wanted == nil || len(m.definition.InstanceCheck) == 0 {
+		return nil, 0
+	}
+	return m.definition.InstanceCheck, time.Duration(wanted.IntervalSeconds) * time.Second
+}
 
 // Absent reports whether an error of the engine says, in the words that module.yaml lists, that the instance to import does not
 // exist.

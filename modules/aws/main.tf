@@ -18,16 +18,17 @@ resource "aws_instance" "this" {
   iam_instance_profile = one(compact(var.provider_spec.iamInstanceProfile[*].id))
   user_data_base64     = var.user_data == "" ? null : base64encode(var.user_data)
   tags                 = local.tags
+  # Volumes are made with their tags, which policies may require, and not tagged afterwards.
+  volume_tags = local.tags
 
   subnet_id                   = local.templated ? null : local.subnet_id
   vpc_security_group_ids      = local.templated || length(local.security_group_ids) == 0 ? null : local.security_group_ids
   associate_public_ip_address = local.templated ? null : var.provider_spec.publicIp
 
-  availability_zone          = local.templated ? null : local.availability_zone
   tenancy                    = local.templated ? null : local.given.tenancy
   host_id                    = local.templated ? null : local.host_id
   placement_group            = local.templated ? null : local.given.placement_group
-  placement_partition_number = local.templated ? null : var.provider_spec.placementGroupPartition
+  placement_partition_number = local.templated || local.given.placement_group == null ? null : var.provider_spec.placementGroupPartition
 
   dynamic "launch_template" {
     for_each = aws_launch_template.special
@@ -83,15 +84,20 @@ resource "aws_instance" "this" {
     }
   }
 
-  root_block_device {
-    delete_on_termination = true
-    encrypted             = one(local.root_volume[*].encrypted)
-    iops                  = one(local.root_volume[*].iops)
-    kms_key_id            = one(local.root_volume[*].kms_key)
-    throughput            = one(local.root_volume[*].throughput)
-    volume_size           = one(local.root_volume[*].size)
-    volume_type           = one(local.root_volume[*].type)
-    tags                  = local.tags
+  # Only an entry without a name is called the root volume here, and the provider asks the image for its name. One with a name is what EC2
+  # takes it for.
+  dynamic "root_block_device" {
+    for_each = local.root_volume[*]
+
+    content {
+      delete_on_termination = true
+      encrypted             = root_block_device.value.encrypted
+      iops                  = root_block_device.value.iops
+      kms_key_id            = root_block_device.value.kms_key
+      throughput            = root_block_device.value.throughput
+      volume_size           = root_block_device.value.size
+      volume_type           = root_block_device.value.type
+    }
   }
 
   dynamic "ebs_block_device" {
@@ -106,7 +112,6 @@ resource "aws_instance" "this" {
       throughput            = ebs_block_device.value.throughput
       volume_size           = ebs_block_device.value.size
       volume_type           = ebs_block_device.value.type
-      tags                  = local.tags
     }
   }
 
@@ -114,7 +119,7 @@ resource "aws_instance" "this" {
     # Only security groups change in place. The rest is what an instance is made with, or what others write on it: images leave, the
     # metadata service is hardened, volumes are attached by storage drivers, and cost reports tag what they find.
     ignore_changes = [
-      ami, instance_type, key_name, iam_instance_profile, user_data_base64, tags, tags_all,
+      ami, instance_type, key_name, iam_instance_profile, user_data_base64, tags, tags_all, volume_tags,
       subnet_id, associate_public_ip_address, tenancy, host_id, placement_group, placement_partition_number,
       launch_template, instance_market_options, capacity_reservation_specification, cpu_options, metadata_options,
       root_block_device, ebs_block_device,
@@ -123,18 +128,18 @@ resource "aws_instance" "this" {
     ]
 
     precondition {
-      condition     = length(data.aws_subnets.found) == 0 || local.subnet_id != null
-      error_message = "No subnet matches subnet.filters in this region and placement.availabilityZone: correct one of them."
+      condition     = local.subnet_id != null
+      error_message = "error getting subnet IDs: no subnet IDs were found: no subnet of this region and placement.availabilityZone matches subnet.filters, so correct one of them."
     }
 
     precondition {
-      condition     = alltrue([for found in data.aws_security_groups.found : length(found.ids) > 0])
-      error_message = "No security group matches the filters of one of securityGroups: correct them."
+      condition     = length(data.aws_security_groups.found) == 0 || length(local.security_group_ids) > 0
+      error_message = "error getting security groups IDs: no security group found: none matches the filters of securityGroups, so correct them."
     }
 
     precondition {
       condition     = length(local.missing_load_balancers) == 0
-      error_message = "No target group with the tag ${local.cluster_tag} belongs to the load balancer ${join(", ", local.missing_load_balancers)}: correct loadBalancers, or tag its target groups."
+      error_message = "No target group that is tagged belongs to the load balancer ${join(", ", local.missing_load_balancers)}: correct loadBalancers, or tag its target groups with ${local.cluster_tag}."
     }
   }
 }
@@ -156,11 +161,11 @@ resource "terraform_data" "made_with" {
 }
 
 locals {
-  # What is left out is null to the provider.
+  # What is left out is null to the provider. Beside a host, a placement group has no effect.
   given = {
     key_name        = var.provider_spec.keyName == "" ? null : var.provider_spec.keyName
     tenancy         = var.provider_spec.placement.tenancy == "" ? null : var.provider_spec.placement.tenancy
-    placement_group = var.provider_spec.placementGroupName == "" ? null : var.provider_spec.placementGroupName
+    placement_group = var.provider_spec.placementGroupName == "" || var.provider_spec.placement.host != null ? null : var.provider_spec.placementGroupName
   }
 
   market = coalesce(var.provider_spec.marketType, var.provider_spec.spotMarketOptions == null ? "OnDemand" : "Spot")

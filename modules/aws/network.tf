@@ -16,7 +16,7 @@ locals {
 }
 
 data "aws_subnets" "found" {
-  count = var.provider_spec.subnet.id == "" && length(var.provider_spec.subnet.filters) > 0 ? 1 : 0
+  count = var.provider_spec.subnet.id == "" ? 1 : 0
 
   dynamic "filter" {
     for_each = concat(var.provider_spec.subnet.filters, [

@@ -40,6 +40,8 @@ const (
 	moduleDir   = "module" // what a run links to; beside it are the folders of searches, whose files a run may link to as well
 	dataDir     = ".terraform"
 	backendFile = "backend.tf.json"
+	// instanceCheckFile is what a run has in place of the module's files that only reads the instance.
+	instanceCheckFile = "instance-check.tf"
 )
 
 // backendBlock has the state kept through the http backend. Its settings come by environment, so they are no part of what is

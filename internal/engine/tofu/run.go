@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/go-version"
@@ -39,6 +40,8 @@ type RunSpec struct {
 	Backend Backend
 	// Search adds the files of one of the module's folders, whose import blocks and data sources find what the state lacks.
 	Search engine.Search
+	// InstanceCheck is HCL that takes the place of the module's: its providers and what they need, for ReadInstance. Nil for any other use.
+	InstanceCheck []byte
 	// Providers are running provider plugins to use, by address. Where there are none, the engine's warm ones are used, and those
 	// that are not warm are started by the engine.
 	Providers tfexec.ReattachInfo
@@ -138,14 +141,8 @@ func (f *Workspace) fill(ctx context.Context) error {
 	if err := f.record(); err != nil {
 		return err
 	}
-	parts := []string{moduleDir}
-	if f.run.Search != engine.SearchNone {
-		parts = append(parts, string(f.run.Search))
-	}
-	for _, part := range parts {
-		if err := linkAll(filepath.Join(f.module, part), f.dir); err != nil {
-			return fmt.Errorf("linking the module: %w", err)
-		}
+	if err := f.linkModule(); err != nil {
+		return fmt.Errorf("linking the module: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(f.dir, variablesFile), f.run.Variables, 0o600); err != nil {
 		return fmt.Errorf("writing the variables: %w", err)
@@ -156,6 +153,23 @@ func (f *Workspace) fill(ctx context.Context) error {
 	}
 	maps.Copy(own, f.run.Environment)
 	return f.slot.use(ctx, f.dir, f.engine.environment(f.dir, f.slot, own, f.run.Backend))
+}
+
+// linkModule puts the module into the run's folder, or what takes its place.
+func (f *Workspace) linkModule() error {
+	whole := filepath.Join(f.module, moduleDir)
+	if f.run.InstanceCheck != nil {
+		for _, name := range []string{dataDir, lockFile, backendFile} {
+			if err := os.Symlink(filepath.Join(whole, name), filepath.Join(f.dir, name)); err != nil {
+				return err
+			}
+		}
+		return os.WriteFile(filepath.Join(f.dir, instanceCheckFile), f.run.InstanceCheck, 0o600)
+	}
+	if err := linkAll(whole, f.dir); err != nil || f.run.Search == engine.SearchNone {
+		return err
+	}
+	return linkAll(filepath.Join(f.module, string(f.run.Search)), f.dir)
 }
 
 func (f *Workspace) record() error {
@@ -212,6 +226,16 @@ func (f *Workspace) Plan(ctx context.Context, o PlanOptions) (*engine.Report, er
 		_, err := f.slot.terraform.PlanJSON(ctx, out, append(options, providers)...)
 		return err
 	})
+}
+
+// ReadInstance has the provider read the one resource of the state that has an address, and reports whether it is gone. Everything else in the state is
+// left alone, and nothing is locked or written.
+func (f *Workspace) ReadInstance(ctx context.Context, address string) (gone bool, err error) {
+	report, err := f.operate(ctx, failure.OpPlan, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
+		_, err := f.slot.terraform.PlanJSON(ctx, out, tfexec.VarFile(variablesFile), tfexec.Lock(false), tfexec.RefreshOnly(true), tfexec.Target(address), providers)
+		return err
+	})
+	return slices.ContainsFunc(report.Missing(), func(c engine.Change) bool { return c.Address == address }), err
 }
 
 // Apply plans and carries the plan out unread, in one process. Use it where the plan can only create.

@@ -10,6 +10,9 @@ import (
 // RequiredOutputs are the outputs that every module has; the actuator publishes them on the Machine.
 var RequiredOutputs = []string{"provider_id", "instance_id", "instance_state", "addresses", "instance_type", "region", "zone"}
 
+// optionalOutputs are outputs that a module may have; the actuator publishes them as well.
+var optionalOutputs = []string{"interruptible", "outlives"}
+
 // checkOutputs checks the output blocks against the contract.
 func checkOutputs(blocks []*hclsyntax.Block, found *Report) {
 	declared := map[string]*hclsyntax.Block{}
@@ -28,9 +31,19 @@ func checkOutputs(blocks []*hclsyntax.Block, found *Report) {
 			found.Add(Breach{File: "outputs.tf", What: fmt.Sprintf("output %q", name), Problem: "is missing", Fix: "declare it"})
 			continue
 		}
-		if sensitive, ok := literalBool(block.Body.Attributes["sensitive"]); !ok || sensitive {
-			found.At(block.Range(), Title(block), "is sensitive, but it is published on the Machine", "remove sensitive")
+		checkPublished(block, found)
+	}
+	for _, name := range optionalOutputs {
+		if block, exists := declared[name]; exists {
+			checkPublished(block, found)
 		}
+	}
+}
+
+// checkPublished checks an output that the actuator publishes.
+func checkPublished(block *hclsyntax.Block, found *Report) {
+	if sensitive, ok := literalBool(block.Body.Attributes["sensitive"]); !ok || sensitive {
+		found.At(block.Range(), Title(block), "is sensitive, but it is published on the Machine", "remove sensitive")
 	}
 }
 

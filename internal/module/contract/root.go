@@ -30,6 +30,7 @@ func CheckHCL(files snapshot.Files, meta *Metadata, found *Report) module.Defini
 	for _, rules := range searches {
 		searchCheck{searchRules: rules, files: files, metadata: meta, required: required, instances: loaded.Instances, found: found}.check()
 	}
+	meta.checkInstanceCheck(blocks["provider"], loaded.InstanceCheck)
 	meta.CheckCreates(typesOf(blocks["resource"]), loaded.Instances...)
 	return loaded
 }
@@ -50,6 +51,7 @@ func readHCL(files snapshot.Files, found *Report) (module.Definition, map[string
 		LookupFiles:    files.Names(searchHCL(LookupFolder)),
 		AdoptFiles:     files.Names(searchHCL(AdoptFolder)),
 		InventoryFiles: files.Names(searchHCL(InventoryFolder)),
+		InstanceCheck:  instanceCheckHCL(blocks, files),
 	}
 	read.Checks = ReadChecks(blocks["check"], read.Variables, found)
 	return read, blocks, required

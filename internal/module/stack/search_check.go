@@ -76,8 +76,11 @@ func (c programCheck) search(rules searchRules, of *program) (search *program, r
 	return search, true
 }
 
-// noInventory refuses an inventory.
+// noInventory refuses an inventory, and a check that a program has no part for.
 func (c programCheck) noInventory() {
+	if c.metadata != nil && c.metadata.Spec.InstanceCheck != nil {
+		c.metadata.AtField("spec.instanceCheck", "is set, but a stack has none: Pulumi cannot read an instance without running the program", "remove it; drift checks look at the instance")
+	}
 	if c.metadata != nil && c.metadata.Spec.Inventory != nil {
 		c.metadata.AtField("spec.inventory", "is set, but a stack has no inventory", "remove it")
 	}

@@ -39,6 +39,10 @@ const later = `variable "` + laterCall + `" {
   type = bool
 }
 
+variable "` + onceVariable + `" {
+  type = bool
+}
+
 resource "terraform_data" "machine_iac_later" {
   count = var.` + laterCall + ` ? 1 : 0
 }
@@ -81,6 +85,9 @@ func newSource(files fs.FS) (*source, error) {
 	}
 	if _, taken := s.files[path.Join(moduleDir, laterFile)]; taken {
 		return nil, fmt.Errorf("reading the module: it has a file %s, which the preview needs; rename it", laterFile)
+	}
+	if err := s.letOnce(); err != nil {
+		return nil, fmt.Errorf("reading the module: %w", err)
 	}
 	s.files[path.Join(moduleDir, laterFile)] = []byte(later)
 	s.files[rootFile], err = s.rootModule(1)
@@ -189,6 +196,7 @@ func (s *source) rootModule(calls int) ([]byte, error) {
 			"machine":       strings.ReplaceAll(machineExpression, "call", "var."+name),
 			"provider_spec": "${var." + name + ".provider_spec}",
 			laterCall:       "${var." + name + ".later}",
+			onceVariable:    "${var." + name + ".once}",
 			"user_data":     "${var." + name + ".unknown.user_data ? terraform_data.unknown.id : var." + name + userDataSuffix + "}",
 		}
 		if s.cluster {

@@ -25,6 +25,7 @@ const (
 
 	loopback       = "127.0.0.1:0"
 	pathPrefix     = "/states/"
+	copyPrefix     = "/copies/"
 	passwordBytes  = 32
 	usernameBytes  = 8
 	headerTimeout  = 10 * time.Second
@@ -185,6 +186,22 @@ func (b *Server) Open(session *state.Session) (Endpoint, error) {
 	}, nil
 }
 
+// OpenCopy makes an endpoint that serves a copy of a state, with a new random password. It takes no locks, and refuses to be written.
+func (b *Server) OpenCopy(content []byte) (Endpoint, error) {
+	username, password := randomHex(usernameBytes), randomHex(passwordBytes)
+	opened := &openState{fixed: content, path: copyPrefix + username, password: sha256.Sum256([]byte(password))}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.address == "" {
+		return Endpoint{}, errors.New("opening the copy of a state: the state backend is not serving")
+	}
+	b.opened[username], b.paths[opened.path] = opened, opened
+	return Endpoint{
+		Address: b.address + opened.path, Username: username, Password: password,
+		close: func() { b.closeEndpoint(username, opened) },
+	}, nil
+}
+
 func (b *Server) closeEndpoint(username string, opened *openState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -196,7 +213,9 @@ func (b *Server) closeEndpoint(username string, opened *openState) {
 
 // openState is the inside of an endpoint.
 type openState struct {
-	session  *state.Session
+	session *state.Session
+	// fixed is the content of a copy, which has no session.
+	fixed    []byte
 	path     string
 	password [sha256.Size]byte
 	// writing lets one state at a time be read into memory.

@@ -77,6 +77,14 @@ func (b *Server) serve(w http.ResponseWriter, request *http.Request) {
 	switch request.Method {
 	case http.MethodGet:
 		b.get(w, request, opened)
+		return
+	case http.MethodPost, methodLock, methodUnlock:
+		if opened.session == nil {
+			b.refuse(w, request, http.StatusForbidden, "this is a copy of a state, which is only read")
+			return
+		}
+	}
+	switch request.Method {
 	case http.MethodPost:
 		b.post(w, request, opened)
 	case methodLock:
@@ -92,17 +100,29 @@ func (b *Server) serve(w http.ResponseWriter, request *http.Request) {
 func (b *Server) get(w http.ResponseWriter, request *http.Request, opened *openState) {
 	ctx, cancel := context.WithTimeout(request.Context(), b.options.SaveTimeout)
 	defer cancel()
-	snapshot, err := opened.session.Snapshot(ctx)
+	raw, err := opened.read(ctx)
 	switch {
 	case err != nil:
 		b.fail(w, request, err)
-	case snapshot.Raw == nil:
+	case raw == nil:
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set(headerMD5, md5Of(snapshot.Raw))
-		b.write(w, request, http.StatusOK, snapshot.Raw)
+		w.Header().Set(headerMD5, md5Of(raw))
+		b.write(w, request, http.StatusOK, raw)
 	}
+}
+
+// read returns the state as it is stored, or the copy.
+func (o *openState) read(ctx context.Context) ([]byte, error) {
+	if o.session == nil {
+		return o.fixed, nil
+	}
+	snapshot, err := o.session.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.Raw, nil
 }
 
 func (b *Server) post(w http.ResponseWriter, request *http.Request, opened *openState) {
