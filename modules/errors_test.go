@@ -41,12 +41,14 @@ func TestFinalErrors(t *testing.T) {
 			final: []string{
 				`Error creating OpenStack server: Bad request with: [POST https://n/servers], error message: {"badRequest": {"code": 400, "message": "Invalid input for field/attribute metadata. Value: a/b"}}`,
 				`Error creating OpenStack server: Bad request with: [POST https://n/servers], error message: {"badRequest": {"code": 400, "message": "Flavor's disk is too small for requested image. Flavor disk is 1 bytes"}}`,
+				`Error creating OpenStack server: Bad request with: [POST https://n/servers], error message: {"badRequest": {"code": 400, "message": "The requested availability zone is not available"}}`,
+				"Unable to find flavor with name m1.huge", "Unable to find image with name rhcos", "Found 2 images matching rhcos",
 				limits,
 			},
 			retried: []string{
 				`Error creating OpenStack server: Bad request with: [POST https://n/servers], error message: {"badRequest": {"code": 400, "message": "Port id p could not be found."}}`,
 				`Error creating OpenStack server: Bad request with: [POST https://n/servers], error message: {"badRequest": {"code": 400, "message": "Image i could not be found."}}`,
-				"Unable to find flavor with name m1.huge", "No Image found",
+				"Error creating openstack_blockstorage_volume_v3: Invalid image identifier or unable to access requested image.", "No Image found",
 			},
 		},
 		"vsphere": {

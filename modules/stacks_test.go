@@ -43,7 +43,6 @@ var counterparts = map[string]map[string]string{
 		"a port with a long description":          `{ networks = [], ports = [{ networkID = "n", description = join("", [for i in range(201) : "x"]) }] }`,
 		"an address of no subnet":                 `{ networks = [], ports = [{ networkID = "n", fixedIPs = [{ ipAddress = "192.0.2.1" }] }] }`,
 		"a pair without an address":               `{ networks = [], ports = [{ networkID = "n", allowedAddressPairs = [{ macAddress = "fa:16:3e:00:00:01" }] }] }`,
-		"security groups of a port without any":   `{ networks = [], ports = [{ networkID = "n", portSecurity = false, securityGroups = ["g"] }] }`,
 		"a floating address":                      `{ floatingIP = "203.0.113.7" }`,
 		"a server group that may have to be made": `{ serverGroupName = "g" }`,
 		"two security groups by their names":      `{ securityGroups = [{ name = "a" }, { filter = { name = "b" } }] }`,

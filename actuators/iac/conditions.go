@@ -18,6 +18,8 @@ const (
 	moduleCurrent = "ModuleCurrent"
 	// adoptedCondition says whether an instance that something else has made is adopted.
 	adoptedCondition = "Adopted"
+	// outlivesMachine names what stays when the Machine is deleted.
+	outlivesMachine = "OutlivesMachine"
 )
 
 // driftCondition returns what the last check found and what is done about it; nil before the first.

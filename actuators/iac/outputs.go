@@ -3,6 +3,7 @@ package iac
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 
@@ -18,6 +19,10 @@ type outputs struct {
 	Region        string
 	Zone          string
 	Addresses     []corev1.NodeAddress
+	// Interruptible says that the infrastructure may take the instance away at any time.
+	Interruptible bool
+	// Outlives names what stays when the Machine is deleted.
+	Outlives []string
 }
 
 // readOutputs reads the outputs out of a state. One that is null or missing stays empty.
@@ -31,6 +36,8 @@ func readOutputs(s *statefile.State) (*outputs, error) {
 		"region":         &o.Region,
 		"zone":           &o.Zone,
 		"addresses":      &o.Addresses,
+		"interruptible":  &o.Interruptible,
+		"outlives":       &o.Outlives,
 	} {
 		output, ok := s.Outputs[name]
 		if !ok || len(output.Value) == 0 {
@@ -40,5 +47,6 @@ func readOutputs(s *statefile.State) (*outputs, error) {
 			return nil, fmt.Errorf("reading the module's output %s: it is not of the type that the module contract wants: %w", name, err)
 		}
 	}
+	o.Outlives = slices.DeleteFunc(o.Outlives, func(text string) bool { return text == "" })
 	return o, nil
 }

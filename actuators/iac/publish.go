@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -21,6 +22,7 @@ const (
 	labelInstanceType       = "machine.openshift.io/instance-type"
 	labelRegion             = "machine.openshift.io/region"
 	labelZone               = "machine.openshift.io/zone"
+	labelInterruptible      = "machine.openshift.io/interruptible-instance"
 	annotationInstanceState = "machine.openshift.io/instance-state"
 )
 
@@ -66,6 +68,13 @@ func (a *Actuator) publishInstance(o *observation) {
 			metav1.SetMetaDataLabel(&machine.ObjectMeta, label, value)
 		}
 	}
+	if out.Interruptible {
+		metav1.SetMetaDataLabel(&machine.ObjectMeta, labelInterruptible, "")
+		if machine.Spec.Labels == nil {
+			machine.Spec.Labels = map[string]string{}
+		}
+		machine.Spec.Labels[labelInterruptible] = "" // from where it gets to the Node
+	}
 	if out.InstanceState != "" {
 		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, annotationInstanceState, out.InstanceState)
 	}
@@ -75,7 +84,20 @@ func (a *Actuator) publishInstance(o *observation) {
 		o.status.SecondLookTime = seconds(*second)
 	}
 	a.publishCreation(o, metav1.ConditionTrue, machinev1beta1.MachineCreationSucceededConditionReason, "Machine successfully created")
+	a.publishOutlives(o)
 	a.publishCheck(o)
+}
+
+// publishOutlives writes what stays when the Machine is deleted.
+func (a *Actuator) publishOutlives(o *observation) {
+	if len(o.outputs.Outlives) == 0 {
+		meta.RemoveStatusCondition(&o.status.Conditions, outlivesMachine)
+		return
+	}
+	meta.SetStatusCondition(&o.status.Conditions, metav1.Condition{
+		Type: outlivesMachine, Status: metav1.ConditionTrue, Reason: "AsRequested", Message: reporting.Outlives(o.outputs.Outlives),
+		LastTransitionTime: metav1.NewTime(a.clock.Now()),
+	})
 }
 
 // publishCreation writes whether there is an instance.

@@ -50,6 +50,16 @@ func (t *task) reportSuccess() {
 	}
 }
 
+// reportLeftBehind sends the event of what stays after the instance was destroyed.
+func (t *task) reportLeftBehind() {
+	if t.facts.State == nil {
+		return
+	}
+	if had, err := readOutputs(t.facts.State); err == nil && len(had.Outlives) > 0 {
+		reporting.LeftBehind(t.machine, had.Outlives).Send(t.actuator.recorder)
+	}
+}
+
 // requeueAfter makes an outcome that is undecided one that says when to try again.
 func (t *task) requeueAfter(outcome error) error {
 	open, ok := errors.AsType[*undecidedError](outcome)

@@ -81,6 +81,7 @@ func (t *task) deleteState(ctx context.Context) error {
 	if t.facts.HasResources() || t.imported {
 		reporting.Succeeded(runs.Destroy, t.machine, "Deleted the instance").Send(t.actuator.recorder)
 	}
+	t.reportLeftBehind()
 	return nil
 }
 

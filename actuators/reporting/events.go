@@ -1,6 +1,8 @@
 package reporting
 
 import (
+	"strings"
+
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	clientevents "k8s.io/client-go/tools/events"
 
@@ -47,6 +49,16 @@ func Adopted(machine *machinev1beta1.Machine, changed bool) events.Event {
 // Released reports that the state of an instance was forgotten.
 func Released(machine *machinev1beta1.Machine) events.Event {
 	return events.Normal(machine, "Released", "Release", "Forgot the state of the instance, which stays as it is")
+}
+
+// Outlives says what stays when a Machine is deleted.
+func Outlives(named []string) string {
+	return "what stays when the Machine is deleted, as its providerSpec asks for: " + strings.Join(named, "; ")
+}
+
+// LeftBehind reports what stays after a Machine's instance was destroyed.
+func LeftBehind(machine *machinev1beta1.Machine, named []string) events.Event {
+	return events.Normal(machine, "OutlivesMachine", "Delete", "Deleted the instance; this stays, as the providerSpec asks for: "+strings.Join(named, "; "))
 }
 
 // ModuleMissing reports that a run is made with another module than the instance.

@@ -58,6 +58,9 @@ type ModuleSpec struct {
 	// the instance was made in is refused. When left out, nothing is known of places, and nothing that is not found is taken for gone.
 	Place []PlacePart `json:"place,omitempty"`
 
+	// addressClaims says which devices take addresses from pools. When left out, none do.
+	AddressClaims *ModuleAddressClaims `json:"addressClaims,omitempty"`
+
 	// errors says what errors of the engine mean. When left out, every error but those of the engine's own validation is retried.
 	Errors *ModuleErrors `json:"errors,omitempty"`
 

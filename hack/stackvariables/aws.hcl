@@ -1,4 +1,6 @@
 # How stacks/aws/variables.tf differs from modules/aws/variables.tf.
+checks = true
+
 variable "provider_spec" {
   omit_validations = [
     "spec.placement.host.dedicatedHost: Required value: dedicatedHost is required when hostAffinity is DedicatedHost, and optional otherwise",

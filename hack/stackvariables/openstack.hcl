@@ -1,11 +1,9 @@
 # How stacks/openstack/variables.tf differs from modules/openstack/variables.tf.
 variable "provider_spec" {
   omit_validations = [
-    "The availabilityZone of a volume has no spaces, which the volumes of Kubernetes cannot take: name another zone.",
-    "networks and ports say what the server is connected to: write at least one, for example networks: [{uuid: UUID}].",
+    "ports[].networkID is the UUID of the port's network: write it, or fixedIPs with a subnetID of the network.",
     "ports[].nameSuffix is each port's own: letters, digits, '-', '_' and '.', and no number, which other ports are called by. Write for example nameSuffix: storage.",
     "floatingIP is an address: write it as 203.0.113.7.",
-    "serverGroupID and serverGroupName both name the server group: leave one out.",
   ]
 
   # Limits of this stack.
@@ -20,13 +18,13 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = length(var.provider_spec.networks) + length(var.provider_spec.ports) > 0
-    error_message = "networks and ports say what the server is connected to: write one, for example networks: [{uuid: UUID}]."
+    condition     = length(var.provider_spec.networks) + length(var.provider_spec.ports) <= 1
+    error_message = "This stack makes one port: leave one entry in networks and ports together, or use the provider module openstack."
   }
 
   validation {
-    condition     = length(var.provider_spec.networks) + length(var.provider_spec.ports) <= 1
-    error_message = "This stack makes one port: leave one entry in networks and ports together, or use the provider module openstack."
+    condition     = alltrue(concat([for port in var.provider_spec.ports : port.networkID != ""], flatten([for port in var.provider_spec.ports : [for fixed in port.fixedIPs : fixed.subnetID != ""]])))
+    error_message = "This stack looks for no network and subnet of a port: write ports[].networkID and ports[].fixedIPs[].subnetID, or use the provider module openstack."
   }
 
   validation {

@@ -62,11 +62,12 @@ var rules = []rule{
 	{path: "controllers/pipeline"},
 	{path: "controllers/*", may: []string{"api/...", "actuators", "controllers/machineapi", "controllers/pipeline", "internal/cluster/events"}},
 	{path: "actuators", may: []string{"api/..."}},
+	{path: "actuators/addresses", may: []string{"internal/module/addresses"}},
 	{path: "actuators/conformance", may: []string{"api/...", "actuators"}, helps: true},
 	{path: "actuators/fake", may: []string{"api/...", "actuators"}, helps: true},
 	{
 		path:  "actuators/iac",
-		may:   []string{"actuators", "actuators/recovery", "actuators/reporting", "actuators/runner", "api/...", "internal/...", "modules"},
+		may:   []string{"actuators", "actuators/addresses", "actuators/recovery", "actuators/reporting", "actuators/runner", "api/...", "internal/...", "modules"},
 		tests: []string{"actuators/orphans", "actuators/pulumi", "actuators/terraform", "stacks"},
 	},
 	{
@@ -108,8 +109,8 @@ var rules = []rule{
 	{
 		path: "internal/desired",
 		may: []string{
-			"api/...", "internal/lifecycle", "internal/module", "internal/module/instance", "internal/module/platform", "internal/module/store",
-			"internal/render", "internal/runs", "internal/state",
+			"api/...", "internal/lifecycle", "internal/module", "internal/module/addresses", "internal/module/instance", "internal/module/platform",
+			"internal/module/store", "internal/render", "internal/runs", "internal/state",
 		},
 		tests: []string{"internal/lifecycle/record", "internal/module/load", "modules"},
 	},
@@ -144,6 +145,7 @@ var rules = []rule{
 		tests: []string{"internal/module/load"},
 	},
 	{path: "internal/module/hclfuncs"},
+	{path: "internal/module/addresses", may: []string{"api/..."}},
 	{path: "internal/module/instance", may: []string{"api/...", "internal/module"}, tests: []string{"internal/module/contract", "internal/module/load"}},
 	{
 		path:  "internal/module/load",
@@ -196,7 +198,7 @@ var rules = []rule{
 	{path: "internal/plan/program", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/pulumi", "internal/plan/offline", "internal/plan/stub"}},
 	{path: "internal/plan/stub", may: []string{"internal/engine/tofu"}, never: kubernetes},
 	{path: "internal/plan/text"},
-	{path: "internal/render", may: []string{"api/...", "internal/module", "internal/module/hclfuncs", "internal/module/platform"}, tests: []string{"internal/module/load"}},
+	{path: "internal/render", may: []string{"api/...", "internal/module", "internal/module/addresses", "internal/module/hclfuncs", "internal/module/platform"}, tests: []string{"internal/module/load"}},
 	{path: "internal/runs"},
 	{path: "internal/state", may: []string{"internal/state/layout", "internal/state/statefile"}, tests: []string{"internal/state/backend"}},
 	{path: "internal/state/backend", may: []string{"internal/state", "internal/state/statefile"}},

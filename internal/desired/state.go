@@ -4,15 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"strings"
-
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/addresses"
+	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -69,7 +70,7 @@ func (r *Reader) render(ctx context.Context, machine *machinev1beta1.Machine, us
 		CredentialsVersion: versionOf(keys, credentials),
 		UserData:           data(userData)[userDataKey(used)],
 	})
-	if render.OnlySecrets(err) {
+	if render.OnlySecrets(err) || errors.Is(err, addresses.ErrNone) {
 		return nil, ofSecret(err)
 	}
 	if err != nil {

@@ -186,6 +186,9 @@ func (m *Module) InstanceAddress() string {
 	return m.definition.Instances[0]
 }
 
+// InstanceAddresses returns the addresses of all resources of which one is the instance.
+func (m *Module) InstanceAddresses() []string { return slices.Clone(m.definition.Instances) }
+
 // MayBeInstance reports whether the resource with an address is the instance, or would be if it were made.
 func (m *Module) MayBeInstance(address string) bool {
 	return slices.Contains(m.definition.Instances, address)

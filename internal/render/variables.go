@@ -29,6 +29,9 @@ func Variables(input Input) ([]byte, error) {
 	if err := found.err(); err != nil {
 		return nil, err
 	}
+	if applied, err := withAddresses(input, values[module.VariableProviderSpec]); err == nil {
+		values[module.VariableProviderSpec] = applied
+	}
 	variables, err := marshalVariables(values)
 	if err != nil {
 		return nil, fmt.Errorf("rendering variables: %w", err)

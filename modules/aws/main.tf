@@ -24,6 +24,8 @@ resource "aws_instance" "this" {
   subnet_id                   = local.templated ? null : local.subnet_id
   vpc_security_group_ids      = local.templated || length(local.security_group_ids) == 0 ? null : local.security_group_ids
   associate_public_ip_address = local.templated ? null : var.provider_spec.publicIp
+  enable_primary_ipv6         = local.ipv6_primary && !local.templated ? true : null
+  ipv6_address_count          = local.ipv6_primary && !local.templated ? 1 : null
 
   tenancy                    = local.templated ? null : local.given.tenancy
   host_id                    = local.templated ? null : local.host_id
@@ -76,11 +78,23 @@ resource "aws_instance" "this" {
   }
 
   dynamic "metadata_options" {
-    for_each = compact([var.provider_spec.metadataServiceOptions.authentication])
+    for_each = local.dual_stack || var.provider_spec.metadataServiceOptions.authentication != "" ? [var.provider_spec.metadataServiceOptions.authentication] : []
 
     content {
-      http_endpoint = "enabled"
-      http_tokens   = lower(metadata_options.value)
+      http_endpoint      = "enabled"
+      http_protocol_ipv6 = local.dual_stack ? "enabled" : null
+      http_tokens        = metadata_options.value == "" ? null : lower(metadata_options.value)
+    }
+  }
+
+  # Only names after the instance's id have records of both families.
+  dynamic "private_dns_name_options" {
+    for_each = local.dual_stack ? ["resource-name"] : []
+
+    content {
+      enable_resource_name_dns_a_record    = true
+      enable_resource_name_dns_aaaa_record = true
+      hostname_type                        = private_dns_name_options.value
     }
   }
 
@@ -120,7 +134,7 @@ resource "aws_instance" "this" {
     # metadata service is hardened, volumes are attached by storage drivers, and cost reports tag what they find.
     ignore_changes = [
       ami, instance_type, key_name, iam_instance_profile, user_data_base64, tags, tags_all, volume_tags,
-      subnet_id, associate_public_ip_address, tenancy, host_id, placement_group, placement_partition_number,
+      subnet_id, associate_public_ip_address, enable_primary_ipv6, ipv6_address_count, private_dns_name_options, tenancy, host_id, placement_group, placement_partition_number,
       launch_template, instance_market_options, capacity_reservation_specification, cpu_options, metadata_options,
       root_block_device, ebs_block_device,
       # An import has none of these, which are no more than instructions to the provider.

@@ -52,6 +52,8 @@ resource "aws_launch_template" "special" {
     device_index                 = 0
     delete_on_termination        = true
     interface_type               = local.efa ? "efa" : null
+    ipv6_address_count           = local.ipv6_primary ? 1 : null
+    primary_ipv6                 = local.ipv6_primary ? true : null
     subnet_id                    = local.subnet_id
     security_groups              = local.security_group_ids
     associate_public_ip_address  = local.carrier_ip ? null : var.provider_spec.publicIp

@@ -4,8 +4,8 @@ output "provider_id" {
 }
 
 output "instance_id" {
-  description = "The managed object ID of the virtual machine."
-  value       = vsphere_virtual_machine.this.moid
+  description = "The BIOS UUID of the virtual machine."
+  value       = vsphere_virtual_machine.this.uuid
 }
 
 output "instance_state" {

@@ -11,12 +11,14 @@ locals {
   }
 }
 
-# Tags of the instance and its volumes. The first of two tags of one name counts.
+# Tags of the instance and its volumes. The first of two tags of one name counts, and the cluster's last.
 locals {
   uid_tag     = "machine-iac.io/machine-uid"
   cluster_tag = "kubernetes.io/cluster/${var.machine.cluster_id}"
 
-  user_tags = { for name, values in { for tag in var.provider_spec.tags : tag.name => tag.value... } :
+  cluster_tags = [for tag in var.cluster.resource_tags : { name = tag.key, value = tag.value }]
+
+  user_tags = { for name, values in { for tag in concat(var.provider_spec.tags, local.cluster_tags) : tag.name => tag.value... } :
     name => values[0] if !contains(["Name", local.uid_tag], name) && !startswith(name, "kubernetes.io/cluster/")
   }
   tags = merge(local.user_tags, {
@@ -30,6 +32,10 @@ locals {
 locals {
   market    = coalesce(var.provider_spec.marketType, var.provider_spec.spotMarketOptions == null ? "OnDemand" : "Spot")
   max_price = try(var.provider_spec.spotMarketOptions.maxPrice, "")
+  # The families of IP addresses that the cluster has. A target group for IPv6 takes instances with a primary IPv6 address only.
+  ipv6_primary = var.cluster.ip_family == "DualStackIPv6Primary"
+  dual_stack   = local.ipv6_primary || var.cluster.ip_family == "DualStackIPv4Primary"
+
   # Beside a host, a placement group has no effect.
   grouped = var.provider_spec.placementGroupName != "" && var.provider_spec.placement.host == null
 
@@ -52,8 +58,16 @@ locals {
     reservation = var.provider_spec.capacityReservationId == "" ? null : {
       capacityReservationTarget = { capacityReservationId = var.provider_spec.capacityReservationId }
     }
-    cpu      = var.provider_spec.cpuOptions == null ? null : { amdSevSnp = try(var.provider_spec.cpuOptions.confidentialCompute, "") == "Disabled" ? "disabled" : "enabled" }
-    metadata = var.provider_spec.metadataServiceOptions.authentication == "" ? null : { httpEndpoint = "enabled", httpTokens = lower(var.provider_spec.metadataServiceOptions.authentication) }
+    cpu = var.provider_spec.cpuOptions == null ? null : { amdSevSnp = try(var.provider_spec.cpuOptions.confidentialCompute, "") == "Disabled" ? "disabled" : "enabled" }
+    metadata = !local.dual_stack && var.provider_spec.metadataServiceOptions.authentication == "" ? null : {
+      httpEndpoint     = "enabled"
+      httpProtocolIpv6 = local.dual_stack ? "enabled" : null
+      httpTokens       = var.provider_spec.metadataServiceOptions.authentication == "" ? null : lower(var.provider_spec.metadataServiceOptions.authentication)
+    }
+    # Only names after the instance's id have records of both families.
+    names        = !local.dual_stack ? null : { enableResourceNameDnsARecord = true, enableResourceNameDnsAaaaRecord = true, hostnameType = "resource-name" }
+    primary_ipv6 = local.ipv6_primary ? true : null
+    ipv6_count   = local.ipv6_primary ? 1 : null
   }
 }
 

@@ -11,6 +11,15 @@ variable "machine" {
   description = "What the Machine says of itself. Its name and UID, and the name of its cluster, are tags of the instance."
 }
 
+variable "cluster" {
+  type = object({
+    ip_family     = optional(string)
+    resource_tags = optional(list(object({ key = string, value = string })), [])
+  })
+  description = "What the cluster's Infrastructure says: its families of IP addresses, and tags for what is made for it."
+  default     = {}
+}
+
 variable "provider_spec" {
   type = object({
     ami = optional(object({
@@ -126,8 +135,8 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = length(distinct(var.provider_spec.tags[*].name)) <= 47
-    error_message = "An instance has at most 50 tags, of which 3 identify the Machine: leave some of tags out, so that 47 remain."
+    condition     = length(distinct(concat(var.provider_spec.tags[*].name, var.cluster.resource_tags[*].key))) <= 47
+    error_message = "An instance has at most 50 tags, of which 3 identify the Machine: leave some of tags out, so that 47 remain with those of the cluster."
   }
 
   # What the instance is made with.

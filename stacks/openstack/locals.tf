@@ -11,14 +11,18 @@ locals {
     openshiftClusterID           = var.machine.cluster_id
     "machine-iac.io_machine-uid" = var.machine.uid
   })
-  own_tags = ["openshiftClusterID=${var.machine.cluster_id}", "machine-uid=${var.machine.uid}"]
+  # OpenShift's provider adds these two. Nova takes 50 tags of 60 characters.
+  default_tags = [for tag in ["cluster-api-provider-openstack", "${var.machine.namespace}-${var.machine.cluster_id}"] : tag if length(tag) <= 60]
+  all_tags     = distinct(concat(var.provider_spec.tags, local.default_tags))
+  server_tags  = slice(local.all_tags, 0, min(50, length(local.all_tags)))
+  own_tags     = ["openshiftClusterID=${var.machine.cluster_id}", "machine-uid=${var.machine.uid}"]
 
   server = {
     flavor       = var.provider_spec.flavor
     key_pair     = var.provider_spec.keyName == "" ? null : var.provider_spec.keyName
     zone         = var.provider_spec.availabilityZone == "" ? null : var.provider_spec.availabilityZone
     config_drive = var.provider_spec.configDrive
-    tags         = var.provider_spec.tags
+    tags         = local.server_tags
   }
   scheduler_hints = [for group in compact([var.provider_spec.serverGroupID]) : { group = group }]
 
@@ -34,8 +38,13 @@ locals {
   secure   = local.own == null ? local.network.portSecurity : local.own.portSecurity
   insecure = local.secure == null ? false : !local.secure
   vnic     = local.own == null ? local.network.vnicType : local.own.vnicType
-  profile  = local.own == null ? local.network.profile : local.own.profile
-  whose    = "Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid}"
+  asked    = local.own == null ? local.network.profile : local.own.profile
+  # What OpenShift's provider knows of a profile.
+  profile = merge(
+    strcontains(lookup(local.asked, "capabilities", ""), "switchdev") ? { capabilities = ["switchdev"] } : {},
+    lookup(local.asked, "trusted", "") == "true" ? { trusted = true } : {},
+  )
+  whose = "Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid}"
 
   port = {
     name        = "${var.machine.name}-${local.suffix}"
@@ -44,12 +53,12 @@ locals {
     mac         = try(local.own.macAddress, "") == "" ? null : local.own.macAddress
     secure      = local.secure
     no_groups   = local.insecure ? true : null
-    tags        = concat(var.provider_spec.tags, try(local.network.portTags, []), try(local.subnet.portTags, []), try(local.own.tags, []), local.own_tags)
+    tags        = concat(local.server_tags, try(local.network.portTags, []), try(local.subnet.portTags, []), try(local.own.tags, []), local.own_tags)
     fixed_ips   = [for fixed in try(local.own.fixedIPs, []) : { subnetId = fixed.subnetID, ipAddress = fixed.ipAddress == "" ? null : fixed.ipAddress }]
-    pairs       = [for pair in try(local.own.allowedAddressPairs, []) : { ipAddress = pair.ipAddress, macAddress = pair.macAddress == "" ? null : pair.macAddress }]
+    pairs       = [for pair in local.insecure ? [] : try(local.own.allowedAddressPairs, []) : { ipAddress = pair.ipAddress, macAddress = pair.macAddress == "" ? null : pair.macAddress }]
     binding = local.vnic == "" && length(local.profile) == 0 ? null : {
       vnicType = local.vnic == "" ? "normal" : local.vnic
-      profile  = length(local.profile) == 0 ? null : jsonencode({ for name, value in local.profile : name => try(jsondecode(value), value) })
+      profile  = length(local.profile) == 0 ? null : jsonencode(local.profile)
     }
   }
 
@@ -103,7 +112,9 @@ locals {
 
 # What the server boots from, and its other disks. Nova makes the volumes.
 locals {
-  image_asked = var.provider_spec.image == "" ? try(var.provider_spec.rootVolume.sourceUUID, "") : var.provider_spec.image
+  # A root volume without a size is none, but for its image.
+  root_size   = try(var.provider_spec.rootVolume.diskSize, 0)
+  image_asked = try(var.provider_spec.rootVolume.sourceUUID, "") == "" ? var.provider_spec.image : var.provider_spec.rootVolume.sourceUUID
   image = {
     searched = can(regex("^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$", local.image_asked)) ? 0 : 1
     asked    = local.image_asked
@@ -111,19 +122,19 @@ locals {
   }
 
   # The server's disk is a volume, or else one of its host.
-  boots_volume = var.provider_spec.rootVolume == null ? 0 : 1
+  boots_volume = local.root_size == 0 ? 0 : 1
   root = {
-    destination = var.provider_spec.rootVolume == null ? "local" : "volume"
-    size        = try(var.provider_spec.rootVolume.diskSize, null)
-    type        = try(var.provider_spec.rootVolume.volumeType == "" ? null : var.provider_spec.rootVolume.volumeType, null)
+    destination = local.root_size == 0 ? "local" : "volume"
+    size        = local.root_size == 0 ? null : local.root_size
+    type        = local.root_size == 0 ? null : var.provider_spec.rootVolume.volumeType == "" ? null : var.provider_spec.rootVolume.volumeType
   }
   # Without other disks, Nova makes a disk of its host from the image by itself.
-  disks = var.provider_spec.rootVolume == null && length(var.provider_spec.additionalBlockDevices) == 0 ? 0 : 1 + length(var.provider_spec.additionalBlockDevices)
+  disks = local.root_size == 0 && length(var.provider_spec.additionalBlockDevices) == 0 ? 0 : 1 + length(var.provider_spec.additionalBlockDevices)
   others = concat([for device in var.provider_spec.additionalBlockDevices : {
     sourceType          = "blank"
     destinationType     = device.storage.type == "Volume" ? "volume" : "local"
     volumeSize          = device.sizeGiB
-    volumeType          = try(device.storage.volume.type == "" ? null : device.storage.volume.type, null)
+    volumeType          = device.storage.type == "Local" ? null : try(device.storage.volume.type == "" ? null : device.storage.volume.type, null)
     bootIndex           = -1
     deleteOnTermination = true
   }], [for more in range(length(var.provider_spec.additionalBlockDevices), 4) : null])

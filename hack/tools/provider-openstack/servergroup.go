@@ -68,6 +68,22 @@ func serverGroup(client *gophercloud.ServiceClient, name, policy string) (string
 	return chosen, nil
 }
 
+// findServerGroups returns the server group of an id.
+func findServerGroups(config *openstack.Config, d *schema.ResourceData) (found, error) {
+	client, err := config.ComputeV2Client(config.Region)
+	if err != nil {
+		return nil, err
+	}
+	listed, err := all("server groups", servergroups.List(client, servergroups.ListOpts{}), servergroups.ExtractServerGroups)
+	lists := found{"ids": {}, "names": {}}
+	for _, group := range listed {
+		if group.ID == text(d, "servergroup_id") {
+			lists["ids"], lists["names"] = append(lists["ids"], group.ID), append(lists["names"], group.Name)
+		}
+	}
+	return lists, err
+}
+
 func first(ids []string) string {
 	if len(ids) == 0 {
 		return ""

@@ -313,33 +313,33 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"a cluster variable with an attribute that there is not": {
 			changes: []moduletest.Change{clusterVariable("object({ zone = optional(string) })", "{}")},
-			want: `variables.tf:27: variable "cluster" has the attribute zone, which there is not; use api_vips, cloud_name, failure_domains, ingress_vips, ip_family, ` +
+			want: `variables.tf:28: variable "cluster" has the attribute zone, which there is not; use api_vips, cloud_name, failure_domains, ingress_vips, ip_family, ` +
 				`network_resource_group, platform, region, resource_labels, resource_tags`,
 		},
 		"a cluster variable with an attribute that is required": {
 			changes: []moduletest.Change{clusterVariable("object({ region = string })", "{}")},
-			want:    `variables.tf:27: variable "cluster" has the attribute region, which is not optional; write region = optional(...): a test, or an earlier version, may not set it`,
+			want:    `variables.tf:28: variable "cluster" has the attribute region, which is not optional; write region = optional(...): a test, or an earlier version, may not set it`,
 		},
 		"a cluster variable with an attribute of another type": {
 			changes: []moduletest.Change{clusterVariable("object({ api_vips = optional(string) })", "{}")},
-			want:    `variables.tf:27: variable "cluster" has the attribute api_vips, which is no list of string; write its type as docs/contracts/module.md does`,
+			want:    `variables.tf:28: variable "cluster" has the attribute api_vips, which is no list of string; write its type as docs/contracts/module.md does`,
 		},
 		"a cluster variable with a part that there is not": {
 			changes: []moduletest.Change{clusterVariable("object({ failure_domains = optional(list(object({ name = string, rack = string }))) })", "{}")},
-			want: `variables.tf:27: variable "cluster" has the attribute failure_domains.rack, which there is not; use compute_cluster, datacenter, datastore, folder, ` +
+			want: `variables.tf:28: variable "cluster" has the attribute failure_domains.rack, which there is not; use compute_cluster, datacenter, datastore, folder, ` +
 				`host_group, name, networks, region, resource_pool, server, template, vm_group, zone`,
 		},
 		"a cluster variable that is no object": {
 			changes: []moduletest.Change{clusterVariable("map(string)", "{}")},
-			want:    `variables.tf:27: variable "cluster" is not an object; write type = object({ ... }) with the attributes that the module uses`,
+			want:    `variables.tf:28: variable "cluster" is not an object; write type = object({ ... }) with the attributes that the module uses`,
 		},
 		"a cluster variable with another default": {
 			changes: []moduletest.Change{clusterVariable("object({ region = optional(string) })", `{ region = "r" }`)},
-			want:    `variables.tf:27: variable "cluster" has not the default {}; write default = {}: what was applied before the module had the variable lacks it`,
+			want:    `variables.tf:28: variable "cluster" has not the default {}; write default = {}: what was applied before the module had the variable lacks it`,
 		},
 		"a cluster variable with a validation": {
 			changes: []moduletest.Change{clusterVariable("object({ region = optional(string) })", "{}\n  validation {\n    condition     = var.cluster.region != \"r\"\n    error_message = \"no\"\n  }")},
-			want:    `variables.tf:31: variable "cluster" has a validation, but users cannot change it; refer to var.cluster in a validation of provider_spec`,
+			want:    `variables.tf:32: variable "cluster" has a validation, but users cannot change it; refer to var.cluster in a validation of provider_spec`,
 		},
 		"a declared lookup without files": {
 			changes: []moduletest.Change{{"lookup/import.tf", "", ""}},

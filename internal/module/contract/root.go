@@ -122,6 +122,7 @@ func CheckPaths(meta *Metadata, providerSpec module.Variable) {
 		checkPreview(meta, providerSpec)
 	}
 	checkPlace(meta, providerSpec)
+	checkAddressClaims(meta, providerSpec)
 	if userData := meta.Spec.UserData; userData != nil {
 		userData.Path = checkSecretPath(meta, providerSpec, "spec.userData.path", userData.Path, module.DefaultUserDataPath)
 		return

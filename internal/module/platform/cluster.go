@@ -113,7 +113,8 @@ func (c *Cluster) takeVirtualIPs(status *configv1.PlatformStatus) {
 	if one := status.Nutanix; one != nil {
 		take(one.APIServerInternalIPs, one.IngressIPs, one.APIServerInternalIP, one.IngressIP)
 	}
-	if one := status.OpenStack; one != nil {
+	// Where a load balancer of the user's has the addresses, no Machine has them.
+	if one := status.OpenStack; one != nil && (one.LoadBalancer == nil || one.LoadBalancer.Type != configv1.LoadBalancerTypeUserManaged) {
 		take(one.APIServerInternalIPs, one.IngressIPs, one.APIServerInternalIP, one.IngressIP)
 	}
 	if one := status.Ovirt; one != nil {

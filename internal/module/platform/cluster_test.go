@@ -39,6 +39,10 @@ func TestOfAnInfrastructure(t *testing.T) {
 			infrastructure: "status: {platformStatus: {type: OpenStack, openstack: {apiServerInternalIPs: [192.0.2.1, \"2001:db8::1\"], ingressIPs: [192.0.2.2]}}}",
 			want:           Cluster{Platform: "OpenStack", APIVIPs: []string{"192.0.2.1", "2001:db8::1"}, IngressVIPs: []string{"192.0.2.2"}},
 		},
+		"a load balancer of the user's on OpenStack has the virtual addresses": {
+			infrastructure: "status: {platformStatus: {type: OpenStack, openstack: {apiServerInternalIPs: [192.0.2.1], ingressIPs: [192.0.2.2], loadBalancer: {type: UserManaged}}}}",
+			want:           Cluster{Platform: "OpenStack"},
+		},
 		"an older cluster has one virtual address of each": {
 			infrastructure: "status: {platform: BareMetal, platformStatus: {baremetal: {apiServerInternalIP: 192.0.2.1, ingressIP: 192.0.2.2}}}",
 			want:           Cluster{Platform: "BareMetal", APIVIPs: []string{"192.0.2.1"}, IngressVIPs: []string{"192.0.2.2"}},

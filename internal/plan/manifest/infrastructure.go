@@ -28,12 +28,12 @@ func Infrastructure(files []File) (*configv1.Infrastructure, error) {
 					continue
 				}
 				if first != nil {
-					problems = append(problems, one.problem("", fmt.Sprintf("there is another in %s:%d", first.file, first.line(first.under)), "keep that of the cluster"))
+					problems = append(problems, one.problem("kind", fmt.Sprintf("there is another in %s:%d", first.file, first.line(first.under)), "keep that of the cluster"))
 					continue
 				}
 				first, found = one, &configv1.Infrastructure{}
 				if err := yaml.Unmarshal(one.raw, found); err != nil {
-					problems = append(problems, one.problem("", err.Error(), "write it as 'kubectl get infrastructure cluster -o yaml' does"))
+					problems = append(problems, one.problem("kind", err.Error(), "write it as 'kubectl get infrastructure cluster -o yaml' does"))
 				}
 			}
 		}

@@ -128,6 +128,12 @@ func (m *module) planAll(ctx context.Context, inputs []Input, outcomes []Outcome
 		}
 		return
 	}
+	if len(inputs) == 1 {
+		if plan, tried, err := m.planNamed(ctx, inputs[0], err); tried {
+			outcomes[0] = Outcome{Plan: plan, Err: err}
+			return
+		}
+	}
 	for n := range outcomes {
 		if outcomes[n].Err = err; err == nil {
 			outcomes[n].Plan = plans[n]
