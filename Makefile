@@ -100,7 +100,7 @@ e2e-libvirt: tools build ## Real domains, by a libvirt of its own. Needs root; i
 	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 10m -v -run Domain ./test/adoption $(TESTFLAGS)
 	hack/libvirt.sh go test -tags e2e -count 1 -timeout 20m -v ./test/e2e -ginkgo.focus='Domains of another actuator' $(TESTFLAGS)
 
-# How many rounds are played, from which seed on. Set as well where it is wanted: FAULTS, WRITE, MINUTES, VERBOSE, LANES, LEASE, AWAY, PATIENCE (test/chaos/doc.go).
+# How many rounds are played, from which seed on. Set as well where it is wanted: FAULTS, WRITE, MINUTES, RECORD, VERBOSE, LANES, LEASE, AWAY, PATIENCE (test/chaos/doc.go).
 ROUNDS ?= 20
 SEED ?= 1
 

@@ -15,12 +15,15 @@ func TestFinalErrors(t *testing.T) {
 				ec2 + "InvalidParameterValue: Invalid availability zone: [us-east-1z]", ec2 + "InvalidAMIID.NotFound: The image id '[ami-1]' does not exist",
 				ec2 + "InvalidSubnetID.NotFound: The subnet ID 'subnet-1' does not exist", ec2 + "InvalidBlockDeviceMapping: Volume of size 1GB is smaller than snapshot",
 				ec2 + "Unsupported: Your requested instance type (m5.large) is not supported in your requested Availability Zone (us-east-1e)",
+				ec2 + "InvalidKeyPair.NotFound: The key pair 'k' does not exist", ec2 + "InvalidPlacementGroup.Unknown: The Placement Group 'g' is unknown.",
+				ec2 + "UnsupportedOperation: something else", ec2 + "SpotMaxPriceTooLow: Your Spot request price of 0.01 is lower than the minimum",
 				"Conflicting configuration arguments\n\"subnet_id\": conflicts with network_interface", "expected volume_type to be one of [\"gp2\" \"gp3\"], got gp9",
 			},
 			retried: []string{
-				ec2 + "InvalidAMIID.Unavailable: The image ID 'ami-1' is not yet available", ec2 + "InvalidKeyPair.NotFound: The key pair 'k' does not exist",
-				ec2 + "InsufficientInstanceCapacity: We currently do not have sufficient capacity", ec2 + "Unsupported: something else",
-				ec2 + "VcpuLimitExceeded: You have requested more vCPU capacity", "Your query returned no results. Please change your search criteria and try again.",
+				ec2 + "InvalidAMIID.Unavailable: The image ID 'ami-1' is not yet available",
+				ec2 + "InsufficientInstanceCapacity: We currently do not have sufficient capacity",
+				"reading EC2 Instance (i-1): operation error EC2: DescribeInstances, https response error StatusCode: 400, RequestID: 59d8, api error InvalidInstanceID.NotFound: The instance ID 'i-1' does not exist",
+				ec2 + "UnauthorizedOperation: You are not authorized to perform this operation.", ec2 + "VcpuLimitExceeded: You have requested more vCPU capacity", "Your query returned no results. Please change your search criteria and try again.",
 			},
 		},
 		"azure": {
@@ -38,12 +41,14 @@ func TestFinalErrors(t *testing.T) {
 			final: []string{
 				`Error creating OpenStack server: Bad request with: [POST https://n/servers], error message: {"badRequest": {"code": 400, "message": "Invalid input for field/attribute metadata. Value: a/b"}}`,
 				`Error creating OpenStack server: Bad request with: [POST https://n/servers], error message: {"badRequest": {"code": 400, "message": "Flavor's disk is too small for requested image. Flavor disk is 1 bytes"}}`,
+				`Error creating OpenStack server: Bad request with: [POST https://n/servers], error message: {"badRequest": {"code": 400, "message": "The requested availability zone is not available"}}`,
+				"Unable to find flavor with name m1.huge", "Unable to find image with name rhcos", "Found 2 images matching rhcos",
 				limits,
 			},
 			retried: []string{
 				`Error creating OpenStack server: Bad request with: [POST https://n/servers], error message: {"badRequest": {"code": 400, "message": "Port id p could not be found."}}`,
 				`Error creating OpenStack server: Bad request with: [POST https://n/servers], error message: {"badRequest": {"code": 400, "message": "Image i could not be found."}}`,
-				"Unable to find flavor with name m1.huge", "No Image found",
+				"Error creating openstack_blockstorage_volume_v3: Invalid image identifier or unable to access requested image.", "No Image found",
 			},
 		},
 		"vsphere": {

@@ -111,9 +111,8 @@ func newStackPlanner(t *testing.T) *program.Planner {
 func TestAnInstanceOfEC2IsPlanned(t *testing.T) {
 	planner := newStackPlanner(t)
 	tags := map[string]any{"Name": "worker-0", "kubernetes.io/cluster/demo-x7k2p": "owned", "machine-iac.io/machine-uid": machineUID}
-	root := map[string]any{"deleteOnTermination": true, "tags": tags}
 	minimal := map[string]any{
-		"ami": "ami-1", "instanceType": "m6i.xlarge", "tags": tags, "rootBlockDevice": root, "userDataBase64": "sensitive", "userData": "sensitive",
+		"ami": "ami-1", "instanceType": "m6i.xlarge", "tags": tags, "volumeTags": tags, "userDataBase64": "sensitive", "userData": "sensitive",
 		"userDataReplaceOnChange": true, "subnetId": "unknown", "vpcSecurityGroupIds": "unknown",
 	}
 	cases := map[string]struct {
@@ -127,19 +126,20 @@ func TestAnInstanceOfEC2IsPlanned(t *testing.T) {
 				"subnet":{"id":"subnet-1"},"securityGroups":[{"id":"sg-1"}],"marketType":"Spot","spotMarketOptions":{"maxPrice":"0.05"},
 				"cpuOptions":{"confidentialCompute":"Disabled"},"metadataServiceOptions":{"authentication":"Required"},"placementGroupName":"g","placementGroupPartition":2,
 				"placement":{"region":"us-east-1","availabilityZone":"us-east-1a","tenancy":"dedicated"},
-				"blockDevices":[{"ebs":{"volumeSize":120,"volumeType":"gp3","encrypted":true,"iops":3000,"throughputMib":125}},{"deviceName":"/dev/xvdc","ebs":{"volumeSize":8,"kmsKey":{"id":"key"}}}]}`,
+				"blockDevices":[{"ebs":{"volumeSize":120,"volumeType":"gp3","encrypted":true,"iops":3000,"throughputMib":125}},{"deviceName":"/dev/xvdc","ebs":{"volumeSize":8,"kmsKey":{"id":"key"}}},{"deviceName":"/dev/xvdd"}]}`,
 			want: map[string]any{
-				"keyName": "k", "iamInstanceProfile": "profile", "tags": with(tags, "team", "red"), "associatePublicIpAddress": true,
+				"keyName": "k", "iamInstanceProfile": "profile", "tags": with(tags, "team", "red"), "volumeTags": with(tags, "team", "red"),
+				"associatePublicIpAddress": true,
 				"instanceMarketOptions": map[string]any{
 					"marketType": "spot", "spotOptions": map[string]any{"spotInstanceType": "one-time", "instanceInterruptionBehavior": "terminate", "maxPrice": "0.05"},
 				},
 				"cpuOptions": map[string]any{"amdSevSnp": "disabled"}, "metadataOptions": map[string]any{"httpEndpoint": "enabled", "httpTokens": "required"},
 				"placementGroup": "g", "placementPartitionNumber": "2", "tenancy": "dedicated",
 				"rootBlockDevice": map[string]any{
-					"deleteOnTermination": true, "encrypted": true, "iops": "3000", "throughput": "125", "volumeSize": "120", "volumeType": "gp3", "tags": with(tags, "team", "red"),
+					"deleteOnTermination": true, "encrypted": true, "iops": "3000", "throughput": "125", "volumeSize": "120", "volumeType": "gp3",
 				},
 				"ebsBlockDevices": []any{map[string]any{
-					"deviceName": "/dev/xvdc", "deleteOnTermination": true, "volumeSize": "8", "kmsKeyId": "key", "tags": with(tags, "team", "red"),
+					"deviceName": "/dev/xvdc", "deleteOnTermination": true, "volumeSize": "8", "kmsKeyId": "key",
 				}},
 			},
 		},
@@ -147,7 +147,7 @@ func TestAnInstanceOfEC2IsPlanned(t *testing.T) {
 			changed: `{"capacityReservationId":"cr-0123456789abcdef0","placement":{"region":"us-east-1","availabilityZone":"us-east-1a","tenancy":"host",
 				"host":{"affinity":"AnyAvailable","dedicatedHost":{"id":"h-01234567"}}}}`,
 			want: map[string]any{
-				"availabilityZone": "us-east-1a", "tenancy": "host", "hostId": "h-01234567",
+				"tenancy": "host", "hostId": "h-01234567",
 				"capacityReservationSpecification": map[string]any{"capacityReservationTarget": map[string]any{"capacityReservationId": "cr-0123456789abcdef0"}},
 			},
 		},

@@ -93,11 +93,11 @@ func TestAWSRefusesInTheWordsOfTheMachineAPI(t *testing.T) {
 			invalid("blockDevices[1].ebs.throughputMib", "200", "only valid for gp3 volumes"),
 		},
 		"throughput below the range": {
-			volume + `{"volumeType":"gp3","throughputMib":124}}]}`, "blockDevices[1].ebs.throughputMib",
+			volume + `{"volumeType":"gp3","throughputMib":124}}]}`, "blockDevices[1].ebs",
 			invalid("blockDevices[1].ebs.throughputMib", "124", "must be a value between 125 and 2000"),
 		},
 		"throughput above the range": {
-			volume + `{"volumeType":"gp3","throughputMib":2001}}]}`, "blockDevices[1].ebs.throughputMib",
+			volume + `{"volumeType":"gp3","throughputMib":2001}}]}`, "blockDevices[1].ebs",
 			invalid("blockDevices[1].ebs.throughputMib", "2001", "must be a value between 125 and 2000"),
 		},
 		"options of a processor, but none": {
@@ -105,37 +105,40 @@ func TestAWSRefusesInTheWordsOfTheMachineAPI(t *testing.T) {
 		},
 		"another confidential computing": {
 			`{"cpuOptions":{"confidentialCompute":"x"}}`, "cpuOptions.confidentialCompute",
-			invalid("cpuOptions.confidentialCompute", `"x"`, "Allowed values are 'Disabled', 'AMDEncryptedVirtualizationNestedPaging' and omitted"),
+			invalid("CPUOptions.ConfidentialCompute", `"x"`, "Allowed values are Disabled, AMDEncryptedVirtualizationNestedPaging and omitted"),
 		},
 		"a reservation of another form": {
 			`{"capacityReservationId":"cr-1"}`, "capacityReservationId",
 			"it must start with 'cr-' and be exactly 20 characters long with 17 hexadecimal characters",
 		},
 		"another market": {
-			`{"marketType":"x"}`, "marketType", invalid("marketType", `"x"`, "Allowed values are 'OnDemand', 'Spot', 'CapacityBlock' and omitted"),
+			`{"marketType":"x"}`, "marketType", invalid("marketType", `"x"`, "invalid marketType: x valid values are: OnDemand, Spot, CapacityBlock and omitted"),
 		},
 		"a Spot instance with a reservation": {
-			`{"spotMarketOptions":{},"capacityReservationId":"cr-0123456789abcdef0"}`, "", "A Spot instance cannot use a capacity reservation",
+			`{"spotMarketOptions":{},"capacityReservationId":"cr-0123456789abcdef0"}`, "", "spotMarketOptions and capacityReservationID may not be used together",
 		},
-		"Spot options on demand":             {`{"spotMarketOptions":{},"marketType":"OnDemand"}`, "", "spotMarketOptions asks for a Spot instance"},
-		"a capacity block of no reservation": {`{"marketType":"CapacityBlock"}`, "", "capacityReservationId is required when marketType is CapacityBlock"},
+		"Spot options on demand":             {`{"spotMarketOptions":{},"marketType":"OnDemand"}`, "", "invalid marketType: setting marketType to OnDemand and spotMarketOptions cannot be used together"},
+		"a capacity block of no reservation": {`{"marketType":"CapacityBlock"}`, "", "capacityReservationID is required when CapacityBlock is provided"},
 		"a host without its tenancy": {
-			`{"placement":{"region":"r","host":{"affinity":"AnyAvailable"}}}`, "placement", "host may only be specified when tenancy is host",
+			`{"placement":{"region":"r","host":{"affinity":"AnyAvailable"}}}`, "placement", "spec.placement.host: Forbidden: host may only be specified when tenancy is 'host'",
 		},
 		"affinity to a host that is no one": {
 			`{"placement":{"region":"r","tenancy":"host","host":{"affinity":"DedicatedHost"}}}`, "placement.host",
-			"dedicatedHost is required when affinity is DedicatedHost, and optional otherwise",
+			"dedicatedHost is required when hostAffinity is DedicatedHost, and optional otherwise",
 		},
 	}
 	rules := awsRules(t, "amd64")
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			value := awsExample(t, tc.fields)
-			for under, got := range map[string]admissionResult{
-				"":               rules.newMachine(machineWith(withValue(value))),
-				"spec.template.": rules.newMachineSet(setWith(withTemplate(value))),
+			for _, got := range []admissionResult{
+				rules.newMachine(machineWith(withValue(value))),
+				rules.newMachineSet(setWith(withTemplate(value))),
 			} {
-				path := strings.TrimSuffix(under+"spec.providerSpec.value."+tc.wantField, ".")
+				path := "providerSpec.value"
+				if tc.wantField != "" {
+					path = "providerSpec." + tc.wantField
+				}
 				if len(got.errs) != 1 || got.errs[0].Field != path || !strings.Contains(got.errs[0].Error(), tc.want) {
 					t.Errorf("want one refusal of %s with\n%s\ngot\n%s", path, tc.want, strings.Join(texts(got.errs), "\n"))
 				}
@@ -164,11 +167,11 @@ func TestAWSWarnsInTheWordsOfTheMachineAPI(t *testing.T) {
 		},
 		"an instance profile by ARN": {
 			`{"iamInstanceProfile":{"arn":"a"}}`,
-			"can't use providerSpec.iamInstanceProfile.arn, only providerSpec.iamInstanceProfile.id can be used to reference IAM instance profile",
+			"can't use providerSpec.iamInstanceProfile.arn, only providerSpec.iamInstanceProfile.id can be used to reference IAMInstanceProfile",
 		},
 		"an instance profile by filters": {
 			`{"iamInstanceProfile":{"id":"p",` + filters + `}}`,
-			"can't use providerSpec.iamInstanceProfile.filters, only providerSpec.iamInstanceProfile.id can be used to reference IAM instance profile",
+			"can't use providerSpec.iamInstanceProfile.filters, only providerSpec.iamInstanceProfile.id can be used to reference IAMInstanceProfile",
 		},
 		"an image by ARN":       {`{"ami":{"id":"ami-1","arn":"a"}}`, "can't use providerSpec.ami.arn, only providerSpec.ami.id can be used to reference AMI"},
 		"an image by filters":   {`{"ami":{"id":"ami-1",` + filters + `}}`, "can't use providerSpec.ami.filters, only providerSpec.ami.id can be used to reference AMI"},

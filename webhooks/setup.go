@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 )
 
 // The paths that the webhooks are served at.
@@ -31,6 +32,8 @@ type Options struct {
 	ClusterID string
 	// ClusterValues are what is known of the cluster. Defaults that need more are left out. ClusterID is the value of that name, unless it is empty.
 	ClusterValues module.ClusterValues
+	// Cluster reads what modules may know of the cluster; nil where nothing is known.
+	Cluster platform.Reader
 	// Reader reads whether the Secrets exist that a providerSpec names; the manager's reader without a cache when nil.
 	Reader client.Reader
 }
@@ -42,7 +45,7 @@ func newRules(options Options) rules {
 	if options.ClusterID != "" {
 		cluster[module.ValueClusterID] = options.ClusterID
 	}
-	return rules{catalog: options.Catalog, clusterID: options.ClusterID, cluster: cluster}
+	return rules{catalog: options.Catalog, clusterID: options.ClusterID, cluster: cluster, reader: options.Cluster}
 }
 
 // SetupWithManager registers the webhooks with the manager's webhook server.

@@ -20,6 +20,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -55,6 +56,8 @@ type Options struct {
 	Adoption lifecycle.Adoption
 	// Environment says how the cluster's infrastructure is reached; as usual when nil.
 	Environment desired.EnvironmentReader
+	// Cluster reads what modules may know of the cluster; nil where nothing is known.
+	Cluster platform.Reader
 	// Modules keeps the content of modules that Machines were made with; one with the Client when nil.
 	Modules *store.Store
 	// Clock is the system's when nil.
@@ -101,7 +104,7 @@ func New(options Options) (*Actuator, error) {
 	options.setDefaults()
 	reader, err := desired.NewReader(desired.Options{
 		Client: options.Client, Catalog: options.Catalog, Modules: options.Modules, States: options.Store, ClusterValues: options.ClusterValues,
-		ModuleUpdates: options.ModuleUpdates, Environment: options.Environment, Adoption: options.Adoption,
+		ModuleUpdates: options.ModuleUpdates, Environment: options.Environment, Cluster: options.Cluster, Adoption: options.Adoption,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the actuator: %w", err)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -138,7 +139,10 @@ func (t *task) proveIdentity(planned *engine.PlannedObjects) (string, error) {
 		return "", &refusedAdoption{fmt.Sprintf("what was found has the provider ID %s, and the Machine has %s", found, wanted)}
 	}
 	id := cmp.Or(wanted[strings.LastIndex(wanted, "/")+1:], t.facts.Adoption.ID)
-	if object := planned.Imported[t.wanted.Module.InstanceAddress()]; id == "" || !bytes.Contains(object, []byte(id)) {
+	shows := func(address string) bool {
+		return t.wanted.Module.MayBeInstance(address) && bytes.Contains(planned.Imported[address], []byte(id))
+	}
+	if id == "" || !slices.ContainsFunc(slices.Collect(maps.Keys(planned.Imported)), shows) {
 		return "", &refusedAdoption{"nothing of what was found proves that it is the instance " + t.instanceToAdopt()}
 	}
 	return wanted, nil

@@ -24,6 +24,8 @@ type observation struct {
 	status, before v1alpha1.TerraformMachineProviderStatus
 	// outputs are those of an instance that is to be updated; nil otherwise.
 	outputs *outputs
+	// waiting says that an address is waited for, and that nothing else is decided meanwhile; nil otherwise.
+	waiting error
 	// choice is the desired state, choiceErr why there is none.
 	choice    desired.Choice
 	choiceErr error
@@ -49,7 +51,9 @@ func (a *Actuator) observe(ctx context.Context, machine *machinev1beta1.Machine,
 		}
 		o.status.Run = nil // until one is found to be in progress
 	}
-	o.choice, o.choiceErr = a.choose(ctx, machine, f, asked)
+	if o.waiting = a.claimAddresses(ctx, o); o.waiting == nil {
+		o.choice, o.choiceErr = a.choose(ctx, o.machine, f, asked)
+	}
 	return o, nil
 }
 

@@ -2,6 +2,7 @@ package iac
 
 import (
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -166,6 +167,63 @@ func TestAServerFromCreateToDelete(t *testing.T) {
 	c.has(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 1})
 }
 
+// TestAServerOfADualStackNetworkHasOnePort has a network with a subnet of each family, and two server groups of one name.
+func TestAServerOfADualStackNetworkHasOnePort(t *testing.T) {
+	c := newCloud(t)
+	client, err := c.Login(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := client.MakeServerGroup(t.Context(), openstack.Cluster+"-worker"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	machine := c.machine(func(spec map[string]any) {
+		spec["networks"] = []any{map[string]any{"filter": map[string]any{"name": openstack.Cluster + "-openshift"}, "subnets": []any{
+			map[string]any{"filter": map[string]any{"name": openstack.Cluster + "-nodes-v6"}}, map[string]any{"filter": map[string]any{"name": openstack.Cluster + "-nodes"}},
+		}}}
+	})
+	c.bring(machine)
+	made := c.Server(machine.Name)
+	if made == nil || len(made.Ports) != 1 || len(made.Ports[0].Addresses) != 2 || !strings.Contains(made.Ports[0].Addresses[0], ":") {
+		t.Fatalf("the server is %+v, want one port with the two addresses asked for", made)
+	}
+	if groups := c.Count()["server groups"]; groups != 2 || made.Group != openstack.Cluster+"-worker" {
+		t.Errorf("the server is in the group %q of %d, want one of those that were there", made.Group, groups)
+	}
+	if first := machine.Status.Addresses[0].Address; first != made.Ports[0].Addresses[1] {
+		t.Errorf("the first address is %s, want that of IPv4, %s", first, made.Ports[0].Addresses[1])
+	}
+	if found := c.check(machine); found.Result != record.DriftNone {
+		t.Errorf("right after the create a check finds %s: %s", found.Result, found.Summary)
+	}
+}
+
+// TestAServerGroupOfAnotherNameEndsTheMachine names one by its id, and another name beside it.
+func TestAServerGroupOfAnotherNameEndsTheMachine(t *testing.T) {
+	c := newCloud(t)
+	client, err := c.Login(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.MakeServerGroup(t.Context(), openstack.Cluster+"-infra"); err != nil {
+		t.Fatal(err)
+	}
+	group, err := client.ID(t.Context(), "GET", "/compute/v2.1/os-server-groups", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine := c.machine(func(spec map[string]any) { spec["serverGroupID"] = group })
+	err = c.drive(c.Create, machine)
+	if want := "Name of a " + group + " server group does not match defined name " + openstack.Cluster + "-worker"; !isReason(err, machinev1beta1.InvalidConfigurationMachineError) || !strings.Contains(err.Error(), want) {
+		t.Errorf("Create() = %v, want InvalidConfiguration with %q", err, want)
+	}
+	if made := c.Count(); made["servers"] > 0 {
+		t.Errorf("there are %v", made)
+	}
+}
+
 // looksAsAskedFor compares a server, and what is published of it, with the Machine.
 func (c *cloud) looksAsAskedFor(machine *machinev1beta1.Machine, made *openstack.Server) {
 	c.t.Helper()
@@ -173,16 +231,18 @@ func (c *cloud) looksAsAskedFor(machine *machinev1beta1.Machine, made *openstack
 	want := &openstack.Server{
 		ID: made.ID, Created: made.Created, Name: machine.Name, Status: "ACTIVE", Flavor: "m1.xlarge", Image: openstack.Cluster + "-rhcos", UserData: ignition, Zone: "nova",
 		Metadata: map[string]string{"Name": openstack.Cluster + "-worker", "openshiftClusterID": openstack.Cluster, "machine-iac.io_machine-uid": uid},
-		Tags:     []string{"openshiftClusterID=" + openstack.Cluster}, Group: openstack.Cluster + "-worker",
+		Tags:     []string{"openshiftClusterID=" + openstack.Cluster, "cluster-api-provider-openstack", machine.Namespace + "-" + openstack.Cluster}, Group: openstack.Cluster + "-worker",
 		Ports: []openstack.Port{{
 			Name: machine.Name + "-0", Network: openstack.Cluster + "-openshift", Trunk: true, Others: []string{openstack.APIAddress, openstack.IngressAddress},
 			Description:    "Machine " + machine.Namespace + "/" + machine.Name + " " + uid,
 			SecurityGroups: []string{openstack.Cluster + "-worker"},
-			Tags:           []string{"machine-uid=" + uid, "openshiftClusterID=" + openstack.Cluster},
+			Tags:           slices.Sorted(slices.Values([]string{"cluster-api-provider-openstack", "machine-uid=" + uid, "openshiftClusterID=" + openstack.Cluster, machine.Namespace + "-" + openstack.Cluster})),
 		}},
 	}
 	got := *made
 	got.Ports = slices.Clone(made.Ports)
+	slices.Sort(want.Tags)
+	got.Tags = slices.Sorted(slices.Values(got.Tags))
 	var addresses []corev1.NodeAddress
 	for i := range got.Ports {
 		for _, address := range got.Ports[i].Addresses {
@@ -229,6 +289,28 @@ func TestAServerThatTheStateLostIsFoundWithAllThatBelongsToIt(t *testing.T) {
 		t.Errorf("right after the import a check finds %s: %s", found.Result, found.Summary)
 	}
 	c.lose(machine, c.owner)
+	if err := c.drive(c.bench.Delete, machine); err != nil {
+		t.Fatal(err)
+	}
+	c.has(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 1})
+}
+
+// The provider forgets a port that it made where a request after that is refused, such as one of a login that ended meanwhile.
+func TestAPortThatTheProviderMadeAndForgotIsFound(t *testing.T) {
+	c := newCloud(t)
+	machine := c.machine()
+	// The client signs in anew after the first, and gives up after the second.
+	refused := c.Obstruct(openstack.Obstacle{Refuse: true, Status: http.StatusUnauthorized, Times: 2, Match: func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/network/v2.0/ports/")
+	}})
+	for deadline := time.Now().Add(2 * time.Minute); refused.Met() < 2; time.Sleep(pause) {
+		if _ = c.Create(t.Context(), machine); time.Now().After(deadline) {
+			t.Fatal("no create has made a port within two minutes")
+		}
+	}
+	c.clock.SetTime(c.clock.Now().Add(time.Hour)) // what was requested is carried out by now
+	c.bring(machine)
+	c.has(map[string]int{"servers": 1, "ports": 1, "trunks": 1, "volumes": 0, "server groups": 1})
 	if err := c.drive(c.bench.Delete, machine); err != nil {
 		t.Fatal(err)
 	}

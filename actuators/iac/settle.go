@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -228,13 +229,38 @@ func (t *task) mayHaveLeft(outcome error) bool {
 // mayHaveMade reports whether the engine may have made something that the state lacks: it was killed, or it was interrupted or failed while
 // it made something, of which the response may be lost. A response that refuses is not lost.
 func (t *task) mayHaveMade(outcome error) bool {
-	switch failure.ClassOf(outcome) {
-	case failure.Killed:
+	if failure.ClassOf(outcome) == failure.Killed {
 		return t.touched
-	case failure.InvalidConfiguration, failure.Quota, failure.Credentials, failure.Throttled:
+	}
+	return len(t.making) > 0 && !t.refused(outcome)
+}
+
+// refused reports whether each error of a run is the infrastructure's refusal to make something.
+func (t *task) refused(outcome error) bool {
+	failed, ok := errors.AsType[*failure.Error](outcome)
+	if !ok {
 		return false
 	}
-	return len(t.making) > 0
+	if len(failed.Diagnostics) == 0 {
+		return t.refuses(failed.Class)
+	}
+	return !slices.ContainsFunc(failed.Diagnostics, func(one failure.Diagnostic) bool {
+		return !t.refuses(failure.Classify([]failure.Diagnostic{one}, t.wanted.Module.Final))
+	})
+}
+
+// refuses reports whether an error of a class says that nothing was made. Wrong credentials and too many requests may come in the way of a request
+// after the one that made something, and providers forget what they made when they fail then; this is looked up where it can be. Without a
+// lookup somebody would have to look, whenever a credential expires.
+func (t *task) refuses(class failure.Class) bool {
+	switch class {
+	case failure.InvalidConfiguration, failure.Quota:
+		return true
+	case failure.Credentials, failure.Throttled:
+		return t.wanted.Module.Spec().Lookup == nil
+	default:
+		return false
+	}
 }
 
 // attachments returns the inputs of the run as they are stored with the state. Inputs that are too large are not stored, and older ones are removed.

@@ -41,25 +41,37 @@ func TestDoubtful(t *testing.T) {
 		events   []engine.Event
 		touched  bool
 		lookedUp bool
+		noLookup bool
 		outcome  error
 		want     bool
 	}{
 		"a success is not": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance)}},
-		"an engine that was killed while it applied is":               {touched: true, outcome: &failure.Error{Class: failure.Killed}, want: true},
-		"an engine that was killed while it planned is not":           {outcome: &failure.Error{Class: failure.Killed}},
-		"an interrupt before anything is made is not":                 {touched: true, outcome: interrupted},
-		"an interrupt while the instance is made is":                  {events: []engine.Event{event(engine.EventStarted, instance)}, outcome: interrupted, want: true},
-		"a failure to make the instance is: the response may be lost": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &failure.Error{Class: failure.Transient}, want: true},
-		"a failure after everything is made is not":                   {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance)}, outcome: interrupted},
-		"a refusal to make it is not: that is a response":             {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &failure.Error{Class: failure.Quota}},
-		"a failure to make something beside it is as well":            {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance), event(engine.EventStarted, disk), event(engine.EventFailed, disk)}, outcome: &failure.Error{Class: failure.Unknown}, want: true},
-		"a failed lookup leaves what it was to find out":              {intent: lost, outcome: &failure.Error{Class: failure.Transient}, want: true},
-		"a lookup that it is too early to believe does as well":       {intent: lost, outcome: &undecidedError{}, want: true},
-		"a failure after a lookup that has found out is not":          {intent: lost, lookedUp: true, outcome: &failure.Error{Class: failure.Credentials}},
-		"a change that is refused is not":                             {outcome: actuators.UnsupportedChange("no")},
+		"an engine that was killed while it applied is":                                         {touched: true, outcome: &failure.Error{Class: failure.Killed}, want: true},
+		"an engine that was killed while it planned is not":                                     {outcome: &failure.Error{Class: failure.Killed}},
+		"an interrupt before anything is made is not":                                           {touched: true, outcome: interrupted},
+		"an interrupt while the instance is made is":                                            {events: []engine.Event{event(engine.EventStarted, instance)}, outcome: interrupted, want: true},
+		"a failure to make the instance is: the response may be lost":                           {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &failure.Error{Class: failure.Transient}, want: true},
+		"a failure after everything is made is not":                                             {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance)}, outcome: interrupted},
+		"a refusal to make it is not: that is a response":                                       {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &failure.Error{Class: failure.Quota}},
+		"a login that ended while it was made is: the provider may have forgotten what it made": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &failure.Error{Class: failure.Credentials}, want: true},
+		"too many requests are as well":                                                         {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, outcome: &failure.Error{Class: failure.Throttled}, want: true},
+		"neither is where nobody could look it up":                                              {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventFailed, instance)}, noLookup: true, outcome: &failure.Error{Class: failure.Credentials}},
+		"a refusal beside another failure is": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventStarted, disk)}, want: true,
+			outcome: &failure.Error{Class: failure.Quota, Diagnostics: []failure.Diagnostic{{Severity: "error", Summary: "Quota exceeded"}, {Severity: "error", Summary: "unexpected EOF"}}}},
+		"two refusals are not": {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventStarted, disk)},
+			outcome: &failure.Error{Class: failure.Quota, Diagnostics: []failure.Diagnostic{{Severity: "error", Summary: "Quota exceeded"}, {Severity: "error", Summary: "over quota"}}}},
+		"a failure to make something beside it is as well":      {events: []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance), event(engine.EventStarted, disk), event(engine.EventFailed, disk)}, outcome: &failure.Error{Class: failure.Unknown}, want: true},
+		"a failed lookup leaves what it was to find out":        {intent: lost, outcome: &failure.Error{Class: failure.Transient}, want: true},
+		"a lookup that it is too early to believe does as well": {intent: lost, outcome: &undecidedError{}, want: true},
+		"a failure after a lookup that has found out is not":    {intent: lost, lookedUp: true, outcome: &failure.Error{Class: failure.Credentials}},
+		"a change that is refused is not":                       {outcome: actuators.UnsupportedChange("no")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run := &task{intent: tc.intent, facts: &lifecycle.Facts{}, touched: tc.touched, lookedUp: tc.lookedUp}
+			used := changedModule(t, "")
+			if tc.noLookup {
+				used = withoutLookup(t)
+			}
+			run := &task{intent: tc.intent, facts: &lifecycle.Facts{}, touched: tc.touched, lookedUp: tc.lookedUp, wanted: &desired.State{Module: used}}
 			if run.intent == nil {
 				run.intent = &record.Intent{}
 			}

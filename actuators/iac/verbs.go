@@ -61,7 +61,11 @@ func (a *Actuator) reconcile(ctx context.Context, machine *machinev1beta1.Machin
 	if err != nil {
 		return err
 	}
-	err = a.act(o, lifecycle.Decide(asked, o.facts, a.target(o)))
+	if o.waiting != nil {
+		a.publish(o, o.waiting)
+		return o.waiting
+	}
+	err = a.act(ctx, o, lifecycle.Decide(asked, o.facts, a.target(o)))
 	a.publish(o, err)
 	if err == nil {
 		err = a.withheld(o)
@@ -70,7 +74,7 @@ func (a *Actuator) reconcile(ctx context.Context, machine *machinev1beta1.Machin
 }
 
 // act does what was decided and returns the verb's error.
-func (a *Actuator) act(o *observation, d lifecycle.Decision) error {
+func (a *Actuator) act(ctx context.Context, o *observation, d lifecycle.Decision) error {
 	if err := a.blocked(o, d); err != nil {
 		return err
 	}
@@ -84,6 +88,9 @@ func (a *Actuator) act(o *observation, d lifecycle.Decision) error {
 	case d.Action == lifecycle.ActionDone && o.asked == runs.Destroy:
 		a.metrics.Forget(o.machine)
 		a.looks.forget(o.machine.UID)
+		if err := a.releaseAddresses(ctx, o); err != nil {
+			return err
+		}
 	case d.Action == lifecycle.ActionLook:
 		a.look(o)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -35,19 +36,24 @@ func (i *Inventory) destroyInstances(ctx context.Context, report *lifecycle.Inve
 			failed = append(failed, i.delete(ctx, &machines[n])) // the last inventory made it, and could not delete it
 		}
 	}
-	begun := 0
-	for _, one := range report.Instances {
-		twice := one.FirstSeen.Before(report.Checked) && !report.Checked.Before(one.FirstSeen.Add(i.GracePeriod))
-		like := byName[one.ListedBy]
-		if !one.Orphaned || !twice || one.MachineUID == "" || like == nil || begun == maxDestroyed {
-			continue
-		}
-		begun++
-		if err := i.destroyInstance(ctx, one, like); err != nil {
-			failed = append(failed, fmt.Errorf("destroying the instance %s: %w", one.ProviderID, err))
+	for _, one := range destroyable(report, i.GracePeriod) {
+		if like := byName[one.ListedBy]; like != nil {
+			if err := i.destroyInstance(ctx, one, like); err != nil {
+				failed = append(failed, fmt.Errorf("destroying the instance %s: %w", one.ProviderID, err))
+			}
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// destroyable returns the instances of a report that may be destroyed: each bears a Machine's UID, and an earlier inventory has found it orphaned
+// as well, a grace period ago.
+func destroyable(report *lifecycle.InventoryReport, grace time.Duration) []lifecycle.OrphanedInstance {
+	found := slices.DeleteFunc(slices.Clone(report.Instances), func(one lifecycle.OrphanedInstance) bool {
+		twice := one.FirstSeen.Before(report.Checked) && !report.Checked.Before(one.FirstSeen.Add(grace))
+		return !one.Orphaned || !twice || one.MachineUID == ""
+	})
+	return found[:min(len(found), maxDestroyed)]
 }
 
 // destroyInstance makes the Machine of an instance, and deletes it.

@@ -16,12 +16,13 @@ const manifestInfrastructure = "infrastructure.yaml"
 // the Infrastructure of the cluster that its manifests are written for.
 func TestManifests(t *testing.T) {
 	t.Parallel()
-	folders, err := filepath.Glob(repository(t, "test", "manifests", "*", ""))
-	if err != nil || len(folders) == 0 {
-		t.Fatalf("want folders of manifests, got %v, %v", folders, err)
+	infrastructures, err := filepath.Glob(repository(t, "test", "manifests", "*", manifestInfrastructure))
+	if err != nil || len(infrastructures) == 0 {
+		t.Fatalf("want folders of manifests, got %v, %v", infrastructures, err)
 	}
 	cache := t.TempDir()
-	for _, folder := range folders {
+	for _, infrastructure := range infrastructures {
+		folder := filepath.Dir(infrastructure)
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			t.Parallel()
 			cases, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
@@ -44,15 +45,19 @@ func TestManifests(t *testing.T) {
 // planOf returns what `kubectl machine plan` prints for a manifest: the plan, then what goes to the standard error.
 func planOf(t *testing.T, folder, file, cache string) string {
 	t.Helper()
-	infrastructure := filepath.Join(folder, manifestInfrastructure)
-	if _, err := os.Stat(infrastructure); err != nil {
+	content, err := os.ReadFile(file)
+	if err != nil {
 		t.Fatal(err)
 	}
 	relative, err := filepath.Rel(repository(t), file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	planned := runCommand(t, "plan", "-f", file, "--cache-dir", cache, "--engine-path", realEngine(t)[1],
-		"--provider-mirror", repository(t, "bin", "schemas"))
+	args := []string{"plan", "-f", file, "--cache-dir", cache, "--engine-path", realEngine(t)[1], "--provider-mirror", repository(t, "bin", "schemas")}
+	// A manifest for another cluster has that cluster's Infrastructure in it.
+	if !strings.Contains(string(content), "\nkind: Infrastructure\n") {
+		args = append(args, "--infrastructure", filepath.Join(folder, manifestInfrastructure))
+	}
+	planned := runCommand(t, args...)
 	return strings.ReplaceAll(planned.out+planned.err, file, filepath.ToSlash(relative))
 }

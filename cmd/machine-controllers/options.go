@@ -110,7 +110,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.webhookCertDir, "webhook-cert-dir", "", "Folder with tls.crt and tls.key for the webhooks. Whoever provides them also rotates them and sets the caBundle of the webhook configurations. Default: the manager does all of this, with the Secret "+webhookSecret+".")
 	flags.StringVar(&o.clusterID, "cluster-id", "", "Name of the cluster's infrastructure: the label machine.openshift.io/cluster-api-cluster of Machines that are created without it. Default: that of the cluster's Infrastructure; without one, the label is not set.")
 
-	flags.Var(&o.givenClusterValues, "cluster-fact", "NAME=VALUE of the cluster, for the defaults of fields that a providerSpec lacks: architecture, networkResourceGroup, project, region or resourceGroup; may be repeated. Default: those of the cluster's Infrastructure.")
+	flags.Var(&o.givenClusterValues, "cluster-fact", "NAME=VALUE of the cluster, for the defaults of fields that a providerSpec lacks: architecture, networkResourceGroup, platform, project, region or resourceGroup; may be repeated. Default: those of the cluster's Infrastructure.")
 
 	flags.StringVar(&o.workDir, "work-dir", "/var/lib/machine-iac", "Private folder for modules and runs. It holds secrets while runs execute: use memory or an encrypted disk.")
 	flags.StringVar(&o.engine, "engine", "", "tofu or terraform, found on PATH. Default: the first of the two that is found.")
@@ -191,7 +191,7 @@ func (o *options) checkCluster() error {
 	}
 	for name := range o.givenClusterValues {
 		if module.PerMachine(name) || !slices.Contains(module.ClusterValueNames(), name) {
-			return fmt.Errorf("--cluster-fact names %q, which is not a cluster value; name architecture, networkResourceGroup, project, region or resourceGroup", name)
+			return fmt.Errorf("--cluster-fact names %q, which is not a cluster value; name architecture, networkResourceGroup, platform, project, region or resourceGroup", name)
 		}
 	}
 	return nil

@@ -72,7 +72,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.clusterValues()}); err != nil {
+	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.clusterValues(), Cluster: cluster}); err != nil {
 		return err
 	}
 	runners, err := newRunners(ctx, o, live)
@@ -81,7 +81,7 @@ func run(ctx context.Context, o options) error {
 	}
 	pool := newPool(o, runners)
 	given := iac.Options{
-		Client: live, Catalog: catalog, Runners: runners, Pool: pool, Environment: cluster,
+		Client: live, Catalog: catalog, Runners: runners, Pool: pool, Environment: cluster, Cluster: cluster,
 		Store: state.New(live, state.Options{Logger: ctrl.Log.WithName("state")}), Modules: store.New(live, store.Options{}),
 	}
 	actuator, err := newActuator(mgr, given, leader.Leadership, o)

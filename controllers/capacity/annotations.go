@@ -6,51 +6,44 @@ import (
 	"strconv"
 	"strings"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
 	"github.com/machine-iac/machine-iac-operator/actuators"
 )
 
-// The annotations that a cluster autoscaler reads.
+// The annotations that OpenShift's cluster autoscaler reads where it finds none of upstream's.
 const (
-	cpuAnnotation    = "machine.openshift.io/vCPU"
-	memoryAnnotation = "machine.openshift.io/memoryMb"
-	gpuAnnotation    = "machine.openshift.io/GPU"
-	// labelsAnnotation holds the labels of new Nodes, as key=value separated by commas. Others write it too.
-	labelsAnnotation = "capacity.cluster-autoscaler.kubernetes.io/labels"
+	cpuAnnotation     = "machine.openshift.io/vCPU"
+	memoryAnnotation  = "machine.openshift.io/memoryMb"
+	gpuAnnotation     = "machine.openshift.io/GPU"
+	maxPodsAnnotation = "machine.openshift.io/maxPods"
 )
 
-// appliedLabelsAnnotation holds the pairs of labelsAnnotation that this controller has written.
-const appliedLabelsAnnotation = "machine-iac.io/capacity-labels"
+// ownAnnotations are the annotations that this controller reads or writes.
+var ownAnnotations = []string{
+	cpuAnnotation, memoryAnnotation, gpuAnnotation, maxPodsAnnotation,
+	upstreamCPU, upstreamMemory, upstreamGPUCount, upstreamGPUType, upstreamMaxPods, upstreamDRADriver,
+	labelsAnnotation, appliedLabelsAnnotation, taintsAnnotation, appliedTaintsAnnotation, appliedMaxPodsAnnotation,
+}
 
-const architectureLabel = "kubernetes.io/arch"
-
-// ownAnnotations are the annotations that this controller writes.
-var ownAnnotations = []string{cpuAnnotation, memoryAnnotation, gpuAnnotation, labelsAnnotation, appliedLabelsAnnotation}
-
-// annotate returns the annotations for a capacity. It does not change existing.
-func annotate(existing map[string]string, size actuators.Capacity) map[string]string {
+// annotate returns the annotations for Machines of a size and a template. It does not change existing.
+func annotate(existing map[string]string, size actuators.Capacity, template *machinev1beta1.MachineSpec) map[string]string {
 	wanted := maps.Clone(existing)
 	if wanted == nil {
 		wanted = map[string]string{}
 	}
+	setUpstreamSize(wanted, existing, size)
 	wanted[cpuAnnotation] = strconv.FormatInt(size.CPU, 10)
 	wanted[memoryAnnotation] = strconv.FormatInt(size.MemoryMiB, 10)
 	wanted[gpuAnnotation] = strconv.FormatInt(size.GPU, 10)
-	labels, applied := merge(existing[labelsAnnotation], existing[appliedLabelsAnnotation], labelsOf(size))
+	setMaxPods(wanted, existing)
+	labels, applied := merge(existing[labelsAnnotation], existing[appliedLabelsAnnotation], labelsOf(size, template), labelID)
 	setOrDelete(wanted, labelsAnnotation, labels)
 	setOrDelete(wanted, appliedLabelsAnnotation, applied)
+	taints, applied := merge(existing[taintsAnnotation], existing[appliedTaintsAnnotation], taintsOf(template), taintID)
+	setOrDelete(wanted, taintsAnnotation, taints)
+	setOrDelete(wanted, appliedTaintsAnnotation, applied)
 	return wanted
-}
-
-// labelsOf returns the labels that new Nodes will have.
-func labelsOf(size actuators.Capacity) map[string]string {
-	labels := maps.Clone(size.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	if size.Architecture != "" {
-		labels[architectureLabel] = size.Architecture
-	}
-	return labels
 }
 
 // setOrDelete sets an annotation, or deletes it when the value is empty.
@@ -62,48 +55,41 @@ func setOrDelete(annotations map[string]string, key, value string) {
 	}
 }
 
-// merge merges labels into a list of pairs. Pairs that are not in applied belong to others: they stay, and take precedence. Pairs keep their
-// order; new ones follow, sorted. It returns the list, and the pairs in it that this controller has written.
-func merge(text, applied string, labels map[string]string) (merged, newApplied string) {
-	recorded := map[string]string{}
-	for _, pair := range pairs(applied) {
-		key, value, _ := strings.Cut(pair, "=")
-		recorded[key] = value
-	}
-	isOurs := func(pair string) bool {
-		key, value, ok := strings.Cut(pair, "=")
-		was, found := recorded[key]
-		return ok && found && was == value
-	}
+// merge merges entries, by the ID that idOf returns of each, into a list that others write too. Entries that are not in applied belong to
+// others: they stay, and take precedence. Entries keep their order; new ones follow, sorted. It returns the list, and the entries in it
+// that this controller has written.
+func merge(text, applied string, entries map[string]string, idOf func(string) string) (merged, newApplied string) {
+	recorded := entriesOf(applied)
+	isOurs := func(entry string) bool { return slices.Contains(recorded, entry) }
 	given := map[string]bool{}
-	for _, pair := range pairs(text) {
-		if key, _, _ := strings.Cut(pair, "="); !isOurs(pair) {
-			given[key] = true
+	for _, entry := range entriesOf(text) {
+		if !isOurs(entry) {
+			given[idOf(entry)] = true
 		}
 	}
 	var kept, written []string
-	for _, pair := range pairs(text) {
-		key, _, _ := strings.Cut(pair, "=")
-		value, wanted := labels[key]
+	for _, entry := range entriesOf(text) {
+		id := idOf(entry)
+		now, wanted := entries[id]
 		switch {
-		case !isOurs(pair):
-			kept = append(kept, pair)
-		case wanted && !given[key]:
-			given[key] = true
-			kept, written = append(kept, key+"="+value), append(written, key+"="+value)
+		case !isOurs(entry):
+			kept = append(kept, entry)
+		case wanted && !given[id]:
+			given[id] = true
+			kept, written = append(kept, now), append(written, now)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		if !given[key] {
-			kept, written = append(kept, key+"="+labels[key]), append(written, key+"="+labels[key])
+	for _, id := range slices.Sorted(maps.Keys(entries)) {
+		if !given[id] {
+			kept, written = append(kept, entries[id]), append(written, entries[id])
 		}
 	}
 	slices.Sort(written)
 	return strings.Join(kept, ","), strings.Join(written, ",")
 }
 
-// pairs returns the parts of a comma-separated list that are not empty.
-func pairs(text string) []string {
+// entriesOf returns the parts of a comma-separated list that are not empty.
+func entriesOf(text string) []string {
 	var parts []string
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part != "" {

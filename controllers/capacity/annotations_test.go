@@ -3,11 +3,13 @@ package capacity
 import (
 	"errors"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -45,11 +47,15 @@ func TestMerge(t *testing.T) {
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			got, record := merge(tc.text, tc.record, tc.labels)
+			entries := map[string]string{}
+			for key, value := range tc.labels {
+				entries[key] = key + "=" + value
+			}
+			got, record := merge(tc.text, tc.record, entries, labelID)
 			if got != tc.want || record != tc.wantRecord {
 				t.Fatalf("got %q with record %q, want %q with %q", got, record, tc.want, tc.wantRecord)
 			}
-			if again, same := merge(got, record, tc.labels); again != got || same != record {
+			if again, same := merge(got, record, entries, labelID); again != got || same != record {
 				t.Errorf("a second pass makes it %q with record %q", again, same)
 			}
 		})
@@ -58,36 +64,120 @@ func TestMerge(t *testing.T) {
 
 func TestAnnotate(t *testing.T) {
 	size := actuators.Capacity{CPU: 4, MemoryMiB: 16384, GPU: 1, Architecture: "arm64", Labels: map[string]string{"example.com/fast": "yes"}}
+	template := &machinev1beta1.MachineSpec{
+		ObjectMeta: machinev1beta1.ObjectMeta{Labels: map[string]string{"team": "a", "not a label": "x"}},
+		Taints: []corev1.Taint{
+			{Key: "only", Value: "batch", Effect: corev1.TaintEffectNoSchedule},
+			{Key: "bare", Effect: corev1.TaintEffectNoExecute},
+			{Key: "only", Value: "ignored-on-the-node-too", Effect: corev1.TaintEffectNoSchedule},
+		},
+	}
+	const ours, taints = "example.com/fast=yes,kubernetes.io/arch=arm64,team=a", "bare:NoExecute,only=batch:NoSchedule"
+	whole := map[string]string{
+		cpuAnnotation: "4", memoryAnnotation: "16384", gpuAnnotation: "1",
+		upstreamCPU: "4", upstreamMemory: "16Gi", upstreamGPUCount: "1", upstreamGPUType: "nvidia.com/gpu",
+		labelsAnnotation: ours, appliedLabelsAnnotation: ours, taintsAnnotation: taints, appliedTaintsAnnotation: taints,
+	}
+	with := func(pairs map[string]string) map[string]string {
+		out := maps.Clone(whole)
+		maps.Copy(out, pairs)
+		return out
+	}
+	derived := map[string]string{ // as OpenShift's cluster-autoscaler-operator does it
+		cpuAnnotation: "2", memoryAnnotation: "2048", gpuAnnotation: "0",
+		upstreamCPU: "2", upstreamMemory: "2147483648", upstreamGPUCount: "0", upstreamGPUType: "",
+	}
 	tcs := map[string]struct {
 		existing map[string]string
 		want     map[string]string
 	}{
-		"a MachineSet without annotations": {nil, map[string]string{
-			cpuAnnotation: "4", memoryAnnotation: "16384", gpuAnnotation: "1",
-			labelsAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64", appliedLabelsAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64",
-		}},
+		"a MachineSet without annotations": {nil, whole},
 		"others' annotations stay, and stale ones are fixed": {
 			map[string]string{"example.com/owner": "me", cpuAnnotation: "2", memoryAnnotation: "2048", gpuAnnotation: "8", labelsAnnotation: "a=1"},
-			map[string]string{
-				"example.com/owner": "me", cpuAnnotation: "4", memoryAnnotation: "16384", gpuAnnotation: "1",
-				labelsAnnotation: "a=1,example.com/fast=yes,kubernetes.io/arch=arm64", appliedLabelsAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64",
-			},
+			with(map[string]string{"example.com/owner": "me", labelsAnnotation: "a=1," + ours}),
 		},
+		"what was derived from the older annotations follows them": {derived, whole},
+		"what was derived keeps its form while the size is the same": {
+			map[string]string{memoryAnnotation: "16384", upstreamMemory: "17179869184"},
+			with(map[string]string{upstreamMemory: "17179869184"}),
+		},
+		"what a person wrote stays": {
+			map[string]string{
+				cpuAnnotation: "2", memoryAnnotation: "2048", gpuAnnotation: "8",
+				upstreamCPU: "3500m", upstreamMemory: "15Gi", upstreamGPUCount: "2", upstreamGPUType: "amd.com/gpu", upstreamMaxPods: "250",
+			},
+			with(map[string]string{
+				upstreamCPU: "3500m", upstreamMemory: "15Gi", upstreamGPUCount: "2", upstreamGPUType: "amd.com/gpu", upstreamMaxPods: "250",
+			}),
+		},
+		"also where there were no older annotations, and where it is no quantity": {
+			map[string]string{upstreamCPU: "3", upstreamMemory: "much"}, with(map[string]string{upstreamCPU: "3", upstreamMemory: "much"}),
+		},
+		"a label and a taint of a person win": {
+			map[string]string{labelsAnnotation: "team=b", taintsAnnotation: "only=me:NoSchedule,soft=1:PreferNoSchedule"},
+			with(map[string]string{
+				labelsAnnotation:        "team=b,example.com/fast=yes,kubernetes.io/arch=arm64",
+				appliedLabelsAnnotation: "example.com/fast=yes,kubernetes.io/arch=arm64",
+				taintsAnnotation:        "only=me:NoSchedule,soft=1:PreferNoSchedule,bare:NoExecute", appliedTaintsAnnotation: "bare:NoExecute",
+			}),
+		},
+		"a taint that left the template goes": {
+			map[string]string{taintsAnnotation: "old=1:NoSchedule,bare:NoExecute", appliedTaintsAnnotation: "bare:NoExecute,old=1:NoSchedule"},
+			with(map[string]string{taintsAnnotation: "bare:NoExecute,only=batch:NoSchedule"}),
+		},
+		"the number of Pods is copied": {
+			map[string]string{maxPodsAnnotation: "200"},
+			with(map[string]string{maxPodsAnnotation: "200", upstreamMaxPods: "200", appliedMaxPodsAnnotation: "200"}),
+		},
+		"and follows": {
+			map[string]string{maxPodsAnnotation: "100", upstreamMaxPods: "200", appliedMaxPodsAnnotation: "200"},
+			with(map[string]string{maxPodsAnnotation: "100", upstreamMaxPods: "100", appliedMaxPodsAnnotation: "100"}),
+		},
+		"and goes":                                  {map[string]string{upstreamMaxPods: "200", appliedMaxPodsAnnotation: "200"}, whole},
+		"unless a person has changed it since":      {map[string]string{upstreamMaxPods: "50", appliedMaxPodsAnnotation: "200"}, with(map[string]string{upstreamMaxPods: "50"})},
+		"devices that are claimed have no gpu-type": {map[string]string{upstreamDRADriver: "gpu.nvidia.com"}, without(with(map[string]string{upstreamDRADriver: "gpu.nvidia.com"}), upstreamGPUType)},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			before := maps.Clone(tc.existing)
-			got := annotate(tc.existing, size)
+			got := annotate(tc.existing, size, template)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before, tc.existing); diff != "" {
 				t.Errorf("the existing annotations were changed:\n%s", diff)
 			}
+			if diff := cmp.Diff(got, annotate(got, size, template)); diff != "" {
+				t.Errorf("a second pass changes them again (-first +second):\n%s", diff)
+			}
 		})
 	}
-	if got := annotate(map[string]string{appliedLabelsAnnotation: "a=1"}, actuators.Capacity{}); len(got) != 3 {
-		t.Errorf("got %v, want no annotation that says nothing", got)
+	nothing := annotate(map[string]string{appliedLabelsAnnotation: "a=1"}, actuators.Capacity{}, &machinev1beta1.MachineSpec{})
+	if len(nothing) != 7 || nothing[upstreamGPUType] != "" {
+		t.Errorf("got %v, want no annotation that says nothing, but for the ones of the size", nothing)
+	}
+}
+
+func without(annotations map[string]string, key string) map[string]string {
+	delete(annotations, key)
+	return annotations
+}
+
+// TestUpstreamReadsWhatIsWritten reads the annotations as provider clusterapi does: quantities, a resource of the GPU's type, taints.
+func TestUpstreamReadsWhatIsWritten(t *testing.T) {
+	taint := corev1.Taint{Key: "example.com/only", Value: "batch", Effect: corev1.TaintEffectNoSchedule}
+	got := annotate(nil, actuators.Capacity{CPU: 64, MemoryMiB: 499712, GPU: 8, Architecture: "amd64"}, &machinev1beta1.MachineSpec{Taints: []corev1.Taint{taint}})
+	memory, err := resource.ParseQuantity(got[upstreamMemory])
+	if err != nil || memory.Value() != 499712<<20 {
+		t.Errorf("memory is %q: %v", got[upstreamMemory], err)
+	}
+	if cpu, err := resource.ParseQuantity(got[upstreamCPU]); err != nil || cpu.Value() != 64 {
+		t.Errorf("cpu is %q: %v", got[upstreamCPU], err)
+	}
+	parts := strings.Split(got[taintsAnnotation], ":")
+	pair := strings.Split(parts[0], "=")
+	if read := (corev1.Taint{Key: pair[0], Value: pair[1], Effect: corev1.TaintEffect(parts[1])}); len(parts) != 2 || len(pair) != 2 || read != taint {
+		t.Errorf("taints are %q, read as %v", got[taintsAnnotation], read)
 	}
 }
 
@@ -103,6 +193,8 @@ func TestSizeMayDiffer(t *testing.T) {
 		"a providerSpec does":                  {func(s *machinev1beta1.MachineSet) { s.Spec.Template.Spec.ProviderSpec.Value.Raw = []byte(`{}`) }, true},
 		"so does one that is gone":             {func(s *machinev1beta1.MachineSet) { s.Spec.Template.Spec.ProviderSpec.Value = nil }, true},
 		"an annotation taken off by hand does": {func(s *machinev1beta1.MachineSet) { delete(s.Annotations, cpuAnnotation) }, true},
+		"so do labels of the template":         {func(s *machinev1beta1.MachineSet) { s.Spec.Template.Spec.Labels = map[string]string{"a": "b"} }, true},
+		"so do its taints":                     {func(s *machinev1beta1.MachineSet) { s.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "a"}} }, true},
 		"so do labels that somebody adds":      {func(s *machinev1beta1.MachineSet) { s.Annotations[labelsAnnotation] = "a=1" }, true},
 		"who is in charge decides who writes": {func(s *machinev1beta1.MachineSet) {
 			s.Status.AuthoritativeAPI = machinev1beta1.MachineAuthorityClusterAPI

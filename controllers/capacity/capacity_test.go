@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,6 +22,8 @@ const (
 	gpu    = "machine.openshift.io/GPU"
 	labels = "capacity.cluster-autoscaler.kubernetes.io/labels"
 	record = "machine-iac.io/capacity-labels"
+
+	upstream = "capacity.cluster-autoscaler.kubernetes.io/"
 )
 
 var known = map[string]actuators.Capacity{
@@ -71,7 +74,10 @@ func annotations(ctx SpecContext, set *machinev1beta1.MachineSet) func(Gomega) m
 	}
 }
 
-var small = map[string]string{cpu: "2", memory: "4096", gpu: "0", labels: "kubernetes.io/arch=amd64", record: "kubernetes.io/arch=amd64"}
+var small = map[string]string{
+	cpu: "2", memory: "4096", gpu: "0", labels: "kubernetes.io/arch=amd64", record: "kubernetes.io/arch=amd64",
+	upstream + "cpu": "2", upstream + "memory": "4Gi", upstream + "gpu-count": "0", upstream + "gpu-type": "",
+}
 
 var _ = Describe("The annotations for scale from zero", func() {
 	It("are written on a MachineSet, on its metadata only, and once", func(ctx SpecContext) {
@@ -98,7 +104,35 @@ var _ = Describe("The annotations for scale from zero", func() {
 		change(ctx, set, ofType("big"))
 		Eventually(annotations(ctx, set)).Should(Equal(map[string]string{
 			"example.com/a": "b", cpu: "64", memory: "524288", gpu: "8", labels: "z=1,kubernetes.io/arch=arm64", record: "kubernetes.io/arch=arm64",
+			upstream + "cpu": "64", upstream + "memory": "512Gi", upstream + "gpu-count": "8", upstream + "gpu-type": "nvidia.com/gpu",
 		}))
+	})
+
+	It("follow the template's labels and taints", func(ctx SpecContext) {
+		w := start(ctx, known)
+		tainted := func(value string) func(*machinev1beta1.MachineSet) {
+			return func(s *machinev1beta1.MachineSet) {
+				s.Spec.Template.Spec.Labels = map[string]string{"pool": value}
+				s.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "pool", Value: value, Effect: corev1.TaintEffectNoSchedule}}
+			}
+		}
+		set := w.create(ctx, ofType("small"), tainted("a"))
+		Eventually(annotations(ctx, set)).Should(And(
+			HaveKeyWithValue(labels, "kubernetes.io/arch=amd64,pool=a"), HaveKeyWithValue(upstream+"taints", "pool=a:NoSchedule"),
+		))
+		change(ctx, set, tainted("b"))
+		Eventually(annotations(ctx, set)).Should(And(
+			HaveKeyWithValue(labels, "kubernetes.io/arch=amd64,pool=b"), HaveKeyWithValue(upstream+"taints", "pool=b:NoSchedule"),
+		))
+	})
+
+	It("leave to a user the sizes that the user has set, whatever the type", func(ctx SpecContext) {
+		w := start(ctx, known)
+		set := w.create(ctx, ofType("small"), annotated(map[string]string{upstream + "memory": "3500Mi"}))
+		Eventually(annotations(ctx, set)).Should(HaveKeyWithValue(upstream+"cpu", "2"))
+		change(ctx, set, ofType("big"))
+		Eventually(annotations(ctx, set)).Should(HaveKeyWithValue(upstream+"cpu", "64"))
+		Expect(set.Annotations).To(HaveKeyWithValue(upstream+"memory", "3500Mi"))
 	})
 
 	It("leave to a user the labels that the user has set", func(ctx SpecContext) {

@@ -83,10 +83,10 @@ func machineFrom(set *machinev1beta1.MachineSet) *machinev1beta1.Machine {
 	}
 }
 
-// write patches the annotations when they differ, unless the MachineSet has changed since it was read: the labels annotation is shared with
-// others.
+// write patches the annotations when they differ, unless the MachineSet has changed since it was read: others write some of them
+// too.
 func (c *Controller) write(ctx context.Context, set *machinev1beta1.MachineSet, size actuators.Capacity) (reconcile.Result, error) {
-	wanted := annotate(set.Annotations, size)
+	wanted := annotate(set.Annotations, size, &set.Spec.Template.Spec)
 	if maps.Equal(wanted, set.Annotations) {
 		return reconcile.Result{}, nil
 	}

@@ -52,7 +52,7 @@ func TestReconcileWritesOnlyWhatDiffers(t *testing.T) {
 		wantErr          error
 	}{
 		"a MachineSet without annotations is written": {wantPatches: 1},
-		"one that has them costs no request":          {change: func(s *machinev1beta1.MachineSet) { s.Annotations = annotate(nil, size) }},
+		"one that has them costs no request":          {change: func(s *machinev1beta1.MachineSet) { s.Annotations = annotate(nil, size, &s.Spec.Template.Spec) }},
 		"one that goes is left alone":                 {change: func(s *machinev1beta1.MachineSet) { s.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }},
 		"one of another API is left alone": {change: func(s *machinev1beta1.MachineSet) {
 			s.Status.AuthoritativeAPI = machinev1beta1.MachineAuthorityClusterAPI

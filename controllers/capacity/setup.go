@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -27,7 +28,7 @@ func SetupWithManager(mgr manager.Manager, options Options) error {
 	})
 }
 
-// capacityChanged filters for MachineSets that are new, and those whose providerSpec, own annotations or authority have changed. Scaling,
+// capacityChanged filters for MachineSets that are new, and those whose template, own annotations or authority have changed. Scaling,
 // status and resyncs are ignored, so that an event about an invalid template is not repeated.
 func capacityChanged() predicate.Predicate {
 	return predicate.Funcs{
@@ -41,6 +42,8 @@ func capacityChanged() predicate.Predicate {
 				return false
 			}
 			return !bytes.Equal(providerSpecOf(before), providerSpecOf(after)) ||
+				!equality.Semantic.DeepEqual(before.Spec.Template.Spec.Labels, after.Spec.Template.Spec.Labels) ||
+				!equality.Semantic.DeepEqual(before.Spec.Template.Spec.Taints, after.Spec.Template.Spec.Taints) ||
 				slices.ContainsFunc(ownAnnotations, func(key string) bool { return before.Annotations[key] != after.Annotations[key] }) ||
 				machineapi.AuthorityOfMachineSet(before).IsMachineAPI() != machineapi.AuthorityOfMachineSet(after).IsMachineAPI()
 		},

@@ -38,7 +38,7 @@ func (*checkHealth) Reconcile(_ context.Context, s *scope) (bool, error) {
 		target.health = healthOf(&s.check.Spec, target.machine, target.node, s.now)
 		if target.health.recheck > 0 {
 			s.RequeueAfter(min(target.health.recheck, maxRecheck))
-			s.addEvent("detected/"+string(target.machine.UID), "", detectedUnhealthy(target))
+			s.addEvent("detected/"+string(target.machine.UID), "", detectedUnhealthy(s.check, target))
 		}
 	}
 	return true, nil

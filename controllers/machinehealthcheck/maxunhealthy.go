@@ -26,11 +26,11 @@ func (a *checkMaxUnhealthy) Reconcile(_ context.Context, s *scope) (bool, error)
 	a.metrics.shortCircuited(s.check, !s.allowed)
 	switch {
 	case err != nil:
-		setBlocked(s, count, invalidMaxUnhealthyReason, err.Error())
+		setInvalid(s, count, invalidMaxUnhealthyReason, err.Error())
 	case s.allowed:
 		setAllowed(s, count, most)
 	default:
-		setBlocked(s, count, tooManyUnhealthyReason, count.describe(s.check.Spec.MaxUnhealthy))
+		setTooMany(s, count)
 	}
 	return true, nil
 }
@@ -45,14 +45,13 @@ type counts struct {
 // unhealthy returns how many targets count against maxUnhealthy.
 func (t counts) unhealthy() int { return t.expected - t.healthy - t.exempt }
 
-// describe returns why remediation is restricted.
+// describe returns the numbers by which remediation is restricted.
 func (t counts) describe(most *intstr.IntOrString) string {
-	text := fmt.Sprintf("more Machines are unhealthy than maxUnhealthy allows (total: %d, unhealthy: %d, maxUnhealthy: %s",
-		t.expected, t.unhealthy(), maxUnhealthyText(most))
+	text := fmt.Sprintf("(total: %d, unhealthy: %d, maxUnhealthy: %s)", t.expected, t.unhealthy(), maxUnhealthyText(most))
 	if t.exempt > 0 {
-		text += fmt.Sprintf(", starting and exempt: %d", t.exempt)
+		text += fmt.Sprintf("; starting and exempt: %d", t.exempt)
 	}
-	return text + ")"
+	return text
 }
 
 // countTargets counts the targets.

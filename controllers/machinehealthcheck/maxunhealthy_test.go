@@ -118,7 +118,7 @@ func TestAllowance(t *testing.T) {
 			targets: []*target{healthy(), unhealthy(), unhealthy()},
 			want: shown{
 				Expected: 3, Healthy: 1, Reason: "TooManyUnhealthy", Severity: "Warning",
-				Events: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 3, unhealthy: 2, maxUnhealthy: 1)"},
+				Events: []string{"restricted: (total: 3, unhealthy: 2, maxUnhealthy: 1)"},
 			},
 		},
 		"what is left of the allowance is reported": {
@@ -131,7 +131,7 @@ func TestAllowance(t *testing.T) {
 			targets: []*target{starting(), starting(), unhealthy()},
 			want: shown{
 				Expected: 3, Reason: "TooManyUnhealthy", Severity: "Warning",
-				Events: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 3, unhealthy: 3, maxUnhealthy: 1)"},
+				Events: []string{"restricted: (total: 3, unhealthy: 3, maxUnhealthy: 1)"},
 			},
 		},
 		"exempt starting ones stay out of the decision, not out of the counts": {
@@ -144,8 +144,7 @@ func TestAllowance(t *testing.T) {
 			targets: []*target{starting(), unhealthy(), unhealthy()},
 			want: shown{
 				Expected: 3, Reason: "TooManyUnhealthy", Severity: "Warning",
-				Events: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows" +
-					" (total: 3, unhealthy: 2, maxUnhealthy: 1, starting and exempt: 1)"},
+				Events: []string{"restricted: (total: 3, unhealthy: 2, maxUnhealthy: 1); starting and exempt: 1"},
 			},
 		},
 		"nor are those that go before they came": {
@@ -153,7 +152,7 @@ func TestAllowance(t *testing.T) {
 			targets: []*target{{machine: builder.Machine(), deleting: true, health: healthResult{starting: true, recheck: 1}}},
 			want: shown{
 				Expected: 1, Reason: "TooManyUnhealthy", Severity: "Warning",
-				Events: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 1, unhealthy: 1, maxUnhealthy: 0)"},
+				Events: []string{"restricted: (total: 1, unhealthy: 1, maxUnhealthy: 0)"},
 			},
 		},
 		"nor those without a Node where the startup timeout is off, as their start has no end": {
@@ -161,7 +160,7 @@ func TestAllowance(t *testing.T) {
 			targets: []*target{{machine: builder.Machine()}},
 			want: shown{
 				Expected: 1, Reason: "TooManyUnhealthy", Severity: "Warning",
-				Events: []string{"restricted: more Machines are unhealthy than maxUnhealthy allows (total: 1, unhealthy: 1, maxUnhealthy: 0)"},
+				Events: []string{"restricted: (total: 1, unhealthy: 1, maxUnhealthy: 0)"},
 			},
 		},
 		"false is a value too": {

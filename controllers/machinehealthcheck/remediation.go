@@ -33,7 +33,7 @@ func (r *remediate) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	limit := inFlightLimit(s)
 	work := planOf(s.check, s.targets, limit)
 	for _, target := range work.skip {
-		s.addEvent("skipped/"+string(target.machine.UID), "", skippedNoController(target))
+		s.addEvent("skipped/"+string(target.machine.UID), "", skippedNoController(s.check, target))
 	}
 	if work.waiting > 0 {
 		s.addEvent("deferred", deferral(work.waiting, limit), remediationDeferred(s.check, work.waiting, limit))
@@ -102,12 +102,12 @@ func (r *remediate) annotate(ctx context.Context, s *scope, t *target) error {
 		return nil
 	}
 	if err != nil {
-		r.sendUnlessStopping(ctx, externalAnnotationFailed(t, err))
+		r.sendUnlessStopping(ctx, externalAnnotationFailed(s.check, t, err))
 		return fmt.Errorf("annotating Machine %s for external remediation: %w", t.machine.Name, err)
 	}
 	s.history.annotated[t.machine.UID] = t.machine.ResourceVersion
 	t.annotated = true
-	externalAnnotationAdded(t).Send(r.recorder)
+	externalAnnotationAdded(s.check, t).Send(r.recorder)
 	return nil
 }
 
@@ -118,13 +118,13 @@ func (r *remediate) destroy(ctx context.Context, s *scope, t *target) error {
 		return nil // already deleted; the cache will show it
 	}
 	if err != nil {
-		r.sendUnlessStopping(ctx, machineDeletionFailed(t, err))
+		r.sendUnlessStopping(ctx, machineDeletionFailed(s.check, t, err))
 		return fmt.Errorf("deleting Machine %s: %w", t.machine.Name, err)
 	}
 	s.history.deleted[t.machine.UID] = true
 	t.deleting = true
 	r.metrics.remediated(s.check)
-	machineDeleted(t).Send(r.recorder)
+	machineDeleted(s.check, t).Send(r.recorder)
 	log.FromContext(ctx).Info("Deleted an unhealthy Machine", "Machine", t.machine.Name, "why", t.health.why)
 	return nil
 }

@@ -31,21 +31,26 @@ func setAllowed(s *scope, count counts, most int) {
 	s.setCondition(machinev1beta1.Condition{Type: machinev1beta1.RemediationAllowedCondition, Status: corev1.ConditionTrue})
 }
 
-// setBlocked sets the status for remediation that is not allowed, and adds an event.
-func setBlocked(s *scope, count counts, reason, why string) {
-	severity := machinev1beta1.ConditionSeverityError
-	if reason == tooManyUnhealthyReason {
-		severity = machinev1beta1.ConditionSeverityWarning
-	}
+// setTooMany sets the status for remediation that is not allowed because too many Machines are unhealthy, and adds an event.
+func setTooMany(s *scope, count counts) {
+	numbers := count.describe(s.check.Spec.MaxUnhealthy)
+	// Scripts compare the text up to the numbers, which is the Machine API's.
+	setBlocked(s, count, machinev1beta1.ConditionSeverityWarning, tooManyUnhealthyReason,
+		"Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy "+numbers)
+	s.addEvent("restricted", numbers, tooManyUnhealthy(s.check, numbers))
+}
+
+// setInvalid sets the status for remediation that is not allowed because the spec is invalid, and adds an event.
+func setInvalid(s *scope, count counts, reason, why string) {
+	setBlocked(s, count, machinev1beta1.ConditionSeverityError, reason, "Remediation is not allowed: "+why)
+	s.addEvent("restricted", why, remediationRestricted(s.check, why))
+}
+
+func setBlocked(s *scope, count counts, severity machinev1beta1.ConditionSeverity, reason, message string) {
 	setCounts(&s.check.Status, count, 0)
 	s.setCondition(machinev1beta1.Condition{
-		Type:     machinev1beta1.RemediationAllowedCondition,
-		Status:   corev1.ConditionFalse,
-		Severity: severity,
-		Reason:   reason,
-		Message:  "Remediation is not allowed: " + why,
+		Type: machinev1beta1.RemediationAllowedCondition, Status: corev1.ConditionFalse, Severity: severity, Reason: reason, Message: message,
 	})
-	s.addEvent("restricted", why, remediationRestricted(s.check, why))
 }
 
 func setCounts(status *machinev1beta1.MachineHealthCheckStatus, count counts, allowed int32) {

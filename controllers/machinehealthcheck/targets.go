@@ -28,6 +28,14 @@ type target struct {
 	health healthResult
 }
 
+// nodeName returns the name of the Node that the Machine refers to, which may not exist; empty when it refers to none.
+func (t *target) nodeName() string {
+	if t.machine.Status.NodeRef == nil {
+		return ""
+	}
+	return t.machine.Status.NodeRef.Name
+}
+
 // healthy reports whether the Machine is healthy and not under remediation.
 func (t *target) healthy() bool {
 	return !t.health.remediate && t.health.recheck == 0 && !t.deleting && t.node != nil && !t.annotated
@@ -52,7 +60,7 @@ func (f *selectTargets) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if err != nil {
 		f.metrics.covered(s.check, 0)
 		f.metrics.shortCircuited(s.check, true)
-		setBlocked(s, counts{}, invalidSelectorReason, fmt.Sprintf("spec.selector cannot be read: %v; fix the selector", err))
+		setInvalid(s, counts{}, invalidSelectorReason, fmt.Sprintf("spec.selector cannot be read: %v; fix the selector", err))
 		return false, nil
 	}
 	machines := &machinev1beta1.MachineList{}

@@ -16,6 +16,6 @@ func (l *validateSpec) Reconcile(_ context.Context, s *scope) (bool, error) {
 	}
 	l.metrics.covered(s.check, 0)
 	l.metrics.shortCircuited(s.check, true)
-	setBlocked(s, counts{}, invalidSpecReason, s.specErr.Error())
+	setInvalid(s, counts{}, invalidSpecReason, s.specErr.Error())
 	return false, nil
 }

@@ -85,32 +85,43 @@ func TestRefersTo(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
+	one, two, nine := stringMap{"a": "1"}, stringMap{"a": "2"}, stringMap{"a": "9"}
 	tcs := map[string]struct {
-		current, wanted, ours, want, wantRecord stringMap
+		current, wanted stringMap
+		before          applied
+		want            stringMap
+		wantNow         applied
 	}{
-		"nothing wanted, nothing changes":  {current: stringMap{"a": "1"}, want: stringMap{"a": "1"}},
-		"a new key is put on and recorded": {stringMap{"a": "1"}, stringMap{"b": "2"}, nil, stringMap{"a": "1", "b": "2"}, stringMap{"b": "2"}},
-		"another value is overwritten and recorded": {
-			stringMap{"a": "1"}, stringMap{"a": "2"}, nil, stringMap{"a": "2"}, stringMap{"a": "2"},
-		},
-		"what was there alike belongs to who put it": {current: stringMap{"a": "1"}, wanted: stringMap{"a": "1"}, want: stringMap{"a": "1"}},
-		"ours stays ours": {stringMap{"a": "1"}, stringMap{"a": "1"}, stringMap{"a": "1"}, stringMap{"a": "1"}, stringMap{"a": "1"}},
-		"ours takes a new value": {
-			stringMap{"a": "1"}, stringMap{"a": "2"}, stringMap{"a": "1"}, stringMap{"a": "2"}, stringMap{"a": "2"},
-		},
-		"ours is put back when it was taken off": {nil, stringMap{"a": "1"}, stringMap{"a": "1"}, stringMap{"a": "1"}, stringMap{"a": "1"}},
-		"ours goes when it is no longer wanted":  {current: stringMap{"a": "1", "b": "2"}, ours: stringMap{"a": "1"}, want: stringMap{"b": "2"}},
-		"what another has changed since is left": {current: stringMap{"a": "9"}, ours: stringMap{"a": "1"}, want: stringMap{"a": "9"}},
-		"ours that is gone already is forgotten": {ours: stringMap{"a": "1"}},
+		"nothing wanted, nothing changes":                   {current: one, want: one},
+		"a new key is put on and recorded":                  {one, stringMap{"b": "2"}, applied{}, stringMap{"a": "1", "b": "2"}, applied{set: stringMap{"b": "2"}}},
+		"another value is overwritten, both are recorded":   {one, two, applied{}, two, applied{two, one}},
+		"what was there alike belongs to who put it":        {current: one, wanted: one, want: one},
+		"ours stays ours":                                   {one, one, applied{set: one}, one, applied{set: one}},
+		"ours takes a new value":                            {one, two, applied{set: one}, two, applied{set: two}},
+		"and keeps what it replaced":                        {one, two, applied{one, nine}, two, applied{two, nine}},
+		"ours is put back when it was taken off":            {nil, one, applied{set: one}, one, applied{set: one}},
+		"what was taken off is not to come back":            {nil, one, applied{one, nine}, one, applied{set: one}},
+		"what another writes over ours is replaced":         {two, one, applied{one, nine}, one, applied{one, two}},
+		"what another writes as it is wanted is theirs":     {two, two, applied{one, nine}, two, applied{}},
+		"ours goes when it is no longer wanted":             {current: stringMap{"a": "1", "b": "2"}, before: applied{set: one}, want: stringMap{"b": "2"}},
+		"what it replaced comes back":                       {current: stringMap{"a": "1", "b": "2"}, before: applied{one, nine}, want: stringMap{"a": "9", "b": "2"}},
+		"an empty value comes back too":                     {current: one, before: applied{one, stringMap{"a": ""}}, want: stringMap{"a": ""}},
+		"what another has changed since is left":            {current: nine, before: applied{one, two}, want: nine},
+		"ours that is gone already is forgotten":            {before: applied{one, nine}},
+		"a record of what replaced nothing known is no use": {current: one, before: applied{replaced: nine}, want: one},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
-			merged, record := merge(tc.current, tc.wanted, tc.ours)
-			if diff := cmp.Diff(tc.want, merged, cmpopts.EquateEmpty()); diff != "" {
+			got := merge(tc.current, tc.wanted, tc.before)
+			if diff := cmp.Diff(tc.want, got.values, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("merged: %s", diff)
 			}
-			if diff := cmp.Diff(tc.wantRecord, record, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tc.wantNow, got.now, cmpopts.EquateEmpty(), cmp.AllowUnexported(applied{})); diff != "" {
 				t.Errorf("record: %s", diff)
+			}
+			again := merge(got.values, tc.wanted, got.now)
+			if diff := cmp.Diff(got, again, cmpopts.EquateEmpty(), cmp.AllowUnexported(applied{}, merged{})); diff != "" {
+				t.Errorf("a second time it is something else: %s", diff)
 			}
 		})
 	}

@@ -13,8 +13,8 @@
 //   - The Machine's status is not rewritten when the Node turns Ready or NotReady. MachineSets watch Nodes
 //     themselves here: that saves a write for every change, needs no memory, and lastUpdated keeps meaning that the Machine has
 //     changed.
-//   - Labels and annotations that were applied to a Node are removed when the Machine no longer has them. What was applied is recorded
-//     on the Node, so that those of others are not changed.
+//   - Labels and annotations that were applied to a Node are removed when the Machine no longer has them; one that had another value before gets
+//     it back. What was applied and what it replaced is recorded on the Node, so that those of others are not changed.
 //   - An invalid label is left out and reported in an event; the others are applied.
 //
 // # Permissions

@@ -65,10 +65,13 @@ func (i *applyMetadata) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	}
 }
 
-// patchFrom insists on an unchanged Node only when taints change: they are a list, which a patch replaces as a whole. Labels and
-// annotations are patched key by key and need no such care, and a Node updates often.
+// patchFrom insists on an unchanged Node when taints change, as they are a list, which a patch replaces as a whole; and when a value of
+// somebody else is replaced, as the very value must be recorded. Other labels and annotations are patched key by key and need no such care,
+// and a Node updates often.
 func patchFrom(before, after *corev1.Node) client.Patch {
-	if equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
+	x, y := recorded(before), recorded(after)
+	if equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) &&
+		maps.Equal(x.ReplacedLabels, y.ReplacedLabels) && maps.Equal(x.ReplacedAnnotations, y.ReplacedAnnotations) {
 		return client.MergeFrom(before)
 	}
 	return pipeline.IfUnchanged(before)
@@ -115,19 +118,25 @@ func desiredMetadataOf(machine *machinev1beta1.Machine) (desiredMetadata, invali
 type appliedMetadata struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
+	// ReplacedLabels and ReplacedAnnotations are the values that somebody else had given to keys among these.
+	ReplacedLabels      map[string]string `json:"replacedLabels,omitempty"`
+	ReplacedAnnotations map[string]string `json:"replacedAnnotations,omitempty"`
 }
 
 // withMetadata returns the Node with the desired metadata.
 func withMetadata(node *corev1.Node, machine string, wanted desiredMetadata) (*corev1.Node, error) {
 	after := node.DeepCopy()
 	before := recorded(node)
-	var now appliedMetadata
-	after.Labels, now.Labels = merge(node.Labels, wanted.labels, before.Labels)
-	after.Annotations, now.Annotations = merge(node.Annotations, wanted.annotations, before.Annotations)
+	labels := merge(node.Labels, wanted.labels, applied{before.Labels, before.ReplacedLabels})
+	annotations := merge(node.Annotations, wanted.annotations, applied{before.Annotations, before.ReplacedAnnotations})
+	after.Labels, after.Annotations = labels.values, annotations.values
 	after.Annotations[machineAnnotation] = machine
 	delete(after.Annotations, appliedAnnotation)
-	if len(now.Labels)+len(now.Annotations) > 0 {
-		text, err := json.Marshal(now)
+	if len(labels.now.set)+len(annotations.now.set) > 0 {
+		text, err := json.Marshal(appliedMetadata{
+			Labels: labels.now.set, ReplacedLabels: labels.now.replaced,
+			Annotations: annotations.now.set, ReplacedAnnotations: annotations.now.replaced,
+		})
 		if err != nil {
 			return nil, fmt.Errorf("recording what was put on Node %s: %w", node.Name, err)
 		}
@@ -146,25 +155,48 @@ func recorded(node *corev1.Node) appliedMetadata {
 	return out
 }
 
+// applied is what this controller has set, and the values of others that it has replaced.
+type applied struct {
+	set, replaced map[string]string
+}
+
+// merged is the result of merge.
+type merged struct {
+	values map[string]string
+	now    applied
+}
+
 // merge returns current with wanted set, and what this controller has applied of it, now and before. What it has applied and is no longer
-// wanted is removed, unless another writer has changed the value.
-func merge(current, wanted, ours map[string]string) (merged, applied map[string]string) {
-	merged, applied = map[string]string{}, map[string]string{}
-	maps.Copy(merged, current)
-	for key, value := range ours {
-		if _, still := wanted[key]; !still && merged[key] == value {
-			delete(merged, key)
+// wanted gets the value that it replaced, or is removed where there was none, unless another writer has changed it since.
+func merge(current, wanted map[string]string, before applied) merged {
+	out := merged{values: map[string]string{}, now: applied{map[string]string{}, map[string]string{}}}
+	maps.Copy(out.values, current)
+	for key, value := range before.set {
+		if _, still := wanted[key]; still || out.values[key] != value {
+			continue
+		}
+		if former, found := before.replaced[key]; found {
+			out.values[key] = former
+		} else {
+			delete(out.values, key)
 		}
 	}
 	for key, value := range wanted {
 		had, present := current[key]
-		_, was := ours[key]
-		if was || !present || had != value {
-			applied[key] = value
+		was, ours := before.set[key]
+		former, replaced := before.replaced[key]
+		if !ours || !present || had != was { // somebody else was the last to write it, or to remove it
+			former, replaced = had, present
+			if present && had == value {
+				continue // and it stays theirs
+			}
 		}
-		merged[key] = value
+		out.values[key], out.now.set[key] = value, value
+		if replaced {
+			out.now.replaced[key] = former
+		}
 	}
-	return merged, applied
+	return out
 }
 
 // withTaints adds the taints wanted that current has not, by key and effect. It never updates or removes one.

@@ -245,6 +245,33 @@ var _ = Describe("NodeLink", func() {
 		Expect(node.Spec.Taints).To(HaveLen(2))
 	})
 
+	It("gives a label and an annotation back the values that they had before the Machine's", func(ctx SpecContext) {
+		startManager()
+		node := builder.Node(func(n *corev1.Node) {
+			n.Labels["tier"] = "bronze"
+			n.Annotations = map[string]string{"owner": "them"}
+		})
+		machine := newMachine(builder.WithProviderID(node.Spec.ProviderID), func(m *machinev1beta1.Machine) {
+			m.Spec.Labels = map[string]string{"tier": "gold", "new": "one"}
+			m.Spec.Annotations = map[string]string{"owner": "us"}
+		})
+		create(ctx, machine, node)
+		Eventually(labels(ctx, node)).Should(And(HaveKeyWithValue("tier", "gold"), HaveKey("new")))
+		Expect(node.Annotations).To(HaveKeyWithValue("owner", "us"))
+
+		By("keeping them in mind while the Machine's change")
+		fetched(ctx, machine)()
+		machine.Spec.Labels["tier"] = "silver"
+		Expect(plane.Client.Update(ctx, machine)).To(Succeed())
+		Eventually(labels(ctx, node)).Should(HaveKeyWithValue("tier", "silver"))
+
+		fetched(ctx, machine)()
+		machine.Spec.Labels, machine.Spec.Annotations = nil, nil
+		Expect(plane.Client.Update(ctx, machine)).To(Succeed())
+		Eventually(labels(ctx, node)).Should(And(HaveKeyWithValue("tier", "bronze"), Not(HaveKey("new"))))
+		Expect(node.Annotations).To(And(HaveKeyWithValue("owner", "them"), Not(HaveKey("machine-iac.io/nodelink-applied"))))
+	})
+
 	It("reports a label that Kubernetes does not allow, and puts on the rest", func(ctx SpecContext) {
 		startManager()
 		node := builder.Node()

@@ -95,6 +95,9 @@ func (l *Lab) Path(parts ...string) string {
 
 func (l *Lab) install(ctx context.Context) error {
 	fmt.Fprintln(l.out, "applying install/kubernetes")
+	if err := l.createNamespace(ctx); err != nil {
+		return err
+	}
 	others, hooks, err := l.manifests(ctx)
 	if err != nil {
 		return err
@@ -122,6 +125,16 @@ func (l *Lab) install(ctx context.Context) error {
 		token, err := l.Kubectl(ctx, "get", "secret", "kubemark-credentials", "-o", "jsonpath={.data.token}")
 		return token != "", err
 	})
+}
+
+// createNamespace creates the namespace, unless it exists.
+func (l *Lab) createNamespace(ctx context.Context) error {
+	found, err := l.kubectl(ctx, nil, "get", "namespace", Namespace, "--ignore-not-found", "--output=name")
+	if err != nil || found != "" {
+		return err
+	}
+	_, err = l.kubectl(ctx, nil, "create", "-f", l.Path("install", "kubernetes", "namespace.yaml"))
+	return err
 }
 
 // Kubectl runs kubectl as the administrator in the operator's namespace, and returns its output.

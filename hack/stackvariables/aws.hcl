@@ -1,13 +1,15 @@
 # How stacks/aws/variables.tf differs from modules/aws/variables.tf.
+checks = true
+
 variable "provider_spec" {
   omit_validations = [
-    "dedicatedHost is required when affinity is DedicatedHost, and optional otherwise",
-    "placement.host.dedicatedHost.allocationStrategy is UserProvided or Dynamic: write one, or leave it out for UserProvided.",
-    "id is required when allocationStrategy is UserProvided, and forbidden otherwise",
-    "allocationStrategy: Dynamic makes a host for this instance alone: write affinity: DedicatedHost.",
-    "allocationStrategy: Dynamic makes a host in placement.availabilityZone: write it.",
-    "placement.host.dedicatedHost.dynamicHostAllocation.tags has 1 to 50 tags: write one, or leave dynamicHostAllocation out.",
-    "loadBalancers[] names a load balancer, and type is classic or network: write it as {name: NAME, type: network}.",
+    "spec.placement.host.dedicatedHost: Required value: dedicatedHost is required when hostAffinity is DedicatedHost, and optional otherwise",
+    "spec.placement.host.dedicatedHost.allocationStrategy: Invalid value: ${jsonencode(try(var.provider_spec.placement.host.dedicatedHost.allocationStrategy, null))}: Invalid allocationStrategy, the only allowed options are: UserProvided, Dynamic",
+    "spec.placement.host.dedicatedHost.id: Forbidden: id is only allowed when allocationStrategy is Provided",
+    "spec.placement.host.affinity: Forbidden: hostAffinity must be DedicatedHost when using dynamic host allocation",
+    "spec.placement.host.dedicatedHost.dynamicHostAllocation.tags: Invalid value: 0: at least 1 tag must be specified",
+    "spec.placement.host.dedicatedHost.dynamicHostAllocation.tags: Invalid value: ${length(try(var.provider_spec.placement.host.dedicatedHost.dynamicHostAllocation.tags, []))}: maximum 50 tags can be specified",
+    "loadBalancers[].name names a load balancer: write it as {name: NAME, type: network}.",
   ]
 
   # Limits of this stack.
@@ -17,7 +19,7 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = try(var.provider_spec.placement.host.dedicatedHost, null) == null ? true : var.provider_spec.placement.host.dedicatedHost.allocationStrategy == "UserProvided"
+    condition     = try(var.provider_spec.placement.host.dedicatedHost, null) == null ? true : contains(["", "UserProvided"], var.provider_spec.placement.host.dedicatedHost.allocationStrategy)
     error_message = "This stack makes no hosts: name one by placement.host.dedicatedHost.id, without allocationStrategy, or use the provider module aws."
   }
 
@@ -32,12 +34,12 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = length([for group in var.provider_spec.securityGroups : group if group.id == ""]) <= 3
+    condition     = length([for group in var.provider_spec.securityGroups : group if group.id == "" && length(group.filters) > 0]) <= 3
     error_message = "This stack looks for three security groups: name the others by securityGroups[].id, or use the provider module aws."
   }
 
   validation {
-    condition     = length(var.provider_spec.loadBalancers) == 0
+    condition     = length([for balancer in var.provider_spec.loadBalancers : balancer if contains(["classic", "network"], balancer.type)]) == 0
     error_message = "This stack adds no instance to load balancers: leave loadBalancers out, or use the provider module aws."
   }
 }

@@ -1,9 +1,9 @@
-// Command stackvariables writes the variables.tf of each stack that stands beside a provider module of the same name:
+// Command stackvariables writes the variables.tf of each stack that stands beside a provider module of the same name, and its checks.tf:
 //
 //	stackvariables [-check] [ROOT]
 //
 // ROOT is the repository, the current folder if left out. For each hack/stackvariables/NAME.hcl it writes stacks/NAME/variables.tf:
-// modules/NAME/variables.tf, changed as NAME.hcl says. With -check it writes nothing, and fails when a file is out of date.
+// modules/NAME/variables.tf, changed as NAME.hcl says. Where that says checks = true, stacks/NAME/checks.tf is the module's. With -check it writes nothing, and fails when a file is out of date.
 package main
 
 import (
@@ -48,17 +48,17 @@ func run(root string, process func(root, path string, content []byte) error) err
 	var problems []error
 	for _, file := range found {
 		name := strings.TrimSuffix(filepath.Base(file), ".hcl")
-		content, err := stackVariables(root, name)
-		if err == nil {
-			err = process(root, "stacks/"+name+"/variables.tf", content)
-		}
+		files, err := stackFiles(root, name)
 		problems = append(problems, err)
+		for _, file := range files {
+			problems = append(problems, process(root, file.path, file.content))
+		}
 	}
 	return errors.Join(problems...)
 }
 
-// stackVariables returns the content of a stack's variables.tf.
-func stackVariables(root, name string) ([]byte, error) {
+// stackFiles returns a stack's variables.tf, and its checks.tf if it has one.
+func stackFiles(root, name string) ([]source, error) {
 	module, err := read(root, "modules/"+name+"/variables.tf")
 	if err != nil {
 		return nil, err
@@ -67,7 +67,19 @@ func stackVariables(root, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return generate(module, overlay)
+	content, checks, err := generate(module, overlay)
+	if err != nil {
+		return nil, err
+	}
+	files := []source{{path: "stacks/" + name + "/variables.tf", content: content}}
+	if checks {
+		from, err := read(root, "modules/"+name+"/checks.tf")
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, source{path: "stacks/" + name + "/checks.tf", content: append(fmt.Appendf(nil, checksHeader, from.path), from.content...)})
+	}
+	return files, nil
 }
 
 // source is a file of the repository.

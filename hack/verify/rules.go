@@ -47,7 +47,7 @@ var rules = []rule{
 		path: "cmd/kubectl-machine/plan",
 		may: []string{
 			"api/...", "cmd/kubectl-machine/cli", "internal/cluster/config", "internal/desired", "internal/engine/pulumi", "internal/engine/tofu", "internal/inspect",
-			"internal/module", "internal/module/load", "internal/module/source", "internal/plan/...", "modules", "stacks",
+			"internal/module", "internal/module/load", "internal/module/platform", "internal/module/source", "internal/plan/...", "modules", "stacks",
 		},
 	},
 	{
@@ -62,11 +62,12 @@ var rules = []rule{
 	{path: "controllers/pipeline"},
 	{path: "controllers/*", may: []string{"api/...", "actuators", "controllers/machineapi", "controllers/pipeline", "internal/cluster/events"}},
 	{path: "actuators", may: []string{"api/..."}},
+	{path: "actuators/addresses", may: []string{"internal/module", "internal/module/addresses", "internal/render"}},
 	{path: "actuators/conformance", may: []string{"api/...", "actuators"}, helps: true},
 	{path: "actuators/fake", may: []string{"api/...", "actuators"}, helps: true},
 	{
 		path:  "actuators/iac",
-		may:   []string{"actuators", "actuators/recovery", "actuators/reporting", "actuators/runner", "api/...", "internal/...", "modules"},
+		may:   []string{"actuators", "actuators/addresses", "actuators/recovery", "actuators/reporting", "actuators/runner", "api/...", "internal/...", "modules"},
 		tests: []string{"actuators/orphans", "actuators/pulumi", "actuators/terraform", "stacks"},
 	},
 	{
@@ -102,14 +103,14 @@ var rules = []rule{
 			"internal/state", "internal/state/pulumikeys", "internal/state/statefile",
 		},
 	},
-	{path: "internal/cluster/config", may: []string{"api/...", "internal/module"}},
+	{path: "internal/cluster/config", may: []string{"api/...", "internal/module", "internal/module/platform"}},
 	{path: "internal/cluster/events"},
 	{path: "internal/cluster/servingcert"},
 	{
 		path: "internal/desired",
 		may: []string{
-			"api/...", "internal/lifecycle", "internal/module", "internal/module/instance", "internal/module/store", "internal/render", "internal/runs",
-			"internal/state",
+			"api/...", "internal/lifecycle", "internal/module", "internal/module/addresses", "internal/module/instance", "internal/module/platform",
+			"internal/module/store", "internal/render", "internal/runs", "internal/state",
 		},
 		tests: []string{"internal/lifecycle/record", "internal/module/load", "modules"},
 	},
@@ -140,10 +141,11 @@ var rules = []rule{
 	},
 	{
 		path:  "internal/module/contract",
-		may:   []string{"api/...", "internal/module", "internal/module/hclfuncs", "internal/module/instance", "internal/module/snapshot"},
+		may:   []string{"api/...", "internal/module", "internal/module/hclfuncs", "internal/module/instance", "internal/module/platform", "internal/module/snapshot"},
 		tests: []string{"internal/module/load"},
 	},
 	{path: "internal/module/hclfuncs"},
+	{path: "internal/module/addresses", may: []string{"api/..."}},
 	{path: "internal/module/instance", may: []string{"api/...", "internal/module"}, tests: []string{"internal/module/contract", "internal/module/load"}},
 	{
 		path:  "internal/module/load",
@@ -151,6 +153,7 @@ var rules = []rule{
 		tests: []string{"modules", "stacks"},
 	},
 	{path: "internal/module/moduletest", may: []string{"internal/module", "internal/module/load"}, helps: true},
+	{path: "internal/module/platform"},
 	{path: "internal/module/scaffold", may: []string{"internal/module", "internal/module/load"}},
 	{path: "internal/module/snapshot"},
 	{
@@ -168,7 +171,7 @@ var rules = []rule{
 	{
 		path: "internal/plan/live",
 		may: []string{
-			"internal/desired", "internal/lifecycle", "internal/module", "internal/module/store", "internal/plan/diff", "internal/plan/manifest",
+			"internal/desired", "internal/lifecycle", "internal/module", "internal/module/platform", "internal/module/store", "internal/plan/diff", "internal/plan/manifest",
 			"internal/plan/offline", "internal/plan/preview", "internal/render", "internal/runs", "internal/state",
 		},
 		tests: []string{
@@ -178,7 +181,7 @@ var rules = []rule{
 	},
 	{
 		path:  "internal/plan/manifest",
-		may:   []string{"api/...", "internal/module", "internal/module/instance", "internal/plan/offline", "internal/plan/text", "internal/render"},
+		may:   []string{"api/...", "internal/module", "internal/module/instance", "internal/module/platform", "internal/plan/offline", "internal/plan/text", "internal/render"},
 		tests: []string{"internal/module/load"},
 	},
 	{path: "internal/plan/offline", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/tofu", "internal/plan/stub"}},
@@ -195,7 +198,7 @@ var rules = []rule{
 	{path: "internal/plan/program", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/pulumi", "internal/plan/offline", "internal/plan/stub"}},
 	{path: "internal/plan/stub", may: []string{"internal/engine/tofu"}, never: kubernetes},
 	{path: "internal/plan/text"},
-	{path: "internal/render", may: []string{"api/...", "internal/module", "internal/module/hclfuncs"}, tests: []string{"internal/module/load"}},
+	{path: "internal/render", may: []string{"api/...", "internal/module", "internal/module/addresses", "internal/module/hclfuncs", "internal/module/platform"}, tests: []string{"internal/module/load"}},
 	{path: "internal/runs"},
 	{path: "internal/state", may: []string{"internal/state/layout", "internal/state/statefile"}, tests: []string{"internal/state/backend"}},
 	{path: "internal/state/backend", may: []string{"internal/state", "internal/state/statefile"}},
@@ -211,7 +214,7 @@ var rules = []rule{
 			"internal/module/load", "internal/plan/offline", "internal/plan/program", "internal/render",
 		},
 	},
-	{path: "webhooks", may: []string{"internal/module", "internal/render"}, tests: []string{"internal/module/load", "modules", "stacks"}},
+	{path: "webhooks", may: []string{"internal/module", "internal/module/platform", "internal/render"}, tests: []string{"internal/module/load", "modules", "stacks"}},
 	{path: "hack/...", may: []string{"hack/..."}, helps: true},
 	{path: "test/...", may: []string{"..."}, helps: true},
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 )
 
 // EnvironmentReader reads what runs need to know of the cluster that Machines belong to: how its infrastructure is reached. That is no part of
@@ -34,6 +35,19 @@ func (r *Reader) Environment(ctx context.Context, used *module.Module) (Environm
 		return Environment{}, fmt.Errorf("finding out how the infrastructure is reached: %w", err)
 	}
 	return Environment{Variables: variables, Sensitive: sensitive}, nil
+}
+
+// clusterFor returns what is known of the cluster, for a module that declares the variable. Unlike the environment, that is a part of the
+// fingerprint: it says what an instance is.
+func (r *Reader) clusterFor(ctx context.Context, used *module.Module) (*platform.Cluster, error) {
+	if r.cluster == nil || used.Variable(module.VariableCluster).Name == "" {
+		return nil, nil
+	}
+	known, err := r.cluster.Cluster(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading what is known of the cluster: %w", err)
+	}
+	return known, nil
 }
 
 // With returns the whole environment of a run, and what of it must not be shown. The run's own variables win.

@@ -20,7 +20,7 @@ func IsInvalid(err error) bool {
 	return ok
 }
 
-// SecretError says which Secret of a Machine is missing or cannot be used. It can be fixed without a change of the Machine.
+// SecretError says what a Machine needs beside itself that is missing or cannot be used: a Secret, or an address of a pool. It can be fixed without a change of the Machine.
 type SecretError struct{ Message string }
 
 // Error implements error.

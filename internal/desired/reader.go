@@ -14,6 +14,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -33,6 +34,8 @@ type Options struct {
 	ModuleUpdates ModuleUpdates
 	// Environment says how the infrastructure is reached; nil for as usual.
 	Environment EnvironmentReader
+	// Cluster reads what modules may know of the cluster; nil where nothing is known.
+	Cluster platform.Reader
 	// Adoption is what is done about instances that something else has made, where neither Machine nor MachineSet says it.
 	Adoption lifecycle.Adoption
 	// WithoutCredentials says that Secrets with credentials are not read.
@@ -48,6 +51,7 @@ type Reader struct {
 	values      module.ClusterValues
 	updates     ModuleUpdates
 	environment EnvironmentReader
+	cluster     platform.Reader
 	adoption    lifecycle.Adoption
 	// withoutCredentials says that Secrets with credentials are not read.
 	withoutCredentials bool
@@ -63,7 +67,7 @@ func NewReader(options Options) (*Reader, error) {
 	}
 	return &Reader{
 		client: options.Client, catalog: options.Catalog, modules: options.Modules, states: options.States, values: options.ClusterValues,
-		updates: options.ModuleUpdates, environment: options.Environment, adoption: options.Adoption, withoutCredentials: options.WithoutCredentials,
+		updates: options.ModuleUpdates, environment: options.Environment, cluster: options.Cluster, adoption: options.Adoption, withoutCredentials: options.WithoutCredentials,
 	}, nil
 }
 
@@ -125,7 +129,7 @@ func (r *Reader) Complete(machine *machinev1beta1.Machine) (*machinev1beta1.Mach
 
 // current returns the module that serves the Machine's providerSpec now.
 func (r *Reader) current(machine *machinev1beta1.Machine) (*module.Module, error) {
-	served, err := render.ModuleFor(r.catalog, machine)
+	served, err := render.ModuleFor(r.catalog, machine, r.values[module.ValuePlatform])
 	if err != nil {
 		return nil, invalid(err)
 	}

@@ -4,15 +4,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"strings"
-
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/addresses"
+	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
@@ -40,8 +42,12 @@ func (r *Reader) render(ctx context.Context, machine *machinev1beta1.Machine, us
 	if err != nil {
 		return nil, invalid(err)
 	}
+	cluster, err := r.clusterFor(ctx, used)
+	if err != nil {
+		return nil, err
+	}
 	if r.withoutCredentials {
-		return r.renderWithoutCredentials(ctx, machine, used, userDataRef)
+		return r.renderWithoutCredentials(ctx, machine, used, cluster, userDataRef)
 	}
 	credentials, err := r.secret(ctx, machine, credentialsRef.Name, "credentials")
 	if err != nil {
@@ -59,11 +65,12 @@ func (r *Reader) render(ctx context.Context, machine *machinev1beta1.Machine, us
 		Machine:            machine,
 		ClusterID:          machine.Labels[machinev1beta1.MachineClusterIDLabel],
 		Module:             used,
+		Cluster:            cluster,
 		Credentials:        data(credentials),
 		CredentialsVersion: versionOf(keys, credentials),
 		UserData:           data(userData)[userDataKey(used)],
 	})
-	if render.OnlySecrets(err) {
+	if render.OnlySecrets(err) || errors.Is(err, addresses.ErrNone) {
 		return nil, ofSecret(err)
 	}
 	if err != nil {
@@ -75,13 +82,14 @@ func (r *Reader) render(ctx context.Context, machine *machinev1beta1.Machine, us
 }
 
 // renderWithoutCredentials is render where the credentials are not read: the state has no fingerprint and no place.
-func (r *Reader) renderWithoutCredentials(ctx context.Context, machine *machinev1beta1.Machine, used *module.Module, ref render.Ref) (*State, error) {
+func (r *Reader) renderWithoutCredentials(ctx context.Context, machine *machinev1beta1.Machine, used *module.Module, cluster *platform.Cluster, ref render.Ref) (*State, error) {
 	userData, err := r.secret(ctx, machine, ref.Name, "user data")
 	if err != nil {
 		return nil, err
 	}
 	input := render.Input{
-		Machine: machine, ClusterID: machine.Labels[machinev1beta1.MachineClusterIDLabel], Module: used, UserData: data(userData)[userDataKey(used)],
+		Machine: machine, ClusterID: machine.Labels[machinev1beta1.MachineClusterIDLabel], Module: used, Cluster: cluster,
+		UserData: data(userData)[userDataKey(used)],
 	}
 	inputs := &render.Inputs{}
 	if inputs.Warnings, err = render.Check(input); err == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
-// Look is what one process knows of its looks at an instance, by which it notices between drift checks that the instance is gone. It is not stored: the next
+// Look is what one process knows of its looks at an instance, by which it finds between drift checks that the instance is gone. It is not stored: the next
 // process looks for itself.
 type Look struct {
 	// Every is the time between two looks, as the module says; zero where none are made.

@@ -31,8 +31,11 @@ type UnknownKindError struct {
 
 // Error implements error.
 func (e *UnknownKindError) Error() string {
-	return fmt.Sprintf("no provider module serves apiVersion %q, kind %q; %s", e.APIVersion, e.Kind, Known(e.Known))
+	return fmt.Sprintf("no provider module serves apiVersion %q, kind %q; %s", e.APIVersion, e.Kind, e.Fix())
 }
+
+// Fix says which kinds there are.
+func (e *UnknownKindError) Fix() string { return known(e.Known) }
 
 // UnknownModuleError says that no module of an engine has a name.
 type UnknownModuleError struct {
@@ -53,11 +56,11 @@ func (e *UnknownModuleError) Fix() string {
 	if len(e.Known) == 0 {
 		return fmt.Sprintf("no %s is loaded", Noun(e.Engine))
 	}
-	return Known(e.Known)
+	return known(e.Known)
 }
 
-// Known says which kinds or modules there are, for messages.
-func Known(names []string) string {
+// known says which kinds or modules there are, for messages.
+func known(names []string) string {
 	if len(names) == 0 {
 		return "no provider module is loaded"
 	}
@@ -90,6 +93,9 @@ func NewCatalog(modules ...*Module) (*Catalog, error) {
 	for i, one := range catalog.modules {
 		if i > 0 && catalog.modules[i-1].Name() == one.Name() && catalog.modules[i-1].Engine() == one.Engine() {
 			return nil, fmt.Errorf("building the catalogue of modules: two %ss are called %q; rename one", strings.TrimPrefix(Noun(one.Engine()), "provider "), one.Name())
+		}
+		if other := catalog.ofPlatform(one.Spec().Platform, i); other != nil {
+			return nil, fmt.Errorf("building the catalogue of modules: %q and %q both serve providerSpecs without a kind on %s; load only one of them", other.Name(), one.Name(), one.Spec().Platform)
 		}
 		for _, entry := range one.Spec().ProviderSpecs {
 			for _, apiVersion := range entry.APIVersions {
@@ -135,6 +141,18 @@ func (c *Catalog) OfKind(kind string) *Module {
 		}
 	}
 	return found
+}
+
+// OfPlatform returns the module that serves providerSpecs without a kind in clusters on a platform; nil when there is none.
+func (c *Catalog) OfPlatform(platform string) *Module { return c.ofPlatform(platform, len(c.modules)) }
+
+// ofPlatform is OfPlatform among the first modules.
+func (c *Catalog) ofPlatform(platform string, first int) *Module {
+	at := slices.IndexFunc(c.modules[:first], func(one *Module) bool { return platform != "" && one.Spec().Platform == platform })
+	if at < 0 {
+		return nil
+	}
+	return c.modules[at]
 }
 
 // Named returns the engine's module with the name, or an [*UnknownModuleError].

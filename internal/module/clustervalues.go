@@ -14,6 +14,8 @@ const (
 	ValueNamespace = "namespace"
 	// ValueNetworkResourceGroup is the resource group of the cluster's network, on Azure.
 	ValueNetworkResourceGroup = "networkResourceGroup"
+	// ValuePlatform is the PlatformType of the cluster's Infrastructure, for example AWS.
+	ValuePlatform = "platform"
 	// ValueProject is the project that the cluster is in, on Google Cloud.
 	ValueProject = "project"
 	// ValueRegion is the cloud's region that the cluster is in.
@@ -24,7 +26,7 @@ const (
 
 // ClusterValueNames returns the names of all values, sorted.
 func ClusterValueNames() []string {
-	return []string{ValueArchitecture, ValueClusterID, ValueNamespace, ValueNetworkResourceGroup, ValueProject, ValueRegion, ValueResourceGroup}
+	return []string{ValueArchitecture, ValueClusterID, ValueNamespace, ValueNetworkResourceGroup, ValuePlatform, ValueProject, ValueRegion, ValueResourceGroup}
 }
 
 // PerMachine reports whether each Machine has a value of its own by this name, so that it need not be set for the cluster.

@@ -30,7 +30,7 @@ type Local struct {
 }
 
 // localVariables are the variables that locals may refer to: what is computed reaches the program in plain text.
-var localVariables = []string{VariableMachine, VariableProviderSpec}
+var localVariables = []string{VariableMachine, VariableProviderSpec, VariableCluster}
 
 // Locals evaluates the locals of a stack for the variables of a run, the JSON object that internal/render makes, and returns them as a JSON
 // object by name; nil where there are none. Nothing of user data is in it.
@@ -107,6 +107,12 @@ func (m *Module) dependencies(of Local) []hcl.Traversal {
 	return references
 }
 
+// declares reports whether the module has a variable.
+func (m *Module) declares(name string) bool {
+	_, declared := m.definition.Variables[name]
+	return declared
+}
+
 // decodeVariables returns the variables that locals may refer to.
 func (m *Module) decodeVariables(raw []byte) (map[string]cty.Value, error) {
 	var fields map[string]json.RawMessage
@@ -115,6 +121,9 @@ func (m *Module) decodeVariables(raw []byte) (map[string]cty.Value, error) {
 	}
 	decoded := map[string]cty.Value{}
 	for _, name := range localVariables {
+		if !m.declares(name) {
+			continue
+		}
 		value, err := ctyjson.Unmarshal(fields[name], m.definition.Variables[name].Type.WithoutOptionalAttributesDeep())
 		if err != nil {
 			return nil, fmt.Errorf("the variable %s is not of its type", name)
@@ -128,7 +137,9 @@ func (m *Module) decodeVariables(raw []byte) (map[string]cty.Value, error) {
 func LocalContext(variables map[string]cty.Value) *hcl.EvalContext {
 	visible := map[string]cty.Value{}
 	for _, name := range localVariables {
-		visible[name] = variables[name]
+		if value, declared := variables[name]; declared {
+			visible[name] = value
+		}
 	}
 	return EvalContext(visible)
 }

@@ -19,8 +19,8 @@ const (
 	DefaultCredentialsPath = "credentialsSecret.name"
 	// DefaultUserDataPath is the default of spec.userData.path.
 	DefaultUserDataPath = "userDataSecret.name"
-	// DefaultSettleSeconds is the default of spec.lookup.settleSeconds.
-	DefaultSettleSeconds = 60
+	// defaultSettleSeconds is the default of spec.lookup.settleSeconds.
+	defaultSettleSeconds = 60
 )
 
 // Definition is what a module is made of, as it is read from its files.
@@ -37,12 +37,12 @@ type Definition struct {
 	AdoptFiles, InventoryFiles []string
 	// InstanceCheck is HCL that has the variables and the providers of the module, and nothing else; empty where the providers need more.
 	InstanceCheck []byte
-	// Variables are the three variables by name.
+	// Variables are those that the module declares, by name.
 	Variables map[string]Variable
 	// Providers are sorted by source.
 	Providers []Provider
-	// Instance is the address of the resource that is the instance, empty where only the program says.
-	Instance string
+	// Instances are the addresses that the resource has which is the instance: several where one of them is made, none where only the program says.
+	Instances []string
 	// Absent and Final match errors of the engine: that the instance to import does not exist, and that no retry can help.
 	Absent, Final []*regexp.Regexp
 	// AdoptAbsent match errors of the engine: that the instance to adopt does not exist.
@@ -143,7 +143,7 @@ func matchesAny(patterns []*regexp.Regexp, text string) bool {
 
 // Settle returns how long after the end of a run that died a lookup that finds nothing counts.
 func (m *Module) Settle() time.Duration {
-	seconds := int64(DefaultSettleSeconds)
+	seconds := int64(defaultSettleSeconds)
 	if lookup := m.definition.Spec.Lookup; lookup != nil && lookup.SettleSeconds != nil {
 		seconds = *lookup.SettleSeconds
 	}
@@ -161,7 +161,7 @@ func (m *Module) Constants() map[string]string {
 	return constants
 }
 
-// Variable returns one of the three variables.
+// Variable returns a variable; one without a type where the module does not declare it.
 func (m *Module) Variable(name string) Variable { return m.definition.Variables[name] }
 
 // Defaults returns the fields of the providerSpec that module.yaml says are filled in, in its order. The caller must not change them.
@@ -178,8 +178,21 @@ func (m *Module) Providers() []Provider { return slices.Clone(m.definition.Provi
 func (m *Module) Packages() []Package { return slices.Clone(m.definition.Packages) }
 
 // InstanceAddress returns the address of the resource that is the instance, as the engine reports it: "kubectl_manifest.this", or
-// "kubectl:index/manifest:Manifest.this" for a stack. Empty for a stack whose program is not YAML.
-func (m *Module) InstanceAddress() string { return m.definition.Instance }
+// "kubectl:index/manifest:Manifest.this" for a stack. Empty for a stack whose program is not YAML, and where it may have several addresses.
+func (m *Module) InstanceAddress() string {
+	if len(m.definition.Instances) != 1 {
+		return ""
+	}
+	return m.definition.Instances[0]
+}
+
+// InstanceAddresses returns the addresses of all resources of which one is the instance.
+func (m *Module) InstanceAddresses() []string { return slices.Clone(m.definition.Instances) }
+
+// MayBeInstance reports whether the resource with an address is the instance, or would be if it were made.
+func (m *Module) MayBeInstance(address string) bool {
+	return slices.Contains(m.definition.Instances, address)
+}
 
 // InstanceTypes returns the module's catalogue of instance types by name; empty when it has none. The caller must not change it.
 func (m *Module) InstanceTypes() map[string]v1alpha1.InstanceTypeCapacity {
@@ -194,6 +207,21 @@ func (m *Module) Serves(apiVersion, kind string) bool {
 		}
 	}
 	return false
+}
+
+// FoldsCase reports whether fields of the kind are matched whatever their case.
+func (m *Module) FoldsCase(kind string) bool {
+	return slices.ContainsFunc(m.definition.Spec.ProviderSpecs, func(served v1alpha1.ProviderSpecKind) bool {
+		return served.Kind == kind && served.FieldNames == v1alpha1.FieldNamesCaseInsensitive
+	})
+}
+
+// KindOfPlatform returns the kind that a providerSpec without one is of; empty where the module serves none.
+func (m *Module) KindOfPlatform() string {
+	if m.definition.Spec.Platform == "" || len(m.definition.Spec.ProviderSpecs) == 0 {
+		return ""
+	}
+	return m.definition.Spec.ProviderSpecs[0].Kind
 }
 
 // ServesKind reports whether the module serves the providerSpec kind in any version.

@@ -9,7 +9,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 )
 
-// The variables of a module: these and no others.
+// The variables of a module: these and no others. Only "cluster" may be left out.
 const (
 	// VariableMachine has the name, namespace, UID, cluster and labels of the Machine.
 	VariableMachine = "machine"
@@ -17,6 +17,8 @@ const (
 	VariableProviderSpec = "provider_spec"
 	// VariableUserData carries the text that the instance runs at its first boot; empty when there is none.
 	VariableUserData = "user_data"
+	// VariableCluster has what is known of the cluster, as far as the module declares it.
+	VariableCluster = "cluster"
 )
 
 // VariableAdopt is the variable that adopt/ declares: which instance is adopted.
@@ -36,7 +38,7 @@ var MachineType = cty.Object(map[string]cty.Type{
 
 // Variable is an input of a module.
 type Variable struct {
-	// Name is one of VariableMachine, VariableProviderSpec and VariableUserData.
+	// Name is one of the four.
 	Name string
 	// Type is the type constraint. Objects in it may have optional attributes.
 	Type cty.Type

@@ -2,6 +2,7 @@ package render
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -27,6 +28,9 @@ func Check(input Input) ([]Warning, error) {
 	}
 	variables := map[string]cty.Value{
 		module.VariableMachine: plannedMachine(input), module.VariableProviderSpec: providerSpec, module.VariableUserData: userData,
+	}
+	if err := addCluster(variables, input); err != nil {
+		return nil, fmt.Errorf("checking inputs: %w", err)
 	}
 	validate(input.Module, read, variables, found)
 	if _, err := DriftPolicy(input.Machine); read.values != nil {

@@ -207,6 +207,8 @@ func (v *validator) root(variable string) field {
 	switch variable {
 	case module.VariableMachine:
 		root.path = "metadata"
+	case module.VariableCluster:
+		root.path = variable
 	case module.VariableUserData:
 		root.path, root.secret = v.spec.userData.path, v.spec.namesUserData(v.module, v.values[module.VariableProviderSpec])
 	default:
@@ -291,7 +293,8 @@ func (v *validator) locate(validation module.Validation, fields []field) (own []
 		}
 	}
 	if len(own) == 0 {
-		own = fields
+		// Nobody can change in a Machine what the cluster is.
+		own = slices.DeleteFunc(slices.Clone(fields), func(f field) bool { return f.variable == module.VariableCluster })
 	}
 	if len(own) == 0 {
 		return nil, v.root(validation.Variable).path

@@ -18,6 +18,8 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/addresses"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 )
 
 // Input is what inputs are rendered from.
@@ -34,6 +36,8 @@ type Input struct {
 	Credentials map[string][]byte
 	// CredentialsVersion changes whenever Credentials does. It represents them in the hash.
 	CredentialsVersion string
+	// Cluster is what is known of the cluster, for modules that declare that; nil for nothing.
+	Cluster *platform.Cluster
 	// Under is the prefix of the paths in errors and warnings: "spec.template" where the Machine is the template of a MachineSet, and
 	// empty for a Machine.
 	Under string
@@ -57,7 +61,8 @@ type Inputs struct {
 }
 
 // Render returns the inputs of a run: of the types that the module's variables have, and such that their validations hold. The
-// error is an [Errors] when the Machine or its Secrets are at fault; any other error is a mistake of the caller.
+// error is an [Errors] when the Machine or its Secrets are at fault, and wraps [addresses.ErrNone] when the Machine was not given an address
+// of a pool yet; any other error is a mistake of the caller.
 func Render(input Input) (*Inputs, error) {
 	if input.Machine == nil || input.Module == nil {
 		return nil, errors.New("rendering inputs: a Machine and a module are required")
@@ -68,6 +73,13 @@ func Render(input Input) (*Inputs, error) {
 		module.VariableMachine:      renderMachine(input),
 		module.VariableProviderSpec: read.provides(input.Module, found),
 		module.VariableUserData:     renderUserData(input, read.userData.path, found),
+	}
+	if err := addCluster(values, input); err != nil {
+		return nil, fmt.Errorf("rendering inputs: %w", err)
+	}
+	var err error
+	if values[module.VariableProviderSpec], err = withAddresses(input, values[module.VariableProviderSpec]); err != nil {
+		return nil, err
 	}
 	validate(input.Module, read, values, found)
 	keys := credentialKeys(input.Module, read.at, values[module.VariableProviderSpec], found)
@@ -85,6 +97,26 @@ func Render(input Input) (*Inputs, error) {
 	inputs.Hash = hashOf(variables, []byte(input.CredentialsVersion))
 	inputs.Warnings = found.warned()
 	return inputs, nil
+}
+
+// withAddresses returns the variable provider_spec with the addresses that the Machine was given from pools.
+func withAddresses(input Input, providerSpec cty.Value) (cty.Value, error) {
+	given, err := addresses.Parse(input.Machine.Annotations[addresses.Annotation])
+	if err != nil {
+		return providerSpec, errors.Join(addresses.ErrNone, err)
+	}
+	return addresses.Apply(input.Module.Spec().AddressClaims, providerSpec, given)
+}
+
+// addCluster adds the variable cluster, where the module declares it.
+func addCluster(values map[string]cty.Value, input Input) error {
+	declared := input.Module.Variable(module.VariableCluster)
+	if declared.Type == cty.NilType {
+		return nil
+	}
+	value, err := input.Cluster.Value(declared.Type, declared.Defaults)
+	values[module.VariableCluster] = value
+	return err
 }
 
 func renderUserData(input Input, path string, found *findings) cty.Value {

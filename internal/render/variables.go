@@ -23,8 +23,14 @@ func Variables(input Input) ([]byte, error) {
 		module.VariableProviderSpec: read.provides(input.Module, found),
 		module.VariableUserData:     renderUserData(input, read.userData.path, found),
 	}
+	if err := addCluster(values, input); err != nil {
+		return nil, fmt.Errorf("rendering variables: %w", err)
+	}
 	if err := found.err(); err != nil {
 		return nil, err
+	}
+	if applied, err := withAddresses(input, values[module.VariableProviderSpec]); err == nil {
+		values[module.VariableProviderSpec] = applied
 	}
 	variables, err := marshalVariables(values)
 	if err != nil {

@@ -32,14 +32,14 @@ check "instance_profile" {
 check "instance_profile_arn" {
   assert {
     condition     = try(var.provider_spec.iamInstanceProfile.arn, "") == ""
-    error_message = "can't use providerSpec.iamInstanceProfile.arn, only providerSpec.iamInstanceProfile.id can be used to reference IAM instance profile"
+    error_message = "can't use providerSpec.iamInstanceProfile.arn, only providerSpec.iamInstanceProfile.id can be used to reference IAMInstanceProfile"
   }
 }
 
 check "instance_profile_filters" {
   assert {
     condition     = length(try(var.provider_spec.iamInstanceProfile.filters, [])) == 0
-    error_message = "can't use providerSpec.iamInstanceProfile.filters, only providerSpec.iamInstanceProfile.id can be used to reference IAM instance profile"
+    error_message = "can't use providerSpec.iamInstanceProfile.filters, only providerSpec.iamInstanceProfile.id can be used to reference IAMInstanceProfile"
   }
 }
 
@@ -61,6 +61,54 @@ check "security_groups" {
   assert {
     condition     = alltrue([for group in var.provider_spec.securityGroups : group.arn == "" && (group.id == "" || length(group.filters) == 0)])
     error_message = "providerSpec.securityGroups: arn has no effect, nor have filters beside id"
+  }
+}
+
+check "security_group_names" {
+  assert {
+    condition     = alltrue([for group in var.provider_spec.securityGroups : group.id != "" || length(group.filters) > 0])
+    error_message = "providerSpec.securityGroups: an entry with neither id nor filters has no effect"
+  }
+}
+
+check "placement_group" {
+  assert {
+    condition     = var.provider_spec.placementGroupName == "" || var.provider_spec.placement.host == null
+    error_message = "providerSpec.placementGroupName: it has no effect beside providerSpec.placement.host"
+  }
+}
+
+check "load_balancers" {
+  assert {
+    condition     = alltrue([for balancer in var.provider_spec.loadBalancers : contains(["classic", "network"], balancer.type)])
+    error_message = "providerSpec.loadBalancers: an entry whose type is neither classic nor network has no effect"
+  }
+}
+
+check "volumes" {
+  assert {
+    condition     = alltrue([for device in var.provider_spec.blockDevices : device.ebs != null])
+    error_message = "providerSpec.blockDevices: an entry without ebs has no effect"
+  }
+  assert {
+    condition     = alltrue([for device in var.provider_spec.blockDevices : device.ebs == null || device.noDevice == null && device.virtualName == null])
+    error_message = "providerSpec.blockDevices: noDevice and virtualName have no effect"
+  }
+  assert {
+    condition     = alltrue([for device in var.provider_spec.blockDevices : try(device.ebs.deleteOnTermination, true)])
+    error_message = "providerSpec.blockDevices: ebs.deleteOnTermination has no effect, volumes are deleted with the instance"
+  }
+  assert {
+    condition     = alltrue([for device in var.provider_spec.blockDevices : try(device.ebs.iops, 0) == 0 || contains(["io1", "io2", "gp3"], try(device.ebs.volumeType, ""))])
+    error_message = "providerSpec.blockDevices: ebs.iops has an effect on volumes of type io1, io2 and gp3 only"
+  }
+  assert {
+    condition     = alltrue([for device in var.provider_spec.blockDevices : try(device.ebs.throughputMib, null) == null || try(device.ebs.volumeType, "") != ""])
+    error_message = "providerSpec.blockDevices: ebs.throughputMib has no effect without ebs.volumeType"
+  }
+  assert {
+    condition     = alltrue([for device in var.provider_spec.blockDevices : device.ebs == null ? true : length(device.ebs.kmsKey.filters) == 0 && (device.ebs.kmsKey.id == "" || device.ebs.kmsKey.arn == "")])
+    error_message = "providerSpec.blockDevices: ebs.kmsKey.filters have no effect, nor has ebs.kmsKey.arn beside ebs.kmsKey.id"
   }
 }
 

@@ -18,16 +18,19 @@ resource "aws_instance" "this" {
   iam_instance_profile = one(compact(var.provider_spec.iamInstanceProfile[*].id))
   user_data_base64     = var.user_data == "" ? null : base64encode(var.user_data)
   tags                 = local.tags
+  # Volumes are made with their tags, which policies may require, and not tagged afterwards.
+  volume_tags = local.tags
 
   subnet_id                   = local.templated ? null : local.subnet_id
   vpc_security_group_ids      = local.templated || length(local.security_group_ids) == 0 ? null : local.security_group_ids
   associate_public_ip_address = local.templated ? null : var.provider_spec.publicIp
+  enable_primary_ipv6         = local.ipv6_primary && !local.templated ? true : null
+  ipv6_address_count          = local.ipv6_primary && !local.templated ? 1 : null
 
-  availability_zone          = local.templated ? null : local.availability_zone
   tenancy                    = local.templated ? null : local.given.tenancy
   host_id                    = local.templated ? null : local.host_id
   placement_group            = local.templated ? null : local.given.placement_group
-  placement_partition_number = local.templated ? null : var.provider_spec.placementGroupPartition
+  placement_partition_number = local.templated || local.given.placement_group == null ? null : var.provider_spec.placementGroupPartition
 
   dynamic "launch_template" {
     for_each = aws_launch_template.special
@@ -75,23 +78,40 @@ resource "aws_instance" "this" {
   }
 
   dynamic "metadata_options" {
-    for_each = compact([var.provider_spec.metadataServiceOptions.authentication])
+    for_each = local.dual_stack || var.provider_spec.metadataServiceOptions.authentication != "" ? [var.provider_spec.metadataServiceOptions.authentication] : []
 
     content {
-      http_endpoint = "enabled"
-      http_tokens   = lower(metadata_options.value)
+      http_endpoint      = "enabled"
+      http_protocol_ipv6 = local.dual_stack ? "enabled" : null
+      http_tokens        = metadata_options.value == "" ? null : lower(metadata_options.value)
     }
   }
 
-  root_block_device {
-    delete_on_termination = true
-    encrypted             = one(local.root_volume[*].encrypted)
-    iops                  = one(local.root_volume[*].iops)
-    kms_key_id            = one(local.root_volume[*].kms_key)
-    throughput            = one(local.root_volume[*].throughput)
-    volume_size           = one(local.root_volume[*].size)
-    volume_type           = one(local.root_volume[*].type)
-    tags                  = local.tags
+  # Only names after the instance's id have records of both families.
+  dynamic "private_dns_name_options" {
+    for_each = local.dual_stack ? ["resource-name"] : []
+
+    content {
+      enable_resource_name_dns_a_record    = true
+      enable_resource_name_dns_aaaa_record = true
+      hostname_type                        = private_dns_name_options.value
+    }
+  }
+
+  # Only an entry without a name is called the root volume here, and the provider asks the image for its name. One with a name is what EC2
+  # takes it for.
+  dynamic "root_block_device" {
+    for_each = local.root_volume[*]
+
+    content {
+      delete_on_termination = true
+      encrypted             = root_block_device.value.encrypted
+      iops                  = root_block_device.value.iops
+      kms_key_id            = root_block_device.value.kms_key
+      throughput            = root_block_device.value.throughput
+      volume_size           = root_block_device.value.size
+      volume_type           = root_block_device.value.type
+    }
   }
 
   dynamic "ebs_block_device" {
@@ -106,7 +126,6 @@ resource "aws_instance" "this" {
       throughput            = ebs_block_device.value.throughput
       volume_size           = ebs_block_device.value.size
       volume_type           = ebs_block_device.value.type
-      tags                  = local.tags
     }
   }
 
@@ -114,8 +133,8 @@ resource "aws_instance" "this" {
     # Only security groups change in place. The rest is what an instance is made with, or what others write on it: images leave, the
     # metadata service is hardened, volumes are attached by storage drivers, and cost reports tag what they find.
     ignore_changes = [
-      ami, instance_type, key_name, iam_instance_profile, user_data_base64, tags, tags_all,
-      subnet_id, associate_public_ip_address, tenancy, host_id, placement_group, placement_partition_number,
+      ami, instance_type, key_name, iam_instance_profile, user_data_base64, tags, tags_all, volume_tags,
+      subnet_id, associate_public_ip_address, enable_primary_ipv6, ipv6_address_count, private_dns_name_options, tenancy, host_id, placement_group, placement_partition_number,
       launch_template, instance_market_options, capacity_reservation_specification, cpu_options, metadata_options,
       root_block_device, ebs_block_device,
       # An import has none of these, which are no more than instructions to the provider.
@@ -123,18 +142,18 @@ resource "aws_instance" "this" {
     ]
 
     precondition {
-      condition     = length(data.aws_subnets.found) == 0 || local.subnet_id != null
-      error_message = "No subnet matches subnet.filters in this region and placement.availabilityZone: correct one of them."
+      condition     = local.subnet_id != null
+      error_message = "error getting subnet IDs: no subnet IDs were found: no subnet of this region and placement.availabilityZone matches subnet.filters, so correct one of them."
     }
 
     precondition {
-      condition     = alltrue([for found in data.aws_security_groups.found : length(found.ids) > 0])
-      error_message = "No security group matches the filters of one of securityGroups: correct them."
+      condition     = length(data.aws_security_groups.found) == 0 || length(local.security_group_ids) > 0
+      error_message = "error getting security groups IDs: no security group found: none matches the filters of securityGroups, so correct them."
     }
 
     precondition {
       condition     = length(local.missing_load_balancers) == 0
-      error_message = "No target group with the tag ${local.cluster_tag} belongs to the load balancer ${join(", ", local.missing_load_balancers)}: correct loadBalancers, or tag its target groups."
+      error_message = "No target group that is tagged belongs to the load balancer ${join(", ", local.missing_load_balancers)}: correct loadBalancers, or tag its target groups with ${local.cluster_tag}."
     }
   }
 }
@@ -156,11 +175,11 @@ resource "terraform_data" "made_with" {
 }
 
 locals {
-  # What is left out is null to the provider.
+  # What is left out is null to the provider. Beside a host, a placement group has no effect.
   given = {
     key_name        = var.provider_spec.keyName == "" ? null : var.provider_spec.keyName
     tenancy         = var.provider_spec.placement.tenancy == "" ? null : var.provider_spec.placement.tenancy
-    placement_group = var.provider_spec.placementGroupName == "" ? null : var.provider_spec.placementGroupName
+    placement_group = var.provider_spec.placementGroupName == "" || var.provider_spec.placement.host != null ? null : var.provider_spec.placementGroupName
   }
 
   market = coalesce(var.provider_spec.marketType, var.provider_spec.spotMarketOptions == null ? "OnDemand" : "Spot")

@@ -1,3 +1,9 @@
+# The families of IP addresses that the cluster has. A target group for IPv6 takes instances with a primary IPv6 address only.
+locals {
+  ipv6_primary = var.cluster.ip_family == "DualStackIPv6Primary"
+  dual_stack   = local.ipv6_primary || var.cluster.ip_family == "DualStackIPv4Primary"
+}
+
 # The subnet and the security groups, as ids, and the names that the instance has in its network.
 locals {
   subnet_id = var.provider_spec.subnet.id != "" ? var.provider_spec.subnet.id : try(sort(data.aws_subnets.found[0].ids)[0], null)
@@ -16,7 +22,7 @@ locals {
 }
 
 data "aws_subnets" "found" {
-  count = var.provider_spec.subnet.id == "" && length(var.provider_spec.subnet.filters) > 0 ? 1 : 0
+  count = var.provider_spec.subnet.id == "" ? 1 : 0
 
   dynamic "filter" {
     for_each = concat(var.provider_spec.subnet.filters, [

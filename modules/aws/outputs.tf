@@ -41,3 +41,8 @@ output "zone" {
   description = "The availability zone."
   value       = aws_instance.this.availability_zone
 }
+
+output "interruptible" {
+  description = "Whether EC2 may end the instance to have its capacity back: it is a Spot instance."
+  value       = aws_instance.this.instance_lifecycle == "spot"
+}

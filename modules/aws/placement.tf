@@ -4,9 +4,6 @@ locals {
   dynamic_host   = try(local.dedicated_host.allocationStrategy, "") == "Dynamic"
   host_id        = local.dynamic_host ? aws_ec2_host.dedicated[0].id : try(local.dedicated_host.id, null)
 
-  # A subnet is in one zone.
-  availability_zone = local.subnet_id != null || var.provider_spec.placement.availabilityZone == "" ? null : var.provider_spec.placement.availabilityZone
-
   host_affinity = try(var.provider_spec.placement.host.affinity, "") == "DedicatedHost"
   efa           = var.provider_spec.networkInterfaceType == "EFA"
   # Zones at the edge of a carrier's network are called as us-east-1-wl1-bos-wlz-1; addresses there are the carrier's.
@@ -15,11 +12,18 @@ locals {
   templated = local.host_affinity || local.efa || local.carrier_ip
 }
 
+# Its zone, where the providerSpec does not name one.
+data "aws_subnet" "host" {
+  count = local.dynamic_host && var.provider_spec.placement.availabilityZone == "" ? 1 : 0
+
+  id = local.subnet_id
+}
+
 # A host for this instance alone; it is released when the instance has ended.
 resource "aws_ec2_host" "dedicated" {
   count = local.dynamic_host ? 1 : 0
 
-  availability_zone = var.provider_spec.placement.availabilityZone
+  availability_zone = one(concat([for zone in [var.provider_spec.placement.availabilityZone] : zone if zone != ""], data.aws_subnet.host[*].availability_zone))
   instance_type     = var.provider_spec.instanceType
   auto_placement    = "off"
   tags              = merge(local.host_tags, local.own_tags)
@@ -37,18 +41,19 @@ resource "aws_launch_template" "special" {
   tags        = local.own_tags
 
   placement {
-    affinity          = local.host_affinity ? "host" : null
-    availability_zone = local.availability_zone
-    group_name        = local.given.placement_group
-    host_id           = local.host_id
-    partition_number  = var.provider_spec.placementGroupPartition
-    tenancy           = local.given.tenancy
+    affinity         = local.host_affinity ? "host" : null
+    group_name       = local.given.placement_group
+    host_id          = local.host_id
+    partition_number = local.given.placement_group == null ? null : var.provider_spec.placementGroupPartition
+    tenancy          = local.given.tenancy
   }
 
   network_interfaces {
     device_index                 = 0
     delete_on_termination        = true
     interface_type               = local.efa ? "efa" : null
+    ipv6_address_count           = local.ipv6_primary ? 1 : null
+    primary_ipv6                 = local.ipv6_primary ? true : null
     subnet_id                    = local.subnet_id
     security_groups              = local.security_group_ids
     associate_public_ip_address  = local.carrier_ip ? null : var.provider_spec.publicIp

@@ -1,4 +1,4 @@
-# Tags of the instance, its volumes and what else is made for it. The first of two tags of one name counts.
+# Tags of the instance, its volumes and what else is made for it. The first of two tags of one name counts, and the cluster's last.
 locals {
   uid_tag     = "machine-iac.io/machine-uid"
   cluster_tag = "kubernetes.io/cluster/${var.machine.cluster_id}"
@@ -9,10 +9,14 @@ locals {
     (local.uid_tag)     = var.machine.uid
   }
 
-  user_tags = { for name, values in { for tag in var.provider_spec.tags : tag.name => tag.value... } :
+  cluster_tags = [for tag in var.cluster.resource_tags : { name = tag.key, value = tag.value }]
+
+  user_tags = { for name, values in { for tag in concat(var.provider_spec.tags, local.cluster_tags) : tag.name => tag.value... } :
     name => values[0] if !contains(["Name", local.uid_tag], name) && !startswith(name, "kubernetes.io/cluster/")
   }
-  host_tags = { for name, values in { for tag in try(local.dedicated_host.dynamicHostAllocation.tags, []) : tag.name => tag.value... } : name => values[0] }
+  host_tags = { for name, values in { for tag in concat(try(local.dedicated_host.dynamicHostAllocation.tags, []), local.cluster_tags) : tag.name => tag.value... } :
+    name => values[0] if !startswith(name, "kubernetes.io/cluster/")
+  }
 
   tags = merge(local.user_tags, local.own_tags)
 }

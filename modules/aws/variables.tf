@@ -9,6 +9,15 @@ variable "machine" {
   description = "What the Machine says of itself. Its name and UID, and the name of its cluster, are tags of the instance."
 }
 
+variable "cluster" {
+  type = object({
+    ip_family     = optional(string)
+    resource_tags = optional(list(object({ key = string, value = string })), [])
+  })
+  description = "What the cluster's Infrastructure says: its families of IP addresses, and tags for what is made for it."
+  default     = {}
+}
+
 variable "provider_spec" {
   type = object({
     ami = optional(object({
@@ -55,7 +64,7 @@ variable "provider_spec" {
         }))
       }))
     }), {})
-    loadBalancers = optional(list(object({ name = string, type = string })), [])
+    loadBalancers = optional(list(object({ name = optional(string, ""), type = optional(string, "") })), [])
     blockDevices = optional(list(object({
       deviceName  = optional(string, "")
       noDevice    = optional(string)
@@ -124,8 +133,8 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = length(distinct(var.provider_spec.tags[*].name)) <= 47
-    error_message = "An instance has at most 50 tags, of which 3 identify the Machine: leave some of tags out, so that 47 remain."
+    condition     = length(distinct(concat(var.provider_spec.tags[*].name, var.cluster.resource_tags[*].key))) <= 47
+    error_message = "An instance has at most 50 tags, of which 3 identify the Machine: leave some of tags out, so that 47 remain with those of the cluster."
   }
 
   # What the instance is made with.
@@ -138,7 +147,7 @@ variable "provider_spec" {
   validation {
     condition = (var.provider_spec.cpuOptions == null ? true :
     contains(["", "Disabled", "AMDEncryptedVirtualizationNestedPaging"], var.provider_spec.cpuOptions.confidentialCompute))
-    error_message = "providerSpec.cpuOptions.confidentialCompute: Invalid value: ${jsonencode(try(var.provider_spec.cpuOptions.confidentialCompute, null))}: Allowed values are 'Disabled', 'AMDEncryptedVirtualizationNestedPaging' and omitted"
+    error_message = "providerSpec.CPUOptions.ConfidentialCompute: Invalid value: ${jsonencode(try(var.provider_spec.cpuOptions.confidentialCompute, null))}: Allowed values are Disabled, AMDEncryptedVirtualizationNestedPaging and omitted"
   }
 
   validation {
@@ -148,12 +157,17 @@ variable "provider_spec" {
 
   validation {
     condition     = contains(["", "OnDemand", "Spot", "CapacityBlock"], var.provider_spec.marketType)
-    error_message = "providerSpec.marketType: Invalid value: ${jsonencode(var.provider_spec.marketType)}: Allowed values are 'OnDemand', 'Spot', 'CapacityBlock' and omitted"
+    error_message = "providerSpec.marketType: Invalid value: ${jsonencode(var.provider_spec.marketType)}: invalid marketType: ${var.provider_spec.marketType} valid values are: OnDemand, Spot, CapacityBlock and omitted"
   }
 
   validation {
-    condition     = var.provider_spec.spotMarketOptions == null ? true : !contains(["OnDemand", "CapacityBlock"], var.provider_spec.marketType)
-    error_message = "spotMarketOptions asks for a Spot instance: leave it out, or write marketType: Spot."
+    condition     = var.provider_spec.spotMarketOptions == null ? true : var.provider_spec.marketType != "CapacityBlock"
+    error_message = "providerSpec.marketType: Invalid value: \"CapacityBlock\": invalid marketType: marketType set to CapacityBlock and spotMarketOptions cannot be used together"
+  }
+
+  validation {
+    condition     = var.provider_spec.spotMarketOptions == null ? true : var.provider_spec.marketType != "OnDemand"
+    error_message = "providerSpec.marketType: Invalid value: \"OnDemand\": invalid marketType: setting marketType to OnDemand and spotMarketOptions cannot be used together"
   }
 
   validation {
@@ -163,17 +177,22 @@ variable "provider_spec" {
 
   validation {
     condition     = can(regex("^(cr-[0-9a-f]{17})?$", var.provider_spec.capacityReservationId))
-    error_message = "providerSpec.capacityReservationId: Invalid value: ${jsonencode(var.provider_spec.capacityReservationId)}: it must start with 'cr-' and be exactly 20 characters long with 17 hexadecimal characters"
+    error_message = "providerSpec.capacityReservationId: Invalid value: ${jsonencode(var.provider_spec.capacityReservationId)}: invalid value for capacityReservationId: ${jsonencode(var.provider_spec.capacityReservationId)}, it must start with 'cr-' and be exactly 20 characters long with 17 hexadecimal characters"
   }
 
   validation {
-    condition     = var.provider_spec.capacityReservationId == "" ? true : var.provider_spec.marketType != "Spot" && var.provider_spec.spotMarketOptions == null
-    error_message = "A Spot instance cannot use a capacity reservation: leave out capacityReservationId, or spotMarketOptions and marketType: Spot."
+    condition     = var.provider_spec.capacityReservationId == "" ? true : var.provider_spec.marketType != "Spot"
+    error_message = "providerSpec.marketType: Invalid value: \"Spot\": invalid marketType: marketType set to Spot and capacityReservationID may not be used together"
+  }
+
+  validation {
+    condition     = var.provider_spec.capacityReservationId == "" || var.provider_spec.marketType != "" ? true : var.provider_spec.spotMarketOptions == null
+    error_message = "providerSpec.capacityReservationId: Invalid value: ${jsonencode(var.provider_spec.capacityReservationId)}: spotMarketOptions and capacityReservationID may not be used together"
   }
 
   validation {
     condition     = var.provider_spec.marketType == "CapacityBlock" ? var.provider_spec.capacityReservationId != "" : true
-    error_message = "capacityReservationId is required when marketType is CapacityBlock: name the reservation of the capacity block."
+    error_message = "providerSpec.marketType: Invalid value: \"CapacityBlock\": capacityReservationID is required when CapacityBlock is provided"
   }
 
   # Where the instance is.
@@ -188,71 +207,76 @@ variable "provider_spec" {
       lookup(var.machine.labels, "machine.openshift.io/cluster-api-machine-role", ""),
       lookup(var.machine.labels, "machine.openshift.io/cluster-api-machine-type", ""),
     ], "master")
-    error_message = "placement.tenancy: host is not for machines of the control plane: leave it out."
+    error_message = "spec.placement.tenancy: Forbidden: dedicated host tenancy is not supported for control plane machines"
   }
 
   validation {
     condition     = var.provider_spec.placement.host == null ? true : var.provider_spec.placement.tenancy == "host"
-    error_message = "host may only be specified when tenancy is host"
+    error_message = "spec.placement.host: Forbidden: host may only be specified when tenancy is 'host'"
   }
 
   validation {
-    condition     = var.provider_spec.placement.host == null ? true : contains(["AnyAvailable", "DedicatedHost"], var.provider_spec.placement.host.affinity)
-    error_message = "placement.host.affinity is required, and AnyAvailable or DedicatedHost: write affinity: AnyAvailable."
+    condition     = var.provider_spec.placement.host == null ? true : var.provider_spec.placement.host.affinity != ""
+    error_message = "spec.placement.host.affinity: Required value: affinity is required and must be set to either AnyAvailable or DedicatedHost"
+  }
+
+  validation {
+    condition     = var.provider_spec.placement.host == null ? true : contains(["", "AnyAvailable", "DedicatedHost"], var.provider_spec.placement.host.affinity)
+    error_message = "spec.placement.host.affinity: Invalid value: ${jsonencode(try(var.provider_spec.placement.host.affinity, null))}: hostAffinity must be either AnyAvailable or DedicatedHost"
   }
 
   validation {
     condition = (var.provider_spec.placement.host == null ? true :
     var.provider_spec.placement.host.affinity != "DedicatedHost" || var.provider_spec.placement.host.dedicatedHost != null)
-    error_message = "dedicatedHost is required when affinity is DedicatedHost, and optional otherwise"
+    error_message = "spec.placement.host.dedicatedHost: Required value: dedicatedHost is required when hostAffinity is DedicatedHost, and optional otherwise"
   }
 
   validation {
     condition = (try(var.provider_spec.placement.host.dedicatedHost, null) == null ? true :
-    contains(["UserProvided", "Dynamic"], var.provider_spec.placement.host.dedicatedHost.allocationStrategy))
-    error_message = "placement.host.dedicatedHost.allocationStrategy is UserProvided or Dynamic: write one, or leave it out for UserProvided."
+    contains(["", "UserProvided", "Dynamic"], var.provider_spec.placement.host.dedicatedHost.allocationStrategy))
+    error_message = "spec.placement.host.dedicatedHost.allocationStrategy: Invalid value: ${jsonencode(try(var.provider_spec.placement.host.dedicatedHost.allocationStrategy, null))}: Invalid allocationStrategy, the only allowed options are: UserProvided, Dynamic"
   }
 
   validation {
-    condition = (try(var.provider_spec.placement.host.dedicatedHost.allocationStrategy, "") != "UserProvided" ? true :
-    can(regex("^h-([0-9a-f]{8}|[0-9a-f]{17})$", var.provider_spec.placement.host.dedicatedHost.id)))
-    error_message = "id must start with 'h-' followed by either 8 or 17 lowercase hexadecimal characters (0-9 and a-f)"
+    condition = (!contains(["", "UserProvided"], try(var.provider_spec.placement.host.dedicatedHost.allocationStrategy, "none")) ? true :
+    var.provider_spec.placement.host.dedicatedHost.id != "")
+    error_message = "spec.placement.host.dedicatedHost.id: Required value: id is required when allocationStrategy is UserProvided and must start with 'h-' followed by 8 or 17 lowercase hexadecimal characters (0-9 and a-f)"
+  }
+
+  validation {
+    condition = (!contains(["", "UserProvided"], try(var.provider_spec.placement.host.dedicatedHost.allocationStrategy, "none")) ? true :
+    can(regex("^(h-([0-9a-f]{8}|[0-9a-f]{17}))?$", var.provider_spec.placement.host.dedicatedHost.id)))
+    error_message = "spec.placement.host.dedicatedHost.id: Invalid value: ${jsonencode(try(var.provider_spec.placement.host.dedicatedHost.id, null))}: id must start with 'h-' followed by 8 or 17 lowercase hexadecimal characters (0-9 and a-f)"
   }
 
   validation {
     condition = (try(var.provider_spec.placement.host.dedicatedHost.allocationStrategy, "") != "Dynamic" ? true :
     var.provider_spec.placement.host.dedicatedHost.id == "")
-    error_message = "id is required when allocationStrategy is UserProvided, and forbidden otherwise"
+    error_message = "spec.placement.host.dedicatedHost.id: Forbidden: id is only allowed when allocationStrategy is Provided"
   }
 
   validation {
     condition = (try(var.provider_spec.placement.host.dedicatedHost.allocationStrategy, "") != "Dynamic" ? true :
     var.provider_spec.placement.host.affinity != "AnyAvailable")
-    error_message = "allocationStrategy: Dynamic makes a host for this instance alone: write affinity: DedicatedHost."
-  }
-
-  validation {
-    condition = (try(var.provider_spec.placement.host.dedicatedHost.allocationStrategy, "") != "Dynamic" ? true :
-    var.provider_spec.placement.availabilityZone != "")
-    error_message = "allocationStrategy: Dynamic makes a host in placement.availabilityZone: write it."
+    error_message = "spec.placement.host.affinity: Forbidden: hostAffinity must be DedicatedHost when using dynamic host allocation"
   }
 
   validation {
     condition = (try(var.provider_spec.placement.host.dedicatedHost.dynamicHostAllocation, null) == null ? true :
-    var.provider_spec.placement.host.dedicatedHost.allocationStrategy != "UserProvided")
-    error_message = "dynamicHostAllocation is only allowed when allocationStrategy is Dynamic"
+    !contains(["", "UserProvided"], var.provider_spec.placement.host.dedicatedHost.allocationStrategy))
+    error_message = "spec.placement.host.dedicatedHost.dynamicHostAllocation: Invalid value: ${jsonencode(try(var.provider_spec.placement.host.dedicatedHost.id, null))}: dynamicHostAllocation is only allowed when allocationStrategy is Dynamic"
   }
 
   validation {
     condition = (try(var.provider_spec.placement.host.dedicatedHost.dynamicHostAllocation, null) == null ? true :
-      length(var.provider_spec.placement.host.dedicatedHost.dynamicHostAllocation.tags) >= 1 &&
+    length(var.provider_spec.placement.host.dedicatedHost.dynamicHostAllocation.tags) >= 1)
+    error_message = "spec.placement.host.dedicatedHost.dynamicHostAllocation.tags: Invalid value: 0: at least 1 tag must be specified"
+  }
+
+  validation {
+    condition = (try(var.provider_spec.placement.host.dedicatedHost.dynamicHostAllocation, null) == null ? true :
     length(var.provider_spec.placement.host.dedicatedHost.dynamicHostAllocation.tags) <= 50)
-    error_message = "placement.host.dedicatedHost.dynamicHostAllocation.tags has 1 to 50 tags: write one, or leave dynamicHostAllocation out."
-  }
-
-  validation {
-    condition     = var.provider_spec.placementGroupName == "" || var.provider_spec.placement.host == null
-    error_message = "placementGroupName has no effect on a dedicated host: leave it or placement.host out."
+    error_message = "spec.placement.host.dedicatedHost.dynamicHostAllocation.tags: Invalid value: ${length(try(var.provider_spec.placement.host.dedicatedHost.dynamicHostAllocation.tags, []))}: maximum 50 tags can be specified"
   }
 
   validation {
@@ -278,46 +302,27 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = alltrue([for group in var.provider_spec.securityGroups : group.id != "" || length(group.filters) > 0])
-    error_message = "A security group is named by id, or found by filters: write one of them."
-  }
-
-  validation {
     condition = (alltrue([for filter in var.provider_spec.subnet.filters : filter.name != "" && length(filter.values) > 0]) &&
     alltrue(flatten([for group in var.provider_spec.securityGroups : [for filter in group.filters : filter.name != "" && length(filter.values) > 0]])))
     error_message = "A filter has a name and values: write it as {name: \"tag:Name\", values: [NAME]}."
   }
 
   validation {
-    condition     = alltrue([for balancer in var.provider_spec.loadBalancers : balancer.name != "" && contains(["classic", "network"], balancer.type)])
-    error_message = "loadBalancers[] names a load balancer, and type is classic or network: write it as {name: NAME, type: network}."
+    condition     = alltrue([for balancer in var.provider_spec.loadBalancers : balancer.name != "" || !contains(["classic", "network"], balancer.type)])
+    error_message = "loadBalancers[].name names a load balancer: write it as {name: NAME, type: network}."
   }
 
   # Its volumes.
 
   validation {
-    condition     = alltrue([for device in var.provider_spec.blockDevices : device.noDevice == null && device.virtualName == null])
-    error_message = "blockDevices[].noDevice and blockDevices[].virtualName are not supported: leave them out, and describe volumes with ebs."
+    condition     = length([for device in var.provider_spec.blockDevices : device if device.ebs != null && device.deviceName == ""]) <= 1
+    error_message = "error getting blockDeviceMappings: non root device must have name: only one entry of blockDevices, the root volume, has no deviceName."
   }
 
   validation {
-    condition     = alltrue([for device in var.provider_spec.blockDevices : device.ebs != null || device.noDevice != null || device.virtualName != null])
-    error_message = "blockDevices[] without ebs makes nothing: write ebs: {volumeSize: 120}, or leave the entry out."
-  }
-
-  validation {
-    condition     = length([for device in var.provider_spec.blockDevices : device if contains(["", "/dev/xvda", "/dev/sda1"], device.deviceName)]) <= 1
-    error_message = "One entry of blockDevices is the root volume, which has no deviceName, or /dev/xvda or /dev/sda1: give the others another."
-  }
-
-  validation {
-    condition     = length(distinct(compact(var.provider_spec.blockDevices[*].deviceName))) == length(compact(var.provider_spec.blockDevices[*].deviceName))
+    condition = (length(distinct([for device in var.provider_spec.blockDevices : device.deviceName if device.ebs != null])) ==
+    length([for device in var.provider_spec.blockDevices : device if device.ebs != null]) || length([for device in var.provider_spec.blockDevices : device if device.ebs != null && device.deviceName == ""]) > 1)
     error_message = "blockDevices[].deviceName is each volume's own: give the second another, for example /dev/xvdc."
-  }
-
-  validation {
-    condition     = alltrue([for device in var.provider_spec.blockDevices : try(device.ebs.deleteOnTermination, true)])
-    error_message = "blockDevices[].ebs.deleteOnTermination has no effect, as volumes are deleted with the instance: leave it out."
   }
 
   validation {
@@ -330,28 +335,19 @@ variable "provider_spec" {
     error_message = "blockDevices[].ebs.volumeSize is a whole number of GiB: write volumeSize: 120, or leave it out for what the image has."
   }
 
+  # A volume without a type is of AWS's, and what it says of throughput is ignored.
   validation {
-    condition     = alltrue([for device in var.provider_spec.blockDevices : try(device.ebs.iops, 0) == 0 || contains(["io1", "io2", "gp3"], try(device.ebs.volumeType, ""))])
-    error_message = "blockDevices[].ebs.iops has an effect on volumes of type io1, io2 and gp3 only: leave it out, or write one of these."
-  }
-
-  validation {
-    condition = alltrue([for device in var.provider_spec.blockDevices : try(device.ebs.throughputMib, null) == null || try(device.ebs.volumeType, "") == "gp3"])
+    condition = alltrue([for device in var.provider_spec.blockDevices : try(device.ebs.throughputMib, null) == null || contains(["", "gp3"], try(device.ebs.volumeType, ""))])
     error_message = join("; ", [for i, device in var.provider_spec.blockDevices :
       "providerSpec.blockDevices[${i}].ebs.throughputMib: Invalid value: ${jsonencode(device.ebs.throughputMib)}: only valid for gp3 volumes"
-    if try(device.ebs.throughputMib, null) != null && try(device.ebs.volumeType, "") != "gp3"])
+    if try(device.ebs.throughputMib, null) != null && !contains(["", "gp3"], try(device.ebs.volumeType, ""))])
   }
 
   validation {
-    condition = alltrue([for device in var.provider_spec.blockDevices : try(device.ebs.throughputMib, null) == null ? true : device.ebs.throughputMib >= 125 && device.ebs.throughputMib <= 2000])
+    condition = alltrue([for device in var.provider_spec.blockDevices : try(device.ebs.throughputMib, null) == null || try(device.ebs.volumeType, "") != "gp3" ? true : device.ebs.throughputMib >= 125 && device.ebs.throughputMib <= 2000])
     error_message = join("; ", [for i, device in var.provider_spec.blockDevices :
       "providerSpec.blockDevices[${i}].ebs.throughputMib: Invalid value: ${jsonencode(device.ebs.throughputMib)}: must be a value between 125 and 2000"
-    if try(device.ebs.throughputMib, null) == null ? false : device.ebs.throughputMib < 125 || device.ebs.throughputMib > 2000])
-  }
-
-  validation {
-    condition     = alltrue([for device in var.provider_spec.blockDevices : device.ebs == null ? true : length(device.ebs.kmsKey.filters) == 0 && (device.ebs.kmsKey.id == "" || device.ebs.kmsKey.arn == "")])
-    error_message = "A key is named by blockDevices[].ebs.kmsKey.id or by its arn, not by both; filters are not supported."
+    if try(device.ebs.throughputMib, null) == null || try(device.ebs.volumeType, "") != "gp3" ? false : device.ebs.throughputMib < 125 || device.ebs.throughputMib > 2000])
   }
 }
 

@@ -9,14 +9,16 @@ provider "azurerm" {
   }
 }
 
-# Has the subscription, from which the ids of what is there already are made: nothing is looked up that may be gone when it comes to
-# a destroy.
+# Has the subscription, from which the ids of what is there already are made: nothing is looked up by name that may be gone when it comes
+# to a destroy.
 data "azurerm_client_config" "current" {}
 
 resource "azurerm_linux_virtual_machine" "this" {
+  count = local.resource == "linux" ? 1 : 0
+
   name                = var.machine.name
   computer_name       = var.machine.name
-  location            = var.provider_spec.location
+  location            = local.location
   resource_group_name = var.provider_spec.resourceGroup
   size                = var.provider_spec.vmSize
   tags                = local.tags
@@ -27,14 +29,14 @@ resource "azurerm_linux_virtual_machine" "this" {
   network_interface_ids         = [azurerm_network_interface.primary.id]
 
   priority        = local.spot ? "Spot" : "Regular"
-  eviction_policy = local.spot ? "Deallocate" : null
-  max_bid_price   = local.max_price == "" ? null : tonumber(local.max_price)
+  eviction_policy = local.spot ? "Delete" : null
+  max_bid_price   = local.max_price
 
   custom_data = base64encode(var.user_data)
 
   # Azure wants a user. Nobody knows this password, which is made from what only the user data's Secret knows.
   admin_username                  = "capi"
-  admin_password                  = local.ssh_key == null ? "Aa1-${sha256("${var.machine.uid} ${var.user_data}")}" : null
+  admin_password                  = local.ssh_key == null ? local.password : null
   disable_password_authentication = local.ssh_key != null
 
   dynamic "admin_ssh_key" {
@@ -60,7 +62,7 @@ resource "azurerm_linux_virtual_machine" "this" {
   }
 
   dynamic "plan" {
-    for_each = var.provider_spec.image.type == "MarketplaceWithPlan" ? [var.provider_spec.image] : []
+    for_each = local.plan
 
     content {
       publisher = plan.value.publisher
@@ -71,7 +73,7 @@ resource "azurerm_linux_virtual_machine" "this" {
 
   os_disk {
     name                             = "${var.machine.name}_OSDisk"
-    caching                          = var.provider_spec.osDisk.cachingType == "" ? "ReadWrite" : var.provider_spec.osDisk.cachingType
+    caching                          = local.os_disk.caching
     disk_size_gb                     = var.provider_spec.osDisk.diskSizeGB
     storage_account_type             = local.os_disk.storage_account_type
     disk_encryption_set_id           = local.os_disk.encryption_set
@@ -88,8 +90,8 @@ resource "azurerm_linux_virtual_machine" "this" {
   }
 
   encryption_at_host_enabled = var.provider_spec.securityProfile.encryptionAtHost
-  secure_boot_enabled        = local.uefi == null ? null : local.uefi.secureBoot == "Enabled"
-  vtpm_enabled               = local.uefi == null ? null : local.uefi.virtualizedTrustedPlatformModule == "Enabled"
+  secure_boot_enabled        = local.secure_boot
+  vtpm_enabled               = local.vtpm
 
   dynamic "additional_capabilities" {
     for_each = local.ultra_disks[*]
@@ -130,7 +132,7 @@ resource "azurerm_linux_virtual_machine" "this" {
 resource "terraform_data" "made_with" {
   input = nonsensitive(local.fixed)
 
-  depends_on = [azurerm_linux_virtual_machine.this]
+  depends_on = [azurerm_linux_virtual_machine.this, azurerm_windows_virtual_machine.this, azurerm_virtual_machine.this]
 
   lifecycle {
     ignore_changes = [input]
@@ -142,24 +144,65 @@ resource "terraform_data" "made_with" {
   }
 }
 
+# The region of a Machine that names none is its resource group's.
+data "azurerm_resource_group" "cluster" {
+  count = var.provider_spec.location == "" ? 1 : 0
+
+  name = var.provider_spec.resourceGroup
+}
+
+# The state of its power. The name is made of the id, so that nothing is asked before there is a virtual machine.
+data "azurerm_virtual_machine" "this" {
+  name                = basename(local.id)
+  resource_group_name = var.provider_spec.resourceGroup
+}
+
 locals {
-  # What is left out is null to the provider.
+  location = var.provider_spec.location == "" ? one(data.azurerm_resource_group.cluster[*].location) : var.provider_spec.location
+
+  # What is left out is null to the provider. On Azure Stack Hub a zone beside an availability set says nothing.
   given = {
-    zone                       = var.provider_spec.zone == "" ? null : var.provider_spec.zone
+    zone                       = var.provider_spec.zone == "" || var.provider_spec.availabilitySet != "" ? null : var.provider_spec.zone
     capacity_reservation_group = var.provider_spec.capacityReservationGroupID == "" ? null : var.provider_spec.capacityReservationGroupID
   }
 
-  spot      = var.provider_spec.spotVMOptions != null
-  max_price = try(var.provider_spec.spotVMOptions.maxPrice, "")
-  ssh_key   = var.provider_spec.sshPublicKey == "" ? null : trimspace(base64decode(var.provider_spec.sshPublicKey))
-  uefi      = try(coalesce(var.provider_spec.securityProfile.settings.confidentialVM, var.provider_spec.securityProfile.settings.trustedLaunch).uefiSettings, null)
+  # Which resource is the virtual machine. Only the oldest, azurerm_virtual_machine, has data disks when it boots first, where Ignition looks for
+  # them, and it lacks what came later.
+  windows  = var.provider_spec.osDisk.osType == "Windows"
+  resource = local.windows ? "windows" : length(var.provider_spec.dataDisks) > 0 && local.plain ? "plain" : "linux"
+  plain = alltrue([
+    !local.spot, local.security == "", var.provider_spec.securityProfile.encryptionAtHost != true, local.os_disk.encryption_set == null,
+    var.provider_spec.osDisk.diskSettings.ephemeralStorageLocation == "", local.given.capacity_reservation_group == null,
+    var.provider_spec.diagnostics.boot == null ? true : var.provider_spec.diagnostics.boot.storageAccountType == "CustomerManaged",
+  ])
+  id = one(concat(azurerm_linux_virtual_machine.this[*].id, azurerm_windows_virtual_machine.this[*].id, azurerm_virtual_machine.this[*].id))
+
+  spot = var.provider_spec.spotVMOptions != null
+  # A quantity of Kubernetes: what was written as 0.05 may have become 50m.
+  price     = try(regex("^(-1|[0-9]+(?:[.][0-9]+)?)([num]?)$", var.provider_spec.spotVMOptions.maxPrice), null)
+  max_price = local.price == null ? null : tonumber(local.price[0]) / { "" = 1, m = 1000, u = 1000000, n = 1000000000 }[local.price[1]]
+
+  ssh_key = var.provider_spec.sshPublicKey == "" ? null : trimspace(base64decode(var.provider_spec.sshPublicKey))
+  # Nobody knows it: it is made from what only the user data's Secret knows.
+  password = "Aa1-${sha256("${var.machine.uid} ${var.user_data}")}"
+
+  # Settings count for their own type only. A trusted launch without any is none.
+  settings = var.provider_spec.securityProfile.settings
+  trusted  = contains([try(local.settings.trustedLaunch.uefiSettings.secureBoot, ""), try(local.settings.trustedLaunch.uefiSettings.virtualizedTrustedPlatformModule, "")], "Enabled")
+  security = (local.settings.securityType == "ConfidentialVM" || (local.settings.securityType == "TrustedLaunch" && local.trusted)) ? local.settings.securityType : ""
+  uefi = {
+    ConfidentialVM = try(local.settings.confidentialVM.uefiSettings, null)
+    TrustedLaunch  = try(local.settings.trustedLaunch.uefiSettings, null)
+  }
+  secure_boot = local.security == "" ? null : local.uefi[local.security].secureBoot == "Enabled"
+  vtpm        = local.security == "" ? null : local.uefi[local.security].virtualizedTrustedPlatformModule == "Enabled"
 
   # Tags have no slashes in their names here.
   own_tags = {
     "kubernetes.io_cluster.${var.machine.cluster_id}" = "owned"
     "machine-iac.io_machine-uid"                      = var.machine.uid
   }
-  tags = merge(var.provider_spec.tags, local.own_tags)
+  tags = merge(try({ for tag in var.cluster.resource_tags : tag.key => tag.value }, {}), var.provider_spec.tags, local.own_tags)
 
   fixed = merge(
     { for name, value in var.provider_spec : name => value if !contains(["credentialsSecret", "userDataSecret"], name) },

@@ -13,17 +13,36 @@ locals {
   subnet    = var.provider_spec.subnet == "" ? "${var.machine.cluster_id}-worker-subnet" : var.provider_spec.subnet
   subnet_id = "${local.network}/virtualNetworks/${local.vnet}/subnets/${local.subnet}"
 
-  security_group_ids             = [for name in compact([var.provider_spec.securityGroup]) : "${local.network}/networkSecurityGroups/${name}"]
-  application_security_group_ids = { for name in var.provider_spec.applicationSecurityGroups : name => "${local.network}/applicationSecurityGroups/${name}" }
+  # The cluster's, wherever its network is.
+  own_network                    = "${local.subscription}/resourceGroups/${var.provider_spec.resourceGroup}/providers/Microsoft.Network"
+  security_group_ids             = [for name in compact([var.provider_spec.securityGroup]) : "${local.own_network}/networkSecurityGroups/${name}"]
+  application_security_group_ids = { for name in var.provider_spec.applicationSecurityGroups : name => "${local.own_network}/applicationSecurityGroups/${name}" }
 
-  # The pool of a load balancer is called as the load balancer is.
-  load_balancers = { for name in compact([var.provider_spec.publicLoadBalancer, var.provider_spec.internalLoadBalancer]) :
-    name => "${local.subscription}/resourceGroups/${var.provider_spec.resourceGroup}/providers/Microsoft.Network/loadBalancers/${name}/backendAddressPools/${name}"
-  }
+  public_ip     = "${var.machine.cluster_id}-${var.machine.name}"
+  has_public_ip = var.provider_spec.publicIP
+  dual_stack    = try(startswith(var.cluster.ip_family, "DualStack"), false)
 
-  availability_set_id = var.provider_spec.availabilitySet == "" ? null : "${local.compute}/availabilitySets/${var.provider_spec.availabilitySet}"
+  plan = var.provider_spec.image.type == "MarketplaceWithPlan" ? [var.provider_spec.image] : []
+
+  # OpenShift's controller makes a set for each MachineSet in regions without zones. One is used where it is there; it is not one Machine's.
+  machine_set = try(var.machine.labels["machine.openshift.io/cluster-api-machineset"], "")
+  may_have_set = alltrue([
+    var.provider_spec.availabilitySet == "", var.provider_spec.zone == "", local.machine_set != "", !local.spot, local.given.capacity_reservation_group == null,
+  ])
+  set_name  = substr(startswith(local.machine_set, var.machine.cluster_id) ? local.machine_set : "${var.machine.cluster_id}_${local.machine_set}", 0, 77)
+  found_set = [for one in flatten(data.azurerm_resources.availability_sets[*].resources) : one.id if lower(one.resource_group_name) == lower(var.provider_spec.resourceGroup)]
+
+  availability_set_id = (var.provider_spec.availabilitySet != "" ? "${local.compute}/availabilitySets/${var.provider_spec.availabilitySet}" :
+  local.may_have_set ? one(local.found_set) : null)
 
   identity = var.provider_spec.managedIdentity
   identity_id = (local.identity == "" ? null : startswith(local.identity, "/subscriptions/") ? local.identity :
   "${local.subscription}/resourceGroups/${var.provider_spec.resourceGroup}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/${local.identity}")
+}
+
+data "azurerm_resources" "availability_sets" {
+  count = local.may_have_set ? 1 : 0
+
+  type = "Microsoft.Compute/availabilitySets"
+  name = "${local.set_name}-as"
 }

@@ -1,16 +1,28 @@
 # The network interface, its public address, and what it belongs to.
 resource "azurerm_network_interface" "primary" {
   name                           = "${var.machine.name}-nic"
-  location                       = var.provider_spec.location
+  location                       = local.location
   resource_group_name            = var.provider_spec.resourceGroup
   accelerated_networking_enabled = var.provider_spec.acceleratedNetworking
   tags                           = local.tags
 
   ip_configuration {
     name                          = "pipConfig"
+    primary                       = true
     subnet_id                     = local.subnet_id
     private_ip_address_allocation = "Dynamic"
     public_ip_address_id          = one(azurerm_public_ip.primary[*].id)
+  }
+
+  dynamic "ip_configuration" {
+    for_each = local.dual_stack ? ["pipConfig-v6"] : []
+
+    content {
+      name                          = ip_configuration.value
+      subnet_id                     = local.subnet_id
+      private_ip_address_allocation = "Dynamic"
+      private_ip_address_version    = "IPv6"
+    }
   }
 
   lifecycle {
@@ -18,19 +30,20 @@ resource "azurerm_network_interface" "primary" {
   }
 }
 
+# Without zones Azure spreads it over all of them.
 resource "azurerm_public_ip" "primary" {
-  count = var.provider_spec.publicIP ? 1 : 0
+  count = local.has_public_ip ? 1 : 0
 
-  name                = "${var.machine.name}-public"
-  location            = var.provider_spec.location
+  name                = local.public_ip
+  location            = local.location
   resource_group_name = var.provider_spec.resourceGroup
   allocation_method   = "Static"
   sku                 = "Standard"
-  zones               = local.given.zone[*]
+  domain_name_label   = lower(local.public_ip)
   tags                = local.tags
 
   lifecycle {
-    ignore_changes = [zones, tags]
+    ignore_changes = [name, domain_name_label, zones, tags]
   }
 }
 
@@ -39,6 +52,10 @@ resource "azurerm_network_interface_security_group_association" "primary" {
 
   network_interface_id      = azurerm_network_interface.primary.id
   network_security_group_id = local.security_group_ids[count.index]
+
+  lifecycle {
+    ignore_changes = [network_security_group_id]
+  }
 }
 
 resource "azurerm_network_interface_application_security_group_association" "primary" {
@@ -46,12 +63,8 @@ resource "azurerm_network_interface_application_security_group_association" "pri
 
   network_interface_id          = azurerm_network_interface.primary.id
   application_security_group_id = each.value
-}
 
-resource "azurerm_network_interface_backend_address_pool_association" "primary" {
-  for_each = local.load_balancers
-
-  network_interface_id    = azurerm_network_interface.primary.id
-  ip_configuration_name   = "pipConfig"
-  backend_address_pool_id = each.value
+  lifecycle {
+    ignore_changes = [application_security_group_id]
+  }
 }

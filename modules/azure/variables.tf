@@ -94,11 +94,6 @@ variable "provider_spec" {
   description = "The fields of an AzureMachineProviderSpec; the README explains each."
 
   validation {
-    condition     = var.provider_spec.location != ""
-    error_message = "location is the region: write it as location: eastus."
-  }
-
-  validation {
     condition     = var.provider_spec.vmSize != ""
     error_message = "vmSize should be set to one of the supported Azure VM sizes: write it as vmSize: Standard_D4s_V3."
   }
@@ -119,26 +114,27 @@ variable "provider_spec" {
   }
 
   validation {
-    condition = alltrue([
-      for namespace in [try(var.provider_spec.userDataSecret.namespace, ""), try(var.provider_spec.credentialsSecret.namespace, "")] :
-      namespace == "" || namespace == var.machine.namespace
-    ])
-    error_message = "Secrets are read from the Machine's own namespace: leave userDataSecret.namespace and credentialsSecret.namespace out, or write that one."
+    condition     = contains(["", var.machine.namespace], try(var.provider_spec.credentialsSecret.namespace, ""))
+    error_message = "Secrets are read from the Machine's own namespace: leave credentialsSecret.namespace out, or write that one."
   }
 
   # The image.
 
   validation {
-    condition = ((var.provider_spec.image.resourceID != "") !=
-    (join("", [var.provider_spec.image.publisher, var.provider_spec.image.offer, var.provider_spec.image.sku, var.provider_spec.image.version]) != ""))
-    error_message = "an image reference must be provided: it is named by resourceID, or by publisher, offer, sku and version: write one of both."
+    condition     = var.provider_spec.image.resourceID != "" || join("", [var.provider_spec.image.publisher, var.provider_spec.image.offer, var.provider_spec.image.sku, var.provider_spec.image.version]) != ""
+    error_message = "an image reference must be provided: write image.resourceID, or image.publisher, image.offer, image.sku and image.version."
+  }
+
+  validation {
+    condition     = var.provider_spec.image.resourceID == "" || join("", [var.provider_spec.image.publisher, var.provider_spec.image.offer, var.provider_spec.image.sku, var.provider_spec.image.version]) == ""
+    error_message = "resourceID is already specified, other fields such as [Offer, Publisher, SKU, Version] should not be set: write image.resourceID alone, or leave it out."
   }
 
   validation {
     condition = var.provider_spec.image.resourceID != "" || contains([0, 4], length(compact([
       var.provider_spec.image.publisher, var.provider_spec.image.offer, var.provider_spec.image.sku, var.provider_spec.image.version,
     ])))
-    error_message = "An image of the marketplace has image.publisher, image.offer, image.sku and image.version: write all four."
+    error_message = "${join(", ", [for name, value in { Offer = var.provider_spec.image.offer, Publisher = var.provider_spec.image.publisher, SKU = var.provider_spec.image.sku, Version = var.provider_spec.image.version } : name if value == ""])} must be provided: an image of the marketplace has image.offer, image.publisher, image.sku and image.version."
   }
 
   validation {
@@ -149,8 +145,13 @@ variable "provider_spec" {
   # Disks.
 
   validation {
-    condition     = contains(["", "Linux"], var.provider_spec.osDisk.osType)
-    error_message = "osDisk.osType is Linux; Windows is not supported: write osType: Linux."
+    condition     = contains(["", "Linux", "Windows"], var.provider_spec.osDisk.osType)
+    error_message = "osDisk.osType is Linux or Windows: write one."
+  }
+
+  validation {
+    condition     = var.provider_spec.osDisk.osType != "Windows" || length(var.machine.name) <= 15
+    error_message = "A hostname of Windows has at most 15 characters: give the MachineSet a name of 9 at most."
   }
 
   validation {
@@ -160,7 +161,7 @@ variable "provider_spec" {
 
   validation {
     condition     = contains(["", "None", "ReadOnly", "ReadWrite"], var.provider_spec.osDisk.cachingType)
-    error_message = "osDisk.cachingType is None, ReadOnly or ReadWrite: write one, or leave it out for ReadWrite."
+    error_message = "osDisk.cachingType can be only None, ReadOnly, ReadWrite or omitted: write one, or leave it out for ReadWrite."
   }
 
   validation {
@@ -179,23 +180,28 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = var.provider_spec.osDisk.managedDisk.securityProfile.diskEncryptionSet.id == "" || var.provider_spec.osDisk.managedDisk.securityProfile.securityEncryptionType == "DiskWithVMGuestState"
+    condition     = var.provider_spec.osDisk.managedDisk.securityProfile.diskEncryptionSet.id == "" || var.provider_spec.osDisk.managedDisk.securityProfile.securityEncryptionType != "VMGuestStateOnly"
     error_message = "osDisk.managedDisk.securityProfile.diskEncryptionSet encrypts the guest's state with the disk: write securityEncryptionType: DiskWithVMGuestState, or leave it out."
   }
 
   validation {
-    condition     = alltrue([for disk in var.provider_spec.dataDisks : can(regex("^[a-zA-Z0-9]([-_.a-zA-Z0-9]*[a-zA-Z0-9])?$", disk.nameSuffix)) && length("${var.machine.name}_${disk.nameSuffix}") <= 80])
-    error_message = "dataDisks[].nameSuffix begins and ends with a letter or digit, has letters, digits, '-', '_' and '.' between, and makes a name of 80 characters at most with the Machine's: shorten it."
+    condition     = alltrue([for disk in var.provider_spec.dataDisks : can(regex("^[a-zA-Z0-9]([-_.a-zA-Z0-9]*[a-zA-Z0-9])?$", disk.nameSuffix))])
+    error_message = "nameSuffix must be provided, must start and finish with an alphanumeric character and can only contain letters, numbers, underscores, periods or hyphens: write it as nameSuffix: data."
+  }
+
+  validation {
+    condition     = alltrue([for disk in var.provider_spec.dataDisks : length("${var.machine.name}_${disk.nameSuffix}") <= 80])
+    error_message = "dataDisks[].nameSuffix is too long, the overall disk name must not exceed 80 chars: shorten it."
   }
 
   validation {
     condition     = length(distinct(var.provider_spec.dataDisks[*].nameSuffix)) == length(var.provider_spec.dataDisks)
-    error_message = "dataDisks[].nameSuffix is each disk's own: give the second another."
+    error_message = "each Data Disk must have a unique nameSuffix: give the second another."
   }
 
   validation {
     condition     = alltrue([for disk in var.provider_spec.dataDisks : disk.diskSizeGB >= 4 && floor(disk.diskSizeGB) == disk.diskSizeGB])
-    error_message = "dataDisks[].diskSizeGB must be at least 4: write it as diskSizeGB: 64."
+    error_message = "diskSizeGB must be provided and at least 4GB in size: write it as diskSizeGB: 64."
   }
 
   validation {
@@ -205,12 +211,22 @@ variable "provider_spec" {
 
   validation {
     condition     = length(distinct(var.provider_spec.dataDisks[*].lun)) == length(var.provider_spec.dataDisks)
-    error_message = "dataDisks[].lun is each disk's own: give the second another."
+    error_message = "each Data Disk must have a unique lun: give the second another."
   }
 
   validation {
-    condition     = alltrue([for disk in var.provider_spec.dataDisks : disk.deletionPolicy == "Delete"])
-    error_message = "dataDisks[].deletionPolicy is required, and Delete; Detach is not supported, as all that is made for a Machine ends with it: write deletionPolicy: Delete."
+    condition     = alltrue([for disk in var.provider_spec.dataDisks : contains(["Delete", "Detach"], disk.deletionPolicy)])
+    error_message = "deletionPolicy must be provided and must be either Delete or Detach: write it as deletionPolicy: Delete."
+  }
+
+  validation {
+    condition = alltrue([for disk in var.provider_spec.dataDisks : disk.deletionPolicy != "Detach" || alltrue([
+      contains(["", "Linux"], var.provider_spec.osDisk.osType), var.provider_spec.spotVMOptions == null, contains(["", "Standard_LRS", "StandardSSD_LRS", "Premium_LRS", "UltraSSD_LRS"], disk.managedDisk.storageAccountType),
+      disk.managedDisk.diskEncryptionSet.id == "", var.provider_spec.osDisk.managedDisk.diskEncryptionSet.id == "", var.provider_spec.osDisk.diskSettings.ephemeralStorageLocation == "",
+      var.provider_spec.capacityReservationGroupID == "", var.provider_spec.securityProfile.encryptionAtHost != true, contains(["", "CustomerManaged"], try(var.provider_spec.diagnostics.boot.storageAccountType, "")),
+      !contains(["ConfidentialVM", "TrustedLaunch"], var.provider_spec.securityProfile.settings.securityType),
+    ])])
+    error_message = "deletionPolicy: Detach is not supported beside Windows, Spot, disk encryption sets, an ephemeral disk, capacity reservations, securityProfile and diagnostics that Azure keeps: write Delete, or leave these out."
   }
 
   validation {
@@ -219,18 +235,18 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = alltrue([for disk in var.provider_spec.dataDisks : contains(["", "Standard_LRS", "Premium_LRS", "UltraSSD_LRS"], disk.managedDisk.storageAccountType)])
-    error_message = "dataDisks[].managedDisk.storageAccountType is Standard_LRS, Premium_LRS or UltraSSD_LRS: write one, or leave it out for Premium_LRS."
+    condition     = alltrue([for disk in var.provider_spec.dataDisks : contains(["", "Standard_LRS", "StandardSSD_LRS", "StandardSSD_ZRS", "Premium_LRS", "Premium_ZRS", "PremiumV2_LRS", "UltraSSD_LRS"], disk.managedDisk.storageAccountType)])
+    error_message = "dataDisks[].managedDisk.storageAccountType is one of Azure's, such as Standard_LRS, Premium_LRS or UltraSSD_LRS: write one, or leave it out for Premium_LRS."
   }
 
   validation {
     condition     = alltrue([for disk in var.provider_spec.dataDisks : disk.managedDisk.storageAccountType != "UltraSSD_LRS" || contains(["", "None"], disk.cachingType)])
-    error_message = "Ultra disks have no cache: leave dataDisks[].cachingType out."
+    error_message = "dataDisks[].cachingType must be \"None\" or omitted when storageAccountType is \"UltraSSD_LRS\": leave it out."
   }
 
   validation {
     condition     = contains(["", "Enabled", "Disabled"], var.provider_spec.ultraSSDCapability)
-    error_message = "ultraSSDCapability is Enabled or Disabled: write one, or leave it out to have it with ultra disks."
+    error_message = "ultraSSDCapability can be only Enabled, Disabled or omitted: write one, or leave it out to have it with ultra disks."
   }
 
   validation {
@@ -251,15 +267,20 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = var.provider_spec.natRule == null
-    error_message = "natRule is not supported, as it counts rules that the provider cannot read: leave it out, and add the rule's pool with publicLoadBalancer."
+    condition     = var.provider_spec.natRule == null || var.provider_spec.publicLoadBalancer == ""
+    error_message = "natRule is not supported, as it counts rules of a load balancer that the provider cannot list: leave it out, and add the rule's pool with publicLoadBalancer."
+  }
+
+  validation {
+    condition     = !var.provider_spec.publicIP || length("${var.machine.cluster_id}-${var.machine.name}") < 64
+    error_message = "machine public IP name is longer than 63 characters: give the MachineSet a shorter name."
   }
 
   # Placement and security.
 
   validation {
-    condition     = var.provider_spec.zone == "" || var.provider_spec.availabilitySet == ""
-    error_message = "A virtual machine is in a zone or in an availability set: leave zone or availabilitySet out."
+    condition     = var.provider_spec.zone == "" || var.provider_spec.availabilitySet == "" || var.cluster.cloud_name == "AzureStackCloud"
+    error_message = "A virtual machine is in a zone or in an availability set, but on Azure Stack Hub: leave zone or availabilitySet out."
   }
 
   validation {
@@ -268,28 +289,23 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = var.provider_spec.spotVMOptions == null ? true : can(regex("^(-1|[0-9]+([.][0-9]+)?)?$", var.provider_spec.spotVMOptions.maxPrice))
+    condition     = var.provider_spec.spotVMOptions == null ? true : can(regex("^(-1|[0-9]+([.][0-9]+)?[num]?)?$", var.provider_spec.spotVMOptions.maxPrice))
     error_message = "spotVMOptions.maxPrice is the most to pay for an hour, in US dollars: write it as maxPrice: \"0.05\", or leave it out for the price on demand."
   }
 
   validation {
-    condition     = contains(["", "ConfidentialVM", "TrustedLaunch"], var.provider_spec.securityProfile.settings.securityType)
-    error_message = "securityProfile.settings.securityType is ConfidentialVM or TrustedLaunch: write one, or leave it out."
+    condition     = var.provider_spec.securityProfile.settings.securityType != "ConfidentialVM" || var.provider_spec.osDisk.managedDisk.securityProfile.securityEncryptionType != ""
+    error_message = "securityEncryptionType should be set when securityType is set to ConfidentialVM: write osDisk: {managedDisk: {securityProfile: {securityEncryptionType: VMGuestStateOnly}}}."
   }
 
   validation {
-    condition     = (var.provider_spec.securityProfile.settings.securityType == "ConfidentialVM") == (var.provider_spec.osDisk.managedDisk.securityProfile.securityEncryptionType != "")
-    error_message = "securityType: ConfidentialVM and osDisk.managedDisk.securityProfile.securityEncryptionType go together: write both, or leave both out."
+    condition     = var.provider_spec.osDisk.managedDisk.securityProfile.securityEncryptionType == "" || var.provider_spec.securityProfile.settings.securityType == "ConfidentialVM"
+    error_message = "securityType should be set to ConfidentialVM when securityEncryptionType is defined: write securityProfile: {settings: {securityType: ConfidentialVM}}."
   }
 
   validation {
-    condition     = (var.provider_spec.securityProfile.settings.confidentialVM == null || var.provider_spec.securityProfile.settings.securityType == "ConfidentialVM") && (var.provider_spec.securityProfile.settings.trustedLaunch == null || var.provider_spec.securityProfile.settings.securityType == "TrustedLaunch")
-    error_message = "securityProfile.settings has confidentialVM with securityType: ConfidentialVM, and trustedLaunch with TrustedLaunch: leave the other out."
-  }
-
-  validation {
-    condition     = alltrue([for settings in [var.provider_spec.securityProfile.settings.confidentialVM, var.provider_spec.securityProfile.settings.trustedLaunch] : alltrue([for policy in [try(settings.uefiSettings.secureBoot, ""), try(settings.uefiSettings.virtualizedTrustedPlatformModule, "")] : contains(["", "Enabled", "Disabled"], policy)])])
-    error_message = "secureBoot and virtualizedTrustedPlatformModule are Enabled or Disabled: write one, or leave it out for Disabled."
+    condition     = var.provider_spec.securityProfile.settings.securityType != "TrustedLaunch" || var.provider_spec.securityProfile.settings.trustedLaunch != null
+    error_message = "trustedLaunch should be set when securityType is set to TrustedLaunch: write trustedLaunch: {uefiSettings: {secureBoot: Enabled, virtualizedTrustedPlatformModule: Enabled}}."
   }
 
   validation {
@@ -298,7 +314,7 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = var.provider_spec.osDisk.managedDisk.securityProfile.securityEncryptionType != "DiskWithVMGuestState" || try(var.provider_spec.securityProfile.settings.confidentialVM.uefiSettings.secureBoot, "Enabled") == "Enabled"
+    condition     = var.provider_spec.osDisk.managedDisk.securityProfile.securityEncryptionType != "DiskWithVMGuestState" || contains([null, "Enabled"], try(var.provider_spec.securityProfile.settings.confidentialVM.uefiSettings.secureBoot, null))
     error_message = "secureBoot should be enabled when securityEncryptionType is set to DiskWithVMGuestState: write secureBoot: Enabled."
   }
 
@@ -308,15 +324,22 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = var.provider_spec.securityProfile.settings.securityType != "TrustedLaunch" || contains([try(var.provider_spec.securityProfile.settings.trustedLaunch.uefiSettings.secureBoot, ""), try(var.provider_spec.securityProfile.settings.trustedLaunch.uefiSettings.virtualizedTrustedPlatformModule, "")], "Enabled")
-    error_message = "TrustedLaunch is secure boot, a virtual TPM, or both: write trustedLaunch: {uefiSettings: {secureBoot: Enabled, virtualizedTrustedPlatformModule: Enabled}}."
+    condition = contains(["ConfidentialVM", "TrustedLaunch"], var.provider_spec.securityProfile.settings.securityType) || !contains([
+      try(var.provider_spec.securityProfile.settings.trustedLaunch.uefiSettings.secureBoot, ""), try(var.provider_spec.securityProfile.settings.trustedLaunch.uefiSettings.virtualizedTrustedPlatformModule, ""),
+    ], "Enabled")
+    error_message = "securityType should be set to TrustedLaunch when uefiSettings are enabled: write securityType: TrustedLaunch, or leave trustedLaunch out."
   }
 
   # The rest.
 
   validation {
     condition     = var.provider_spec.diagnostics.boot == null ? true : contains(["AzureManaged", "CustomerManaged"], var.provider_spec.diagnostics.boot.storageAccountType)
-    error_message = "diagnostics.boot.storageAccountType is AzureManaged or CustomerManaged: write one."
+    error_message = "storageAccountType must be one of: AzureManaged, CustomerManaged: write it as diagnostics: {boot: {storageAccountType: AzureManaged}}."
+  }
+
+  validation {
+    condition     = try(var.provider_spec.diagnostics.boot.storageAccountType, "") != "AzureManaged" || var.cluster.cloud_name != "AzureStackCloud"
+    error_message = "AzureManaged boot diagnostics is not supported on Azure Stack Hub: write CustomerManaged, or leave diagnostics out."
   }
 
   validation {
@@ -325,14 +348,34 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = length(var.provider_spec.tags) <= 47 && alltrue([for name, value in var.provider_spec.tags : length(name) <= 512 && length(value) <= 256 && !can(regex("[<>%&?/\\\\]", name))])
-    error_message = "tags has 47 at most, with names of 512 characters without <, >, %, &, \\, ? and /, and values of 256: shorten it."
+    condition     = alltrue([for name, value in var.provider_spec.tags : length(name) <= 512 && length(value) <= 256 && !can(regex("[<>%&?/\\\\]", name))])
+    error_message = "tags have names of 512 characters at most without <, >, %, &, \\, ? and /, and values of 256: shorten it."
+  }
+
+  validation {
+    condition     = length(setunion(keys(var.provider_spec.tags), try(var.cluster.resource_tags[*].key, []))) <= 45
+    error_message = "ocp can define upto 5 tags and user can define upto 45 tags, infrstructure.status.resourceTags and Machine.Spec.ProviderSpec.Tags put together: remove some of tags."
+  }
+
+  validation {
+    condition     = length(distinct([for name in keys(var.provider_spec.tags) : upper(name)])) == length(var.provider_spec.tags)
+    error_message = "found duplicate tag keys: names of tags differ in more than the case of letters; remove one."
   }
 
   validation {
     condition     = var.provider_spec.sshPublicKey == "" || startswith(try(base64decode(var.provider_spec.sshPublicKey), ""), "ssh-")
     error_message = "sshPublicKey is a public key of OpenSSH in base64: write the output of base64 -w0 id_rsa.pub."
   }
+}
+
+variable "cluster" {
+  type = object({
+    cloud_name    = optional(string)
+    ip_family     = optional(string)
+    resource_tags = optional(list(object({ key = string, value = string, parent_id = string })))
+  })
+  description = "What the cluster's Infrastructure says: Azure's cloud, the families of addresses, and tags of all that is made."
+  default     = {}
 }
 
 variable "user_data" {

@@ -8,17 +8,19 @@ provider "google" {
 }
 
 resource "google_compute_instance" "this" {
-  name           = var.machine.name
-  project        = var.provider_spec.projectID
-  zone           = var.provider_spec.zone
-  machine_type   = var.provider_spec.machineType
-  can_ip_forward = var.provider_spec.canIPForward
-  labels         = local.labels
-  tags           = length(var.provider_spec.tags) > 0 ? var.provider_spec.tags : ["${var.machine.cluster_id}-worker"]
+  name                = var.machine.name
+  project             = var.provider_spec.projectID
+  zone                = var.provider_spec.zone
+  machine_type        = var.provider_spec.machineType
+  can_ip_forward      = var.provider_spec.canIPForward
+  deletion_protection = var.provider_spec.deletionProtection
+  labels              = local.labels
+  tags                = length(var.provider_spec.tags) > 0 ? var.provider_spec.tags : ["${var.machine.cluster_id}-worker"]
 
+  # Metadata that is asked for by the key of the user data takes its place.
   metadata = merge(
+    var.user_data == "" ? {} : { (local.user_data_key) = local.user_data },
     { for item in var.provider_spec.gcpMetadata : item.key => item.value },
-    var.user_data == "" ? {} : { user-data = var.user_data },
   )
 
   boot_disk {
@@ -30,7 +32,7 @@ resource "google_compute_instance" "this" {
       image                 = local.boot_disk.image
       size                  = local.boot_disk.sizeGb
       type                  = local.boot_disk.type
-      labels                = merge(local.boot_disk.labels, local.own_labels)
+      labels                = local.boot_disk.labels
       resource_manager_tags = local.resource_manager_tags
     }
   }
@@ -83,10 +85,15 @@ resource "google_compute_instance" "this" {
     }
   }
 
-  shielded_instance_config {
-    enable_secure_boot          = var.provider_spec.shieldedInstanceConfig.secureBoot == "Enabled"
-    enable_vtpm                 = var.provider_spec.shieldedInstanceConfig.virtualizedTrustedPlatformModule != "Disabled"
-    enable_integrity_monitoring = var.provider_spec.shieldedInstanceConfig.integrityMonitoring != "Disabled"
+  # Where nothing is asked for, Google shields an instance whose image can be booted by UEFI, and no other.
+  dynamic "shielded_instance_config" {
+    for_each = alltrue([for policy in values(var.provider_spec.shieldedInstanceConfig) : policy == ""]) ? [] : [var.provider_spec.shieldedInstanceConfig]
+
+    content {
+      enable_secure_boot          = shielded_instance_config.value.secureBoot == "Enabled"
+      enable_vtpm                 = shielded_instance_config.value.virtualizedTrustedPlatformModule != "Disabled"
+      enable_integrity_monitoring = shielded_instance_config.value.integrityMonitoring != "Disabled"
+    }
   }
 
   dynamic "confidential_instance_config" {
@@ -109,8 +116,8 @@ resource "google_compute_instance" "this" {
   lifecycle {
     # An instance is what it was made as. Storage drivers attach disks to it, load balancers tag it, and others label it.
     ignore_changes = [
-      machine_type, can_ip_forward, labels, tags, metadata, boot_disk, attached_disk, network_interface, service_account, scheduling,
-      guest_accelerator, shielded_instance_config, confidential_instance_config, params,
+      machine_type, can_ip_forward, deletion_protection, labels, tags, metadata, boot_disk, attached_disk, network_interface, service_account,
+      scheduling, guest_accelerator, shielded_instance_config, confidential_instance_config, params,
     ]
   }
 }
@@ -146,6 +153,14 @@ locals {
   worker_interface = { publicIP = false, network = "${var.machine.cluster_id}-network", projectID = "", subnetwork = "${var.machine.cluster_id}-worker-subnet" }
   interfaces       = length(var.provider_spec.networkInterfaces) > 0 ? var.provider_spec.networkInterfaces : tolist([local.worker_interface])
 
+  # Windows runs what it finds under another key, without the marks that its user data has for other clouds.
+  windows       = lookup(var.machine.labels, "machine.openshift.io/os-id", "") == "Windows"
+  user_data_key = local.windows ? "sysprep-specialize-script-ps1" : "user-data"
+  marked        = startswith(var.user_data, "<powershell>") && endswith(var.user_data, "</powershell>\n<persist>true</persist>")
+  user_data = local.windows && local.marked ? (
+    trimsuffix(trimprefix(var.user_data, "<powershell>"), "</powershell>\n<persist>true</persist>")
+  ) : var.user_data
+
   spot = var.provider_spec.provisioningModel == "Spot"
 
   control_plane = contains([
@@ -164,8 +179,14 @@ locals {
     "kubernetes-io-cluster-${var.machine.cluster_id}" = "owned"
     "machine-iac-io-machine-uid"                      = var.machine.uid
   }
-  labels                = merge(var.provider_spec.labels, local.own_labels)
-  resource_manager_tags = { for tag in var.provider_spec.resourceManagerTags : "${tag.parentID}/${tag.key}" => tag.value }
+  labels = merge(var.cluster.resource_labels, var.provider_spec.labels, local.own_labels)
+
+  # Of a tag that is given twice, the last counts.
+  given_tags = { for tag in var.provider_spec.resourceManagerTags : "${tag.parentID}/${tag.key}" => tag.value... }
+  resource_manager_tags = merge(
+    { for tag in var.cluster.resource_tags : "${tag.parent_id}/${tag.key}" => tag.value },
+    { for name, values in local.given_tags : name => reverse(values)[0] },
+  )
 
   fixed = merge(
     { for name, value in var.provider_spec : name => value if !contains(["credentialsSecret", "userDataSecret"], name) },

@@ -6,8 +6,10 @@ output "provider_id" {
 }
 
 output "instance_id" {
-  description = "The instance's id, a number."
-  value       = google_compute_instance.this.instance_id
+  description = "The instance's name, by which the Machine API knows it."
+  value       = google_compute_instance.this.name
+
+  depends_on = [google_compute_instance.this]
 }
 
 output "instance_state" {
@@ -18,8 +20,9 @@ output "instance_state" {
 output "addresses" {
   description = "The addresses of the instance's network interfaces, and its names."
   value = concat(
-    [for address in compact(google_compute_instance.this.network_interface[*].network_ip) : { type = "InternalIP", address = address }],
-    [for address in compact(flatten([for interface in google_compute_instance.this.network_interface : interface.access_config[*].nat_ip])) :
+    [for address in compact(flatten([for interface in google_compute_instance.this.network_interface : [interface.network_ip, interface.ipv6_address]])) :
+    { type = "InternalIP", address = address }],
+    [for address in compact(flatten([for interface in google_compute_instance.this.network_interface : [interface.access_config[*].nat_ip, interface.ipv6_access_config[*].external_ipv6]])) :
     { type = "ExternalIP", address = address }],
     [for name in [
       "${google_compute_instance.this.name}.${google_compute_instance.this.zone}.c.${var.provider_spec.projectID}.internal",
@@ -33,6 +36,21 @@ output "addresses" {
 output "instance_type" {
   description = "The machine type."
   value       = google_compute_instance.this.machine_type
+}
+
+output "interruptible" {
+  description = "Whether Google may end the instance at any time: it is preemptible, or a Spot instance."
+  value       = google_compute_instance.this.scheduling[0].preemptible || google_compute_instance.this.scheduling[0].provisioning_model == "SPOT"
+}
+
+output "outlives" {
+  description = "The disks that stay when the Machine is deleted."
+  value = concat(
+    [for disk in google_compute_instance.this.boot_disk : "disk ${basename(disk.source)} (boot disk, autoDelete: false)" if !disk.auto_delete],
+    [for disk in google_compute_disk.data : "disk ${disk.name} (autoDelete: false)" if disk.deletion_policy == "ABANDON"],
+  )
+
+  depends_on = [google_compute_instance.this]
 }
 
 output "region" {

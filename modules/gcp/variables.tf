@@ -79,7 +79,7 @@ variable "provider_spec" {
 
   validation {
     condition     = var.provider_spec.zone != "" && startswith(var.provider_spec.zone, var.provider_spec.region)
-    error_message = "zone is required, and configured zones are in the configured region: write it as zone: us-central1-a beside region: us-central1."
+    error_message = "zone not in configured region (${var.provider_spec.region}): write it as zone: us-central1-a beside region: us-central1."
   }
 
   validation {
@@ -98,13 +98,8 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = !var.provider_spec.deletionProtection
-    error_message = "deletionProtection is not supported, as its Machine could not be deleted: leave it out."
-  }
-
-  validation {
     condition     = length(var.provider_spec.targetPools) == 0
-    error_message = "targetPools is not supported, as the provider can only own a pool whole: leave it out."
+    error_message = "targetPools is not supported, as the provider can only own a pool whole, with all its members: leave it out, and add the instance with gcloud compute target-pools add-instances."
   }
 
   # Disks.
@@ -115,8 +110,13 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = alltrue([for disk in var.provider_spec.disks : disk.sizeGb == 0 ? disk.image != "" : disk.sizeGb >= 16 && disk.sizeGb <= 65536 && floor(disk.sizeGb) == disk.sizeGb])
-    error_message = "disks[].sizeGb must be at least 16GB in size, and at most 65536: write it as sizeGb: 128. Only a disk with an image may do without."
+    condition     = alltrue([for disk in var.provider_spec.disks : disk.sizeGb == 0 || disk.sizeGb >= 16])
+    error_message = "disks[].sizeGb must be at least 16GB in size: write it as sizeGb: 128, or leave it out for the image's."
+  }
+
+  validation {
+    condition     = alltrue([for disk in var.provider_spec.disks : disk.sizeGb <= 65536 && floor(disk.sizeGb) == disk.sizeGb])
+    error_message = "disks[].sizeGb is exceeding maximum GCP disk size limit, must be below 65536, and whole: write it as sizeGb: 128."
   }
 
   validation {
@@ -125,25 +125,20 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = alltrue([for disk in var.provider_spec.disks : !disk.boot || disk.image != ""])
-    error_message = "disks[].image is required on a boot disk: write projects/PROJECT/global/images/IMAGE."
-  }
-
-  validation {
-    condition     = alltrue([for disk in var.provider_spec.disks : disk.boot || disk.autoDelete])
-    error_message = "disks[].autoDelete is true on all but the boot disk, as what is made for a Machine ends with it: write autoDelete: true."
-  }
-
-  validation {
-    condition     = alltrue([for disk in var.provider_spec.disks : disk.encryptionKey == null ? true : disk.encryptionKey.kmsKey == null ? disk.encryptionKey.kmsKeyServiceAccount == "" : disk.encryptionKey.kmsKey.name != "" && disk.encryptionKey.kmsKey.keyRing != "" && disk.encryptionKey.kmsKey.location != ""])
+    condition     = alltrue([for disk in var.provider_spec.disks : try(disk.encryptionKey.kmsKey, null) == null ? true : disk.encryptionKey.kmsKey.name != "" && disk.encryptionKey.kmsKey.keyRing != "" && disk.encryptionKey.kmsKey.location != ""])
     error_message = "disks[].encryptionKey.kmsKey has name, keyRing and location: write all three, or leave encryptionKey out."
   }
 
   # Network and identity.
 
   validation {
-    condition     = alltrue([for interface in var.provider_spec.networkInterfaces : interface.network != "" && interface.subnetwork != ""])
-    error_message = "networkInterfaces[] has network and subnetwork: write both, or leave networkInterfaces out for the cluster's."
+    condition     = alltrue([for interface in var.provider_spec.networkInterfaces : interface.network != ""])
+    error_message = "network is required: write the network's name, or leave networkInterfaces out for the cluster's."
+  }
+
+  validation {
+    condition     = alltrue([for interface in var.provider_spec.networkInterfaces : interface.subnetwork != ""])
+    error_message = "subnetwork is required: write the subnetwork's name, or leave networkInterfaces out for the cluster's."
   }
 
   validation {
@@ -152,30 +147,40 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = alltrue([for item in var.provider_spec.gcpMetadata : item.key != "" && item.key != "user-data"])
-    error_message = "gcpMetadata[].key is a key other than user-data, which is the user data's: write another."
+    condition     = alltrue([for item in var.provider_spec.gcpMetadata : item.key != ""]) && length(distinct(var.provider_spec.gcpMetadata[*].key)) == length(var.provider_spec.gcpMetadata)
+    error_message = "gcpMetadata[].key is required, and each key is there once: write {key: serial-port-enable, value: \"true\"}."
   }
 
   validation {
-    condition     = alltrue([for name, value in var.provider_spec.labels : can(regex("^[a-z][-_a-z0-9]{0,62}$", name)) && can(regex("^[-_a-z0-9]{0,63}$", value))])
+    condition     = alltrue(flatten([for labels in concat([var.provider_spec.labels], var.provider_spec.disks[*].labels) : [for name, value in labels : can(regex("^[\\p{Ll}\\p{Lo}][-_\\p{Ll}\\p{Lo}\\p{N}]{0,62}$", name)) && can(regex("^[-_\\p{Ll}\\p{Lo}\\p{N}]{0,63}$", value))]]))
     error_message = "labels have small letters, digits, '-' and '_', 63 at most, and names that begin with a letter: write team: platform."
   }
 
   validation {
-    condition     = length(var.provider_spec.resourceManagerTags) <= 50 && length(distinct([for tag in var.provider_spec.resourceManagerTags : tag.key])) == length(var.provider_spec.resourceManagerTags)
-    error_message = "resourceManagerTags has at most 50 tags, and each key once: leave some out."
+    condition     = length(var.provider_spec.resourceManagerTags) <= 50
+    error_message = "resourceManagerTags has at most 50 tags: leave some out."
+  }
+
+  validation {
+    condition     = length(var.provider_spec.resourceManagerTags) > 50 || length(distinct(concat([for tag in var.provider_spec.resourceManagerTags : "${tag.parentID}/${tag.key}"], [for tag in var.cluster.resource_tags : "${tag.parent_id}/${tag.key}"]))) <= 50
+    error_message = "maximum of 50 tags can be added to a compute instance, those of the Infrastructure's resourceTags included: leave some out."
+  }
+
+  validation {
+    condition     = alltrue([for labels in concat([var.provider_spec.labels], var.provider_spec.disks[*].labels) : length(merge(var.cluster.resource_labels, labels)) <= 32])
+    error_message = "user can define upto 32 labels, those of the Infrastructure's resourceLabels included: leave some out."
   }
 
   # How it runs.
 
   validation {
     condition     = contains(["", "Spot"], var.provider_spec.provisioningModel)
-    error_message = "provisioningModel is Spot, or left out: write Spot."
+    error_message = "provisioningModel must be \"Spot\" or omit for standard provisioning: write Spot, or leave it out."
   }
 
   validation {
-    condition     = !var.provider_spec.preemptible || var.provider_spec.provisioningModel == ""
-    error_message = "preemptible cannot be used together with provisioningModel: leave one out."
+    condition     = !var.provider_spec.preemptible || var.provider_spec.provisioningModel != "Spot"
+    error_message = "preemptible cannot be used together with \"Spot\" provisioning model: leave one out."
   }
 
   validation {
@@ -190,17 +195,24 @@ variable "provider_spec" {
 
   validation {
     condition     = !(var.provider_spec.preemptible || var.provider_spec.provisioningModel == "Spot") || var.provider_spec.restartPolicy != "Always"
-    error_message = "restartPolicy cannot be Always with preemptible or Spot instances: leave it out, or write Never."
+    error_message = "failed to determine restart policy: preemptible/spot instances cannot be automatically restarted: leave restartPolicy out, or write Never."
   }
+
+  # Graphics processors.
 
   validation {
     condition     = length(var.provider_spec.gpus) <= 1
-    error_message = "Only one type of accelerator can be specified: leave the others out."
+    error_message = "More than one type of accelerator provided. Instances support only one accelerator type at a time: leave the others out."
   }
 
   validation {
-    condition     = alltrue([for gpu in var.provider_spec.gpus : gpu.type != "" && gpu.count >= 0 && floor(gpu.count) == gpu.count])
-    error_message = "gpus[] has a type, and a whole number as count: write {type: nvidia-tesla-t4, count: 1}."
+    condition     = alltrue([for gpu in var.provider_spec.gpus : gpu.type != ""])
+    error_message = "Type is required: write gpus: [{type: nvidia-tesla-t4, count: 1}]."
+  }
+
+  validation {
+    condition     = alltrue([for gpu in var.provider_spec.gpus : gpu.count >= 0 && floor(gpu.count) == gpu.count])
+    error_message = "gpus[].count is a whole number: write {type: nvidia-tesla-t4, count: 1}."
   }
 
   validation {
@@ -209,39 +221,86 @@ variable "provider_spec" {
   }
 
   validation {
+    condition     = length(var.provider_spec.gpus) == 0 || !startswith(var.provider_spec.machineType, "a3-") || startswith(var.provider_spec.machineType, "a3-ultragpu-")
+    error_message = "A2 and A3 Machine types have pre-attached guest accelerators. Adding additional guest accelerators is not supported: leave gpus out."
+  }
+
+  validation {
+    condition     = length(var.provider_spec.gpus) == 0 || can(regex("^(n1|a2|a3)-", var.provider_spec.machineType))
+    error_message = "MachineType ${var.provider_spec.machineType} does not support accelerators. Only A2, A3 and N1 machine type families support guest accelerators: write a machine type of these, or leave gpus out."
+  }
+
+  validation {
     condition     = alltrue([for gpu in var.provider_spec.gpus : gpu.type != "nvidia-tesla-a100"])
     error_message = "nvidia-tesla-a100 gpus, are only attached to the A2 machine types: write machineType: a2-highgpu-1g, and leave gpus out."
   }
 
   validation {
-    condition     = length(var.provider_spec.gpus) == 0 || var.provider_spec.onHostMaintenance == "Terminate"
-    error_message = "When GPUs are specified or using machineType with pre-attached GPUs (A2 machine family), onHostMaintenance must be set to Terminate."
+    condition     = alltrue([for gpu in var.provider_spec.gpus : contains(["", "nvidia-tesla-k80", "nvidia-tesla-p100", "nvidia-tesla-v100", "nvidia-tesla-a100", "nvidia-tesla-p4", "nvidia-tesla-t4", "nvidia-a100-80gb", "nvidia-h100-mega-80gb", "nvidia-h100-80gb"], gpu.type)])
+    error_message = "Unsupported accelerator type: write nvidia-tesla-t4, nvidia-tesla-p4, nvidia-tesla-v100, nvidia-tesla-p100 or nvidia-tesla-k80."
   }
+
+  # Google moves no instance with graphics processors. What it does by default depends on the instance.
+  validation {
+    condition     = var.provider_spec.onHostMaintenance != "Migrate" || (length(var.provider_spec.gpus) == 0 && !startswith(var.provider_spec.machineType, "a2-"))
+    error_message = "When GPUs are specified or using machineType with pre-attached GPUs(A2 machine family), onHostMaintenance must be set to Terminate."
+  }
+
+  # Confidential computing, and how it boots.
 
   validation {
     condition     = contains(["", "Enabled", "Disabled", "AMDEncryptedVirtualization", "AMDEncryptedVirtualizationNestedPaging", "IntelTrustedDomainExtensions"], var.provider_spec.confidentialCompute)
-    error_message = "confidentialCompute must be Enabled, Disabled, AMDEncryptedVirtualization, AMDEncryptedVirtualizationNestedPaging, or IntelTrustedDomainExtensions."
+    error_message = "ConfidentialCompute must be Enabled, Disabled, AMDEncryptedVirtualization, AMDEncryptedVirtualizationNestedPaging, or IntelTrustedDomainExtensions."
   }
 
   validation {
     condition     = contains(["", "Disabled"], var.provider_spec.confidentialCompute) || var.provider_spec.onHostMaintenance == "Terminate"
-    error_message = "ConfidentialCompute require OnHostMaintenance to be set to Terminate: write onHostMaintenance: Terminate."
+    error_message = "ConfidentialCompute ${var.provider_spec.confidentialCompute} requires OnHostMaintenance to be set to Terminate, the current value is: ${var.provider_spec.onHostMaintenance}."
   }
 
   validation {
-    condition     = contains(["", "Disabled"], var.provider_spec.confidentialCompute) || contains(lookup({ AMDEncryptedVirtualizationNestedPaging = ["n2d"], IntelTrustedDomainExtensions = ["c3"] }, var.provider_spec.confidentialCompute, ["c2d", "n2d", "c3d"]), split("-", var.provider_spec.machineType)[0])
-    error_message = "machineType does not support this confidentialCompute: write a machine type of c2d, n2d or c3d for AMDEncryptedVirtualization, n2d for AMDEncryptedVirtualizationNestedPaging, c3 for IntelTrustedDomainExtensions."
+    condition     = !contains(["Enabled", "AMDEncryptedVirtualization"], var.provider_spec.confidentialCompute) || contains(["n2d", "c2d", "c3d"], split("-", var.provider_spec.machineType)[0])
+    error_message = "ConfidentialCompute ${var.provider_spec.confidentialCompute} requires a machine type in the following series: n2d,c2d,c3d: write machineType: n2d-standard-4."
   }
 
   validation {
-    condition     = alltrue([for policy in [var.provider_spec.shieldedInstanceConfig.secureBoot, var.provider_spec.shieldedInstanceConfig.virtualizedTrustedPlatformModule, var.provider_spec.shieldedInstanceConfig.integrityMonitoring] : contains(["", "Enabled", "Disabled"], policy)])
-    error_message = "secureBoot, virtualizedTrustedPlatformModule and integrityMonitoring must be either Enabled or Disabled."
+    condition     = var.provider_spec.confidentialCompute != "AMDEncryptedVirtualizationNestedPaging" || startswith(var.provider_spec.machineType, "n2d-")
+    error_message = "ConfidentialCompute ${var.provider_spec.confidentialCompute} requires a machine type in the following series: n2d: write machineType: n2d-standard-4."
+  }
+
+  validation {
+    condition     = var.provider_spec.confidentialCompute != "IntelTrustedDomainExtensions" || startswith(var.provider_spec.machineType, "c3-")
+    error_message = "ConfidentialCompute ${var.provider_spec.confidentialCompute} requires a machine type in the following series: c3: write machineType: c3-standard-4."
+  }
+
+  validation {
+    condition     = contains(["", "Enabled", "Disabled"], var.provider_spec.shieldedInstanceConfig.secureBoot)
+    error_message = "secureBoot must be either Enabled or Disabled."
+  }
+
+  validation {
+    condition     = contains(["", "Enabled", "Disabled"], var.provider_spec.shieldedInstanceConfig.integrityMonitoring)
+    error_message = "integrityMonitoring must be either Enabled or Disabled."
+  }
+
+  validation {
+    condition     = contains(["", "Enabled", "Disabled"], var.provider_spec.shieldedInstanceConfig.virtualizedTrustedPlatformModule)
+    error_message = "virtualizedTrustedPlatformModule must be either Enabled or Disabled."
   }
 
   validation {
     condition     = var.provider_spec.shieldedInstanceConfig.virtualizedTrustedPlatformModule != "Disabled" || var.provider_spec.shieldedInstanceConfig.integrityMonitoring == "Disabled"
-    error_message = "integrityMonitoring requires virtualizedTrustedPlatformModule: write integrityMonitoring: Disabled, or leave the latter out."
+    error_message = "integrityMonitoring requires virtualizedTrustedPlatformModule Enabled: write integrityMonitoring: Disabled, or leave the latter out."
   }
+}
+
+variable "cluster" {
+  type = object({
+    resource_tags   = optional(list(object({ key = string, value = string, parent_id = string })), [])
+    resource_labels = optional(map(string), {})
+  })
+  description = "What the resources of the cluster have in common."
+  default     = {}
 }
 
 variable "user_data" {

@@ -12,7 +12,7 @@ resource "openstack_compute_instance_v2" "this" {
   config_drive      = var.provider_spec.configDrive
   power_state       = "active"
   user_data         = var.user_data == "" ? null : var.user_data
-  tags              = var.provider_spec.tags
+  tags              = local.server_tags
   metadata          = merge(var.provider_spec.serverMetadata, local.own_metadata)
 
   dynamic "network" {
@@ -48,6 +48,10 @@ resource "openstack_compute_instance_v2" "this" {
   depends_on = [openstack_networking_trunk_v2.interface]
 
   lifecycle {
+    precondition {
+      condition     = length(local.named_groups) == 0 || contains(local.named_groups, var.provider_spec.serverGroupName)
+      error_message = "Name of a ${var.provider_spec.serverGroupID} server group does not match defined name ${var.provider_spec.serverGroupName}: correct serverGroupName, or leave it out."
+    }
     # A server is what it was made as. It may be stopped, moved and resized by others, storage drivers attach volumes to it, and an import
     # knows neither its block devices nor its user data.
     ignore_changes = [
@@ -59,7 +63,7 @@ resource "openstack_compute_instance_v2" "this" {
 
 # A server group is its Machines' together: it is made where there is none, and stays.
 resource "openstack_compute_servergroup_shared_v2" "shared" {
-  count = var.provider_spec.serverGroupName == "" ? 0 : 1
+  count = var.provider_spec.serverGroupName == "" || var.provider_spec.serverGroupID != "" ? 0 : 1
 
   name   = var.provider_spec.serverGroupName
   policy = "soft-anti-affinity"
@@ -67,6 +71,13 @@ resource "openstack_compute_servergroup_shared_v2" "shared" {
   lifecycle {
     ignore_changes = [name, policy]
   }
+}
+
+# Where both are given, the group of the id must have the name.
+data "openstack_compute_servergroups_v2" "named" {
+  count = var.provider_spec.serverGroupName != "" && var.provider_spec.serverGroupID != "" ? 1 : 0
+
+  servergroup_id = var.provider_spec.serverGroupID
 }
 
 # Remembers what the server was made with, once it is made.
@@ -82,12 +93,17 @@ resource "terraform_data" "made_with" {
       condition     = alltrue([for name, value in self.output : jsonencode(value) == jsonencode(nonsensitive(local.fixed)[name])])
       error_message = "A server that exists stays as it is: take the change back, or delete the Machine so that its MachineSet makes another."
     }
+    postcondition {
+      condition     = can(self.output.layout) || alltrue([for position in keys(local.networks) : length(var.provider_spec.networks[position].subnets) <= 1])
+      error_message = "This server was made with a port for each subnet of a network; now they are one port. It stays as it is: delete the Machine so that its MachineSet makes another."
+    }
   }
 }
 
 locals {
   zone            = var.provider_spec.availabilityZone == "" ? null : var.provider_spec.availabilityZone
   server_group_id = var.provider_spec.serverGroupID == "" ? one(openstack_compute_servergroup_shared_v2.shared[*].id) : var.provider_spec.serverGroupID
+  named_groups    = flatten(data.openstack_compute_servergroups_v2.named[*].names)
 
   # OpenShift's installer finds what belongs to a cluster by this one when it destroys it. Neutron has tags, the others metadata.
   cluster = { openshiftClusterID = var.machine.cluster_id }
@@ -95,9 +111,13 @@ locals {
     "machine-iac.io_machine-uid" = var.machine.uid
   })
   own_tags = ["openshiftClusterID=${var.machine.cluster_id}", "machine-uid=${var.machine.uid}"]
+  # OpenShift's provider adds these two. Nova takes 50 tags of 60 characters.
+  default_tags = [for tag in ["cluster-api-provider-openstack", "${var.machine.namespace}-${var.machine.cluster_id}"] : tag if length(tag) <= 60]
+  all_tags     = distinct(concat(var.provider_spec.tags, local.default_tags))
+  server_tags  = slice(local.all_tags, 0, min(50, length(local.all_tags)))
 
   fixed = merge(
     { for name, value in var.provider_spec : name => value if !contains(["cloudsSecret", "cloudName", "userDataSecret"], name) },
-    { userData = sha256(var.user_data) },
+    { userData = sha256(var.user_data), layout = "a port for each network" },
   )
 }

@@ -1,12 +1,13 @@
 # The server's ports, in the order of its interfaces: those of networks, then those of ports.
 locals {
   network_ports = flatten([for position, network in var.provider_spec.networks : [
-    for key in length(network.subnets) == 0 ? [""] : [for i, subnet in network.subnets : "${position}.${i}"] : {
+    # A network is one port, with an address in each of its subnets. Where none is named, each subnet is a port.
+    for keys in contains(keys(local.networks), tostring(position)) ? [[for i in range(length(network.subnets)) : "${position}.${i}"]] : [for i in range(length(network.subnets)) : ["${position}.${i}"]] : {
       suffix          = ""
       description     = "Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid}"
-      network_id      = key == "" ? local.network_ids[position] : local.subnet_ids[key].network
-      fixed_ips       = key == "" ? [] : [{ subnet = local.subnet_ids[key].id, address = null }]
-      tags            = concat(network.portTags, key == "" ? [] : local.subnets[key].tagged)
+      network_id      = contains(keys(local.networks), tostring(position)) ? local.network_ids[position] : local.subnet_ids[keys[0]].network
+      fixed_ips       = [for key in keys : { subnet = local.subnet_ids[key].id, address = null }]
+      tags            = concat(network.portTags, flatten([for key in keys : network.subnets[tonumber(split(".", key)[1])].portTags]))
       up              = null
       mac             = null
       security_groups = local.security_group_ids
@@ -18,11 +19,11 @@ locals {
     }
   ]])
 
-  own_ports = [for port in var.provider_spec.ports : {
+  own_ports = [for position, port in var.provider_spec.ports : {
     suffix          = port.nameSuffix
     description     = trimspace("${port.description} Machine ${var.machine.uid}")
-    network_id      = port.networkID
-    fixed_ips       = [for fixed in port.fixedIPs : { subnet = fixed.subnetID, address = fixed.ipAddress == "" ? null : fixed.ipAddress }]
+    network_id      = port.networkID != "" ? port.networkID : local.subnet_ids["port${position}.0"].network
+    fixed_ips       = [for i, fixed in port.fixedIPs : { subnet = local.subnet_ids["port${position}.${i}"].id, address = fixed.ipAddress == "" ? null : fixed.ipAddress }]
     tags            = port.tags
     up              = port.adminStateUp
     mac             = port.macAddress == "" ? null : port.macAddress
@@ -37,6 +38,12 @@ locals {
   ports_in_order = [for position, port in concat(local.network_ports, local.own_ports) : merge(port, {
     key      = port.suffix == "" ? tostring(position) : port.suffix
     insecure = port.secure == null ? false : !port.secure
+    tags     = distinct(concat(local.server_tags, port.tags, local.own_tags))
+    # What OpenShift's provider knows of a profile.
+    profile = merge(
+      strcontains(lookup(port.profile, "capabilities", ""), "switchdev") ? { capabilities = ["switchdev"] } : {},
+      lookup(port.profile, "trusted", "") == "true" ? { trusted = true } : {},
+    )
   })]
   port_keys = local.ports_in_order[*].key
   ports     = { for port in local.ports_in_order : port.key => port }
@@ -53,7 +60,7 @@ resource "openstack_networking_port_v2" "interface" {
   security_group_ids    = each.value.insecure ? null : each.value.security_groups
   no_security_groups    = each.value.insecure ? true : null
   port_security_enabled = each.value.secure
-  tags                  = concat(var.provider_spec.tags, each.value.tags, local.own_tags)
+  tags                  = each.value.tags
 
   dynamic "fixed_ip" {
     for_each = each.value.fixed_ips
@@ -78,7 +85,7 @@ resource "openstack_networking_port_v2" "interface" {
 
     content {
       vnic_type = binding.value.vnic == "" ? "normal" : binding.value.vnic
-      profile   = length(binding.value.profile) == 0 ? null : jsonencode({ for name, value in binding.value.profile : name => try(jsondecode(value), value) })
+      profile   = length(binding.value.profile) == 0 ? null : jsonencode(binding.value.profile)
     }
   }
 
@@ -98,7 +105,7 @@ resource "openstack_networking_trunk_v2" "interface" {
   description    = "Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid}"
   port_id        = openstack_networking_port_v2.interface[each.key].id
   admin_state_up = true
-  tags           = concat(var.provider_spec.tags, local.own_tags)
+  tags           = each.value.tags
 
   lifecycle {
     # The cluster's network may add subports for its Pods.

@@ -14,9 +14,11 @@ output "instance_state" {
 }
 
 output "addresses" {
-  description = "The addresses of the server's ports, and its name."
+  description = "The addresses of the server's ports, each port's of IPv4 first, and its name."
   value = concat(
-    flatten([for key in local.port_keys : [for address in openstack_networking_port_v2.interface[key].all_fixed_ips : { type = "InternalIP", address = address }]]),
+    flatten([for key in local.port_keys : [
+      for six in [false, true] : [for address in openstack_networking_port_v2.interface[key].all_fixed_ips : { type = "InternalIP", address = address } if strcontains(address, ":") == six]
+    ]]),
     [for address in openstack_networking_floatingip_associate_v2.public[*].floating_ip : { type = "ExternalIP", address = address }],
     [
       { type = "Hostname", address = openstack_compute_instance_v2.this.name },

@@ -2,19 +2,21 @@
 locals {
   uuid = "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$"
 
-  image_asked = var.provider_spec.image == "" ? try(var.provider_spec.rootVolume.sourceUUID, "") : var.provider_spec.image
+  # A root volume without a size is none, but for its image.
+  root_volume = try(var.provider_spec.rootVolume.diskSize, 0) > 0 ? var.provider_spec.rootVolume : null
+  image_asked = try(var.provider_spec.rootVolume.sourceUUID, "") == "" ? var.provider_spec.image : var.provider_spec.rootVolume.sourceUUID
   image = {
     name = local.image_asked
     id   = can(regex(local.uuid, local.image_asked)) ? local.image_asked : null
   }
   # Without block devices the server makes its disk from the image. With some, each disk is one of them, and needs the image's id.
-  boots_image = var.provider_spec.rootVolume == null && length(var.provider_spec.additionalBlockDevices) == 0
+  boots_image = local.root_volume == null && length(var.provider_spec.additionalBlockDevices) == 0
   searched    = data.openstack_images_image_ids_v2.boot[*].ids
   # What is found is wanted while the server is made; later there may be none of the name, or two.
   image_id = local.image.id != null ? local.image.id : try(one(local.searched[0]), null) == null ? "no single image is called ${local.image.name}" : one(local.searched[0])
 
-  root = var.provider_spec.rootVolume == null ? {} : {
-    root = { size = var.provider_spec.rootVolume.diskSize, type = var.provider_spec.rootVolume.volumeType, zone = var.provider_spec.rootVolume.availabilityZone, image = local.image_id }
+  root = local.root_volume == null ? {} : {
+    root = { size = local.root_volume.diskSize, type = local.root_volume.volumeType, zone = local.root_volume.availabilityZone, image = local.image_id }
   }
   volumes = merge(local.root, {
     for device in var.provider_spec.additionalBlockDevices : device.name => {
@@ -22,7 +24,7 @@ locals {
     } if device.storage.type == "Volume"
   })
 
-  boot_devices = [var.provider_spec.rootVolume == null ?
+  boot_devices = [local.root_volume == null ?
     { source = "image", destination = "local", id = local.image_id, size = null } :
     { source = "volume", destination = "volume", id = try(openstack_blockstorage_volume_v3.disk["root"].id, null), size = null }
   ]

@@ -7,11 +7,6 @@ variable "machine" {
     labels     = map(string)
   })
   description = "What the Machine says of itself. Its name becomes the server's name and hostname; its UID is in the metadata."
-
-  validation {
-    condition     = length(var.machine.name) <= 63
-    error_message = "The Machine's name becomes the hostname, which has at most 63 characters: give the MachineSet a shorter name."
-  }
 }
 
 variable "provider_spec" {
@@ -152,13 +147,8 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = contains(["", var.provider_spec.image], try(var.provider_spec.rootVolume.sourceUUID, "")) || var.provider_spec.image == ""
-    error_message = "rootVolume.sourceUUID is the old name of image, and names another one: leave it out."
-  }
-
-  validation {
-    condition     = var.provider_spec.rootVolume == null ? true : var.provider_spec.rootVolume.diskSize >= 1 && floor(var.provider_spec.rootVolume.diskSize) == var.provider_spec.rootVolume.diskSize
-    error_message = "rootVolume.diskSize is a whole number of GiB, 1 at least: write it as diskSize: 100."
+    condition     = var.provider_spec.rootVolume == null ? true : var.provider_spec.rootVolume.diskSize >= 0 && floor(var.provider_spec.rootVolume.diskSize) == var.provider_spec.rootVolume.diskSize
+    error_message = "rootVolume.diskSize is a whole number of GiB: write it as diskSize: 100."
   }
 
   validation {
@@ -174,47 +164,22 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = alltrue([for device in var.provider_spec.additionalBlockDevices : contains(device.storage.volume == null ? ["Volume", "Local"] : ["Volume"], device.storage.type)])
-    error_message = "additionalBlockDevices[].storage.type is Volume or Local, and volume is for type Volume: write it as storage: {type: Volume}."
-  }
-
-  validation {
-    condition     = !strcontains(join("", concat([try(var.provider_spec.rootVolume.availabilityZone, "")], [for device in var.provider_spec.additionalBlockDevices : try(device.storage.volume.availabilityZone, "")])), " ")
-    error_message = "The availabilityZone of a volume has no spaces, which the volumes of Kubernetes cannot take: name another zone."
+    condition     = alltrue([for device in var.provider_spec.additionalBlockDevices : contains(["Volume", "Local"], device.storage.type)])
+    error_message = "additionalBlockDevices[].storage.type is Volume or Local: write it as storage: {type: Volume}."
   }
 
   # Networks and ports.
 
   validation {
-    condition     = length(var.provider_spec.networks) + length(var.provider_spec.ports) > 0
+    condition = length(var.provider_spec.ports) > 0 || anytrue([
+      for network in var.provider_spec.networks : length(network.subnets) > 0 || network.uuid != "" || join("", values(network.filter)) != ""
+    ])
     error_message = "networks and ports say what the server is connected to: write at least one, for example networks: [{uuid: UUID}]."
   }
 
   validation {
-    condition     = alltrue([for network in var.provider_spec.networks : length(network.subnets) > 0 || network.uuid != "" || join("", values(network.filter)) != ""])
-    error_message = "networks[] names a network or its subnets: write uuid, filter or subnets."
-  }
-
-  validation {
-    condition = alltrue(flatten([
-      for network in var.provider_spec.networks : [
-        for subnet in network.subnets : subnet.uuid != "" || subnet.filter.ipVersion != 0 || join("", [for name, value in subnet.filter : value if name != "ipVersion"]) != ""
-      ]
-    ]))
-    error_message = "networks[].subnets[] names a subnet: write uuid or filter, for example filter: {name: NAME}."
-  }
-
-  validation {
-    condition = alltrue([
-      for type in concat(var.provider_spec.networks[*].vnicType, var.provider_spec.ports[*].vnicType) :
-      contains(["", "normal", "direct", "direct-physical", "macvtap", "baremetal", "virtio-forwarder"], type)
-    ])
-    error_message = "vnicType is normal, direct, direct-physical, macvtap, baremetal or virtio-forwarder; the provider knows no other: write one, or leave it out."
-  }
-
-  validation {
-    condition     = alltrue([for port in var.provider_spec.ports : port.networkID != ""])
-    error_message = "ports[].networkID is the UUID of the port's network: write it."
+    condition     = alltrue([for port in var.provider_spec.ports : port.networkID != "" || length(port.fixedIPs) > 0])
+    error_message = "ports[].networkID is the UUID of the port's network: write it, or fixedIPs with a subnetID of the network."
   }
 
   validation {
@@ -230,18 +195,8 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = alltrue(flatten([for port in var.provider_spec.ports : [for fixed in port.fixedIPs : fixed.subnetID != ""]]))
-    error_message = "ports[].fixedIPs[].subnetID is the UUID of the address's subnet: write it."
-  }
-
-  validation {
     condition     = alltrue(flatten([for port in var.provider_spec.ports : [for pair in port.allowedAddressPairs : pair.ipAddress != ""]]))
     error_message = "ports[].allowedAddressPairs[].ipAddress is an address, or a network as 192.0.2.0/24: write it."
-  }
-
-  validation {
-    condition     = alltrue([for port in var.provider_spec.ports : port.portSecurity == false ? length(port.securityGroups) + length(port.allowedAddressPairs) == 0 : true])
-    error_message = "A port without security has no securityGroups and allowedAddressPairs: leave them out, or portSecurity: false."
   }
 
   validation {
@@ -249,26 +204,21 @@ variable "provider_spec" {
     error_message = "floatingIP is an address: write it as 203.0.113.7."
   }
 
-  # Security groups, server group, tags.
+  # Tags and metadata.
 
   validation {
-    condition     = alltrue([for group in var.provider_spec.securityGroups : "${group.uuid}${group.name}${join("", values(group.filter))}" != ""])
-    error_message = "securityGroups[] names a security group: write uuid, name or filter."
+    condition     = length(var.provider_spec.tags) <= 50 && alltrue([for tag in var.provider_spec.tags : can(regex("^[^/,]{1,60}$", tag))])
+    error_message = "tags has at most 50 tags of 1 to 60 characters, without '/' and ',', which Nova takes no others of: correct that."
   }
 
   validation {
-    condition     = var.provider_spec.serverGroupID == "" || var.provider_spec.serverGroupName == ""
-    error_message = "serverGroupID and serverGroupName both name the server group: leave one out."
-  }
-
-  validation {
-    condition = length(var.provider_spec.tags) <= 50 && alltrue([
+    condition = alltrue([
       for tag in concat(
-        var.provider_spec.tags, flatten(var.provider_spec.networks[*].portTags),
-        flatten([for network in var.provider_spec.networks : network.subnets[*].portTags]), flatten(var.provider_spec.ports[*].tags),
-      ) : can(regex("^[^/,]{1,60}$", tag))
+        flatten(var.provider_spec.networks[*].portTags), flatten([for network in var.provider_spec.networks : network.subnets[*].portTags]),
+        flatten(var.provider_spec.ports[*].tags),
+      ) : can(regex("^[^,]{1,255}$", tag))
     ])
-    error_message = "tags has at most 50 tags; they, portTags and ports[].tags have 1 to 60 characters, without '/' and ',': correct that."
+    error_message = "portTags and ports[].tags have 1 to 255 characters, without ',': correct that."
   }
 
   validation {
@@ -288,4 +238,14 @@ variable "user_data" {
     condition     = length(base64encode(var.user_data)) <= 65535
     error_message = "OpenStack takes at most 65535 bytes of user data in base64: let it point to the rest, as Ignition configurations that the installer writes do."
   }
+}
+
+variable "cluster" {
+  type = object({
+    platform     = optional(string, "")
+    api_vips     = optional(list(string), [])
+    ingress_vips = optional(list(string), [])
+  })
+  description = "What the cluster's Infrastructure says. The ports of networks may use the addresses of the API and of ingress."
+  default     = {}
 }

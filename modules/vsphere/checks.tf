@@ -27,3 +27,33 @@ check "linked_clone" {
     error_message = "linkedClone clone mode is set. DiskGiB parameter will be ignored, disk size from template will be used."
   }
 }
+
+check "clone_mode" {
+  assert {
+    condition     = contains(["fullClone", "linkedClone"], var.provider_spec.cloneMode)
+    error_message = "providerSpec.cloneMode: ${jsonencode(var.provider_spec.cloneMode)} is neither fullClone nor linkedClone, and taken for fullClone."
+  }
+}
+
+check "snapshot" {
+  assert {
+    condition     = var.provider_spec.snapshot == "" || local.linked
+    error_message = "providerSpec.snapshot: ${jsonencode(var.provider_spec.snapshot)} has no effect, as only a linkedClone is made of a snapshot."
+  }
+}
+
+# As the only one is found where there is one.
+check "workspace" {
+  assert {
+    condition     = var.provider_spec.workspace.datacenter != ""
+    error_message = "providerSpec.workspace.datacenter: datacenter is unset: if more than one datacenter is present, VMs cannot be created"
+  }
+  assert {
+    condition     = var.provider_spec.workspace.datastore != ""
+    error_message = "providerSpec.workspace.datastore: datastore is unset: if more than one datastore is present, VMs cannot be created"
+  }
+  assert {
+    condition     = var.provider_spec.workspace.resourcePool != ""
+    error_message = "providerSpec.workspace.resourcePool: resourcePool is unset: if more than one resource pool is present, VMs cannot be created"
+  }
+}

@@ -1,13 +1,14 @@
 # What the guest reads when it boots first: Ignition takes its configuration and hostname from there, and Afterburn its static addresses.
 locals {
+  # As dracut reads them: version 6 in brackets, and a gateway with the addresses of its own version.
   kernel_arguments = join(" ", flatten([
     for device in var.provider_spec.network.devices : [
       [for address in device.ipAddrs : format("ip=%s::%s:%s:::none",
         strcontains(address, ":") ? "[${split("/", address)[0]}]" : split("/", address)[0],
-        strcontains(device.gateway, ":") ? "[${device.gateway}]" : device.gateway,
+        strcontains(address, ":") != strcontains(device.gateway, ":") ? "" : strcontains(device.gateway, ":") ? "[${device.gateway}]" : device.gateway,
         strcontains(address, ":") ? split("/", address)[1] : cidrnetmask(address),
       )],
-      [for server in device.nameservers : "nameserver=${server}"],
+      [for server in device.nameservers : strcontains(server, ":") ? "nameserver=[${server}]" : "nameserver=${server}"],
     ]
   ]))
 

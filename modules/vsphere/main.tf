@@ -2,17 +2,18 @@ provider "vsphere" {
   vsphere_server = var.provider_spec.workspace.server
 }
 
+# What is left out is the only one that there is; where there are several, vCenter's client refuses to choose.
 data "vsphere_datacenter" "workspace" {
-  name = var.provider_spec.workspace.datacenter
+  name = var.provider_spec.workspace.datacenter == "" ? null : var.provider_spec.workspace.datacenter
 }
 
 data "vsphere_resource_pool" "workspace" {
-  name          = var.provider_spec.workspace.resourcePool
+  name          = var.provider_spec.workspace.resourcePool == "" ? "*/Resources" : var.provider_spec.workspace.resourcePool
   datacenter_id = data.vsphere_datacenter.workspace.id
 }
 
 data "vsphere_datastore" "workspace" {
-  name          = var.provider_spec.workspace.datastore
+  name          = var.provider_spec.workspace.datastore == "" ? "*" : var.provider_spec.workspace.datastore
   datacenter_id = data.vsphere_datacenter.workspace.id
 }
 
@@ -43,9 +44,8 @@ locals {
   memory    = local.asked.memory > 0 ? local.asked.memory : local.template.memory
   disk_size = local.asked.disk > 0 && !local.linked ? local.asked.disk : local.template.disks[0].size
 
-  # The template's sockets may not divide the processors that are asked for; one socket always does.
-  template_cores       = try(local.num_cpus % local.template.num_cores_per_socket, 1) == 0 ? local.template.num_cores_per_socket : local.num_cpus
-  num_cores_per_socket = local.asked.cores > 0 ? local.asked.cores : local.template_cores
+  # One socket has them all, unless it is said; the template's sockets count only with its processors.
+  num_cores_per_socket = local.asked.cores > 0 ? local.asked.cores : local.asked.cpus > 0 ? local.asked.cpus : local.template.num_cores_per_socket
 
   folder = trimsuffix(trimprefix(var.provider_spec.workspace.folder, "/${var.provider_spec.workspace.datacenter}/vm/"), "/")
 
@@ -105,7 +105,7 @@ resource "vsphere_virtual_machine" "this" {
 
     content {
       network_id   = network_interface.value.id
-      adapter_type = local.template.network_interface_types[0]
+      adapter_type = "vmxnet3"
     }
   }
 
@@ -123,8 +123,8 @@ resource "vsphere_virtual_machine" "this" {
       label            = "data-${disk.value.name}"
       unit_number      = disk.key + 1
       size             = disk.value.sizeGiB
-      thin_provisioned = disk.value.provisioningMode == "" ? null : disk.value.provisioningMode == "Thin"
-      eagerly_scrub    = disk.value.provisioningMode == "" ? null : disk.value.provisioningMode == "EagerlyZeroed"
+      thin_provisioned = disk.value.provisioningMode == "Thin"
+      eagerly_scrub    = disk.value.provisioningMode == "EagerlyZeroed"
     }
   }
 

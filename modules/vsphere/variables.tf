@@ -40,10 +40,10 @@ variable "provider_spec" {
     tagIDs = optional(list(string), [])
     workspace = object({
       server       = string
-      datacenter   = string
+      datacenter   = optional(string, "")
       folder       = optional(string, "")
-      datastore    = string
-      resourcePool = string
+      datastore    = optional(string, "")
+      resourcePool = optional(string, "")
       vmGroup      = optional(string, "")
     })
     credentialsSecret = object({ name = string })
@@ -77,16 +77,6 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = contains(["fullClone", "linkedClone"], var.provider_spec.cloneMode)
-    error_message = "cloneMode is fullClone or linkedClone: write it as cloneMode: fullClone."
-  }
-
-  validation {
-    condition     = var.provider_spec.snapshot == ""
-    error_message = "snapshot is not supported, as the provider clones from the template's only snapshot: leave it out."
-  }
-
-  validation {
     condition = alltrue([
       for number in [var.provider_spec.numCPUs, var.provider_spec.numCoresPerSocket, var.provider_spec.memoryMiB, var.provider_spec.diskGiB] :
       number == null ? true : number >= 0 && floor(number) == number
@@ -108,13 +98,8 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = alltrue([for device in var.provider_spec.network.devices : device.networkName != "" && length(device.networkName) <= 80])
-    error_message = "networkName must be provided: network.devices[].networkName is the network or port group, 80 characters at most: write it as networkName: VM Network."
-  }
-
-  validation {
-    condition     = alltrue([for device in var.provider_spec.network.devices : length(device.addressesFromPools) == 0])
-    error_message = "network.devices[].addressesFromPools is not supported, as nothing here makes IPAddressClaims: use ipAddrs, or leave both out for DHCP."
+    condition     = alltrue([for device in var.provider_spec.network.devices : device.networkName != ""])
+    error_message = "networkName must be provided: network.devices[].networkName is the network or port group: write it as networkName: VM Network."
   }
 
   validation {
@@ -171,6 +156,18 @@ variable "provider_spec" {
     condition     = alltrue([for disk in var.provider_spec.dataDisks : contains(["", "Thin", "Thick", "EagerlyZeroed"], disk.provisioningMode)])
     error_message = "dataDisks[].provisioningMode is Thin, Thick or EagerlyZeroed: leave it out for what the datastore does."
   }
+}
+
+variable "cluster" {
+  type = object({
+    platform = optional(string)
+    failure_domains = optional(list(object({
+      name          = string, region = string, zone = string, server = string, datacenter = string, compute_cluster = string, datastore = string,
+      resource_pool = string, host_group = string, vm_group = string
+    })), [])
+  })
+  description = "What is known of the cluster."
+  default     = {}
 }
 
 variable "user_data" {

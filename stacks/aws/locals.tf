@@ -11,12 +11,14 @@ locals {
   }
 }
 
-# Tags of the instance and its volumes. The first of two tags of one name counts.
+# Tags of the instance and its volumes. The first of two tags of one name counts, and the cluster's last.
 locals {
   uid_tag     = "machine-iac.io/machine-uid"
   cluster_tag = "kubernetes.io/cluster/${var.machine.cluster_id}"
 
-  user_tags = { for name, values in { for tag in var.provider_spec.tags : tag.name => tag.value... } :
+  cluster_tags = [for tag in var.cluster.resource_tags : { name = tag.key, value = tag.value }]
+
+  user_tags = { for name, values in { for tag in concat(var.provider_spec.tags, local.cluster_tags) : tag.name => tag.value... } :
     name => values[0] if !contains(["Name", local.uid_tag], name) && !startswith(name, "kubernetes.io/cluster/")
   }
   tags = merge(local.user_tags, {
@@ -28,18 +30,22 @@ locals {
 
 # The instance's arguments. What is left out is null to the provider.
 locals {
-  market     = coalesce(var.provider_spec.marketType, var.provider_spec.spotMarketOptions == null ? "OnDemand" : "Spot")
-  max_price  = try(var.provider_spec.spotMarketOptions.maxPrice, "")
-  has_subnet = var.provider_spec.subnet.id != "" || length(var.provider_spec.subnet.filters) > 0
+  market    = coalesce(var.provider_spec.marketType, var.provider_spec.spotMarketOptions == null ? "OnDemand" : "Spot")
+  max_price = try(var.provider_spec.spotMarketOptions.maxPrice, "")
+  # The families of IP addresses that the cluster has. A target group for IPv6 takes instances with a primary IPv6 address only.
+  ipv6_primary = var.cluster.ip_family == "DualStackIPv6Primary"
+  dual_stack   = local.ipv6_primary || var.cluster.ip_family == "DualStackIPv4Primary"
+
+  # Beside a host, a placement group has no effect.
+  grouped = var.provider_spec.placementGroupName != "" && var.provider_spec.placement.host == null
 
   instance = {
     key_name            = var.provider_spec.keyName == "" ? null : var.provider_spec.keyName
     profile             = one(compact(var.provider_spec.iamInstanceProfile[*].id))
-    availability_zone   = local.has_subnet || var.provider_spec.placement.availabilityZone == "" ? null : var.provider_spec.placement.availabilityZone
     tenancy             = var.provider_spec.placement.tenancy == "" ? null : var.provider_spec.placement.tenancy
     host                = try(var.provider_spec.placement.host.dedicatedHost.id, null)
-    placement_group     = var.provider_spec.placementGroupName == "" ? null : var.provider_spec.placementGroupName
-    placement_partition = var.provider_spec.placementGroupPartition
+    placement_group     = local.grouped ? var.provider_spec.placementGroupName : null
+    placement_partition = local.grouped ? var.provider_spec.placementGroupPartition : null
     public_ip           = var.provider_spec.publicIp
     market_options = local.market == "OnDemand" ? null : local.market == "CapacityBlock" ? { marketType = "capacity-block", spotOptions = null } : {
       marketType = "spot"
@@ -52,49 +58,57 @@ locals {
     reservation = var.provider_spec.capacityReservationId == "" ? null : {
       capacityReservationTarget = { capacityReservationId = var.provider_spec.capacityReservationId }
     }
-    cpu      = var.provider_spec.cpuOptions == null ? null : { amdSevSnp = try(var.provider_spec.cpuOptions.confidentialCompute, "") == "Disabled" ? "disabled" : "enabled" }
-    metadata = var.provider_spec.metadataServiceOptions.authentication == "" ? null : { httpEndpoint = "enabled", httpTokens = lower(var.provider_spec.metadataServiceOptions.authentication) }
+    cpu = var.provider_spec.cpuOptions == null ? null : { amdSevSnp = try(var.provider_spec.cpuOptions.confidentialCompute, "") == "Disabled" ? "disabled" : "enabled" }
+    metadata = !local.dual_stack && var.provider_spec.metadataServiceOptions.authentication == "" ? null : {
+      httpEndpoint     = "enabled"
+      httpProtocolIpv6 = local.dual_stack ? "enabled" : null
+      httpTokens       = var.provider_spec.metadataServiceOptions.authentication == "" ? null : lower(var.provider_spec.metadataServiceOptions.authentication)
+    }
+    # Only names after the instance's id have records of both families.
+    names        = !local.dual_stack ? null : { enableResourceNameDnsARecord = true, enableResourceNameDnsAaaaRecord = true, hostnameType = "resource-name" }
+    primary_ipv6 = local.ipv6_primary ? true : null
+    ipv6_count   = local.ipv6_primary ? 1 : null
   }
 }
 
-# The volumes. One without a name is the image's root volume; so are those of the two names that EC2 keeps for root volumes.
+# The volumes. Entries without ebs make nothing, and what has no effect on a type is left out. The one without a name is the image's root
+# volume; which of the others is it EC2 says by its name.
 locals {
   volumes = [for device in var.provider_spec.blockDevices : {
     deviceName          = device.deviceName
     deleteOnTermination = true
     encrypted           = device.ebs.encrypted
-    iops                = device.ebs.iops > 0 ? device.ebs.iops : null
-    throughput          = device.ebs.throughputMib
+    iops                = device.ebs.iops > 0 && contains(["io1", "io2", "gp3"], device.ebs.volumeType) ? device.ebs.iops : null
+    throughput          = device.ebs.volumeType == "gp3" ? device.ebs.throughputMib : null
     volumeSize          = device.ebs.volumeSize
     volumeType          = device.ebs.volumeType == "" ? null : device.ebs.volumeType
-    kmsKeyId            = one(compact([device.ebs.kmsKey.id, device.ebs.kmsKey.arn]))
-    tags                = local.tags
-  }]
+    kmsKeyId            = try(coalesce(device.ebs.kmsKey.id, device.ebs.kmsKey.arn), null)
+  } if device.ebs != null]
 
-  root_names = ["", "/dev/xvda", "/dev/sda1"]
-  root_volume = merge(concat([{ deleteOnTermination = true, tags = local.tags }], [
-    for volume in local.volumes : { for name, value in volume : name => value if name != "deviceName" } if contains(local.root_names, volume.deviceName)
-  ])...)
-  data_volumes = [for volume in local.volumes : volume if !contains(local.root_names, volume.deviceName)]
+  root_volume = one([
+    for volume in local.volumes : { for name, value in volume : name => value if name != "deviceName" } if volume.deviceName == ""
+  ])
+  data_volumes = [for volume in local.volumes : volume if volume.deviceName != ""]
 }
 
 # The subnet and the security groups: what is looked for, and what stands in place of an id where nothing is found. EC2's refusal repeats it.
 locals {
   subnet = {
-    # 0 is none, 1 the one with the id, 2 what is found.
-    choice  = var.provider_spec.subnet.id != "" ? 1 : length(var.provider_spec.subnet.filters) > 0 ? 2 : 0
+    # 0 is the one with the id, 1 what is found.
+    choice  = var.provider_spec.subnet.id != "" ? 0 : 1
     id      = var.provider_spec.subnet.id
     missing = "no subnet matches subnet.filters in this region and placement.availabilityZone"
-    filters = var.provider_spec.subnet.id == "" && length(var.provider_spec.subnet.filters) > 0 ? concat(
+    filters = var.provider_spec.subnet.id == "" ? concat(
       [for filter in var.provider_spec.subnet.filters : { name = filter.name, values = filter.values }],
       [for zone in compact([var.provider_spec.placement.availabilityZone]) : { name = "availability-zone", values = [zone] }],
     ) : [{ name = "subnet-id", values = ["subnet-00000000"] }]
   }
 
-  given_groups    = distinct(compact(var.provider_spec.securityGroups[*].id))
-  searched_groups = [for group in var.provider_spec.securityGroups : [for filter in group.filters : { name = filter.name, values = filter.values }] if group.id == ""]
+  given_groups = distinct(compact(var.provider_spec.securityGroups[*].id))
+  searched_groups = [for group in var.provider_spec.securityGroups : [for filter in group.filters : { name = filter.name, values = filter.values }]
+  if group.id == "" && length(group.filters) > 0]
   groups = {
-    any   = length(var.provider_spec.securityGroups) > 0 ? 1 : 0
+    any   = length(local.given_groups) + length(local.searched_groups) > 0 ? 1 : 0
     given = join(",", local.given_groups)
     # Three searches: whether it is wanted, what stands before what it finds, and its filters.
     searches = [for i in range(3) : {

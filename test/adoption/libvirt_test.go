@@ -26,6 +26,7 @@ func newGuests(t *testing.T) *guests {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Logf("domains are of type %s: %s", host.DomainType, host.Reason)
 	t.Cleanup(func() {
 		if err := host.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)

@@ -10,6 +10,7 @@
 //
 //	make chaos AWAY=60 PATIENCE=300 LEASE=20
 //	make chaos ROUNDS=500 MINUTES=120      # as many as begin within two hours
+//	make chaos ROUNDS=500 RECORD=/tmp/run  # the results are kept in a file; seeds that have passed in an earlier run are not played again
 //
 // LANES is how many clusters are played on at a time. An interrupt ends the rounds and cleans up.
 //

@@ -15,10 +15,19 @@ import (
 )
 
 // quickVersion is the version of the providerSpecs of the modules as rounds have them.
-const quickVersion = "chaos.machine-iac.io/v1"
+const quickVersion = "quick.machine-iac.io/v1"
 
 // quickName is what such a module is called.
-func quickName(name string) string { return name + "-chaos" }
+func quickName(name string) string { return name + "-quick" }
+
+// Quicken changes a providerSpec to one of the module's copy by [QuickCopy].
+func Quicken(spec map[string]any) {
+	if stack, isStack := spec["stack"].(string); isStack {
+		spec["stack"] = quickName(stack)
+	} else {
+		spec["apiVersion"] = quickVersion
+	}
+}
 
 // quickModules copies the modules that rounds use, with infrastructure that settles as soon as the longest fault is over: with the time that a
 // real cloud may need, most of a round would be waiting.
@@ -26,7 +35,7 @@ func (w *world) quickModules() error {
 	settle := int((w.options.Limits.Away + 2*time.Second) / time.Second)
 	made := filepath.Join(w.dir, "quick")
 	for _, source := range quickSources {
-		if err := quickCopy(filepath.Join(w.root, source), filepath.Join(made, filepath.Dir(source)), settle); err != nil {
+		if err := QuickCopy(filepath.Join(w.root, source), filepath.Join(made, filepath.Dir(source)), settle); err != nil {
 			return err
 		}
 	}
@@ -36,14 +45,14 @@ func (w *world) quickModules() error {
 
 var quickSources = []string{"modules/kubemark", "modules/openstack", "stacks/kubemark"}
 
-// quickCopy makes one copy in a folder of modules.
-func quickCopy(source, folder string, settle int) error {
+// QuickCopy copies a module or a stack to a folder of modules, with infrastructure that settles within seconds.
+func QuickCopy(source, folder string, settle int) error {
 	name := quickName(filepath.Base(source))
 	copied := filepath.Join(folder, name)
 	if err := os.CopyFS(copied, os.DirFS(source)); err != nil {
 		return fmt.Errorf("copying %s: %w", source, err)
 	}
-	if err := quicken(filepath.Join(copied, "module.yaml"), name, settle); err != nil {
+	if err := rewrite(filepath.Join(copied, "module.yaml"), name, settle); err != nil {
 		return err
 	}
 	programs, err := filepath.Glob(filepath.Join(copied, "*", "Pulumi.yaml"))
@@ -69,8 +78,8 @@ func quickCopy(source, folder string, settle int) error {
 	return nil
 }
 
-// quicken renames a module, and shortens the time that its infrastructure takes to settle.
-func quicken(path, name string, settle int) error {
+// rewrite renames a module, and shortens the time that its infrastructure takes to settle.
+func rewrite(path, name string, settle int) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("reading a module: %w", err)

@@ -7,7 +7,7 @@ import (
 
 func TestQuickModulesAreModules(t *testing.T) {
 	for _, source := range quickSources {
-		if err := quickCopy(filepath.Join("../..", source), filepath.Join(t.TempDir(), filepath.Dir(source)), 8); err != nil {
+		if err := QuickCopy(filepath.Join("../..", source), filepath.Join(t.TempDir(), filepath.Dir(source)), 8); err != nil {
 			t.Error(err)
 		}
 	}

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ type Tally struct {
 	Took                   time.Duration
 	Injected, Missed       map[Kind]int
 	Harms                  map[Harm]int
+	// versions are those of the manager that played them, with the number of rounds.
+	versions map[string]int
 }
 
 // Add adds a round.
@@ -36,6 +39,14 @@ func (t *Tally) Add(o Outcome) {
 	for _, v := range o.Violations {
 		t.Harms[v.Harm]++
 	}
+}
+
+// played adds the version of the manager that has played a round.
+func (t *Tally) played(version string) {
+	if t.versions == nil {
+		t.versions = map[string]int{}
+	}
+	t.versions[version]++
 }
 
 // Line is a line of progress about a round.
@@ -69,8 +80,11 @@ func list(kinds []Kind) string {
 // Table is the tally in Markdown.
 func (t *Tally) Table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d rounds, %d passed, %.0f s each on average; %d faults.\n\n", t.Rounds, t.Passed, t.Took.Seconds()/float64(max(t.Rounds, 1)), sum(t.Injected))
-	fmt.Fprintf(&b, "| harm | found |\n|---|---|\n")
+	fmt.Fprintf(&b, "%d rounds, %d passed, %.0f s each on average; %d faults.\n", t.Rounds, t.Passed, t.Took.Seconds()/float64(max(t.Rounds, 1)), sum(t.Injected))
+	for _, version := range slices.Sorted(maps.Keys(t.versions)) {
+		fmt.Fprintf(&b, "Version %s of the manager: %d.\n", version, t.versions[version])
+	}
+	fmt.Fprintf(&b, "\n| harm | found |\n|---|---|\n")
 	for _, harm := range []Harm{Lost, Doubled, leftOver, Stuck, Failed, Leaked} {
 		fmt.Fprintf(&b, "| %s | %d |\n", harm, t.Harms[harm])
 	}

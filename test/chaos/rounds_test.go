@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -66,16 +67,22 @@ func TestRounds(t *testing.T) {
 	defer stop()
 	o := options(t)
 	first, rounds := setting(t, "SEED", 1), setting(t, "ROUNDS", 20)
+	record, err := OpenRecord(os.Getenv("RECORD"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	seeds := make(chan uint64, rounds)
-	for seed := range rounds {
-		seeds <- uint64(first + seed)
+	for n := range rounds {
+		if seed := uint64(first + n); !record.Passed(seed) {
+			seeds <- seed
+		}
 	}
 	close(seeds)
-	began, tally := time.Now(), &Tally{}
+	began, version := time.Now(), managerVersion(t)
 	last := began.Add(time.Duration(setting(t, "MINUTES", 24*60)) * time.Minute)
 	var mu sync.Mutex
 	var lanes sync.WaitGroup
-	for range min(setting(t, "LANES", 3), rounds) {
+	for range min(setting(t, "LANES", 3), len(seeds)) {
 		w := open(t, o)
 		lanes.Go(func() {
 			for seed := range seeds {
@@ -83,8 +90,13 @@ func TestRounds(t *testing.T) {
 					return
 				}
 				outcome := w.play(ctx, NewPlan(seed, o.Limits))
+				if ctx.Err() != nil {
+					return // the round was interrupted, so that its result says nothing
+				}
 				mu.Lock()
-				tally.Add(outcome)
+				if err := record.Add(outcome, version); err != nil {
+					t.Error(err)
+				}
 				logRound(t, w, outcome)
 				mu.Unlock()
 			}
@@ -94,12 +106,23 @@ func TestRounds(t *testing.T) {
 	if ctx.Err() != nil {
 		t.Fatal("interrupted")
 	}
-	fmt.Printf("\n%s\nall took %.0f s\n", tally.Table(), time.Since(began).Seconds())
+	table := record.Tally().Table()
+	fmt.Printf("\n%s\nall took %.0f s\n", table, time.Since(began).Seconds())
 	if os.Getenv("WRITE") != "" {
-		if err := WriteTable(filepath.Join(root, "docs", "reliability.md"), tally.Table()); err != nil {
+		if err := WriteTable(filepath.Join(root, "docs", "reliability.md"), table); err != nil {
 			t.Error(err)
 		}
 	}
+}
+
+// managerVersion returns the version of the manager that is played with.
+func managerVersion(t *testing.T) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "machine-controllers"), "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // open opens a world that is closed when the test ends. Its logs stay when the test has failed.

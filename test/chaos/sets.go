@@ -48,11 +48,7 @@ func (w *world) newSet(set Set) (*machinev1beta1.MachineSet, error) {
 	if err := json.Unmarshal(made.Spec.Template.Spec.ProviderSpec.Value.Raw, &spec); err != nil {
 		return nil, err
 	}
-	if workloads[set.On].inValues {
-		spec["stack"] = quickName(spec["stack"].(string))
-	} else {
-		spec["apiVersion"] = quickVersion
-	}
+	Quicken(spec)
 	spec["userDataSecret"] = map[string]any{"name": userDataSecret}
 	if set.On == OpenStack {
 		spec["cloudsSecret"] = map[string]any{"name": openstackCredentials}

@@ -4,8 +4,10 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
+	"github.com/machine-iac/machine-iac-operator/test/chaos"
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
@@ -28,8 +31,30 @@ const (
 	awayFor = 30 * time.Second
 )
 
+// settleSeconds is how long the infrastructure of a copied module takes to settle. With a minute, as the module itself has it, each kill would
+// be followed by a minute of waiting.
+const settleSeconds = 10
+
+// copyModule copies the engine's kubemark with a shorter time to settle, and returns the manager's flag for it.
+func (w *world) copyModule() (flag string, err error) {
+	source := filepath.Dir(filepath.Dir(on.example))
+	folder := filepath.Join(w.dir, "copies", filepath.Dir(source))
+	return "--module-dir=" + folder, chaos.QuickCopy(w.lab.Path(source), folder, settleSeconds)
+}
+
+// moves gives the MachineSet another template, and Machines of it.
+func (w *world) moves(ctx context.Context, changes ...func(map[string]any)) {
+	GinkgoHelper()
+	w.replicas(ctx, 0)
+	template, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": w.machine("unused", changes...).Spec}}})
+	Expect(err).NotTo(HaveOccurred())
+	w.kubectl(ctx, "patch", "machineset", setName, "--type=merge", "--patch", string(template))
+	w.replicas(ctx, few)
+}
+
 func aManagerKilled() {
-	BeforeAll(func(ctx SpecContext) { w.replicas(ctx, few) })
+	BeforeAll(func(ctx SpecContext) { w.moves(ctx, chaos.Quicken) })
+	AfterAll(func(ctx SpecContext) { w.moves(ctx) })
 
 	for _, tc := range []struct {
 		when   string
@@ -63,7 +88,7 @@ func aManagerKilled() {
 	It("after the Node was made and before the engine knew adopts that very Node", func(ctx SpecContext) {
 		held := w.proxy.Hold(apiproxy.BeforeResponse, apiproxy.NodesMade)
 		defer held.Lift()
-		w.create(ctx, w.machine("adopted", credentialsFrom(proxySecret)))
+		w.create(ctx, w.machine("adopted", credentialsFrom(proxySecret), chaos.Quicken))
 		w.reaches(ctx, held)
 		made := w.node(ctx, "adopted").UID
 		w.killAndReplace(ctx)
@@ -76,7 +101,7 @@ func aManagerKilled() {
 	It("before the Node was made makes it when it has run again", func(ctx SpecContext) {
 		held := w.proxy.Hold(apiproxy.BeforeRequest, apiproxy.NodesMade)
 		defer held.Lift()
-		w.create(ctx, w.machine("unmade", credentialsFrom(proxySecret)))
+		w.create(ctx, w.machine("unmade", credentialsFrom(proxySecret), chaos.Quicken))
 		w.reaches(ctx, held)
 		if on.plainUserData {
 			// While a run goes on its folder holds secrets; that they are found now is what makes their absence later worth something.

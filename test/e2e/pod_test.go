@@ -40,6 +40,8 @@ var managerFlags = append([]string{
 // pod keeps a manager running, as a kubelet does: one that ends is started again.
 type pod struct {
 	lab *lab.Lab
+	// flags are those of every manager beside managerFlags.
+	flags []string
 
 	mu      sync.Mutex
 	manager *lab.Manager
@@ -51,12 +53,12 @@ type pod struct {
 	stop   context.CancelFunc
 }
 
-func newPod(l *lab.Lab) *pod { return &pod{lab: l} }
+func newPod(l *lab.Lab, flags ...string) *pod { return &pod{lab: l, flags: flags} }
 
 // start starts the manager, with more flags, and returns when it is ready.
 func (p *pod) start(ctx context.Context, flags ...string) {
 	GinkgoHelper()
-	manager, err := p.lab.StartManager(ctx, slices.Concat(managerFlags, flags)...)
+	manager, err := p.lab.StartManager(ctx, slices.Concat(managerFlags, p.flags, flags)...)
 	Expect(err).NotTo(HaveOccurred())
 	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p.mu.Lock()

@@ -1,5 +1,5 @@
 // Package e2elibvirt tests the module libvirt on a development cluster, with the built manager and a libvirt daemon of its
-// own: domains that QEMU runs, by KVM where there is one, come and go by a MachineSet.
+// own: domains that QEMU runs, by KVM where a domain of that type starts, come and go by a MachineSet.
 //
 //	make e2e-libvirt                            # needs root; a minute or two on two cores
 //	E2E_LIBVIRT_TYPE=qemu make e2e-libvirt      # emulated, even where there is KVM

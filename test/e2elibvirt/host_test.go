@@ -30,7 +30,7 @@ func openHost(ctx context.Context) *host {
 	opened, err := libvirt.Open(ctx, hostName)
 	Expect(err).NotTo(HaveOccurred())
 	h := &host{opened}
-	fmt.Printf("domains are of type %s\n", h.DomainType)
+	fmt.Printf("domains are of type %s: %s\n", h.DomainType, h.Reason)
 	h.virsh(ctx, "vol-create-as", hostName, baseName, "64M", "--format", "qcow2")
 	return h
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // The environment variables that hack/libvirt.sh sets: the URI, a folder that libvirt sees as well, and a bridge.
@@ -21,14 +22,20 @@ const (
 	typeVariable = "E2E_LIBVIRT_TYPE"
 )
 
+// A domain that KVM cannot run ends while it starts, or very soon after.
+const (
+	probeTime = 3 * time.Second
+	probePoll = 250 * time.Millisecond
+)
+
 // Memory is how many MiB a domain has that MakeDomain makes. It has one processor.
 const Memory = 64
 
 // Host is a libvirt with a storage pool and a network of one name, as an installer lays them down.
 type Host struct {
 	URI, Name string
-	// DomainType is kvm where that works, and else qemu.
-	DomainType string
+	// DomainType is kvm where a domain of that type runs, and else qemu; Reason says why it was chosen.
+	DomainType, Reason string
 	// Dir is seen by libvirt as well, and Pool is where its volumes lie.
 	Dir, Pool string
 }
@@ -38,15 +45,15 @@ func Runs() bool { return os.Getenv(uriVariable) != "" }
 
 // Open makes a pool and a network.
 func Open(ctx context.Context, name string) (*Host, error) {
-	h := &Host{URI: os.Getenv(uriVariable), Dir: os.Getenv(dirVariable), Name: name, DomainType: os.Getenv(typeVariable)}
+	h := &Host{URI: os.Getenv(uriVariable), Dir: os.Getenv(dirVariable), Name: name, DomainType: os.Getenv(typeVariable), Reason: typeVariable + " says so"}
 	bridge := os.Getenv(bridgeVariable)
 	if h.URI == "" || h.Dir == "" || bridge == "" {
 		return nil, errors.New("there is no libvirt to test with: run 'make e2e-libvirt', which starts one")
 	}
 	if h.DomainType == "" {
-		h.DomainType = "kvm"
-		if _, err := h.Virsh(ctx, "domcapabilities", "--virttype", "kvm"); err != nil {
-			h.DomainType = "qemu"
+		h.DomainType, h.Reason = "kvm", "a domain of this type runs"
+		if err := h.tryKVM(ctx); err != nil {
+			h.DomainType, h.Reason = "qemu", "KVM runs no domain: "+strings.Join(strings.Fields(err.Error()), " ")
 		}
 	}
 	h.Pool = filepath.Join(h.Dir, name)
@@ -58,6 +65,45 @@ func Open(ctx context.Context, name string) (*Host, error) {
 	}
 	definition := fmt.Sprintf("<network><name>%s</name><forward mode='bridge'/><bridge name='%s'/></network>", name, bridge)
 	return h, h.define(ctx, "net-create", name+"-network", definition)
+}
+
+// tryKVM starts a domain without disks. On a nested machine libvirt may say that KVM is there, and QEMU ends as its processor is set up
+// ("failed to set MSR"), or a moment later.
+func (h *Host) tryKVM(ctx context.Context) error {
+	if _, err := h.Virsh(ctx, "domcapabilities", "--virttype", "kvm"); err != nil {
+		return err
+	}
+	name := h.Name + "-probe"
+	definition := fmt.Sprintf("<domain type='kvm'><name>%s</name><memory unit='MiB'>%d</memory><vcpu>1</vcpu><os><type>hvm</type></os></domain>", name, Memory)
+	if err := h.define(ctx, "create", name, definition); err != nil {
+		return err
+	}
+	defer func() { _, _ = h.Virsh(context.WithoutCancel(ctx), "destroy", name) }() // it may have ended
+	return h.runsFor(ctx, name, probeTime)
+}
+
+// runsFor returns an error when a domain is not running, now or at any moment until then.
+func (h *Host) runsFor(ctx context.Context, name string, duration time.Duration) error {
+	end := time.NewTimer(duration)
+	defer end.Stop()
+	again := time.NewTicker(probePoll)
+	defer again.Stop()
+	for {
+		state, err := h.Virsh(ctx, "domstate", name)
+		switch {
+		case err != nil:
+			return fmt.Errorf("the domain has ended: %w", err)
+		case state != "running":
+			return fmt.Errorf("the domain is %s", state)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-end.C:
+			return nil
+		case <-again.C:
+		}
+	}
 }
 
 // Environment is what the provider needs to make domains of the type that works here.

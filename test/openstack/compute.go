@@ -162,8 +162,12 @@ func (s *services) showServer(server object) object {
 		}
 		name := s.networks.get(port.text("network_id")).text("name")
 		for _, fixed := range port.objects("fixed_ips") {
+			version := 4
+			if strings.Contains(fixed.text("ip_address"), ":") {
+				version = 6
+			}
 			addresses[name] = append(addresses[name], map[string]any{
-				"addr": fixed["ip_address"], "version": 4, "OS-EXT-IPS:type": "fixed", "OS-EXT-IPS-MAC:mac_addr": port["mac_address"],
+				"addr": fixed["ip_address"], "version": version, "OS-EXT-IPS:type": "fixed", "OS-EXT-IPS-MAC:mac_addr": port["mac_address"],
 			})
 		}
 	}

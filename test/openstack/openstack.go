@@ -59,9 +59,11 @@ func (s *services) seed() {
 	network := s.networks.add(object{"name": Cluster + "-openshift", "status": "ACTIVE", "admin_state_up": true, "tags": tags, "project_id": project, "shared": true})
 	other := s.networks.add(object{"name": "other", "status": "ACTIVE", "admin_state_up": true, "project_id": project, "shared": true})
 	subnet := s.subnets.add(object{"name": Cluster + "-nodes", "network_id": network["id"], "prefix": "10.0.0.", "cidr": "10.0.0.0/16", "tags": tags})
+	s.subnets.add(object{"name": Cluster + "-nodes-v6", "network_id": network["id"], "prefix": "fd2e:6f44:5dd8::", "cidr": "fd2e:6f44:5dd8::/64", "ip_version": 6})
 	s.subnets.add(object{"name": Cluster + "-nodes", "network_id": other["id"], "prefix": "10.9.0.", "cidr": "10.9.0.0/16"})
 	s.groups.add(object{"name": "default"})
 	s.groups.add(object{"name": Cluster + "-worker", "tags": tags})
+	s.groups.add(object{"name": Cluster + "-worker", "project_id": "another", "shared": true}) // an administrator sees it
 	for name, address := range map[string]string{"api": APIAddress, "ingress": IngressAddress} {
 		s.ports.add(object{"name": Cluster + "-" + name + "-port", "network_id": network["id"], "device_id": "",
 			"fixed_ips": []any{map[string]any{"subnet_id": subnet["id"], "ip_address": address}}})

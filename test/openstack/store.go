@@ -206,6 +206,8 @@ func matches(one object, field, want string) bool {
 	switch field {
 	case "limit", "marker", "sort", "sort_key", "sort_dir", "is_public", "status", "visibility", "owner", "member_status", "tag", "os_hidden", "size_min", "size_max":
 		return true
+	case "project_id": // some things belong to nobody here
+		return one.text(field) == "" || one.text(field) == want
 	case "tags":
 		return !slices.ContainsFunc(wanted, missing)
 	case "tags-any":

@@ -16,6 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 )
 
 // noClusterConfigNote is for users with fewer rights than the manager.
@@ -29,7 +30,9 @@ type runEnvironment struct {
 	cluster *config.Reader
 	// clusterValues are for defaults of providerSpecs.
 	clusterValues module.ClusterValues
-	given, own    map[string]string
+	// known is what modules may know of the cluster; nil where the user may not read it.
+	known      *platform.Cluster
+	given, own map[string]string
 	// dir has the file with the authorities.
 	dir string
 }
@@ -56,7 +59,7 @@ func newRunEnvironment(ctx context.Context, cluster client.Reader, given map[str
 	case err != nil:
 		return nil, err
 	}
-	s.cluster, s.clusterValues = reader, settings.ClusterValues
+	s.cluster, s.clusterValues, s.known = reader, settings.ClusterValues, settings.Cluster
 	return s, nil
 }
 

@@ -108,7 +108,7 @@ func TestEnvironmentIsThatOfARun(t *testing.T) {
 	t.Run("what the cluster sets is used, and none of the user's proxies beside its own", func(t *testing.T) {
 		found := environmentOf(t, plane, "", nil)
 		check(t, found, configured, true)
-		if diff := cmp.Diff(module.ClusterValues{module.ValueClusterID: "demo-x7k2p", module.ValueRegion: "us-east-1"}, found.clusterValues); diff != "" {
+		if diff := cmp.Diff(module.ClusterValues{module.ValueClusterID: "demo-x7k2p", module.ValueRegion: "us-east-1", module.ValuePlatform: "AWS"}, found.clusterValues); diff != "" {
 			t.Errorf("cluster values (-want +got):\n%s", diff)
 		}
 	})

@@ -106,10 +106,11 @@ func (o *liveOptions) manifests(ctx context.Context, namespace string, names []s
 }
 
 // plan returns how requests are planned against a cluster.
-func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, clusterValues module.ClusterValues, environment *runEnvironment) planning {
+func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, known manifest.Cluster, environment *runEnvironment) planning {
 	return func(ctx context.Context, requests []*manifest.Request, planner preview.Planner, engine string) (*preview.Preview, error) {
 		return live.Plan(ctx, requests, live.Options{
-			Client: cluster, Catalog: catalog, ClusterValues: clusterValues, ModuleUpdates: o.updates, Planner: planner, Engine: engine, Refresh: o.refresh, Environment: environment,
+			Client: cluster, Catalog: catalog, ClusterValues: known.ClusterValues, Known: known.Known, ModuleUpdates: o.updates, Planner: planner, Engine: engine,
+			Refresh: o.refresh, Environment: environment,
 		})
 	}
 }

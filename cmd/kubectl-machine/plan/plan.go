@@ -40,6 +40,7 @@ type planOptions struct {
 	recursive        bool
 	cluster          manifest.Cluster
 	clusterValues    map[string]string
+	infrastructure   string
 	moduleDirs       []string
 	moduleSources    []string
 	engines          engineOptions
@@ -94,6 +95,8 @@ The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where s
 	flags.StringVar(&o.cluster.ID, "cluster-id", "", "Name of the cluster's infrastructure, for manifests without its label.")
 	flags.StringToStringVar(&o.clusterValues, "cluster-fact", nil,
 		"NAME=VALUE that is known of the cluster, for the defaults of fields that a manifest lacks: "+strings.Join(clusterValueNames(), ", ")+"; may be repeated.")
+	flags.StringVar(&o.infrastructure, "infrastructure", "",
+		"File with the Infrastructure of an OpenShift cluster, for what modules read of it and for the defaults of fields. Default: one among the manifests, or the cluster's.")
 	flags.StringArrayVar(&o.moduleDirs, "module-dir", nil, "Folder of a provider module, or of several, beside those that are built in; may be repeated.")
 	flags.StringArrayVar(&o.moduleSources, "module-source", nil,
 		"Provider module in an archive, as the manager takes it: oci://registry/repository@sha256:..., https://... or file:///...; may be repeated.")
@@ -122,6 +125,7 @@ func completeFlags(command *cobra.Command) {
 	// Each fails for a flag that is not there only, which the tests would see.
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	_ = command.MarkFlagFilename("filename", "yaml", "yml", "json")
+	_ = command.MarkFlagFilename("infrastructure", "yaml", "yml", "json")
 	for _, name := range []string{"module-dir", "provider-mirror", "pulumi-plugins", "cache-dir"} {
 		_ = command.MarkFlagDirname(name)
 	}
@@ -188,7 +192,9 @@ func (o planOptions) result(ctx context.Context, command *cobra.Command, names [
 	if err != nil {
 		return nil, err
 	}
-	o.cluster.ClusterValues = o.clusterValues
+	if err := o.takeInfrastructure(files, command.InOrStdin()); err != nil {
+		return nil, err
+	}
 	if o.live.enabled || len(names) > 0 {
 		return o.liveResult(ctx, command, catalog, files, names)
 	}
@@ -221,11 +227,12 @@ func (o planOptions) liveResult(
 		fmt.Fprintln(command.ErrOrStderr(), "note:", noClusterConfigNote)
 	}
 	o.take(environment.clusterValues)
+	o.cluster.Known = cmp.Or(o.cluster.Known, environment.known)
 	requests, err := o.requests(append(files, named...), catalog, command.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}
-	return o.plan(ctx, requests, o.live.plan(cluster, catalog, o.cluster.ClusterValues, environment))
+	return o.plan(ctx, requests, o.live.plan(cluster, catalog, o.cluster, environment))
 }
 
 // take sets what no flag sets from the cluster, as the manager does.

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gophercloud/gophercloud"
 	"github.com/gophercloud/gophercloud/openstack/blockstorage/v3/volumes"
+	"github.com/gophercloud/gophercloud/openstack/identity/v3/tokens"
+	"github.com/gophercloud/gophercloud/openstack/networking/v2/extensions/layer3/floatingips"
 	"github.com/gophercloud/gophercloud/openstack/networking/v2/extensions/security/groups"
 	"github.com/gophercloud/gophercloud/openstack/networking/v2/extensions/trunks"
 	"github.com/gophercloud/gophercloud/openstack/networking/v2/networks"
@@ -64,13 +67,18 @@ func findSubnets(config *openstack.Config, d *schema.ResourceData) (found, error
 	return lists, err
 }
 
+// findSecurityGroups returns those of the project that is logged in to, unless another is asked for: who may see other projects' has a namesake in each.
 func findSecurityGroups(config *openstack.Config, d *schema.ResourceData) (found, error) {
 	client, err := config.NetworkingV2Client(config.Region)
 	if err != nil {
 		return nil, err
 	}
+	project := text(d, "project_id")
+	if project == "" && text(d, "secgroup_id") == "" {
+		project = ownProject(client)
+	}
 	listed, err := all("security groups", groups.List(client, groups.ListOpts{
-		ID: text(d, "secgroup_id"), Name: text(d, "name"), Description: text(d, "description"), ProjectID: text(d, "project_id"),
+		ID: text(d, "secgroup_id"), Name: text(d, "name"), Description: text(d, "description"), ProjectID: project,
 		Tags: text(d, "tags"), TagsAny: text(d, "tags_any"), NotTags: text(d, "not_tags"), NotTagsAny: text(d, "not_tags_any"),
 	}), groups.ExtractGroups)
 	lists := found{"ids": {}}
@@ -78,6 +86,21 @@ func findSecurityGroups(config *openstack.Config, d *schema.ResourceData) (found
 		lists["ids"] = append(lists["ids"], group.ID)
 	}
 	return lists, err
+}
+
+// ownProject returns the id of the project that is logged in to, or "" where Keystone does not show it.
+func ownProject(client *gophercloud.ServiceClient) string {
+	result, ok := client.GetAuthResult().(interface {
+		ExtractProject() (*tokens.Project, error)
+	})
+	if !ok {
+		return ""
+	}
+	project, err := result.ExtractProject()
+	if err != nil || project == nil {
+		return ""
+	}
+	return project.ID
 }
 
 // findPorts returns the addresses of all ports that it finds as one list.
@@ -96,6 +119,19 @@ func findPorts(config *openstack.Config, d *schema.ResourceData) (found, error) 
 		for _, fixed := range port.FixedIPs {
 			lists["addresses"] = append(lists["addresses"], fixed.IPAddress)
 		}
+	}
+	return lists, err
+}
+
+func findFloatingIPs(config *openstack.Config, d *schema.ResourceData) (found, error) {
+	client, err := config.NetworkingV2Client(config.Region)
+	if err != nil || text(d, "address") == "" {
+		return nil, err
+	}
+	listed, err := all("floating addresses", floatingips.List(client, floatingips.ListOpts{FloatingIP: text(d, "address")}), floatingips.ExtractFloatingIPs)
+	lists := found{"ids": {}}
+	for _, address := range listed {
+		lists["ids"] = append(lists["ids"], address.ID)
 	}
 	return lists, err
 }

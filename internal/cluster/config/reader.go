@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 )
 
 const (
@@ -99,6 +100,12 @@ func (r *Reader) Settings(ctx context.Context) (Settings, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.current(ctx)
+}
+
+// Cluster returns what modules may know of the cluster.
+func (r *Reader) Cluster(ctx context.Context) (*platform.Cluster, error) {
+	settings, err := r.Settings(ctx)
+	return settings.Cluster, err
 }
 
 // Environment returns what a run sees of the cluster, given the variables of its module, and what of it must not be shown.

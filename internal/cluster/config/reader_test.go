@@ -21,6 +21,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 )
 
 // One cluster at a time: the objects have fixed names.
@@ -110,7 +111,10 @@ var _ = Describe("Reader", Ordered, func() {
 		Expect(sensitive).To(ContainElement("secret"))
 		settings, err := reader.Settings(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(settings.ClusterValues).To(Equal(module.ClusterValues{module.ValueClusterID: "demo-x7k2p", module.ValueRegion: "us-iso-east-1"}))
+		Expect(settings.ClusterValues).To(Equal(module.ClusterValues{
+			module.ValueClusterID: "demo-x7k2p", module.ValueRegion: "us-iso-east-1", module.ValuePlatform: "AWS",
+		}))
+		Expect(reader.Cluster(ctx)).To(Equal(&platform.Cluster{Platform: "AWS", Region: "us-iso-east-1"}))
 	})
 
 	It("asks again only when what it has is too old, and takes over what has changed", func(ctx SpecContext) {

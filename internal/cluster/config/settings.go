@@ -13,6 +13,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 )
 
 // Keys of the ConfigMaps with certificate authorities.
@@ -25,6 +26,8 @@ const (
 type Settings struct {
 	// ClusterValues are what defaults of providerSpecs are made of, as far as the cluster has them.
 	ClusterValues module.ClusterValues
+	// Cluster is what modules may know of the cluster.
+	Cluster *platform.Cluster
 	// HTTPProxy, HTTPSProxy and NoProxy are the proxies in force.
 	HTTPProxy, HTTPSProxy, NoProxy string
 	// Authorities are certificates in PEM that are to be trusted beside the system's.
@@ -44,8 +47,16 @@ type objects struct {
 	cloudConfig    *corev1.ConfigMap
 }
 
+// Of returns the settings of a cluster that has this Infrastructure, and nothing else that says how its infrastructure is reached.
+func Of(infrastructure *configv1.Infrastructure) Settings {
+	return settingsOf(objects{infrastructure: infrastructure})
+}
+
 func settingsOf(found objects) Settings {
-	s := Settings{ClusterValues: module.ClusterValues{}, values: map[v1alpha1.EnvironmentSource]string{}}
+	s := Settings{
+		ClusterValues: module.ClusterValues{}, Cluster: platform.Of(found.infrastructure), values: map[v1alpha1.EnvironmentSource]string{},
+	}
+	s.setClusterValue(module.ValuePlatform, s.Cluster.Platform)
 	if found.infrastructure != nil {
 		s.setClusterValue(module.ValueClusterID, found.infrastructure.Status.InfrastructureName)
 		if platform := found.infrastructure.Status.PlatformStatus; platform != nil {

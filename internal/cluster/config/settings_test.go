@@ -76,7 +76,7 @@ func TestSettingsOfPlatforms(t *testing.T) {
 		},
 		"a platform without settings": {
 			platform: configv1.PlatformStatus{Type: configv1.VSpherePlatformType},
-			want:     module.ClusterValues{"clusterID": "demo-x7k2p"},
+			want:     module.ClusterValues{"clusterID": "demo-x7k2p", "platform": "VSphere"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
@@ -119,11 +120,11 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"a lookup that settles in the past": {
 			changes: []moduletest.Change{{"module.yaml", "  lookup:\n", "  lookup:\n    settleSeconds: -1\n"}},
-			want:    "module.yaml:21: spec.lookup.settleSeconds is -1; write 0 to 3600; left out, it is 60",
+			want:    "module.yaml:21: spec.lookup.settleSeconds is -1; write 0 to 3600, or leave it out",
 		},
 		"a lookup that settles too late": {
 			changes: []moduletest.Change{{"module.yaml", "  lookup:\n", "  lookup:\n    settleSeconds: 3601\n"}},
-			want:    "module.yaml:21: spec.lookup.settleSeconds is 3601; write 0 to 3600; left out, it is 60",
+			want:    "module.yaml:21: spec.lookup.settleSeconds is 3601; write 0 to 3600, or leave it out",
 		},
 		"a final error is no expression": {
 			changes: []moduletest.Change{{"module.yaml", "  capacity:\n", "  errors: {final: ['(']}\n  capacity:\n"}},
@@ -224,6 +225,34 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			changes: []moduletest.Change{{"main.tf", "  name =", "  count = 2\n  name ="}},
 			want:    `main.tf:2: resource "example_instance" "this" is the instance, but has count; remove it: one Machine is one instance`,
 		},
+		"an instance of one of two types": {
+			changes: []moduletest.Change{
+				{"main.tf", "  name =", "  count = 1\n  name ="}, {"more.tf", "", "resource \"example_disk\" \"this\" {}\n"},
+				{"lookup/import.tf", "", ""}, {"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""},
+			},
+			want: `more.tf:1: resource "example_disk" "this" is one of several resources called "this", without count; ` +
+				`give that name to the instance only, or each a count of which one is 1 and the others 0`,
+		},
+		"an instance of a type that is known late": {
+			changes: []moduletest.Change{
+				{"main.tf", "  name =", "  count = 1\n  name ="},
+				{"more.tf", "", "resource \"example_disk\" \"this\" {\n  count = example_disk.more.size\n}\n"},
+				{"lookup/import.tf", "", ""}, {"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""},
+			},
+			want: `more.tf:2: resource "example_disk" "this" refers to example_disk in count; ` +
+				`make it of variables and locals: which resource is the instance must be known before anything is made`,
+		},
+		"an instance of two types, of which one is looked up": {
+			changes: []moduletest.Change{
+				{"main.tf", "  name =", "  count = 1\n  name ="}, {"more.tf", "", "resource \"example_disk\" \"this\" {\n  count = 0\n}\n"},
+				{"lookup/import.tf", "example_instance.this", "example_instance.this[0]"},
+			},
+			want: "lookup/import.tf: imports nothing to example_disk.this[0]; add import { to = example_disk.this[0], id = ... }",
+		},
+		"an instance of each of a type": {
+			changes: []moduletest.Change{{"main.tf", "  name =", "  for_each = {}\n  name ="}},
+			want:    `main.tf:2: resource "example_instance" "this" is the instance, but has for_each; remove it: one Machine is one instance`,
+		},
 		"an instance that cannot be destroyed": {
 			changes: []moduletest.Change{{"main.tf", "  name =", "  lifecycle {\n    prevent_destroy = true\n  }\n  name ="}},
 			want:    `main.tf:3: resource "example_instance" "this" sets prevent_destroy, so that its Machine could not be deleted; remove it`,
@@ -281,6 +310,36 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		"a lookup that module.yaml does not declare": {
 			changes: []moduletest.Change{{"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""}},
 			want:    "lookup/import.tf: is there, but module.yaml has no spec.lookup; add spec.lookup: {}",
+		},
+		"a cluster variable with an attribute that there is not": {
+			changes: []moduletest.Change{clusterVariable("object({ zone = optional(string) })", "{}")},
+			want: `variables.tf:28: variable "cluster" has the attribute zone, which there is not; use api_vips, cloud_name, failure_domains, ingress_vips, ip_family, ` +
+				`network_resource_group, platform, region, resource_labels, resource_tags`,
+		},
+		"a cluster variable with an attribute that is required": {
+			changes: []moduletest.Change{clusterVariable("object({ region = string })", "{}")},
+			want:    `variables.tf:28: variable "cluster" has the attribute region, which is not optional; write region = optional(...): a test, or an earlier version, may not set it`,
+		},
+		"a cluster variable with an attribute of another type": {
+			changes: []moduletest.Change{clusterVariable("object({ api_vips = optional(string) })", "{}")},
+			want:    `variables.tf:28: variable "cluster" has the attribute api_vips, which is no list of string; write its type as docs/contracts/module.md does`,
+		},
+		"a cluster variable with a part that there is not": {
+			changes: []moduletest.Change{clusterVariable("object({ failure_domains = optional(list(object({ name = string, rack = string }))) })", "{}")},
+			want: `variables.tf:28: variable "cluster" has the attribute failure_domains.rack, which there is not; use compute_cluster, datacenter, datastore, folder, ` +
+				`host_group, name, networks, region, resource_pool, server, template, vm_group, zone`,
+		},
+		"a cluster variable that is no object": {
+			changes: []moduletest.Change{clusterVariable("map(string)", "{}")},
+			want:    `variables.tf:28: variable "cluster" is not an object; write type = object({ ... }) with the attributes that the module uses`,
+		},
+		"a cluster variable with another default": {
+			changes: []moduletest.Change{clusterVariable("object({ region = optional(string) })", `{ region = "r" }`)},
+			want:    `variables.tf:28: variable "cluster" has not the default {}; write default = {}: what was applied before the module had the variable lacks it`,
+		},
+		"a cluster variable with a validation": {
+			changes: []moduletest.Change{clusterVariable("object({ region = optional(string) })", "{}\n  validation {\n    condition     = var.cluster.region != \"r\"\n    error_message = \"no\"\n  }")},
+			want:    `variables.tf:32: variable "cluster" has a validation, but users cannot change it; refer to var.cluster in a validation of provider_spec`,
 		},
 		"a declared lookup without files": {
 			changes: []moduletest.Change{{"lookup/import.tf", "", ""}},
@@ -342,6 +401,27 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// clusterVariable returns a change that declares the variable cluster.
+func clusterVariable(constraint, byDefault string) moduletest.Change {
+	return moduletest.Change{
+		"variables.tf", "  sensitive   = true\n}\n",
+		"  sensitive   = true\n}\n\nvariable \"cluster\" {\n  type        = " + constraint + "\n  description = \"The cluster.\"\n  default     = " + byDefault + "\n}\n",
+	}
+}
+
+func TestAModuleMayDeclareWhatItUsesOfTheCluster(t *testing.T) {
+	loaded := moduletest.Load(t,
+		clusterVariable("object({\n    platform = optional(string)\n    api_vips = optional(list(string), [])\n    failure_domains = optional(list(object({ zone = string, networks = list(string) })), [])\n  })", "{}"),
+		moduletest.Change{"variables.tf", `  description = "The fields of the providerSpec."`, `  description = "The fields of the providerSpec."
+  validation {
+    condition     = var.cluster.platform != "None" || var.provider_spec.size != ""
+    error_message = "Size."
+  }`})
+	if got := loaded.Variable(module.VariableCluster); !got.Type.HasAttribute("failure_domains") {
+		t.Errorf("its type is %#v", got.Type)
 	}
 }
 

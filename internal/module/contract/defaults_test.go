@@ -54,12 +54,12 @@ func TestLoadRefusesADefaultThatCannotBeFilledIn(t *testing.T) {
 		"a value that there is not": {
 			entries: "    - path: size\n      value: \"{zone}-size\"\n",
 			want: []string{`module.yaml:22: spec.defaults[0].value uses {zone}, which is no value of the cluster; write one of {architecture}, {clusterID}, ` +
-				`{namespace}, {networkResourceGroup}, {project}, {region}, {resourceGroup}; braces have no other use`},
+				`{namespace}, {networkResourceGroup}, {platform}, {project}, {region}, {resourceGroup}; braces have no other use`},
 		},
 		"braces that do not close": {
 			entries: "    - path: size\n      value: \"{region\"\n",
 			want: []string{`module.yaml:22: spec.defaults[0].value has a { without } after it; write one of {architecture}, {clusterID}, ` +
-				`{namespace}, {networkResourceGroup}, {project}, {region}, {resourceGroup}; braces have no other use`},
+				`{namespace}, {networkResourceGroup}, {platform}, {project}, {region}, {resourceGroup}; braces have no other use`},
 		},
 		"a value that fills in nothing": {
 			entries: "    - path: zones\n      value: []\n    - path: size\n",

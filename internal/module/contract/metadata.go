@@ -104,11 +104,17 @@ func (m *Metadata) checkEngine() {
 }
 
 func (m *Metadata) checkProviderSpecs() {
+	if m.Spec.Platform != "" && len(m.Spec.ProviderSpecs) == 0 {
+		m.AtField("spec.platform", "is set, but there is no kind", "list the kind in spec.providerSpecs, or remove spec.platform")
+	}
 	seen := map[string]bool{}
 	for i, served := range m.Spec.ProviderSpecs {
 		path := fmt.Sprintf("spec.providerSpecs[%d]", i)
 		if served.Kind == "" {
 			m.AtField(path+".kind", "is empty", "name the providerSpec kind")
+		}
+		if served.FieldNames != "" && served.FieldNames != v1alpha1.FieldNamesExact && served.FieldNames != v1alpha1.FieldNamesCaseInsensitive {
+			m.AtField(path+".fieldNames", fmt.Sprintf("is %q", served.FieldNames), "write Exact or CaseInsensitive; left out, it is Exact")
 		}
 		if len(served.APIVersions) == 0 {
 			m.AtField(path+".apiVersions", "is empty", "name at least one version")
@@ -199,7 +205,7 @@ func (m *Metadata) checkLookup() {
 	m.Absent = m.patterns("spec.lookup.absent", lookup.Absent, "so every error would mean that there is no instance",
 		"match the words with which the provider says that the object does not exist")
 	if seconds := lookup.SettleSeconds; seconds != nil && (*seconds < 0 || *seconds > maxSettleSeconds) {
-		m.AtField("spec.lookup.settleSeconds", fmt.Sprintf("is %d", *seconds), fmt.Sprintf("write 0 to %d; left out, it is %d", maxSettleSeconds, module.DefaultSettleSeconds))
+		m.AtField("spec.lookup.settleSeconds", fmt.Sprintf("is %d", *seconds), fmt.Sprintf("write 0 to %d, or leave it out", maxSettleSeconds))
 	}
 }
 
@@ -214,7 +220,7 @@ func (m *Metadata) checkAdopt() {
 
 // CheckCreates checks spec.adopt.creates, by the types of the resources that the module makes, nil where they are not known, and the address
 // of its instance. m may be nil.
-func (m *Metadata) CheckCreates(types map[string]bool, instance string) {
+func (m *Metadata) CheckCreates(types map[string]bool, instances ...string) {
 	if m == nil || m.Spec.Adopt == nil {
 		return
 	}
@@ -226,7 +232,7 @@ func (m *Metadata) CheckCreates(types map[string]bool, instance string) {
 			m.AtField(at, fmt.Sprintf("names %s a second time", name), "keep one")
 		case name == builtInType:
 			m.AtField(at, "names "+name+", which is in the state only", "remove it: an adoption may create it anyhow")
-		case instance != "" && name+"."+instanceName == instance:
+		case slices.ContainsFunc(instances, func(address string) bool { return strings.TrimSuffix(address, "[0]") == name+"."+instanceName }):
 			m.AtField(at, "names "+name+", the type of the instance, which is imported or not adopted", "remove it")
 		case types != nil && !types[name]:
 			m.AtField(at, fmt.Sprintf("is %q, the type of no resource of the module", name), "name the type of a resource that cannot be imported")

@@ -45,8 +45,8 @@ func blockRule(blockType string) (problem, fix string) {
 	}
 }
 
-// checkResources checks everything that a provider serves against the contract, and returns the address of the instance.
-func checkResources(blocks map[string][]*hclsyntax.Block, required map[string]requirement, found *Report) string {
+// checkResources checks everything that a provider serves against the contract, and returns the addresses that the instance may have.
+func checkResources(blocks map[string][]*hclsyntax.Block, required map[string]requirement, found *Report) []string {
 	for _, blockType := range []string{"resource", "data", "ephemeral"} {
 		for _, block := range blocks[blockType] {
 			checkServed(block, required, found)
@@ -60,7 +60,7 @@ func checkResources(blocks map[string][]*hclsyntax.Block, required map[string]re
 	for _, block := range blocks["removed"] {
 		checkNoPrograms(block, found)
 	}
-	return findInstance(blocks["resource"], found)
+	return findInstances(blocks["resource"], found)
 }
 
 func checkServed(block *hclsyntax.Block, required map[string]requirement, found *Report) {
@@ -117,27 +117,46 @@ func typesOf(resources []*hclsyntax.Block) map[string]bool {
 	return types
 }
 
-// findInstance returns the address of the one resource called "this".
-func findInstance(resources []*hclsyntax.Block, found *Report) string {
-	var instance *hclsyntax.Block
+// findInstances returns the addresses of the resources called "this": one that is the instance, or several of different types with a count, of
+// which one is made.
+func findInstances(resources []*hclsyntax.Block, found *Report) []string {
+	var instances []*hclsyntax.Block
 	for _, block := range resources {
-		if len(block.Labels) != 2 || block.Labels[1] != instanceName {
-			continue
-		}
-		if instance != nil {
-			found.At(block.Range(), Title(block), `is a second resource called "this"`, "give that name to the instance only")
-			continue
-		}
-		instance = block
-		for _, name := range []string{"count", "for_each"} {
-			if attribute := block.Body.Attributes[name]; attribute != nil {
-				found.At(attribute.Range(), Title(block), fmt.Sprintf("is the instance, but has %s", name), "remove it: one Machine is one instance")
-			}
+		if len(block.Labels) == 2 && block.Labels[1] == instanceName {
+			instances = append(instances, block)
 		}
 	}
-	if instance == nil {
+	if len(instances) == 0 {
 		found.Add(Breach{File: "main.tf", Problem: `has no resource called "this"`, Fix: "give that name to the resource that is the instance"})
+		return nil
+	}
+	addresses := make([]string, 0, len(instances))
+	for _, block := range instances {
+		if attribute := block.Body.Attributes["for_each"]; attribute != nil {
+			found.At(attribute.Range(), Title(block), "is the instance, but has for_each", "remove it: one Machine is one instance")
+		}
+		addresses = append(addresses, strings.Join(block.Labels, ".")+countOf(block, len(instances), found))
+	}
+	return addresses
+}
+
+// countOf checks the count of a resource that is the instance, and returns the index that it gives to the address.
+func countOf(block *hclsyntax.Block, instances int, found *Report) string {
+	count := block.Body.Attributes["count"]
+	switch {
+	case instances == 1 && count == nil:
+		return ""
+	case instances == 1:
+		found.At(count.Range(), Title(block), "is the instance, but has count", "remove it: one Machine is one instance")
+		return ""
+	case count == nil:
+		found.At(block.Range(), Title(block), `is one of several resources called "this", without count`, "give that name to the instance only, or each a count of which one is 1 and the others 0")
 		return ""
 	}
-	return strings.Join(instance.Labels, ".")
+	for _, traversal := range count.Expr.Variables() {
+		if root := traversal.RootName(); root != "var" && root != "local" {
+			found.At(count.Range(), Title(block), "refers to "+root+" in count", "make it of variables and locals: which resource is the instance must be known before anything is made")
+		}
+	}
+	return "[0]"
 }

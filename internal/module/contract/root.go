@@ -28,10 +28,10 @@ func CheckHCL(files snapshot.Files, meta *Metadata, found *Report) module.Defini
 	loaded, blocks, required := readHCL(files, found)
 	checkOutputs(blocks["output"], found)
 	for _, rules := range searches {
-		searchCheck{searchRules: rules, files: files, metadata: meta, required: required, instance: loaded.Instance, found: found}.check()
+		searchCheck{searchRules: rules, files: files, metadata: meta, required: required, instances: loaded.Instances, found: found}.check()
 	}
 	meta.checkInstanceCheck(blocks["provider"], loaded.InstanceCheck)
-	meta.CheckCreates(typesOf(blocks["resource"]), loaded.Instance)
+	meta.CheckCreates(typesOf(blocks["resource"]), loaded.Instances...)
 	return loaded
 }
 
@@ -47,7 +47,7 @@ func readHCL(files snapshot.Files, found *Report) (module.Definition, map[string
 	read := module.Definition{
 		Variables:      ReadVariables(blocks["variable"], found),
 		Providers:      checkLock(files, required, found),
-		Instance:       checkResources(blocks, required, found),
+		Instances:      checkResources(blocks, required, found),
 		LookupFiles:    files.Names(searchHCL(LookupFolder)),
 		AdoptFiles:     files.Names(searchHCL(AdoptFolder)),
 		InventoryFiles: files.Names(searchHCL(InventoryFolder)),
@@ -122,6 +122,7 @@ func CheckPaths(meta *Metadata, providerSpec module.Variable) {
 		checkPreview(meta, providerSpec)
 	}
 	checkPlace(meta, providerSpec)
+	checkAddressClaims(meta, providerSpec)
 	if userData := meta.Spec.UserData; userData != nil {
 		userData.Path = checkSecretPath(meta, providerSpec, "spec.userData.path", userData.Path, module.DefaultUserDataPath)
 		return

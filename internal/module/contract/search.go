@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"fmt"
 	"path"
 	"slices"
 
@@ -57,11 +56,11 @@ func (r searchRules) field() string { return "spec." + r.folder }
 type searchCheck struct {
 	searchRules
 
-	files    snapshot.Files
-	metadata *Metadata
-	required map[string]requirement
-	instance string
-	found    *Report
+	files     snapshot.Files
+	metadata  *Metadata
+	required  map[string]requirement
+	instances []string
+	found     *Report
 }
 
 // check holds the folder to the contract.
@@ -72,12 +71,14 @@ func (c searchCheck) check() {
 		return
 	}
 	blocks := c.blocksOf(names)
-	imported := false
+	imported := map[string]bool{}
 	for _, block := range blocks["import"] {
-		imported = c.checkImport(block) || imported
+		imported[c.checkImport(block)] = true
 	}
-	if c.imports() && !imported && c.instance != "" {
-		c.found.Add(Breach{File: names[0], Problem: fmt.Sprintf("imports nothing to %s", c.instance), Fix: "add import { to = " + c.instance + ", id = ... }"})
+	for _, address := range c.instances {
+		if c.imports() && !imported[address] {
+			c.found.Add(Breach{File: names[0], Problem: "imports nothing to " + address, Fix: "add import { to = " + address + ", id = ... }"})
+		}
 	}
 	for _, block := range blocks["data"] {
 		checkServed(block, c.required, c.found)

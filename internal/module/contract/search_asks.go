@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -13,7 +14,7 @@ const builtInType = "terraform_data"
 // one that made nothing.
 func (c searchCheck) checkSearch(block *hclsyntax.Block) {
 	attribute := block.Body.Attributes["for_each"]
-	if attribute == nil || strings.HasPrefix(c.instance, builtInType+".") {
+	if attribute == nil || slices.Contains(c.instances, builtInType+"."+instanceName) {
 		return
 	}
 	if !c.asks(attribute.Expr, map[string]bool{}) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
@@ -15,29 +16,30 @@ import (
 // since the instance was made.
 var importRoots = map[string]bool{"data": true, "local": true, "each": true}
 
-// checkImport checks one import block, and reports whether it imports the instance.
-func (c searchCheck) checkImport(block *hclsyntax.Block) bool {
+// checkImport checks one import block, and returns the address of the instance if it imports that.
+func (c searchCheck) checkImport(block *hclsyntax.Block) string {
 	for _, name := range []string{"id", "for_each"} {
 		c.checkImportArgument(block, name)
 	}
 	attribute := block.Body.Attributes["to"]
 	if attribute == nil {
-		c.found.At(block.Range(), Title(block), "has no target", "add to = "+c.instance)
-		return false
+		c.found.At(block.Range(), Title(block), "has no target", "add to = "+strings.Join(c.instances, " or "))
+		return ""
 	}
 	if isOneOfEach(attribute.Expr) {
-		return false
+		return ""
 	}
 	target, diags := hcl.AbsTraversalForExpr(attribute.Expr)
 	if diags.HasErrors() {
 		c.found.At(attribute.Range(), Title(block), "has a target that is not the address of one resource", "write to = type.name, or type.name[each.key]")
-		return false
+		return ""
 	}
-	if address(target) != c.instance {
-		return false
+	found := address(target)
+	if !slices.Contains(c.instances, found) {
+		return ""
 	}
 	c.checkSearch(block)
-	return true
+	return found
 }
 
 // checkImportArgument checks what the id or for_each of an import block refers to.
@@ -72,7 +74,7 @@ func isOneOfEach(target hclsyntax.Expression) bool {
 	return !diags.HasErrors() && !keyDiags.HasErrors() && address(key) == "each.key"
 }
 
-// address renders a traversal of names as an address; any other step makes it an address that equals none.
+// address renders a traversal of names, which may end with the index 0, as an address; any other step makes it an address that equals none.
 func address(traversal hcl.Traversal) string {
 	parts := make([]string, 0, len(traversal))
 	for _, step := range traversal {
@@ -81,9 +83,19 @@ func address(traversal hcl.Traversal) string {
 			parts = append(parts, step.Name)
 		case hcl.TraverseAttr:
 			parts = append(parts, step.Name)
+		case hcl.TraverseIndex:
+			parts = append(parts, indexOf(step))
 		default:
 			parts = append(parts, "[]")
 		}
 	}
-	return strings.Join(parts, ".")
+	return strings.ReplaceAll(strings.Join(parts, "."), ".[0]", "[0]")
+}
+
+// indexOf renders the index 0, that of a resource with a count, and no other.
+func indexOf(step hcl.TraverseIndex) string {
+	if step.Key.Type() == cty.Number && step.Key.RawEquals(cty.Zero) {
+		return "[0]"
+	}
+	return "[]"
 }

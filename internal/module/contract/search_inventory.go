@@ -42,7 +42,7 @@ func (c searchCheck) checkReferences(block *hclsyntax.Block, body *hclsyntax.Bod
 		for _, traversal := range attribute.Expr.Variables() {
 			if !inventoryRoots[traversal.RootName()] && !ofCluster(traversal) {
 				c.found.At(attribute.Range(), Title(block), fmt.Sprintf("refers to %s in %s", address(traversal), name),
-					"list by var.machine.cluster_id and var.provider_spec, whichever Machine asks")
+					"list by var.machine.cluster_id, var.provider_spec and var.cluster, whichever Machine asks")
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func (c searchCheck) checkReferences(block *hclsyntax.Block, body *hclsyntax.Bod
 // ofCluster reports whether a reference leads to a variable, or to a field of one, that the Machines of a cluster may share.
 func ofCluster(reference hcl.Traversal) bool {
 	switch module.ReferencedVariable(reference) {
-	case module.VariableProviderSpec:
+	case module.VariableProviderSpec, module.VariableCluster:
 		return true
 	case module.VariableMachine:
 		if len(reference) < 3 {

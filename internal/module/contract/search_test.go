@@ -155,22 +155,22 @@ func TestLoadRefusesASearchThatBreaksTheContract(t *testing.T) {
 		"an inventory of one Machine": {
 			change: moduletest.Change{inventory, "var.machine.cluster_id", "var.machine.name"},
 			want: `inventory/inventory.tf:3: data "example_instances" "cluster" refers to var.machine.name in cluster; ` +
-				"list by var.machine.cluster_id and var.provider_spec, whichever Machine asks",
+				"list by var.machine.cluster_id, var.provider_spec and var.cluster, whichever Machine asks",
 		},
 		"an inventory of what is planned": {
 			change: moduletest.Change{inventory, `name = one.name`, `name = example_instance.this.name`},
 			want: `inventory/inventory.tf:8: output "inventory" refers to example_instance.this.name in value; ` +
-				"list by var.machine.cluster_id and var.provider_spec, whichever Machine asks",
+				"list by var.machine.cluster_id, var.provider_spec and var.cluster, whichever Machine asks",
 		},
 		"an inventory with user data": {
 			change: moduletest.Change{inventory, "  cluster ", "  lifecycle {\n    postcondition {\n      condition     = var.user_data == \"\"\n      error_message = \"x\"\n    }\n  }\n  cluster "},
 			want: `inventory/inventory.tf:5: data "example_instances" "cluster" refers to var.user_data in condition; ` +
-				"list by var.machine.cluster_id and var.provider_spec, whichever Machine asks",
+				"list by var.machine.cluster_id, var.provider_spec and var.cluster, whichever Machine asks",
 		},
 		"an inventory of the whole Machine": {
 			change: moduletest.Change{inventory, "var.machine.cluster_id", "jsonencode(var.machine)"},
 			want: `inventory/inventory.tf:3: data "example_instances" "cluster" refers to var.machine in cluster; ` +
-				"list by var.machine.cluster_id and var.provider_spec, whichever Machine asks",
+				"list by var.machine.cluster_id, var.provider_spec and var.cluster, whichever Machine asks",
 		},
 		"an inventory without output": {
 			change: moduletest.Change{inventory, `output "inventory"`, `output "list"`},

@@ -122,7 +122,7 @@ func (c validationCheck) expression(what string, expression hclsyntax.Expression
 	for _, reference := range expression.Variables() {
 		if _, known := c.variables[module.ReferencedVariable(reference)]; !known {
 			breach(reference.SourceRange(), fmt.Sprintf("refers to %s, which cannot be evaluated before a run", Describe(reference)),
-				"refer to var.machine, var.provider_spec and var.user_data only")
+				"refer to var.machine, var.provider_spec, var.user_data and var.cluster only")
 			continue
 		}
 		if _, diags := reference.TraverseAbs(c.context); diags.HasErrors() {

@@ -84,12 +84,12 @@ func TestLoadRefusesAValidationThatOnlyTheEngineCouldCheck(t *testing.T) {
 		"a local value": {
 			changes: []moduletest.Change{validated(`condition = contains(local.sizes, var.provider_spec.size)`, message)},
 			want: `variables.tf:22: variable "provider_spec" validation condition refers to local.sizes, which cannot be evaluated before a run; ` +
-				`refer to var.machine, var.provider_spec and var.user_data only`,
+				`refer to var.machine, var.provider_spec, var.user_data and var.cluster only`,
 		},
 		"the folder of the module": {
 			changes: []moduletest.Change{validated(`condition = try(path.module, "") == var.provider_spec.size`, message)},
 			want: `variables.tf:22: variable "provider_spec" validation condition refers to path.module, which cannot be evaluated before a run; ` +
-				`refer to var.machine, var.provider_spec and var.user_data only`,
+				`refer to var.machine, var.provider_spec, var.user_data and var.cluster only`,
 		},
 		"a field that does not exist": {
 			changes: []moduletest.Change{validated(`condition = can(var.provider_spec.sise)`, message)},

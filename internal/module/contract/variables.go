@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 )
 
 const machineTypeText = "object({ name = string, namespace = string, uid = string, cluster_id = string, labels = map(string) })"
@@ -38,7 +39,7 @@ func ReadVariables(blocks []*hclsyntax.Block, found *Report) map[string]module.V
 		read[variable.Name] = variable
 	}
 	for _, name := range slices.Sorted(maps.Keys(variableRules)) {
-		if _, declared := places[name]; !declared {
+		if _, declared := places[name]; !declared && name != module.VariableCluster {
 			found.Add(Breach{File: "variables.tf", What: fmt.Sprintf("variable %q", name), Problem: "is missing", Fix: "declare it"})
 		}
 	}
@@ -107,6 +108,33 @@ var variableRules = map[string]func(variable module.Variable, block *hclsyntax.B
 			found.At(block.Range(), Title(block), "is not sensitive", "add sensitive = true")
 		}
 	},
+	module.VariableCluster: checkCluster,
+}
+
+// checkCluster checks the variable that a module may declare. It is not the user's, so that a validation of it would help nobody.
+func checkCluster(variable module.Variable, block *hclsyntax.Block, found *Report) {
+	if problem, fix := platform.CheckType(variable.Type); problem != "" {
+		found.At(block.Range(), Title(block), problem, fix)
+	}
+	if variable.Sensitive {
+		found.At(block.Range(), Title(block), "is sensitive, although it holds no secret", "remove sensitive")
+	}
+	if !defaultsToNothing(block) {
+		found.At(block.Range(), Title(block), "has not the default {}", "write default = {}: what was applied before the module had the variable lacks it")
+	}
+	if len(variable.Validations) > 0 {
+		found.At(variable.Validations[0].Range, Title(block), "has a validation, but users cannot change it", "refer to var.cluster in a validation of provider_spec")
+	}
+}
+
+// defaultsToNothing reports whether a variable has the default {}.
+func defaultsToNothing(block *hclsyntax.Block) bool {
+	attribute := block.Body.Attributes["default"]
+	if attribute == nil {
+		return false
+	}
+	value, diags := literal(attribute)
+	return !diags.HasErrors() && value.RawEquals(cty.EmptyObjectVal)
 }
 
 // fieldType returns the type at a path of object attributes.

@@ -82,11 +82,11 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 		},
 		"all variables at once, user data among them": {
 			changes: []moduletest.Change{{"locals.tf", "  provider_id", "  all = jsonencode(var)\n  provider_id"}},
-			want:    "locals.tf:2: local.all refers to var, which cannot be evaluated before a run; refer to var.machine, var.provider_spec and local.NAME only",
+			want:    "locals.tf:2: local.all refers to var, which cannot be evaluated before a run; refer to var.machine, var.provider_spec, var.cluster and local.NAME only",
 		},
 		"user data under another spelling": {
 			changes: []moduletest.Change{{"locals.tf", "  provider_id", "  script = var[\"user_data\"]\n  provider_id"}},
-			want:    "locals.tf:2: local.script refers to var, which cannot be evaluated before a run; refer to var.machine, var.provider_spec and local.NAME only",
+			want:    "locals.tf:2: local.script refers to var, which cannot be evaluated before a run; refer to var.machine, var.provider_spec, var.cluster and local.NAME only",
 		},
 		"a local that is to be secret": {
 			changes: []moduletest.Change{{"locals.tf", "  provider_id", "  hidden = sensitive(var.provider_spec.size)\n  provider_id"}},
@@ -95,7 +95,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 		},
 		"a local of a resource": {
 			changes: []moduletest.Change{{"locals.tf", "  provider_id", "  id = this.id\n  provider_id"}},
-			want:    "locals.tf:2: local.id refers to this.id, which cannot be evaluated before a run; refer to var.machine, var.provider_spec and local.NAME only",
+			want:    "locals.tf:2: local.id refers to this.id, which cannot be evaluated before a run; refer to var.machine, var.provider_spec, var.cluster and local.NAME only",
 		},
 		"a local that is not there": {
 			changes: []moduletest.Change{{"locals.tf", "id = local.provider_id", "id = local.provider_ids"}},
@@ -182,7 +182,7 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 		},
 		"a value that nobody gives": {
 			changes: []moduletest.Change{{"Pulumi.yaml", "  machine:\n", "  region: {type: string}\n  machine:\n"}},
-			want:    "Pulumi.yaml:5: config.region is not passed to a program; remove it; there are machine, provider_spec, user_data, and locals where there is locals.tf",
+			want:    "Pulumi.yaml:5: config.region is not passed to a program; remove it; there are machine, provider_spec, user_data, cluster where variables.tf declares it, and locals where there is locals.tf",
 		},
 		"a value of another type": {
 			changes: []moduletest.Change{{"Pulumi.yaml", "  machine:\n    type: object\n", "  machine:\n    type: string\n"}},

@@ -138,12 +138,14 @@ func (c localCheck) reference(reference hcl.Traversal) (problem, fix string) {
 	switch {
 	case declared, variable == module.VariableMachine, variable == module.VariableProviderSpec:
 		return "", ""
+	case variable == module.VariableCluster && c.variables[variable].Name != "":
+		return "", ""
 	case variable == module.VariableUserData:
 		return "refers to var.user_data, but what is computed here reaches the program in plain text", "use ${user_data} in " + projectFile + ", where it is a secret"
 	case other != "":
 		return "refers to local." + other + ", which is not there", "correct its spelling, or declare it"
 	}
-	return fmt.Sprintf("refers to %s, which cannot be evaluated before a run", contract.Describe(reference)), "refer to var.machine, var.provider_spec and local.NAME only"
+	return fmt.Sprintf("refers to %s, which cannot be evaluated before a run", contract.Describe(reference)), "refer to var.machine, var.provider_spec, var.cluster and local.NAME only"
 }
 
 // UnsoundLocal returns the first local that this version cannot evaluate, "" when there is none.

@@ -37,7 +37,7 @@ func (c programCheck) check() {
 		programs, allReadable = append(programs, found), allReadable && readable
 	}
 	c.noInventory()
-	c.metadata.CheckCreates(own.types(), c.module.Instance)
+	c.metadata.CheckCreates(own.types(), c.module.Instances...)
 	if allReadable {
 		c.packages(programs...)
 	}
@@ -103,7 +103,7 @@ func (c programCheck) project(p *program) {
 // configTypes are what a program is given, with the types.
 var configTypes = map[string]string{
 	module.VariableMachine: "object", module.VariableProviderSpec: "object", module.VariableUserData: "string", module.ConfigLocals: "object",
-	module.VariableAdopt: "object",
+	module.VariableAdopt: "object", module.VariableCluster: "object",
 }
 
 func (c programCheck) config(p *program) {
@@ -121,7 +121,7 @@ func (c programCheck) config(p *program) {
 	for _, name := range wanted {
 		switch {
 		case fieldOf(declared, name) != nil, name == module.ConfigLocals && len(c.module.Locals) == 0:
-		case name == module.VariableAdopt && !p.adopts():
+		case name == module.VariableAdopt && !p.adopts(), name == module.VariableCluster:
 		case p.isSearch() && name != module.VariableAdopt:
 		case name == module.ConfigLocals:
 			p.add(c.found, 0, "config.locals", "is missing, so that nothing uses locals.tf", "add locals: {type: object}, or remove locals.tf")
@@ -140,10 +140,12 @@ func (c programCheck) configured(p *program, one yamlField) {
 	fields := fieldsOf(one.value)
 	switch {
 	case !known:
-		p.add(c.found, one.line, what, "is not passed to a program", "remove it; there are machine, provider_spec, user_data, and locals where there is locals.tf")
+		p.add(c.found, one.line, what, "is not passed to a program", "remove it; there are machine, provider_spec, user_data, cluster where variables.tf declares it, and locals where there is locals.tf")
 		return
 	case one.name == module.ConfigLocals && len(c.module.Locals) == 0:
 		p.add(c.found, one.line, what, "is there, but locals.tf declares none", "remove it, or write locals.tf")
+	case one.name == module.VariableCluster && c.module.Variables[one.name].Name == "":
+		p.add(c.found, one.line, what, "is there, but variables.tf declares no such variable", "remove it, or declare it")
 	case one.name == module.VariableUserData && p.isSearch():
 		p.add(c.found, one.line, what, "is not passed to a search", "remove it: it has nothing to boot")
 	case one.name == module.VariableAdopt && !p.adopts():

@@ -1,7 +1,6 @@
 package stack
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -71,8 +70,8 @@ func (c programCheck) search(rules searchRules, of *program) (search *program, r
 	for _, one := range search.resources {
 		c.read(rules, search, one)
 	}
-	if address := search.instance(c.module.Packages); of != nil && c.module.Instance != "" && address != c.module.Instance {
-		search.add(c.found, lineOf(search.field("resources")), "", fmt.Sprintf("does not read %s", c.module.Instance), "read the instance, under the name and of the type that the program makes")
+	if address := search.instance(c.module.Packages); of != nil && len(c.module.Instances) > 0 && !slices.Contains(c.module.Instances, address) {
+		search.add(c.found, lineOf(search.field("resources")), "", "does not read "+c.module.Instances[0], "read the instance, under the name and of the type that the program makes")
 	}
 	return search, true
 }

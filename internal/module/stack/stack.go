@@ -58,7 +58,9 @@ func Read(files snapshot.Files, found *contract.Report) module.Definition {
 	read.Checks = readChecks(blocks["check"], read.Variables, found)
 	read.Providers = bridged(read.Packages)
 	if program := readProgram(files, projectFile, found); program != nil {
-		read.Instance = program.instance(read.Packages)
+		if address := program.instance(read.Packages); address != "" {
+			read.Instances = []string{address}
+		}
 	}
 	return read
 }

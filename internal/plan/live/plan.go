@@ -9,6 +9,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
@@ -23,6 +24,8 @@ type Options struct {
 	Catalog *module.Catalog
 	// ClusterValues are the defaults of fields that a providerSpec lacks.
 	ClusterValues module.ClusterValues
+	// Known is what modules may know of the cluster; nil for nothing.
+	Known *platform.Cluster
 	// ModuleUpdates is the operator's; held when empty.
 	ModuleUpdates desired.ModuleUpdates
 	// Planner plans, and is called Engine.
@@ -42,7 +45,7 @@ func Plan(ctx context.Context, requests []*manifest.Request, o Options) (*previe
 	o.Client = readOnly{o.Client}
 	reader, err := desired.NewReader(desired.Options{
 		Client: o.Client, Catalog: o.Catalog, Modules: store.New(o.Client, store.Options{}), States: state.New(o.Client, state.Options{}),
-		ClusterValues: o.ClusterValues, ModuleUpdates: o.ModuleUpdates, Environment: o.Environment, WithoutCredentials: !o.Refresh,
+		ClusterValues: o.ClusterValues, Cluster: o.Known, ModuleUpdates: o.ModuleUpdates, Environment: o.Environment, WithoutCredentials: !o.Refresh,
 	})
 	if err != nil {
 		return nil, err

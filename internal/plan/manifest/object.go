@@ -14,6 +14,7 @@ import (
 	strictjson "sigs.k8s.io/json"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -34,6 +35,8 @@ type Cluster struct {
 	ID string
 	// ClusterValues are what else is known of the cluster, for the defaults of fields that a providerSpec lacks.
 	ClusterValues module.ClusterValues
+	// Known is what modules may know of the cluster; nil for nothing.
+	Known *platform.Cluster
 }
 
 // Object is a MachineSet or a Machine, completed.
@@ -48,6 +51,7 @@ type Object struct {
 	// under is the prefix of the paths of the Machine's fields.
 	under         string
 	clusterValues module.ClusterValues
+	known         *platform.Cluster
 	// unfilled are the fields that the cluster would fill in if more were known of it.
 	unfilled []render.Unfilled
 }
@@ -67,7 +71,7 @@ func Read(files []File, cluster Cluster, catalog *module.Catalog) (requests []*R
 				switch {
 				case object != nil:
 					objects = append(objects, object)
-				case len(failed) == 0:
+				case len(failed) == 0 && !one.isInfrastructure():
 					skipped = append(skipped, one.meta.title()+" in "+one.file)
 				}
 			}
@@ -132,7 +136,7 @@ func readMachine(one *item, cluster Cluster) (*Object, Problems) {
 	}
 	machine.Namespace = one.meta.Metadata.Namespace
 	complete(machine, cluster)
-	return &Object{item: one, Replicas: 1, Machine: machine, clusterValues: cluster.ClusterValues}, nil
+	return &Object{item: one, Replicas: 1, Machine: machine, clusterValues: cluster.ClusterValues, known: cluster.Known}, nil
 }
 
 func readSet(one *item, cluster Cluster) (*Object, Problems) {
@@ -148,7 +152,10 @@ func readSet(one *item, cluster Cluster) (*Object, Problems) {
 	}
 	machine := render.MachineOf(set)
 	complete(machine, cluster)
-	return &Object{item: one, Replicas: ptr.Deref(set.Spec.Replicas, 1), replicasGiven: set.Spec.Replicas != nil, Machine: machine, under: templatePath, clusterValues: cluster.ClusterValues}, problems
+	return &Object{
+		item: one, Replicas: ptr.Deref(set.Spec.Replicas, 1), replicasGiven: set.Spec.Replicas != nil, Machine: machine, under: templatePath,
+		clusterValues: cluster.ClusterValues, known: cluster.Known,
+	}, problems
 }
 
 // checkName checks a name as the API server does.

@@ -123,12 +123,12 @@ func clusterValueFlags(names []string) string {
 
 // check returns a [render.Errors], with paths in the object, where the object is at fault.
 func (o *Object) check(catalog *module.Catalog) (*Request, error) {
-	served, err := render.ModuleFor(catalog, o.Machine)
+	served, err := render.ModuleFor(catalog, o.Machine, o.clusterValues[module.ValuePlatform])
 	if err != nil {
 		return nil, render.Under(o.under, err)
 	}
 	o.Machine, o.unfilled = render.Complete(o.Machine, served, o.clusterValues)
-	input := render.Input{Machine: o.Machine, ClusterID: o.clusterID(), Module: served, Under: o.under}
+	input := render.Input{Machine: o.Machine, ClusterID: o.clusterID(), Module: served, Cluster: o.known, Under: o.under}
 	warnings, err := render.Check(input)
 	if err != nil {
 		return nil, err

@@ -33,6 +33,8 @@ type Input struct {
 
 	// putOff reports that data sources wait for an apply although there is a state: it does not have what they would now read.
 	putOff bool
+	// once reports that what there is for each result of a data source is planned once.
+	once bool
 }
 
 // Unknown marks variables that are not known before there is a Machine and a cluster. What Variables has in their place is not used.
@@ -126,6 +128,12 @@ func (m *module) planAll(ctx context.Context, inputs []Input, outcomes []Outcome
 		}
 		return
 	}
+	if len(inputs) == 1 {
+		if plan, tried, err := m.planNamed(ctx, inputs[0], err); tried {
+			outcomes[0] = Outcome{Plan: plan, Err: err}
+			return
+		}
+	}
 	for n := range outcomes {
 		if outcomes[n].Err = err; err == nil {
 			outcomes[n].Plan = plans[n]
@@ -133,7 +141,8 @@ func (m *module) planAll(ctx context.Context, inputs []Input, outcomes []Outcome
 	}
 }
 
-// plan returns a plan for each input. What the states do not have of data sources is put off until an apply.
+// plan returns a plan for each input. What the states do not have of data sources is put off until an apply, and what there is for each
+// of their results is planned once then.
 func (m *module) plan(ctx context.Context, inputs []Input) ([]*Plan, error) {
 	select {
 	case m.planner.slots <- struct{}{}:
@@ -142,12 +151,19 @@ func (m *module) plan(ctx context.Context, inputs []Input) ([]*Plan, error) {
 		return nil, context.Cause(ctx)
 	}
 	plans, err := m.planOnce(ctx, inputs)
-	if !errors.Is(err, errNotRecorded) {
+	if errors.Is(err, errNotRecorded) {
+		inputs = slices.Clone(inputs)
+		for n := range inputs {
+			inputs[n].putOff = true
+		}
+		plans, err = m.planOnce(ctx, inputs)
+	}
+	if !uncounted(err) || !inputs[0].later() {
 		return plans, err
 	}
 	inputs = slices.Clone(inputs)
 	for n := range inputs {
-		inputs[n].putOff = true
+		inputs[n].once = true
 	}
 	return m.planOnce(ctx, inputs)
 }
@@ -257,9 +273,14 @@ func variablesOf(inputs []Input) ([]byte, error) {
 		if err := json.Unmarshal(in.Variables, &variables); err != nil {
 			return nil, fmt.Errorf("reading the variables: %w", err)
 		}
-		all[callName(n)] = map[string]any{
-			"machine": variables["machine"], "provider_spec": variables["provider_spec"], "unknown": in.Unknown, "later": in.later(),
+		call := map[string]any{
+			"machine": variables["machine"], "provider_spec": variables["provider_spec"], "unknown": in.Unknown, "later": in.later(), "once": in.once,
+			clusterVariable: map[string]any{},
 		}
+		if cluster, given := variables[clusterVariable]; given {
+			call[clusterVariable] = cluster
+		}
+		all[callName(n)] = call
 		all[callName(n)+userDataSuffix] = variables["user_data"]
 	}
 	return json.Marshal(all)

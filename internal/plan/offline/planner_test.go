@@ -158,6 +158,26 @@ func TestWhatOnlyTheCloudKnowsIsUnknown(t *testing.T) {
 	}
 }
 
+func TestWhatADataSourceFindsIsPlannedOnce(t *testing.T) {
+	t.Parallel()
+	planner := newPlanner(t, nil)
+	plan := planOne(t, planner, exampleModule(), inputWith(t, map[string]any{"each": true}, Unknown{}))
+	const address = `terraform_data.each["(known after apply)"]`
+	for _, one := range plan.Resources {
+		if one.Address != address {
+			continue
+		}
+		if diff := cmp.Diff(map[string]any{"known": "always"}, one.Values.After.(map[string]any)["input"]); diff != "" {
+			t.Errorf("what is known (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]any{"network": true}, one.Values.Unknown.(map[string]any)["input"]); diff != "" {
+			t.Errorf("what is unknown (-want +got):\n%s", diff)
+		}
+		return
+	}
+	t.Errorf("the plan has no %s: %+v", address, plan.Resources)
+}
+
 func TestUserDataIsSensitive(t *testing.T) {
 	planner := newPlanner(t, nil)
 	in := inputWith(t, map[string]any{}, Unknown{})

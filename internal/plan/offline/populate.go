@@ -38,7 +38,7 @@ func (m *module) fill(w *workspace, inputs []Input) error {
 	if err := os.WriteFile(filepath.Join(w.dir, "terraform.tfstate"), merged, 0o600); err != nil {
 		return fmt.Errorf("writing the state: %w", err)
 	}
-	if err := w.write(m.dir()); err != nil {
+	if err := w.write(m); err != nil {
 		return err
 	}
 	if inputs[0].Existing.Refresh {

@@ -31,8 +31,15 @@ const (
 	laterCall = "machine_iac_later"
 )
 
+// clusterVariable is the one that a module need not declare.
+const clusterVariable = "cluster"
+
 // later is the file with the resource that data sources wait for. Where it is not there, they wait for nothing.
 const later = `variable "` + laterCall + `" {
+  type = bool
+}
+
+variable "` + onceVariable + `" {
   type = bool
 }
 
@@ -49,6 +56,8 @@ type source struct {
 	kinds map[string]bool
 	// resources have what is set in each resource, by type and name.
 	resources map[[2]string]*stub.Configured
+	// cluster says that the module declares the variable cluster.
+	cluster bool
 	// configured are the providers, by the module's names for them, that the module itself configures.
 	configured map[string]bool
 }
@@ -77,8 +86,11 @@ func newSource(files fs.FS) (*source, error) {
 	if _, taken := s.files[path.Join(moduleDir, laterFile)]; taken {
 		return nil, fmt.Errorf("reading the module: it has a file %s, which the preview needs; rename it", laterFile)
 	}
+	if err := s.letOnce(); err != nil {
+		return nil, fmt.Errorf("reading the module: %w", err)
+	}
 	s.files[path.Join(moduleDir, laterFile)] = []byte(later)
-	s.files[rootFile], err = rootModule(1)
+	s.files[rootFile], err = s.rootModule(1)
 	return s, err
 }
 
@@ -108,6 +120,9 @@ func (s *source) putOff(name string, content []byte) ([]byte, error) {
 	changed := false
 	for _, block := range file.Body().Blocks() {
 		kind, labels := block.Type(), block.Labels()
+		if kind == "variable" && len(labels) == 1 && labels[0] == clusterVariable {
+			s.cluster = true
+		}
 		if kind == "provider" && len(labels) == 1 {
 			s.configured[labels[0]] = true
 		}
@@ -170,19 +185,24 @@ func waiting(given *hclwrite.Attribute) hclwrite.Tokens {
 
 // rootModule returns a root module with so many calls of the module. Its variables are data, and what is unknown of them comes from a
 // resource that is yet to be made; so nothing of a Machine is ever written as HCL.
-func rootModule(calls int) ([]byte, error) {
+func (s *source) rootModule(calls int) ([]byte, error) {
 	variables, modules, outputs := map[string]any{}, map[string]any{}, map[string]any{}
 	for n := range calls {
 		name := callName(n)
 		variables[name] = map[string]any{"type": "any", "sensitive": false}
 		variables[name+userDataSuffix] = map[string]any{"type": "string", "sensitive": true}
-		modules[name] = map[string]any{
+		call := map[string]any{
 			"source":        "./" + moduleDir,
 			"machine":       strings.ReplaceAll(machineExpression, "call", "var."+name),
 			"provider_spec": "${var." + name + ".provider_spec}",
 			laterCall:       "${var." + name + ".later}",
+			onceVariable:    "${var." + name + ".once}",
 			"user_data":     "${var." + name + ".unknown.user_data ? terraform_data.unknown.id : var." + name + userDataSuffix + "}",
 		}
+		if s.cluster {
+			call[clusterVariable] = "${var." + name + "." + clusterVariable + "}"
+		}
+		modules[name] = call
 		outputs[name] = map[string]any{"value": "${module." + name + "}"}
 	}
 	root, err := json.Marshal(map[string]any{

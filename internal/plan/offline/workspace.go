@@ -64,7 +64,7 @@ func (m *module) borrow(calls int) (*workspace, error) {
 		return found, nil
 	}
 	found.calls = calls
-	return found, found.write(m.dir())
+	return found, found.write(m)
 }
 
 // release takes a workspace back when the engine has ended.
@@ -129,12 +129,12 @@ func (w *workspace) variables() string { return filepath.Join(w.dir, "machines.t
 func (w *workspace) plan() string      { return filepath.Join(w.dir, "plan") }
 
 // write writes the root module, and what an initialisation would write of its calls: that of the module has one.
-func (w *workspace) write(initialised string) error {
-	root, err := rootModule(w.calls)
+func (w *workspace) write(m *module) error {
+	root, err := m.source.rootModule(w.calls)
 	if err != nil {
 		return err
 	}
-	called, err := calledModules(filepath.Join(initialised, modulesFile), w.calls)
+	called, err := calledModules(filepath.Join(m.dir(), modulesFile), w.calls)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(w.dir, rootFile), root, 0o600)
 	}

@@ -50,7 +50,10 @@ func localsOf(stack *module.Module, in offline.Input) (values, unknown any, err 
 		return nil, nil, errors.New("reading the variables: they are no JSON object")
 	}
 	variables := map[string]cty.Value{}
-	for _, name := range []string{module.VariableMachine, module.VariableProviderSpec} {
+	for _, name := range []string{module.VariableMachine, module.VariableProviderSpec, module.VariableCluster} {
+		if _, given := raw[name]; !given {
+			continue
+		}
 		value, err := ctyjson.Unmarshal(raw[name], stack.Variable(name).Type.WithoutOptionalAttributesDeep())
 		if err != nil {
 			return nil, nil, fmt.Errorf("reading the variables: %s is not of its type", name)

@@ -31,6 +31,7 @@ const (
 	configMachine  = "machine"
 	configSpec     = "provider_spec"
 	configUserData = "user_data"
+	configCluster  = "cluster"
 	configLocals   = "locals"
 )
 
@@ -147,6 +148,9 @@ func (p *program) with(in offline.Input, locals marked) (*inputs, error) {
 	machine := machineOf(known, in.Unknown)
 	config := map[string]any{configMachine: machine.filled(), configSpec: given[configSpec]}
 	variables := map[string]marked{configMachine: machine}
+	if cluster, given := given[configCluster]; given {
+		config[configCluster] = cluster
+	}
 	if locals.value != nil {
 		config[configLocals], variables[configLocals] = locals.filled(), locals
 	}

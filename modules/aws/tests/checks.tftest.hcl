@@ -1,4 +1,8 @@
-mock_provider "aws" {}
+mock_provider "aws" {
+  mock_data "aws_subnets" {
+    defaults = { ids = ["subnet-0a"] }
+  }
+}
 
 # Each run breaks one check. Plans go on all the same.
 variables {
@@ -54,7 +58,7 @@ run "warns_of_a_subnet_by_arn" {
   }
 
   assert {
-    condition     = local.subnet_id == null
+    condition     = length(data.aws_subnets.found[0].filter) == 0
     error_message = "An ARN names no subnet here."
   }
 
@@ -271,4 +275,221 @@ run "warns_of_tags_that_are_given_twice" {
   }
 
   expect_failures = [check.tags]
+}
+
+run "warns_of_a_security_group_of_nothing" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      securityGroups     = [{ id = "sg-0a" }, {}, { filters = [] }]
+    }
+  }
+
+  assert {
+    condition     = aws_instance.this.vpc_security_group_ids == toset(["sg-0a"]) && length(data.aws_security_groups.found) == 0
+    error_message = "The others count."
+  }
+
+  expect_failures = [check.security_group_names]
+}
+
+run "warns_of_a_placement_group_on_a_host" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      instanceType            = "m5.large"
+      iamInstanceProfile      = { id = "demo-worker-profile" }
+      subnet                  = { id = "subnet-0123456789abcdef0" }
+      ami                     = { id = "ami-0123456789abcdef0" }
+      credentialsSecret       = { name = "aws-cloud-credentials" }
+      userDataSecret          = { name = "worker-user-data" }
+      placement               = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "AnyAvailable" } }
+      placementGroupName      = "group"
+      placementGroupPartition = 2
+    }
+  }
+
+  assert {
+    condition     = aws_instance.this.placement_group != "group" && aws_instance.this.placement_partition_number != 2
+    error_message = "The host counts."
+  }
+
+  expect_failures = [check.placement_group]
+}
+
+run "warns_of_an_application_load_balancer" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      loadBalancers      = [{ name = "a", type = "application" }, { name = "b" }]
+    }
+  }
+
+  assert {
+    condition     = length(aws_elb_attachment.classic) == 0 && length(data.aws_resourcegroupstaggingapi_resources.target_groups) == 0
+    error_message = "Nothing is looked for."
+  }
+
+  expect_failures = [check.load_balancers]
+}
+
+run "warns_of_a_device_without_a_volume" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ deviceName = "/dev/sdb" }, { ebs = { volumeSize = 120 } }]
+    }
+  }
+
+  assert {
+    condition     = length(aws_instance.this.ebs_block_device) == 0 && one(aws_instance.this.root_block_device).volume_size == 120
+    error_message = "It makes nothing."
+  }
+
+  expect_failures = [check.volumes]
+}
+
+run "warns_of_a_device_of_the_host" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ deviceName = "/dev/sdb", virtualName = "ephemeral0", ebs = { volumeSize = 50 } }]
+    }
+  }
+
+  assert {
+    condition     = one(aws_instance.this.ebs_block_device).volume_size == 50
+    error_message = "The volume counts."
+  }
+
+  expect_failures = [check.volumes]
+}
+
+run "warns_of_a_volume_that_should_stay" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ ebs = { deleteOnTermination = false } }]
+    }
+  }
+
+  assert {
+    condition     = one(aws_instance.this.root_block_device).delete_on_termination
+    error_message = "It is deleted with the instance."
+  }
+
+  expect_failures = [check.volumes]
+}
+
+run "warns_of_operations_of_a_volume_that_has_none" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ ebs = { volumeType = "gp2", iops = 3000 } }]
+    }
+  }
+
+  assert {
+    condition     = one(aws_instance.this.root_block_device).iops != 3000 && one(aws_instance.this.root_block_device).volume_type == "gp2"
+    error_message = "They are not sent."
+  }
+
+  expect_failures = [check.volumes]
+}
+
+run "warns_of_throughput_of_an_unknown_type" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ ebs = { throughputMib = 250 } }]
+    }
+  }
+
+  assert {
+    condition     = one(aws_instance.this.root_block_device).throughput != 250
+    error_message = "It is not sent."
+  }
+
+  expect_failures = [check.volumes]
+}
+
+run "warns_of_a_key_by_two_names" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      blockDevices       = [{ ebs = { kmsKey = { id = "k", arn = "arn:aws:kms:us-east-1:123456789012:key/k" } } }]
+    }
+  }
+
+  assert {
+    condition     = one(aws_instance.this.root_block_device).kms_key_id == "k"
+    error_message = "The id counts."
+  }
+
+  expect_failures = [check.volumes]
 }

@@ -4,6 +4,7 @@ mock_provider "aws" {
       id                    = "i-0123456789abcdef0"
       availability_zone     = "us-east-1a"
       instance_state        = "running"
+      instance_lifecycle    = "spot"
       private_ip            = "10.0.1.20"
       private_dns           = "ip-10-0-1-20.ec2.internal"
       public_ip             = "203.0.113.7"
@@ -63,6 +64,10 @@ run "answers_the_outputs_of_the_contract" {
       "i-0123456789abcdef0", "running", "m6i.xlarge", "us-east-1", "us-east-1a",
     ]
     error_message = "Id, state, type, region and zone are published."
+  }
+  assert {
+    condition     = output.interruptible
+    error_message = "EC2 says what is a Spot instance."
   }
   assert {
     condition = jsonencode(output.addresses) == jsonencode([

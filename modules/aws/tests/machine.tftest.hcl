@@ -96,8 +96,8 @@ run "makes_the_worker_that_the_installer_asks_for" {
     error_message = "The instance carries the Machine's name, cluster and UID."
   }
   assert {
-    condition     = aws_instance.this.root_block_device[0].tags == aws_instance.this.tags
-    error_message = "So does its volume."
+    condition     = aws_instance.this.volume_tags == aws_instance.this.tags
+    error_message = "So do its volumes, from the moment they are made."
   }
   assert {
     condition     = aws_instance.this.subnet_id == "subnet-0a" && aws_instance.this.vpc_security_group_ids == toset(["sg-0a", "sg-0b"])
@@ -191,7 +191,7 @@ run "makes_the_control_plane_machine_that_the_installer_asks_for" {
     error_message = "It is a target of every target group of its load balancers."
   }
   assert {
-    condition     = length(data.aws_resourcegroupstaggingapi_resources.target_groups) == 1 && data.aws_resourcegroupstaggingapi_resources.target_groups[0].tag_filter[0].key == "kubernetes.io/cluster/demo-x7k2p"
+    condition     = length(data.aws_resourcegroupstaggingapi_resources.others) == 0 && data.aws_resourcegroupstaggingapi_resources.target_groups[0].tag_filter[0].key == "kubernetes.io/cluster/demo-x7k2p"
     error_message = "Target groups are found by the cluster's tag."
   }
 }
@@ -215,8 +215,8 @@ run "makes_an_instance_of_what_must_be_told" {
     error_message = "The instance type has a default."
   }
   assert {
-    condition     = aws_instance.this.availability_zone == "us-east-1b" && length(data.aws_subnets.found) == 0
-    error_message = "Without a subnet, the zone is set."
+    condition     = aws_instance.this.subnet_id == "subnet-0a" && [for filter in data.aws_subnets.found[0].filter : "${filter.name}=${one(filter.values)}"] == ["availability-zone=us-east-1b"]
+    error_message = "Without a subnet, it is the first of the zone."
   }
   assert {
     condition     = nonsensitive(aws_instance.this.user_data_base64) == null || nonsensitive(aws_instance.this.user_data_base64) != base64encode("")
@@ -301,20 +301,19 @@ run "takes_every_field" {
     error_message = "Load balancers of both kinds send to it."
   }
   assert {
-    condition = jsonencode([for disk in aws_instance.this.root_block_device :
-    [disk.encrypted, disk.volume_size, disk.volume_type, disk.iops, disk.throughput, disk.kms_key_id]]) == jsonencode([[false, 200, "gp3", 4000, 250, "alias/root"]])
-    error_message = "The volume of a name that EC2 keeps for it is the root volume."
+    condition     = length(aws_instance.this.root_block_device) == 0
+    error_message = "Which of the names is the root volume's EC2 says."
   }
   assert {
-    condition = jsonencode([for disk in aws_instance.this.ebs_block_device :
-      [disk.device_name, disk.delete_on_termination, disk.encrypted, disk.volume_size, disk.kms_key_id, disk.tags.Name]]) == jsonencode([
-      ["/dev/xvdb", true, true, 50, "1234abcd-12ab-34cd-56ef-1234567890ab", "demo-x7k2p-worker-us-east-1a-abcde"],
-      ["/dev/xvdc", true, true, 50, "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab", "demo-x7k2p-worker-us-east-1a-abcde"],
-    ])
-    error_message = "The other volumes are encrypted with their keys, and tagged."
+    condition = { for disk in aws_instance.this.ebs_block_device : disk.device_name => jsonencode([disk.delete_on_termination, disk.encrypted, disk.volume_size, disk.kms_key_id]) } == {
+      "/dev/xvda" = jsonencode([true, false, 200, "alias/root"])
+      "/dev/xvdb" = jsonencode([true, true, 50, "1234abcd-12ab-34cd-56ef-1234567890ab"])
+      "/dev/xvdc" = jsonencode([true, true, 50, "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"])
+    }
+    error_message = "Volumes with names are encrypted with their keys."
   }
   assert {
-    condition     = [for disk in aws_instance.this.ebs_block_device : [disk.volume_type, max(disk.iops, disk.throughput)]] == [["io2", 1000], ["gp3", 500]]
+    condition     = { for disk in aws_instance.this.ebs_block_device : disk.device_name => disk.volume_type } == { "/dev/xvda" = "gp3", "/dev/xvdb" = "io2", "/dev/xvdc" = "gp3" } && anytrue([for disk in aws_instance.this.ebs_block_device : disk.iops == 1000])
     error_message = "Volumes have the performance that is asked for."
   }
   assert {
@@ -607,6 +606,100 @@ run "refuses_filters_that_no_security_group_matches" {
   }
 
   expect_failures = [aws_instance.this]
+}
+
+run "allocates_a_host_in_the_zone_of_its_subnet" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      subnet             = { id = "subnet-0a" }
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      instanceType       = "m5.large"
+      placement = {
+        region = "us-east-1", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { allocationStrategy = "Dynamic" } }
+      }
+    }
+  }
+
+  override_data {
+    target = data.aws_subnet.host
+    values = { availability_zone = "us-east-1c" }
+  }
+
+  assert {
+    condition     = aws_ec2_host.dedicated[0].availability_zone == "us-east-1c" && data.aws_subnet.host[0].id == "subnet-0a"
+    error_message = "A host has the zone of the subnet where none is set."
+  }
+}
+
+run "goes_without_a_security_group_that_is_not_found" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      subnet             = { id = "subnet-0a" }
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      instanceType       = "m5.large"
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      securityGroups     = [{ id = "sg-0b" }, { filters = [{ name = "tag:Name", values = ["gone"] }] }]
+    }
+  }
+
+  override_data {
+    target = data.aws_security_groups.found
+    values = { ids = [] }
+  }
+
+  assert {
+    condition     = aws_instance.this.vpc_security_group_ids == toset(["sg-0b"])
+    error_message = "The others count."
+  }
+}
+
+run "finds_target_groups_without_the_tag_of_the_cluster" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      subnet             = { id = "subnet-0a" }
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      instanceType       = "m5.large"
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "us-east-1" }
+      loadBalancers      = [{ name = "demo-x7k2p-int", type = "network" }, { name = "ours", type = "network" }]
+    }
+  }
+
+  override_data {
+    target = data.aws_resourcegroupstaggingapi_resources.others
+    values = {
+      resource_tag_mapping_list = [
+        { resource_arn = "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/demo-x7k2p-aint/1", tags = {}, compliance_details = [] },
+        { resource_arn = "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/ours/2", tags = {}, compliance_details = [] },
+      ]
+    }
+  }
+  override_data {
+    target = data.aws_lb_target_group.other
+    values = { target_type = "ip", load_balancer_arns = ["arn:aws:elasticloadbalancing:us-east-1:123456789012:loadbalancer/net/ours/3"] }
+  }
+
+  assert {
+    condition = { for arn, attachment in aws_lb_target_group_attachment.network : attachment.target_group_arn => local.target_groups[arn].type } == {
+      "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/demo-x7k2p-aint/1" = "instance"
+      "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/ours/2"            = "ip"
+    }
+    error_message = "A load balancer that has none with the tag is found by its name alone."
+  }
 }
 
 run "refuses_a_load_balancer_without_target_groups" {

@@ -1,6 +1,7 @@
 mock_provider "aws" {
   mock_resource "aws_instance" {
     defaults = {
+      instance_lifecycle    = ""
       private_ip            = "10.0.1.20"
       private_dns           = ""
       public_ip             = ""
@@ -62,6 +63,13 @@ run "makes_the_instance_from_its_launch_template_on_its_host" {
   assert {
     condition     = jsonencode(output.addresses) == jsonencode([{ type = "InternalIP", address = "10.0.1.20" }])
     error_message = "In a network without names an instance has none."
+  }
+}
+
+run "is_no_spot_instance" {
+  assert {
+    condition     = !output.interruptible
+    error_message = "Nothing interrupts it."
   }
 }
 

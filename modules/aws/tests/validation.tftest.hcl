@@ -499,24 +499,6 @@ run "refuses_to_leave_a_host_of_its_own" {
   expect_failures = [var.provider_spec]
 }
 
-run "refuses_a_host_in_no_zone" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      instanceType       = "m5.large"
-      iamInstanceProfile = { id = "demo-worker-profile" }
-      subnet             = { id = "subnet-0123456789abcdef0" }
-      ami                = { id = "ami-0123456789abcdef0" }
-      placement          = { region = "us-east-1", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { allocationStrategy = "Dynamic" } } }
-      credentialsSecret  = { name = "aws-cloud-credentials" }
-      userDataSecret     = { name = "worker-user-data" }
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
 run "refuses_tags_for_a_host_that_is_there" {
   command = plan
 
@@ -547,25 +529,6 @@ run "refuses_an_allocation_without_tags" {
       placement          = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { allocationStrategy = "Dynamic", dynamicHostAllocation = {} } } }
       credentialsSecret  = { name = "aws-cloud-credentials" }
       userDataSecret     = { name = "worker-user-data" }
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_a_placement_group_on_a_host" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      instanceType       = "m5.large"
-      iamInstanceProfile = { id = "demo-worker-profile" }
-      subnet             = { id = "subnet-0123456789abcdef0" }
-      ami                = { id = "ami-0123456789abcdef0" }
-      placement          = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "AnyAvailable" } }
-      credentialsSecret  = { name = "aws-cloud-credentials" }
-      userDataSecret     = { name = "worker-user-data" }
-      placementGroupName = "group"
     }
   }
 
@@ -649,25 +612,6 @@ run "refuses_an_unknown_type_of_network_interface" {
   expect_failures = [var.provider_spec]
 }
 
-run "refuses_a_security_group_that_is_not_named" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      instanceType       = "m5.large"
-      iamInstanceProfile = { id = "demo-worker-profile" }
-      subnet             = { id = "subnet-0123456789abcdef0" }
-      ami                = { id = "ami-0123456789abcdef0" }
-      placement          = { region = "us-east-1" }
-      credentialsSecret  = { name = "aws-cloud-credentials" }
-      userDataSecret     = { name = "worker-user-data" }
-      securityGroups     = [{ id = "sg-0a" }, {}]
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
 run "refuses_a_filter_without_values" {
   command = plan
 
@@ -705,63 +649,6 @@ run "refuses_a_filter_of_subnets_without_values" {
   expect_failures = [var.provider_spec]
 }
 
-run "refuses_an_application_load_balancer" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      instanceType       = "m5.large"
-      iamInstanceProfile = { id = "demo-worker-profile" }
-      subnet             = { id = "subnet-0123456789abcdef0" }
-      ami                = { id = "ami-0123456789abcdef0" }
-      placement          = { region = "us-east-1" }
-      credentialsSecret  = { name = "aws-cloud-credentials" }
-      userDataSecret     = { name = "worker-user-data" }
-      loadBalancers      = [{ name = "a", type = "application" }]
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_a_device_of_the_host" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      instanceType       = "m5.large"
-      iamInstanceProfile = { id = "demo-worker-profile" }
-      subnet             = { id = "subnet-0123456789abcdef0" }
-      ami                = { id = "ami-0123456789abcdef0" }
-      placement          = { region = "us-east-1" }
-      credentialsSecret  = { name = "aws-cloud-credentials" }
-      userDataSecret     = { name = "worker-user-data" }
-      blockDevices       = [{ deviceName = "/dev/sdb", virtualName = "ephemeral0" }]
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_a_device_of_nothing" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      instanceType       = "m5.large"
-      iamInstanceProfile = { id = "demo-worker-profile" }
-      subnet             = { id = "subnet-0123456789abcdef0" }
-      ami                = { id = "ami-0123456789abcdef0" }
-      placement          = { region = "us-east-1" }
-      credentialsSecret  = { name = "aws-cloud-credentials" }
-      userDataSecret     = { name = "worker-user-data" }
-      blockDevices       = [{ deviceName = "/dev/sdb" }]
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
 run "refuses_two_root_volumes" {
   command = plan
 
@@ -774,7 +661,7 @@ run "refuses_two_root_volumes" {
       placement          = { region = "us-east-1" }
       credentialsSecret  = { name = "aws-cloud-credentials" }
       userDataSecret     = { name = "worker-user-data" }
-      blockDevices       = [{ ebs = { volumeSize = 120 } }, { deviceName = "/dev/xvda", ebs = { volumeSize = 120 } }]
+      blockDevices       = [{ ebs = { volumeSize = 120 } }, { ebs = { volumeSize = 120 } }]
     }
   }
 
@@ -794,25 +681,6 @@ run "refuses_two_volumes_of_one_name" {
       credentialsSecret  = { name = "aws-cloud-credentials" }
       userDataSecret     = { name = "worker-user-data" }
       blockDevices       = [{ deviceName = "/dev/xvdb", ebs = {} }, { deviceName = "/dev/xvdb", ebs = {} }]
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_a_volume_that_should_stay" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      instanceType       = "m5.large"
-      iamInstanceProfile = { id = "demo-worker-profile" }
-      subnet             = { id = "subnet-0123456789abcdef0" }
-      ami                = { id = "ami-0123456789abcdef0" }
-      placement          = { region = "us-east-1" }
-      credentialsSecret  = { name = "aws-cloud-credentials" }
-      userDataSecret     = { name = "worker-user-data" }
-      blockDevices       = [{ ebs = { deleteOnTermination = false } }]
     }
   }
 
@@ -857,25 +725,6 @@ run "refuses_a_volume_without_size" {
   expect_failures = [var.provider_spec]
 }
 
-run "refuses_operations_of_a_volume_that_has_none" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      instanceType       = "m5.large"
-      iamInstanceProfile = { id = "demo-worker-profile" }
-      subnet             = { id = "subnet-0123456789abcdef0" }
-      ami                = { id = "ami-0123456789abcdef0" }
-      placement          = { region = "us-east-1" }
-      credentialsSecret  = { name = "aws-cloud-credentials" }
-      userDataSecret     = { name = "worker-user-data" }
-      blockDevices       = [{ ebs = { volumeType = "gp2", iops = 3000 } }]
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
 run "refuses_throughput_of_a_volume_that_has_none" {
   command = plan
 
@@ -914,7 +763,102 @@ run "refuses_too_little_throughput" {
   expect_failures = [var.provider_spec]
 }
 
-run "refuses_a_key_by_two_names" {
+run "refuses_spot_options_of_a_capacity_block" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      instanceType          = "m5.large"
+      iamInstanceProfile    = { id = "demo-worker-profile" }
+      subnet                = { id = "subnet-0123456789abcdef0" }
+      ami                   = { id = "ami-0123456789abcdef0" }
+      placement             = { region = "us-east-1" }
+      credentialsSecret     = { name = "aws-cloud-credentials" }
+      userDataSecret        = { name = "worker-user-data" }
+      marketType            = "CapacityBlock"
+      capacityReservationId = "cr-0123456789abcdef0"
+      spotMarketOptions     = {}
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_reservation_in_the_market_of_spot" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      instanceType          = "m5.large"
+      iamInstanceProfile    = { id = "demo-worker-profile" }
+      subnet                = { id = "subnet-0123456789abcdef0" }
+      ami                   = { id = "ami-0123456789abcdef0" }
+      placement             = { region = "us-east-1" }
+      credentialsSecret     = { name = "aws-cloud-credentials" }
+      userDataSecret        = { name = "worker-user-data" }
+      marketType            = "Spot"
+      capacityReservationId = "cr-0123456789abcdef0"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_affinity_to_something_else" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      placement          = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "Host" } }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_host_without_an_id" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      placement          = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "AnyAvailable", dedicatedHost = {} } }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_more_tags_than_a_host_has" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+      placement          = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = { allocationStrategy = "Dynamic", dynamicHostAllocation = { tags = [for n in range(51) : { name = "tag-${n}" }] } } } }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_load_balancer_without_a_name" {
   command = plan
 
   variables {
@@ -926,7 +870,7 @@ run "refuses_a_key_by_two_names" {
       placement          = { region = "us-east-1" }
       credentialsSecret  = { name = "aws-cloud-credentials" }
       userDataSecret     = { name = "worker-user-data" }
-      blockDevices       = [{ ebs = { kmsKey = { id = "k", arn = "arn:aws:kms:us-east-1:123456789012:key/k" } } }]
+      loadBalancers      = [{ type = "network" }]
     }
   }
 

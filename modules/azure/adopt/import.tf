@@ -1,5 +1,5 @@
 # Linked into a run's folder only when a Machine is adopted. The names of what belongs to a virtual machine are those that OpenShift's actuator
-# gives, which are the module's too, but for that of a public address.
+# gives, which are the module's too.
 variable "adopt" {
   type = object({
     provider_id = string
@@ -12,7 +12,9 @@ locals {
   adopt_id    = var.adopt.id != "" ? var.adopt.id : trimprefix(var.adopt.provider_id, "azure://")
   adopt_parts = try(regex("(?i)^/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/Microsoft.Compute/virtualMachines/([^/]+)$", local.adopt_id), ["", "", ""])
   # Cloud providers write the resource group in small letters, and an import takes what the module writes.
-  found_id   = "${local.compute}/virtualMachines/${var.machine.name}"
+  found_id = "${local.compute}/virtualMachines/${var.machine.name}"
+  # One, read from the list, so that an adoption asks before it imports.
+  found_ids  = [for machine in data.azurerm_resources.adopted.resources : local.found_id]
   found      = one([for machine in data.azurerm_resources.adopted.resources : machine if lower(machine.name) == lower(var.machine.name)])
   found_nic  = "${local.subscription}/resourceGroups/${var.provider_spec.resourceGroup}/providers/Microsoft.Network/networkInterfaces/${local.found.name}-nic"
   found_tags = try({ for name, value in local.found.tags : name => value }, {})
@@ -37,10 +39,6 @@ data "azurerm_resources" "adopted" {
       condition     = lower(local.adopt_parts[2]) == lower(var.machine.name)
       error_message = "The virtual machine ${local.adopt_id} has not the name of the Machine, ${var.machine.name}, and cannot be renamed."
     }
-    precondition {
-      condition     = !var.provider_spec.publicIP
-      error_message = "providerSpec.publicIP: a public address has another name where something else has made it, and cannot be adopted."
-    }
     postcondition {
       condition     = length(self.resources) == 1
       error_message = "There is no virtual machine ${local.adopt_id} to adopt."
@@ -61,8 +59,27 @@ data "azurerm_virtual_machine" "adopted" {
 }
 
 import {
-  to = azurerm_linux_virtual_machine.this
-  id = local.found_id
+  for_each = toset([for id in local.found_ids : id if local.resource == "linux"])
+  to       = azurerm_linux_virtual_machine.this[0]
+  id       = each.value
+}
+
+import {
+  for_each = toset([for id in local.found_ids : id if local.resource == "windows"])
+  to       = azurerm_windows_virtual_machine.this[0]
+  id       = each.value
+}
+
+import {
+  for_each = toset([for id in local.found_ids : id if local.resource == "plain"])
+  to       = azurerm_virtual_machine.this[0]
+  id       = each.value
+}
+
+import {
+  for_each = toset([for name in [local.public_ip] : "${local.own_network}/publicIPAddresses/${name}" if local.has_public_ip])
+  to       = azurerm_public_ip.primary[0]
+  id       = each.value
 }
 
 import {
@@ -83,9 +100,9 @@ import {
 }
 
 import {
-  for_each = local.load_balancers
+  for_each = local.pools
   to       = azurerm_network_interface_backend_address_pool_association.primary[each.key]
-  id       = "${local.found_nic}/ipConfigurations/pipConfig|${each.value}"
+  id       = "${local.found_nic}/ipConfigurations/${each.value.configuration}|${local.pool_ids[each.key]}"
 }
 
 import {
@@ -95,7 +112,7 @@ import {
 }
 
 import {
-  for_each = local.data_disks
+  for_each = local.attached_disks
   to       = azurerm_virtual_machine_data_disk_attachment.data[each.key]
   id       = "${local.found_id}/dataDisks/${local.found.name}_${each.key}"
 }

@@ -4,16 +4,18 @@ mock_provider "azurerm" {
   }
   mock_resource "azurerm_linux_virtual_machine" {
     defaults = {
-      id                   = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Compute/virtualMachines/demo-x7k2p-worker-eastus1-abcde"
-      virtual_machine_id   = "5f6d7c8e-0000-0000-0000-000000000002"
-      private_ip_addresses = ["10.0.1.20"]
-      public_ip_addresses  = ["203.0.113.7"]
+      id                 = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Compute/virtualMachines/demo-x7k2p-worker-eastus1-abcde"
+      virtual_machine_id = "5f6d7c8e-0000-0000-0000-000000000002"
     }
+  }
+  mock_data "azurerm_virtual_machine" {
+    defaults = { power_state = "running" }
   }
   mock_resource "azurerm_network_interface" {
     defaults = {
       id                          = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Network/networkInterfaces/nic"
       internal_domain_name_suffix = "abc.bx.internal.cloudapp.net"
+      private_ip_addresses        = ["10.0.1.20"]
     }
   }
 }
@@ -64,7 +66,6 @@ run "answers_the_outputs_of_the_contract" {
   assert {
     condition = jsonencode(output.addresses) == jsonencode([
       { type = "InternalIP", address = "10.0.1.20" },
-      { type = "ExternalIP", address = "203.0.113.7" },
       { type = "Hostname", address = "demo-x7k2p-worker-eastus1-abcde" },
       { type = "InternalDNS", address = "demo-x7k2p-worker-eastus1-abcde" },
       { type = "InternalDNS", address = "demo-x7k2p-worker-eastus1-abcde.abc.bx.internal.cloudapp.net" },

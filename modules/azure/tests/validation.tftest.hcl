@@ -20,23 +20,6 @@ variables {
   user_data = "{}"
 }
 
-run "refuses_no_location" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      vmSize            = "Standard_D4s_V3"
-      credentialsSecret = { name = "c" }
-      userDataSecret    = { name = "u" }
-      resourceGroup     = "r"
-      osDisk            = { diskSizeGB = 128 }
-      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
 run "refuses_an_empty_size" {
   command = plan
 
@@ -179,7 +162,7 @@ run "refuses_a_plan_of_an_image_of_ones_own" {
   expect_failures = [var.provider_spec]
 }
 
-run "refuses_windows" {
+run "refuses_an_unknown_system" {
   command = plan
 
   variables {
@@ -189,7 +172,7 @@ run "refuses_windows" {
       userDataSecret    = { name = "u" }
       location          = "eastus"
       resourceGroup     = "r"
-      osDisk            = { diskSizeGB = 128, osType = "Windows" }
+      osDisk            = { diskSizeGB = 128, osType = "Plan9" }
       image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
     }
   }
@@ -298,7 +281,8 @@ run "refuses_a_key_for_a_guest_whose_state_is_not_encrypted" {
       userDataSecret    = { name = "u" }
       location          = "eastus"
       resourceGroup     = "r"
-      osDisk            = { diskSizeGB = 128, managedDisk = { securityProfile = { diskEncryptionSet = { id = "/des" } } } }
+      osDisk            = { diskSizeGB = 128, managedDisk = { securityProfile = { securityEncryptionType = "VMGuestStateOnly", diskEncryptionSet = { id = "/des" } } } }
+      securityProfile   = { settings = { securityType = "ConfidentialVM", confidentialVM = { uefiSettings = { virtualizedTrustedPlatformModule = "Enabled" } } } }
       image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
     }
   }
@@ -401,7 +385,7 @@ run "refuses_two_disks_of_one_number" {
   expect_failures = [var.provider_spec]
 }
 
-run "refuses_a_disk_that_should_stay" {
+run "refuses_a_disk_that_should_stay_beside_spot" {
   command = plan
 
   variables {
@@ -413,6 +397,7 @@ run "refuses_a_disk_that_should_stay" {
       resourceGroup     = "r"
       osDisk            = { diskSizeGB = 128 }
       image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
+      spotVMOptions     = {}
       dataDisks         = [{ nameSuffix = "a", diskSizeGB = 64, lun = 0, deletionPolicy = "Detach" }]
     }
   }
@@ -540,14 +525,15 @@ run "refuses_a_nat_rule" {
 
   variables {
     provider_spec = {
-      vmSize            = "Standard_D4s_V3"
-      credentialsSecret = { name = "c" }
-      userDataSecret    = { name = "u" }
-      location          = "eastus"
-      resourceGroup     = "r"
-      osDisk            = { diskSizeGB = 128 }
-      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
-      natRule           = 0
+      vmSize             = "Standard_D4s_V3"
+      credentialsSecret  = { name = "c" }
+      userDataSecret     = { name = "u" }
+      location           = "eastus"
+      resourceGroup      = "r"
+      osDisk             = { diskSizeGB = 128 }
+      image              = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
+      natRule            = 0
+      publicLoadBalancer = "lb"
     }
   }
 
@@ -612,25 +598,6 @@ run "refuses_a_price_that_is_none" {
   expect_failures = [var.provider_spec]
 }
 
-run "refuses_an_unknown_security_type" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      vmSize            = "Standard_D4s_V3"
-      credentialsSecret = { name = "c" }
-      userDataSecret    = { name = "u" }
-      location          = "eastus"
-      resourceGroup     = "r"
-      osDisk            = { diskSizeGB = 128 }
-      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
-      securityProfile   = { settings = { securityType = "Standard" } }
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
 run "refuses_a_confidential_machine_without_encryption" {
   command = plan
 
@@ -650,7 +617,7 @@ run "refuses_a_confidential_machine_without_encryption" {
   expect_failures = [var.provider_spec]
 }
 
-run "refuses_settings_of_another_security_type" {
+run "refuses_settings_without_a_security_type" {
   command = plan
 
   variables {
@@ -663,25 +630,6 @@ run "refuses_settings_of_another_security_type" {
       osDisk            = { diskSizeGB = 128 }
       image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
       securityProfile   = { settings = { trustedLaunch = { uefiSettings = { secureBoot = "Enabled" } } } }
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_an_unknown_policy" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      vmSize            = "Standard_D4s_V3"
-      credentialsSecret = { name = "c" }
-      userDataSecret    = { name = "u" }
-      location          = "eastus"
-      resourceGroup     = "r"
-      osDisk            = { diskSizeGB = 128 }
-      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
-      securityProfile   = { settings = { securityType = "TrustedLaunch", trustedLaunch = { uefiSettings = { secureBoot = "Enabled", virtualizedTrustedPlatformModule = "On" } } } }
     }
   }
 
@@ -745,7 +693,7 @@ run "refuses_encryption_by_host_and_guest" {
   expect_failures = [var.provider_spec]
 }
 
-run "refuses_a_trusted_launch_of_nothing" {
+run "refuses_a_trusted_launch_without_settings" {
   command = plan
 
   variables {
@@ -889,6 +837,190 @@ run "refuses_a_network_without_a_subnet" {
       osDisk            = { diskSizeGB = 128 }
       image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
       vnet              = "v"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_two_images" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      vmSize            = "Standard_D4s_V3"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      location          = "eastus"
+      resourceGroup     = "r"
+      osDisk            = { diskSizeGB = 128 }
+      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i", publisher = "p", offer = "o", sku = "s", version = "v" }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_hostname_that_windows_cannot_have" {
+  command = plan
+
+  variables {
+    machine = {
+      name       = "demo-windows-abcde"
+      namespace  = "openshift-machine-api"
+      uid        = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"
+      cluster_id = "demo"
+      labels     = {}
+    }
+    provider_spec = {
+      vmSize            = "Standard_D4s_V3"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      location          = "eastus"
+      resourceGroup     = "r"
+      osDisk            = { diskSizeGB = 128, osType = "Windows" }
+      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_disk_whose_end_is_not_said" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      vmSize            = "Standard_D4s_V3"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      location          = "eastus"
+      resourceGroup     = "r"
+      osDisk            = { diskSizeGB = 128 }
+      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
+      dataDisks         = [{ nameSuffix = "a", diskSizeGB = 64 }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_disk_whose_name_is_too_long" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      vmSize            = "Standard_D4s_V3"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      location          = "eastus"
+      resourceGroup     = "r"
+      osDisk            = { diskSizeGB = 128 }
+      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
+      dataDisks         = [{ nameSuffix = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", diskSizeGB = 64, deletionPolicy = "Delete" }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_guest_that_is_encrypted_and_not_confidential" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      vmSize            = "Standard_D4s_V3"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      location          = "eastus"
+      resourceGroup     = "r"
+      osDisk            = { diskSizeGB = 128, managedDisk = { securityProfile = { securityEncryptionType = "VMGuestStateOnly" } } }
+      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_diagnostics_that_stack_hub_lacks" {
+  command = plan
+
+  variables {
+    cluster = { cloud_name = "AzureStackCloud" }
+    provider_spec = {
+      vmSize            = "Standard_D4s_V3"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      location          = "eastus"
+      resourceGroup     = "r"
+      osDisk            = { diskSizeGB = 128 }
+      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
+      diagnostics       = { boot = { storageAccountType = "AzureManaged" } }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_public_address_of_a_long_name" {
+  command = plan
+
+  variables {
+    machine = {
+      name       = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+      namespace  = "openshift-machine-api"
+      uid        = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"
+      cluster_id = "demo"
+      labels     = {}
+    }
+    provider_spec = {
+      vmSize            = "Standard_D4s_V3"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      location          = "eastus"
+      resourceGroup     = "r"
+      osDisk            = { diskSizeGB = 128 }
+      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
+      publicIP          = true
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_too_many_tags" {
+  command = plan
+
+  variables {
+    cluster = { resource_tags = [{ key = "one-more", value = "x", parent_id = "" }] }
+    provider_spec = {
+      vmSize            = "Standard_D4s_V3"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      location          = "eastus"
+      resourceGroup     = "r"
+      osDisk            = { diskSizeGB = 128 }
+      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
+      tags              = { t0 = "x", t1 = "x", t2 = "x", t3 = "x", t4 = "x", t5 = "x", t6 = "x", t7 = "x", t8 = "x", t9 = "x", t10 = "x", t11 = "x", t12 = "x", t13 = "x", t14 = "x", t15 = "x", t16 = "x", t17 = "x", t18 = "x", t19 = "x", t20 = "x", t21 = "x", t22 = "x", t23 = "x", t24 = "x", t25 = "x", t26 = "x", t27 = "x", t28 = "x", t29 = "x", t30 = "x", t31 = "x", t32 = "x", t33 = "x", t34 = "x", t35 = "x", t36 = "x", t37 = "x", t38 = "x", t39 = "x", t40 = "x", t41 = "x", t42 = "x", t43 = "x", t44 = "x" }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_two_tags_of_one_name" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      vmSize            = "Standard_D4s_V3"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      location          = "eastus"
+      resourceGroup     = "r"
+      osDisk            = { diskSizeGB = 128 }
+      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
+      tags              = { team = "a", Team = "b" }
     }
   }
 

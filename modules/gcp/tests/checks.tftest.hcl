@@ -15,7 +15,7 @@ variables {
     projectID         = "p"
     region            = "us-central1"
     zone              = "us-central1-a"
-    disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+    disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
     serviceAccounts   = [{ email = "e", scopes = ["s"] }]
   }
   user_data = ""
@@ -32,7 +32,7 @@ run "warns_of_no_service_account_and_takes_what_clients_write_for_nothing" {
       region            = "us-central1"
       zone              = "us-central1-a"
       machineType       = "n1-standard-4"
-      disks             = [{ boot = true, sizeGb = 0, type = "", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 0, type = "", image = "i" }]
       gpus              = [{ count = 0, type = "nvidia-tesla-t4" }]
       onHostMaintenance = "Terminate"
     }

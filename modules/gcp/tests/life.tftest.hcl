@@ -44,11 +44,15 @@ run "answers_the_outputs_of_the_contract" {
     error_message = "The providerID is written as the cloud provider writes it."
   }
   assert {
-    condition     = [output.instance_id, output.instance_state, output.instance_type, output.region, output.zone] == ["1234567890123456789", "RUNNING", "n2-standard-4", "us-central1", "us-central1-a"]
+    condition     = [output.instance_id, output.instance_state, output.instance_type, output.region, output.zone] == ["demo-x7k2p-worker-a-abcde", "RUNNING", "n2-standard-4", "us-central1", "us-central1-a"]
     error_message = "Id, state, type, region and zone are published."
   }
   assert {
-    condition     = [for address in output.addresses : address.type] == ["InternalIP", "ExternalIP", "InternalDNS", "InternalDNS", "InternalDNS", "Hostname"]
+    condition     = !output.interruptible && length(output.outlives) == 0
+    error_message = "It is not interrupted, and leaves nothing."
+  }
+  assert {
+    condition     = [for address in output.addresses : address.type] == ["InternalIP", "InternalIP", "ExternalIP", "InternalDNS", "InternalDNS", "InternalDNS", "Hostname"]
     error_message = "There is an address of each kind."
   }
   assert {
@@ -56,7 +60,7 @@ run "answers_the_outputs_of_the_contract" {
     error_message = "The names are those that certificates of Nodes are approved by."
   }
   assert {
-    condition     = output.addresses[0].address == google_compute_instance.this.network_interface[0].network_ip && output.addresses[1].address == google_compute_instance.this.network_interface[0].access_config[0].nat_ip
+    condition     = [for address in slice(output.addresses, 0, 3) : address.address] == [google_compute_instance.this.network_interface[0].network_ip, google_compute_instance.this.network_interface[0].ipv6_address, google_compute_instance.this.network_interface[0].access_config[0].nat_ip]
     error_message = "The addresses are the interface's."
   }
 }

@@ -78,8 +78,8 @@ run "makes_the_worker_that_the_installer_asks_for" {
     error_message = "It is restarted when it fails."
   }
   assert {
-    condition     = [google_compute_instance.this.shielded_instance_config[0].enable_secure_boot, google_compute_instance.this.shielded_instance_config[0].enable_vtpm, google_compute_instance.this.shielded_instance_config[0].enable_integrity_monitoring] == [false, true, true]
-    error_message = "It is shielded as Google's default is."
+    condition     = length(google_compute_instance.this.shielded_instance_config) == 0
+    error_message = "It is shielded as Google's default is, by its image."
   }
   assert {
     condition     = length(google_compute_disk.data) + length(google_compute_instance_group_membership.control_plane) + length(google_compute_instance.this.guest_accelerator) + length(google_compute_instance.this.confidential_instance_config) + length(google_compute_instance.this.params) == 0
@@ -140,7 +140,7 @@ run "makes_a_machine_of_what_must_be_told" {
       projectID         = "my-project"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 16, type = "pd-standard", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 16, type = "pd-standard", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
     }
   }
@@ -154,8 +154,8 @@ run "makes_a_machine_of_what_must_be_told" {
     error_message = "Network and subnet are the cluster's."
   }
   assert {
-    condition     = google_compute_instance.this.boot_disk[0].auto_delete == false
-    error_message = "A boot disk that is to stay stays."
+    condition     = google_compute_instance.this.boot_disk[0].initialize_params[0].image == "projects/my-project/global/images/i"
+    error_message = "An image that is a name is one of the project."
   }
 }
 
@@ -263,7 +263,7 @@ run "asks_for_a_preemptible_instance" {
       projectID         = "my-project"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 16, type = "pd-standard", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 16, type = "pd-standard", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
       preemptible       = true
     }
@@ -286,7 +286,7 @@ run "does_not_restart_an_instance_that_should_stay_down" {
       projectID         = "my-project"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 16, type = "pd-standard", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 16, type = "pd-standard", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
       restartPolicy     = "Never"
       onHostMaintenance = "Migrate"
@@ -309,7 +309,7 @@ run "makes_a_confidential_instance_of_any_technology" {
       projectID           = "my-project"
       region              = "us-central1"
       zone                = "us-central1-a"
-      disks               = [{ boot = true, sizeGb = 16, type = "pd-standard", image = "i" }]
+      disks               = [{ boot = true, autoDelete = true, sizeGb = 16, type = "pd-standard", image = "i" }]
       serviceAccounts     = [{ email = "e", scopes = ["s"] }]
       machineType         = "c2d-standard-4"
       confidentialCompute = "Enabled"
@@ -333,7 +333,7 @@ run "makes_a_confidential_instance_of_sev" {
       projectID           = "my-project"
       region              = "us-central1"
       zone                = "us-central1-a"
-      disks               = [{ boot = true, sizeGb = 16, type = "pd-standard", image = "i" }]
+      disks               = [{ boot = true, autoDelete = true, sizeGb = 16, type = "pd-standard", image = "i" }]
       serviceAccounts     = [{ email = "e", scopes = ["s"] }]
       machineType         = "n2d-standard-4"
       confidentialCompute = "AMDEncryptedVirtualization"
@@ -357,7 +357,7 @@ run "makes_a_confidential_instance_of_sev_snp" {
       projectID           = "my-project"
       region              = "us-central1"
       zone                = "us-central1-a"
-      disks               = [{ boot = true, sizeGb = 16, type = "pd-standard", image = "i" }]
+      disks               = [{ boot = true, autoDelete = true, sizeGb = 16, type = "pd-standard", image = "i" }]
       serviceAccounts     = [{ email = "e", scopes = ["s"] }]
       machineType         = "n2d-standard-4"
       confidentialCompute = "AMDEncryptedVirtualizationNestedPaging"
@@ -381,7 +381,7 @@ run "makes_a_confidential_instance_of_tdx" {
       projectID           = "my-project"
       region              = "us-central1"
       zone                = "us-central1-a"
-      disks               = [{ boot = true, sizeGb = 16, type = "pd-standard", image = "i" }]
+      disks               = [{ boot = true, autoDelete = true, sizeGb = 16, type = "pd-standard", image = "i" }]
       serviceAccounts     = [{ email = "e", scopes = ["s"] }]
       machineType         = "c3-standard-4"
       confidentialCompute = "IntelTrustedDomainExtensions"

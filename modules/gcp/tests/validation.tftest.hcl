@@ -15,7 +15,7 @@ variables {
     projectID         = "p"
     region            = "us-central1"
     zone              = "us-central1-a"
-    disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+    disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
     serviceAccounts   = [{ email = "e", scopes = ["s"] }]
   }
   user_data = ""
@@ -31,7 +31,7 @@ run "refuses_no_project" {
       userDataSecret    = { name = "u" }
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
     }
   }
@@ -49,7 +49,7 @@ run "refuses_no_region" {
       userDataSecret    = { name = "u" }
       projectID         = "p"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
     }
   }
@@ -68,7 +68,7 @@ run "refuses_a_zone_of_another_region" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "europe-west1-b"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
     }
   }
@@ -86,7 +86,7 @@ run "refuses_an_empty_machine_type" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
       machineType       = ""
     }
@@ -105,7 +105,7 @@ run "refuses_no_user_data" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
     }
   }
@@ -124,28 +124,8 @@ run "refuses_no_credentials" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_protection_from_deletion" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      machineType        = "n1-standard-4"
-      credentialsSecret  = { name = "c" }
-      userDataSecret     = { name = "u" }
-      projectID          = "p"
-      region             = "us-central1"
-      zone               = "us-central1-a"
-      disks              = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
-      serviceAccounts    = [{ email = "e", scopes = ["s"] }]
-      deletionProtection = true
     }
   }
 
@@ -163,7 +143,7 @@ run "refuses_a_target_pool" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
       targetPools       = ["pool"]
     }
@@ -183,7 +163,7 @@ run "refuses_no_boot_disk" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = []
+      disks             = [{ autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
     }
   }
@@ -202,7 +182,7 @@ run "refuses_a_disk_that_is_too_small" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 15, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 15, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
     }
   }
@@ -221,45 +201,7 @@ run "refuses_an_unknown_type_of_a_disk" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "ssd", image = "i" }]
-      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_a_boot_disk_without_an_image" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      machineType       = "n1-standard-4"
-      credentialsSecret = { name = "c" }
-      userDataSecret    = { name = "u" }
-      projectID         = "p"
-      region            = "us-central1"
-      zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "" }]
-      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_a_data_disk_that_should_stay" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      machineType       = "n1-standard-4"
-      credentialsSecret = { name = "c" }
-      userDataSecret    = { name = "u" }
-      projectID         = "p"
-      region            = "us-central1"
-      zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }, { sizeGb = 16, type = "pd-ssd" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
     }
   }
@@ -278,7 +220,7 @@ run "refuses_a_key_without_a_ring" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i", encryptionKey = { kmsKey = { name = "k", location = "l" } } }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i", encryptionKey = { kmsKey = { name = "k", location = "l" } } }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
     }
   }
@@ -297,7 +239,7 @@ run "refuses_an_interface_without_a_subnet" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
       networkInterfaces = [{ network = "n" }]
     }
@@ -317,28 +259,8 @@ run "refuses_two_service_accounts" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "a", scopes = ["s"] }, { email = "b", scopes = ["s"] }]
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_user_data_as_metadata" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      machineType       = "n1-standard-4"
-      credentialsSecret = { name = "c" }
-      userDataSecret    = { name = "u" }
-      projectID         = "p"
-      region            = "us-central1"
-      zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
-      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
-      gcpMetadata       = [{ key = "user-data", value = "x" }]
     }
   }
 
@@ -356,29 +278,9 @@ run "refuses_a_label_in_capitals" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
       labels            = { Team = "a" }
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_a_tag_that_is_given_twice" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      machineType         = "n1-standard-4"
-      credentialsSecret   = { name = "c" }
-      userDataSecret      = { name = "u" }
-      projectID           = "p"
-      region              = "us-central1"
-      zone                = "us-central1-a"
-      disks               = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
-      serviceAccounts     = [{ email = "e", scopes = ["s"] }]
-      resourceManagerTags = [{ parentID = "1", key = "a", value = "b" }, { parentID = "1", key = "a", value = "c" }]
     }
   }
 
@@ -396,7 +298,7 @@ run "refuses_an_unknown_model" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
       provisioningModel = "Standard"
     }
@@ -416,7 +318,7 @@ run "refuses_spot_beside_preemptible" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
       preemptible       = true
       provisioningModel = "Spot"
@@ -437,7 +339,7 @@ run "refuses_an_unknown_maintenance" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
       onHostMaintenance = "Stop"
     }
@@ -457,7 +359,7 @@ run "refuses_an_unknown_restart" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
       restartPolicy     = "OnFailure"
     }
@@ -477,174 +379,10 @@ run "refuses_to_restart_what_is_preempted" {
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
       preemptible       = true
       restartPolicy     = "Always"
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_two_kinds_of_graphics_processors" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      machineType       = "n1-standard-4"
-      credentialsSecret = { name = "c" }
-      userDataSecret    = { name = "u" }
-      projectID         = "p"
-      region            = "us-central1"
-      zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
-      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
-      onHostMaintenance = "Terminate"
-      gpus              = [{ type = "nvidia-tesla-t4" }, { type = "nvidia-tesla-p4" }]
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_half_a_graphics_processor" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      machineType       = "n1-standard-4"
-      credentialsSecret = { name = "c" }
-      userDataSecret    = { name = "u" }
-      projectID         = "p"
-      region            = "us-central1"
-      zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
-      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
-      onHostMaintenance = "Terminate"
-      gpus              = [{ type = "nvidia-tesla-t4", count = 0.5 }]
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_to_move_graphics_processors" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      machineType       = "n1-standard-4"
-      credentialsSecret = { name = "c" }
-      userDataSecret    = { name = "u" }
-      projectID         = "p"
-      region            = "us-central1"
-      zone              = "us-central1-a"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
-      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
-      gpus              = [{ type = "nvidia-tesla-t4" }]
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_an_unknown_confidential_computing" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      credentialsSecret   = { name = "c" }
-      userDataSecret      = { name = "u" }
-      projectID           = "p"
-      region              = "us-central1"
-      zone                = "us-central1-a"
-      disks               = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
-      serviceAccounts     = [{ email = "e", scopes = ["s"] }]
-      onHostMaintenance   = "Terminate"
-      machineType         = "n2d-standard-4"
-      confidentialCompute = "SEV"
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_to_move_confidential_instances" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      credentialsSecret   = { name = "c" }
-      userDataSecret      = { name = "u" }
-      projectID           = "p"
-      region              = "us-central1"
-      zone                = "us-central1-a"
-      disks               = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
-      serviceAccounts     = [{ email = "e", scopes = ["s"] }]
-      machineType         = "n2d-standard-4"
-      confidentialCompute = "Enabled"
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_a_machine_type_without_confidential_computing" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      credentialsSecret   = { name = "c" }
-      userDataSecret      = { name = "u" }
-      projectID           = "p"
-      region              = "us-central1"
-      zone                = "us-central1-a"
-      disks               = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
-      serviceAccounts     = [{ email = "e", scopes = ["s"] }]
-      onHostMaintenance   = "Terminate"
-      machineType         = "n2d-standard-4"
-      confidentialCompute = "IntelTrustedDomainExtensions"
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_an_unknown_policy" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      machineType            = "n1-standard-4"
-      credentialsSecret      = { name = "c" }
-      userDataSecret         = { name = "u" }
-      projectID              = "p"
-      region                 = "us-central1"
-      zone                   = "us-central1-a"
-      disks                  = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
-      serviceAccounts        = [{ email = "e", scopes = ["s"] }]
-      shieldedInstanceConfig = { secureBoot = "On" }
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_monitoring_without_a_tpm" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      machineType            = "n1-standard-4"
-      credentialsSecret      = { name = "c" }
-      userDataSecret         = { name = "u" }
-      projectID              = "p"
-      region                 = "us-central1"
-      zone                   = "us-central1-a"
-      disks                  = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
-      serviceAccounts        = [{ email = "e", scopes = ["s"] }]
-      shieldedInstanceConfig = { virtualizedTrustedPlatformModule = "Disabled" }
     }
   }
 
@@ -677,62 +415,141 @@ run "refuses_more_user_data_than_google_takes" {
   expect_failures = [var.user_data]
 }
 
-run "refuses_graphics_processors_beside_those_of_the_machine_type" {
+run "refuses_a_disk_that_is_too_large" {
   command = plan
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      machineType       = "a2-highgpu-1g"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 65537, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
-      gpus              = [{ type = "nvidia-tesla-t4" }]
-      onHostMaintenance = "Terminate"
     }
   }
 
   expect_failures = [var.provider_spec]
 }
 
-run "refuses_graphics_processors_that_only_machine_types_have" {
+run "refuses_an_interface_without_a_network" {
   command = plan
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
-      machineType       = "n1-standard-4"
-      disks             = [{ boot = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
-      gpus              = [{ type = "nvidia-tesla-a100" }]
-      onHostMaintenance = "Terminate"
+      networkInterfaces = [{ subnetwork = "s" }]
     }
   }
 
   expect_failures = [var.provider_spec]
 }
 
-run "refuses_a_disk_of_nothing" {
+run "refuses_metadata_that_is_given_twice" {
   command = plan
 
   variables {
     provider_spec = {
+      machineType       = "n1-standard-4"
       credentialsSecret = { name = "c" }
       userDataSecret    = { name = "u" }
       projectID         = "p"
       region            = "us-central1"
       zone              = "us-central1-a"
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      gcpMetadata       = [{ key = "a", value = "x" }, { key = "a", value = "y" }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_disk_s_label_in_capitals" {
+  command = plan
+
+  variables {
+    provider_spec = {
       machineType       = "n1-standard-4"
-      disks             = [{ boot = true, sizeGb = 128, image = "i" }, { autoDelete = true }]
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i", labels = { Team = "a" } }]
       serviceAccounts   = [{ email = "e", scopes = ["s"] }]
     }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_more_tags_than_a_resource_has" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      machineType         = "n1-standard-4"
+      credentialsSecret   = { name = "c" }
+      userDataSecret      = { name = "u" }
+      projectID           = "p"
+      region              = "us-central1"
+      zone                = "us-central1-a"
+      disks               = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts     = [{ email = "e", scopes = ["s"] }]
+      resourceManagerTags = [for key in range(51) : { parentID = "1", key = tostring(key), value = "v" }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_more_tags_than_a_resource_has_with_the_cluster_s" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      machineType         = "n1-standard-4"
+      credentialsSecret   = { name = "c" }
+      userDataSecret      = { name = "u" }
+      projectID           = "p"
+      region              = "us-central1"
+      zone                = "us-central1-a"
+      disks               = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts     = [{ email = "e", scopes = ["s"] }]
+      resourceManagerTags = [for key in range(50) : { parentID = "1", key = tostring(key), value = "v" }]
+    }
+    cluster = { resource_tags = [{ parent_id = "1", key = "other", value = "v" }] }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_more_labels_than_openshift_allows" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      machineType       = "n1-standard-4"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      labels            = { for key in range(32) : "label-${key}" => "v" }
+    }
+    cluster = { resource_labels = { owner = "cluster" } }
   }
 
   expect_failures = [var.provider_spec]

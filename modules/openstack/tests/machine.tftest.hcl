@@ -14,6 +14,9 @@ mock_provider "openstack" {
   mock_data "openstack_images_image_ids_v2" {
     defaults = { ids = ["image-1"] }
   }
+  mock_data "openstack_compute_servergroups_v2" {
+    defaults = { ids = ["sg1"], names = ["demo-x7k2p-worker"] }
+  }
 }
 
 variables {
@@ -57,8 +60,8 @@ run "makes_the_worker_that_the_installer_asks_for" {
     error_message = "It names the Machine and its cluster."
   }
   assert {
-    condition     = openstack_compute_instance_v2.this.tags == toset(["openshiftClusterID=demo-x7k2p"]) && openstack_compute_instance_v2.this.config_drive == false
-    error_message = "It has its tag, and no config drive."
+    condition     = openstack_compute_instance_v2.this.tags == toset(["openshiftClusterID=demo-x7k2p", "cluster-api-provider-openstack", "openshift-machine-api-demo-x7k2p"]) && openstack_compute_instance_v2.this.config_drive == false
+    error_message = "It has its tag and those that OpenShift's provider adds, and no config drive."
   }
   assert {
     condition     = [data.openstack_networking_subnets_v2.named["0.0"].name, data.openstack_networking_subnets_v2.named["0.0"].tags, data.openstack_networking_subnets_v2.named["0.0"].network_id] == ["demo-x7k2p-nodes", "openshiftClusterID=demo-x7k2p", ""]
@@ -77,7 +80,7 @@ run "makes_the_worker_that_the_installer_asks_for" {
     error_message = "The port may use the addresses of the API and of ingress."
   }
   assert {
-    condition     = openstack_networking_port_v2.interface["0"].tags == toset(["openshiftClusterID=demo-x7k2p", "machine-uid=5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"]) && strcontains(openstack_networking_port_v2.interface["0"].description, "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1")
+    condition     = openstack_networking_port_v2.interface["0"].tags == toset(["openshiftClusterID=demo-x7k2p", "cluster-api-provider-openstack", "openshift-machine-api-demo-x7k2p", "machine-uid=5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"]) && strcontains(openstack_networking_port_v2.interface["0"].description, "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1")
     error_message = "The port names the Machine and its cluster."
   }
   assert {
@@ -156,29 +159,29 @@ run "takes_every_field" {
       image          = "0f6b9a3c-5d1e-4f2a-9a77-6c0f7f9f2f10"
       keyName        = "core"
       networks = [
+        { uuid = "n1", noAllowedAddressPairs = true, portTags = ["of-n1"], vnicType = "direct", profile = { capabilities = "[switchdev]", trusted = "true" }, portSecurity = false },
         {
-          uuid   = "n1", noAllowedAddressPairs = true, portTags = ["of-n1"], vnicType = "direct", profile = { capabilities = "[\"switchdev\"]", trusted = "true", note = "x" }, portSecurity = false
-          filter = { name = "a", description = "b", projectId = "c", tenantId = "not-c", tags = "d,e", tagsAny = "f", notTags = "g", notTagsAny = "h" }
-        },
-        {
-          filter = { id = "n2", tenantId = "c" }
+          filter   = { name = "a", description = "b", projectId = "c", tenantId = "not-c", tags = "d,e", tagsAny = "f", notTags = "g", notTagsAny = "h" }
+          portTags = ["of-n2"]
           subnets = [
             { uuid = "s1", portTags = ["of-s1"] },
-            { filter = { id = "s2", name = "a", description = "b", tenantId = "c", tags = "d", tagsAny = "e", notTags = "f", notTagsAny = "g", ipVersion = 6, gateway_ip = "fd2e::1", cidr = "fd2e::/64", ipv6AddressMode = "slaac", ipv6RaMode = "slaac" } },
+            { filter = { name = "a", description = "b", tenantId = "c", tags = "d", tagsAny = "e", notTags = "f", notTagsAny = "g", ipVersion = 6, gateway_ip = "fd2e::1", cidr = "fd2e::/64", ipv6AddressMode = "slaac", ipv6RaMode = "slaac" }, portTags = ["of-s2"] },
           ]
         },
+        { noAllowedAddressPairs = true, portTags = ["of-both"], subnets = [{ uuid = "s5", portTags = ["of-s5"] }, { filter = { id = "s6" } }] },
       ]
       ports = [
         { networkID = "n3" },
         {
-          networkID           = "n4", nameSuffix = "storage", description = "for storage", adminStateUp = false, macAddress = "fa:16:3e:00:00:01", tags = ["of-port"], vnicType = "macvtap", portSecurity = true, trunk = false
-          fixedIPs            = [{ subnetID = "s3", ipAddress = "10.1.0.9" }, { subnetID = "s4" }], securityGroups = ["g9"], profile = { trusted = "true" }
+          networkID           = "n4", nameSuffix = "storage", description = "for storage", adminStateUp = false, macAddress = "fa:16:3e:00:00:01", tags = ["of/port"], vnicType = "vdpa", portSecurity = true, trunk = false
+          fixedIPs            = [{ subnetID = "s3", ipAddress = "10.1.0.9" }, { ipAddress = "10.1.0.10" }], securityGroups = ["g9"], profile = { trusted = "true" }
           allowedAddressPairs = [{ ipAddress = "10.1.0.0/24", macAddress = "fa:16:3e:00:00:02" }, { ipAddress = "10.2.0.1" }]
         },
+        { nameSuffix = "backup", fixedIPs = [{ subnetID = "s7" }] },
       ]
       floatingIP       = "203.0.113.7"
       availabilityZone = "az1"
-      securityGroups   = [{ uuid = "g1" }, { name = "g2" }, { filter = { id = "g3", name = "a", description = "b", projectId = "c", tags = "d", tagsAny = "e", notTags = "f", notTagsAny = "g" } }]
+      securityGroups   = [{ uuid = "g1" }, { name = "g2" }, { filter = { name = "a", description = "b", projectId = "c", tags = "d", tagsAny = "e", notTags = "f", notTagsAny = "g" } }, { filter = { id = "g4" } }]
       trunk            = true
       tags             = ["a"]
       serverMetadata   = { "machine-iac.io_machine-uid" = "somebody else", role = "worker" }
@@ -193,39 +196,51 @@ run "takes_every_field" {
   }
 
   assert {
-    condition     = jsonencode({ for key, search in data.openstack_networking_networks_v2.named : key => [search.network_id, search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any] }) == jsonencode({ "0" = ["n1", "a", "b", "c", "d,e", "f", "g", "h"], "1" = ["n2", "", "", "c", "", "", "", ""] })
-    error_message = "Networks are looked for by all given fields."
+    condition     = jsonencode({ for key, search in data.openstack_networking_networks_v2.named : key => [search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any] }) == jsonencode({ "1" = ["a", "b", "c", "d,e", "f", "g", "h"] })
+    error_message = "Networks are looked for by all given fields, and one that is named by its id is not."
   }
   assert {
-    condition     = jsonencode({ for key, search in data.openstack_networking_subnets_v2.named : key => [search.network_id, search.subnet_id, search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any] }) == jsonencode({ "1.0" = ["network-1", "s1", "", "", "", "", "", "", ""], "1.1" = ["network-1", "s2", "a", "b", "c", "d", "e", "f", "g"] })
-    error_message = "So are subnets, in their network."
+    condition     = jsonencode({ for key, search in data.openstack_networking_subnets_v2.named : key => [search.network_id, search.subnet_id, search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any] }) == jsonencode({ "1.1" = ["network-1", "", "a", "b", "c", "d", "e", "f", "g"], "2.0" = ["", "s5", "", "", "", "", "", "", ""], "2.1" = ["", "s6", "", "", "", "", "", "", ""], "port1.1" = ["n4", "", "", "", "", "", "", "", ""], "port2.0" = ["", "s7", "", "", "", "", "", "", ""] })
+    error_message = "So are subnets, in their network; where none is named, it is the subnet's."
   }
   assert {
     condition     = jsonencode([for search in [data.openstack_networking_subnets_v2.named["1.1"]] : [search.ip_version, search.gateway_ip, search.cidr, search.ipv6_address_mode, search.ipv6_ra_mode]]) == jsonencode([[6, "fd2e::1", "fd2e::/64", "slaac", "slaac"]])
     error_message = "So are their addresses."
   }
   assert {
-    condition     = jsonencode([for search in data.openstack_networking_secgroups_v2.named : [search.secgroup_id, search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any]]) == jsonencode([["g1", "", "", "", "", "", "", ""], ["", "g2", "", "", "", "", "", ""], ["g3", "a", "b", "c", "d", "e", "f", "g"]])
+    condition     = jsonencode({ for key, search in data.openstack_networking_secgroups_v2.named : key => [search.name, search.description, search.project_id, search.tags, search.tags_any, search.not_tags, search.not_tags_any] }) == jsonencode({ "1" = ["g2", "", "", "", "", "", ""], "2" = ["a", "b", "c", "d", "e", "f", "g"] })
     error_message = "So are security groups."
   }
   assert {
-    condition     = { for key, port in openstack_networking_port_v2.interface : key => "${port.name} ${port.network_id}" } == { "0" = "demo-x7k2p-worker-0-abcde-0 network-1", "1" = "demo-x7k2p-worker-0-abcde-1 network-2", "2" = "demo-x7k2p-worker-0-abcde-2 network-2", "3" = "demo-x7k2p-worker-0-abcde-3 n3", storage = "demo-x7k2p-worker-0-abcde-storage n4" }
-    error_message = "There is a port for each network, subnet and port, called by its position or suffix."
+    condition     = { for key, port in openstack_networking_port_v2.interface : key => "${port.name} ${port.network_id}" } == { "0" = "demo-x7k2p-worker-0-abcde-0 n1", "1" = "demo-x7k2p-worker-0-abcde-1 network-1", "2" = "demo-x7k2p-worker-0-abcde-2 network-2", "3" = "demo-x7k2p-worker-0-abcde-3 network-2", "4" = "demo-x7k2p-worker-0-abcde-4 n3", storage = "demo-x7k2p-worker-0-abcde-storage n4", backup = "demo-x7k2p-worker-0-abcde-backup network-2" }
+    error_message = "There is a port for each network and port, and each subnet without a network, called by its position or suffix."
+  }
+  assert {
+    condition     = jsonencode({ for key, port in openstack_networking_port_v2.interface : key => port.fixed_ip[*].subnet_id }) == jsonencode({ "0" = [], "1" = ["s1", "subnet-1"], "2" = ["subnet-1"], "3" = ["subnet-1"], "4" = [], backup = ["subnet-1"], storage = ["s3", "subnet-1"] })
+    error_message = "Subnets of one network are addresses of one port."
+  }
+  assert {
+    condition     = openstack_networking_port_v2.interface["1"].tags == toset(["a", "cluster-api-provider-openstack", "openshift-machine-api-demo-x7k2p", "of-n2", "of-s1", "of-s2", "openshiftClusterID=demo-x7k2p", "machine-uid=5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"]) && openstack_networking_trunk_v2.interface["1"].tags == openstack_networking_port_v2.interface["1"].tags
+    error_message = "A port has the tags of all its subnets, and its trunk too."
+  }
+  assert {
+    condition     = openstack_networking_port_v2.interface["storage"].binding[0].vnic_type == "vdpa" && jsondecode(openstack_networking_port_v2.interface["storage"].binding[0].profile) == { trusted = true }
+    error_message = "Neutron is asked for any type of interface."
   }
   assert {
     condition     = openstack_networking_port_v2.interface["0"].no_security_groups && openstack_networking_port_v2.interface["0"].port_security_enabled == false && openstack_networking_port_v2.interface["0"].security_group_ids == null && length(openstack_networking_port_v2.interface["0"].allowed_address_pairs) == 0
     error_message = "A port without security has neither security groups nor other addresses."
   }
   assert {
-    condition     = openstack_networking_port_v2.interface["0"].binding[0].vnic_type == "direct" && jsondecode(openstack_networking_port_v2.interface["0"].binding[0].profile) == { capabilities = ["switchdev"], trusted = true, note = "x" }
-    error_message = "The interface's type and profile are the network's, lists and switches as such."
+    condition     = openstack_networking_port_v2.interface["0"].binding[0].vnic_type == "direct" && jsondecode(openstack_networking_port_v2.interface["0"].binding[0].profile) == { capabilities = ["switchdev"], trusted = true }
+    error_message = "The interface's type and profile are the network's, as OpenShift's provider writes them."
   }
   assert {
-    condition     = contains(openstack_networking_port_v2.interface["0"].tags, "of-n1") && contains(openstack_networking_port_v2.interface["1"].tags, "of-s1") && contains(openstack_networking_port_v2.interface["storage"].tags, "of-port") && contains(openstack_networking_port_v2.interface["3"].tags, "a")
+    condition     = contains(openstack_networking_port_v2.interface["0"].tags, "of-n1") && contains(openstack_networking_port_v2.interface["2"].tags, "of-s5") && contains(openstack_networking_port_v2.interface["3"].tags, "of-both") && contains(openstack_networking_port_v2.interface["storage"].tags, "of/port") && contains(openstack_networking_port_v2.interface["4"].tags, "a")
     error_message = "Ports have the tags of their network, subnet and Machine."
   }
   assert {
-    condition     = [for pair in openstack_networking_port_v2.interface["1"].allowed_address_pairs : pair.ip_address] == ["10.0.0.5"] && length(openstack_networking_port_v2.interface["3"].allowed_address_pairs) == 0
+    condition     = [for pair in openstack_networking_port_v2.interface["1"].allowed_address_pairs : pair.ip_address] == ["10.0.0.5"] && length(openstack_networking_port_v2.interface["4"].allowed_address_pairs) == 0
     error_message = "Ports of networks may use the shared addresses, others to their own."
   }
   assert {
@@ -233,7 +248,7 @@ run "takes_every_field" {
     error_message = "A port has its description, address and state."
   }
   assert {
-    condition     = jsonencode([for fixed in openstack_networking_port_v2.interface["storage"].fixed_ip : [fixed.subnet_id, fixed.ip_address]]) == jsonencode([["s3", "10.1.0.9"], ["s4", null]])
+    condition     = jsonencode([for fixed in openstack_networking_port_v2.interface["storage"].fixed_ip : [fixed.subnet_id, fixed.ip_address]]) == jsonencode([["s3", "10.1.0.9"], ["subnet-1", "10.1.0.10"]])
     error_message = "A port has its fixed addresses."
   }
   assert {
@@ -241,11 +256,11 @@ run "takes_every_field" {
     error_message = "A port has its other addresses."
   }
   assert {
-    condition     = openstack_networking_port_v2.interface["storage"].security_group_ids == toset(["g9"]) && openstack_networking_port_v2.interface["3"].security_group_ids == toset(["group-1"])
+    condition     = openstack_networking_port_v2.interface["storage"].security_group_ids == toset(["g9"]) && openstack_networking_port_v2.interface["4"].security_group_ids == toset(["g1", "group-1", "g4"])
     error_message = "A port has its own security groups, or else the Machine's."
   }
   assert {
-    condition     = keys(openstack_networking_trunk_v2.interface) == ["0", "1", "2", "3"]
+    condition     = keys(openstack_networking_trunk_v2.interface) == ["0", "1", "2", "3", "4", "backup"]
     error_message = "All ports are trunks' but the one that is not to be."
   }
   assert {
@@ -340,5 +355,149 @@ run "has_the_refusal_name_what_is_not_found" {
   assert {
     condition     = openstack_blockstorage_volume_v3.disk["root"].image_id == "no single image is called rhcos"
     error_message = "So are images."
+  }
+}
+
+run "boots_from_the_image_of_a_root_volume_without_a_size" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      cloudName    = "openstack"
+      cloudsSecret = { name = "c" }
+      flavor       = "m1.large"
+      networks     = [{ uuid = "n" }]
+      rootVolume   = { sourceUUID = "rhcos" }
+    }
+  }
+
+  expect_failures = [check.ignored]
+
+  assert {
+    condition     = openstack_compute_instance_v2.this.image_name == "rhcos" && length(openstack_blockstorage_volume_v3.disk) == 0
+    error_message = "The image is the root volume's, and there is no volume."
+  }
+}
+
+run "uses_the_addresses_of_the_infrastructure" {
+  command = plan
+
+  variables {
+    cluster = { platform = "OpenStack", api_vips = ["10.0.0.11", "fd2e::11"], ingress_vips = ["10.0.0.12"] }
+    provider_spec = {
+      cloudName    = "openstack"
+      cloudsSecret = { name = "c" }
+      flavor       = "m1.large"
+      image        = "rhcos"
+      networks     = [{ uuid = "n" }, { uuid = "m", noAllowedAddressPairs = true }]
+      ports        = [{ networkID = "o" }]
+    }
+  }
+
+  assert {
+    condition     = jsonencode({ for key, port in openstack_networking_port_v2.interface : key => sort(port.allowed_address_pairs[*].ip_address) }) == jsonencode({ "0" = ["10.0.0.11", "10.0.0.12", "fd2e::11"], "1" = [], "2" = [] })
+    error_message = "Ports of networks may use the addresses of the API and of ingress."
+  }
+  assert {
+    condition     = length(data.openstack_networking_ports_v2.shared) == 0
+    error_message = "They are not looked for."
+  }
+}
+
+run "leaves_the_addresses_to_a_load_balancer_of_the_user" {
+  command = plan
+
+  variables {
+    cluster = { platform = "OpenStack" }
+  }
+
+  assert {
+    condition     = length(openstack_networking_port_v2.interface["0"].allowed_address_pairs) + length(data.openstack_networking_ports_v2.shared) == 0
+    error_message = "There are none of the cluster's."
+  }
+}
+
+run "is_in_a_server_group_that_both_fields_name" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      cloudName       = "openstack"
+      cloudsSecret    = { name = "c" }
+      flavor          = "m1.large"
+      image           = "rhcos"
+      networks        = [{ uuid = "n" }]
+      serverGroupID   = "sg1"
+      serverGroupName = "demo-x7k2p-worker"
+    }
+  }
+
+  assert {
+    condition     = [for hint in openstack_compute_instance_v2.this.scheduler_hints : hint.group] == ["sg1"] && length(openstack_compute_servergroup_shared_v2.shared) == 0
+    error_message = "The server is in the group of the id, and none is made."
+  }
+}
+
+run "refuses_a_server_group_of_another_name" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      cloudName       = "openstack"
+      cloudsSecret    = { name = "c" }
+      flavor          = "m1.large"
+      image           = "rhcos"
+      networks        = [{ uuid = "n" }]
+      serverGroupID   = "sg1"
+      serverGroupName = "demo-x7k2p-infra"
+    }
+  }
+
+  expect_failures = [openstack_compute_instance_v2.this]
+}
+
+run "has_as_many_tags_as_nova_takes" {
+  command = plan
+
+  variables {
+    machine = {
+      name       = "worker-1"
+      namespace  = "a-namespace-with-a-name-that-is-as-long-as-the-names-of-namespaces-may"
+      uid        = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"
+      cluster_id = "demo-x7k2p"
+      labels     = {}
+    }
+    provider_spec = {
+      cloudName    = "openstack"
+      cloudsSecret = { name = "c" }
+      flavor       = "m1.large"
+      image        = "rhcos"
+      networks     = [{ uuid = "n" }]
+      tags         = [for i in range(50) : "tag-${i}"]
+    }
+  }
+
+  assert {
+    condition     = length(openstack_compute_instance_v2.this.tags) == 50 && !contains(openstack_compute_instance_v2.this.tags, "cluster-api-provider-openstack")
+    error_message = "Those of the providerSpec come first."
+  }
+}
+
+run "takes_a_name_that_is_longer_than_a_hostname" {
+  command = plan
+
+  variables {
+    machine = {
+      name       = "a-name-of-a-machine-that-has-more-characters-than-a-hostname-may-have"
+      namespace  = "openshift-machine-api"
+      uid        = "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"
+      cluster_id = "demo-x7k2p"
+      labels     = {}
+    }
+  }
+
+  assert {
+    condition     = openstack_compute_instance_v2.this.name == "a-name-of-a-machine-that-has-more-characters-than-a-hostname-may-have"
+    error_message = "Nova makes a hostname of it."
   }
 }

@@ -95,3 +95,62 @@ run "warns_of_a_size_of_a_linked_clone" {
 
   expect_failures = [check.linked_clone]
 }
+
+run "warns_of_an_unknown_clone_mode" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      template          = "rhcos"
+      network           = { devices = [{ networkName = "VM Network" }] }
+      workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com" }
+      userDataSecret    = { name = "worker-user-data" }
+      cloneMode         = "instantClone"
+      numCPUs           = 4
+      memoryMiB         = 8192
+      diskGiB           = 120
+    }
+  }
+
+  expect_failures = [check.clone_mode]
+}
+
+run "warns_of_a_snapshot_of_a_full_clone" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      template          = "rhcos"
+      network           = { devices = [{ networkName = "VM Network" }] }
+      workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com" }
+      userDataSecret    = { name = "worker-user-data" }
+      snapshot          = "before"
+      numCPUs           = 4
+      memoryMiB         = 8192
+      diskGiB           = 120
+    }
+  }
+
+  expect_failures = [check.snapshot]
+}
+
+run "warns_of_a_workspace_without_places" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      template          = "rhcos"
+      network           = { devices = [{ networkName = "VM Network" }] }
+      workspace         = { server = "vcenter.example.com" }
+      userDataSecret    = { name = "worker-user-data" }
+      numCPUs           = 4
+      memoryMiB         = 8192
+      diskGiB           = 120
+    }
+  }
+
+  expect_failures = [check.workspace]
+}

@@ -197,7 +197,7 @@ run "takes_every_field" {
       ]
       network = {
         devices = [
-          { networkName = "VM Network", gateway = "192.168.1.1", ipAddrs = ["192.168.1.100/24"], nameservers = ["8.8.8.8", "1.1.1.1"] },
+          { networkName = "VM Network", gateway = "192.168.1.1", ipAddrs = ["192.168.1.100/24", "2001:db8::65/64"], nameservers = ["8.8.8.8", "2001:4860:4860::8888"] },
           { networkName = "storage", gateway = "2001:db8::1", ipAddrs = ["2001:db8::64/64"] },
         ]
       }
@@ -214,7 +214,7 @@ run "takes_every_field" {
   }
   assert {
     condition = jsonencode([for disk in vsphere_virtual_machine.this.disk : [disk.label, disk.unit_number, disk.size, disk.eagerly_scrub] if disk.label != "disk0"]) == jsonencode([
-      ["data-images", 1, 100, false], ["data-logs_1", 2, 10, true], ["data-cache", 3, 20, false], ["data-scratch", 4, 30, null],
+      ["data-images", 1, 100, false], ["data-logs_1", 2, 10, true], ["data-cache", 3, 20, false], ["data-scratch", 4, 30, false],
     ])
     error_message = "Data disks follow the first one, in their order."
   }
@@ -231,8 +231,8 @@ run "takes_every_field" {
     error_message = "Folders and templates may lie deep."
   }
   assert {
-    condition     = nonsensitive(vsphere_virtual_machine.this.extra_config)["guestinfo.afterburn.initrd.network-kargs"] == "ip=192.168.1.100::192.168.1.1:255.255.255.0:::none nameserver=8.8.8.8 nameserver=1.1.1.1 ip=[2001:db8::64]::[2001:db8::1]:64:::none"
-    error_message = "Static addresses are passed to Afterburn as kernel arguments."
+    condition     = nonsensitive(vsphere_virtual_machine.this.extra_config)["guestinfo.afterburn.initrd.network-kargs"] == "ip=192.168.1.100::192.168.1.1:255.255.255.0:::none ip=[2001:db8::65]:::64:::none nameserver=8.8.8.8 nameserver=[2001:4860:4860::8888] ip=[2001:db8::64]::[2001:db8::1]:64:::none"
+    error_message = "Static addresses are passed to Afterburn as kernel arguments, each with a gateway of its own version."
   }
   assert {
     condition     = vsphere_virtual_machine.this.tags == toset(["urn:vmomi:InventoryServiceTag:5736bf56-49f5-4667-b38c-b97e09dc9578:GLOBAL"])
@@ -265,8 +265,53 @@ run "takes_as_many_disks_as_it_says" {
   }
 }
 
-# The mocked template has no sockets.
-run "puts_processors_into_one_socket_where_those_of_the_template_do_not_divide_them" {
+run "finds_the_only_place_where_none_is_named" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      template          = "rhcos"
+      network           = { devices = [{ networkName = "VM Network" }] }
+      workspace         = { server = "vcenter.example.com" }
+    }
+  }
+
+  assert {
+    condition     = data.vsphere_datacenter.workspace.name == null && data.vsphere_resource_pool.workspace.name == "*/Resources" && data.vsphere_datastore.workspace.name == "*"
+    error_message = "These are what vCenter's client has for the default."
+  }
+
+  expect_failures = [check.workspace]
+}
+
+run "waits_for_no_address_of_a_pool" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      template          = "rhcos"
+      network           = { devices = [{ networkName = "VM Network", addressesFromPools = [{ group = "ipam.example.com", resource = "IPPool", name = "a" }] }] }
+      workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com" }
+    }
+  }
+
+  assert {
+    condition     = !contains(keys(nonsensitive(vsphere_virtual_machine.this.extra_config)), "guestinfo.afterburn.initrd.network-kargs")
+    error_message = "Addresses of pools are in ipAddrs, once they are there."
+  }
+}
+
+run "puts_processors_into_one_socket_where_nothing_is_said" {
   command = plan
 
   variables {
@@ -294,8 +339,8 @@ run "answers_the_outputs_of_the_contract" {
     error_message = "The providerID is the BIOS UUID, as the cloud provider writes it."
   }
   assert {
-    condition     = output.instance_id == "vm-42" && output.instance_state == "poweredOn"
-    error_message = "The instance ID is its managed object ID."
+    condition     = output.instance_id == "4211cf20-9d07-0a4e-51d8-4d2b2ad2b8cf" && output.instance_state == "poweredOn"
+    error_message = "The instance ID is its BIOS UUID."
   }
   assert {
     condition = jsonencode(output.addresses) == jsonencode([
@@ -377,4 +422,53 @@ run "refuses_what_would_need_another_virtual_machine" {
   }
 
   expect_failures = [terraform_data.made_with]
+}
+
+run "is_in_the_failure_domain_of_its_compute_cluster" {
+  variables {
+    cluster = {
+      failure_domains = [
+        { name = "a", region = "us-east", zone = "us-east-1a", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/LocalDS_0", resource_pool = null, host_group = null, vm_group = null },
+        { name = "b", region = "us-east", zone = "us-east-2a", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C01", datastore = "/DC0/datastore/LocalDS_0", resource_pool = null, host_group = null, vm_group = null },
+        { name = "c", region = "us-west", zone = "us-west-1a", server = "other.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/LocalDS_0", resource_pool = null, host_group = null, vm_group = null },
+      ]
+    }
+  }
+
+  assert {
+    condition     = output.region == "us-east" && output.zone == "us-east-1a"
+    error_message = "Region and zone are those of the failure domain."
+  }
+}
+
+run "is_in_the_failure_domain_of_its_datastore" {
+  variables {
+    cluster = {
+      failure_domains = [
+        { name = "a", region = "us-east", zone = "us-east-1a", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/other", resource_pool = null, host_group = null, vm_group = null },
+        { name = "b", region = "us-east", zone = "us-east-1b", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/LocalDS_0", resource_pool = null, host_group = null, vm_group = null },
+      ]
+    }
+  }
+
+  assert {
+    condition     = output.region == "us-east" && output.zone == "us-east-1b"
+    error_message = "Where two are of one compute cluster, the datastore decides."
+  }
+}
+
+run "is_in_no_failure_domain_that_is_not_certain" {
+  variables {
+    cluster = {
+      failure_domains = [
+        { name = "a", region = "us-east", zone = "us-east-1a", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/other", resource_pool = null, host_group = null, vm_group = null },
+        { name = "b", region = "us-east", zone = "us-east-1b", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/another", resource_pool = null, host_group = null, vm_group = null },
+      ]
+    }
+  }
+
+  assert {
+    condition     = output.region == "" && output.zone == ""
+    error_message = "Nothing is guessed."
+  }
 }

@@ -94,46 +94,6 @@ run "refuses_a_group_of_virtual_machines" {
   expect_failures = [var.provider_spec]
 }
 
-run "refuses_an_unknown_clone_mode" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      userDataSecret    = { name = "worker-user-data" }
-      diskGiB           = 120
-      memoryMiB         = 8192
-      numCPUs           = 4
-      credentialsSecret = { name = "vsphere-cloud-credentials" }
-      template          = "rhcos"
-      network           = { devices = [{ networkName = "VM Network" }] }
-      workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com" }
-      cloneMode         = "instantClone"
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_a_snapshot" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      userDataSecret    = { name = "worker-user-data" }
-      diskGiB           = 120
-      memoryMiB         = 8192
-      numCPUs           = 4
-      credentialsSecret = { name = "vsphere-cloud-credentials" }
-      template          = "rhcos"
-      network           = { devices = [{ networkName = "VM Network" }] }
-      workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com" }
-      snapshot          = "before"
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
 run "refuses_a_fraction_of_a_processor" {
   command = plan
 
@@ -242,25 +202,6 @@ run "refuses_a_network_without_a_name" {
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "" }] }
-      workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com" }
-    }
-  }
-
-  expect_failures = [var.provider_spec]
-}
-
-run "refuses_address_pools" {
-  command = plan
-
-  variables {
-    provider_spec = {
-      userDataSecret    = { name = "worker-user-data" }
-      diskGiB           = 120
-      memoryMiB         = 8192
-      numCPUs           = 4
-      credentialsSecret = { name = "vsphere-cloud-credentials" }
-      template          = "rhcos"
-      network           = { devices = [{ networkName = "VM Network", addressesFromPools = [{ group = "ipam.example.com", resource = "pools", name = "a" }] }] }
       workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com" }
     }
   }

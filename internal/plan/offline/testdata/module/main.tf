@@ -27,6 +27,23 @@ resource "terraform_data" "counted" {
   count = var.provider_spec.counted ? data.vsphere_virtual_machine.template.num_cpus : 0
 }
 
+locals {
+  found = var.provider_spec.each ? { for name in data.vsphere_virtual_machine.template.network_interface_types : name => { type = name } } : {}
+}
+
+data "vsphere_network" "found" {
+  for_each = local.found
+
+  name          = each.value.type
+  datacenter_id = data.vsphere_datacenter.this.id
+}
+
+resource "terraform_data" "each" {
+  for_each = { for name, network in data.vsphere_network.found : name => network.id }
+
+  input = { network = each.value, known = "always" }
+}
+
 resource "vsphere_virtual_machine" "this" {
   name             = var.machine.name
   annotation       = var.provider_spec.annotation

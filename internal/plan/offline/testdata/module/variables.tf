@@ -14,6 +14,7 @@ variable "provider_spec" {
     annotation = optional(string, "")
     scsiType   = optional(string, "pvscsi")
     counted    = optional(bool, false)
+    each       = optional(bool, false)
   })
 }
 

@@ -1,0 +1,170 @@
+package addresses
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/addresses"
+)
+
+// The API of claims, which not every cluster has.
+var (
+	groupVersion = schema.GroupVersion{Group: "ipam.cluster.x-k8s.io", Version: "v1beta1"}
+	claimKind    = groupVersion.WithKind("IPAddressClaim")
+	addressKind  = groupVersion.WithKind("IPAddress")
+	machineKind  = machinev1beta1.GroupVersion.WithKind("Machine")
+)
+
+// ErrNoAPI says that the cluster has no IPAddressClaims.
+var ErrNoAPI = errors.New("the cluster has no IPAddressClaims (" + groupVersion.String() + "), which the pools of addresses need; install a provider of IP addresses, or write fixed addresses")
+
+// Claims makes, reads and releases claims.
+type Claims struct {
+	client client.Client
+}
+
+// New returns Claims. The client reads and writes the API server itself, never a cache.
+func New(c client.Client) *Claims { return &Claims{client: c} }
+
+// nameOf returns the name of the claim of a Machine on a pool.
+func nameOf(machine *machinev1beta1.Machine, pool addresses.Pool) string {
+	return fmt.Sprintf("%s-claim-%d-%d", machine.Name, pool.Device, pool.Index)
+}
+
+// Ensure makes the claims of a Machine on pools that are not there yet, becomes the owner of those that have none, and returns the addresses that
+// were given so far.
+func (c *Claims) Ensure(ctx context.Context, machine *machinev1beta1.Machine, pools []addresses.Pool) ([]addresses.Address, error) {
+	var given []addresses.Address
+	for _, pool := range pools {
+		claim, err := c.ensure(ctx, machine, pool)
+		if err != nil {
+			return nil, fmt.Errorf("claiming an address for network device %d: %w", pool.Device, known(err))
+		}
+		one, err := c.given(ctx, claim, pool)
+		if err != nil {
+			return nil, fmt.Errorf("reading the address of IPAddressClaim %s: %w", claim.GetName(), known(err))
+		}
+		if one != nil {
+			given = append(given, *one)
+		}
+	}
+	return given, nil
+}
+
+// ensure returns the claim on a pool, which it makes where there is none.
+func (c *Claims) ensure(ctx context.Context, machine *machinev1beta1.Machine, pool addresses.Pool) (*unstructured.Unstructured, error) {
+	claim := object(claimKind)
+	err := c.client.Get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: nameOf(machine, pool)}, claim)
+	if apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+		return c.create(ctx, machine, pool)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return claim, c.own(ctx, machine, claim, pool)
+}
+
+// create makes the claim on a pool. It stays until the instance is gone, whoever deletes it.
+func (c *Claims) create(ctx context.Context, machine *machinev1beta1.Machine, pool addresses.Pool) (*unstructured.Unstructured, error) {
+	claim := object(claimKind)
+	claim.SetNamespace(machine.Namespace)
+	claim.SetName(nameOf(machine, pool))
+	claim.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(machine, machineKind)})
+	claim.SetFinalizers([]string{machinev1beta1.IPClaimProtectionFinalizer})
+	claim.Object["spec"] = map[string]any{"poolRef": map[string]any{"apiGroup": pool.Group, "kind": pool.Resource, "name": pool.Name}}
+	return claim, c.client.Create(ctx, claim)
+}
+
+// own makes the Machine the owner of a claim that has none: a Machine that was restored with another UID finds its claims by their names. One of
+// another owner, or on another pool, is not taken.
+func (c *Claims) own(ctx context.Context, machine *machinev1beta1.Machine, claim *unstructured.Unstructured, pool addresses.Pool) error {
+	if owner := metav1.GetControllerOf(claim); owner != nil && owner.UID != machine.UID {
+		return fmt.Errorf("the IPAddressClaim %s belongs to %s %s (UID %s), and not to this Machine; delete it once it is needed no more", claim.GetName(), owner.Kind, owner.Name, owner.UID)
+	}
+	if on := poolOf(claim, pool); on != pool {
+		return fmt.Errorf("the IPAddressClaim %s is on %s, and the providerSpec names %s; write the pool as it was, or delete the claim", claim.GetName(), on, pool)
+	}
+	if len(claim.GetOwnerReferences()) > 0 {
+		return nil
+	}
+	claim.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(machine, machineKind)})
+	return c.client.Update(ctx, claim)
+}
+
+// poolOf returns the pool that a claim is on, at the place of another.
+func poolOf(claim *unstructured.Unstructured, place addresses.Pool) addresses.Pool {
+	ref, _, _ := unstructured.NestedStringMap(claim.Object, "spec", "poolRef")
+	place.Group, place.Resource, place.Name = ref["apiGroup"], ref["kind"], ref["name"]
+	return place
+}
+
+// given returns the address of a claim; nil while it has none.
+func (c *Claims) given(ctx context.Context, claim *unstructured.Unstructured, pool addresses.Pool) (*addresses.Address, error) {
+	name, _, _ := unstructured.NestedString(claim.Object, "status", "addressRef", "name")
+	if name == "" {
+		return nil, nil
+	}
+	bound := object(addressKind)
+	if err := c.client.Get(ctx, types.NamespacedName{Namespace: claim.GetNamespace(), Name: name}, bound); err != nil {
+		return nil, err
+	}
+	address, _, _ := unstructured.NestedString(bound.Object, "spec", "address")
+	prefix, _, _ := unstructured.NestedInt64(bound.Object, "spec", "prefix")
+	gateway, _, _ := unstructured.NestedString(bound.Object, "spec", "gateway")
+	one, err := addresses.New(pool, address, prefix, gateway)
+	if err != nil {
+		return nil, fmt.Errorf("the IPAddress %s cannot be used: %w", name, err)
+	}
+	return &one, nil
+}
+
+// Release lets the claims of a Machine go, once it has no instance. They are deleted with the Machine, their owner.
+func (c *Claims) Release(ctx context.Context, machine *machinev1beta1.Machine) error {
+	claims := &unstructured.UnstructuredList{}
+	claims.SetGroupVersionKind(groupVersion.WithKind(claimKind.Kind + "List"))
+	err := c.client.List(ctx, claims, client.InNamespace(machine.Namespace))
+	if errors.Is(known(err), ErrNoAPI) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("listing IPAddressClaims: %w", err)
+	}
+	for i := range claims.Items {
+		claim := &claims.Items[i]
+		before := claim.DeepCopy()
+		if !metav1.IsControlledBy(claim, machine) || !controllerutil.RemoveFinalizer(claim, machinev1beta1.IPClaimProtectionFinalizer) {
+			continue
+		}
+		// With the version that was read: the list of finalizers is written whole.
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		if err := client.IgnoreNotFound(c.client.Patch(ctx, claim, patch)); err != nil {
+			return fmt.Errorf("releasing IPAddressClaim %s: %w", claim.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// known returns ErrNoAPI for an error that says so.
+func known(err error) error {
+	if meta.IsNoMatchError(err) {
+		return ErrNoAPI
+	}
+	return err
+}
+
+func object(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	made := &unstructured.Unstructured{Object: map[string]any{}}
+	made.SetGroupVersionKind(kind)
+	return made
+}

@@ -1,0 +1,95 @@
+package verify
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// testLink is a cell with the name of a test, and the file that has it, relative to docs.
+var testLink = regexp.MustCompile("^\\[`([^`]+)`\\]\\(([^ )]+)\\)$")
+
+// TestEveryDifferenceHasAReasonAndATest looks up the test of each row in docs/differences.md.
+func TestEveryDifferenceHasAReasonAndATest(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "differences.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared, _, _ := strings.Cut(string(page), "\n## What is left out\n")
+	rows := 0
+	for line := range strings.Lines(compared) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|---") || strings.HasPrefix(line, "| | MAO |") {
+			continue
+		}
+		rows++
+		for _, problem := range problemsOf(line) {
+			t.Error(problem)
+		}
+	}
+	if rows < 40 {
+		t.Errorf("docs/differences.md has %d rows; the test looks for them in the wrong way", rows)
+	}
+}
+
+// problemsOf returns what is wrong with a row: what, MAO, here, why, test.
+func problemsOf(line string) []string {
+	cells := strings.Split(strings.Trim(line, "|"), "|")
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	if len(cells) != 5 {
+		return []string{"a row has not five cells: " + line}
+	}
+	var problems []string
+	for i, cell := range cells {
+		if cell == "" {
+			problems = append(problems, cells[0]+": cell "+string(rune('1'+i))+" is empty")
+		}
+	}
+	found := testLink.FindStringSubmatch(cells[4])
+	if found == nil {
+		return append(problems, cells[0]+": "+cells[4]+" is no link from the name of a test to its file")
+	}
+	content, err := os.ReadFile(filepath.Join(root, "docs", found[2]))
+	if err != nil {
+		return append(problems, cells[0]+": "+err.Error())
+	}
+	if !hasTest(string(content), found[1]) {
+		problems = append(problems, cells[0]+": "+found[2]+" has no test called "+found[1])
+	}
+	return problems
+}
+
+// hasTest reports whether a Go file has a function, a spec or a table of specs of a name.
+func hasTest(content, name string) bool {
+	for _, begin := range []string{"func " + name + "(t *testing.T)", `It("` + name + `"`, `DescribeTable("` + name + `"`} {
+		if strings.Contains(content, begin) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestProblemsOf(t *testing.T) {
+	const good = "[`TestProblemsOf`](../hack/verify/differences_test.go)"
+	for name, tc := range map[string]struct {
+		line string
+		want int
+	}{
+		"a whole row":         {"| a | b | c | d | " + good + " |", 0},
+		"no reason":           {"| a | b | c | | " + good + " |", 1},
+		"no test":             {"| a | b | c | d | later |", 1},
+		"a test that is gone": {"| a | b | c | d | [`TestNothing`](../hack/verify/differences_test.go) |", 1},
+		"a file that is gone": {"| a | b | c | d | [`TestNothing`](../hack/verify/gone_test.go) |", 1},
+		"too few cells":       {"| a | b | " + good + " |", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := problemsOf(tc.line); len(got) != tc.want {
+				t.Errorf("got %q, want %d", got, tc.want)
+			}
+		})
+	}
+}

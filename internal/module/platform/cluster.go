@@ -1,0 +1,147 @@
+package platform
+
+import (
+	"cmp"
+	"context"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// Cluster is what is known of a cluster. The zero value is a cluster of which nothing is known.
+type Cluster struct {
+	// Platform is the PlatformType, for example AWS or VSphere, and Region the cloud's region.
+	Platform, Region string
+	// APIVIPs and IngressVIPs are virtual IP addresses of the cluster's API and of its ingress.
+	APIVIPs, IngressVIPs []string
+	// ResourceTags and ResourceLabels are what the cluster's resources in the cloud have.
+	ResourceTags   []ResourceTag
+	ResourceLabels map[string]string
+	// IPFamily is IPv4, DualStackIPv4Primary or DualStackIPv6Primary; empty where the platform does not say.
+	IPFamily string
+	// CloudName is Azure's, and NetworkResourceGroup the resource group of the cluster's network there.
+	CloudName, NetworkResourceGroup string
+	// FailureDomains are vSphere's.
+	FailureDomains []FailureDomain
+}
+
+// ResourceTag is a tag of a cloud's resources. Only those of Google Cloud have parents.
+type ResourceTag struct {
+	Key, Value, ParentID string
+}
+
+// FailureDomain is a part of a vSphere that may fail as a whole, and what Machines in it use.
+type FailureDomain struct {
+	Name, Region, Zone                                                            string
+	Server, Datacenter, ComputeCluster, Datastore, ResourcePool, Folder, Template string
+	// HostGroup and VMGroup are those of the compute cluster, where the zone is a host group.
+	HostGroup, VMGroup string
+	Networks           []string
+}
+
+// Reader reads what is known of the cluster now.
+type Reader interface {
+	Cluster(ctx context.Context) (*Cluster, error)
+}
+
+// Cluster implements [Reader] for what does not change.
+func (c *Cluster) Cluster(context.Context) (*Cluster, error) { return c, nil }
+
+// Of returns what an Infrastructure says; nil is one that says nothing.
+func Of(infrastructure *configv1.Infrastructure) *Cluster {
+	c := &Cluster{}
+	if infrastructure == nil {
+		return c
+	}
+	status := infrastructure.Status.PlatformStatus
+	if status == nil {
+		status = &configv1.PlatformStatus{}
+	}
+	c.Platform = string(cmp.Or(status.Type, infrastructure.Status.Platform)) //nolint:staticcheck // what clusters had before platformStatus
+	c.takeClouds(status)
+	c.takeVirtualIPs(status)
+	if vsphere := infrastructure.Spec.PlatformSpec.VSphere; vsphere != nil {
+		for n := range vsphere.FailureDomains {
+			c.FailureDomains = append(c.FailureDomains, failureDomainOf(&vsphere.FailureDomains[n]))
+		}
+	}
+	return c
+}
+
+// takeClouds takes what clouds say of their own.
+func (c *Cluster) takeClouds(status *configv1.PlatformStatus) {
+	if aws := status.AWS; aws != nil {
+		c.Region, c.IPFamily = aws.Region, string(aws.IPFamily)
+		for _, tag := range aws.ResourceTags {
+			c.ResourceTags = append(c.ResourceTags, ResourceTag{Key: tag.Key, Value: tag.Value})
+		}
+	}
+	if azure := status.Azure; azure != nil {
+		c.CloudName, c.IPFamily = string(azure.CloudName), string(azure.IPFamily)
+		c.NetworkResourceGroup = cmp.Or(azure.NetworkResourceGroupName, azure.ResourceGroupName)
+		for _, tag := range azure.ResourceTags {
+			c.ResourceTags = append(c.ResourceTags, ResourceTag{Key: tag.Key, Value: tag.Value})
+		}
+	}
+	if gcp := status.GCP; gcp != nil {
+		c.Region = gcp.Region
+		for _, tag := range gcp.ResourceTags {
+			c.ResourceTags = append(c.ResourceTags, ResourceTag{Key: tag.Key, Value: tag.Value, ParentID: tag.ParentID})
+		}
+		for _, label := range gcp.ResourceLabels {
+			if c.ResourceLabels == nil {
+				c.ResourceLabels = map[string]string{}
+			}
+			c.ResourceLabels[label.Key] = label.Value
+		}
+	}
+	if ibm := status.IBMCloud; ibm != nil {
+		c.Region = ibm.Location
+	}
+	if power := status.PowerVS; power != nil {
+		c.Region = power.Region
+	}
+}
+
+// takeVirtualIPs takes the addresses of platforms that have no load balancers of their own.
+func (c *Cluster) takeVirtualIPs(status *configv1.PlatformStatus) {
+	take := func(api, ingress []string, firstAPI, firstIngress string) {
+		c.APIVIPs, c.IngressVIPs = orFirst(api, firstAPI), orFirst(ingress, firstIngress)
+	}
+	if one := status.BareMetal; one != nil {
+		take(one.APIServerInternalIPs, one.IngressIPs, one.APIServerInternalIP, one.IngressIP)
+	}
+	if one := status.Nutanix; one != nil {
+		take(one.APIServerInternalIPs, one.IngressIPs, one.APIServerInternalIP, one.IngressIP)
+	}
+	// Where a load balancer of the user's has the addresses, no Machine has them.
+	if one := status.OpenStack; one != nil && (one.LoadBalancer == nil || one.LoadBalancer.Type != configv1.LoadBalancerTypeUserManaged) {
+		take(one.APIServerInternalIPs, one.IngressIPs, one.APIServerInternalIP, one.IngressIP)
+	}
+	if one := status.Ovirt; one != nil {
+		take(one.APIServerInternalIPs, one.IngressIPs, one.APIServerInternalIP, one.IngressIP)
+	}
+	if one := status.VSphere; one != nil {
+		take(one.APIServerInternalIPs, one.IngressIPs, one.APIServerInternalIP, one.IngressIP)
+	}
+}
+
+// orFirst returns all addresses, or the one that an older cluster has.
+func orFirst(all []string, first string) []string {
+	if len(all) == 0 && first != "" {
+		return []string{first}
+	}
+	return all
+}
+
+func failureDomainOf(one *configv1.VSpherePlatformFailureDomainSpec) FailureDomain {
+	topology := one.Topology
+	domain := FailureDomain{
+		Name: one.Name, Region: one.Region, Zone: one.Zone, Server: one.Server, Datacenter: topology.Datacenter,
+		ComputeCluster: topology.ComputeCluster, Datastore: topology.Datastore, ResourcePool: topology.ResourcePool, Folder: topology.Folder,
+		Template: topology.Template, Networks: topology.Networks,
+	}
+	if affinity := one.ZoneAffinity; affinity != nil && affinity.HostGroup != nil {
+		domain.HostGroup, domain.VMGroup = affinity.HostGroup.HostGroup, affinity.HostGroup.VMGroup
+	}
+	return domain
+}

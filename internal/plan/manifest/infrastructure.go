@@ -1,0 +1,42 @@
+package manifest
+
+import (
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// kindInfrastructure is what OpenShift says of the infrastructure that a cluster is on.
+const kindInfrastructure = "Infrastructure"
+
+func (i *item) isInfrastructure() bool {
+	return i.meta.Kind == kindInfrastructure && i.meta.APIVersion == configv1.GroupVersion.String()
+}
+
+// Infrastructure returns the one Infrastructure in files, nil where there is none. Fields that are not known are ignored: it was written by a
+// cluster, which may be newer.
+func Infrastructure(files []File) (*configv1.Infrastructure, error) {
+	var found *configv1.Infrastructure
+	var first *item
+	var problems Problems
+	for _, file := range files {
+		for _, document := range split(file) {
+			items, _ := itemsOf(document) // Read reports what is wrong with other objects
+			for _, one := range items {
+				if !one.isInfrastructure() {
+					continue
+				}
+				if first != nil {
+					problems = append(problems, one.problem("kind", fmt.Sprintf("there is another in %s:%d", first.file, first.line(first.under)), "keep that of the cluster"))
+					continue
+				}
+				first, found = one, &configv1.Infrastructure{}
+				if err := yaml.Unmarshal(one.raw, found); err != nil {
+					problems = append(problems, one.problem("kind", err.Error(), "write it as 'kubectl get infrastructure cluster -o yaml' does"))
+				}
+			}
+		}
+	}
+	return found, problems.asError()
+}

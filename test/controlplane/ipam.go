@@ -1,0 +1,25 @@
+package controlplane
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// InstallIPAM installs CRDs of the form that IPAddressClaim and IPAddress have: the fields that providers of addresses and their users need, with
+// the rules for them.
+func InstallIPAM(config *rest.Config) error {
+	root, err := repositoryRoot()
+	if err != nil {
+		return err
+	}
+	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{
+		filepath.Join(root, "test", "controlplane", "testdata", "ipam.yaml"),
+	}})
+	if err != nil {
+		return fmt.Errorf("installing the CRDs of IP address management: %w", err)
+	}
+	return nil
+}
