@@ -209,6 +209,21 @@ func (m *Module) Serves(apiVersion, kind string) bool {
 	return false
 }
 
+// FoldsCase reports whether fields of the kind are matched whatever their case.
+func (m *Module) FoldsCase(kind string) bool {
+	return slices.ContainsFunc(m.definition.Spec.ProviderSpecs, func(served v1alpha1.ProviderSpecKind) bool {
+		return served.Kind == kind && served.FieldNames == v1alpha1.FieldNamesCaseInsensitive
+	})
+}
+
+// KindOfPlatform returns the kind that a providerSpec without one is of; empty where the module serves none.
+func (m *Module) KindOfPlatform() string {
+	if m.definition.Spec.Platform == "" || len(m.definition.Spec.ProviderSpecs) == 0 {
+		return ""
+	}
+	return m.definition.Spec.ProviderSpecs[0].Kind
+}
+
 // ServesKind reports whether the module serves the providerSpec kind in any version.
 func (m *Module) ServesKind(kind string) bool {
 	return slices.ContainsFunc(m.definition.Spec.ProviderSpecs, func(served v1alpha1.ProviderSpecKind) bool { return served.Kind == kind })
