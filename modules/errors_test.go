@@ -34,8 +34,15 @@ func TestFinalErrors(t *testing.T) {
 			final: []string{
 				"Error creating instance: googleapi: Error 400: Invalid value for field 'resource.machineType': 'zones/z/machineTypes/x'. Machine type does not exist., invalid",
 				"Error creating instance: googleapi: Error 400: Disk size is too small., invalidParameter\nwith google_compute_instance.this",
+				"Error creating instance: googleapi: Error 404: The resource 'projects/p/zones/z/acceleratorTypes/x' was not found, notFound",
+				"Error creating Disk: googleapi: Error 404: The resource 'projects/p/zones/z/diskTypes/x' was not found, notFound",
+				"Error loading zone 'z': googleapi: Error 404: The resource 'projects/p/zones/z' was not found, notFound",
+				"Error reading instance: googleapi: Error 404: The resource 'projects/p' was not found, notFound",
 			},
-			retried: []string{"Error creating instance: googleapi: Error 400: The resource 'r' is not ready, resourceNotReady", "googleapi: Error 403: Quota 'CPUS' exceeded., quotaExceeded"},
+			retried: []string{
+				"Error creating instance: googleapi: Error 400: The resource 'r' is not ready, resourceNotReady", "googleapi: Error 403: Quota 'CPUS' exceeded., quotaExceeded",
+				"Error resolving image name 'i': Could not find image or family i", "googleapi: Error 404: The resource 'projects/p/zones/z/instanceGroups/g' was not found, notFound",
+			},
 		},
 		"openstack": {
 			final: []string{
