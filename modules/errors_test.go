@@ -27,8 +27,16 @@ func TestFinalErrors(t *testing.T) {
 			},
 		},
 		"azure": {
-			final:   []string{arm + "InvalidParameter: The value of parameter vmSize is invalid.", arm + "PlatformImageNotFound: The platform image 'a:b:c:d' is not available."},
-			retried: []string{arm + "SubnetIsFull: Subnet s does not have enough capacity for 1 IP addresses.", arm + "InvalidResourceReference: Resource r was not found.", arm + "OperationNotAllowed: exceeding approved Total Regional Cores quota."},
+			final: []string{
+				arm + "InvalidParameter: The value of parameter vmSize is invalid.", arm + "PlatformImageNotFound: The platform image 'a:b:c:d' is not available.",
+				arm + "InvalidResourceReference: Resource r was not found.", arm + "VMMarketplaceInvalidInput: The VM was created from a Marketplace image.",
+				"creating Network Interface: performing CreateOrUpdate: unexpected status 404 (404 Not Found) with error: ResourceNotFound: The Resource s was not found.",
+			},
+			retried: []string{
+				arm + "SubnetIsFull: Subnet s does not have enough capacity for 1 IP addresses.", arm + "OperationNotAllowed: exceeding approved Total Regional Cores quota.",
+				"creating Network Interface: performing CreateOrUpdate: unexpected status 401 (401 Unauthorized) with error: InvalidAuthenticationToken: The access token is invalid.",
+				"reading the image: unexpected status 404 (404 Not Found) with error: NotFound: not there",
+			},
 		},
 		"gcp": {
 			final: []string{
