@@ -42,6 +42,10 @@ type ModuleSpec struct {
 	// [PulumiMachineProviderSpec], which are not listed.
 	ProviderSpecs []ProviderSpecKind `json:"providerSpecs,omitempty"`
 
+	// platform is the type of the platformStatus of OpenShift's Infrastructure (AWS, Azure, GCP, ...) where a providerSpec without a kind is of the
+	// first of providerSpecs. No other loaded module may name it. May be empty.
+	Platform string `json:"platform,omitempty"`
+
 	// credentials says which Secret holds the credentials and what becomes of its keys. A module that needs none leaves it out.
 	Credentials *ModuleCredentials `json:"credentials,omitempty"`
 
@@ -62,7 +66,7 @@ type ModuleSpec struct {
 	AddressClaims *ModuleAddressClaims `json:"addressClaims,omitempty"`
 
 	// errors says what errors of the engine mean. When left out, every error but those of the engine's own validation is retried.
-	Errors *ModuleErrors `json:"errors,omitempty"`
+	Errors *moduleErrors `json:"errors,omitempty"`
 
 	// lookup says how an instance that the state lost is found again. It goes with the folder lookup/: both or neither.
 	Lookup *ModuleLookup `json:"lookup,omitempty"`
@@ -72,7 +76,7 @@ type ModuleSpec struct {
 	Adopt *ModuleAdopt `json:"adopt,omitempty"`
 
 	// inventory says that the module lists the instances of a cluster. It goes with the folder inventory/: both or neither.
-	Inventory *ModuleInventory `json:"inventory,omitempty"`
+	Inventory *moduleInventory `json:"inventory,omitempty"`
 
 	// instanceCheck says how often it is looked whether the instance is still there, between drift checks and at less cost. When left out, only
 	// drift checks find that an instance is gone. A stack has none.
@@ -110,7 +114,19 @@ type ProviderSpecKind struct {
 	APIVersions []string `json:"apiVersions"`
 	// kind is the providerSpec's kind.
 	Kind string `json:"kind"`
+	// fieldNames says how names of fields are compared with those of the type: Exact or CaseInsensitive, as controllers in Go do it. Keys
+	// of maps are always exact. Defaults to Exact.
+	FieldNames FieldNames `json:"fieldNames,omitempty"`
 }
+
+// FieldNames says how names of fields are compared.
+type FieldNames string
+
+// The ways to compare names of fields.
+const (
+	FieldNamesExact           FieldNames = "Exact"
+	FieldNamesCaseInsensitive FieldNames = "CaseInsensitive"
+)
 
 // ModuleCredentials maps a Secret to what the module's providers read.
 type ModuleCredentials struct {
@@ -203,8 +219,8 @@ type ModuleAdopt struct {
 	Creates []string `json:"creates,omitempty"`
 }
 
-// ModuleInventory says that the module's inventory/ folder lists the instances of a cluster. It has no fields.
-type ModuleInventory struct{}
+// moduleInventory says that the module's inventory/ folder lists the instances of a cluster. It has no fields.
+type moduleInventory struct{}
 
 // ModuleInstanceCheck says how often it is looked whether the instance is still there. A run then has the module's variables and provider blocks
 // and nothing else of it, and reads the one resource that is the instance.

@@ -423,3 +423,52 @@ run "refuses_what_would_need_another_virtual_machine" {
 
   expect_failures = [terraform_data.made_with]
 }
+
+run "is_in_the_failure_domain_of_its_compute_cluster" {
+  variables {
+    cluster = {
+      failure_domains = [
+        { name = "a", region = "us-east", zone = "us-east-1a", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/LocalDS_0", resource_pool = null, host_group = null, vm_group = null },
+        { name = "b", region = "us-east", zone = "us-east-2a", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C01", datastore = "/DC0/datastore/LocalDS_0", resource_pool = null, host_group = null, vm_group = null },
+        { name = "c", region = "us-west", zone = "us-west-1a", server = "other.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/LocalDS_0", resource_pool = null, host_group = null, vm_group = null },
+      ]
+    }
+  }
+
+  assert {
+    condition     = output.region == "us-east" && output.zone == "us-east-1a"
+    error_message = "Region and zone are those of the failure domain."
+  }
+}
+
+run "is_in_the_failure_domain_of_its_datastore" {
+  variables {
+    cluster = {
+      failure_domains = [
+        { name = "a", region = "us-east", zone = "us-east-1a", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/other", resource_pool = null, host_group = null, vm_group = null },
+        { name = "b", region = "us-east", zone = "us-east-1b", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/LocalDS_0", resource_pool = null, host_group = null, vm_group = null },
+      ]
+    }
+  }
+
+  assert {
+    condition     = output.region == "us-east" && output.zone == "us-east-1b"
+    error_message = "Where two are of one compute cluster, the datastore decides."
+  }
+}
+
+run "is_in_no_failure_domain_that_is_not_certain" {
+  variables {
+    cluster = {
+      failure_domains = [
+        { name = "a", region = "us-east", zone = "us-east-1a", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/other", resource_pool = null, host_group = null, vm_group = null },
+        { name = "b", region = "us-east", zone = "us-east-1b", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/another", resource_pool = null, host_group = null, vm_group = null },
+      ]
+    }
+  }
+
+  assert {
+    condition     = output.region == "" && output.zone == ""
+    error_message = "Nothing is guessed."
+  }
+}
