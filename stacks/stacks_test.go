@@ -97,7 +97,7 @@ func TestExamplesAreTakenAsTheyAre(t *testing.T) {
 				t.Errorf("%s: %v", name, faults.ToAggregate())
 			}
 			machine := render.MachineOf(set)
-			if found, err := render.ModuleFor(catalog, machine); err != nil || found != stack {
+			if found, err := render.ModuleFor(catalog, machine, ""); err != nil || found != stack {
 				t.Errorf("%s: it names another stack: %v", name, err)
 			}
 			warnings, err := render.Check(render.Input{Machine: machine, Module: stack})

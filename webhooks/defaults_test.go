@@ -114,7 +114,7 @@ func TestWhatIsFilledInIsAcceptedAndWhatIsTakenAwayIsNot(t *testing.T) {
 	}
 	for _, path := range []string{"instanceType", "placement.region", "userDataSecret", "credentialsSecret"} {
 		got := rules.changedMachine(machine, without(path))
-		if len(got.errs) != 1 || got.errs[0].Field != "spec.providerSpec.value."+path {
+		if len(got.errs) != 1 || got.errs[0].Field != "providerSpec."+path {
 			t.Errorf("an update that takes %s away returns %v", path, texts(got.errs))
 		}
 	}

@@ -32,27 +32,27 @@ func TestMachineOfTheKindForAnyModule(t *testing.T) {
 		"its values are held to the module's rules": {
 			machine: machineWith(withValue(generic(kubemark + `,"values":{"cpu":"many","pods":0,"architecture":"vax","taints":[{"key":"a"}]}`))),
 			wantErrs: []string{
-				`spec.providerSpec.value.values.cpu: Invalid value: "many": a number is required, but "many" is a string; write it as cpu: 4`,
-				`spec.providerSpec.value.values.taints[0].effect: Required value: a string is required, but it is missing; add effect: "text"`,
-				`spec.providerSpec.value.values.pods: Invalid value: 0: the module "kubemark" does not allow 0; pods is a whole number and at least 1: ` +
+				`providerSpec.values.cpu: Invalid value: "many": a number is required, but "many" is a string; write it as cpu: 4`,
+				`providerSpec.values.taints[0].effect: Required value: a string is required, but it is missing; add effect: "text"`,
+				`providerSpec.values.pods: Invalid value: 0: the module "kubemark" does not allow 0; pods is a whole number and at least 1: ` +
 					`write it as pods: 110.`,
-				`spec.providerSpec.value.values.architecture: Unsupported value: "vax": the module "kubemark" does not allow "vax"; ` +
+				`providerSpec.values.architecture: Unsupported value: "vax": the module "kubemark" does not allow "vax"; ` +
 					`architecture is one of amd64, arm64, ppc64le and s390x: write it as architecture: amd64.`,
 			},
 		},
 		"a module that is not loaded": {
 			machine: machineWith(withValue(generic(`,"module":"aws"`))),
-			wantErrs: []string{`spec.providerSpec.value.module: Unsupported value: "aws": no provider module is called "aws"; known are kubemark; ` +
+			wantErrs: []string{`providerSpec.module: Unsupported value: "aws": no provider module is called "aws"; known are kubemark; ` +
 				`name one that is loaded`},
 		},
 		"no module": {
 			machine: machineWith(withValue(generic(``))),
-			wantErrs: []string{`spec.providerSpec.value.module: Required value: the name of a provider module is required, but it is missing; ` +
+			wantErrs: []string{`providerSpec.module: Required value: the name of a provider module is required, but it is missing; ` +
 				`name a provider module that is loaded`},
 		},
 		"no credentials": {
 			machine: machineWith(withValue(generic(`,"module":"kubemark"`))),
-			wantErrs: []string{`spec.providerSpec.value.credentialsSecret.name: Required value: the name of a Secret is required, but it is missing; ` +
+			wantErrs: []string{`providerSpec.credentialsSecret.name: Required value: the name of a Secret is required, but it is missing; ` +
 				`name a Secret in the Machine's namespace`},
 		},
 		"fields of the module beside the values warn": {
@@ -64,7 +64,7 @@ func TestMachineOfTheKindForAnyModule(t *testing.T) {
 		},
 		"a drift policy that is none": {
 			machine: machineWith(withValue(generic(kubemark + `,"driftPolicy":"Replace"`))),
-			wantErrs: []string{`spec.providerSpec.value.driftPolicy: Unsupported value: "Replace": "Replace" is no drift policy; ` +
+			wantErrs: []string{`providerSpec.driftPolicy: Unsupported value: "Replace": "Replace" is no drift policy; ` +
 				`write Report, Repair or Ignore`},
 		},
 		"a module's own kind says its drift policy in an annotation": {machine: machineWith(drifting("Ignore"))},
@@ -96,7 +96,7 @@ func TestMachineSetOfTheKindForAnyModule(t *testing.T) {
 	set := setWith(withTemplate(generic(`,"module":"kubemark","credentialsSecret":{"name":"c"},"values":{"zone":"a/b"}`)))
 	set.Spec.Template.Annotations = map[string]string{"machine-iac.io/drift-policy": "Ignore"}
 	got := testRules(t, "").newMachineSet(set)
-	wantErrs := []string{`spec.template.spec.providerSpec.value.values.zone: Invalid value: "a/b": the module "kubemark" does not allow "a/b"; ` +
+	wantErrs := []string{`providerSpec.values.zone: Invalid value: "a/b": the module "kubemark" does not allow "a/b"; ` +
 		`region and zone become values of labels: write at most 63 letters, digits, '-', '_' and '.', for example zone: zone-a.`}
 	if diff := cmp.Diff(wantErrs, texts(got.errs)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)

@@ -7,7 +7,6 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -27,7 +26,7 @@ func (d *machineDefaulter) Default(_ context.Context, machine *machinev1beta1.Ma
 		machine.Labels[machinev1beta1.MachineClusterIDLabel] = d.rules.clusterID
 	}
 	if missing := requireValue(machine.Spec.ProviderSpec.Value); missing != nil && !deleting(machine) {
-		return apierrors.NewInvalid(machineKind, machine.Name, field.ErrorList{missing})
+		return missing
 	}
 	machine.Spec.ProviderSpec.Value = d.rules.completed(machine)
 	return nil
@@ -64,7 +63,7 @@ func (v *machineValidator) ValidateDelete(context.Context, *machinev1beta1.Machi
 
 func (v *machineValidator) response(ctx context.Context, machine *machinev1beta1.Machine, found admissionResult) (admission.Warnings, error) {
 	found.warnings = append(found.warnings, missingSecrets(ctx, v.reader, machine.Namespace, found.secrets)...)
-	return found.response(machineKind, machine.Name)
+	return found.response()
 }
 
 // newMachine checks a Machine that is created.

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	badZone = `spec.providerSpec.value.zone: Invalid value: "a/b": the module "kubemark" does not allow "a/b"; region and zone become values ` +
+	badZone = `providerSpec.zone: Invalid value: "a/b": the module "kubemark" does not allow "a/b"; region and zone become values ` +
 		`of labels: write at most 63 letters, digits, '-', '_' and '.', for example zone: zone-a.`
-	badPods = `spec.providerSpec.value.pods: Invalid value: 0: the module "kubemark" does not allow 0; pods is a whole number and at least 1: ` +
+	badPods = `providerSpec.pods: Invalid value: 0: the module "kubemark" does not allow 0; pods is a whole number and at least 1: ` +
 		`write it as pods: 110.`
 	asBefore = " (accepted, because it was so before)"
 )
@@ -62,18 +62,18 @@ func TestNewMachine(t *testing.T) {
 		},
 		"a providerSpec without a kind": {
 			machine: machineWith(withValue(&runtime.RawExtension{Raw: []byte(`{"apiVersion":"a/v1"}`)})),
-			wantErrs: []string{`spec.providerSpec.value.kind: Required value: a string is required, but it is missing; ` +
+			wantErrs: []string{`providerSpec.kind: Required value: a string is required, but it is missing; ` +
 				`name a kind that a provider module serves`},
 		},
 		"a kind that no module serves names those that are": {
 			machine: machineWith(withValue(builder.ProviderSpec(nil))),
-			wantErrs: []string{`spec.providerSpec.value.kind: Unsupported value: "TestMachineProviderSpec": no provider module serves ` +
+			wantErrs: []string{`providerSpec.kind: Unsupported value: "TestMachineProviderSpec": no provider module serves ` +
 				`apiVersion "machine.openshift.io/v1beta1", kind "TestMachineProviderSpec"; known are ` +
 				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, machine-iac.io/v1alpha1 TerraformMachineProviderSpec`},
 		},
 		"a kind of any length makes a short message": {
 			machine: machineWith(withValue(builder.ProviderSpec(map[string]any{"kind": long}))),
-			wantErrs: []string{`spec.providerSpec.value.kind: Unsupported value: "` + long[:64] + `...": no provider module serves ` +
+			wantErrs: []string{`providerSpec.kind: Unsupported value: "` + long[:64] + `...": no provider module serves ` +
 				`apiVersion "machine.openshift.io/v1beta1", kind "` + long[:64] + `..."; known are ` +
 				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, machine-iac.io/v1alpha1 TerraformMachineProviderSpec`},
 		},
@@ -83,7 +83,7 @@ func TestNewMachine(t *testing.T) {
 		},
 		"a field inside a list": {
 			machine: machineWith(withValue(kubemarkSpec(`,"taints":[{"key":"a","effect":"NoSchedule"},{"key":"b","effect":"No"}]`))),
-			wantErrs: []string{`spec.providerSpec.value.taints[1].effect: Unsupported value: "No": the module "kubemark" does not allow "No"; ` +
+			wantErrs: []string{`providerSpec.taints[1].effect: Unsupported value: "No": the module "kubemark" does not allow "No"; ` +
 				`A taint's effect is one of NoSchedule, PreferNoSchedule and NoExecute: write it as effect: NoSchedule.`},
 		},
 		"the Machine's own name": {
@@ -155,7 +155,7 @@ func TestChangedMachine(t *testing.T) {
 		"a kind whose module is gone": {
 			before:  machineWith(withValue(builder.ProviderSpec(nil))),
 			machine: machineWith(withValue(builder.ProviderSpec(nil)), builder.WithProviderID("a://b")),
-			wantWarnings: []string{`spec.providerSpec.value.kind: Unsupported value: "TestMachineProviderSpec": no provider module serves ` +
+			wantWarnings: []string{`providerSpec.kind: Unsupported value: "TestMachineProviderSpec": no provider module serves ` +
 				`apiVersion "machine.openshift.io/v1beta1", kind "TestMachineProviderSpec"; known are ` +
 				`kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, machine-iac.io/v1alpha1 TerraformMachineProviderSpec` + asBefore},
 		},

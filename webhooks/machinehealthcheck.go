@@ -31,13 +31,13 @@ type healthCheckValidator struct{}
 // ValidateCreate implements admission.Validator.
 func (*healthCheckValidator) ValidateCreate(_ context.Context, check *unstructured.Unstructured) (admission.Warnings, error) {
 	found := validateHealthCheck(check)
-	return found.response(healthCheckKind, check.GetName())
+	return found.invalid(healthCheckKind, check.GetName())
 }
 
 // ValidateUpdate implements admission.Validator.
 func (*healthCheckValidator) ValidateUpdate(_ context.Context, before, check *unstructured.Unstructured) (admission.Warnings, error) {
 	found := changedHealthCheck(before, check)
-	return found.response(healthCheckKind, check.GetName())
+	return found.invalid(healthCheckKind, check.GetName())
 }
 
 // ValidateDelete implements admission.Validator. Anything may be deleted.

@@ -5,7 +5,6 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -25,7 +24,7 @@ type machineSetDefaulter struct {
 // Default implements admission.Defaulter.
 func (d *machineSetDefaulter) Default(_ context.Context, set *machinev1beta1.MachineSet) error {
 	if missing := requireValue(set.Spec.Template.Spec.ProviderSpec.Value); missing != nil && !deleting(set) {
-		return apierrors.NewInvalid(machineSetKind, set.Name, field.ErrorList{missing})
+		return missing
 	}
 	set.Spec.Template.Spec.ProviderSpec.Value = d.rules.completed(render.MachineOf(set))
 	return nil
@@ -62,7 +61,7 @@ func (v *machineSetValidator) ValidateDelete(context.Context, *machinev1beta1.Ma
 
 func (v *machineSetValidator) response(ctx context.Context, set *machinev1beta1.MachineSet, found admissionResult) (admission.Warnings, error) {
 	found.warnings = append(found.warnings, missingSecrets(ctx, v.reader, set.Namespace, found.secrets)...)
-	return found.response(machineSetKind, set.Name)
+	return found.response()
 }
 
 // newMachineSet checks a MachineSet that is created.

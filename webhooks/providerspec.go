@@ -47,7 +47,7 @@ func (r rules) now(ctx context.Context) (rules, error) {
 // completed returns the providerSpec of a Machine that is created with the defaults of the module that serves it. One that no module
 // serves is refused later.
 func (r rules) completed(machine *machinev1beta1.Machine) *runtime.RawExtension {
-	served, err := render.ModuleFor(r.catalog, machine)
+	served, err := render.ModuleFor(r.catalog, machine, r.cluster[module.ValuePlatform])
 	if err != nil {
 		return machine.Spec.ProviderSpec.Value
 	}
@@ -62,9 +62,9 @@ func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) admis
 		found.refuse(missing)
 		return found
 	}
-	served, err := render.ModuleFor(r.catalog, machine)
+	served, err := render.ModuleFor(r.catalog, machine, r.cluster[module.ValuePlatform])
 	if err != nil {
-		found.errs = fieldErrors(render.Under(under, err))
+		found.errs = fieldErrors("", err)
 		return found
 	}
 	warnings, err := render.Check(render.Input{Machine: machine, ClusterID: r.clusterOf(machine), Module: served, Cluster: r.known, Under: under})
@@ -72,7 +72,7 @@ func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) admis
 		found.warnings = append(found.warnings, warningText(under, warning))
 	}
 	if err != nil {
-		found.errs = fieldErrors(err)
+		found.errs = fieldErrors(under, err)
 		return found
 	}
 	found.secrets = secretsOf(machine, served)
@@ -104,13 +104,17 @@ func requireValue(value *runtime.RawExtension) *field.Error {
 	return field.Required(shortPath, "a value must be provided")
 }
 
-// warningText returns a warning; one about an unknown field in the words of the Machine API, with the hint if there is one.
+// warningText returns a warning; one about the name of a field in the words of the Machine API, with the hint if there is one.
 func warningText(under string, warning render.Warning) string {
-	if !warning.Unknown {
-		return warning.String()
-	}
 	name := strings.TrimPrefix(strings.TrimPrefix(warning.Path, beneath(under, valuePath)), ".")
 	detail := "Unknown field (" + name + ") will be ignored"
+	switch {
+	case warning.Canonical != "":
+		detail = "Field (" + name + ") is read as " + warning.Canonical
+	case !warning.Unknown:
+		warning.Path = shortened(under, warning.Path)
+		return warning.String()
+	}
 	if warning.Hint != "" {
 		detail += "; " + warning.Hint
 	}
@@ -122,8 +126,20 @@ var errorTypes = map[render.Fault]field.ErrorType{
 	render.Invalid: field.ErrorTypeInvalid, render.Missing: field.ErrorTypeRequired, render.Unsupported: field.ErrorTypeNotSupported,
 }
 
+// shortened returns the path of a field as machine-api-operator writes it: that of a providerSpec's is the same for Machines and MachineSets.
+func shortened(under, path string) string {
+	rest, inside := strings.CutPrefix(path, beneath(under, valuePath))
+	switch {
+	case !inside:
+		return path
+	case rest == "":
+		return shortPath.String()
+	}
+	return "providerSpec" + rest
+}
+
 // fieldErrors returns the errors of a check as those of the API.
-func fieldErrors(err error) field.ErrorList {
+func fieldErrors(under string, err error) field.ErrorList {
 	var found render.Errors
 	if !errors.As(err, &found) {
 		return field.ErrorList{field.InternalError(nil, err)}
@@ -134,7 +150,7 @@ func fieldErrors(err error) field.ErrorList {
 		if one.Fix != "" {
 			detail += "; " + one.Fix
 		}
-		list = append(list, &field.Error{Type: errorTypes[one.Fault], Field: one.Path, BadValue: badValue(one.Value), Detail: detail})
+		list = append(list, &field.Error{Type: errorTypes[one.Fault], Field: shortened(under, one.Path), BadValue: badValue(one.Value), Detail: detail})
 	}
 	return list
 }

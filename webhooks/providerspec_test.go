@@ -14,7 +14,7 @@ func TestErrorsSayInWhichWayAFieldIsWrong(t *testing.T) {
 		render.Missing:     `a.b: Required value: p; m`,
 		render.Unsupported: `a.b: Unsupported value: "x": p; m`,
 	} {
-		errs := fieldErrors(render.Errors{{Path: "a.b", Fault: fault, Value: `"x"`, Problem: "p", Fix: "m"}})
+		errs := fieldErrors("", render.Errors{{Path: "a.b", Fault: fault, Value: `"x"`, Problem: "p", Fix: "m"}})
 		if got := errs.ToAggregate().Error(); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
@@ -26,7 +26,7 @@ func TestWarningsSayWhatIsUnknownInTheWordsOfTheMachineAPI(t *testing.T) {
 	for want, warning := range map[string]render.Warning{
 		`providerSpec.value: Unsupported value: "a.b": Unknown field (a.b) will be ignored`:               {Path: path, Message: "m", Unknown: true},
 		`providerSpec.value: Unsupported value: "a.b": Unknown field (a.b) will be ignored; write it; so`: {Path: path, Message: "m", Hint: "write it; so", Unknown: true},
-		path + ": it has no effect; leave it out":                                                         {Path: path, Message: "it has no effect", Hint: "leave it out"},
+		"providerSpec.a.b: it has no effect; leave it out":                                                {Path: path, Message: "it has no effect", Hint: "leave it out"},
 	} {
 		if got := warningText("spec.template", warning); got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -11,16 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// The kinds as refusals name them.
-var (
-	machineKind     = kindOf("Machine")
-	machineSetKind  = kindOf("MachineSet")
-	healthCheckKind = kindOf("MachineHealthCheck")
-)
-
-func kindOf(kind string) schema.GroupKind {
-	return schema.GroupKind{Group: machinev1beta1.GroupName, Kind: kind}
-}
+// healthCheckKind is the kind as refusals name it.
+var healthCheckKind = schema.GroupKind{Group: machinev1beta1.GroupName, Kind: "MachineHealthCheck"}
 
 // admissionResult is what there is to say about an object.
 type admissionResult struct {
@@ -54,8 +46,16 @@ func (r *admissionResult) tolerate(before field.ErrorList) {
 	})
 }
 
-// response returns the result as a validator does.
-func (r *admissionResult) response(kind schema.GroupKind, name string) (admission.Warnings, error) {
+// response returns the result as a validator of machine-api-operator does: what is wrong with fields, without the object.
+func (r *admissionResult) response() (admission.Warnings, error) {
+	if len(r.errs) == 0 {
+		return r.warnings, nil
+	}
+	return r.warnings, r.errs.ToAggregate()
+}
+
+// invalid returns the result as the API server does for a schema, for kinds that machine-api-operator has no webhook for.
+func (r *admissionResult) invalid(kind schema.GroupKind, name string) (admission.Warnings, error) {
 	if len(r.errs) == 0 {
 		return r.warnings, nil
 	}

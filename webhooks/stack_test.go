@@ -54,23 +54,23 @@ func TestMachineOfTheKindForAnyStack(t *testing.T) {
 		"its values are held to the stack's rules": {
 			machine: machineWith(withValue(ofStack(kubemark + `,"values":{"cpu":8,"pods":0}`))),
 			wantErrs: []string{
-				`spec.providerSpec.value.values.pods: Invalid value: 0: the stack "kubemark" does not allow 0; pods is a whole number and at least 1: ` +
+				`providerSpec.values.pods: Invalid value: 0: the stack "kubemark" does not allow 0; pods is a whole number and at least 1: ` +
 					`write it as pods: 110.`,
 			},
 		},
 		"a stack that is not loaded": {
 			machine: machineWith(withValue(ofStack(`,"stack":"aws"`))),
-			wantErrs: []string{`spec.providerSpec.value.stack: Unsupported value: "aws": no stack is called "aws"; known are kubemark; ` +
+			wantErrs: []string{`providerSpec.stack: Unsupported value: "aws": no stack is called "aws"; known are kubemark; ` +
 				`name one that is loaded`},
 		},
 		"a module in place of a stack": {
 			machine: machineWith(withValue(ofStack(`,"module":"kubemark"`))),
-			wantErrs: []string{`spec.providerSpec.value.stack: Required value: the name of a stack is required, but it is missing; ` +
+			wantErrs: []string{`providerSpec.stack: Required value: the name of a stack is required, but it is missing; ` +
 				`name a stack that is loaded`},
 		},
 		"no credentials": {
 			machine: machineWith(withValue(ofStack(`,"stack":"kubemark"`))),
-			wantErrs: []string{`spec.providerSpec.value.credentialsSecret.name: Required value: the name of a Secret is required, but it is missing; ` +
+			wantErrs: []string{`providerSpec.credentialsSecret.name: Required value: the name of a Secret is required, but it is missing; ` +
 				`name a Secret in the Machine's namespace`},
 		},
 		"fields without effect warn": {
@@ -98,7 +98,7 @@ func TestMachineOfTheKindForAnyStack(t *testing.T) {
 func TestMachineSetOfTheKindForAnyStack(t *testing.T) {
 	set := setWith(withTemplate(ofStack(`,"stack":"kubemark","credentialsSecret":{"name":"c"},"values":{"zone":"a/b"}`)))
 	got := bothRules(t).newMachineSet(set)
-	wantErrs := []string{`spec.template.spec.providerSpec.value.values.zone: Invalid value: "a/b": the stack "kubemark" does not allow "a/b"; ` +
+	wantErrs := []string{`providerSpec.values.zone: Invalid value: "a/b": the stack "kubemark" does not allow "a/b"; ` +
 		`region and zone become values of labels: write at most 63 letters, digits, '-', '_' and '.', for example zone: zone-a.`}
 	if diff := cmp.Diff(wantErrs, texts(got.errs)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)

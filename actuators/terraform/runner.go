@@ -82,7 +82,7 @@ func (r *Runner) CheckInstance(ctx context.Context, run runner.RunSpec, hcl, sto
 		return false, err
 	}
 	defer func() { err = errors.Join(err, workspace.Close()) }()
-	return workspace.ReadInstance(ctx, run.Module.InstanceAddress())
+	return workspace.ReadInstance(ctx, run.Module.InstanceAddresses())
 }
 
 // Open implements runner.Runner. A module that was not used before is prepared first.

@@ -42,6 +42,10 @@ type ModuleSpec struct {
 	// [PulumiMachineProviderSpec], which are not listed.
 	ProviderSpecs []ProviderSpecKind `json:"providerSpecs,omitempty"`
 
+	// platform is the type of the platformStatus of OpenShift's Infrastructure (AWS, Azure, GCP, ...) where a providerSpec without a kind is of the
+	// first of providerSpecs. No other loaded module may name it. May be empty.
+	Platform string `json:"platform,omitempty"`
+
 	// credentials says which Secret holds the credentials and what becomes of its keys. A module that needs none leaves it out.
 	Credentials *ModuleCredentials `json:"credentials,omitempty"`
 
@@ -110,7 +114,19 @@ type ProviderSpecKind struct {
 	APIVersions []string `json:"apiVersions"`
 	// kind is the providerSpec's kind.
 	Kind string `json:"kind"`
+	// fieldNames says how names of fields are compared with those of the type: Exact or CaseInsensitive, as controllers in Go do it. Keys
+	// of maps are always exact. Defaults to Exact.
+	FieldNames FieldNames `json:"fieldNames,omitempty"`
 }
+
+// FieldNames says how names of fields are compared.
+type FieldNames string
+
+// The ways to compare names of fields.
+const (
+	FieldNamesExact           FieldNames = "Exact"
+	FieldNamesCaseInsensitive FieldNames = "CaseInsensitive"
+)
 
 // ModuleCredentials maps a Secret to what the module's providers read.
 type ModuleCredentials struct {

@@ -129,7 +129,7 @@ func (r *Reader) Complete(machine *machinev1beta1.Machine) (*machinev1beta1.Mach
 
 // current returns the module that serves the Machine's providerSpec now.
 func (r *Reader) current(machine *machinev1beta1.Machine) (*module.Module, error) {
-	served, err := render.ModuleFor(r.catalog, machine)
+	served, err := render.ModuleFor(r.catalog, machine, r.values[module.ValuePlatform])
 	if err != nil {
 		return nil, invalid(err)
 	}

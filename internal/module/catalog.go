@@ -94,6 +94,9 @@ func NewCatalog(modules ...*Module) (*Catalog, error) {
 		if i > 0 && catalog.modules[i-1].Name() == one.Name() && catalog.modules[i-1].Engine() == one.Engine() {
 			return nil, fmt.Errorf("building the catalogue of modules: two %ss are called %q; rename one", strings.TrimPrefix(Noun(one.Engine()), "provider "), one.Name())
 		}
+		if other := catalog.ofPlatform(one.Spec().Platform, i); other != nil {
+			return nil, fmt.Errorf("building the catalogue of modules: %q and %q both serve providerSpecs without a kind on %s; load only one of them", other.Name(), one.Name(), one.Spec().Platform)
+		}
 		for _, entry := range one.Spec().ProviderSpecs {
 			for _, apiVersion := range entry.APIVersions {
 				key := specKind{apiVersion: apiVersion, kind: entry.Kind}
@@ -138,6 +141,18 @@ func (c *Catalog) OfKind(kind string) *Module {
 		}
 	}
 	return found
+}
+
+// OfPlatform returns the module that serves providerSpecs without a kind in clusters on a platform; nil when there is none.
+func (c *Catalog) OfPlatform(platform string) *Module { return c.ofPlatform(platform, len(c.modules)) }
+
+// ofPlatform is OfPlatform among the first modules.
+func (c *Catalog) ofPlatform(platform string, first int) *Module {
+	at := slices.IndexFunc(c.modules[:first], func(one *Module) bool { return platform != "" && one.Spec().Platform == platform })
+	if at < 0 {
+		return nil
+	}
+	return c.modules[at]
 }
 
 // Named returns the engine's module with the name, or an [*UnknownModuleError].

@@ -186,6 +186,9 @@ func (m *Module) InstanceAddress() string {
 	return m.definition.Instances[0]
 }
 
+// InstanceAddresses returns the addresses of all resources of which one is the instance.
+func (m *Module) InstanceAddresses() []string { return slices.Clone(m.definition.Instances) }
+
 // MayBeInstance reports whether the resource with an address is the instance, or would be if it were made.
 func (m *Module) MayBeInstance(address string) bool {
 	return slices.Contains(m.definition.Instances, address)
@@ -204,6 +207,21 @@ func (m *Module) Serves(apiVersion, kind string) bool {
 		}
 	}
 	return false
+}
+
+// FoldsCase reports whether fields of the kind are matched whatever their case.
+func (m *Module) FoldsCase(kind string) bool {
+	return slices.ContainsFunc(m.definition.Spec.ProviderSpecs, func(served v1alpha1.ProviderSpecKind) bool {
+		return served.Kind == kind && served.FieldNames == v1alpha1.FieldNamesCaseInsensitive
+	})
+}
+
+// KindOfPlatform returns the kind that a providerSpec without one is of; empty where the module serves none.
+func (m *Module) KindOfPlatform() string {
+	if m.definition.Spec.Platform == "" || len(m.definition.Spec.ProviderSpecs) == 0 {
+		return ""
+	}
+	return m.definition.Spec.ProviderSpecs[0].Kind
 }
 
 // ServesKind reports whether the module serves the providerSpec kind in any version.

@@ -107,7 +107,7 @@ func TestAKindInAnotherVersionIsServedAndWarnedOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			input := inputWith(t, "{"+tc.version+strings.TrimPrefix(valid, `{"apiVersion":"example.io/v1",`)+"}")
-			if served, err := ModuleFor(catalog, input.Machine); err != nil || served != example {
+			if served, err := ModuleFor(catalog, input.Machine, ""); err != nil || served != example {
 				t.Fatalf("it is served by %v (%v)", served, err)
 			}
 			warnings, err := Check(input)
@@ -118,7 +118,7 @@ func TestAKindInAnotherVersionIsServedAndWarnedOf(t *testing.T) {
 		})
 	}
 	t.Run("a version that is no text", func(t *testing.T) {
-		_, err := ModuleFor(catalog, machineWith(strings.Replace(valid, `"example.io/v1"`, "1", 1)+"}"))
+		_, err := ModuleFor(catalog, machineWith(strings.Replace(valid, `"example.io/v1"`, "1", 1)+"}"), "")
 		if !IsFieldError(err) {
 			t.Errorf("got %v, want it refused", err)
 		}
@@ -130,10 +130,10 @@ func TestAKindInAnotherVersionIsServedAndWarnedOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if served, err := ModuleFor(both, machineWith(valid+"}")); err != nil || served != example {
+		if served, err := ModuleFor(both, machineWith(valid+"}"), ""); err != nil || served != example {
 			t.Errorf("its own version is served by %v (%v)", served, err)
 		}
-		if served, err := ModuleFor(both, machineWith(strings.Replace(valid, "example.io/v1", "example.io/v2", 1)+"}")); served != nil || !IsFieldError(err) {
+		if served, err := ModuleFor(both, machineWith(strings.Replace(valid, "example.io/v1", "example.io/v2", 1)+"}"), ""); served != nil || !IsFieldError(err) {
 			t.Errorf("got %v and %v, want another version to be refused", served, err)
 		}
 	})

@@ -37,13 +37,21 @@ func Complete(machine *machinev1beta1.Machine, from *module.Module, cluster modu
 	if values == nil {
 		return machine, nil
 	}
-	additions, unfilled := additionsTo(seenBy(from, fields, values), from, clusterValuesOf(machine, cluster))
+	kind, folds := kindFor(fields, from), false
+	seen := seenBy(from, fields, values)
+	if !isGeneric(fields) {
+		found := &findings{}
+		if seen, folds = spelt(from, kind, seen, found), from.FoldsCase(kind); len(found.errs) > 0 {
+			return machine, nil
+		}
+	}
+	additions, unfilled := additionsTo(seen, from, clusterValuesOf(machine, cluster))
 	for i := range unfilled {
 		unfilled[i].Path = at + "." + unfilled[i].Path
 	}
 	written := false
 	for _, one := range additions {
-		written = put(values, one.path, one.value) || written
+		written = putAs(values, one.path, one.value, folds) || written
 	}
 	if !written {
 		return machine, unfilled
@@ -124,9 +132,15 @@ func additionsTo(values map[string]any, from *module.Module, cluster module.Clus
 // put sets the value at a path of field names joined by dots, and creates parents that are missing. It returns false, and does nothing,
 // where something other than an object is in the way.
 func put(fields map[string]any, path string, value any) bool {
+	return putAs(fields, path, value, false)
+}
+
+// putAs is put where names are those that the author has written, in whatever case if that makes no difference.
+func putAs(fields map[string]any, path string, value any, folds bool) bool {
 	steps := strings.Split(path, ".")
 	last := len(steps) - 1
 	for _, step := range steps[:last] {
+		step = writtenAs(fields, step, folds)
 		inner, ok := fields[step].(map[string]any)
 		if !ok {
 			if fields[step] != nil {
@@ -137,7 +151,7 @@ func put(fields map[string]any, path string, value any) bool {
 		}
 		fields = inner
 	}
-	fields[steps[last]] = value
+	fields[writtenAs(fields, steps[last], folds)] = value
 	return true
 }
 

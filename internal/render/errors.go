@@ -104,6 +104,8 @@ type Warning struct {
 	Hint string
 	// Unknown says that there is no such field.
 	Unknown bool
+	// Canonical is the name that the field is read as, where it is written in another case; else empty.
+	Canonical string
 	// Advice says that the field has an effect, though perhaps not the one that was meant. Message then names the field itself.
 	Advice bool
 }

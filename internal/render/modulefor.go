@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
@@ -11,8 +12,9 @@ import (
 
 // ModuleFor returns the module that serves the Machine's providerSpec: the one that lists its kind, or, where the kind is one for any
 // module, the one that it names. A kind that only one module has is served in any version: the Machine API knows the kind by the cluster's
-// platform, and but warns of another version. The error is an [Errors] when the providerSpec is at fault.
-func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine) (*module.Module, error) {
+// platform, and but warns of another version. One without a kind is of the module for the cluster's platform, which is empty where it is not
+// known. The error is an [Errors] when the providerSpec is at fault.
+func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine, platform string) (*module.Module, error) {
 	if catalog == nil || machine == nil {
 		return nil, errors.New("choosing a module: a catalogue and a Machine are required")
 	}
@@ -22,6 +24,9 @@ func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine) (*modul
 	}
 	if kind, is := genericOf(fields); is {
 		return kind.named(catalog, fields)
+	}
+	if served := catalog.OfPlatform(platform); served != nil && isAbsent(fields["kind"]) {
+		return served, nil
 	}
 	apiVersion, kind, err := kindOf(fields)
 	if err == nil {
@@ -41,11 +46,59 @@ func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine) (*modul
 	var unknown *module.UnknownKindError
 	if errors.As(err, &unknown) {
 		return nil, Errors{{
-			Path: valuePath + ".kind", Fault: Unsupported, Value: show(kind), Fix: unknown.Fix(),
+			Path: valuePath + ".kind", Fault: Unsupported, Value: show(kind), Fix: didYouMean(kind, unknown.Known) + unknown.Fix(),
 			Problem: fmt.Sprintf("no provider module serves apiVersion %q, kind %q", shorten(apiVersion), shorten(kind)),
 		}}
 	}
 	return served, err
+}
+
+// didYouMean returns a question that names the kind nearest to one that is not known, among those that are, each with its apiVersion before it.
+// It is empty where none is near.
+func didYouMean(kind string, known []string) string {
+	const near = 2
+	best, least := "", near+1
+	for _, one := range known {
+		_, candidate, _ := strings.Cut(one, " ")
+		if candidate == kind {
+			return "" // in another version
+		}
+		if len(kind) > maxKind || len(candidate) <= 2*near {
+			continue
+		}
+		distance := distanceOf(strings.ToLower(kind), strings.ToLower(candidate))
+		if distance < least {
+			best, least = candidate, distance
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "did you mean " + best + "? "
+}
+
+// maxKind bounds the names that are compared.
+const maxKind = 128
+
+// distanceOf returns how many letters must be added, removed or replaced to make one text of another.
+func distanceOf(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // named returns the module that a providerSpec of the kind names.

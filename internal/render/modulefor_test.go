@@ -69,7 +69,7 @@ func TestModuleFor(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := ModuleFor(catalog, machineWith(tc.raw))
+			got, err := ModuleFor(catalog, machineWith(tc.raw), "")
 			if got != tc.want || textOf(err) != tc.wantErr {
 				t.Fatalf("want %v and %q, got %v and %v", tc.want, tc.wantErr, got, err)
 			}
@@ -78,7 +78,7 @@ func TestModuleFor(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ModuleFor(nil, nil); err == nil || IsFieldError(err) {
+	if _, err := ModuleFor(nil, nil, ""); err == nil || IsFieldError(err) {
 		t.Errorf("want no catalogue to be a mistake of the caller, got %v", err)
 	}
 }

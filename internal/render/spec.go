@@ -54,11 +54,12 @@ func readSpec(machine *machinev1beta1.Machine, from *module.Module, found *findi
 // own reads a providerSpec of a kind of the module's own: its fields are the values.
 func (s *spec) own(fields map[string]any, from *module.Module, found *findings) {
 	apiVersion, _ := fields["apiVersion"].(string)
-	kind, _ := fields["kind"].(string)
+	given, _ := fields["kind"].(string)
+	kind := kindFor(fields, from)
 	switch {
-	case from.Serves(apiVersion, kind):
+	case from.Serves(apiVersion, given):
 	case from.ServesKind(kind):
-		gvk := schema.FromAPIVersionAndKind(apiVersion, kind).String()
+		gvk := schema.FromAPIVersionAndKind(apiVersion, given).String()
 		found.warn(Warning{
 			Path: valuePath + ".apiVersion", Message: fmt.Sprintf("incorrect GroupVersionKind for %s object: %s", kind, cut(oneLine(gvk), maxReason)), Advice: true,
 		})
@@ -73,12 +74,22 @@ func (s *spec) own(fields map[string]any, from *module.Module, found *findings) 
 	for _, name := range reserved {
 		delete(s.values, name)
 	}
+	s.values = spelt(from, kind, s.values, found)
 	if credentials := from.Spec().Credentials; credentials != nil && credentials.Path != "" {
 		s.credentials = reference{path: valuePath + "." + credentials.Path, raw: rawAt(s.values, credentials.Path)}
 	}
 	if path := from.Spec().UserData.Path; path != "" {
 		s.userData = reference{path: valuePath + "." + path, raw: rawAt(s.values, path)}
 	}
+}
+
+// kindFor returns the kind of a providerSpec that a module serves: its own, or where it has none, that of the module's platform.
+func kindFor(fields map[string]any, from *module.Module) string {
+	if isAbsent(fields["kind"]) {
+		return from.KindOfPlatform()
+	}
+	kind, _ := fields["kind"].(string)
+	return kind
 }
 
 // provides returns the variable provider_spec; cty.DynamicVal when there is none.

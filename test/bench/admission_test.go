@@ -91,7 +91,7 @@ func (b *bench) webhooks(t *testing.T, server *apiServer, bad []byte, wanted boo
 	}
 	until(t, 100*time.Millisecond, "the API server has noticed", func(ctx context.Context) (bool, error) {
 		err := server.try(ctx, bad)
-		if refused := apierrors.IsInvalid(err); refused || err == nil {
+		if refused := apierrors.IsForbidden(err); refused || err == nil {
 			return refused == wanted, nil
 		}
 		return false, err
@@ -111,7 +111,7 @@ func (s *apiServer) tries(t *testing.T, set []byte, count int, allowed bool) []t
 		begun := time.Now()
 		err := s.try(contextOf(t), set)
 		took = append(took, time.Since(begun))
-		if allowed && err != nil || !allowed && !apierrors.IsInvalid(err) {
+		if allowed && err != nil || !allowed && !apierrors.IsForbidden(err) {
 			t.Fatalf("allowed is %v, the API server says %v", allowed, err)
 		}
 	}

@@ -53,10 +53,10 @@ func anObjectThatIsApplied() {
 		said, err := w.apply(ctx, set)
 		Expect(err).To(HaveOccurred())
 		Expect(said).To(And(
-			ContainSubstring(`The MachineSet "`+name+`" is invalid`),
-			ContainSubstring(`spec.template.spec.providerSpec.value.cpu: Invalid value: "four": `), ContainSubstring("write it as cpu: 4"),
-			ContainSubstring(`spec.template.spec.providerSpec.value.memory: Invalid value: "plenty": `), ContainSubstring("memory: 16Gi"),
-			ContainSubstring(`spec.template.spec.providerSpec.value.zone: Invalid value: "a/b": `),
+			ContainSubstring(`denied the request: [providerSpec.`),
+			ContainSubstring(`providerSpec.cpu: Invalid value: "four": `), ContainSubstring("write it as cpu: 4"),
+			ContainSubstring(`providerSpec.memory: Invalid value: "plenty": `), ContainSubstring("memory: 16Gi"),
+			ContainSubstring(`providerSpec.zone: Invalid value: "a/b": `),
 		))
 		Expect(w.client.Get(ctx, client.ObjectKeyFromObject(set), set)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
 	})
@@ -249,7 +249,7 @@ func (w *world) refusal(ctx context.Context) error {
 	switch {
 	case err == nil:
 		return errNotRefused
-	case !apierrors.IsInvalid(err):
+	case !apierrors.IsForbidden(err):
 		return fmt.Errorf("asking the API server: %w", err)
 	}
 	return nil

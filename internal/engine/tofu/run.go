@@ -228,14 +228,18 @@ func (f *Workspace) Plan(ctx context.Context, o PlanOptions) (*engine.Report, er
 	})
 }
 
-// ReadInstance has the provider read the one resource of the state that has an address, and reports whether it is gone. Everything else in the state is
+// ReadInstance has the provider read the resource of the state that has one of the addresses, and reports whether it is gone. Everything else in the state is
 // left alone, and nothing is locked or written.
-func (f *Workspace) ReadInstance(ctx context.Context, address string) (gone bool, err error) {
+func (f *Workspace) ReadInstance(ctx context.Context, addresses []string) (gone bool, err error) {
 	report, err := f.operate(ctx, failure.OpPlan, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
-		_, err := f.slot.terraform.PlanJSON(ctx, out, tfexec.VarFile(variablesFile), tfexec.Lock(false), tfexec.RefreshOnly(true), tfexec.Target(address), providers)
+		options := []tfexec.PlanOption{tfexec.VarFile(variablesFile), tfexec.Lock(false), tfexec.RefreshOnly(true), providers}
+		for _, address := range addresses {
+			options = append(options, tfexec.Target(address))
+		}
+		_, err := f.slot.terraform.PlanJSON(ctx, out, options...)
 		return err
 	})
-	return slices.ContainsFunc(report.Missing(), func(c engine.Change) bool { return c.Address == address }), err
+	return slices.ContainsFunc(report.Missing(), func(c engine.Change) bool { return slices.Contains(addresses, c.Address) }), err
 }
 
 // Apply plans and carries the plan out unread, in one process. Use it where the plan can only create.

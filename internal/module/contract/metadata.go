@@ -104,11 +104,17 @@ func (m *Metadata) checkEngine() {
 }
 
 func (m *Metadata) checkProviderSpecs() {
+	if m.Spec.Platform != "" && len(m.Spec.ProviderSpecs) == 0 {
+		m.AtField("spec.platform", "is set, but there is no kind", "list the kind in spec.providerSpecs, or remove spec.platform")
+	}
 	seen := map[string]bool{}
 	for i, served := range m.Spec.ProviderSpecs {
 		path := fmt.Sprintf("spec.providerSpecs[%d]", i)
 		if served.Kind == "" {
 			m.AtField(path+".kind", "is empty", "name the providerSpec kind")
+		}
+		if served.FieldNames != "" && served.FieldNames != v1alpha1.FieldNamesExact && served.FieldNames != v1alpha1.FieldNamesCaseInsensitive {
+			m.AtField(path+".fieldNames", fmt.Sprintf("is %q", served.FieldNames), "write Exact or CaseInsensitive; left out, it is Exact")
 		}
 		if len(served.APIVersions) == 0 {
 			m.AtField(path+".apiVersions", "is empty", "name at least one version")

@@ -123,7 +123,7 @@ func clusterValueFlags(names []string) string {
 
 // check returns a [render.Errors], with paths in the object, where the object is at fault.
 func (o *Object) check(catalog *module.Catalog) (*Request, error) {
-	served, err := render.ModuleFor(catalog, o.Machine)
+	served, err := render.ModuleFor(catalog, o.Machine, o.clusterValues[module.ValuePlatform])
 	if err != nil {
 		return nil, render.Under(o.under, err)
 	}

@@ -1,0 +1,107 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// speller puts names of fields into the spelling of a type, as encoding/json matches them: the exact name counts, else one that differs in
+// case only.
+type speller struct {
+	*findings
+}
+
+// spelt returns a providerSpec's values with the fields' names as the module's type spells them; values itself where the kind is exact.
+func spelt(from *module.Module, kind string, values map[string]any, found *findings) map[string]any {
+	if !from.FoldsCase(kind) {
+		return values
+	}
+	return speller{found}.object(valuePath, values, from.Variable(module.VariableProviderSpec).Type)
+}
+
+func (s speller) object(path string, fields map[string]any, wanted cty.Type) map[string]any {
+	known := slices.Sorted(maps.Keys(wanted.AttributeTypes()))
+	out := make(map[string]any, len(fields))
+	given := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		canonical := canonicalName(name, known)
+		if canonical == "" {
+			out[name] = fields[name]
+			continue
+		}
+		at := fieldPath(path, canonical)
+		if other, twice := given[canonical]; twice {
+			s.fail(&FieldError{Path: at, Problem: fmt.Sprintf("it is given twice, as %s and as %s", other, name), Fix: "keep one, as " + canonical})
+			continue
+		}
+		given[canonical] = name
+		if name != canonical {
+			s.warn(Warning{Path: fieldPath(path, name), Message: "read as " + canonical, Hint: "write it so", Canonical: canonical})
+		}
+		out[canonical] = s.value(at, fields[name], wanted.AttributeType(canonical))
+	}
+	return out
+}
+
+// canonicalName returns the name among those that are known that a name stands for; empty for none.
+func canonicalName(name string, known []string) string {
+	if slices.Contains(known, name) {
+		return name
+	}
+	if at := slices.IndexFunc(known, func(one string) bool { return strings.EqualFold(one, name) }); at >= 0 {
+		return known[at]
+	}
+	return ""
+}
+
+func (s speller) value(path string, raw any, wanted cty.Type) any {
+	switch raw := raw.(type) {
+	case map[string]any:
+		switch {
+		case wanted.IsObjectType():
+			return s.object(path, raw, wanted)
+		case wanted.IsMapType():
+			out := make(map[string]any, len(raw))
+			for key, inner := range raw {
+				out[key] = s.value(fieldPath(path, key), inner, wanted.ElementType())
+			}
+			return out
+		}
+	case []any:
+		return s.list(path, raw, wanted)
+	}
+	return raw
+}
+
+func (s speller) list(path string, items []any, wanted cty.Type) any {
+	out := make([]any, 0, len(items))
+	for n, item := range items {
+		switch {
+		case wanted.IsListType(), wanted.IsSetType():
+			item = s.value(indexPath(path, n), item, wanted.ElementType())
+		case wanted.IsTupleType() && n < wanted.Length():
+			item = s.value(indexPath(path, n), item, wanted.TupleElementType(n))
+		}
+		out = append(out, item)
+	}
+	return out
+}
+
+// writtenAs returns the key of an object's field: the exact name, or else, where case makes no difference, the one that is there.
+func writtenAs(fields map[string]any, name string, folds bool) string {
+	if _, exact := fields[name]; exact || !folds {
+		return name
+	}
+	for _, other := range slices.Sorted(maps.Keys(fields)) {
+		if strings.EqualFold(other, name) {
+			return other
+		}
+	}
+	return name
+}

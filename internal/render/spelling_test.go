@@ -1,0 +1,149 @@
+package render
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+)
+
+// foldingModule is the module of moduletest, whose kind matches names in any case and is that of a platform, with one default.
+func foldingModule(t *testing.T) *module.Module {
+	t.Helper()
+	return moduletest.Load(t,
+		moduletest.Change{"module.yaml", "      kind: ExampleProviderSpec\n", "      kind: ExampleProviderSpec\n      fieldNames: CaseInsensitive\n  platform: Example\n  defaults:\n    - {path: userDataSecret.name, value: user-data}\n"},
+		moduletest.Change{"variables.tf", "disks             = optional(list(object({ gib = number })), [])", "disks = optional(list(object({ gib = number })), [])\n    tags = optional(map(string), {})\n    parts = optional(map(object({ sizeGiB = number })), {})"},
+	)
+}
+
+func TestNamesOfFieldsInAnyCase(t *testing.T) {
+	const start = `{"apiVersion":"example.io/v1","kind":"ExampleProviderSpec",`
+	for name, tc := range map[string]struct {
+		raw, want    string
+		wantErr      string
+		wantWarnings []string
+	}{
+		"the exact names": {
+			raw:  `"size":"small","credentialsSecret":{"name":"c"}}`,
+			want: `"size":"small"`,
+		},
+		"another case, in objects, lists and maps": {
+			raw:  `"SIZE":"small","credentialssecret":{"Name":"c"},"Disks":[{"GiB":4}],"parts":{"A":{"sizegib":1}}}`,
+			want: `"disks":[{"gib":4}]`,
+			wantWarnings: []string{
+				"spec.providerSpec.value.Disks: read as disks; write it so", "spec.providerSpec.value.disks[0].GiB: read as gib; write it so",
+				"spec.providerSpec.value.SIZE: read as size; write it so", "spec.providerSpec.value.credentialssecret: read as credentialsSecret; write it so",
+				"spec.providerSpec.value.credentialsSecret.Name: read as name; write it so", "spec.providerSpec.value.parts.A.sizegib: read as sizeGiB; write it so",
+			},
+		},
+		"keys of maps stay": {
+			raw:  `"size":"small","credentialsSecret":{"name":"c"},"tags":{"Size":"a","size":"b"}}`,
+			want: `"tags":{"Size":"a","size":"b"}`,
+		},
+		"the folding of encoding/json": { // the long s is an s in another case, and the sign for kelvin a K
+			raw:  "\"\u017fize\":\"small\",\"credentialsSecret\":{\"name\":\"c\"},\"dis\u212as\":[]}",
+			want: `"size":"small"`,
+			wantWarnings: []string{
+				"spec.providerSpec.value.disKs: read as disks; write it so", "spec.providerSpec.value[\"\u017fize\"]: read as size; write it so",
+			},
+		},
+		"two spellings": {
+			raw:     `"size":"small","Size":"large","credentialsSecret":{"name":"c"}}`,
+			wantErr: "spec.providerSpec.value.size: it is given twice, as Size and as size; keep one, as size",
+		},
+		"what is in no case a field": {
+			raw: `"size":"small","credentialsSecret":{"name":"c"},"s_ize":"x"}`, want: `"size":"small"`,
+			wantWarnings: []string{"spec.providerSpec.value.s_ize: unknown field, ignored; write it as size"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			input := inputWith(t, start+tc.raw)
+			input.Module = foldingModule(t)
+			inputs, err := Render(input)
+			if tc.wantErr != "" {
+				if err == nil || err.Error() != tc.wantErr {
+					t.Errorf("got %v, want %s", err, tc.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(inputs.Variables), tc.want) {
+				t.Errorf("%s has not %s", inputs.Variables, tc.want)
+			}
+			var warnings []string
+			for _, one := range inputs.Warnings {
+				warnings = append(warnings, one.String())
+			}
+			if diff := cmp.Diff(tc.wantWarnings, warnings); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+			if ref, _, err := Refs(input.Machine, input.Module); err != nil || ref.Name != "c" {
+				t.Errorf("the credentials are %v, %v", ref, err)
+			}
+		})
+	}
+}
+
+func TestOtherKindsAreExact(t *testing.T) {
+	_, err := Render(inputWith(t, strings.Replace(valid, "size", "Size", 1)+"}"))
+	if err == nil || !strings.Contains(err.Error(), "size: a string is required, but it is missing") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDefaultsKeepTheSpellingOfTheAuthor(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"kind":"ExampleProviderSpec","UserDataSecret":{}}`:             `{"UserDataSecret":{"name":"user-data"},"kind":"ExampleProviderSpec"}`,
+		`{"kind":"ExampleProviderSpec","userdatasecret":{"NAME":""}}`:    `{"kind":"ExampleProviderSpec","userdatasecret":{"NAME":"user-data"}}`,
+		`{"kind":"ExampleProviderSpec","userdatasecret":{"Name":"own"}}`: `{"kind":"ExampleProviderSpec","userdatasecret":{"Name":"own"}}`,
+		`{"size":"small"}`: `{"size":"small","userDataSecret":{"name":"user-data"}}`,
+	} {
+		completed, _ := Complete(machineWith(raw), foldingModule(t), nil)
+		if got := string(completed.Spec.ProviderSpec.Value.Raw); got != want {
+			t.Errorf("%s becomes %s, want %s", raw, got, want)
+		}
+	}
+}
+
+func TestAProviderSpecWithoutAKindIsOfThePlatform(t *testing.T) {
+	folding := foldingModule(t)
+	catalog, err := module.NewCatalog(folding, kubemarkModule(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := inputWith(t, `{"size":"small","credentialsSecret":{"name":"c"}}`)
+	if _, err := ModuleFor(catalog, input.Machine, "Other"); err == nil || !strings.Contains(err.Error(), "value.kind: a string is required") {
+		t.Errorf("on another platform: %v", err)
+	}
+	if input.Module, err = ModuleFor(catalog, input.Machine, "Example"); err != nil || input.Module != folding {
+		t.Fatalf("got %v, %v", input.Module, err)
+	}
+	warnings, err := Check(input)
+	if err != nil || len(warnings) != 1 || warnings[0].String() != "incorrect GroupVersionKind for ExampleProviderSpec object: /, Kind=" {
+		t.Errorf("got %v, %v", warnings, err)
+	}
+	if served, err := ModuleFor(catalog, machineWith(`{"apiVersion":"a/v1","kind":"KubemarkMachineProviderConfig"}`), "Example"); err != nil || served == folding {
+		t.Errorf("a kind that is written counts: %v, %v", served, err)
+	}
+}
+
+func TestAKindThatIsNearlyRightSuggestsTheNearest(t *testing.T) {
+	catalog, err := module.NewCatalog(foldingModule(t), kubemarkModule(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, want := range map[string]string{
+		"ExampleProviderSpecs": "did you mean ExampleProviderSpec? known are ", "exampleproviderspec": "did you mean ExampleProviderSpec? ",
+		"ExmpleProvidrSpec": "did you mean ExampleProviderSpec? ", "B": `kind "B"; known are `, "ExampleMachineSpec": `"ExampleMachineSpec"; known are `,
+	} {
+		_, err := ModuleFor(catalog, machineWith(`{"apiVersion":"example.io/v1","kind":"`+kind+`"}`), "")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", kind, err, want)
+		}
+	}
+}
