@@ -67,8 +67,16 @@ func TestFinalErrors(t *testing.T) {
 			},
 		},
 		"vsphere": {
-			final:   []string{"error cloning virtual machine: A specified parameter was not correct: configSpec.guestId", limits},
-			retried: []string{"error fetching datastore: datastore 'd' not found", "error fetching virtual machine: vm 't' not found", "A specified parameter was not correct: spec.location.host"},
+			final: []string{
+				"error cloning virtual machine: A specified parameter was not correct: configSpec.guestId", limits,
+				"error fetching datastore: datastore 'd' not found", "error fetching virtual machine: vm 't' not found", "error fetching virtual machine: path 't' resolves to multiple vms",
+				"error fetching resource pool: path '*/Resources' resolves to multiple resource pools", "error fetching network: network 'n' not found", "folder '/dc1/vm/f' not found",
+				`unable to get network for "n": the compute cluster c has none of this name`,
+				"disk.0: disk name disk0 must be at least the same size of source when cloning (expected: >= 16 GiB)",
+			},
+			retried: []string{
+				"error fetching datacenter: datacenter 'd' not found", "error fetching datastore: Post https://vcenter/sdk: connection refused", "A specified parameter was not correct: spec.location.host",
+			},
 		},
 		"libvirt": {
 			final:   []string{"Invalid Attribute Value\nAttribute memory value must be at least 1", limits},
