@@ -128,8 +128,12 @@ func refusals(t *testing.T, m kept, r run) []module.Validation {
 // valuesOf returns the variables of a run, of their types.
 func valuesOf(t *testing.T, m kept, r run) map[string]cty.Value {
 	t.Helper()
-	values := map[string]cty.Value{}
-	for name, value := range r.values {
+	values, given := map[string]cty.Value{}, maps.Clone(r.values)
+	// Only cluster may be left out.
+	if _, found := given[module.VariableCluster]; !found && m.Variable(module.VariableCluster).Type != cty.NilType {
+		given[module.VariableCluster] = cty.EmptyObjectVal
+	}
+	for name, value := range given {
 		variable := m.Variable(name)
 		if variable.Defaults != nil {
 			value = variable.Defaults.Apply(value)

@@ -2,6 +2,7 @@ package stacks_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +22,24 @@ const (
 		"networks":[{"subnets":[{"filter":{"name":"demo-x7k2p-nodes","tags":"openshiftClusterID=demo-x7k2p"}}]}],
 		"securityGroups":[{"name":"demo-x7k2p-worker"}],"serverMetadata":{"Name":"demo-x7k2p-worker"},"tags":["team=red"]}`
 )
+
+// everything is what the example does not have.
+const everything = `{"trunk":true,"serverGroupName":"demo-x7k2p-worker","floatingIP":"203.0.113.7","rootVolume":{"diskSize":100,"volumeType":"fast","availabilityZone":"cinder-1"},
+	"networks":[{"subnets":[{"filter":{"name":"demo-x7k2p-nodes","tags":"openshiftClusterID=demo-x7k2p"}}]},{"filter":{"name":"other"},"noAllowedAddressPairs":true}]}`
+
+// belongings are the resources beside the server, each of which may be nothing but the port.
+var belongings = []string{
+	portAddress, optional("networkingPort", "V2", "port1"), optional("networkingPort", "V2", "port2"), optional("networkingPort", "V2", "port3"),
+	optional("networkingTrunk", "V2", "trunk"), optional("networkingTrunk", "V2", "trunk1"), optional("networkingTrunk", "V2", "trunk2"),
+	optional("networkingTrunk", "V2", "trunk3"), optional("blockstorageVolume", "V3", "disk"), optional("networkingFloatingipAssociate", "V2", "floating"),
+	"openstack:index/computeServergroupSharedV2:ComputeServergroupSharedV2.group",
+}
+
+// optional returns the address of a resource that may be nothing.
+func optional(kind, version, name string) string {
+	kind += "Optional" + version
+	return "openstack:index/" + kind + ":" + strings.ToUpper(kind[:1]) + kind[1:] + "." + name
+}
 
 // server is a Machine of the stack openstack, and the cloud that it is in.
 type server struct {
@@ -42,6 +61,10 @@ func (s *server) inspect() openstack.Server {
 	if server == nil {
 		s.t.Fatal("there is no server of the Machine's name")
 	}
+	slices.Sort(server.Tags)
+	for i := range server.Ports {
+		slices.Sort(server.Ports[i].Tags)
+	}
 	return *server
 }
 
@@ -51,12 +74,12 @@ func TestAServerFromCreateToDestroy(t *testing.T) {
 	s.create(s.given(`{}`))
 	made := s.inspect()
 	want := openstack.Server{
-		ID: made.ID, Created: made.Created, Name: "worker-0", Status: "ACTIVE", Flavor: "m1.xlarge", Image: "demo-x7k2p-rhcos", UserData: userData, Zone: "nova", Tags: []string{"team=red"},
+		ID: made.ID, Created: made.Created, Name: "worker-0", Status: "ACTIVE", Flavor: "m1.xlarge", Image: "demo-x7k2p-rhcos", UserData: userData, Zone: "nova", Tags: []string{"cluster-api-provider-openstack", "machines-" + clusterID, "team=red"},
 		Metadata: map[string]string{"Name": "demo-x7k2p-worker", "openshiftClusterID": clusterID, "machine-iac.io_machine-uid": machineUID},
 		Ports: []openstack.Port{{
 			Name: "worker-0-0", Network: "demo-x7k2p-openshift", Description: "Machine machines/worker-0 " + machineUID, Addresses: made.Ports[0].Addresses,
 			Others: []string{openstack.APIAddress, openstack.IngressAddress}, SecurityGroups: []string{"demo-x7k2p-worker"},
-			Tags: []string{"machine-uid=" + machineUID, "openshiftClusterID=" + clusterID, "team=red"},
+			Tags: []string{"cluster-api-provider-openstack", "machine-uid=" + machineUID, "machines-" + clusterID, "openshiftClusterID=" + clusterID, "team=red"},
 		}},
 	}
 	if diff := cmp.Diff(want, made); diff != "" {
@@ -93,11 +116,15 @@ func TestAServerFromCreateToDestroy(t *testing.T) {
 	}
 }
 
-// wantPlan plans, and wants this to become of the server, and nothing of the port.
+// wantPlan plans, and wants this to become of the server, and nothing of what belongs to it.
 func (s *server) wantPlan(id, changed string, want engine.Action) *engine.Report {
 	s.t.Helper()
 	report := s.plan(id, s.given(changed))
-	if diff := cmp.Diff(map[string]engine.Action{serverAddress: want, portAddress: engine.ActionNoOp}, changesOf(report)); diff != "" {
+	changes := map[string]engine.Action{serverAddress: want}
+	for _, address := range belongings {
+		changes[address] = engine.ActionNoOp
+	}
+	if diff := cmp.Diff(changes, changesOf(report)); diff != "" {
 		s.t.Errorf("%s: the plan differs (-want +got):\n%s", id, diff)
 	}
 	return report
@@ -123,7 +150,7 @@ func TestAMissingServerIsReportedAndDeletedWithItsPort(t *testing.T) {
 func TestAServerThatTheStateLacksIsAdoptedWithItsPort(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, worker)
-	with := s.given(`{}`)
+	with := s.given(everything)
 	before := s.empty(with)
 	s.create(with)
 	made := s.inspect()
@@ -132,8 +159,8 @@ func TestAServerThatTheStateLacksIsAdoptedWithItsPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, err := pulumi.LookupResources(lookup)
-	if err != nil || len(found) != 2 || !bytes.Contains(found[serverAddress], []byte(machineUID)) || !bytes.Contains(found[portAddress], []byte(machineUID)) {
-		t.Fatalf("found is %s, %v, want the server and its port with the Machine's UID", found, err)
+	if err != nil || len(found) != 1+len(belongings) || !bytes.Contains(found[serverAddress], []byte(machineUID)) || !bytes.Contains(found[portAddress], []byte(machineUID)) {
+		t.Fatalf("found is %s, %v, want the server and its port with the Machine's UID, and the rest", found, err)
 	}
 	adopted, err := pulumi.Adopt(before, lookup)
 	if err != nil {
@@ -150,12 +177,12 @@ func TestAServerThatTheStateLacksIsAdoptedWithItsPort(t *testing.T) {
 	if bytes.Contains(s.last(), []byte("hunter22")) {
 		t.Error("the checkpoint shows user data")
 	}
-	s.wantPlan("unchanged", `{}`, engine.ActionNoOp)
+	s.wantPlan("unchanged", everything, engine.ActionNoOp)
 	if again := s.inspect(); again.ID != made.ID {
 		t.Errorf("the server is %s, want %s: it was made twice", again.ID, made.ID)
 	}
 	s.destroy(with)
-	if left := s.cloud.Count(); left["servers"]+left["ports"] != 0 {
+	if left := s.cloud.Count(); left["servers"]+left["ports"]+left["trunks"]+left["volumes"] != 0 || left["server groups"] != 1 {
 		t.Errorf("after the destroy there are %v", left)
 	}
 }
@@ -214,11 +241,23 @@ func TestFieldsReachTheCloud(t *testing.T) {
 				return strings.Join(s.Devices, ", ") == "image to local, blank to local" && s.Image == "demo-x7k2p-rhcos"
 			},
 		},
+		"two networks, trunks, a server group, a floating address, and a root volume in a zone of its own": {
+			everything,
+			func(s *openstack.Server) bool {
+				return len(s.Ports) == 2 && s.Ports[0].Trunk && s.Ports[1].Trunk && s.Ports[1].Network == "other" && s.Group == "demo-x7k2p-worker" && strings.Join(s.Devices, ", ") == "volume to volume"
+			},
+		},
+		"two subnets of a network, and security groups that are looked for": {
+			`{"networks":[{"filter":{"name":"demo-x7k2p-openshift"},"subnets":[{"filter":{"name":"demo-x7k2p-nodes"}},{"filter":{"name":"demo-x7k2p-nodes-v6"}}]}],"securityGroups":[{"name":"default"},{"name":"demo-x7k2p-worker"}]}`,
+			func(s *openstack.Server) bool {
+				return len(s.Ports) == 1 && len(s.Ports[0].Addresses) == 2 && len(s.Ports[0].SecurityGroups) == 2
+			},
+		},
 		"a network without security, and no other addresses": {
 			`{"networks":[{"filter":{"name":"other"},"portSecurity":false,"portTags":["net"]}],"availabilityZone":"az-2"}`,
 			func(s *openstack.Server) bool {
 				p := s.Ports[0]
-				return p.Network == "other" && len(p.SecurityGroups)+len(p.Others) == 0 && len(p.Tags) == 4 && s.Zone == "az-2"
+				return p.Network == "other" && len(p.SecurityGroups)+len(p.Others) == 0 && len(p.Tags) == 6 && s.Zone == "az-2"
 			},
 		},
 	}
@@ -240,7 +279,7 @@ func TestWhatIsNotFoundIsRefusedInWords(t *testing.T) {
 		"an image":         {`{"image":"nowhere"}`, "no single image is called nowhere"},
 		"a network":        {`{"networks":[{"filter":{"name":"nowhere"}}]}`, "no single network is what networks[0] names"},
 		"two subnets":      {`{"networks":[{"subnets":[{"filter":{"name":"demo-x7k2p-nodes"}}]}]}`, "no single subnet is what networks[0].subnets[0] names"},
-		"a security group": {`{"securityGroups":[{"name":"nowhere"}]}`, "no security group is what securityGroups[] names"},
+		"a security group": {`{"securityGroups":[{"name":"nowhere"}]}`, "no security group is what securityGroups[0] names"},
 		"a port's network": {`{"networks":[],"ports":[{"networkID":"nowhere"}]}`, "no network is what ports[0].networkID names"},
 	}
 	s := newServer(t, worker)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	claims "github.com/machine-iac/machine-iac-operator/actuators/addresses"
 	"github.com/machine-iac/machine-iac-operator/internal/module/addresses"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
@@ -84,7 +85,7 @@ func TestAVirtualMachineTakesAddressesFromPools(t *testing.T) {
 	v := newVCenter(t)
 	machine := v.pooled()
 	for range 2 {
-		if waiting, ok := actuators.AsRequeueAfter(v.Create(t.Context(), machine)); !ok || waiting.After != addressRetry {
+		if waiting, ok := actuators.AsRequeueAfter(v.Create(t.Context(), machine)); !ok || waiting.After != claims.Retry {
 			t.Fatalf("Create returns %v, want that addresses are waited for", waiting)
 		}
 	}

@@ -62,9 +62,6 @@ func (a *Actuator) reconcile(ctx context.Context, machine *machinev1beta1.Machin
 		return err
 	}
 	if o.waiting != nil {
-		if _, failed := errors.AsType[*actuators.MachineError](o.waiting); failed {
-			reporting.Failure(a.recorder, a.metrics, asked, machine, o.waiting)
-		}
 		a.publish(o, o.waiting)
 		return o.waiting
 	}
@@ -92,7 +89,7 @@ func (a *Actuator) act(ctx context.Context, o *observation, d lifecycle.Decision
 		a.metrics.Forget(o.machine)
 		a.looks.forget(o.machine.UID)
 		if err := a.releaseAddresses(ctx, o); err != nil {
-			return reporting.Typed(runs.Destroy, err)
+			return err
 		}
 	case d.Action == lifecycle.ActionLook:
 		a.look(o)

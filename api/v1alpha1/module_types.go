@@ -70,7 +70,7 @@ type ModuleSpec struct {
 	AddressClaims *ModuleAddressClaims `json:"addressClaims,omitempty"`
 
 	// errors says what errors of the engine mean. When left out, every error but those of the engine's own validation is retried.
-	Errors *ModuleErrors `json:"errors,omitempty"`
+	Errors *moduleErrors `json:"errors,omitempty"`
 
 	// lookup says how an instance that the state lost is found again. It goes with the folder lookup/: both or neither.
 	Lookup *ModuleLookup `json:"lookup,omitempty"`
@@ -80,7 +80,7 @@ type ModuleSpec struct {
 	Adopt *ModuleAdopt `json:"adopt,omitempty"`
 
 	// inventory says that the module lists the instances of a cluster. It goes with the folder inventory/: both or neither.
-	Inventory *ModuleInventory `json:"inventory,omitempty"`
+	Inventory *moduleInventory `json:"inventory,omitempty"`
 
 	// instanceCheck says how often it is looked whether the instance is still there, between drift checks and at less cost. When left out, only
 	// drift checks find that an instance is gone. A stack has none.
@@ -232,8 +232,8 @@ type ModuleAdopt struct {
 	Creates []string `json:"creates,omitempty"`
 }
 
-// ModuleInventory says that the module's inventory/ folder lists the instances of a cluster. It has no fields.
-type ModuleInventory struct{}
+// moduleInventory says that the module's inventory/ folder lists the instances of a cluster. It has no fields.
+type moduleInventory struct{}
 
 // ModuleInstanceCheck says how often it is looked whether the instance is still there. A run then has the module's variables and provider blocks
 // and nothing else of it, and reads the one resource that is the instance.

@@ -32,8 +32,8 @@ type PlaceCredential struct {
 	Path []string `json:"path,omitempty"`
 }
 
-// ModuleErrors says what errors of the engine mean.
-type ModuleErrors struct {
+// moduleErrors says what errors of the engine mean.
+type moduleErrors struct {
 	// final lists regular expressions (RE2), any of which matches an error of the engine, its summary and its detail, after which no retry can help:
 	// the providerSpec asks for what the infrastructure will never take. Every other error is retried. May be empty.
 	Final []string `json:"final,omitempty"`

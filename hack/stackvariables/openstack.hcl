@@ -2,8 +2,6 @@
 variable "provider_spec" {
   omit_validations = [
     "ports[].networkID is the UUID of the port's network: write it, or fixedIPs with a subnetID of the network.",
-    "ports[].nameSuffix is each port's own: letters, digits, '-', '_' and '.', and no number, which other ports are called by. Write for example nameSuffix: storage.",
-    "floatingIP is an address: write it as 203.0.113.7.",
   ]
 
   # Limits of this stack.
@@ -13,13 +11,15 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = join("", concat([try(var.provider_spec.rootVolume.availabilityZone, "")], [for device in var.provider_spec.additionalBlockDevices : try(device.storage.volume.availabilityZone, "")])) == ""
-    error_message = "Nova makes this stack's volumes, in the server's zone: leave the availabilityZone of rootVolume and additionalBlockDevices out, or use the provider module openstack."
+    condition     = join("", [for device in var.provider_spec.additionalBlockDevices : try(device.storage.volume.availabilityZone, "")]) == ""
+    error_message = "Nova makes this stack's further volumes, in the server's zone: leave the availabilityZone of additionalBlockDevices out, or use the provider module openstack."
   }
 
   validation {
-    condition     = length(var.provider_spec.networks) + length(var.provider_spec.ports) <= 1
-    error_message = "This stack makes one port: leave one entry in networks and ports together, or use the provider module openstack."
+    condition = length(var.provider_spec.ports) + sum(concat([0], [
+      for network in var.provider_spec.networks : "${network.uuid}${join("", values(network.filter))}" == "" ? length(network.subnets) : 1
+    ])) <= 4
+    error_message = "This stack makes at most 4 ports: leave entries of networks, their subnets and ports out, or use the provider module openstack."
   }
 
   validation {
@@ -28,32 +28,17 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = alltrue([for network in var.provider_spec.networks : length(network.subnets) <= 1])
-    error_message = "This stack makes one port, in one subnet: leave one entry in networks[].subnets, or use the provider module openstack."
+    condition     = alltrue([for network in var.provider_spec.networks : "${network.uuid}${join("", values(network.filter))}" == "" || length(network.subnets) <= 2])
+    error_message = "This stack makes a port in at most 2 subnets: leave other entries of networks[].subnets out, or use the provider module openstack."
   }
 
   validation {
-    condition     = !var.provider_spec.trunk && !anytrue([for port in var.provider_spec.ports : port.trunk == null ? false : port.trunk])
-    error_message = "This stack makes no trunks: leave trunk and ports[].trunk out, or use the provider module openstack."
+    condition     = length([for group in var.provider_spec.securityGroups : group if "${group.uuid}${group.filter.id}" == ""]) <= 3
+    error_message = "This stack looks for three security groups: name the others by securityGroups[].uuid, or use the provider module openstack."
   }
 
   validation {
-    condition     = alltrue([for suffix in var.provider_spec.ports[*].nameSuffix : can(regex("^[-_.a-zA-Z0-9]{0,60}$", suffix)) && !can(regex("^[0-9]+$", suffix))])
-    error_message = "ports[].nameSuffix has letters, digits, '-', '_' and '.', and is no number: write for example nameSuffix: storage."
-  }
-
-  validation {
-    condition     = var.provider_spec.floatingIP == ""
-    error_message = "This stack gives no port a floating address: leave floatingIP out, or use the provider module openstack."
-  }
-
-  validation {
-    condition     = length([for group in var.provider_spec.securityGroups : group if "${group.uuid}${group.filter.id}" == ""]) <= 1
-    error_message = "This stack looks for one security group: name the others by securityGroups[].uuid, or use the provider module openstack."
-  }
-
-  validation {
-    condition     = var.provider_spec.serverGroupName == ""
-    error_message = "This stack makes no server group: name one by serverGroupID, or use the provider module openstack."
+    condition     = var.provider_spec.serverGroupName == "" || var.provider_spec.serverGroupID == ""
+    error_message = "This stack does not compare the names of server groups: leave serverGroupName or serverGroupID out, or use the provider module openstack."
   }
 }

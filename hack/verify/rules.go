@@ -62,7 +62,7 @@ var rules = []rule{
 	{path: "controllers/pipeline"},
 	{path: "controllers/*", may: []string{"api/...", "actuators", "controllers/machineapi", "controllers/pipeline", "internal/cluster/events"}},
 	{path: "actuators", may: []string{"api/..."}},
-	{path: "actuators/addresses", may: []string{"internal/module/addresses"}},
+	{path: "actuators/addresses", may: []string{"internal/module", "internal/module/addresses", "internal/render"}},
 	{path: "actuators/conformance", may: []string{"api/...", "actuators"}, helps: true},
 	{path: "actuators/fake", may: []string{"api/...", "actuators"}, helps: true},
 	{

@@ -32,15 +32,15 @@ output "instance_type" {
 }
 
 output "region" {
-  description = "Empty: the tags of region and zone are the cloud provider's to read."
-  value       = ""
+  description = "The region of the cluster's failure domain that the workspace is of; empty where there is none."
+  value       = local.failure_domain == null ? "" : local.failure_domain.region
 
   depends_on = [vsphere_virtual_machine.this]
 }
 
 output "zone" {
-  description = "Empty, as region is."
-  value       = ""
+  description = "The zone of that failure domain."
+  value       = local.failure_domain == null ? "" : local.failure_domain.zone
 
   depends_on = [vsphere_virtual_machine.this]
 }

@@ -158,6 +158,18 @@ variable "provider_spec" {
   }
 }
 
+variable "cluster" {
+  type = object({
+    platform = optional(string)
+    failure_domains = optional(list(object({
+      name          = string, region = string, zone = string, server = string, datacenter = string, compute_cluster = string, datastore = string,
+      resource_pool = string, host_group = string, vm_group = string
+    })), [])
+  })
+  description = "What is known of the cluster."
+  default     = {}
+}
+
 variable "user_data" {
   type        = string
   description = "The Ignition configuration that the virtual machine reads at its first boot."

@@ -123,6 +123,8 @@ func (w *world) sized(ctx context.Context, cpus, megabytes string) {
 			HaveKeyWithValue("machine.openshift.io/vCPU", cpus),
 			HaveKeyWithValue("machine.openshift.io/memoryMb", megabytes),
 			HaveKeyWithValue("machine.openshift.io/GPU", "0"),
+			HaveKeyWithValue("capacity.cluster-autoscaler.kubernetes.io/cpu", cpus),
+			HaveKey("capacity.cluster-autoscaler.kubernetes.io/memory"),
 			HaveKeyWithValue("capacity.cluster-autoscaler.kubernetes.io/labels", ContainSubstring("kubernetes.io/arch=amd64")),
 		).Match(set.Annotations)
 		if err == nil && !matches {

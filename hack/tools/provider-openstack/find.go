@@ -8,6 +8,7 @@ import (
 	"github.com/gophercloud/gophercloud"
 	"github.com/gophercloud/gophercloud/openstack/blockstorage/v3/volumes"
 	"github.com/gophercloud/gophercloud/openstack/identity/v3/tokens"
+	"github.com/gophercloud/gophercloud/openstack/networking/v2/extensions/layer3/floatingips"
 	"github.com/gophercloud/gophercloud/openstack/networking/v2/extensions/security/groups"
 	"github.com/gophercloud/gophercloud/openstack/networking/v2/extensions/trunks"
 	"github.com/gophercloud/gophercloud/openstack/networking/v2/networks"
@@ -118,6 +119,19 @@ func findPorts(config *openstack.Config, d *schema.ResourceData) (found, error) 
 		for _, fixed := range port.FixedIPs {
 			lists["addresses"] = append(lists["addresses"], fixed.IPAddress)
 		}
+	}
+	return lists, err
+}
+
+func findFloatingIPs(config *openstack.Config, d *schema.ResourceData) (found, error) {
+	client, err := config.NetworkingV2Client(config.Region)
+	if err != nil || text(d, "address") == "" {
+		return nil, err
+	}
+	listed, err := all("floating addresses", floatingips.List(client, floatingips.ListOpts{FloatingIP: text(d, "address")}), floatingips.ExtractFloatingIPs)
+	lists := found{"ids": {}}
+	for _, address := range listed {
+		lists["ids"] = append(lists["ids"], address.ID)
 	}
 	return lists, err
 }

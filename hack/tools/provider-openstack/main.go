@@ -4,6 +4,7 @@
 //   - networks, subnets, security groups, ports, trunks, servers, server groups and volumes are found as lists of ids, which may be empty:
 //     what a server was made from may be gone, or have a namesake, and the server is still to be looked at and deleted;
 //   - a server group is made where there is none of its name, and stays when its Machine goes: others are in it;
+//   - a port, a trunk, a volume and the association of a floating address may be nothing at all, as programs without conditions need it;
 //   - a trunk can be imported;
 //   - a port is of any type of interface that Neutron knows;
 //   - user data that an import does not know is no change of a server. Nova does not return it.
@@ -31,11 +32,16 @@ func provider() *schema.Provider {
 	p.DataSourcesMap["openstack_networking_ports_v2"] = search(findPorts, texts("name", "description_contains", "device_id"), "ids", "names", "addresses")
 	p.DataSourcesMap["openstack_networking_trunks_v2"] = search(findTrunks, texts("port_id"), "ids")
 	p.DataSourcesMap["openstack_compute_instances_v2"] = search(findServers, merged(named, texts("instance_id")), "ids", "servers")
-	p.DataSourcesMap["openstack_compute_servergroups_v2"] = search(findServerGroups, texts("servergroup_id"), "ids", "names")
+	p.DataSourcesMap["openstack_compute_servergroups_v2"] = search(findServerGroups, texts("servergroup_id", "name"), "ids", "names")
+	p.DataSourcesMap["openstack_networking_floatingips_v2"] = search(findFloatingIPs, texts("address"), "ids")
 	p.DataSourcesMap["openstack_blockstorage_volumes_v3"] = search(findVolumes, merged(named, texts("attached_to")), "ids")
 	p.ResourcesMap["openstack_compute_servergroup_shared_v2"] = sharedServerGroup()
 	p.ResourcesMap["openstack_networking_trunk_v2"].Importer = &schema.ResourceImporter{StateContext: schema.ImportStatePassthroughContext}
 	p.ResourcesMap["openstack_networking_port_v2"].Schema["binding"].Elem.(*schema.Resource).Schema["vnic_type"].ValidateFunc = nil
+	p.ResourcesMap["openstack_networking_port_optional_v2"] = optional(p.ResourcesMap["openstack_networking_port_v2"])
+	p.ResourcesMap["openstack_networking_trunk_optional_v2"] = optional(p.ResourcesMap["openstack_networking_trunk_v2"])
+	p.ResourcesMap["openstack_networking_floatingip_associate_optional_v2"] = optional(p.ResourcesMap["openstack_networking_floatingip_associate_v2"])
+	p.ResourcesMap["openstack_blockstorage_volume_optional_v3"] = optional(p.ResourcesMap["openstack_blockstorage_volume_v3"])
 	p.ResourcesMap["openstack_compute_instance_v2"].Schema["user_data"].DiffSuppressFunc = func(_, old, _ string, d *schema.ResourceData) bool {
 		return old == "" && d.Id() != ""
 	}

@@ -29,6 +29,10 @@ func sharedServerGroup() *schema.Resource {
 }
 
 func chooseServerGroup(_ context.Context, d *schema.ResourceData, meta any) diag.Diagnostics {
+	if text(d, "name") == "" { // none is wanted
+		d.SetId(absent)
+		return nil
+	}
 	config := meta.(*openstack.Config)
 	client, err := config.ComputeV2Client(config.Region)
 	if err != nil {
@@ -68,7 +72,7 @@ func serverGroup(client *gophercloud.ServiceClient, name, policy string) (string
 	return chosen, nil
 }
 
-// findServerGroups returns the server group of an id.
+// findServerGroups returns the server groups of an id or a name.
 func findServerGroups(config *openstack.Config, d *schema.ResourceData) (found, error) {
 	client, err := config.ComputeV2Client(config.Region)
 	if err != nil {
@@ -77,7 +81,7 @@ func findServerGroups(config *openstack.Config, d *schema.ResourceData) (found, 
 	listed, err := all("server groups", servergroups.List(client, servergroups.ListOpts{}), servergroups.ExtractServerGroups)
 	lists := found{"ids": {}, "names": {}}
 	for _, group := range listed {
-		if group.ID == text(d, "servergroup_id") {
+		if group.ID == text(d, "servergroup_id") || text(d, "name") != "" && group.Name == text(d, "name") {
 			lists["ids"], lists["names"] = append(lists["ids"], group.ID), append(lists["names"], group.Name)
 		}
 	}

@@ -1,5 +1,6 @@
 // Command terraform-provider-vsphere is the provider hashicorp/vsphere, at the version that go.mod pins, and what Machines need beside it:
-// virtual machines are found as a list, which may be empty, by their UUID or in a folder, with their tags.
+// virtual machines are found as a list, which may be empty, by their UUID or in a folder, with their tags; so are the networks of a compute cluster,
+// and the tag of an OpenShift cluster.
 //
 // Everything else is the provider's own code. It is built from its Go module, since released providers cannot be downloaded everywhere; the
 // ordinary way is the registry, or 'tofu providers mirror', without the addition above.
@@ -32,6 +33,7 @@ func provider() terraform.ResourceProvider {
 		return configure(d)
 	}
 	p.DataSourcesMap["vsphere_virtual_machines"] = virtualMachines(own)
+	p.DataSourcesMap["vsphere_workspace"] = workspace(own)
 	return p
 }
 

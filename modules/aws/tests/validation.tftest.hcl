@@ -833,7 +833,7 @@ run "refuses_a_host_without_an_id" {
       ami                = { id = "ami-0123456789abcdef0" }
       credentialsSecret  = { name = "aws-cloud-credentials" }
       userDataSecret     = { name = "worker-user-data" }
-      placement          = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "DedicatedHost", dedicatedHost = {} } }
+      placement          = { region = "us-east-1", availabilityZone = "us-east-1a", tenancy = "host", host = { affinity = "AnyAvailable", dedicatedHost = {} } }
     }
   }
 

@@ -8,6 +8,12 @@ mock_provider "vsphere" {
       disks                   = [{ eagerly_scrub = false, label = "disk0", size = 16, thin_provisioned = true, unit_number = 0 }]
     }
   }
+  mock_data "vsphere_workspace" {
+    defaults = {
+      network_ids = ["network-7"]
+      tag_ids     = ["urn:vmomi:InventoryServiceTag:0f0e0d0c-49f5-4667-b38c-b97e09dc9578:GLOBAL"]
+    }
+  }
   mock_resource "vsphere_virtual_machine" {
     defaults = {
       uuid                = "4211cf20-9d07-0a4e-51d8-4d2b2ad2b8cf"
@@ -422,4 +428,78 @@ run "refuses_what_would_need_another_virtual_machine" {
   }
 
   expect_failures = [terraform_data.made_with]
+}
+
+run "is_in_the_failure_domain_of_its_compute_cluster" {
+  variables {
+    cluster = {
+      failure_domains = [
+        { name = "a", region = "us-east", zone = "us-east-1a", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/LocalDS_0", resource_pool = null, host_group = null, vm_group = null },
+        { name = "b", region = "us-east", zone = "us-east-2a", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C01", datastore = "/DC0/datastore/LocalDS_0", resource_pool = null, host_group = null, vm_group = null },
+        { name = "c", region = "us-west", zone = "us-west-1a", server = "other.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/LocalDS_0", resource_pool = null, host_group = null, vm_group = null },
+      ]
+    }
+  }
+
+  assert {
+    condition     = output.region == "us-east" && output.zone == "us-east-1a"
+    error_message = "Region and zone are those of the failure domain."
+  }
+}
+
+run "is_in_the_failure_domain_of_its_datastore" {
+  variables {
+    cluster = {
+      failure_domains = [
+        { name = "a", region = "us-east", zone = "us-east-1a", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/other", resource_pool = null, host_group = null, vm_group = null },
+        { name = "b", region = "us-east", zone = "us-east-1b", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/LocalDS_0", resource_pool = null, host_group = null, vm_group = null },
+      ]
+    }
+  }
+
+  assert {
+    condition     = output.region == "us-east" && output.zone == "us-east-1b"
+    error_message = "Where two are of one compute cluster, the datastore decides."
+  }
+}
+
+run "is_in_no_failure_domain_that_is_not_certain" {
+  variables {
+    cluster = {
+      failure_domains = [
+        { name = "a", region = "us-east", zone = "us-east-1a", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/other", resource_pool = null, host_group = null, vm_group = null },
+        { name = "b", region = "us-east", zone = "us-east-1b", server = "vcenter.example.com", datacenter = "DC0", compute_cluster = "/DC0/host/DC0_C0", datastore = "/DC0/datastore/another", resource_pool = null, host_group = null, vm_group = null },
+      ]
+    }
+  }
+
+  assert {
+    condition     = output.region == "" && output.zone == ""
+    error_message = "Nothing is guessed."
+  }
+}
+
+run "is_made_as_a_part_of_an_openshift_cluster" {
+  command = plan
+
+  variables {
+    cluster = { platform = "VSphere" }
+  }
+
+  assert {
+    condition     = data.vsphere_workspace.openshift[0].networks == tolist(["VM Network"]) && data.vsphere_workspace.openshift[0].cluster == "demo-x7k2p"
+    error_message = "Networks and the tag are looked for by the names of the providerSpec and the cluster."
+  }
+  assert {
+    condition     = length(data.vsphere_network.device) == 0
+    error_message = "No network of the datacenter is looked for."
+  }
+  assert {
+    condition     = join(" ", local.network_ids) == "network-7"
+    error_message = "The network is one of the compute cluster."
+  }
+  assert {
+    condition     = vsphere_virtual_machine.this.tags == toset(["urn:vmomi:InventoryServiceTag:0f0e0d0c-49f5-4667-b38c-b97e09dc9578:GLOBAL"])
+    error_message = "It has the tag of the cluster."
+  }
 }
