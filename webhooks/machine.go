@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 )
 
 // machineDefaulter completes a Machine that is created.
@@ -36,6 +38,7 @@ func (d *machineDefaulter) Default(_ context.Context, machine *machinev1beta1.Ma
 type machineValidator struct {
 	rules  rules
 	reader client.Reader
+	rights *rights.Reader
 }
 
 // ValidateCreate implements admission.Validator.
@@ -63,6 +66,7 @@ func (v *machineValidator) ValidateDelete(context.Context, *machinev1beta1.Machi
 
 func (v *machineValidator) response(ctx context.Context, machine *machinev1beta1.Machine, found admissionResult) (admission.Warnings, error) {
 	found.warnings = append(found.warnings, missingSecrets(ctx, v.reader, machine.Namespace, found.secrets)...)
+	found.warnings = append(found.warnings, missingRights(ctx, v.rights, machine.Namespace, found.secrets)...)
 	return found.response()
 }
 

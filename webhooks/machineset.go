@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -34,6 +35,7 @@ func (d *machineSetDefaulter) Default(_ context.Context, set *machinev1beta1.Mac
 type machineSetValidator struct {
 	rules  rules
 	reader client.Reader
+	rights *rights.Reader
 }
 
 // ValidateCreate implements admission.Validator.
@@ -61,6 +63,7 @@ func (v *machineSetValidator) ValidateDelete(context.Context, *machinev1beta1.Ma
 
 func (v *machineSetValidator) response(ctx context.Context, set *machinev1beta1.MachineSet, found admissionResult) (admission.Warnings, error) {
 	found.warnings = append(found.warnings, missingSecrets(ctx, v.reader, set.Namespace, found.secrets)...)
+	found.warnings = append(found.warnings, missingRights(ctx, v.rights, set.Namespace, found.secrets)...)
 	return found.response()
 }
 

@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
@@ -25,6 +27,8 @@ const secretDeadline = 2 * time.Second
 type secretRef struct {
 	// path is where it is named, role what the Machine API calls it.
 	path, role, name string
+	// rights are what its credentials must be allowed to do.
+	rights []v1alpha1.ModuleRights
 }
 
 // secretsOf returns the Secrets that a providerSpec names.
@@ -35,7 +39,7 @@ func secretsOf(machine *machinev1beta1.Machine, from *module.Module) []secretRef
 	}
 	var refs []secretRef
 	if credentials.Name != "" {
-		refs = append(refs, secretRef{path: referencePath(credentials.Path), role: "CredentialsSecret", name: credentials.Name})
+		refs = append(refs, secretRef{path: referencePath(credentials.Path), role: "CredentialsSecret", name: credentials.Name, rights: from.Spec().Rights})
 	}
 	if userData.Name != "" {
 		refs = append(refs, secretRef{path: referencePath(userData.Path), role: "UserDataSecret", name: userData.Name})
@@ -46,6 +50,17 @@ func secretsOf(machine *machinev1beta1.Machine, from *module.Module) []secretRef
 // referencePath returns the path of the reference that a Secret's name stands in, as the Machine API writes it.
 func referencePath(name string) string {
 	return "providerSpec." + strings.TrimSuffix(strings.TrimPrefix(name, valuePath+"."), ".name")
+}
+
+// missingRights returns a warning for what the credentials in a Secret certainly may not do. What cannot be found out is not reported.
+func missingRights(ctx context.Context, granted *rights.Reader, namespace string, refs []secretRef) []string {
+	var warnings []string
+	for _, ref := range refs {
+		for _, text := range granted.Missing(ctx, ref.rights, types.NamespacedName{Namespace: namespace, Name: ref.name}) {
+			warnings = append(warnings, ref.path+": "+text)
+		}
+	}
+	return warnings
 }
 
 // missingSecrets returns a warning for each Secret that does not exist. What cannot be found out is not reported.

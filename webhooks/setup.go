@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 )
@@ -34,6 +35,8 @@ type Options struct {
 	ClusterValues module.ClusterValues
 	// Cluster reads what modules may know of the cluster; nil where nothing is known.
 	Cluster platform.Reader
+	// Rights finds out what credentials certainly may not do; nil for nothing.
+	Rights *rights.Reader
 	// Reader reads whether the Secrets exist that a providerSpec names; the manager's reader without a cache when nil.
 	Reader client.Reader
 }
@@ -59,14 +62,14 @@ func SetupWithManager(mgr manager.Manager, options Options) error {
 	rules := newRules(options)
 	err := builder.WebhookManagedBy(mgr, &machinev1beta1.Machine{}).
 		WithDefaulter(&machineDefaulter{rules: rules}).WithDefaulterCustomPath(MutateMachinePath).
-		WithValidator(&machineValidator{rules: rules, reader: options.Reader}).WithValidatorCustomPath(ValidateMachinePath).
+		WithValidator(&machineValidator{rules: rules, reader: options.Reader, rights: options.Rights}).WithValidatorCustomPath(ValidateMachinePath).
 		Complete()
 	if err != nil {
 		return fmt.Errorf("registering the webhooks of Machines: %w", err)
 	}
 	err = builder.WebhookManagedBy(mgr, &machinev1beta1.MachineSet{}).
 		WithDefaulter(&machineSetDefaulter{rules: rules}).WithDefaulterCustomPath(MutateMachineSetPath).
-		WithValidator(&machineSetValidator{rules: rules, reader: options.Reader}).WithValidatorCustomPath(ValidateMachineSetPath).
+		WithValidator(&machineSetValidator{rules: rules, reader: options.Reader, rights: options.Rights}).WithValidatorCustomPath(ValidateMachineSetPath).
 		Complete()
 	if err != nil {
 		return fmt.Errorf("registering the webhooks of MachineSets: %w", err)

@@ -30,6 +30,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
@@ -72,7 +73,8 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.clusterValues(), Cluster: cluster}); err != nil {
+	granted := rights.New(live, nil)
+	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.clusterValues(), Cluster: cluster, Rights: granted}); err != nil {
 		return err
 	}
 	runners, err := newRunners(ctx, o, live)
@@ -81,7 +83,7 @@ func run(ctx context.Context, o options) error {
 	}
 	pool := newPool(o, runners)
 	given := iac.Options{
-		Client: live, Catalog: catalog, Runners: runners, Pool: pool, Environment: cluster, Cluster: cluster,
+		Client: live, Catalog: catalog, Runners: runners, Pool: pool, Environment: cluster, Cluster: cluster, Rights: granted,
 		Store: state.New(live, state.Options{Logger: ctrl.Log.WithName("state")}), Modules: store.New(live, store.Options{}),
 	}
 	actuator, err := newActuator(mgr, given, leader.Leadership, o)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
@@ -36,6 +37,8 @@ type Options struct {
 	Environment EnvironmentReader
 	// Cluster reads what modules may know of the cluster; nil where nothing is known.
 	Cluster platform.Reader
+	// Rights finds out what credentials certainly may not do; nil for nothing.
+	Rights *rights.Reader
 	// Adoption is what is done about instances that something else has made, where neither Machine nor MachineSet says it.
 	Adoption lifecycle.Adoption
 	// WithoutCredentials says that Secrets with credentials are not read.
@@ -52,6 +55,7 @@ type Reader struct {
 	updates     ModuleUpdates
 	environment EnvironmentReader
 	cluster     platform.Reader
+	rights      *rights.Reader
 	adoption    lifecycle.Adoption
 	// withoutCredentials says that Secrets with credentials are not read.
 	withoutCredentials bool
@@ -67,7 +71,7 @@ func NewReader(options Options) (*Reader, error) {
 	}
 	return &Reader{
 		client: options.Client, catalog: options.Catalog, modules: options.Modules, states: options.States, values: options.ClusterValues,
-		updates: options.ModuleUpdates, environment: options.Environment, cluster: options.Cluster, adoption: options.Adoption, withoutCredentials: options.WithoutCredentials,
+		updates: options.ModuleUpdates, environment: options.Environment, cluster: options.Cluster, rights: options.Rights, adoption: options.Adoption, withoutCredentials: options.WithoutCredentials,
 	}, nil
 }
 

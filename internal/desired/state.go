@@ -9,6 +9,7 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -76,9 +77,20 @@ func (r *Reader) render(ctx context.Context, machine *machinev1beta1.Machine, us
 	if err != nil {
 		return nil, invalid(err)
 	}
+	inputs.Warnings = append(inputs.Warnings, r.missingRights(ctx, machine, used, credentialsRef)...)
 	s := &State{Module: used, Inputs: inputs, Fingerprint: fingerprintOf(inputs.Hash, used.Digest()), CredentialsSecret: credentialsRef.Name, keys: keys}
 	r.locate(ctx, s, data(credentials))
 	return s, nil
+}
+
+// missingRights returns what the credentials certainly lack. It refuses nothing.
+func (r *Reader) missingRights(ctx context.Context, machine *machinev1beta1.Machine, used *module.Module, credentials render.Ref) []render.Warning {
+	var warnings []render.Warning
+	secret := types.NamespacedName{Namespace: machine.Namespace, Name: credentials.Name}
+	for _, text := range r.rights.Missing(ctx, used.Spec().Rights, secret) {
+		warnings = append(warnings, render.Warning{Path: credentials.Path, Message: text, Advice: true})
+	}
+	return warnings
 }
 
 // renderWithoutCredentials is render where the credentials are not read: the state has no fingerprint and no place.

@@ -143,9 +143,12 @@ func childOf(node *yamlnode.Node, index, name string) (*yamlnode.Node, int) {
 	if node.Kind != yamlnode.MappingNode {
 		return nil, 0
 	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == name {
-			return node.Content[i+1], node.Content[i].Line
+	// A field may be written in another case than messages name it in.
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if same(node.Content[i].Value, name) {
+				return node.Content[i+1], node.Content[i].Line
+			}
 		}
 	}
 	return nil, 0

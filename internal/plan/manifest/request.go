@@ -89,7 +89,7 @@ func (o *Object) request(catalog *module.Catalog) (*Request, Problems, error) {
 	}
 	var problems Problems
 	for _, field := range wrong {
-		problems = append(problems, o.item.problem(field.Path, field.Problem, field.Fix+o.filledBy(field.Path)))
+		problems = append(problems, o.item.problem(field.Path, field.Problem, field.Fix+o.filledBy(field.Path)+o.typedBy(field)))
 	}
 	return request, problems, nil
 }
@@ -103,6 +103,15 @@ func (o *Object) filledBy(path string) string {
 		}
 	}
 	return ""
+}
+
+// typedBy returns, where the kind of a providerSpec is missing, which flags make it that of the cluster's platform.
+func (o *Object) typedBy(wrong *render.FieldError) string {
+	const kind = "spec.providerSpec.value.kind"
+	if wrong.Fault != render.Missing || !strings.HasSuffix(wrong.Path, kind) || o.clusterValues[module.ValuePlatform] != "" {
+		return ""
+	}
+	return "; OpenShift takes that of the cluster's platform: give --infrastructure, or --cluster-fact " + module.ValuePlatform + "=VALUE"
 }
 
 // clusterValueFlags returns the flags that set values of the cluster.
