@@ -198,6 +198,6 @@ func (t *task) runSpec(around desired.Environment, search engine.Search) (runner
 		Search:          search,
 		NotFound:        search == engine.SearchNone && t.decision.Lookup && t.lookedUp && !t.imported,
 		Progress:        t.trackProgress,
-		Output:          t.transcript.add,
+		Output:          t.transcript.Add,
 	}, nil
 }
