@@ -89,7 +89,7 @@ type Actuator struct {
 	metrics  *reporting.Metrics
 	recovery *recovery.Recovery
 	owners   instanceOwners
-	looks    looks
+	looks    lifecycle.Looks
 }
 
 var (

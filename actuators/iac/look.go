@@ -3,10 +3,7 @@ package iac
 import (
 	"context"
 	"fmt"
-	"sync"
-	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
@@ -15,62 +12,13 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// looks are the looks at instances of this process, by the UIDs of Machines.
-type looks struct {
-	mu    sync.Mutex
-	byUID map[types.UID]lifecycle.Look
-}
-
-// of returns the looks at the instance of an observation, and begins to keep account of them.
-func (l *looks) of(o *observation, now time.Time) lifecycle.Look {
+// looksAt returns what is known of looks at the instance of an observation.
+func (a *Actuator) looksAt(o *observation) lifecycle.Look {
 	if o.asked == runs.Destroy || o.choice.State == nil {
 		return lifecycle.Look{}
 	}
 	_, every := o.choice.State.Module.InstanceCheck()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	look, known := l.byUID[o.machine.UID]
-	if !known && every == 0 {
-		return lifecycle.Look{}
-	}
-	if !known {
-		look.Since = now
-	}
-	look.Every = every
-	l.set(o.machine.UID, look)
-	return look
-}
-
-// set keeps a look. The caller holds the lock.
-func (l *looks) set(uid types.UID, look lifecycle.Look) {
-	if l.byUID == nil {
-		l.byUID = map[types.UID]lifecycle.Look{}
-	}
-	l.byUID[uid] = look
-}
-
-// known returns the looks at the instance of a Machine that it was looked at; zero for another.
-func (l *looks) known(uid types.UID) lifecycle.Look {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.byUID[uid]
-}
-
-// change changes what is kept of a Machine, where anything is.
-func (l *looks) change(uid types.UID, with func(*lifecycle.Look)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if look, known := l.byUID[uid]; known {
-		with(&look)
-		l.byUID[uid] = look
-	}
-}
-
-// forget drops what is kept of a Machine.
-func (l *looks) forget(uid types.UID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.byUID, uid)
+	return a.looks.Of(o.machine.UID, every, a.clock.Now())
 }
 
 // lookTask looks whether an instance is still there. It takes no lock and writes nothing; an instance that it does not find is due for a drift check.
@@ -84,7 +32,7 @@ var _ runs.Task = &lookTask{}
 // look submits a look at an instance, among the drift checks. It has a run of its own in the pool, so that it is in nobody's way.
 func (a *Actuator) look(o *observation) {
 	wanted := o.choice.State
-	a.looks.change(o.machine.UID, func(l *lifecycle.Look) { l.Since, l.Made = a.clock.Now(), true })
+	a.looks.Submitted(o.machine.UID, a.clock.Now())
 	request := runs.Request{
 		Machine: client.ObjectKeyFromObject(o.machine), UID: "look-" + o.machine.UID, Group: groupOf(o.machine), Operation: runs.Drift,
 		Engine: engineOf(wanted), Fingerprint: wanted.Fingerprint, Task: &lookTask{task: newTask(a, o.machine, runs.Update)},
@@ -108,7 +56,7 @@ func (t *lookTask) Intend(ctx context.Context) error {
 		return err
 	}
 	if machine == nil || !machine.DeletionTimestamp.IsZero() {
-		a.looks.forget(t.uid)
+		a.looks.Forget(t.uid)
 		return runs.ErrNothingToDo
 	}
 	t.machine = machine
@@ -153,7 +101,7 @@ func (t *lookTask) Settle(_ context.Context, outcome error) error {
 	case outcome != nil:
 		a.logger.V(1).Info("A look at the instance of a Machine failed", "Machine", t.key.String(), "error", outcome.Error())
 	case t.gone:
-		a.looks.change(t.uid, func(l *lifecycle.Look) { l.Gone = a.clock.Now() })
+		a.looks.Missed(t.uid, a.clock.Now())
 		a.logger.Info("A look did not find the instance of a Machine; its drift is checked now", "Machine", t.key.String())
 	}
 	return nil

@@ -87,7 +87,7 @@ func (a *Actuator) target(o *observation) lifecycle.Target {
 		addresses = o.outputs.Addresses
 	}
 	now := a.clock.Now()
-	schedule := lifecycle.NewSchedule(o.machine, &o.status, addresses, a.interval).WithLook(a.looks.of(o, now))
+	schedule := lifecycle.NewSchedule(o.machine, &o.status, addresses, a.interval).WithLook(a.looksAt(o))
 	t := lifecycle.Target{Now: now, Due: schedule.Due(o.facts, now)}
 	if s := o.choice.State; s != nil {
 		t.Fingerprint, t.Lookup, t.Settle = s.Fingerprint, len(s.Module.LookupFiles()) > 0, s.Module.Settle()

@@ -16,7 +16,7 @@ func (a *Actuator) RecheckAfter(machine *machinev1beta1.Machine) time.Duration {
 }
 
 func (a *Actuator) recheckAfter(machine *machinev1beta1.Machine, status *v1alpha1.TerraformMachineProviderStatus) time.Duration {
-	next := lifecycle.NewSchedule(machine, status, machine.Status.Addresses, a.interval).WithLook(a.looks.known(machine.UID)).Next(status)
+	next := lifecycle.NewSchedule(machine, status, machine.Status.Addresses, a.interval).WithLook(a.looks.Known(machine.UID)).Next(status)
 	if next.IsZero() {
 		return 0
 	}

@@ -87,7 +87,7 @@ func (a *Actuator) act(ctx context.Context, o *observation, d lifecycle.Decision
 		return a.submit(o, d)
 	case d.Action == lifecycle.ActionDone && o.asked == runs.Destroy:
 		a.metrics.Forget(o.machine)
-		a.looks.forget(o.machine.UID)
+		a.looks.Forget(o.machine.UID)
 		if err := a.releaseAddresses(ctx, o); err != nil {
 			return err
 		}

@@ -1,7 +1,10 @@
 package lifecycle
 
 import (
+	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
@@ -52,4 +55,63 @@ func (s Schedule) lookAt(checked time.Time) time.Time {
 		return after
 	}
 	return next
+}
+
+// Looks are the looks at instances of one process, by the UIDs of Machines. The zero value has none.
+type Looks struct {
+	mu    sync.Mutex
+	byUID map[types.UID]Look
+}
+
+// Of returns the looks at the instance of a Machine whose module has it looked at so often, and begins to keep account of them.
+func (l *Looks) Of(uid types.UID, every time.Duration, now time.Time) Look {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	look, known := l.byUID[uid]
+	if !known && every == 0 {
+		return Look{}
+	}
+	if !known {
+		look.Since = now
+	}
+	if l.byUID == nil {
+		l.byUID = map[types.UID]Look{}
+	}
+	look.Every = every
+	l.byUID[uid] = look
+	return look
+}
+
+// Known returns the looks that account is kept of; zero for none.
+func (l *Looks) Known(uid types.UID) Look {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byUID[uid]
+}
+
+// Submitted notes that a look was submitted.
+func (l *Looks) Submitted(uid types.UID, now time.Time) {
+	l.change(uid, func(look *Look) { look.Since, look.Made = now, true })
+}
+
+// Missed notes that a look did not find the instance.
+func (l *Looks) Missed(uid types.UID, now time.Time) {
+	l.change(uid, func(look *Look) { look.Gone = now })
+}
+
+// Forget drops what is kept of a Machine.
+func (l *Looks) Forget(uid types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.byUID, uid)
+}
+
+// change changes what is kept of a Machine, where anything is.
+func (l *Looks) change(uid types.UID, with func(*Look)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if look, known := l.byUID[uid]; known {
+		with(&look)
+		l.byUID[uid] = look
+	}
 }
