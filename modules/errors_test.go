@@ -27,15 +27,30 @@ func TestFinalErrors(t *testing.T) {
 			},
 		},
 		"azure": {
-			final:   []string{arm + "InvalidParameter: The value of parameter vmSize is invalid.", arm + "PlatformImageNotFound: The platform image 'a:b:c:d' is not available."},
-			retried: []string{arm + "SubnetIsFull: Subnet s does not have enough capacity for 1 IP addresses.", arm + "InvalidResourceReference: Resource r was not found.", arm + "OperationNotAllowed: exceeding approved Total Regional Cores quota."},
+			final: []string{
+				arm + "InvalidParameter: The value of parameter vmSize is invalid.", arm + "PlatformImageNotFound: The platform image 'a:b:c:d' is not available.",
+				arm + "InvalidResourceReference: Resource r was not found.", arm + "VMMarketplaceInvalidInput: The VM was created from a Marketplace image.",
+				"creating Network Interface: performing CreateOrUpdate: unexpected status 404 (404 Not Found) with error: ResourceNotFound: The Resource s was not found.",
+			},
+			retried: []string{
+				arm + "SubnetIsFull: Subnet s does not have enough capacity for 1 IP addresses.", arm + "OperationNotAllowed: exceeding approved Total Regional Cores quota.",
+				"creating Network Interface: performing CreateOrUpdate: unexpected status 401 (401 Unauthorized) with error: InvalidAuthenticationToken: The access token is invalid.",
+				"reading the image: unexpected status 404 (404 Not Found) with error: NotFound: not there",
+			},
 		},
 		"gcp": {
 			final: []string{
 				"Error creating instance: googleapi: Error 400: Invalid value for field 'resource.machineType': 'zones/z/machineTypes/x'. Machine type does not exist., invalid",
 				"Error creating instance: googleapi: Error 400: Disk size is too small., invalidParameter\nwith google_compute_instance.this",
+				"Error creating instance: googleapi: Error 404: The resource 'projects/p/zones/z/acceleratorTypes/x' was not found, notFound",
+				"Error creating Disk: googleapi: Error 404: The resource 'projects/p/zones/z/diskTypes/x' was not found, notFound",
+				"Error loading zone 'z': googleapi: Error 404: The resource 'projects/p/zones/z' was not found, notFound",
+				"Error reading instance: googleapi: Error 404: The resource 'projects/p' was not found, notFound",
 			},
-			retried: []string{"Error creating instance: googleapi: Error 400: The resource 'r' is not ready, resourceNotReady", "googleapi: Error 403: Quota 'CPUS' exceeded., quotaExceeded"},
+			retried: []string{
+				"Error creating instance: googleapi: Error 400: The resource 'r' is not ready, resourceNotReady", "googleapi: Error 403: Quota 'CPUS' exceeded., quotaExceeded",
+				"Error resolving image name 'i': Could not find image or family i", "googleapi: Error 404: The resource 'projects/p/zones/z/instanceGroups/g' was not found, notFound",
+			},
 		},
 		"openstack": {
 			final: []string{
@@ -52,8 +67,16 @@ func TestFinalErrors(t *testing.T) {
 			},
 		},
 		"vsphere": {
-			final:   []string{"error cloning virtual machine: A specified parameter was not correct: configSpec.guestId", limits},
-			retried: []string{"error fetching datastore: datastore 'd' not found", "error fetching virtual machine: vm 't' not found", "A specified parameter was not correct: spec.location.host"},
+			final: []string{
+				"error cloning virtual machine: A specified parameter was not correct: configSpec.guestId", limits,
+				"error fetching datastore: datastore 'd' not found", "error fetching virtual machine: vm 't' not found", "error fetching virtual machine: path 't' resolves to multiple vms",
+				"error fetching resource pool: path '*/Resources' resolves to multiple resource pools", "error fetching network: network 'n' not found", "folder '/dc1/vm/f' not found",
+				`unable to get network for "n": the compute cluster c has none of this name`,
+				"disk.0: disk name disk0 must be at least the same size of source when cloning (expected: >= 16 GiB)",
+			},
+			retried: []string{
+				"error fetching datacenter: datacenter 'd' not found", "error fetching datastore: Post https://vcenter/sdk: connection refused", "A specified parameter was not correct: spec.location.host",
+			},
 		},
 		"libvirt": {
 			final:   []string{"Invalid Attribute Value\nAttribute memory value must be at least 1", limits},

@@ -40,6 +40,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
@@ -69,6 +70,8 @@ type bench struct {
 	loaded []*module.Module
 	// updates says what becomes of Machines whose module changes.
 	updates desired.ModuleUpdates
+	// cluster is what modules may know of the cluster; nothing when nil.
+	cluster *platform.Cluster
 	// leads is what the actuator knows of leadership.
 	leads leads
 }
@@ -211,7 +214,7 @@ func (b *bench) start(workDir, owner string) {
 	b.Actuator, err = New(Options{
 		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{}),
 		Pool: pool, Runners: runners, Owner: owner, Leader: &b.leads,
-		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Environment: b.around,
+		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Environment: b.around, Cluster: b.known(),
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -758,4 +761,12 @@ func TestAnUnknownKindNamesWhatIsKnown(t *testing.T) {
 	if !actuators.IsInvalidConfiguration(err) || !strings.Contains(err.Error(), "KubemarkMachineProviderConfig") {
 		t.Errorf("Create: %v, want an InvalidConfiguration that names the known kinds", err)
 	}
+}
+
+// known returns what modules may know of the cluster; nil, and not a nil pointer, for nothing.
+func (b *bench) known() platform.Reader {
+	if b.cluster == nil {
+		return nil
+	}
+	return b.cluster
 }

@@ -27,6 +27,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
@@ -369,5 +370,38 @@ func TestAVirtualMachineThatALookupDoesNotFindIsMadeOrNotMissed(t *testing.T) {
 	v.lose(machine, v.owner)
 	if err := v.drive(v.Delete, machine); err != nil {
 		t.Errorf("Delete of what a lookup does not find: %v", err)
+	}
+}
+
+// TestAVirtualMachineOfAnOpenShiftCluster has the tag that the installer made, its networks from its own compute cluster, and the zone of that.
+func TestAVirtualMachineOfAnOpenShiftCluster(t *testing.T) {
+	v := newVCenterReached(t, func(b *bench, certificate string, proxy *url.URL) {
+		b.environment = map[string]string{"SSL_CERT_FILE": certificate, "HTTPS_PROXY": proxy.String()}
+		b.cluster = &platform.Cluster{Platform: "VSphere", FailureDomains: []platform.FailureDomain{
+			{Name: "a", Region: "east", Zone: "east-1", Server: vcenterName, Datacenter: "DC0", ComputeCluster: "/DC0/host/DC0_C0", Datastore: "/DC0/datastore/LocalDS_0"},
+			{Name: "b", Region: "east", Zone: "east-2", Server: vcenterName, Datacenter: "DC0", ComputeCluster: "/DC0/host/DC0_C1", Datastore: "/DC0/datastore/LocalDS_0"},
+		}}
+	})
+	machine := v.machine()
+	v.bring(machine)
+	if made := v.vm(machine); made == nil || !slices.Equal(made.Tags, []string{v.tag}) {
+		t.Fatalf("where the installer made no tag of the cluster there is %+v, want the tag of the providerSpec only", made)
+	}
+	if machine.Labels[labelRegion] != "east" || machine.Labels[labelZone] != "east-1" {
+		t.Errorf("labels %v, want those of the failure domain", machine.Labels)
+	}
+	var nothing any
+	v.ask(http.MethodPost, "/test/vm?path="+url.QueryEscape("/DC0/vm/DC0_C0_RP0_VM0")+"&do=tag&cluster="+builder.ClusterID, &nothing)
+	second := v.machine()
+	v.bring(second)
+	if made := v.vm(second); made == nil || len(made.Tags) != 2 {
+		t.Errorf("with a tag of the cluster there is %+v, want it with that tag too", made)
+	}
+	lost := builder.In(v.namespace, builder.Machine())
+	lost.Spec.ProviderSpec.Value = builder.ProviderSpec(v.spec(func(spec map[string]any) {
+		spec["network"] = map[string]any{"devices": []any{map[string]any{"networkName": "nowhere"}}}
+	}))
+	if err := v.drive(v.Create, v.apply(lost)); !isReason(err, machinev1beta1.InvalidConfigurationMachineError) || !strings.Contains(err.Error(), `unable to get network for "nowhere"`) {
+		t.Errorf("Create with a network that is not there: %v, want that its configuration is invalid", err)
 	}
 }

@@ -17,8 +17,18 @@ data "vsphere_datastore" "workspace" {
   datacenter_id = data.vsphere_datacenter.workspace.id
 }
 
+# A cluster of OpenShift has its networks from its own compute cluster, as another one of the datacenter may have some of the same names, and may have a
+# tag. The provider of a registry lacks this data source; other clusters do without.
+data "vsphere_workspace" "openshift" {
+  count = local.openshift ? 1 : 0
+
+  resource_pool_id = data.vsphere_resource_pool.workspace.id
+  networks         = var.provider_spec.network.devices[*].networkName
+  cluster          = var.machine.cluster_id
+}
+
 data "vsphere_network" "device" {
-  count = length(var.provider_spec.network.devices)
+  count = local.openshift ? 0 : length(var.provider_spec.network.devices)
 
   name          = var.provider_spec.network.devices[count.index].networkName
   datacenter_id = data.vsphere_datacenter.workspace.id
@@ -30,6 +40,10 @@ data "vsphere_virtual_machine" "template" {
 }
 
 locals {
+  openshift   = var.cluster.platform == "VSphere"
+  network_ids = local.openshift ? data.vsphere_workspace.openshift[0].network_ids : data.vsphere_network.device[*].id
+  cluster_tag = flatten(data.vsphere_workspace.openshift[*].tag_ids)
+
   template = data.vsphere_virtual_machine.template
   linked   = var.provider_spec.cloneMode == "linkedClone"
 
@@ -94,17 +108,17 @@ resource "vsphere_virtual_machine" "this" {
   # The provider counts 15 disks to a controller.
   scsi_controller_count = ceil((1 + length(var.provider_spec.dataDisks)) / 15)
   enable_disk_uuid      = true
-  tags                  = setunion(var.provider_spec.tagIDs, local.adopted_tags)
+  tags                  = setunion(var.provider_spec.tagIDs, local.cluster_tag, local.adopted_tags)
   extra_config          = local.guest_info
 
   # A run does not wait for the guest: the operator looks for its addresses afterwards.
   wait_for_guest_net_timeout = 0
 
   dynamic "network_interface" {
-    for_each = data.vsphere_network.device
+    for_each = var.provider_spec.network.devices
 
     content {
-      network_id   = network_interface.value.id
+      network_id   = local.network_ids[network_interface.key]
       adapter_type = "vmxnet3"
     }
   }

@@ -72,7 +72,7 @@ func networksOf(ctx context.Context, collector *property.Collector, pool types.M
 	if err := collector.RetrieveOne(ctx, owned.Owner, []string{"name", "network"}, &cluster); err != nil {
 		return nil, fmt.Errorf("reading the networks of the compute cluster %s: %w", owned.Owner.Value, err)
 	}
-	var networks []mo.ManagedEntity
+	var networks []mo.Network
 	if len(cluster.Network) > 0 {
 		if err := collector.Retrieve(ctx, cluster.Network, []string{"name"}, &networks); err != nil {
 			return nil, fmt.Errorf("reading the names of the networks of %s: %w", cluster.Name, err)

@@ -202,6 +202,9 @@ func (i *item) decodeInto(into any) Problems {
 		if match := strictField.FindStringSubmatch(one.Error()); match != nil {
 			field = match[1]
 		}
+		if strings.HasSuffix(field, ".metadata.creationTimestamp") {
+			continue // generators write null there, in templates too, which has no effect
+		}
 		problem, fix := "the field is not known", "remove it, or correct its spelling"
 		if strings.HasPrefix(one.Error(), "duplicate") {
 			problem, fix = "the field is given twice", "remove one"

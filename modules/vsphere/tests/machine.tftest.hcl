@@ -8,6 +8,12 @@ mock_provider "vsphere" {
       disks                   = [{ eagerly_scrub = false, label = "disk0", size = 16, thin_provisioned = true, unit_number = 0 }]
     }
   }
+  mock_data "vsphere_workspace" {
+    defaults = {
+      network_ids = ["network-7"]
+      tag_ids     = ["urn:vmomi:InventoryServiceTag:0f0e0d0c-49f5-4667-b38c-b97e09dc9578:GLOBAL"]
+    }
+  }
   mock_resource "vsphere_virtual_machine" {
     defaults = {
       uuid                = "4211cf20-9d07-0a4e-51d8-4d2b2ad2b8cf"
@@ -470,5 +476,30 @@ run "is_in_no_failure_domain_that_is_not_certain" {
   assert {
     condition     = output.region == "" && output.zone == ""
     error_message = "Nothing is guessed."
+  }
+}
+
+run "is_made_as_a_part_of_an_openshift_cluster" {
+  command = plan
+
+  variables {
+    cluster = { platform = "VSphere" }
+  }
+
+  assert {
+    condition     = data.vsphere_workspace.openshift[0].networks == tolist(["VM Network"]) && data.vsphere_workspace.openshift[0].cluster == "demo-x7k2p"
+    error_message = "Networks and the tag are looked for by the names of the providerSpec and the cluster."
+  }
+  assert {
+    condition     = length(data.vsphere_network.device) == 0
+    error_message = "No network of the datacenter is looked for."
+  }
+  assert {
+    condition     = join(" ", local.network_ids) == "network-7"
+    error_message = "The network is one of the compute cluster."
+  }
+  assert {
+    condition     = vsphere_virtual_machine.this.tags == toset(["urn:vmomi:InventoryServiceTag:0f0e0d0c-49f5-4667-b38c-b97e09dc9578:GLOBAL"])
+    error_message = "It has the tag of the cluster."
   }
 }
