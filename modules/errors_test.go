@@ -27,15 +27,30 @@ func TestFinalErrors(t *testing.T) {
 			},
 		},
 		"azure": {
-			final:   []string{arm + "InvalidParameter: The value of parameter vmSize is invalid.", arm + "PlatformImageNotFound: The platform image 'a:b:c:d' is not available."},
-			retried: []string{arm + "SubnetIsFull: Subnet s does not have enough capacity for 1 IP addresses.", arm + "InvalidResourceReference: Resource r was not found.", arm + "OperationNotAllowed: exceeding approved Total Regional Cores quota."},
+			final: []string{
+				arm + "InvalidParameter: The value of parameter vmSize is invalid.", arm + "PlatformImageNotFound: The platform image 'a:b:c:d' is not available.",
+				arm + "InvalidResourceReference: Resource r was not found.", arm + "VMMarketplaceInvalidInput: The VM was created from a Marketplace image.",
+				"creating Network Interface: performing CreateOrUpdate: unexpected status 404 (404 Not Found) with error: ResourceNotFound: The Resource s was not found.",
+			},
+			retried: []string{
+				arm + "SubnetIsFull: Subnet s does not have enough capacity for 1 IP addresses.", arm + "OperationNotAllowed: exceeding approved Total Regional Cores quota.",
+				"creating Network Interface: performing CreateOrUpdate: unexpected status 401 (401 Unauthorized) with error: InvalidAuthenticationToken: The access token is invalid.",
+				"reading the image: unexpected status 404 (404 Not Found) with error: NotFound: not there",
+			},
 		},
 		"gcp": {
 			final: []string{
 				"Error creating instance: googleapi: Error 400: Invalid value for field 'resource.machineType': 'zones/z/machineTypes/x'. Machine type does not exist., invalid",
 				"Error creating instance: googleapi: Error 400: Disk size is too small., invalidParameter\nwith google_compute_instance.this",
+				"Error creating instance: googleapi: Error 404: The resource 'projects/p/zones/z/acceleratorTypes/x' was not found, notFound",
+				"Error creating Disk: googleapi: Error 404: The resource 'projects/p/zones/z/diskTypes/x' was not found, notFound",
+				"Error loading zone 'z': googleapi: Error 404: The resource 'projects/p/zones/z' was not found, notFound",
+				"Error reading instance: googleapi: Error 404: The resource 'projects/p' was not found, notFound",
 			},
-			retried: []string{"Error creating instance: googleapi: Error 400: The resource 'r' is not ready, resourceNotReady", "googleapi: Error 403: Quota 'CPUS' exceeded., quotaExceeded"},
+			retried: []string{
+				"Error creating instance: googleapi: Error 400: The resource 'r' is not ready, resourceNotReady", "googleapi: Error 403: Quota 'CPUS' exceeded., quotaExceeded",
+				"Error resolving image name 'i': Could not find image or family i", "googleapi: Error 404: The resource 'projects/p/zones/z/instanceGroups/g' was not found, notFound",
+			},
 		},
 		"openstack": {
 			final: []string{

@@ -33,9 +33,7 @@ var counterparts = map[string]map[string]string{
 		"a load balancer":                    `{ loadBalancers = [{ name = "a", type = "network" }] }`,
 	},
 	"openstack": {
-		"two networks":                        `{ networks = [{ uuid = "n" }, { uuid = "m" }] }`,
-		"a network and a port":                `{ ports = [{ networkID = "n" }] }`,
-		"two subnets":                         `{ networks = [{ subnets = [{ uuid = "a" }, { uuid = "b" }] }] }`,
+		"five ports":                          `{ networks = [for name in ["a", "b", "c", "d", "e"] : { uuid = name }] }`,
 		"three subnets of a network":          `{ networks = [{ uuid = "n", subnets = [{ uuid = "a" }, { uuid = "b" }, { uuid = "c" }] }] }`,
 		"two names of a server group":         `{ serverGroupID = "g", serverGroupName = "h" }`,
 		"a port of no network":                `{ networks = [], ports = [{ nameSuffix = "a" }] }`,

@@ -149,7 +149,10 @@ func TestTheLeastOfOtherPlatforms(t *testing.T) {
 			want: `{` + metadata + `,"credentialsSecret":{"name":"gcp-cloud-credentials"},"disks":[{"boot":true,"image":"i"}],"kind":"GCPMachineProviderSpec",` +
 				`"machineType":"n1-standard-4","networkInterfaces":[{"network":"demo-x7k2p-network","subnetwork":"demo-x7k2p-worker-subnet"}],"projectID":"acme",` +
 				`"region":"us-central1","tags":["demo-x7k2p-worker"],"userDataSecret":{"name":"worker-user-data"},"zone":"us-central1-a"}`,
-			wantWarnings: []string{"providerSpec.serviceAccounts: no service account provided: nodes may be unable to join the cluster"},
+			wantWarnings: []string{
+				"providerSpec.serviceAccounts: no service account provided: nodes may be unable to join the cluster",
+				"providerSpec.disks[].autoDelete: it is not true, so that the disk stays when the Machine is deleted",
+			},
 		},
 		"vsphere": {
 			module: "vsphere",

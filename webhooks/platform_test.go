@@ -89,8 +89,8 @@ func TestMinimalProviderSpecsHaveNoKind(t *testing.T) {
 
 func TestRefusalsHaveTheFormOfTheMachineAPI(t *testing.T) {
 	for want, errs := range map[string]admissionResult{
-		"providerSpec.value: Required value: a value must be provided": newRules(Options{Catalog: catalogOf(t, "aws")}).providerSpec(machineWith(withValue(nil)), templatePath),
-		`[providerSpec.ami.id: Required value: `:                       awsRules(t, "amd64").providerSpec(machineWith(withValue(raw(awsKind+`,"INSTANCETYPE":"m5.large"`))), templatePath),
+		"providerSpec.value: Required value: a value must be provided":                                                    newRules(Options{Catalog: catalogOf(t, "aws")}).providerSpec(machineWith(withValue(nil)), templatePath),
+		`[providerSpec.ami.id: Invalid value: "": the module "aws" does not allow ""; providerSpec.ami: Required value: `: awsRules(t, "amd64").providerSpec(machineWith(withValue(raw(awsKind+`,"INSTANCETYPE":"m5.large"`))), templatePath),
 	} {
 		_, err := errs.response()
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -26,8 +26,9 @@ const (
 func driftCondition(f *lifecycle.Facts, interval time.Duration, now time.Time) *metav1.Condition {
 	condition := &metav1.Condition{Type: drifted, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second))}
 	found, last := f.Record.Check, f.Record.Repair
-	if f.Drift.Policy == v1alpha1.DriftIgnore && (found == nil || found.Result != record.DriftMissing) {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, "Ignored", "drift is not looked for: the drift policy is Ignore; that the instance is gone is noticed only where its module has an instance check"
+	requested := found != nil && found.Request != "" && found.Request == f.CheckRequest
+	if f.Drift.Policy == v1alpha1.DriftIgnore && !requested && (found == nil || found.Result != record.DriftMissing) {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, "Ignored", "drift is not looked for: the drift policy is Ignore"
 		return condition
 	}
 	if found == nil {

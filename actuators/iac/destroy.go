@@ -83,6 +83,20 @@ func (t *task) placeUnproven() string {
 	return made.Diff(t.wanted.Place)
 }
 
+// compare returns what a plan says of the instance, with the names of the attributes that differ where the engine can say.
+func (t *task) compare(ctx context.Context, workspace runner.Workspace, report *engine.Report) record.DriftCheck {
+	found := lifecycle.CompareInstance(report, nil)
+	if found.Result != record.DriftChanged {
+		return found
+	}
+	planned, err := workspace.Planned(ctx)
+	if err != nil {
+		t.actuator.logger.V(1).Info("The attributes that drift has changed are not known", "Machine", t.key.String(), "error", err.Error())
+		return found
+	}
+	return lifecycle.CompareInstance(report, planned.Changed)
+}
+
 // checkDrift compares the instance with its state. Outputs that changed by themselves are taken over: no resource is touched.
 func (t *task) checkDrift(ctx context.Context) error {
 	search := engine.SearchNone
@@ -100,7 +114,7 @@ func (t *task) checkDrift(ctx context.Context) error {
 			return err
 		}
 		t.lookedUp = t.decision.Lookup
-		t.found = t.checkedNow(lifecycle.CompareInstance(report))
+		t.found = t.checkedNow(t.compare(ctx, workspace, report))
 		if t.decision.Lookup || !report.OutputsOnly() {
 			return nil
 		}

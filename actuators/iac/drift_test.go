@@ -238,3 +238,33 @@ func TestOnlyDriftThatIsNotIgnoredIsReported(t *testing.T) {
 		})
 	}
 }
+
+func TestADriftCheckIsMadeOnRequest(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.bring(machine)
+	node := b.node(machine)
+	node.Labels[corev1.LabelArchStable] = "arm64"
+	if err := b.client.Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, record.CheckDriftAnnotation, "2026-03-01T12:00:00Z")
+	for deadline := time.Now().Add(time.Minute); readProviderStatus(machine).LastDriftCheckRequest == ""; time.Sleep(pause) {
+		if time.Now().After(deadline) {
+			t.Fatal("no check was made")
+		}
+		_ = b.Update(t.Context(), machine)
+	}
+	if got := readProviderStatus(machine).LastDriftCheckRequest; got != "2026-03-01T12:00:00Z" {
+		t.Errorf("the status has the request %q", got)
+	}
+	starts := b.starts()
+	for range 3 {
+		if err := b.drive(b.Update, machine); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again := b.starts(); again != starts {
+		t.Errorf("one request had the drift checked again: %d more starts", again-starts)
+	}
+}

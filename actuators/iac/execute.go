@@ -113,7 +113,7 @@ func (t *task) apply(ctx context.Context, workspace runner.Workspace, report *en
 
 // checkedNow returns a check with the present time.
 func (t *task) checkedNow(found record.DriftCheck) *record.DriftCheck {
-	found.At = t.actuator.clock.Now().UTC()
+	found.At, found.Request = t.actuator.clock.Now().UTC(), t.facts.CheckRequest
 	return &found
 }
 
@@ -198,6 +198,6 @@ func (t *task) runSpec(around desired.Environment, search engine.Search) (runner
 		Search:          search,
 		NotFound:        search == engine.SearchNone && t.decision.Lookup && t.lookedUp && !t.imported,
 		Progress:        t.trackProgress,
-		Output:          t.transcript.add,
+		Output:          t.transcript.Add,
 	}, nil
 }

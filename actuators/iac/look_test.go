@@ -13,6 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
+	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
 
 // withInstanceCheck are pieces of the kubemark module to replace, so that it looks at its instances every eight minutes.
@@ -134,5 +135,42 @@ func TestALookThatFailsSaysNothing(t *testing.T) {
 	}
 	if sent := b.warnings(); len(sent) > 0 {
 		t.Errorf("it sent the events %q", sent)
+	}
+}
+
+func TestALookAsksForTheServerAlone(t *testing.T) {
+	c := newCloud(t)
+	machine := c.machine()
+	c.bring(machine)
+	var mu sync.Mutex
+	var seen []string
+	c.Obstruct(openstack.Obstacle{Match: func(r *http.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if !strings.HasSuffix(r.URL.Path, "/auth/tokens") {
+			seen = append(seen, r.Method+" "+r.URL.Path)
+		}
+		return false // it stands in nobody's way
+	}})
+	requests := func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		taken := seen
+		seen = nil
+		return taken
+	}
+	c.later(9 * time.Minute)
+	c.looked(machine)
+	look := requests()
+	c.check(machine)
+	check := requests()
+	t.Logf("a look makes %d requests, a drift check %d: %q, %q", len(look), len(check), look, check)
+	if len(look) == 0 || 3*len(look) > len(check) {
+		t.Errorf("a look makes %d requests, a drift check %d; want a third at most", len(look), len(check))
+	}
+	for _, request := range look {
+		if !strings.HasPrefix(request, http.MethodGet+" ") || strings.Contains(request, "/ports") || strings.Contains(request, "/networks") {
+			t.Errorf("a look makes the request %s, which asks for more than the server", request)
+		}
 	}
 }

@@ -63,7 +63,7 @@ func (a *Actuator) facts(ctx context.Context, machine *machinev1beta1.Machine) (
 	status, known := a.pool.Status(machine.UID)
 	f, err := a.desired.Facts(ctx, machine)
 	if err != nil {
-		return nil, err
+		return nil, reporting.Unreadable(err)
 	}
 	if known {
 		f.Run = &status

@@ -111,7 +111,7 @@ func (a *Actuator) publishCreation(o *observation, created metav1.ConditionStatu
 // publishCheck writes what the last drift check found.
 func (a *Actuator) publishCheck(o *observation) {
 	if check := o.facts.Record.Check; check != nil {
-		o.status.LastDriftCheckTime = seconds(check.At)
+		o.status.LastDriftCheckTime, o.status.LastDriftCheckRequest = seconds(check.At), check.Request
 	}
 	if condition := driftCondition(o.facts, a.interval, a.clock.Now()); condition != nil {
 		meta.SetStatusCondition(&o.status.Conditions, *condition)

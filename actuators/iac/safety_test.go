@@ -375,3 +375,29 @@ func TestAMachineFromABackupIsLeftAlone(t *testing.T) {
 		t.Error("the bench is not what this test is written for")
 	}
 }
+
+func TestALockThatCannotBeReadIsNoticedToBeGone(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.bring(machine)
+	const lock = state.Prefix + "lock"
+	b.annotate(machine, lock, "{")
+	_, existsErr := b.Exists(t.Context(), machine)
+	for verb, err := range map[string]error{"Exists": existsErr, "Update": b.Update(t.Context(), machine)} {
+		uncertain, ok := actuators.AsUncertain(err)
+		if !ok || uncertain.Reason != "StateUnreadable" || !strings.Contains(uncertain.Message, "reading annotation "+lock) || uncertain.After <= 0 || uncertain.After > time.Minute {
+			t.Errorf("%s returns %v, want that the state cannot be read, and that it is read again soon", verb, err)
+		}
+	}
+	key := state.KeyFor(machine.Namespace, machine.UID)
+	head := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	if err := b.client.Patch(t.Context(), head, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+lock+`":null}}}`))); err != nil {
+		t.Fatal(err)
+	}
+	if there, err := b.Exists(t.Context(), machine); !there || err != nil {
+		t.Errorf("without the lock Exists returns %t, %v", there, err)
+	}
+	if err := b.drive(b.Update, machine); err != nil {
+		t.Errorf("without the lock Update returns %v", err)
+	}
+}

@@ -38,7 +38,7 @@ type task struct {
 
 	session *state.Session
 	// transcript is what the engine says.
-	transcript transcript
+	transcript reporting.Transcript
 	// found is what the run learned of the instance, nil for nothing.
 	found *record.DriftCheck
 	// adoption is what was found about an adoption, nil for nothing.

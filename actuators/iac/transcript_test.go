@@ -3,9 +3,6 @@ package iac
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/rand"
-	"encoding/base64"
-	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -31,53 +28,6 @@ func unpacked(t *testing.T, packed []byte) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-func TestATranscriptKeepsTheEnd(t *testing.T) {
-	t.Run("nothing", func(t *testing.T) {
-		if packed := (&transcript{}).packed(); packed != nil {
-			t.Errorf("it keeps %q", unpacked(t, packed))
-		}
-	})
-	t.Run("a little", func(t *testing.T) {
-		kept := &transcript{}
-		kept.add("one")
-		kept.add("two\n    more")
-		if got := unpacked(t, kept.packed()); got != "one\ntwo\n    more\n" {
-			t.Errorf("it keeps %q", got)
-		}
-	})
-	t.Run("more than is kept", func(t *testing.T) {
-		kept := &transcript{}
-		for i := range 10000 {
-			kept.add(fmt.Sprintf("message %d", i))
-		}
-		got := unpacked(t, kept.packed())
-		if !strings.HasSuffix(got, "\nmessage 9998\nmessage 9999\n") || !strings.Contains(got[:60], " messages before these are not kept)\nmessage ") || len(got) > maxTranscript+60 {
-			t.Errorf("it keeps %d bytes: %q...", len(got), got[:60])
-		}
-	})
-	t.Run("what cannot be packed well", func(t *testing.T) {
-		kept := &transcript{}
-		for range 300 {
-			random := make([]byte, 75)
-			_, _ = rand.Read(random)
-			kept.add(base64.StdEncoding.EncodeToString(random))
-		}
-		kept.add("the end")
-		packed := kept.packed()
-		if len(packed) > maxPackedTranscript || len(packed) < maxPackedTranscript/3 || !strings.HasSuffix(unpacked(t, packed), "\nthe end\n") {
-			t.Errorf("it keeps %d bytes", len(packed))
-		}
-	})
-	t.Run("one message that is too big", func(t *testing.T) {
-		kept := &transcript{}
-		kept.add(strings.Repeat("x", maxTranscript))
-		kept.add("the end")
-		if got := unpacked(t, kept.packed()); got != "(1 messages before these are not kept)\nthe end\n" {
-			t.Errorf("it keeps %q", got)
-		}
-	})
 }
 
 func (b *bench) output(machine *machinev1beta1.Machine) string {
@@ -149,7 +99,7 @@ func TestOutputGivesWayToInputs(t *testing.T) {
 				t.Fatal(err)
 			}
 			run := &task{actuator: b.Actuator, machine: machine, session: session}
-			run.transcript.add("output")
+			run.transcript.Add("output")
 			run.keepOutput(t.Context())
 			if err := session.Release(t.Context(), nil); err != nil {
 				t.Fatal(err)

@@ -1,12 +1,15 @@
 package reporting
 
 import (
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 // Unresolved says what a person must do about a run that may have made an instance which nothing can find.
@@ -37,6 +40,19 @@ func NotAdopted(f *lifecycle.Facts, why string) error {
 	}
 	return actuators.Uncertain(ProgressInterval, actuators.ReasonNotAdopted, "%s; nothing is made, changed or removed for it; set the annotation %s to %s to adopt the instance, "+
 		"or remove the Machine's finalizer to let go of the Machine and leave the instance", message, lifecycle.AdoptionAnnotation, lifecycle.AdoptionAdopt)
+}
+
+// unreadableRetry is how soon a state is read again that somebody must correct: nothing says when it was.
+const unreadableRetry = 30 * time.Second
+
+// Unreadable says of an error that somebody must correct what is stored of the Machine's state; any other error is returned as it is. Nothing is known
+// until then, and the Machine goes on soon after.
+func Unreadable(err error) error {
+	_, edited := errors.AsType[*state.AnnotationError](err)
+	if _, corrupt := errors.AsType[*state.CorruptError](err); !edited && !corrupt {
+		return err
+	}
+	return actuators.Uncertain(unreadableRetry, "StateUnreadable", "%s", err.Error())
 }
 
 // StateMissing says that the state of the instance is missing.

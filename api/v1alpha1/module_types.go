@@ -49,6 +49,10 @@ type ModuleSpec struct {
 	// credentials says which Secret holds the credentials and what becomes of its keys. A module that needs none leaves it out.
 	Credentials *ModuleCredentials `json:"credentials,omitempty"`
 
+	// rights lists the permissions that the credentials must have. They are compared with what the CredentialsRequest of OpenShift grants whose
+	// Secret a Machine names; what is certainly missing is reported. Nothing is refused. May be empty.
+	Rights []ModuleRights `json:"rights,omitempty"`
+
 	// userData says which Secret holds the user data (what the instance runs at its first boot). When left out, the defaults
 	// of its fields hold, and a provider_spec type without that path means that only a [TerraformMachineProviderSpec] or a
 	// [PulumiMachineProviderSpec] can name the Secret.
@@ -94,8 +98,8 @@ type ModuleSpec struct {
 	Defaults []ModuleDefault `json:"defaults,omitempty"`
 }
 
-// ModuleDefault fills in one field of the providerSpec. A field is without a value where it is missing or holds null, "" or [], which
-// is what clients write for a field that nobody has set.
+// ModuleDefault fills in one field of the providerSpec. A field is without a value where it is missing or holds null, "", [] or an
+// object with fields that hold no more, which is what clients write for a field that nobody has set.
 type ModuleDefault struct {
 	// path is the field, its parts joined by dots. Parents that are missing are made.
 	Path string `json:"path"`
@@ -156,6 +160,15 @@ type CredentialKey struct {
 	// cannot have a provider do more than sign in: a configuration file may name commands to run, or files to send. May be empty, for
 	// values that are what they are.
 	Matches []string `json:"matches,omitempty"`
+}
+
+// ModuleRights lists permissions of one cloud.
+type ModuleRights struct {
+	// provider is the cloud whose words the actions are in: AWS, Azure or GCP.
+	Provider string `json:"provider"`
+	// actions are what the module does, without wildcards: "ec2:RunInstances", "Microsoft.Compute/virtualMachines/write" or
+	// "compute.instances.create". At least one.
+	Actions []string `json:"actions"`
 }
 
 // ModuleUserData says where user data comes from.

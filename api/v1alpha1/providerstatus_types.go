@@ -26,6 +26,10 @@ type TerraformMachineProviderStatus struct {
 	// lastDriftCheckTime is when the instance was last compared with the infrastructure.
 	LastDriftCheckTime *metav1.Time `json:"lastDriftCheckTime,omitempty"`
 
+	// lastDriftCheckRequest is the value that the annotation machine-iac.io/check-drift had when the instance was last compared. Empty where it had
+	// none.
+	LastDriftCheckRequest string `json:"lastDriftCheckRequest,omitempty"`
+
 	// secondLookTime is when a second instance is looked for, after a create that followed a lookup which found nothing. Not set otherwise.
 	SecondLookTime *metav1.Time `json:"secondLookTime,omitempty"`
 

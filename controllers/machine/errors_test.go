@@ -189,7 +189,7 @@ func removing(what string, err error, want outcome, changes ...func(*errorCase))
 func stillThere(what string, err error) TableEntry {
 	want := outcome{
 		Phase: "Deleting", Error: "checking whether the instance still exists: " + err.Error(),
-		Exists: "Unknown:ErrorCheckingProvider:Error checking provider: " + err.Error(),
+		Exists: "Unknown:ErrorCheckingProvider:Failed to check if machine exists: " + err.Error(),
 	}
 	mods := []func(*machinev1beta1.Machine){builder.WithPhase("Deleting")}
 	return Entry("of Exists after Delete "+what, errorCase{verb: fake.Exists, err: err, deleting: true, mods: mods, want: want})
@@ -203,7 +203,7 @@ func withAddresses(tc *errorCase)  { tc.mods = append(tc.mods, builder.WithInter
 func unknown(err error) outcome {
 	return outcome{
 		Phase: "Running", Error: "checking whether the instance exists: " + err.Error(),
-		Exists: "Unknown:ErrorCheckingProvider:Error checking provider: " + err.Error(),
+		Exists: "Unknown:ErrorCheckingProvider:Failed to check if machine exists: " + err.Error(),
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
+// instanceMissing is the text of the Machine API Operator, which scripts match. The provider status says what was found.
+const instanceMissing = "Instance not found on provider"
+
 // errMissing has the text of the Machine API Operator, which scripts match.
 var errMissing = errors.New("can't find created instance")
 
@@ -65,7 +68,7 @@ func (e *checkExists) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		setCondition(s.machine, instanceExists(corev1.ConditionTrue, "", ""), now)
 	case provisioned(s.machine):
 		setCondition(s.machine, instanceExists(corev1.ConditionFalse, machinev1beta1.InstanceMissingReason,
-			"Instance not found on provider: it was created and no longer exists; it was not deleted through this Machine"), now)
+			instanceMissing), now)
 		fail(s.machine, errMissing)
 		return false, nil
 	default:

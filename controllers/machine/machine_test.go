@@ -178,7 +178,7 @@ var _ = Describe("Machine", func() {
 		shown := conditionsOf(ctx, namespace, "InstanceExists")
 		actuator.Fail(fake.Exists, errors.New("connection refused"))
 		touch(ctx, subject)
-		Eventually(shown).Should(ContainElement(haveText("Unknown", "ErrorCheckingProvider", Equal("Error checking provider: connection refused"))))
+		Eventually(shown).Should(ContainElement(haveText("Unknown", "ErrorCheckingProvider", Equal("Failed to check if machine exists: connection refused"))))
 		Eventually(status(ctx)).Should(And(havePhase("Provisioned"), haveCondition("InstanceExists", "True", "", BeEmpty())))
 	})
 

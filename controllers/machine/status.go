@@ -51,7 +51,7 @@ func instanceNotCreated(why string) machinev1beta1.Condition {
 }
 
 func instanceExistsUnknown(err error) machinev1beta1.Condition {
-	return instanceExists(corev1.ConditionUnknown, machinev1beta1.ErrorCheckingProviderReason, fmt.Sprintf("Error checking provider: %v", err))
+	return instanceExists(corev1.ConditionUnknown, machinev1beta1.ErrorCheckingProviderReason, fmt.Sprintf("Failed to check if machine exists: %v", err))
 }
 
 func upToDate(status corev1.ConditionStatus, reason, message string) machinev1beta1.Condition {

@@ -78,7 +78,7 @@ func (a *settled) Update(context.Context, *machinev1beta1.Machine) error { retur
 func (a *settled) RecheckAfter(*machinev1beta1.Machine) time.Duration    { return a.recheck }
 
 func TestCheckExistsDecidesThePhase(t *testing.T) {
-	missing := "False:InstanceMissing:Instance not found on provider: it was created and no longer exists; it was not deleted through this Machine"
+	missing := "False:InstanceMissing:Instance not found on provider"
 	tcs := map[string]struct {
 		exists bool
 		mods   []modifier

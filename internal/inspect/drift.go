@@ -8,6 +8,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 )
@@ -86,6 +87,20 @@ func driftOf(machine *machinev1beta1.Machine) MachineDrift {
 		found.Result = DriftIgnored
 	}
 	return found
+}
+
+// Uncheckable returns why the drift of a Machine cannot be checked; empty where it can.
+func Uncheckable(machine *machinev1beta1.Machine) string {
+	status := ProviderStatus(machine)
+	switch {
+	case !machine.DeletionTimestamp.IsZero():
+		return "it is being deleted"
+	case machine.Status.Phase != nil && *machine.Status.Phase == machinev1beta1.PhaseFailed:
+		return "it is Failed: " + cmp.Or(ptr.Deref(machine.Status.ErrorMessage, ""), "see its conditions")
+	case status.InstanceID == "" || status.LastDriftCheckTime == nil:
+		return "it has no instance yet; its conditions say what it waits for"
+	}
+	return ""
 }
 
 // Objects implements print.Report.

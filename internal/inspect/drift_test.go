@@ -24,7 +24,7 @@ func withDrift() *Facts {
 		}))
 	}
 	facts.Machines = append(facts.Machines,
-		with("ignored", metav1.ConditionUnknown, "Ignored", "drift is not looked for, nor an instance that is gone: the drift policy is Ignore"),
+		with("ignored", metav1.ConditionUnknown, "Ignored", "drift is not looked for: the drift policy is Ignore"),
 		with("lost", metav1.ConditionTrue, "InstanceMissing", "the instance vsphere_virtual_machine.this is gone: it was removed outside of this operator"),
 	)
 	return facts

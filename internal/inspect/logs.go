@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 	"unicode"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -34,7 +38,7 @@ type EngineOutput struct {
 func (c *Cluster) EngineOutput(ctx context.Context, machine string) (*EngineOutput, error) {
 	snapshot, err := c.State(ctx, machine)
 	if err != nil {
-		return nil, err
+		return nil, c.neverRan(ctx, machine, err)
 	}
 	output, err := newOutput(snapshot)
 	if err != nil {
@@ -44,6 +48,32 @@ func (c *Cluster) EngineOutput(ctx context.Context, machine string) (*EngineOutp
 		return nil, fmt.Errorf("no run for the Machine %q has ended that kept its output; 'kubectl machine runs %s' shows whether one goes on", machine, machine)
 	}
 	return output, nil
+}
+
+// neverRan returns the error of a Machine without a state with what its conditions say of the reason; any other error as it is.
+func (c *Cluster) neverRan(ctx context.Context, machine string, err error) error {
+	if _, none := errors.AsType[*noStateError](err); !none {
+		return err
+	}
+	known, findErr := c.find(ctx, Selection{Names: []string{machine}}, kindMachine)
+	if findErr != nil || len(known.machines()) == 0 {
+		return err
+	}
+	return fmt.Errorf("no run has begun for the Machine %q, so that there is no output of the engine. %s", machine, conditionsOf(&known.machines()[0]))
+}
+
+// conditionsOf says what the conditions of a Machine say that are not as they should be.
+func conditionsOf(machine *machinev1beta1.Machine) string {
+	var said []string
+	for _, one := range machine.Status.Conditions {
+		if one.Status != corev1.ConditionTrue && one.Message != "" {
+			said = append(said, fmt.Sprintf("%s is %s (%s): %s", one.Type, one.Status, one.Reason, print.OneLine(one.Message)))
+		}
+	}
+	if len(said) == 0 {
+		return fmt.Sprintf("Its conditions say nothing of the reason; 'kubectl describe machine.machine.openshift.io %s' shows its events, and the manager's log whether it runs", machine.Name)
+	}
+	return "Its conditions: " + strings.Join(said, "; ")
 }
 
 func newOutput(snapshot *state.Snapshot) (*EngineOutput, error) {

@@ -175,9 +175,17 @@ func (c *Cluster) State(ctx context.Context, machine string) (*state.Snapshot, e
 	}
 	snapshot, err := c.store.Get(ctx, key)
 	if errors.Is(err, state.ErrNotFound) {
-		return nil, fmt.Errorf("the Machine %q has no state: no run has begun for it; see 'kubectl machine runs %s'", machine, machine)
+		return nil, &noStateError{machine}
 	}
 	return snapshot, corrupt(err, machine)
+}
+
+// noStateError says that a Machine has no state.
+type noStateError struct{ machine string }
+
+// Error implements error.
+func (e *noStateError) Error() string {
+	return fmt.Sprintf("the Machine %q has no state: no run has begun for it; see 'kubectl machine runs %s'", e.machine, e.machine)
 }
 
 // Version reads one version of the state of a Machine as it was stored.

@@ -48,13 +48,16 @@ type Facts struct {
 	Orphan record.Orphan
 	// Drift is what the Machine asks to be done about drift.
 	Drift DriftSetting
+	// CheckRequest is what the Machine says of a drift check that is requested; empty for nothing.
+	CheckRequest string
 }
 
 // NewFacts returns the facts about a Machine; snapshot is nil where there is no state. Run and Gone are left to the caller.
 func NewFacts(machine *machinev1beta1.Machine, snapshot *state.Snapshot) (*Facts, error) {
 	f := &Facts{
 		Deleting: !machine.DeletionTimestamp.IsZero(), Drift: DriftOf(machine), Witness: record.WitnessOf(machine), RestoredFrom: string(record.RestoredFrom(machine)),
-		Confirmed: machine.Annotations[record.NoInstanceAnnotation], Adoption: adoptionRequest(machine),
+		CheckRequest: machine.Annotations[record.CheckDriftAnnotation],
+		Confirmed:    machine.Annotations[record.NoInstanceAnnotation], Adoption: adoptionRequest(machine),
 		Provisioned: machine.Spec.ProviderID != nil && *machine.Spec.ProviderID != "" || len(machine.Status.Addresses) > 0,
 	}
 	if snapshot == nil {

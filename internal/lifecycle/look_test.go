@@ -19,7 +19,7 @@ func TestWhenAnInstanceIsLookedAt(t *testing.T) {
 		Record: record.Record{Check: &record.DriftCheck{At: made, Result: record.DriftNone}},
 	}
 	gone := &Facts{State: there.State, Record: record.Record{Check: &record.DriftCheck{At: made, Result: record.DriftMissing}}}
-	after := func(d time.Duration) time.Time { return made.Add(d) }
+	after := made.Add
 	tests := map[string]struct {
 		facts               *Facts
 		policy              v1alpha1.DriftPolicy

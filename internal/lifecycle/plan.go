@@ -32,14 +32,15 @@ func CheckUpdate(report *engine.Report, broken []string, provisioned bool) PlanR
 
 // CheckPlan checks a plan of an operation. Provisioned says that the Machine has once carried an instance's outputs.
 func CheckPlan(operation runs.Operation, report *engine.Report, provisioned bool) PlanResult {
-	if found := CompareInstance(report); operation == runs.Update && found.Result == record.DriftMissing {
+	if found := CompareInstance(report, nil); operation == runs.Update && found.Result == record.DriftMissing {
 		return PlanResult{Missing: found.Summary}
 	}
 	return PlanResult{Refused: refusalOf(operation, report, provisioned), Changes: !report.NoChange()}
 }
 
-// CompareInstance returns what a plan that asks for nothing new says of the instance: whether it is as applied, changed or missing.
-func CompareInstance(report *engine.Report) record.DriftCheck {
+// CompareInstance returns what a plan that asks for nothing new says of the instance: whether it is as applied, changed or missing. The names of the
+// attributes that would change are by the addresses of resources; nil where they are not known.
+func CompareInstance(report *engine.Report, attributes map[string][]string) record.DriftCheck {
 	for _, gone := range report.Missing() {
 		if gone.Instance() {
 			return record.DriftCheck{Result: record.DriftMissing, Summary: fmt.Sprintf("the instance %s is gone: it was removed outside of this operator", gone.Address)}
@@ -48,13 +49,17 @@ func CompareInstance(report *engine.Report) record.DriftCheck {
 	var differences []string
 	for _, change := range report.Changes {
 		if change.Action != engine.ActionNoOp && change.Action != engine.ActionRead {
-			differences = append(differences, describe(change))
+			difference := describe(change)
+			if names := attributes[change.Address]; len(names) > 0 {
+				difference += " in " + strings.Join(names, ", ")
+			}
+			differences = append(differences, difference)
 		}
 	}
 	if len(differences) == 0 {
 		return record.DriftCheck{Result: record.DriftNone}
 	}
-	return record.DriftCheck{Result: record.DriftChanged, Summary: "the instance is not as it was made: to bring it back, " + strings.Join(differences, ", ")}
+	return record.DriftCheck{Result: record.DriftChanged, Summary: "the instance is not as it was made: to bring it back, " + strings.Join(differences, "; ")}
 }
 
 // refusalOf returns why a plan may not be applied, "" when it may. Nothing may be destroyed that the Machine has shown: neither

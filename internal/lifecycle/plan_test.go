@@ -70,7 +70,7 @@ func TestCompareInstance(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := CompareInstance(tc.report); got.Result != tc.want {
+			if got := CompareInstance(tc.report, nil); got.Result != tc.want {
 				t.Errorf("result %s (%s), want %s", got.Result, got.Summary, tc.want)
 			}
 		})
@@ -97,5 +97,16 @@ func TestBrokenConditions(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestDriftNamesTheAttributesThatDiffer(t *testing.T) {
+	report := &engine.Report{Changes: []engine.Change{
+		{Address: "thing.this", Action: engine.ActionUpdate}, {Address: "thing.disk", Action: engine.ActionReplace}, {Address: "thing.port", Action: engine.ActionCreate},
+	}}
+	got := CompareInstance(report, map[string][]string{"thing.this": {"size", "tags"}, "thing.disk": {"type"}}).Summary
+	want := "the instance is not as it was made: to bring it back, thing.this would change in size, tags; thing.disk would be replaced in type; thing.port would be made"
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

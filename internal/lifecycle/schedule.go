@@ -44,7 +44,10 @@ func (s Schedule) Due(f *Facts, now time.Time) Due {
 
 func (s Schedule) checkDue(f *Facts, now time.Time) bool {
 	if f.Record.Check == nil {
-		return s.policy != v1alpha1.DriftIgnore
+		return s.policy != v1alpha1.DriftIgnore || f.CheckRequest != ""
+	}
+	if f.CheckRequest != "" && f.CheckRequest != f.Record.Check.Request {
+		return true
 	}
 	if s.look.Gone.After(f.Record.Check.At) {
 		return true

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -58,6 +59,30 @@ func TestWhenAnInstanceIsCheckedAgain(t *testing.T) {
 			after, wanted := NewSchedule(machine, status, tc.addresses, time.Hour).checkAfter(made.Add(tc.age))
 			if after != tc.wantAfter || wanted != tc.wantWanted {
 				t.Errorf("after %s, %t; want %s, %t", after, wanted, tc.wantAfter, tc.wantWanted)
+			}
+		})
+	}
+}
+
+func TestARequestedCheckIsDueOnce(t *testing.T) {
+	made := time.Unix(1700000000, 0)
+	for name, tc := range map[string]struct {
+		policy          v1alpha1.DriftPolicy
+		request, served string
+		want            bool
+	}{
+		"none":                          {v1alpha1.DriftReport, "", "", false},
+		"a request":                     {v1alpha1.DriftReport, "one", "", true},
+		"one that was served":           {v1alpha1.DriftReport, "one", "one", false},
+		"another after it":              {v1alpha1.DriftReport, "two", "one", true},
+		"one that was taken back":       {v1alpha1.DriftReport, "", "one", false},
+		"a request where it is ignored": {v1alpha1.DriftIgnore, "one", "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &Facts{CheckRequest: tc.request, Record: record.Record{Check: &record.DriftCheck{At: made, Request: tc.served}}}
+			s := Schedule{interval: time.Hour, uid: "uid", policy: tc.policy, hasIP: true}
+			if got := s.Due(f, made.Add(time.Minute)).Check; got != tc.want {
+				t.Errorf("a check is due: %t, want %t", got, tc.want)
 			}
 		})
 	}

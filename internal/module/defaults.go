@@ -1,6 +1,7 @@
 package module
 
 import (
+	"maps"
 	"slices"
 )
 
@@ -64,7 +65,8 @@ func ExpandValue(value any, lookup func(name string) (string, error)) (any, erro
 	}
 }
 
-// IsUnset reports whether decoded JSON counts as unset: null, "" or [], which clients write for a field without a value.
+// IsUnset reports whether decoded JSON counts as unset: null, "", [], or an object with fields that are all unset, which clients write for a
+// field without a value. {} is written by nobody but an author.
 func IsUnset(value any) bool {
 	switch value := value.(type) {
 	case nil:
@@ -73,6 +75,8 @@ func IsUnset(value any) bool {
 		return value == ""
 	case []any:
 		return len(value) == 0
+	case map[string]any:
+		return len(value) > 0 && !slices.ContainsFunc(slices.Collect(maps.Values(value)), func(inner any) bool { return !IsUnset(inner) })
 	default:
 		return false
 	}

@@ -51,7 +51,7 @@ func decodeEpoch(annotations map[string]string) (Epoch, error) {
 	}
 	var epoch Epoch
 	if err := json.Unmarshal([]byte(text), &epoch); err != nil {
-		return Epoch{}, fmt.Errorf("reading annotation %s: %w; if no run is active, remove the annotation", annotationEpoch, err)
+		return Epoch{}, &AnnotationError{Name: annotationEpoch, Fix: removeIdle, Err: err}
 	}
 	return epoch, nil
 }

@@ -55,6 +55,26 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("state %s cannot be read: %s; docs/contracts/state.md describes how to restore an earlier version", e.Key, e.Detail)
 }
 
+// AnnotationError says that an annotation of the head cannot be read, which has been edited by hand. Whoever edited it must correct it.
+type AnnotationError struct {
+	// Name of the annotation.
+	Name string
+	// Fix says what to do.
+	Fix string
+	// Err is what is wrong with its text.
+	Err error
+}
+
+func (e *AnnotationError) Error() string {
+	return fmt.Sprintf("reading annotation %s: %v; %s", e.Name, e.Err, e.Fix)
+}
+
+// Unwrap returns what is wrong with the text.
+func (e *AnnotationError) Unwrap() error { return e.Err }
+
+// removeIdle is what to do about an annotation that runs depend on.
+const removeIdle = "if no run is active, remove the annotation"
+
 // FormatError says that a newer operator wrote the head, in a layout that this one does not know. Nothing was read or changed.
 type FormatError = layout.FormatError
 

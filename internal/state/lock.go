@@ -49,7 +49,7 @@ func decodeLock(annotations map[string]string) (*Lock, error) {
 	}
 	lock := &Lock{}
 	if err := json.Unmarshal([]byte(text), lock); err != nil {
-		return nil, fmt.Errorf("reading annotation %s: %w; if no run is active, remove the annotation", annotationLock, err)
+		return nil, &AnnotationError{Name: annotationLock, Fix: removeIdle, Err: err}
 	}
 	return lock, nil
 }

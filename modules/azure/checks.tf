@@ -8,13 +8,8 @@ check "network" {
 
 check "placement" {
   assert {
-    condition     = var.provider_spec.zone == "" || var.provider_spec.availabilitySet == ""
-    error_message = "providerSpec.zone: it says nothing beside availabilitySet, which is used."
-  }
-
-  assert {
     condition     = var.cluster.cloud_name != "AzureStackCloud"
-    error_message = "The cluster is on Azure Stack Hub, for which terraform-provider-azurerm is not made: it may request versions of the API that are not there."
+    error_message = "The cluster is on Azure Stack Hub, for which terraform-provider-azurerm is not made: it may request versions of the API that are not there. providerSpec.zone says nothing beside availabilitySet."
   }
 
   assert {

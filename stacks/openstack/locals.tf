@@ -1,10 +1,6 @@
 # What the program cannot compute is computed here, in the spelling that it hands on. A program has no conditions: it chooses with the
 # numbers here, and what it looks for in vain has an id that nothing has.
 locals {
-  # One of them is there.
-  network = one(var.provider_spec.networks)
-  own     = one(var.provider_spec.ports)
-
   # OpenShift's installer finds what belongs to a cluster by this one when it destroys it. Neutron has tags, the others metadata.
   metadata = merge(var.provider_spec.serverMetadata, {
     openshiftClusterID           = var.machine.cluster_id
@@ -28,9 +24,7 @@ locals {
   group_id   = var.provider_spec.serverGroupID
   group_name = local.grouped == 2 ? var.provider_spec.serverGroupName : ""
 
-  # A trunk and a floating address of the port; 0 and false are none.
-  trunk       = try(local.own.trunk, null) == null ? var.provider_spec.trunk : local.own.trunk
-  trunks      = local.trunk ? 1 : 0
+  # A floating address of the first port.
   floating    = var.provider_spec.floatingIP != "" ? 1 : 0
   floats      = var.provider_spec.floatingIP != ""
   floating_ip = var.provider_spec.floatingIP == "" ? "none" : var.provider_spec.floatingIP
@@ -41,43 +35,116 @@ locals {
   })
 }
 
-# The port.
+# The ports: of each network one, or one of each subnet where no network is named, and those of ports.
 locals {
-  suffix   = try(local.own.nameSuffix, "") == "" ? "0" : local.own.nameSuffix
-  secure   = local.own == null ? local.network.portSecurity : local.own.portSecurity
-  insecure = local.secure == null ? false : !local.secure
-  vnic     = local.own == null ? local.network.vnicType : local.own.vnicType
-  asked    = local.own == null ? local.network.profile : local.own.profile
-  # What OpenShift's provider knows of a profile.
-  profile = merge(
-    strcontains(lookup(local.asked, "capabilities", ""), "switchdev") ? { capabilities = ["switchdev"] } : {},
-    lookup(local.asked, "trusted", "") == "true" ? { trusted = true } : {},
-  )
   whose = "Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid}"
 
-  port = {
-    name        = "${var.machine.name}-${local.suffix}"
-    description = local.own == null ? local.whose : trimspace("${local.own.description} Machine ${var.machine.uid}")
-    up          = try(local.own.adminStateUp, null)
-    mac         = try(local.own.macAddress, "") == "" ? null : local.own.macAddress
-    secure      = local.secure
-    no_groups   = local.insecure ? true : null
-    tags        = concat(local.server_tags, try(local.network.portTags, []), flatten(try(local.network.subnets[*].portTags, [])), try(local.own.tags, []), local.own_tags)
-    fixed_ips   = [for fixed in try(local.own.fixedIPs, []) : { subnetId = fixed.subnetID, ipAddress = fixed.ipAddress == "" ? null : fixed.ipAddress }]
-    pairs = local.insecure ? [] : concat(
-      [for pair in try(local.own.allowedAddressPairs, []) : { ipAddress = pair.ipAddress, macAddress = pair.macAddress == "" ? null : pair.macAddress }],
-      [for address in local.shares ? sort(distinct(concat(var.cluster.api_vips, var.cluster.ingress_vips))) : [] : { ipAddress = address, macAddress = null }],
-    )
-    binding = local.vnic == "" && length(local.profile) == 0 ? null : {
-      vnicType = local.vnic == "" ? "normal" : local.vnic
-      profile  = length(local.profile) == 0 ? null : jsonencode(local.profile)
+  of_networks = flatten([for position, network in var.provider_spec.networks : [
+    for some in "${network.uuid}${join("", values(network.filter))}" != "" ? [range(length(network.subnets))] : [for i in range(length(network.subnets)) : [i]] : {
+      suffix      = ""
+      description = local.whose
+      given       = "${network.uuid}${join("", values(network.filter))}" != ""
+      id          = network.uuid == "" ? network.filter.id : network.uuid
+      filter      = network.filter
+      missing     = "no single network is what networks[${position}] names"
+      subnets = [for i in some : merge(network.subnets[i].filter, {
+        id      = network.subnets[i].uuid == "" ? network.subnets[i].filter.id : network.subnets[i].uuid
+        missing = "no single subnet is what networks[${position}].subnets[${i}] names"
+      })]
+      fixed_ips = []
+      tags      = concat(network.portTags, flatten([for i in some : network.subnets[i].portTags]))
+      up        = null
+      mac       = null
+      secure    = network.portSecurity
+      vnic      = network.vnicType
+      profile   = network.profile
+      trunk     = var.provider_spec.trunk
+      groups    = []
+      pairs     = []
+      shares    = !network.noAllowedAddressPairs
     }
+  ]])
+  of_ports = [for position, port in var.provider_spec.ports : {
+    suffix      = port.nameSuffix
+    description = trimspace("${port.description} Machine ${var.machine.uid}")
+    given       = true
+    id          = port.networkID
+    filter      = {}
+    missing     = "no network is what ports[${position}].networkID names"
+    subnets     = []
+    fixed_ips   = [for fixed in port.fixedIPs : { subnetId = fixed.subnetID, ipAddress = fixed.ipAddress == "" ? null : fixed.ipAddress }]
+    tags        = port.tags
+    up          = port.adminStateUp
+    mac         = port.macAddress == "" ? null : port.macAddress
+    secure      = port.portSecurity
+    vnic        = port.vnicType
+    profile     = port.profile
+    trunk       = port.trunk == null ? var.provider_spec.trunk : port.trunk
+    groups      = port.securityGroups
+    pairs       = [for pair in port.allowedAddressPairs : { ipAddress = pair.ipAddress, macAddress = pair.macAddress == "" ? null : pair.macAddress }]
+    shares      = false
+  }]
+  interfaces = concat(local.of_networks, local.of_ports)
+  # What stands in the place of a port that there is not.
+  none = {
+    suffix = "none", description = "none", given = true, id = local.nothing, filter = {}, missing = "none", subnets = [], fixed_ips = [], tags = [], up = null, mac = null,
+    secure = null, vnic = "", profile = {}, trunk = false, groups = [], pairs = [], shares = false
   }
+  # A program has four ports, each of which may be none.
+  count           = length(local.interfaces)
+  others_of_first = local.count - 1
+  ports = [for position, port in concat(local.interfaces, [for more in range(local.count, 4) : local.none]) : {
+    wanted      = position < local.count
+    name        = "${var.machine.name}-${port.suffix == "" ? tostring(position) : port.suffix}"
+    description = port.description
+    up          = port.up
+    mac         = port.mac
+    secure      = port.secure
+    no_groups   = port.secure == false ? true : null
+    tags        = distinct(concat(local.server_tags, port.tags, local.own_tags))
+    fixed_ips   = port.fixed_ips
+    pairs = port.secure == false ? [] : concat(
+      port.pairs, [for address in port.shares ? sort(distinct(concat(var.cluster.api_vips, var.cluster.ingress_vips))) : [] : { ipAddress = address, macAddress = null }],
+    )
+    # Any Machine may use the addresses of the API and of ingress, which the Infrastructure names. Where there is none, the installer has
+    # reserved them with ports of these names.
+    shared_pairs = port.shares && port.secure != false && var.cluster.platform == "" ? 1 : 0
+    binding = port.vnic == "" && !local.offloads[position] && !local.trusted[position] ? null : {
+      vnicType = port.vnic == "" ? "normal" : port.vnic
+      profile = !local.offloads[position] && !local.trusted[position] ? null : jsonencode(merge(
+        local.offloads[position] ? { capabilities = ["switchdev"] } : {}, local.trusted[position] ? { trusted = true } : {},
+      ))
+    }
+    trunk  = port.trunk
+    trunks = port.trunk ? 1 : 0
+    # 0 is no group, 1 those with an id, 2 those of the Machine and what is found.
+    choice = port.secure == false ? 0 : length(port.groups) > 0 ? 1 : length(local.searched_groups) > 0 ? 2 : length(local.given_groups) > 0 ? 1 : 0
+    groups = length(port.groups) > 0 ? port.groups : local.given_groups
 
-  # Any Machine may use the addresses of the API and of ingress, which the Infrastructure names. Where there is none, the installer has
-  # reserved them with ports of these names.
-  shares       = !local.insecure && !try(local.network.noAllowedAddressPairs, true)
-  shared_pairs = local.shares && var.cluster.platform == "" ? 1 : 0
+    # What has an id is looked for by that alone.
+    network = merge({ for name, empty in local.blank : name => port.id == "" ? lookup(port.filter, name, "") : empty }, {
+      id      = port.given ? port.id : local.nothing
+      project = port.id != "" ? "" : lookup(port.filter, "projectId", "") == "" ? lookup(port.filter, "tenantId", "") : port.filter.projectId
+      within  = port.given ? 1 : 0
+      missing = port.missing
+    })
+    # The port has an address in each subnet, of which there are two at most.
+    by_subnet = length(port.subnets)
+    subnets = [for subnet in concat(port.subnets, [for more in range(length(port.subnets), 2) : local.no_subnet]) : merge(
+      { for name, empty in local.blank : name => subnet.id == "" ? subnet[name] : empty }, {
+        id      = subnet.id
+        project = subnet.id != "" ? "" : subnet.projectId == "" ? subnet.tenantId : subnet.projectId
+        version = subnet.id != "" || subnet.ipVersion == 0 ? null : subnet.ipVersion
+        missing = subnet.missing
+    })]
+    # By how many ports of the name are found: one, or none where none is wanted. Anything else stops a lookup.
+    found = [for found in range(200) : position < local.count ? (found == 1 ? 1 : 9) : 0]
+  }]
+  no_subnet = merge(local.blank, { id = local.nothing, missing = "none" })
+  # What OpenShift's provider knows of a profile.
+  offloads = [for port in concat(local.interfaces, [for more in range(local.count, 4) : local.none]) : strcontains(lookup(port.profile, "capabilities", ""), "switchdev")]
+  trusted  = [for port in concat(local.interfaces, [for more in range(local.count, 4) : local.none]) : lookup(port.profile, "trusted", "") == "true"]
+
   shared = {
     api     = "${var.machine.cluster_id}-api-port"
     ingress = "${var.machine.cluster_id}-ingress-port"
@@ -93,43 +160,15 @@ locals {
   is_any    = [for found in range(200) : min(found, 1)]
   up_to_two = [for found in range(200) : min(found, 2)]
 
-  # What has an id is looked for by that alone.
-  network_id = local.own != null ? local.own.networkID : local.network.uuid == "" ? local.network.filter.id : local.network.uuid
-  networks = merge({ for name, none in local.blank : name => local.network_id == "" ? try(local.network.filter[name], "") : none }, {
-    id      = local.network_given ? local.network_id : local.nothing
-    project = local.network_id != "" || local.own != null ? "" : local.network.filter.projectId == "" ? local.network.filter.tenantId : local.network.filter.projectId
-    within  = local.network_given ? 1 : 0
-    missing = local.own == null ? "no single network is what networks[0] names" : "no network is what ports[0].networkID names"
-  })
-  network_given = local.own == null ? "${local.network.uuid}${join("", values(local.network.filter))}" != "" : true
-
-  # The port has an address in each subnet, of which there are two at most.
-  by_subnet = length(try(local.network.subnets, []))
-  asked_subnets = [for subnet in try(local.network.subnets, []) : merge(subnet.filter, {
-    id = subnet.uuid == "" ? subnet.filter.id : subnet.uuid
-  })]
-  subnets = [for i in range(2) : i >= local.by_subnet ? merge(local.blank, { id = local.nothing, project = "", version = null, missing = "none" }) : merge(
-    { for name, none in local.blank : name => local.asked_subnets[i].id == "" ? local.asked_subnets[i][name] : none }, {
-      id      = local.asked_subnets[i].id
-      project = local.asked_subnets[i].id != "" ? "" : local.asked_subnets[i].projectId == "" ? local.asked_subnets[i].tenantId : local.asked_subnets[i].projectId
-      version = local.asked_subnets[i].id != "" || local.asked_subnets[i].ipVersion == 0 ? null : local.asked_subnets[i].ipVersion
-      missing = "no single subnet is what networks[0].subnets[${i}] names"
-    }
-  )]
-
   # Those with an id are taken as they are; three may be looked for.
-  own_groups   = length(try(local.own.securityGroups, [])) > 0
-  given_groups = distinct(local.own_groups ? local.own.securityGroups : compact([for group in var.provider_spec.securityGroups : group.uuid == "" ? group.filter.id : group.uuid]))
+  given_groups = distinct(compact([for group in var.provider_spec.securityGroups : group.uuid == "" ? group.filter.id : group.uuid]))
   searched_groups = [for position, group in var.provider_spec.securityGroups : merge(group.filter, {
     name     = group.name == "" ? group.filter.name : group.name
     project  = group.filter.projectId == "" ? group.filter.tenantId : group.filter.projectId
     position = position
-  }) if !local.own_groups && "${group.uuid}${group.filter.id}" == ""]
+  }) if "${group.uuid}${group.filter.id}" == ""]
   groups = {
-    # 0 is none, 1 those with an id, 2 those and what is found.
-    choice = local.insecure ? 0 : length(local.searched_groups) > 0 ? 2 : length(local.given_groups) > 0 ? 1 : 0
-    ids    = local.given_groups
-    given  = join(",", local.given_groups)
+    given = join(",", local.given_groups)
     searched = [for i in range(3) : i >= length(local.searched_groups) ? merge(local.blank, { id = local.nothing, project = "", used = 0, before = "", missing = "none" }) : merge(
       { for name, none in local.blank : name => try(local.searched_groups[i][name], "") }, {
         id      = ""

@@ -180,6 +180,13 @@ variable "provider_spec" {
   }
 
   validation {
+    condition = alltrue([for suffix in var.provider_spec.ports[*].nameSuffix : can(regex("^[-_.a-zA-Z0-9]{0,60}$", suffix)) && !can(regex("^[0-9]+$", suffix))]) && (
+      length(distinct(compact(var.provider_spec.ports[*].nameSuffix))) == length(compact(var.provider_spec.ports[*].nameSuffix))
+    )
+    error_message = "ports[].nameSuffix is each port's own: letters, digits, '-', '_' and '.', and no number, which other ports are called by. Write for example nameSuffix: storage."
+  }
+
+  validation {
     condition     = alltrue([for port in var.provider_spec.ports : length(port.description) <= 200])
     error_message = "ports[].description has at most 200 characters, as the Machine's UID is added to it: shorten it."
   }
@@ -230,8 +237,10 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = length(var.provider_spec.networks) + length(var.provider_spec.ports) <= 1
-    error_message = "This stack makes one port: leave one entry in networks and ports together, or use the provider module openstack."
+    condition = length(var.provider_spec.ports) + sum(concat([0], [
+      for network in var.provider_spec.networks : "${network.uuid}${join("", values(network.filter))}" == "" ? length(network.subnets) : 1
+    ])) <= 4
+    error_message = "This stack makes at most 4 ports: leave entries of networks, their subnets and ports out, or use the provider module openstack."
   }
 
   validation {
@@ -240,13 +249,8 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = alltrue([for network in var.provider_spec.networks : length(network.subnets) <= ("${network.uuid}${join("", values(network.filter))}" == "" ? 1 : 2)])
-    error_message = "This stack makes one port, in two subnets of a network that is named: name the network, leave two entries in networks[].subnets, or use the provider module openstack."
-  }
-
-  validation {
-    condition     = alltrue([for suffix in var.provider_spec.ports[*].nameSuffix : can(regex("^[-_.a-zA-Z0-9]{0,60}$", suffix)) && !can(regex("^[0-9]+$", suffix))])
-    error_message = "ports[].nameSuffix has letters, digits, '-', '_' and '.', and is no number: write for example nameSuffix: storage."
+    condition     = alltrue([for network in var.provider_spec.networks : "${network.uuid}${join("", values(network.filter))}" == "" || length(network.subnets) <= 2])
+    error_message = "This stack makes a port in at most 2 subnets: leave other entries of networks[].subnets out, or use the provider module openstack."
   }
 
   validation {

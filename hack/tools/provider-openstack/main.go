@@ -4,7 +4,7 @@
 //   - networks, subnets, security groups, ports, trunks, servers, server groups and volumes are found as lists of ids, which may be empty:
 //     what a server was made from may be gone, or have a namesake, and the server is still to be looked at and deleted;
 //   - a server group is made where there is none of its name, and stays when its Machine goes: others are in it;
-//   - a trunk, a volume and the association of a floating address may be nothing at all, as programs without conditions need it;
+//   - a port, a trunk, a volume and the association of a floating address may be nothing at all, as programs without conditions need it;
 //   - a trunk can be imported;
 //   - a port is of any type of interface that Neutron knows;
 //   - user data that an import does not know is no change of a server. Nova does not return it.
@@ -37,10 +37,11 @@ func provider() *schema.Provider {
 	p.DataSourcesMap["openstack_blockstorage_volumes_v3"] = search(findVolumes, merged(named, texts("attached_to")), "ids")
 	p.ResourcesMap["openstack_compute_servergroup_shared_v2"] = sharedServerGroup()
 	p.ResourcesMap["openstack_networking_trunk_v2"].Importer = &schema.ResourceImporter{StateContext: schema.ImportStatePassthroughContext}
+	p.ResourcesMap["openstack_networking_port_v2"].Schema["binding"].Elem.(*schema.Resource).Schema["vnic_type"].ValidateFunc = nil
+	p.ResourcesMap["openstack_networking_port_optional_v2"] = optional(p.ResourcesMap["openstack_networking_port_v2"])
 	p.ResourcesMap["openstack_networking_trunk_optional_v2"] = optional(p.ResourcesMap["openstack_networking_trunk_v2"])
 	p.ResourcesMap["openstack_networking_floatingip_associate_optional_v2"] = optional(p.ResourcesMap["openstack_networking_floatingip_associate_v2"])
 	p.ResourcesMap["openstack_blockstorage_volume_optional_v3"] = optional(p.ResourcesMap["openstack_blockstorage_volume_v3"])
-	p.ResourcesMap["openstack_networking_port_v2"].Schema["binding"].Elem.(*schema.Resource).Schema["vnic_type"].ValidateFunc = nil
 	p.ResourcesMap["openstack_compute_instance_v2"].Schema["user_data"].DiffSuppressFunc = func(_, old, _ string, d *schema.ResourceData) bool {
 		return old == "" && d.Id() != ""
 	}

@@ -20,22 +20,34 @@ func optional(of *schema.Resource) *schema.Resource {
 	made.CreateContext = func(ctx context.Context, d *schema.ResourceData, meta any) diag.Diagnostics {
 		if !d.Get("wanted").(bool) {
 			d.SetId(absent)
-			return nil
+			return setEmpty(d, made.Schema)
 		}
 		return of.CreateContext(ctx, d, meta)
 	}
-	made.ReadContext = ifWanted(of.ReadContext)
-	made.DeleteContext = ifWanted(of.DeleteContext)
+	made.ReadContext = ifWanted(made.Schema, of.ReadContext)
+	made.DeleteContext = ifWanted(made.Schema, of.DeleteContext)
 	if of.UpdateContext != nil {
-		made.UpdateContext = ifWanted(of.UpdateContext)
+		made.UpdateContext = ifWanted(made.Schema, of.UpdateContext)
 	}
 	return &made
 }
 
-func ifWanted[F ~func(context.Context, *schema.ResourceData, any) diag.Diagnostics](carryOut F) F {
+// setEmpty sets the lists that a program may read. Nothing has none.
+func setEmpty(d *schema.ResourceData, fields map[string]*schema.Schema) diag.Diagnostics {
+	for name, field := range fields {
+		if field.Type == schema.TypeList && field.Computed {
+			if err := d.Set(name, []any{}); err != nil {
+				return diag.FromErr(err)
+			}
+		}
+	}
+	return nil
+}
+
+func ifWanted[F ~func(context.Context, *schema.ResourceData, any) diag.Diagnostics](fields map[string]*schema.Schema, carryOut F) F {
 	return func(ctx context.Context, d *schema.ResourceData, meta any) diag.Diagnostics {
 		if d.Id() == absent {
-			return nil
+			return setEmpty(d, fields)
 		}
 		return carryOut(ctx, d, meta)
 	}

@@ -119,8 +119,9 @@ type Workspace struct {
 // or the engine's Close ended is Interrupted, one of values that Pulumi can't be given is InvalidConfiguration, and another that can't be is
 // Unknown: no providerSpec is the cause.
 func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
+	redactor := e.redactor(r)
 	failed := func(class failure.Class, err error) *failure.Error {
-		return &failure.Error{Op: failure.OpOpen, Class: class, Err: fmt.Errorf("%s: %w", r.ID, err)}
+		return &failure.Error{Op: failure.OpOpen, Class: class, Err: redactor.Error(err)}
 	}
 	if err := r.validate(); err != nil {
 		return nil, failed(failure.Unknown, err)
@@ -137,7 +138,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	}
 	f := &Workspace{
 		engine: e, slot: slot, run: r, dir: filepath.Join(e.runs(), r.ID),
-		redact: redact.New(append([]string{r.Key.passphrase}, r.Sensitive...)),
+		redact: redactor,
 	}
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
 		e.slots <- slot
@@ -150,6 +151,15 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 		return nil, failed(failure.Unknown, errors.Join(err, f.Close()))
 	}
 	return f, nil
+}
+
+// redactor returns what removes sensitive strings, and the paths of single runs and processes, from what is reported.
+func (e *Engine) redactor(r RunSpec) *redact.Redactor {
+	sensitive := r.Sensitive
+	if r.Key != nil {
+		sensitive = append([]string{r.Key.passphrase}, sensitive...)
+	}
+	return redact.New(sensitive).Inside(e.dir, []string{"runs", "t"}, []string{programDir})
 }
 
 func (f *Workspace) path(parts ...string) string {
@@ -303,5 +313,5 @@ func (f *Workspace) end(tidy func() error) error {
 	f.closed = true
 	err := errors.Join(tidy(), os.RemoveAll(f.temporary()))
 	f.engine.slots <- f.slot
-	return err
+	return f.redact.Error(err)
 }

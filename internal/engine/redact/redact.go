@@ -26,6 +26,8 @@ const (
 type Redactor struct {
 	shapes   []string
 	replacer *strings.Replacer
+	// sockets and folders match paths that are other ones at each try; nil where none are replaced.
+	sockets, folders *regexp.Regexp
 }
 
 // New returns a Redactor for the strings that must not show.
@@ -109,11 +111,51 @@ func quoted(text string) string {
 
 // Redact returns text without sensitive strings.
 func (r *Redactor) Redact(text string) string {
-	if text == "" || len(r.shapes) == 0 {
+	if text == "" {
 		return text
 	}
-	return r.replacer.Replace(text)
+	if len(r.shapes) > 0 {
+		text = r.replacer.Replace(text)
+	}
+	if r.folders == nil {
+		return text
+	}
+	text = r.sockets.ReplaceAllLiteralString(text, "a plugin's socket")
+	return r.folders.ReplaceAllStringFunc(text, func(path string) string {
+		if strings.HasSuffix(path, "/") {
+			return "" // what follows is relative to it
+		}
+		return "."
+	})
 }
+
+// Inside has paths in the private folder of an engine replaced by what they are relative to the folder of a run: the same failure then has the same
+// text at every try. Below root there are folders of many, one for each run or process, in which a module or program may be in a folder of its own.
+func (r *Redactor) Inside(root string, many, modules []string) *Redactor {
+	one := regexp.QuoteMeta(root) + "/(?:" + strings.Join(many, "|") + ")/[^/\\s\"'`:,;()\\[\\]]+"
+	r.sockets = regexp.MustCompile(one + `(?:/[^/\s"']+)*/plugin[0-9]+`)
+	r.folders = regexp.MustCompile(one + "(?:/(?:" + strings.Join(modules, "|") + `)\b)?/?`)
+	return r
+}
+
+// Error returns an error whose text is free of what Redact replaces. It wraps the error.
+func (r *Redactor) Error(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &redactedError{text: r.Redact(err.Error()), cause: err}
+}
+
+type redactedError struct {
+	text  string
+	cause error
+}
+
+// Error implements error.
+func (e *redactedError) Error() string { return e.text }
+
+// Unwrap returns the error as it was.
+func (e *redactedError) Unwrap() error { return e.cause }
 
 // Contains reports whether text holds a sensitive string.
 func (r *Redactor) Contains(text string) bool {

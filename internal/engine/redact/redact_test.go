@@ -2,6 +2,7 @@ package redact
 
 import (
 	"encoding/base64"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -78,5 +79,30 @@ func TestRedactBeforeCutting(t *testing.T) {
 		if strings.Contains(got, "s3cret") {
 			t.Fatalf("half of a secret is left where the text is cut (shift %d)", shift)
 		}
+	}
+}
+
+func TestPathsOfSingleRunsAreRelative(t *testing.T) {
+	r := New([]string{"hunter22"}).Inside("/var/lib/e+", []string{"runs", "slots", "modules"}, []string{"module"})
+	for text, want := range map[string]string{
+		"open /var/lib/e+/runs/5e0b-1/terraform.tfvars.json: no space left on device": "open terraform.tfvars.json: no space left on device",
+		"chdir /var/lib/e+/runs/5e0b-1: not there":                                    "chdir .: not there",
+		`"/var/lib/e+/runs/5e0b-1" and '/var/lib/e+/slots/3'`:                         `"." and '.'`,
+		"/var/lib/e+/modules/.new-123/module/main.tf line 3":                          "main.tf line 3",
+		"/var/lib/e+/modules/abc/modules.json":                                        "modules.json",
+		"dial unix /var/lib/e+/slots/3/plugin1234567: connect: refused":               "dial unix a plugin's socket: connect: refused",
+		"/var/lib/e+/runs/5e0b-1/secret-files/CA with hunter22":                       "secret-files/CA with (sensitive)",
+		"/var/lib/e+/cli.tfrc, /var/lib/other/runs/1/x, /tmp/e+/runs":                 "/var/lib/e+/cli.tfrc, /var/lib/other/runs/1/x, /tmp/e+/runs",
+	} {
+		if got := r.Redact(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+	cause := errors.New("at /var/lib/e+/runs/1/x")
+	if err := r.Error(cause); err.Error() != "at x" || !errors.Is(err, cause) {
+		t.Errorf("the error became %v", err)
+	}
+	if err := r.Error(nil); err != nil {
+		t.Errorf("no error became %v", err)
 	}
 }

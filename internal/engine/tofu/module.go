@@ -19,7 +19,6 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
-	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
 // Module is a root module.
@@ -131,17 +130,17 @@ func (e *Engine) initialise(ctx context.Context, key string, m Module) error {
 		}
 	}
 	if err != nil {
-		err = errors.Join(asInitError(err), os.RemoveAll(staging))
+		err = errors.Join(e.asInitError(err), os.RemoveAll(staging))
 	}
 	return errors.Join(err, e.release(slot))
 }
 
-func asInitError(err error) error {
+func (e *Engine) asInitError(err error) error {
 	var failed *failure.Error
 	if errors.As(err, &failed) {
 		return err
 	}
-	return &failure.Error{Op: failure.OpInit, Class: failure.Unknown, Err: err}
+	return &failure.Error{Op: failure.OpInit, Class: failure.Unknown, Err: e.dir.redactor(nil).Error(err)}
 }
 
 func (e *Engine) initialiseIn(ctx context.Context, s *slot, staging string, m Module) error {
@@ -196,7 +195,7 @@ func (e *Engine) runInit(ctx context.Context, s *slot, dir string, m Module) err
 	_, err = s.run(ctx, operation{
 		op:     failure.OpInit,
 		dir:    dir,
-		redact: redact.New(m.Sensitive),
+		redact: e.dir.redactor(m.Sensitive),
 		call:   func(ctx context.Context, out *stream) error { return s.terraform.InitJSON(ctx, out) },
 	})
 	return err

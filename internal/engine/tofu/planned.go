@@ -51,7 +51,7 @@ func plannedObjects(plan *tfjson.Plan) (*engine.PlannedObjects, error) {
 			}
 			planned.Imported[change.Address] = object
 		}
-		if change.Change.Actions.Update() {
+		if change.Change.Actions.Update() || change.Change.Actions.Replace() {
 			planned.Changed[change.Address] = changedAttributes(change.Change)
 		}
 	}

@@ -89,8 +89,9 @@ type Workspace struct {
 // Open waits for a free slot, makes the run's folder, and returns it. Close gives both back. An error is an *Error: a wait that
 // ctx or the engine's Close ended is Interrupted, and a run that can't be is Unknown: no providerSpec is the cause.
 func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
+	redactor := e.dir.redactor(append([]string{r.Backend.Password}, r.Sensitive...))
 	failed := func(class failure.Class, err error) *failure.Error {
-		return &failure.Error{Op: failure.OpOpen, Class: class, Err: fmt.Errorf("%s: %w", r.ID, err)}
+		return &failure.Error{Op: failure.OpOpen, Class: class, Err: redactor.Error(err)}
 	}
 	module, err := e.check(r)
 	if err != nil {
@@ -106,7 +107,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 		run:    r,
 		module: module,
 		dir:    filepath.Join(e.dir.runs(), r.ID),
-		redact: redact.New(append([]string{r.Backend.Password}, r.Sensitive...)),
+		redact: redactor,
 	}
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
 		if errors.Is(err, os.ErrExist) {
@@ -239,7 +240,7 @@ func (f *Workspace) ReadInstance(ctx context.Context, addresses []string) (gone 
 		_, err := f.slot.terraform.PlanJSON(ctx, out, options...)
 		return err
 	})
-	return slices.ContainsFunc(report.Missing(), func(c engine.Change) bool { return slices.Contains(addresses, c.Address) }), err
+	return slices.ContainsFunc(report.Missing(), engine.Change.Instance), err
 }
 
 // Apply plans and carries the plan out unread, in one process. Use it where the plan can only create.
@@ -375,7 +376,7 @@ func (f *Workspace) Close() error {
 	if f.closed {
 		return nil
 	}
-	return errors.Join(f.giveBack(), os.RemoveAll(f.dir))
+	return f.redact.Error(errors.Join(f.giveBack(), os.RemoveAll(f.dir)))
 }
 
 // takesVariablesWithPlan reports whether the CLI accepts variables beside a saved plan. Older ones refuse them.

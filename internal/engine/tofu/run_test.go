@@ -589,3 +589,38 @@ func TestLookupAddsImportBlocks(t *testing.T) {
 		t.Errorf("with lookup the plan is %+v, want an import", report.Planned)
 	}
 }
+
+func TestTheSameFailureHasTheSameTextInEachRun(t *testing.T) {
+	e, backend := newEngine(t), newBackend(t)
+	prepare(t, e, moduleOf("paths", `
+variable "size" {
+  default = "huge"
+}
+resource "terraform_data" "this" {
+  lifecycle {
+    precondition {
+      condition     = var.size != "huge"
+      error_message = "${abspath("missing.txt")} and ${abspath(path.module)} are not what they should be."
+    }
+  }
+}`))
+	var texts []string
+	for _, id := range []string{"first-5e0b", "second-91f4"} {
+		var printed []string
+		f := open(t, e, RunSpec{ID: id, Module: "paths", Backend: backend.at(id), Output: func(text string) { printed = append(printed, text) }})
+		_, err := f.Apply(t.Context())
+		if err == nil {
+			t.Fatal("the module did not fail")
+		}
+		texts = append(texts, err.Error())
+		for _, text := range append(printed, err.Error()) {
+			if strings.Contains(text, string(e.dir)) || strings.Contains(text, id) {
+				t.Errorf("a text shows the run's folder: %s", text)
+			}
+		}
+		closeNow(t, f)
+	}
+	if want := "missing.txt and . are not what they should be."; texts[0] != texts[1] || !strings.Contains(texts[0], want) {
+		t.Errorf("two runs fail with %q and %q, want both with %q", texts[0], texts[1], want)
+	}
+}

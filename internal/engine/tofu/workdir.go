@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
@@ -27,6 +28,11 @@ func (d workDir) noProviders() string { return d.path("no-providers") }
 func makeWorkDir(path string) (workDir, error) {
 	dir, err := workdir.Make(path, filepath.Join("slots", "999"))
 	return workDir(dir), err
+}
+
+// redactor returns what removes sensitive strings, and the paths of single runs, processes and modules, from what is reported.
+func (d workDir) redactor(sensitive []string) *redact.Redactor {
+	return redact.New(sensitive).Inside(string(d), []string{"runs", "slots", "modules", "providers"}, []string{moduleDir})
 }
 
 // stagingPrefix begins the name of a module's folder that is not ready.

@@ -2,7 +2,6 @@ package record
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -96,6 +95,9 @@ type LastRun struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
+// CheckDriftAnnotation on a Machine requests a drift check. A value that no check was made with yet is a request, such as the time.
+const CheckDriftAnnotation = "machine-iac.io/check-drift"
+
 // DriftResult is what a drift check found.
 type DriftResult string
 
@@ -112,6 +114,8 @@ type DriftCheck struct {
 	Result DriftResult `json:"verdict"`
 	// Summary names what was found, for people.
 	Summary string `json:"summary,omitempty"`
+	// Request is the value of CheckDriftAnnotation that the check was made with.
+	Request string `json:"request,omitempty"`
 }
 
 // Refusal is a refused change. It is not planned again until the desired state changes.
@@ -175,7 +179,7 @@ func decode[T any](meta map[string]string, key string) (*T, error) {
 	}
 	value := new(T)
 	if err := json.Unmarshal([]byte(raw), value); err != nil {
-		return nil, fmt.Errorf("reading annotation %s%s: %w; remove the annotation when it was edited by hand", state.Prefix, key, err)
+		return nil, &state.AnnotationError{Name: state.Prefix + key, Fix: "remove the annotation when it was edited by hand", Err: err}
 	}
 	return value, nil
 }

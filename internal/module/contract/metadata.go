@@ -63,6 +63,7 @@ func ReadMetadata(files snapshot.Files, found *Report) *Metadata {
 	parsed.checkEngine()
 	parsed.checkProviderSpecs()
 	parsed.checkCredentials()
+	parsed.checkRights()
 	parsed.checkEnvironment()
 	parsed.checkLookup()
 	parsed.checkAdopt()

@@ -190,6 +190,6 @@ func (m *machine) drifted(outcome offline.Outcome) {
 	case len(outcome.Plan.Broken) > 0:
 		m.note("The current providerSpec of the Machine cannot be applied in place, so its drift is not known: " + strings.Join(outcome.Plan.Broken, " "))
 	default:
-		m.result.Drift = lifecycle.CompareInstance(outcome.Plan.Report).Summary
+		m.result.Drift = lifecycle.CompareInstance(outcome.Plan.Report, nil).Summary
 	}
 }

@@ -272,7 +272,6 @@ run "ignores_what_the_controller_ignores" {
       natRule           = 0
       osDisk            = { diskSizeGB = 128, managedDisk = { securityProfile = { diskEncryptionSet = { id = "/des" } } } }
       image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
-      securityProfile   = { settings = { securityType = "Standard", confidentialVM = { uefiSettings = { secureBoot = "On" } } } }
     }
   }
 
@@ -281,6 +280,81 @@ run "ignores_what_the_controller_ignores" {
   assert {
     condition     = azurerm_linux_virtual_machine.this[0].secure_boot_enabled == null && azurerm_linux_virtual_machine.this[0].os_disk[0].secure_vm_disk_encryption_set_id == null
     error_message = "It is a virtual machine as any other."
+  }
+}
+
+run "ignores_an_unknown_security_type" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      vmSize            = "Standard_D4s_V3"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      location          = "eastus"
+      resourceGroup     = "r"
+      zone              = "1"
+      osDisk            = { diskSizeGB = 128 }
+      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
+      securityProfile   = { settings = { securityType = "Standard" } }
+    }
+  }
+
+  expect_failures = [check.security]
+
+  assert {
+    condition     = azurerm_linux_virtual_machine.this[0].secure_boot_enabled == null && azurerm_linux_virtual_machine.this[0].vtpm_enabled == null
+    error_message = "It is a virtual machine as any other."
+  }
+}
+
+run "ignores_settings_without_their_type" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      vmSize            = "Standard_D4s_V3"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      location          = "eastus"
+      resourceGroup     = "r"
+      zone              = "1"
+      osDisk            = { diskSizeGB = 128 }
+      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
+      securityProfile   = { settings = { confidentialVM = {} } }
+    }
+  }
+
+  expect_failures = [check.security]
+
+  assert {
+    condition     = azurerm_linux_virtual_machine.this[0].secure_boot_enabled == null && azurerm_linux_virtual_machine.this[0].vtpm_enabled == null
+    error_message = "It is a virtual machine as any other."
+  }
+}
+
+run "takes_an_unknown_policy_for_none" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      vmSize            = "Standard_D4s_V3"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      location          = "eastus"
+      resourceGroup     = "r"
+      zone              = "1"
+      osDisk            = { diskSizeGB = 128 }
+      image             = { resourceID = "/resourceGroups/r/providers/Microsoft.Compute/images/i" }
+      securityProfile   = { settings = { securityType = "TrustedLaunch", trustedLaunch = { uefiSettings = { secureBoot = "Enabled", virtualizedTrustedPlatformModule = "On" } } } }
+    }
+  }
+
+  expect_failures = [check.security]
+
+  assert {
+    condition     = azurerm_linux_virtual_machine.this[0].secure_boot_enabled && azurerm_linux_virtual_machine.this[0].vtpm_enabled == false
+    error_message = "What is not Enabled is off."
   }
 }
 

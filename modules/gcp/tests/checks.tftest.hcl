@@ -19,6 +19,7 @@ variables {
     serviceAccounts   = [{ email = "e", scopes = ["s"] }]
   }
   user_data = ""
+  cluster   = {}
 }
 
 run "warns_of_no_service_account_and_takes_what_clients_write_for_nothing" {

@@ -20,6 +20,7 @@ variables {
     serviceAccounts   = [{ email = "e", scopes = ["s"] }]
   }
   user_data = ""
+  cluster   = {}
 }
 
 run "refuses_two_kinds_of_graphics_processors" {

@@ -36,6 +36,7 @@ variables {
     zone                   = "us-central1-a"
   }
   user_data = "{\"ignition\":{\"version\":\"3.2.0\"}}"
+  cluster   = {}
 }
 
 run "answers_the_outputs_of_the_contract" {

@@ -36,6 +36,7 @@ variables {
     zone                   = "us-central1-a"
   }
   user_data = "{\"ignition\":{\"version\":\"3.2.0\"}}"
+  cluster   = {}
 }
 
 run "makes_the_worker_that_the_installer_asks_for" {

@@ -37,6 +37,7 @@ variables {
     zone                   = "us-central1-a"
   }
   user_data = "{\"ignition\":{\"version\":\"3.2.0\"}}"
+  cluster   = {}
 }
 
 run "reports_what_may_be_interrupted_and_what_stays" {

@@ -20,6 +20,7 @@ variables {
     serviceAccounts   = [{ email = "e", scopes = ["s"] }]
   }
   user_data = ""
+  cluster   = {}
 }
 
 run "runs_the_user_data_of_windows" {

@@ -19,6 +19,7 @@ variables {
     serviceAccounts   = [{ email = "e", scopes = ["s"] }]
   }
   user_data = ""
+  cluster   = {}
 }
 
 run "refuses_no_project" {

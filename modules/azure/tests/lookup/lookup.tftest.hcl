@@ -95,3 +95,28 @@ run "two_interfaces_stop_it" {
 
   expect_failures = [data.azurerm_resources.network_interfaces]
 }
+
+run "two_public_addresses_stop_it" {
+  command = plan
+
+  override_data {
+    target = data.azurerm_resources.public_addresses
+    values = { resources = [{ id = "/a", name = "a", type = "t", location = "l", tags = {}, resource_group_name = "r" }, { id = "/b", name = "b", type = "t", location = "l", tags = {}, resource_group_name = "r" }] }
+  }
+
+  expect_failures = [data.azurerm_resources.public_addresses]
+}
+
+run "a_disk_that_is_not_asked_for_is_left_alone" {
+  command = plan
+
+  override_data {
+    target = data.azurerm_resources.disks
+    values = { resources = [{ id = "/a", name = "demo-x7k2p-worker-eastus1-abcde_data", type = "t", location = "l", tags = {}, resource_group_name = "r" }] }
+  }
+
+  assert {
+    condition     = local.found_disks == { data = "/a" } && length(azurerm_managed_disk.data) == 0
+    error_message = "It is found by the Machine's UID, and named by its suffix."
+  }
+}

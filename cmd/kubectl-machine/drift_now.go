@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+)
+
+const (
+	// driftInterval is how often a Machine is read while a drift check is waited for.
+	driftInterval = time.Second
+	// defaultDriftWait is how long a drift check is waited for.
+	defaultDriftWait = 5 * time.Minute
+)
+
+// driftRequest requests drift checks of Machines and waits for them.
+type driftRequest struct {
+	now  bool
+	wait time.Duration
+}
+
+func (d *driftRequest) register(command *cobra.Command) {
+	command.Flags().BoolVar(&d.now, "now", false, "Have the drift of the Machines that are named, or match -l, checked now.")
+	command.Flags().DurationVar(&d.wait, "wait", defaultDriftWait, "How long to wait for the checks, with --now. 0 only requests them.")
+}
+
+// validate checks the flags before anything is read.
+func (d *driftRequest) validate(command *cobra.Command, i *cli.Inspection, names []string) error {
+	switch {
+	case !d.now && command.Flags().Changed("wait"):
+		return errors.New("--wait belongs to --now")
+	case d.now && len(names) == 0 && i.Labels == "":
+		return errors.New("--now takes the Machines to check: name them, or select them with -l")
+	}
+	return nil
+}
+
+// check has the drift of all Machines checked and reads them anew. It changes nothing where one has no instance that could be checked. Late are those
+// whose check was not done in time.
+func (d *driftRequest) check(ctx context.Context, live client.Client, machines []machinev1beta1.Machine) (late []string, err error) {
+	for i := range machines {
+		if why := inspect.Uncheckable(&machines[i]); why != "" {
+			return nil, fmt.Errorf("the drift of the Machine %s cannot be checked: %s; nothing was requested", machines[i].Name, why)
+		}
+	}
+	request := time.Now().UTC().Format(time.RFC3339Nano)
+	for i := range machines {
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"uid": machines[i].UID, "annotations": map[string]string{record.CheckDriftAnnotation: request},
+		}})
+		if err != nil {
+			return nil, err
+		}
+		if err := live.Patch(ctx, machines[i].DeepCopy(), client.RawPatch("application/merge-patch+json", patch)); err != nil {
+			return nil, fmt.Errorf("annotating the Machine %s: %w", machines[i].Name, err)
+		}
+	}
+	if d.wait <= 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.wait)
+	defer cancel()
+	for i := range machines {
+		err := wait.PollUntilContextCancel(ctx, driftInterval, true, func(ctx context.Context) (bool, error) {
+			now := &machinev1beta1.Machine{}
+			if err := live.Get(ctx, client.ObjectKeyFromObject(&machines[i]), now); err != nil {
+				return false, err
+			}
+			machines[i] = *now
+			return inspect.ProviderStatus(now).LastDriftCheckRequest == request, nil
+		})
+		switch {
+		case err != nil && ctx.Err() != nil:
+			late = append(late, machines[i].Name)
+		case err != nil:
+			return nil, fmt.Errorf("waiting for the drift check of the Machine %s: %w", machines[i].Name, err)
+		}
+	}
+	return late, nil
+}
+
+// tooLate returns the error for Machines whose check was not done in time.
+func (d *driftRequest) tooLate(late []string) error {
+	if len(late) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the drift of %s was not checked within %s; the check stays requested. 'kubectl machine runs %s' shows what goes on, and 'kubectl machine logs %s' why a check failed",
+		strings.Join(late, ", "), d.wait, late[0], late[0])
+}
