@@ -37,21 +37,27 @@ check "clone_mode" {
 
 check "snapshot" {
   assert {
-    condition     = var.provider_spec.snapshot == "" || local.linked
+    condition     = var.provider_spec.snapshot == "" || var.provider_spec.cloneMode == "linkedClone"
     error_message = "providerSpec.snapshot: ${jsonencode(var.provider_spec.snapshot)} has no effect, as only a linkedClone is made of a snapshot."
   }
 }
 
 # As the only one is found where there is one.
-check "workspace" {
+check "datacenter" {
   assert {
     condition     = var.provider_spec.workspace.datacenter != ""
     error_message = "providerSpec.workspace.datacenter: datacenter is unset: if more than one datacenter is present, VMs cannot be created"
   }
+}
+
+check "datastore" {
   assert {
     condition     = var.provider_spec.workspace.datastore != ""
     error_message = "providerSpec.workspace.datastore: datastore is unset: if more than one datastore is present, VMs cannot be created"
   }
+}
+
+check "resource_pool" {
   assert {
     condition     = var.provider_spec.workspace.resourcePool != ""
     error_message = "providerSpec.workspace.resourcePool: resourcePool is unset: if more than one resource pool is present, VMs cannot be created"

@@ -152,5 +152,5 @@ run "warns_of_a_workspace_without_places" {
     }
   }
 
-  expect_failures = [check.workspace]
+  expect_failures = [check.datacenter, check.datastore, check.resource_pool]
 }

@@ -292,7 +292,7 @@ run "finds_the_only_place_where_none_is_named" {
     error_message = "These are what vCenter's client has for the default."
   }
 
-  expect_failures = [check.workspace]
+  expect_failures = [check.datacenter, check.datastore, check.resource_pool]
 }
 
 run "waits_for_no_address_of_a_pool" {
