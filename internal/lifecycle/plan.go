@@ -11,8 +11,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// PlanResult says whether a plan may be applied. At most one of its texts is set, and then nothing is applied.
-type PlanResult struct {
+// planResult says whether a plan may be applied. At most one of its texts is set, and then nothing is applied.
+type planResult struct {
 	// Refused says why the change is refused.
 	Refused string
 	// Missing says that the instance is gone, and how that was found.
@@ -23,19 +23,19 @@ type PlanResult struct {
 
 // CheckUpdate checks a plan that updates an instance. Broken are the messages of conditions of resources which do not hold;
 // the plan may lack the rest then. Provisioned says that the Machine has once carried an instance's outputs.
-func CheckUpdate(report *engine.Report, broken []string, provisioned bool) PlanResult {
+func CheckUpdate(report *engine.Report, broken []string, provisioned bool) planResult {
 	if len(broken) > 0 {
-		return PlanResult{Refused: notInPlace(strings.Join(broken, " "))}
+		return planResult{Refused: notInPlace(strings.Join(broken, " "))}
 	}
 	return CheckPlan(runs.Update, report, provisioned)
 }
 
 // CheckPlan checks a plan of an operation. Provisioned says that the Machine has once carried an instance's outputs.
-func CheckPlan(operation runs.Operation, report *engine.Report, provisioned bool) PlanResult {
+func CheckPlan(operation runs.Operation, report *engine.Report, provisioned bool) planResult {
 	if found := CompareInstance(report, nil); operation == runs.Update && found.Result == record.DriftMissing {
-		return PlanResult{Missing: found.Summary}
+		return planResult{Missing: found.Summary}
 	}
-	return PlanResult{Refused: refusalOf(operation, report, provisioned), Changes: !report.NoChange()}
+	return planResult{Refused: refusalOf(operation, report, provisioned), Changes: !report.NoChange()}
 }
 
 // CompareInstance returns what a plan that asks for nothing new says of the instance: whether it is as applied, changed or missing. The names of the
