@@ -260,7 +260,7 @@ func (v *vcenter) reports(machine *machinev1beta1.Machine) {
 		if time.Now().After(deadline) {
 			v.t.Fatalf("addresses %v after a minute; want what the guest reports", machine.Status.Addresses)
 		}
-		v.clock.SetTime(v.clock.Now().Add(lifecycle.FirstAddressCheck + time.Second))
+		v.clock.SetTime(v.clock.Now().Add(lifecycle.firstAddressCheck + time.Second))
 		if err := v.drive(v.Update, machine); err != nil {
 			v.t.Fatal(err)
 		}

@@ -32,9 +32,6 @@ var smallPackages = map[string]string{
 	"stacks":                  "carries the embed.FS of the folder that it is in",
 }
 
-// apiPackage has the types of one version of an API, which belong together however many they are: their names are not counted.
-const apiPackage = "api/v1alpha1"
-
 // size is what one package has.
 type size struct {
 	folder string
@@ -72,9 +69,7 @@ func sizesOf(tree fs.FS) ([]size, error) {
 			found[folder] = &size{folder: folder, command: file.Name.Name == "main"}
 		}
 		found[folder].lines += bytes.Count(content, []byte("\n"))
-		if folder != apiPackage {
-			found[folder].names = append(found[folder].names, exported(file)...)
-		}
+		found[folder].names = append(found[folder].names, exported(file)...)
 		return nil
 	})
 	var sizes []size

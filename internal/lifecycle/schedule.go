@@ -101,12 +101,12 @@ func spread(whole time.Duration, uid string) time.Duration {
 	return whole * time.Duration(hash.Sum32()%steps) / steps
 }
 
-// FirstAddressCheck is how long after its create an instance without an IP address is checked.
-const FirstAddressCheck = 20 * time.Second
+// firstAddressCheck is how long after its create an instance without an IP address is checked.
+const firstAddressCheck = 20 * time.Second
 
 // addressesAfter returns how long after a check an instance without an IP address is checked again. age is how old the instance was at that
 // check: the pauses grow with it.
-func addressesAfter(age time.Duration) time.Duration { return max(FirstAddressCheck, age/2) }
+func addressesAfter(age time.Duration) time.Duration { return max(firstAddressCheck, age/2) }
 
 // hasIP reports whether one of the addresses is an IP address.
 func hasIP(addresses []corev1.NodeAddress) bool {

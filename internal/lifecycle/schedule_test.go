@@ -17,7 +17,7 @@ func TestAnInstanceWithoutAnAddressIsLookedAtSoonThenSeldom(t *testing.T) {
 	age, looks := time.Duration(0), 0
 	for ; age < time.Hour; looks++ {
 		after := addressesAfter(age)
-		if after < FirstAddressCheck || after > max(FirstAddressCheck, age) {
+		if after < firstAddressCheck || after > max(firstAddressCheck, age) {
 			t.Errorf("at the age of %s the next look is after %s", age, after)
 		}
 		age += after
@@ -40,11 +40,11 @@ func TestWhenAnInstanceIsCheckedAgain(t *testing.T) {
 		wantWanted bool
 	}{
 		"one with an IP address, in its turn":            {addresses: []corev1.NodeAddress{name, ip}, wantAfter: regular, wantWanted: true},
-		"one with names only, soon":                      {addresses: []corev1.NodeAddress{name}, wantAfter: FirstAddressCheck, wantWanted: true},
+		"one with names only, soon":                      {addresses: []corev1.NodeAddress{name}, wantAfter: firstAddressCheck, wantWanted: true},
 		"one without for a while, less soon":             {age: 10 * time.Minute, wantAfter: 5 * time.Minute, wantWanted: true},
 		"one without for a day, in its turn":             {age: 24 * time.Hour, wantAfter: regular, wantWanted: true},
 		"none whose drift is ignored, once it has one":   {addresses: []corev1.NodeAddress{ip}, policy: v1alpha1.DriftIgnore, wantAfter: regular},
-		"one whose drift is ignored, for its address":    {policy: v1alpha1.DriftIgnore, wantAfter: FirstAddressCheck, wantWanted: true},
+		"one whose drift is ignored, for its address":    {policy: v1alpha1.DriftIgnore, wantAfter: firstAddressCheck, wantWanted: true},
 		"none whose drift is ignored and that gets none": {policy: v1alpha1.DriftIgnore, age: 24 * time.Hour, wantAfter: regular},
 	} {
 		t.Run(title, func(t *testing.T) {
