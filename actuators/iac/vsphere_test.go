@@ -25,7 +25,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -260,7 +259,7 @@ func (v *vcenter) reports(machine *machinev1beta1.Machine) {
 		if time.Now().After(deadline) {
 			v.t.Fatalf("addresses %v after a minute; want what the guest reports", machine.Status.Addresses)
 		}
-		v.clock.SetTime(v.clock.Now().Add(lifecycle.firstAddressCheck + time.Second))
+		v.clock.SetTime(v.clock.Now().Add(21 * time.Second))
 		if err := v.drive(v.Update, machine); err != nil {
 			v.t.Fatal(err)
 		}
