@@ -48,7 +48,7 @@ func options(t *testing.T) Options {
 		t.Fatalf("FAULTS: %v", err)
 	}
 	o := Options{
-		Lease: time.Duration(setting(t, "LEASE", 12)) * time.Second, Patience: time.Duration(setting(t, "PATIENCE", 90)) * time.Second,
+		Lease: time.Duration(setting(t, "LEASE", 12)) * time.Second, Patience: time.Duration(setting(t, "PATIENCE", 120)) * time.Second,
 		Limits: Limits{On: []Workload{Kubemark, OpenStack}, Away: time.Duration(setting(t, "AWAY", 6)) * time.Second, Only: only}, Verbose: os.Getenv("VERBOSE") != "",
 	}
 	if _, err := os.Stat(filepath.Join(root, "bin", "pulumi")); err == nil {
@@ -82,7 +82,7 @@ func TestRounds(t *testing.T) {
 	last := began.Add(time.Duration(setting(t, "MINUTES", 24*60)) * time.Minute)
 	var mu sync.Mutex
 	var lanes sync.WaitGroup
-	for range min(setting(t, "LANES", 3), len(seeds)) {
+	for range min(setting(t, "LANES", 5), len(seeds)) {
 		w := open(t, o)
 		lanes.Go(func() {
 			for seed := range seeds {
