@@ -129,13 +129,11 @@ func additionsTo(values map[string]any, from *module.Module, cluster module.Clus
 	return additions, unfilled
 }
 
-// put sets the value at a path of field names joined by dots, and creates parents that are missing. It returns false, and does nothing,
-// where something other than an object is in the way.
-func put(fields map[string]any, path string, value any) bool {
-	return putAs(fields, path, value, false)
-}
+// put sets the value at a path of field names joined by dots, and creates parents that are missing. It does nothing where something other than
+// an object is in the way.
+func put(fields map[string]any, path string, value any) { _ = putAs(fields, path, value, false) }
 
-// putAs is put where names are those that the author has written, in whatever case if that makes no difference.
+// putAs is put where names are those that the author has written, in whatever case if that makes no difference. It reports whether it was set.
 func putAs(fields map[string]any, path string, value any, folds bool) bool {
 	steps := strings.Split(path, ".")
 	last := len(steps) - 1

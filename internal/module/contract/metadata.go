@@ -121,19 +121,23 @@ func (m *Metadata) checkProviderSpecs() {
 			m.AtField(path+".apiVersions", "is empty", "name at least one version")
 		}
 		for j, apiVersion := range served.APIVersions {
-			at := fmt.Sprintf("%s.apiVersions[%d]", path, j)
-			if group, version, ok := strings.Cut(apiVersion, "/"); !ok || group == "" || version == "" || strings.Contains(version, "/") {
-				m.AtField(at, fmt.Sprintf("is %q", apiVersion), "write it as group/version")
-			}
-			if apiVersion == v1alpha1.GroupVersion.String() && slices.Contains(kindsForAny, served.Kind) {
-				m.AtField(at, "names a kind through which every module of an engine is served", "remove it, or name a kind of the module's own")
-			}
+			m.checkAPIVersion(fmt.Sprintf("%s.apiVersions[%d]", path, j), apiVersion, served.Kind)
 			if key := apiVersion + " " + served.Kind; seen[key] {
-				m.AtField(at, fmt.Sprintf("names %s %s a second time", apiVersion, served.Kind), "keep one")
+				m.AtField(fmt.Sprintf("%s.apiVersions[%d]", path, j), fmt.Sprintf("names %s %s a second time", apiVersion, served.Kind), "keep one")
 			} else {
 				seen[key] = true
 			}
 		}
+	}
+}
+
+// checkAPIVersion checks one version of a kind.
+func (m *Metadata) checkAPIVersion(at, apiVersion, kind string) {
+	if group, version, ok := strings.Cut(apiVersion, "/"); !ok || group == "" || version == "" || strings.Contains(version, "/") {
+		m.AtField(at, fmt.Sprintf("is %q", apiVersion), "write it as group/version")
+	}
+	if apiVersion == v1alpha1.GroupVersion.String() && slices.Contains(kindsForAny, kind) {
+		m.AtField(at, "names a kind through which every module of an engine is served", "remove it, or name a kind of the module's own")
 	}
 }
 

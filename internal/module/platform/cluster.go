@@ -103,6 +103,8 @@ func (c *Cluster) takeClouds(status *configv1.PlatformStatus) {
 }
 
 // takeVirtualIPs takes the addresses of platforms that have no load balancers of their own.
+//
+//nolint:staticcheck // the fields of one address are what clusters from before version 4.12 have
 func (c *Cluster) takeVirtualIPs(status *configv1.PlatformStatus) {
 	take := func(api, ingress []string, firstAPI, firstIngress string) {
 		c.APIVIPs, c.IngressVIPs = orFirst(api, firstAPI), orFirst(ingress, firstIngress)

@@ -133,23 +133,32 @@ func (c programCheck) config(p *program) {
 	}
 }
 
+// misplaced returns why a program is not given a value of a name, and what to do; empty where it is.
+func (c programCheck) misplaced(p *program, name string) (problem, remedy string) {
+	switch {
+	case name == module.ConfigLocals && len(c.module.Locals) == 0:
+		return "is there, but locals.tf declares none", "remove it, or write locals.tf"
+	case name == module.VariableCluster && c.module.Variables[name].Name == "":
+		return "is there, but variables.tf declares no such variable", "remove it, or declare it"
+	case name == module.VariableUserData && p.isSearch():
+		return "is not passed to a search", "remove it: it has nothing to boot"
+	case name == module.VariableAdopt && !p.adopts():
+		return "is passed to " + contract.AdoptFolder + "/" + projectFile + " only", "remove it"
+	}
+	return "", ""
+}
+
 // configured checks one value that a program is given.
 func (c programCheck) configured(p *program, one yamlField) {
 	what := "config." + one.name
 	wanted, known := configTypes[one.name]
 	fields := fieldsOf(one.value)
-	switch {
-	case !known:
+	if !known {
 		p.add(c.found, one.line, what, "is not passed to a program", "remove it; there are machine, provider_spec, user_data, cluster where variables.tf declares it, and locals where there is locals.tf")
 		return
-	case one.name == module.ConfigLocals && len(c.module.Locals) == 0:
-		p.add(c.found, one.line, what, "is there, but locals.tf declares none", "remove it, or write locals.tf")
-	case one.name == module.VariableCluster && c.module.Variables[one.name].Name == "":
-		p.add(c.found, one.line, what, "is there, but variables.tf declares no such variable", "remove it, or declare it")
-	case one.name == module.VariableUserData && p.isSearch():
-		p.add(c.found, one.line, what, "is not passed to a search", "remove it: it has nothing to boot")
-	case one.name == module.VariableAdopt && !p.adopts():
-		p.add(c.found, one.line, what, "is passed to "+contract.AdoptFolder+"/"+projectFile+" only", "remove it")
+	}
+	if problem, remedy := c.misplaced(p, one.name); problem != "" {
+		p.add(c.found, one.line, what, problem, remedy)
 	}
 	if declared := fieldOf(fields, "type").text(); declared != wanted {
 		p.add(c.found, one.line, what, fmt.Sprintf("is of the type %q", declared), "write type: "+wanted)
