@@ -55,7 +55,9 @@ func TestWhatTheEnginePrintsIsKeptWithoutSecrets(t *testing.T) {
 	}
 
 	set(machine, b, "credentialsSecret", map[string]any{"name": "kubemark-credentials"})
-	b.bring(machine)
+	if err := b.drive(b.Create, machine); err != nil {
+		t.Fatal(err)
+	}
 	token := &corev1.Secret{}
 	if err := b.client.Get(t.Context(), types.NamespacedName{Namespace: b.namespace, Name: "kubemark-credentials"}, token); err != nil {
 		t.Fatal(err)
