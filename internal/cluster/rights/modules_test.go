@@ -17,7 +17,8 @@ import (
 
 // beyond are the permissions that modules need and machine-api-operator does not have: their providers read more than its controllers.
 var beyond = map[string][]string{
-	"aws": {"ec2:DescribeInstanceAttribute", "ec2:DescribeVolumes"},
+	"aws":   {"ec2:DescribeInstanceAttribute", "ec2:DescribeVolumes"},
+	"azure": {"Microsoft.Compute/disks/read"},
 }
 
 // TestModulesDoWithWhatOpenShiftGrants compares the modules with OpenShift's own CredentialsRequests.
