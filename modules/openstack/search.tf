@@ -49,14 +49,16 @@ locals {
     ["no security group is what securityGroups[${position}] names"]
   )]))
 
-  # The ports of networks may use the addresses of the API and of ingress, which the Infrastructure names. Where there is none, the installer
-  # has reserved them with ports of these names.
+  # The ports of networks may use the addresses of the API and of ingress, which the Infrastructure of a cluster on OpenStack names. Where there
+  # is none, the installer has reserved them with ports of these names.
+  of_openstack     = var.cluster.platform == "OpenStack"
   shares_addresses = anytrue([for network in var.provider_spec.networks : !network.noAllowedAddressPairs])
   reserved_ports = { for purpose in ["api", "ingress"] : purpose => "${var.machine.cluster_id}-${purpose}-port"
-    if local.shares_addresses && var.cluster.platform == ""
+    if local.shares_addresses && !local.of_openstack
   }
   shared_addresses = sort(distinct(concat(
-    var.cluster.api_vips, var.cluster.ingress_vips, flatten([for search in data.openstack_networking_ports_v2.shared : search.addresses]),
+    local.of_openstack ? concat(var.cluster.api_vips, var.cluster.ingress_vips) : [],
+    flatten([for search in data.openstack_networking_ports_v2.shared : search.addresses]),
   )))
 }
 
