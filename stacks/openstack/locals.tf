@@ -104,11 +104,11 @@ locals {
     tags        = distinct(concat(local.server_tags, port.tags, local.own_tags))
     fixed_ips   = port.fixed_ips
     pairs = port.secure == false ? [] : concat(
-      port.pairs, [for address in port.shares ? sort(distinct(concat(var.cluster.api_vips, var.cluster.ingress_vips))) : [] : { ipAddress = address, macAddress = null }],
+      port.pairs, [for address in port.shares && local.of_openstack ? sort(distinct(concat(var.cluster.api_vips, var.cluster.ingress_vips))) : [] : { ipAddress = address, macAddress = null }],
     )
-    # Any Machine may use the addresses of the API and of ingress, which the Infrastructure names. Where there is none, the installer has
-    # reserved them with ports of these names.
-    shared_pairs = port.shares && port.secure != false && var.cluster.platform == "" ? 1 : 0
+    # Any Machine may use the addresses of the API and of ingress, which the Infrastructure of a cluster on OpenStack names. Where there is none, the
+    # installer has reserved them with ports of these names.
+    shared_pairs = port.shares && port.secure != false && !local.of_openstack ? 1 : 0
     binding = port.vnic == "" && !local.offloads[position] && !local.trusted[position] ? null : {
       vnicType = port.vnic == "" ? "normal" : port.vnic
       profile = !local.offloads[position] && !local.trusted[position] ? null : jsonencode(merge(
@@ -145,6 +145,7 @@ locals {
   offloads = [for port in concat(local.interfaces, [for more in range(local.count, 4) : local.none]) : strcontains(lookup(port.profile, "capabilities", ""), "switchdev")]
   trusted  = [for port in concat(local.interfaces, [for more in range(local.count, 4) : local.none]) : lookup(port.profile, "trusted", "") == "true"]
 
+  of_openstack = var.cluster.platform == "OpenStack"
   shared = {
     api     = "${var.machine.cluster_id}-api-port"
     ingress = "${var.machine.cluster_id}-ingress-port"

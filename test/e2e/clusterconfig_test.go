@@ -33,6 +33,7 @@ func (w *world) reachedAs(ctx context.Context, environment map[string]string) {
 	authorities := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: managed.Name, Name: "kube-cloud-config"}, Data: map[string]string{"ca-bundle.pem": string(certificate)},
 	}
+	DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx) }) // after the objects are gone: what a manager has read of them is in the inputs of Machines
 	for _, object := range []client.Object{infrastructure, proxy, authorities} {
 		w.create(ctx, object)
 		DeferCleanup(func(ctx SpecContext) { Expect(w.client.Delete(ctx, object)).To(Succeed()) })
