@@ -95,6 +95,7 @@ func rewrite(path, name string, settle int) error {
 		return errors.New(path + " has no name or no lookup")
 	}
 	metadata["name"], lookup["settleSeconds"] = name, settle
+	delete(spec, "platform") // one module serves providerSpecs without a kind on a platform: the copied one
 	served, _ := spec["providerSpecs"].([]any)
 	for _, one := range served {
 		if kind, ok := one.(map[string]any); ok {
