@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -141,6 +142,7 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 		},
 		Metrics: metricsserver.Options{
 			BindAddress: o.metricsAddress, SecureServing: true, CertDir: o.metricsCertDir,
+			TLSOpts:        []func(*tls.Config){o.tls},
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
 		WebhookServer:          hooks,

@@ -44,7 +44,7 @@ var kinds = []schema.GroupVersionKind{
 }
 
 // configuration are the kinds of OpenShift that inputs are read from. A cluster has all of them or none.
-var configuration = []string{"APIServer", configv1.FeatureGate{}.Kind, "Infrastructure", "Proxy"}
+var configuration = []string{"APIServer", "FeatureGate", "Infrastructure", "Proxy"}
 
 // CacheOptions returns what the operator's manager caches: operands, which have a label, and ConfigMaps of the operator's namespace.
 func CacheOptions(namespace string) cache.Options {
