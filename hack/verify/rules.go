@@ -206,6 +206,7 @@ var rules = []rule{
 	{path: "internal/state/layout", may: []string{"internal/state/statefile"}, never: kubernetes},
 	{path: "internal/state/pulumikeys", may: []string{"internal/engine/pulumi", "internal/state", "internal/state/statefile"}},
 	{path: "internal/state/statefile"},
+	{path: "internal/termination"},
 	{path: "modules", tests: []string{"internal/module", "internal/module/hclfuncs", "internal/module/instance", "internal/module/load", "internal/render"}},
 	{path: "examples/stacks/..."},
 	{
