@@ -57,6 +57,7 @@ var rules = []rule{
 			"internal/lifecycle", "internal/state",
 		},
 	},
+	{path: "cmd/termination-handler", may: []string{"internal/termination"}},
 	{path: "api/v1alpha1"},
 	{path: "controllers/machineapi"},
 	{path: "controllers/pipeline"},
