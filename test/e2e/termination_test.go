@@ -117,7 +117,7 @@ func aSpotInstance() {
 
 	It("is replaced when the cloud announces its end", func(ctx SpecContext) {
 		machine := w.get(ctx, doomed)
-		hook := `{"spec":{"lifecycleHooks":{"preDrain":[{"name":"LookAtIt","owner":"e2e"}]}}}`
+		hook := `{"spec":{"lifecycleHooks":{"preDrain":[{"name":"example.com/LookAtIt","owner":"e2e"}]}}}`
 		w.kubectl(ctx, "patch", "machine", doomed, "--type=merge", "--patch", hook)
 		metadata.announce(time.Now().Add(2 * time.Minute))
 		until(ctx, patience, "the Node is marked, and its Machine is deleted", func(ctx context.Context) error {
