@@ -60,7 +60,8 @@ func says(status int, body string) http.HandlerFunc {
 // hangs responds when the client has gone.
 func hangs(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-const impatient = 200 * time.Millisecond
+// impatient is how long a request may take in tests, which run beside others.
+const impatient = 2 * time.Second
 
 // source returns a cloud's source at a URL, with little patience.
 func source(t *testing.T, cloud Cloud, o SourceOptions) Source {

@@ -76,6 +76,7 @@ func aSpotInstance() {
 	var seen *timeline
 	var doomed, other string // the spot Machine, and one that is none
 	metadata := &spotMetadata{}
+	var server *httptest.Server
 	var handler *handlerProcess
 
 	BeforeAll(func(ctx SpecContext) {
@@ -84,8 +85,11 @@ func aSpotInstance() {
 		w.pod.restart(ctx, w.spotModule())
 		DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx) })
 		tree := w.lab.Path("install", "termination-handler-namespace")
-		w.kubectl(ctx, "apply", "-k", tree)
-		DeferCleanup(func(ctx SpecContext) { w.kubectl(ctx, "delete", "--wait=false", "-k", tree) })
+		w.kubectl(ctx, "apply", "--namespace=", "-k", tree)
+		DeferCleanup(func(ctx SpecContext) { w.kubectl(ctx, "delete", "--namespace=", "--wait=false", "-k", tree) })
+		server = httptest.NewServer(metadata)
+		DeferCleanup(server.Close)
+		DeferCleanup(func() error { return handler.stop() })
 		seen = w.timeline(ctx)
 		w.create(ctx, w.spotMachines())
 		DeferCleanup(func(ctx SpecContext) {
@@ -104,13 +108,10 @@ func aSpotInstance() {
 	})
 
 	It("is polled by a handler that may mark its own Node, and no other", func(ctx SpecContext) {
-		server := httptest.NewServer(metadata)
-		DeferCleanup(server.Close)
 		kubeconfig := w.kubeletKubeconfig(doomed)
 		_, err := w.lab.Kubectl(ctx, "--kubeconfig", kubeconfig, "patch", "node", other, "--subresource=status", "--patch", "{}")
 		Expect(err).To(MatchError(ContainSubstring("Forbidden")))
 		handler = w.startHandler(ctx, doomed, kubeconfig, server.URL)
-		DeferCleanup(func() { _ = handler.stop() })
 		Eventually(ctx, metadata.count).WithTimeout(patience).Should(BeNumerically(">=", 2))
 		Expect(conditionsOf(w.node(ctx, doomed))).NotTo(ContainElement(terminating))
 	})
@@ -240,6 +241,9 @@ func (w *world) startHandler(ctx context.Context, node, kubeconfig, metadata str
 
 // stop ends the handler as a kubelet does, and returns an error unless it ends well.
 func (h *handlerProcess) stop() error {
+	if h == nil {
+		return nil // it was not started
+	}
 	if err := h.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
