@@ -58,6 +58,7 @@ var rules = []rule{
 			"internal/lifecycle", "internal/state",
 		},
 	},
+	{path: "cmd/termination-handler", may: []string{"internal/termination"}},
 	{path: "api/v1alpha1"},
 	{path: "internal/operator", may: []string{"internal/operator/apply", "internal/operator/operands"}, tests: []string{"install"}},
 	{path: "internal/operator/apply"},
@@ -211,6 +212,7 @@ var rules = []rule{
 	{path: "internal/state/layout", may: []string{"internal/state/statefile"}, never: kubernetes},
 	{path: "internal/state/pulumikeys", may: []string{"internal/engine/pulumi", "internal/state", "internal/state/statefile"}},
 	{path: "internal/state/statefile"},
+	{path: "internal/termination"},
 	{path: "modules", tests: []string{"internal/module", "internal/module/hclfuncs", "internal/module/instance", "internal/module/load", "internal/render"}},
 	{path: "examples/stacks/..."},
 	{
