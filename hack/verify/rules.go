@@ -28,6 +28,7 @@ type rule struct {
 // A new package gets a row there and a rule here.
 var rules = []rule{
 	{path: "cmd/machine-controllers", may: []string{"..."}},
+	{path: "cmd/machine-api-operator", may: []string{"install", "internal/operator/..."}},
 	{path: "cmd/kubectl-machine", may: []string{"api/...", "actuators/...", "cmd/kubectl-machine/...", "internal/...", "modules", "stacks"}},
 	{
 		path: "cmd/kubectl-machine/cli",
@@ -59,6 +60,10 @@ var rules = []rule{
 	},
 	{path: "cmd/termination-handler", may: []string{"internal/termination"}},
 	{path: "api/v1alpha1"},
+	{path: "internal/operator", may: []string{"internal/operator/apply", "internal/operator/operands"}, tests: []string{"install"}},
+	{path: "internal/operator/apply"},
+	{path: "internal/operator/operands", tests: []string{"install"}},
+	{path: "install"},
 	{path: "controllers/machineapi"},
 	{path: "controllers/pipeline"},
 	{path: "controllers/*", may: []string{"api/...", "actuators", "controllers/machineapi", "controllers/pipeline", "internal/cluster/events"}},
