@@ -41,9 +41,17 @@ build: ## Build the project's own binaries into bin/.
 	@mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/... ./hack/devcluster ./hack/demo
 
+# What the image is built for, such as "linux/amd64 linux/arm64"; this machine's architecture when empty. Where it is pushed to.
+PLATFORMS ?=
+IMAGE ?=
+
 .PHONY: image
-image: ## Build the container image (needs docker or a compatible builder).
-	docker build --build-arg VERSION=$(VERSION) -t machine-iac-operator:latest .
+image: ## Build the container image into dist/image, an OCI layout, without a container engine (PLATFORMS="linux/amd64 linux/arm64").
+	@go run ./hack/image build -version "$(VERSION)" $(PLATFORMS)
+
+.PHONY: image-push
+image-push: ## Push that image and its SBOMs: make image-push IMAGE=registry.example/machine-iac-operator:v1.2.3.
+	@go run ./hack/image push "$(IMAGE)"
 
 ##@ Use it
 
