@@ -140,10 +140,13 @@ func (s source) compressAll(ctx context.Context, blobs string, one content) ([]b
 				return err
 			}
 			started := time.Now()
-			var err error
-			made[at], err = compress(blobs, l, s.created)
-			s.step(started, "%s: layer %s, %d MB of %d MB", one.platform, l.name, made[at].size>>20, made[at].unpacked>>20)
-			return err
+			done, err := compress(blobs, l, s.created)
+			if err != nil {
+				return err
+			}
+			made[at] = done
+			s.step(started, "%s: layer %s, %d MB, %d MB unpacked", one.platform, l.name, done.size>>20, done.unpacked>>20)
+			return nil
 		})
 	}
 	return made, group.Wait()
