@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/pem"
-	"runtime/debug"
 	"strings"
 
 	"golang.org/x/crypto/x509roots/fallback/bundle"
@@ -24,18 +23,4 @@ func authorities() string {
 		}
 	}
 	return out.String()
-}
-
-// authoritiesVersion returns the version of the module.
-func authoritiesVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, module := range info.Deps {
-		if module.Path == authoritiesModule {
-			return module.Version
-		}
-	}
-	return ""
 }

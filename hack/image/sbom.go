@@ -192,6 +192,20 @@ func (d *document) module(m debug.Module) string {
 	return id
 }
 
+// authoritiesVersion returns the version of the module.
+func authoritiesVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, module := range info.Deps {
+		if module.Path == authoritiesModule {
+			return module.Version
+		}
+	}
+	return ""
+}
+
 func (d *document) relate(from, what, to string) {
 	d.Relationships = append(d.Relationships, relationship{From: from, Type: what, To: to})
 }
