@@ -41,9 +41,22 @@ build: ## Build the project's own binaries into bin/.
 	@mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/... ./hack/devcluster ./hack/demo
 
+# What the image is built for, such as "linux/amd64 linux/arm64"; this machine's architecture when empty. Where it is pushed to.
+PLATFORMS ?=
+IMAGE ?=
+
 .PHONY: image
-image: ## Build the container image (needs docker or a compatible builder).
-	docker build --build-arg VERSION=$(VERSION) -t machine-iac-operator:latest .
+image: ## Build the container image into dist/image, an OCI layout, without a container engine (PLATFORMS="linux/amd64 linux/arm64").
+	@go run ./hack/image build -version "$(VERSION)" $(PLATFORMS)
+
+.PHONY: image-check
+image-check: image ## Unpack that image, and run its programs in it against a real API server. Needs root; a part is skipped without.
+	@hack/tools.sh etcd kube-apiserver kubectl
+	go test -tags image -count 1 -timeout 10m -v ./test/image $(TESTFLAGS)
+
+.PHONY: image-push
+image-push: ## Push that image and its SBOMs: make image-push IMAGE=registry.example/machine-iac-operator:v1.2.3.
+	@go run ./hack/image push "$(IMAGE)"
 
 ##@ Use it
 

@@ -8,6 +8,9 @@
 #
 #   hack/tools.sh              every tool that the tests, the demo and the benchmarks need
 #   hack/tools.sh TOOL ...     only these (hack/tools.sh --list names them)
+#   hack/tools.sh --files      the file of each tool below bin/, after its name and a bar; hack/image puts some of them into the image
+#
+# Tools for another platform: set GOOS, GOARCH and BIN_DIR.
 #
 # A tool is built once: its stamp in bin/.stamps holds a hash of the module's files, the flags and the Go version.
 # An already installed tool is used instead where its variable says so: KUBEBUILDER_ASSETS (a folder with etcd,
@@ -162,6 +165,10 @@ build() {
 main() {
   if [[ ${1:-} == --list ]]; then
     catalogue | cut -d'|' -f1
+    return
+  fi
+  if [[ ${1:-} == --files ]]; then
+    catalogue | cut -d'|' -f1,4
     return
   fi
   command -v go >/dev/null || die "Go is not on PATH; install the version that go.mod names"
