@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -57,6 +58,7 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	invite(l)
+	pointOut(l, manager)
 	<-ctx.Done()
 	return nil
 }
@@ -101,7 +103,21 @@ Try next, in another terminal:
   kubectl get secrets -l tfstate=true # one state for each Machine
   kubectl delete node $(kubectl get nodes -o name | head -1 | cut -d/ -f2)  # noticed at the next drift check, within a minute
   kubectl delete machineset %s
+`, l.Cluster.AdminKubeconfig(), l.Path("bin", "kubectl"), lab.Namespace, machineSet, machineSet)
+}
 
-The manager logs to %s/logs/manager.log. Interrupt this command to stop it.
-`, l.Cluster.AdminKubeconfig(), l.Path("bin", "kubectl"), lab.Namespace, machineSet, machineSet, l.Dir())
+// pointOut names where to look.
+func pointOut(l *lab.Lab, manager *lab.Manager) {
+	plugin := l.Path("bin", "kubectl-machine") + " --namespace " + lab.Namespace
+	fmt.Printf(`
+Where to look (the plugin needs KUBECONFIG as above):
+
+  Machines, instances, Nodes   %s tree
+  runs of the engine           %[1]s runs
+  log of the manager           %s
+  logs of the cluster          %s
+  series of the manager        https://%s/metrics, with a token (docs/manager.md)
+
+Interrupt this command to stop the manager.
+`, plugin, manager.Log, filepath.Join(l.Dir(), "logs"), manager.Metrics)
 }
