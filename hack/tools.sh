@@ -14,6 +14,7 @@
 # A tool is built once: its stamp in bin/.stamps holds a hash of the module's files, the flags and the Go version.
 # Released programs whose version fits (see 'releases' below) are taken instead, by a link in bin/: from the folder KUBEBUILDER_ASSETS and the
 # file TOFU, and for what is not built yet, from PATH. Providers are always built. TOOLS_FROM_PATH=no takes none and builds everything.
+# While a tool is built, a line says so every 30 seconds (TOOLS_PROGRESS_SECONDS).
 set -euo pipefail
 
 die() {
@@ -362,8 +363,14 @@ alone() {
 
 main() {
   case ${1:-} in
-    --list) catalogue | cut -d'|' -f1 && return ;;
-    --sets) sets && return ;;
+    --list)
+      catalogue | cut -d'|' -f1
+      return
+      ;;
+    --sets)
+      sets
+      return
+      ;;
   esac
   [[ ${TOOLS_FROM_PATH:-yes} =~ ^(yes|no)$ ]] || die "TOOLS_FROM_PATH is '$TOOLS_FROM_PATH'; it is yes or no"
   local tool position=0 building=0 taking=0
