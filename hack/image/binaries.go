@@ -126,7 +126,7 @@ func (s source) tools(ctx context.Context, platform v1.Platform) (map[string]str
 
 func (s source) toolScript(ctx context.Context, platform v1.Platform, bin string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "hack/tools.sh", arguments...)
-	command.Env = append(environment(platform), "BIN_DIR="+absolute(bin))
+	command.Env = append(environment(platform), "BIN_DIR="+absolute(bin), "TOOLS_FROM_PATH=no") // what is in the image is built
 	return command
 }
 
