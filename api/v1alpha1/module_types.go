@@ -145,6 +145,9 @@ type ModuleCredentials struct {
 type CredentialKey struct {
 	// key is the key in the Secret's data. {workspace.server} in it stands for that field of the providerSpec, a string.
 	Key string `json:"key"`
+	// path leads to the value in what the key holds, YAML or JSON: names of fields, and positions in lists from "0". Left out, the
+	// value is all that the key holds.
+	Path []string `json:"path,omitempty"`
 	// env is the environment variable that carries the value.
 	Env string `json:"env,omitempty"`
 	// file is the environment variable that carries the path of a file with the value. Only the engine's user can read the file,

@@ -90,6 +90,10 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			changes: []moduletest.Change{{"module.yaml", `value: "true"`, "value: \"true\"\n      from: caBundleFile"}},
 			want:    "module.yaml:20: spec.environment[0].from is set beside a value; keep one of both",
 		},
+		"a path of a key has a step without a name": {
+			changes: []moduletest.Change{{"module.yaml", "env: EXAMPLE_TOKEN", "env: EXAMPLE_TOKEN\n        path: [a, '']"}},
+			want:    "module.yaml:13: spec.credentials.keys[0].path has an empty step; write the names and positions that lead to the value",
+		},
 		"two keys feed one variable": {
 			changes: []moduletest.Change{{"module.yaml", "EXAMPLE_REGION", "EXAMPLE_TOKEN"}},
 			want:    "module.yaml:14: spec.credentials.keys[1].env sets EXAMPLE_TOKEN, which spec.credentials.keys[0].env sets too; keep one",

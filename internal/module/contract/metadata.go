@@ -154,6 +154,9 @@ func (m *Metadata) checkCredentials() {
 		m.checkVariable(path, key)
 		m.checkUnless(path+".unless", i)
 		m.checkMatches(path+".matches", key)
+		if slices.Contains(key.Path, "") {
+			m.AtField(path+".path", "has an empty step", "write the names and positions that lead to the value")
+		}
 	}
 }
 
