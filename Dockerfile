@@ -6,7 +6,7 @@ RUN go mod download
 COPY . .
 ARG VERSION=development
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/machine-controllers ./cmd/machine-controllers
-RUN BIN_DIR=/out/bin hack/tools.sh tofu provider-kubectl provider-vsphere provider-libvirt provider-openstack \
+RUN BIN_DIR=/out/bin hack/tools.sh tofu provider-kubectl provider-vsphere provider-libvirt provider-openstack provider-nutanix \
   pulumi pulumi-language-yaml pulumi-language-go pulumi-terraform-provider
 RUN mkdir -p /out/work
 
