@@ -76,6 +76,11 @@ func TestAPrismMachineFromCreateToDelete(t *testing.T) {
 	o.change(second, func(machine object) {
 		machine["metadata"].(object)["categories"] = object{"Backup": "Daily"}
 		machine["status"].(object)["resources"].(object)["memory_size_mib"] = 32768
+		resources := machine["spec"].(object)["resources"].(object)
+		resources["disk_list"] = append(resources["disk_list"].([]any), object{
+			"uuid": "d15c0000-0000-4000-8000-00000000000f", "device_properties": object{"device_type": "VOLUME_GROUP", "disk_address": object{"adapter_type": "SCSI", "device_index": 9}},
+			"volume_group_reference": object{"kind": "volume_group", "uuid": "b0a10000-0000-4000-8000-000000000001"},
+		})
 	})
 	if left := changes(o.plan()); len(left) > 0 {
 		t.Errorf("what others changed plans %v", left)
