@@ -36,6 +36,7 @@ schemas=schemas/registry.opentofu.org/hashicorp
 pulumi_bridge=pulumi-plugins/resource-terraform-provider-v3.128.0
 libvirt_provider=dmacvicar/libvirt/0.7.6/${os}_${arch}
 openstack_provider=terraform-provider-openstack/openstack/1.54.1/${os}_${arch}
+nutanix_provider=nutanix/nutanix/1.9.5/${os}_${arch}
 
 # tool | module folder | package | file under bin/ | ldflags
 catalogue() {
@@ -51,6 +52,7 @@ provider-kubectl|provider-kubectl|.|mirror/registry.opentofu.org/$kubectl_provid
 provider-vsphere|provider-vsphere|.|mirror/registry.opentofu.org/$vsphere_provider/terraform-provider-vsphere_v1.26.0|
 provider-libvirt|provider-libvirt|.|mirror/registry.opentofu.org/$libvirt_provider/terraform-provider-libvirt_v0.7.6|
 provider-openstack|provider-openstack|.|mirror/registry.opentofu.org/$openstack_provider/terraform-provider-openstack_v1.54.1|
+provider-nutanix|provider-nutanix|.|mirror/registry.opentofu.org/$nutanix_provider/terraform-provider-nutanix_v1.9.5|
 schema-aws|schema-provider|.|$schemas/aws/6.25.0/${os}_${arch}/terraform-provider-aws_v6.25.0|
 schema-azurerm|schema-provider|.|$schemas/azurerm/5.2.0/${os}_${arch}/terraform-provider-azurerm_v5.2.0|
 schema-google|schema-provider|.|$schemas/google/7.45.0/${os}_${arch}/terraform-provider-google_v7.45.0|
@@ -121,6 +123,7 @@ provider-kubectl|68
 provider-vsphere|36
 provider-libvirt|19
 provider-openstack|38
+provider-nutanix|40
 schema-aws|12
 schema-azurerm|1
 schema-google|1
@@ -297,6 +300,7 @@ extras() {
     provider-vsphere) link_provider "$vsphere_provider" ;;
     provider-libvirt) link_provider "$libvirt_provider" ;;
     provider-openstack) link_provider "$openstack_provider" ;;
+    provider-nutanix) link_provider "$nutanix_provider" ;;
   esac
 }
 

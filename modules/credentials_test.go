@@ -74,6 +74,10 @@ func TestSecretsOfTheCloudCredentialOperatorSignIn(t *testing.T) {
 			module: "gcp", secret: map[string]string{"service_account.json": googleFederation},
 			wantEnvironment: map[string]string{"GOOGLE_CREDENTIALS": googleFederation},
 		},
+		"Nutanix, a user of Prism Central": {
+			module: "nutanix", secret: map[string]string{"credentials": `[{"type":"basic_auth","data":{"prismCentral":{"username":"u","password":"p"},"prismElements":null}}]`},
+			wantEnvironment: map[string]string{"NUTANIX_USERNAME": "u", "NUTANIX_PASSWORD": "p"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment, files, faults := readSecret(t, tc.module, tc.secret)

@@ -6,5 +6,5 @@ import "embed"
 
 // FS holds every module in a folder of its name. "all:" keeps the lock files, whose names start with a dot.
 //
-//go:embed all:aws all:azure all:gcp all:kubemark all:libvirt all:openstack all:vsphere
+//go:embed all:aws all:azure all:gcp all:kubemark all:libvirt all:nutanix all:openstack all:vsphere
 var FS embed.FS

@@ -66,6 +66,18 @@ func TestFinalErrors(t *testing.T) {
 				"Error creating openstack_blockstorage_volume_v3: Invalid image identifier or unable to access requested image.", "No Image found",
 			},
 		},
+		"nutanix": {
+			final: []string{
+				"the virtual machine w is not created: no image is called rhcos", "the virtual machine w is not created: several subnets are called net",
+				"the virtual machine w is not created: no cluster is called pe", "the virtual machine w is not created: no project is called team",
+				"the virtual machine w is not created: there is no category AppType with the value a", limits,
+			},
+			retried: []string{
+				"the virtual machine w is not created: no unused GPU of the cluster is called T4", "the virtual machine w is not created: the Infrastructure has no failure domain fd-1",
+				"invalid auth Credentials", "looking for a image: Post https://pc:9440/api/nutanix/v3/images/list: connection refused",
+				"error waiting for vm (u) to create: error_detail: Not enough resources, progress_message: create_vm_intentful",
+			},
+		},
 		"vsphere": {
 			final: []string{
 				"error cloning virtual machine: A specified parameter was not correct: configSpec.guestId", limits,

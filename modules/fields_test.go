@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	machinev1 "github.com/openshift/api/machine/v1"
 	machinev1alpha1 "github.com/openshift/api/machine/v1alpha1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/zclconf/go-cty/cty"
@@ -24,6 +25,7 @@ var apiTypes = map[string]reflect.Type{
 	"aws":       reflect.TypeFor[machinev1beta1.AWSMachineProviderConfig](),
 	"azure":     reflect.TypeFor[machinev1beta1.AzureMachineProviderSpec](),
 	"gcp":       reflect.TypeFor[machinev1beta1.GCPMachineProviderSpec](),
+	"nutanix":   reflect.TypeFor[machinev1.NutanixMachineProviderConfig](),
 	"openstack": reflect.TypeFor[machinev1alpha1.OpenstackProviderSpec](),
 	"vsphere":   reflect.TypeFor[machinev1beta1.VSphereMachineProviderSpec](),
 }

@@ -25,6 +25,13 @@ func azureSecret(subscription, client string) map[string]string {
 	return map[string]string{"azure_subscription_id": subscription, "azure_tenant_id": "t", "azure_client_id": client, "azure_client_secret": "hush"}
 }
 
+func nutanixSecret(endpoint, password string) map[string]string {
+	return map[string]string{
+		"credentials": `[{"type":"basic_auth","data":{"prismCentral":{"username":"admin","password":"` + password + `"},"prismElements":null}}]`,
+		"endpoint":    endpoint, "port": "9440",
+	}
+}
+
 func kubernetesSecret(server, token string) map[string]string {
 	return map[string]string{"server": server, "token": token, "ca.crt": "-"}
 }
@@ -81,6 +88,10 @@ func TestPlaces(t *testing.T) {
 				change: `{"workspace": {"server": "v2", "datacenter": "DC0", "datastore": "d", "resourcePool": "/DC0/host/c/Resources"}}`,
 				want:   "vCenter was vcenter.example.com and is now v2",
 			},
+		}},
+		"nutanix": {secret: nutanixSecret("pc.example.com", "hush"), want: "Prism Central pc.example.com, port 9440", others: map[string]other{
+			"another password":      {secret: nutanixSecret("pc.example.com", "hush2")},
+			"another Prism Central": {secret: nutanixSecret("pc2.example.com", "hush"), want: "Prism Central was pc.example.com and is now pc2.example.com"},
 		}},
 		"libvirt": {want: "libvirt qemu+tcp://192.168.122.1/system", others: map[string]other{
 			"another host": {change: `{"uri": "qemu+tcp://192.168.122.2/system"}`, want: "libvirt was qemu+tcp://192.168.122.1/system and is now qemu+tcp://192.168.122.2/system"},

@@ -65,6 +65,13 @@ func TestWhatAPreviewShows(t *testing.T) {
 			"a quantity":                 {change: `{"volume": {"poolName": "p", "baseVolumeID": "b", "volumeSize": "32Gi"}}`, want: instance.Preview{Image: "b", Disks: disks(instance.Disk{Size: "32Gi"})}},
 			"a quantity of many a digit": {change: `{"volume": {"poolName": "p", "baseVolumeID": "b", "volumeSize": 34359738368}}`, want: instance.Preview{Image: "b", Disks: disks(instance.Disk{Size: "32Gi"})}},
 		},
+		"nutanix": {
+			"the example's disk": {want: instance.Preview{Image: "demo-x7k2p-rhcos", Disks: disks(instance.Disk{Size: "120Gi"})}},
+			"an image by its UUID, and disks for data": {
+				change: `{"image": {"type": "uuid", "uuid": "u"}, "dataDisks": [{"diskSize": "3Gi"}, {"diskSize": "4Gi", "storageConfig": {"diskMode": "Standard"}}]}`,
+				want:   instance.Preview{Image: "u", Disks: disks(instance.Disk{Size: "120Gi"}, instance.Disk{Size: "3Gi"}, instance.Disk{Size: "4Gi", Type: "Standard"})},
+			},
+		},
 		"openstack": {
 			"the flavor's disk": {want: instance.Preview{Image: "demo-x7k2p-rhcos", Disks: disks(instance.Disk{})}},
 			"volumes, and a disk of the host": {

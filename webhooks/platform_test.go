@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
+	machinev1 "github.com/openshift/api/machine/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
@@ -53,6 +55,16 @@ func TestMinimalProviderSpecsHaveNoKind(t *testing.T) {
 				Workspace: &machinev1beta1.Workspace{Server: "v", Datacenter: "dc", Datastore: "ds", Folder: "/dc/vm/f", ResourcePool: "/dc/host/c/Resources"},
 			},
 			wantDefaults: []string{`"credentialsSecret":{"name":"vsphere-cloud-credentials"}`, `"userDataSecret":{"name":"worker-user-data"}`},
+		},
+		configv1.NutanixPlatformType: {
+			module: "nutanix", kind: "NutanixMachineProviderConfig",
+			minimal: machinev1.NutanixMachineProviderConfig{
+				Cluster: machinev1.NutanixResourceIdentifier{Type: machinev1.NutanixIdentifierName, Name: ptr.To("pe")},
+				Image:   machinev1.NutanixResourceIdentifier{Type: machinev1.NutanixIdentifierName, Name: ptr.To("rhcos")},
+				Subnets: []machinev1.NutanixResourceIdentifier{{Type: machinev1.NutanixIdentifierName, Name: ptr.To("net")}}, VCPUSockets: 4, VCPUsPerSocket: 1,
+				MemorySize: resource.MustParse("16Gi"), SystemDiskSize: resource.MustParse("120Gi"),
+			},
+			wantDefaults: []string{`"credentialsSecret":{"name":"nutanix-credentials"}`, `"userDataSecret":{"name":"worker-user-data"}`},
 		},
 	} {
 		t.Run(string(platform), func(t *testing.T) {

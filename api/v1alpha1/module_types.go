@@ -145,6 +145,9 @@ type ModuleCredentials struct {
 type CredentialKey struct {
 	// key is the key in the Secret's data. {workspace.server} in it stands for that field of the providerSpec, a string.
 	Key string `json:"key"`
+	// path leads to the value in what the key holds, YAML or JSON: names of fields, and positions in lists from "0". Left out, the
+	// value is all that the key holds.
+	Path []string `json:"path,omitempty"`
 	// env is the environment variable that carries the value.
 	Env string `json:"env,omitempty"`
 	// file is the environment variable that carries the path of a file with the value. Only the engine's user can read the file,
@@ -204,6 +207,10 @@ const (
 	FromAzureCloud EnvironmentSource = "azureCloud"
 	// FromAzureResourceManagerHost is the host name of the resource manager of an Azure Stack Hub.
 	FromAzureResourceManagerHost EnvironmentSource = "azureResourceManagerHost"
+	// FromPrismCentralAddress and FromPrismCentralPort are where the cluster's Prism Central is reached, which manages a Nutanix
+	// infrastructure. An address of IPv6 is in brackets.
+	FromPrismCentralAddress EnvironmentSource = "prismCentralAddress"
+	FromPrismCentralPort    EnvironmentSource = "prismCentralPort"
 	// FromServiceEndpoint stands before the platform (aws, ibmcloud or powervs) and the name of a service, as the cluster's
 	// Infrastructure spells it; for example serviceEndpoint.aws.ec2 is the URL at which EC2 is reached instead of the usual one.
 	FromServiceEndpoint EnvironmentSource = "serviceEndpoint."

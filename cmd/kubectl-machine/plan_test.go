@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
@@ -217,7 +218,7 @@ func TestEveryExampleCanBePlanned(t *testing.T) {
 				t.Errorf("nothing is made of the image %v", set.Image.Value)
 			}
 			for _, disk := range set.Disks {
-				if size, known := disk.Size.Value.(string); known && !planHas(set, strings.TrimSuffix(size, "Gi")) {
+				if size, known := disk.Size.Value.(string); known && !planHas(set, strings.TrimSuffix(size, "Gi")) && !planHas(set, mebibytes(t, size)) {
 					t.Errorf("no disk of the plan has %s", size)
 				}
 				if disk.Type != "" && !planHas(set, disk.Type) {
@@ -226,6 +227,16 @@ func TestEveryExampleCanBePlanned(t *testing.T) {
 			}
 		})
 	}
+}
+
+// mebibytes returns a size as some providers take it.
+func mebibytes(t *testing.T, size string) int64 {
+	t.Helper()
+	quantity, err := resource.ParseQuantity(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return quantity.Value() >> 20
 }
 
 // planHas reports whether a value is in the plan of a MachineSet.

@@ -193,7 +193,7 @@ func (a *AppliedInputs) environment(used *module.Module, credentials map[string]
 func (a *AppliedInputs) sensitive(credentials map[string][]byte) []string {
 	var values []string
 	for name, value := range credentials {
-		if slices.ContainsFunc(a.Keys, func(key v1alpha1.CredentialKey) bool { return key.Key == name && key.Public }) {
+		if slices.ContainsFunc(a.Keys, func(key v1alpha1.CredentialKey) bool { return key.Key == name && key.Public && len(key.Path) == 0 }) {
 			continue
 		}
 		for _, text := range []string{string(value), strings.TrimSpace(string(value))} {
@@ -202,6 +202,7 @@ func (a *AppliedInputs) sensitive(credentials map[string][]byte) []string {
 			}
 		}
 	}
+	values = append(values, module.SecretParts(a.Keys, credentials)...)
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	return slices.Compact(values)
 }

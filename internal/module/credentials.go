@@ -56,6 +56,14 @@ func ReadCredentials(keys []v1alpha1.CredentialKey, data map[string][]byte) (env
 			continue
 		}
 		value, given := data[key.Key]
+		if len(key.Path) > 0 && len(value) > 0 {
+			part, err := ScalarIn(value, key.Path)
+			if err != nil || part == "" && !key.Optional {
+				faults = append(faults, faultOfPath(key, err))
+				continue
+			}
+			value = []byte(part)
+		}
 		fault := faultOf(key, value, given)
 		switch {
 		case fault != nil:
@@ -68,6 +76,29 @@ func ReadCredentials(keys []v1alpha1.CredentialKey, data map[string][]byte) (env
 		}
 	}
 	return environment, files, faults
+}
+
+// SecretParts returns values that are a part of what a key of a credentials Secret holds, and must not be shown.
+func SecretParts(keys []v1alpha1.CredentialKey, data map[string][]byte) []string {
+	var parts []string
+	for _, key := range keys {
+		if len(key.Path) == 0 || key.Public || len(data[key.Key]) == 0 {
+			continue
+		}
+		if part, err := ScalarIn(data[key.Key], key.Path); err == nil && part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// faultOfPath says that a key has nothing where its path leads.
+func faultOfPath(key v1alpha1.CredentialKey, err error) CredentialFault {
+	problem := fmt.Sprintf("the key %q of the Secret has no value at %s", key.Key, strings.Join(key.Path, "."))
+	if err != nil {
+		problem = fmt.Sprintf("the key %q of the Secret is neither YAML nor JSON", key.Key)
+	}
+	return CredentialFault{problem, "write it as the module's README says"}
 }
 
 // faultOf returns what is wrong with the value of a key, nil for nothing.

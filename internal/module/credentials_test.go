@@ -82,6 +82,8 @@ func TestReadCredentials(t *testing.T) {
 		{Key: "config", File: "CONFIG_FILE", Optional: true, Matches: []string{`user = \w+\n`, `#.*\n`}},
 		{Key: "user", Env: "USER", Unless: "config"},
 		{Key: "endpoint", Env: "ENDPOINT", Optional: true, Matches: []string{`https://[^/]*`}},
+		{Key: "logins", Path: []string{"0", "data", "user"}, Env: "LOGIN", Optional: true},
+		{Key: "logins", Path: []string{"0", "data", "port"}, Env: "PORT", Optional: true},
 	}
 	for name, tc := range map[string]struct {
 		data                       map[string]string
@@ -99,6 +101,23 @@ func TestReadCredentials(t *testing.T) {
 		"more than what matches": {
 			data:       map[string]string{"config": "user = v\nrun = sh\n"},
 			wantFaults: []string{`the key "config" of the Secret has a value that the module does not accept; write what the module's README says, and nothing else`},
+		},
+		"parts of what a key holds": {
+			data:            map[string]string{"user": "u", "logins": `[{"data": {"user": "a", "port": 9440}}]`},
+			wantEnvironment: map[string]string{"USER": "u", "LOGIN": "a", "PORT": "9440"},
+		},
+		"a part that is a list, and one that is not there": {
+			data:            map[string]string{"user": "u", "logins": `[{"data": {"port": [1]}}]`},
+			wantEnvironment: map[string]string{"USER": "u"},
+		},
+		"a list that is too short": {data: map[string]string{"user": "u", "logins": `[]`}, wantEnvironment: map[string]string{"USER": "u"}},
+		"parts of what is no document": {
+			data: map[string]string{"user": "u", "logins": `{hunter2`},
+			wantFaults: []string{
+				`the key "logins" of the Secret is neither YAML nor JSON; write it as the module's README says`,
+				`the key "logins" of the Secret is neither YAML nor JSON; write it as the module's README says`,
+			},
+			wantEnvironment: map[string]string{"USER": "u"},
 		},
 		"a match is of the whole value": {
 			data:            map[string]string{"user": "u", "endpoint": "https://host/path"},
@@ -126,5 +145,21 @@ func TestReadCredentials(t *testing.T) {
 				t.Errorf("faults (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAPartOfAKeyIsNeeded(t *testing.T) {
+	keys := []v1alpha1.CredentialKey{
+		{Key: "logins", Path: []string{"0", "user"}, Env: "LOGIN", Public: true}, {Key: "logins", Path: []string{"0", "password"}, Env: "PASSWORD"},
+	}
+	data := map[string][]byte{"logins": []byte(`[{"user": "u", "password": ""}]`)}
+	environment, _, faults := module.ReadCredentials(keys, data)
+	want := []module.CredentialFault{{Problem: `the key "logins" of the Secret has no value at 0.password`, Fix: "write it as the module's README says"}}
+	if diff := cmp.Diff(want, faults); diff != "" || environment["LOGIN"] != "u" {
+		t.Errorf("environment %v, faults (-want +got):\n%s", environment, diff)
+	}
+	data["logins"] = []byte(`[{"user": "u", "password": "hush"}]`)
+	if diff := cmp.Diff([]string{"hush"}, module.SecretParts(keys, data)); diff != "" {
+		t.Errorf("what must not be shown (-want +got):\n%s", diff)
 	}
 }

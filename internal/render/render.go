@@ -184,7 +184,7 @@ func renderEnvironment(input Input, path string, keys []v1alpha1.CredentialKey, 
 func sensitiveValues(input Input, keys []v1alpha1.CredentialKey) []string {
 	public := map[string]bool{}
 	for _, key := range keys {
-		public[key.Key] = key.Public
+		public[key.Key] = key.Public && len(key.Path) == 0
 	}
 	seen := map[string]bool{"": true}
 	var values []string
@@ -200,6 +200,9 @@ func sensitiveValues(input Input, keys []v1alpha1.CredentialKey) []string {
 		if !public[key] {
 			add(value)
 		}
+	}
+	for _, part := range module.SecretParts(keys, input.Credentials) {
+		add([]byte(part))
 	}
 	add(input.UserData)
 	// Longer first: replacing a part of a secret would leave the rest of it.

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"crypto/x509"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -61,6 +63,9 @@ func settingsOf(found objects) Settings {
 		s.setClusterValue(module.ValueClusterID, found.infrastructure.Status.InfrastructureName)
 		if platform := found.infrastructure.Status.PlatformStatus; platform != nil {
 			s.takePlatform(platform)
+		}
+		if nutanix := found.infrastructure.Spec.PlatformSpec.Nutanix; nutanix != nil {
+			s.takePrismCentral(nutanix.PrismCentral)
 		}
 	}
 	if found.proxy != nil {
@@ -147,6 +152,21 @@ func (s *Settings) takeAzure(azure *configv1.AzurePlatformStatus) {
 	s.set(v1alpha1.FromAzureCloud, azureClouds[azure.CloudName])
 	if endpoint, err := url.Parse(azure.ARMEndpoint); err == nil {
 		s.set(v1alpha1.FromAzureResourceManagerHost, endpoint.Host)
+	}
+}
+
+// takePrismCentral takes where Nutanix is managed. What it says must name a host, and a port that there can be.
+func (s *Settings) takePrismCentral(endpoint configv1.NutanixPrismEndpoint) {
+	address := endpoint.Address
+	if ip := net.ParseIP(address); ip != nil && ip.To4() == nil {
+		address = "[" + address + "]"
+	}
+	if address == "" {
+		return
+	}
+	s.set(v1alpha1.FromPrismCentralAddress, address)
+	if endpoint.Port > 0 {
+		s.set(v1alpha1.FromPrismCentralPort, strconv.Itoa(int(endpoint.Port)))
 	}
 }
 

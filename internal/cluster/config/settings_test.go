@@ -22,6 +22,8 @@ var everySource = []v1alpha1.EnvironmentVariable{
 	{Name: "AWS_ENDPOINT_URL_STS", From: "serviceEndpoint.aws.sts"},
 	{Name: "IBMCLOUD_IS_NG_API_ENDPOINT", From: "serviceEndpoint.ibmcloud.VPC"},
 	{Name: "IBMCLOUD_PI_API_ENDPOINT", From: "serviceEndpoint.powervs.Power"},
+	{Name: "NUTANIX_ENDPOINT", From: v1alpha1.FromPrismCentralAddress},
+	{Name: "NUTANIX_PORT", From: v1alpha1.FromPrismCentralPort},
 }
 
 func TestSettingsOfPlatforms(t *testing.T) {
@@ -85,6 +87,26 @@ func TestSettingsOfPlatforms(t *testing.T) {
 				t.Errorf("cluster values (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tc.wantEnvironment, got.Environment(everySource, "", nil), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("environment (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPrismCentral(t *testing.T) {
+	for name, tc := range map[string]struct {
+		endpoint configv1.NutanixPrismEndpoint
+		want     map[string]string
+	}{
+		"a name":            {configv1.NutanixPrismEndpoint{Address: "pc.example.com", Port: 9440}, map[string]string{"NUTANIX_ENDPOINT": "pc.example.com", "NUTANIX_PORT": "9440"}},
+		"an address":        {configv1.NutanixPrismEndpoint{Address: "192.0.2.1", Port: 443}, map[string]string{"NUTANIX_ENDPOINT": "192.0.2.1", "NUTANIX_PORT": "443"}},
+		"IPv6, in brackets": {configv1.NutanixPrismEndpoint{Address: "2001:db8::1"}, map[string]string{"NUTANIX_ENDPOINT": "[2001:db8::1]"}},
+		"nothing yet":       {configv1.NutanixPrismEndpoint{Port: 9440}, map[string]string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			known := infrastructure(configv1.PlatformStatus{Type: configv1.NutanixPlatformType})
+			known.Spec.PlatformSpec.Nutanix = &configv1.NutanixPlatformSpec{PrismCentral: tc.endpoint}
+			if diff := cmp.Diff(tc.want, Of(known).Environment(everySource, "", nil)); diff != "" {
 				t.Errorf("environment (-want +got):\n%s", diff)
 			}
 		})

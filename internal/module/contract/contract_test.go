@@ -84,11 +84,23 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		"a variable is from nowhere": {
 			changes: []moduletest.Change{{"module.yaml", `value: "true"`, `from: serviceEndpoint.gcp.compute`}},
 			want: `module.yaml:19: spec.environment[0].from is "serviceEndpoint.gcp.compute", which the cluster's configuration does not have; ` +
-				"use caBundleFile, azureCloud, azureResourceManagerHost or serviceEndpoint.PLATFORM.SERVICE with the platform aws, ibmcloud or powervs",
+				"use caBundleFile, azureCloud, azureResourceManagerHost, prismCentralAddress, prismCentralPort or serviceEndpoint.PLATFORM.SERVICE with the platform aws, ibmcloud or powervs",
 		},
 		"a variable has a value from two places": {
 			changes: []moduletest.Change{{"module.yaml", `value: "true"`, "value: \"true\"\n      from: caBundleFile"}},
 			want:    "module.yaml:20: spec.environment[0].from is set beside a value; keep one of both",
+		},
+		"a path of a key has a step without a name": {
+			changes: []moduletest.Change{{"module.yaml", "env: EXAMPLE_TOKEN", "env: EXAMPLE_TOKEN\n        path: [a, '']"}},
+			want:    "module.yaml:13: spec.credentials.keys[0].path has an empty step; write the names and positions that lead to the value",
+		},
+		"a constant stands for an optional key": {
+			changes: []moduletest.Change{{"module.yaml", "EXAMPLE_QUIET", "EXAMPLE_REGION"}},
+			want:    "module.yaml:18: spec.environment[0].name sets EXAMPLE_REGION, which spec.credentials.keys[1].env sets too; keep one",
+		},
+		"the cluster stands for a key that there must be": {
+			changes: []moduletest.Change{{"module.yaml", "- name: EXAMPLE_QUIET\n      value: \"true\"", "- name: EXAMPLE_TOKEN\n      from: azureCloud"}},
+			want:    "module.yaml:18: spec.environment[0].name sets EXAMPLE_TOKEN, which spec.credentials.keys[0].env sets too; keep one",
 		},
 		"two keys feed one variable": {
 			changes: []moduletest.Change{{"module.yaml", "EXAMPLE_REGION", "EXAMPLE_TOKEN"}},

@@ -16,12 +16,12 @@ func (m *Metadata) checkSource(path string, variable v1alpha1.EnvironmentVariabl
 	switch variable.From {
 	case "":
 		return
-	case v1alpha1.FromCABundleFile, v1alpha1.FromAzureCloud, v1alpha1.FromAzureResourceManagerHost:
+	case v1alpha1.FromCABundleFile, v1alpha1.FromAzureCloud, v1alpha1.FromAzureResourceManagerHost, v1alpha1.FromPrismCentralAddress, v1alpha1.FromPrismCentralPort:
 	default:
 		service, isEndpoint := strings.CutPrefix(string(variable.From), string(v1alpha1.FromServiceEndpoint))
 		if !isEndpoint || !endpointSource.MatchString(service) {
 			m.AtField(path, fmt.Sprintf("is %q, which the cluster's configuration does not have", variable.From),
-				"use caBundleFile, azureCloud, azureResourceManagerHost or serviceEndpoint.PLATFORM.SERVICE with the platform aws, ibmcloud or powervs")
+				"use caBundleFile, azureCloud, azureResourceManagerHost, prismCentralAddress, prismCentralPort or serviceEndpoint.PLATFORM.SERVICE with the platform aws, ibmcloud or powervs")
 		}
 	}
 	if variable.Value != "" {

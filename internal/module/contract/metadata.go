@@ -154,6 +154,9 @@ func (m *Metadata) checkCredentials() {
 		m.checkVariable(path, key)
 		m.checkUnless(path+".unless", i)
 		m.checkMatches(path+".matches", key)
+		if slices.Contains(key.Path, "") {
+			m.AtField(path+".path", "has an empty step", "write the names and positions that lead to the value")
+		}
 	}
 }
 
@@ -170,9 +173,9 @@ func (m *Metadata) checkVariable(path string, key v1alpha1.CredentialKey) {
 }
 
 func (m *Metadata) checkEnvironment() {
-	owner := map[string]string{}
-	claim := func(path, name string) {
-		if first, taken := owner[name]; taken && name != "" {
+	owner, optional := map[string]string{}, map[string]bool{}
+	claim := func(path, name string, instead bool) {
+		if first, taken := owner[name]; taken && name != "" && !(instead && optional[name]) {
 			m.AtField(path, fmt.Sprintf("sets %s, which %s sets too", name, first), "keep one")
 			return
 		}
@@ -180,14 +183,16 @@ func (m *Metadata) checkEnvironment() {
 	}
 	if m.Spec.Credentials != nil {
 		for i, key := range m.Spec.Credentials.Keys {
-			claim(fmt.Sprintf("spec.credentials.keys[%d].env", i), key.Env)
-			claim(fmt.Sprintf("spec.credentials.keys[%d].file", i), key.File)
+			claim(fmt.Sprintf("spec.credentials.keys[%d].env", i), key.Env, false)
+			claim(fmt.Sprintf("spec.credentials.keys[%d].file", i), key.File, false)
+			optional[key.Env] = key.Optional
 		}
 	}
 	for i, variable := range m.Spec.Environment {
 		path := fmt.Sprintf("spec.environment[%d].name", i)
 		m.checkVariableName(path, variable.Name)
-		claim(path, variable.Name)
+		// What the Secret may lack, the cluster may say.
+		claim(path, variable.Name, variable.From != "")
 		m.checkSource(fmt.Sprintf("spec.environment[%d].from", i), variable)
 	}
 }

@@ -98,7 +98,7 @@ func (c placeCheck) key(at, name string) (v1alpha1.CredentialKey, bool) {
 
 func (c placeCheck) credential(from v1alpha1.PlaceCredential) {
 	key, declared := c.key(c.at+".credential.key", from.Key)
-	if declared && len(from.Path) == 0 && !key.Public && !c.part.Secret {
+	if declared && len(from.Path) == 0 && (!key.Public || len(key.Path) > 0) && !c.part.Secret {
 		c.AtField(c.at+".credential.key", fmt.Sprintf("is %q, which is not public, and a place is shown to people", from.Key),
 			"set public: true for the key where it is no secret, or secret: true for the part")
 	}

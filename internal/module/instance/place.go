@@ -6,14 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -194,7 +191,7 @@ func (r placeReader) value(part v1alpha1.PlacePart) (string, error) {
 	case part.Field != "":
 		value, missing = r.field(part.Field), "the field "+part.Field+" of the providerSpec has no value"
 	case part.Machine != "":
-		value, missing = scalarAt(r.variables[module.VariableMachine], part.Machine), "the Machine has no "+part.Machine
+		value, missing = module.ScalarAt(r.variables[module.VariableMachine], part.Machine), "the Machine has no "+part.Machine
 	case part.Environment != "":
 		value, missing = r.environment[part.Environment], "the variable "+part.Environment+" is not set"
 	case len(part.AWSAccountOf) > 0:
@@ -209,7 +206,7 @@ func (r placeReader) value(part v1alpha1.PlacePart) (string, error) {
 }
 
 func (r placeReader) field(path string) string {
-	return scalarAt(r.variables[module.VariableProviderSpec], strings.Split(path, ".")...)
+	return module.ScalarAt(r.variables[module.VariableProviderSpec], strings.Split(path, ".")...)
 }
 
 // expand returns a text with the values of the fields that it names.
@@ -240,11 +237,11 @@ func (r placeReader) credential(from v1alpha1.PlaceCredential) (value, missing s
 		}
 		steps = append(steps, expanded)
 	}
-	document, err := decodeDocument(raw)
+	value, err = module.ScalarIn(raw, steps)
 	if err != nil {
 		return "", "", fmt.Errorf("the key %q of the credentials Secret is neither YAML nor JSON", key)
 	}
-	return scalarAt(document, steps...), fmt.Sprintf("the key %q of the credentials Secret has no value at %s", key, strings.Join(steps, ".")), nil
+	return value, fmt.Sprintf("the key %q of the credentials Secret has no value at %s", key, strings.Join(steps, ".")), nil
 }
 
 // key returns the value of a key, declared as module.yaml writes it; none where the key is ignored because another exists.
@@ -257,39 +254,4 @@ func (r placeReader) key(declared, name string) []byte {
 		}
 	}
 	return r.credentials[name]
-}
-
-// decodeDocument decodes YAML or JSON, numbers as json.Number.
-func decodeDocument(raw []byte) (any, error) {
-	converted, err := yaml.YAMLToJSON(raw)
-	if err != nil {
-		return nil, err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(converted))
-	decoder.UseNumber()
-	var document any
-	if err := decoder.Decode(&document); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return document, nil
-}
-
-// scalarAt returns the text, number or bool at a path of objects, as text; "" where there is none.
-func scalarAt(value any, steps ...string) string {
-	for _, step := range steps {
-		object, ok := value.(map[string]any)
-		if !ok {
-			return ""
-		}
-		value = object[step]
-	}
-	switch value := value.(type) {
-	case string:
-		return value
-	case json.Number:
-		return value.String()
-	case bool:
-		return fmt.Sprint(value)
-	}
-	return ""
 }

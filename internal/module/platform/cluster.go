@@ -5,6 +5,7 @@ import (
 	"context"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Cluster is what is known of a cluster. The zero value is a cluster of which nothing is known.
@@ -20,7 +21,7 @@ type Cluster struct {
 	IPFamily string
 	// CloudName is Azure's, and NetworkResourceGroup the resource group of the cluster's network there.
 	CloudName, NetworkResourceGroup string
-	// FailureDomains are vSphere's.
+	// FailureDomains are vSphere's, or Nutanix's.
 	FailureDomains []FailureDomain
 }
 
@@ -29,7 +30,8 @@ type ResourceTag struct {
 	Key, Value, ParentID string
 }
 
-// FailureDomain is a part of a vSphere that may fail as a whole, and what Machines in it use.
+// FailureDomain is a part of a vSphere that may fail as a whole, and what Machines in it use. Of Nutanix it has a name, the Prism Element as
+// its compute cluster, and its subnets as networks, each by its UUID or its name.
 type FailureDomain struct {
 	Name, Region, Zone                                                            string
 	Server, Datacenter, ComputeCluster, Datastore, ResourcePool, Folder, Template string
@@ -62,6 +64,15 @@ func Of(infrastructure *configv1.Infrastructure) *Cluster {
 	if vsphere := infrastructure.Spec.PlatformSpec.VSphere; vsphere != nil {
 		for n := range vsphere.FailureDomains {
 			c.FailureDomains = append(c.FailureDomains, failureDomainOf(&vsphere.FailureDomains[n]))
+		}
+	}
+	if nutanix := infrastructure.Spec.PlatformSpec.Nutanix; nutanix != nil {
+		for _, one := range nutanix.FailureDomains {
+			domain := FailureDomain{Name: one.Name, ComputeCluster: nutanixName(one.Cluster)}
+			for _, subnet := range one.Subnets {
+				domain.Networks = append(domain.Networks, nutanixName(subnet))
+			}
+			c.FailureDomains = append(c.FailureDomains, domain)
 		}
 	}
 	return c
@@ -133,6 +144,13 @@ func orFirst(all []string, first string) []string {
 		return []string{first}
 	}
 	return all
+}
+
+func nutanixName(identifier configv1.NutanixResourceIdentifier) string {
+	if identifier.Type == configv1.NutanixIdentifierUUID {
+		return ptr.Deref(identifier.UUID, "")
+	}
+	return ptr.Deref(identifier.Name, "")
 }
 
 func failureDomainOf(one *configv1.VSpherePlatformFailureDomainSpec) FailureDomain {

@@ -65,6 +65,20 @@ status: {platformStatus: {type: VSphere, vsphere: {apiServerInternalIPs: [192.0.
 				Folder: "f", Template: "t", HostGroup: "hosts", VMGroup: "vms", Networks: []string{"net"},
 			}}},
 		},
+		"Nutanix has failure domains": {
+			infrastructure: `
+spec:
+  platformSpec:
+    nutanix:
+      failureDomains:
+        - name: fd
+          cluster: {type: UUID, uuid: 0005b6f1-0000-0000-0000-000000000001}
+          subnets: [{type: Name, name: net}, {type: UUID, uuid: 0005b6f1-0000-0000-0000-000000000002}]
+status: {platformStatus: {type: Nutanix}}`,
+			want: Cluster{Platform: "Nutanix", FailureDomains: []FailureDomain{{
+				Name: "fd", ComputeCluster: "0005b6f1-0000-0000-0000-000000000001", Networks: []string{"net", "0005b6f1-0000-0000-0000-000000000002"},
+			}}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			infrastructure := &configv1.Infrastructure{}
