@@ -84,7 +84,7 @@ demo|$cluster tofu provider-kubectl
 test|!(golangci-lint)
 test-modules|tofu provider-* schema-*
 e2e|$cluster tofu provider-kubectl provider-vsphere provider-openstack vcsim $pulumi promql-selectors
-e2e-pulumi|$cluster tofu provider-kubectl $pulumi
+e2e-pulumi|$cluster tofu provider-kubectl $pulumi promql-selectors
 e2e-libvirt|$cluster tofu provider-kubectl provider-libvirt
 chaos|$cluster tofu provider-kubectl provider-openstack $pulumi
 bench|$cluster tofu provider-kubectl $pulumi

@@ -116,7 +116,7 @@ var rules = []rule{
 	{
 		path: "internal/desired",
 		may: []string{
-			"api/...", "internal/cluster/rights", "internal/lifecycle", "internal/module", "internal/module/addresses", "internal/module/instance", "internal/module/platform",
+			"api/...", "internal/cluster/rights", "internal/lifecycle", "internal/module", "internal/module/addresses", "internal/module/credential", "internal/module/instance", "internal/module/platform",
 			"internal/module/store", "internal/render", "internal/runs", "internal/state",
 		},
 		tests: []string{"internal/lifecycle/record", "internal/module/load", "modules"},
@@ -143,17 +143,18 @@ var rules = []rule{
 	{path: "internal/lifecycle/record", may: []string{"internal/module/instance", "internal/runs", "internal/state"}},
 	{
 		path:  "internal/module",
-		may:   []string{"api/...", "internal/module/hclfuncs", "internal/module/snapshot"},
+		may:   []string{"api/...", "internal/module/credential", "internal/module/hclfuncs", "internal/module/snapshot"},
 		tests: []string{"internal/module/contract", "internal/module/load"},
 	},
 	{
 		path:  "internal/module/contract",
-		may:   []string{"api/...", "internal/module", "internal/module/hclfuncs", "internal/module/instance", "internal/module/platform", "internal/module/snapshot"},
+		may:   []string{"api/...", "internal/module", "internal/module/credential", "internal/module/hclfuncs", "internal/module/instance", "internal/module/platform", "internal/module/snapshot"},
 		tests: []string{"internal/module/load"},
 	},
+	{path: "internal/module/credential", may: []string{"api/..."}, tests: []string{"internal/module/contract", "internal/module/load", "internal/module/moduletest"}},
 	{path: "internal/module/hclfuncs"},
 	{path: "internal/module/addresses", may: []string{"api/..."}},
-	{path: "internal/module/instance", may: []string{"api/...", "internal/module"}, tests: []string{"internal/module/contract", "internal/module/load"}},
+	{path: "internal/module/instance", may: []string{"api/...", "internal/module", "internal/module/credential"}, tests: []string{"internal/module/contract", "internal/module/load"}},
 	{
 		path:  "internal/module/load",
 		may:   []string{"internal/module", "internal/module/contract", "internal/module/snapshot", "internal/module/stack"},
@@ -205,7 +206,7 @@ var rules = []rule{
 	{path: "internal/plan/program", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/pulumi", "internal/plan/offline", "internal/plan/stub"}},
 	{path: "internal/plan/stub", may: []string{"internal/engine/tofu"}, never: kubernetes},
 	{path: "internal/plan/text"},
-	{path: "internal/render", may: []string{"api/...", "internal/module", "internal/module/addresses", "internal/module/hclfuncs", "internal/module/platform"}, tests: []string{"internal/module/load"}},
+	{path: "internal/render", may: []string{"api/...", "internal/module", "internal/module/addresses", "internal/module/credential", "internal/module/hclfuncs", "internal/module/platform"}, tests: []string{"internal/module/load"}},
 	{path: "internal/runs"},
 	{path: "internal/state", may: []string{"internal/state/layout", "internal/state/statefile"}, tests: []string{"internal/state/backend"}},
 	{path: "internal/state/backend", may: []string{"internal/state", "internal/state/statefile"}},
@@ -213,7 +214,7 @@ var rules = []rule{
 	{path: "internal/state/pulumikeys", may: []string{"internal/engine/pulumi", "internal/state", "internal/state/statefile"}},
 	{path: "internal/state/statefile"},
 	{path: "internal/termination"},
-	{path: "modules", tests: []string{"internal/module", "internal/module/hclfuncs", "internal/module/instance", "internal/module/load", "internal/render"}},
+	{path: "modules", tests: []string{"internal/module", "internal/module/credential", "internal/module/hclfuncs", "internal/module/instance", "internal/module/load", "internal/render"}},
 	{path: "examples/stacks/..."},
 	{
 		path: "stacks",

@@ -19,6 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -181,7 +182,7 @@ func sameJSON(a, b []byte) bool {
 
 // environment returns what the module's providers read, from variables and files.
 func (a *AppliedInputs) environment(used *module.Module, credentials map[string][]byte) (environment, files map[string]string, err error) {
-	environment, files, faults := module.ReadCredentials(a.Keys, credentials)
+	environment, files, faults := credential.Read(a.Keys, credentials)
 	if len(faults) > 0 {
 		return nil, nil, fmt.Errorf("reading the credentials in the Secret %s: %s", a.CredentialsSecret, faults[0])
 	}
@@ -202,7 +203,7 @@ func (a *AppliedInputs) sensitive(credentials map[string][]byte) []string {
 			}
 		}
 	}
-	values = append(values, module.SecretParts(a.Keys, credentials)...)
+	values = append(values, credential.SecretParts(a.Keys, credentials)...)
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	return slices.Compact(values)
 }

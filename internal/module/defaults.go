@@ -3,6 +3,8 @@ package module
 import (
 	"maps"
 	"slices"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
 )
 
 // Default is a field of the providerSpec that is filled in.
@@ -39,7 +41,7 @@ func (d Default) Value(cluster ClusterValues) (value any, missing []string) {
 func ExpandValue(value any, lookup func(name string) (string, error)) (any, error) {
 	switch value := value.(type) {
 	case string:
-		return ExpandKey(value, lookup)
+		return credential.ExpandKey(value, lookup)
 	case []any:
 		items := make([]any, 0, len(value))
 		for _, item := range value {

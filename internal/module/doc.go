@@ -2,6 +2,7 @@
 // program Pulumi runs. It says what a loaded module is made of and what it computes from a Machine's values; it reads no file and runs nothing.
 // The packages below it, in the direction in which they are imported:
 //
+//	credential What does a Secret with credentials hold, by key and by a path in documents?
 //	hclfuncs   Which functions may an expression of a module call?
 //	snapshot   What are a module's files, and their digest?
 //	module     What is a module, which one serves a providerSpec, and what do its expressions evaluate to?

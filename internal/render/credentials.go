@@ -12,6 +12,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
 )
 
 // CredentialKeys returns the keys that the module reads from the credentials Secret, with the fields of the Machine's providerSpec
@@ -45,7 +46,7 @@ func credentialKeys(from *module.Module, at string, providerSpec cty.Value, foun
 	}
 	keys := make([]v1alpha1.CredentialKey, 0, len(credentials.Keys))
 	for _, key := range credentials.Keys {
-		named, err := module.ExpandKey(key.Key, func(path string) (string, error) { return keyPart(key.Key, valueAt(providerSpec, path), at+"."+path) })
+		named, err := credential.ExpandKey(key.Key, func(path string) (string, error) { return keyPart(key.Key, valueAt(providerSpec, path), at+"."+path) })
 		if err == nil {
 			key.Key = named
 			keys = append(keys, key)

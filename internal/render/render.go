@@ -19,6 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/addresses"
+	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
 	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 )
 
@@ -171,7 +172,7 @@ func marshalVariables(values map[string]cty.Value) ([]byte, error) {
 
 // renderEnvironment reads the keys from the credentials, whose name is at the path, into variables and files.
 func renderEnvironment(input Input, path string, keys []v1alpha1.CredentialKey, found *findings) (environment, files map[string]string) {
-	environment, files, faults := module.ReadCredentials(keys, input.Credentials)
+	environment, files, faults := credential.Read(keys, input.Credentials)
 	for _, fault := range faults {
 		found.fail(&FieldError{Path: path, Problem: fault.Problem, Fix: fault.Fix, InSecret: true})
 	}
@@ -201,7 +202,7 @@ func sensitiveValues(input Input, keys []v1alpha1.CredentialKey) []string {
 			add(value)
 		}
 	}
-	for _, part := range module.SecretParts(keys, input.Credentials) {
+	for _, part := range credential.SecretParts(keys, input.Credentials) {
 		add([]byte(part))
 	}
 	add(input.UserData)

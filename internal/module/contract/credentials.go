@@ -11,6 +11,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
 )
 
 // checkUnless checks that a key is ignored for another one that is declared.
@@ -36,7 +37,7 @@ func (m *Metadata) checkMatches(path string, key v1alpha1.CredentialKey) {
 // checkKey checks a key of the credentials Secret but for the fields that it names.
 func (m *Metadata) checkKey(path, key string) {
 	const fix = "use letters, digits, '-', '_' and '.', and {field} for the value of a field of the providerSpec"
-	expanded, err := module.ExpandKey(key, func(string) (string, error) { return "x", nil })
+	expanded, err := credential.ExpandKey(key, func(string) (string, error) { return "x", nil })
 	switch {
 	case err != nil:
 		m.AtField(path, fmt.Sprintf("is %q, which %s", key, err), fix)
@@ -50,7 +51,7 @@ func checkKeyFields(meta *Metadata, providerSpec module.Variable) {
 	for i, key := range meta.Spec.Credentials.Keys {
 		at := fmt.Sprintf("spec.credentials.keys[%d].key", i)
 		// Braces that do not match are reported already.
-		_, _ = module.ExpandKey(key.Key, func(path string) (string, error) {
+		_, _ = credential.ExpandKey(key.Key, func(path string) (string, error) {
 			if constraint, exists := fieldType(providerSpec.Type, path); !exists || constraint != cty.String {
 				meta.AtField(at, fmt.Sprintf("is %q, but %q is no string field of var.provider_spec", key.Key, path), "name the field, its parts joined by dots")
 			}

@@ -175,7 +175,7 @@ func (m *Metadata) checkVariable(path string, key v1alpha1.CredentialKey) {
 func (m *Metadata) checkEnvironment() {
 	owner, optional := map[string]string{}, map[string]bool{}
 	claim := func(path, name string, instead bool) {
-		if first, taken := owner[name]; taken && name != "" && !(instead && optional[name]) {
+		if first, taken := owner[name]; taken && name != "" && (!instead || !optional[name]) {
 			m.AtField(path, fmt.Sprintf("sets %s, which %s sets too", name, first), "keep one")
 			return
 		}

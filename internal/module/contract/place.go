@@ -10,6 +10,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
 	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 )
 
@@ -107,7 +108,7 @@ func (c placeCheck) credential(from v1alpha1.PlaceCredential) {
 		if step == "" {
 			c.AtField(at, "is empty", "write the names that lead to the value")
 		}
-		_, err := module.ExpandKey(step, func(path string) (string, error) {
+		_, err := credential.ExpandKey(step, func(path string) (string, error) {
 			if constraint, exists := fieldType(c.providerSpec.Type, path); !exists || constraint != cty.String {
 				return "", fmt.Errorf("names %q, which is no string field of var.provider_spec", path)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
 	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 )
 
@@ -63,7 +64,7 @@ func (f previewFields) entry(path string) (cty.Type, bool) {
 func (f previewFields) image(at, text string, disks []v1alpha1.PreviewDisk) {
 	const fix = "write {field} for the value of a field of the providerSpec, its parts joined by dots"
 	named := false
-	_, err := module.ExpandKey(text, func(path string) (string, error) {
+	_, err := credential.ExpandKey(text, func(path string) (string, error) {
 		named = true
 		if !f.names(path, disks) {
 			return "", fmt.Errorf("names %q, which is no string or number field of var.provider_spec, nor one of a list whose entry a disk's boot finds", path)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
 )
 
 // maxPlaceValue bounds how much of a value a place shows. Of a longer one it shows a hash.
@@ -191,7 +192,7 @@ func (r placeReader) value(part v1alpha1.PlacePart) (string, error) {
 	case part.Field != "":
 		value, missing = r.field(part.Field), "the field "+part.Field+" of the providerSpec has no value"
 	case part.Machine != "":
-		value, missing = module.ScalarAt(r.variables[module.VariableMachine], part.Machine), "the Machine has no "+part.Machine
+		value, missing = credential.ScalarAt(r.variables[module.VariableMachine], part.Machine), "the Machine has no "+part.Machine
 	case part.Environment != "":
 		value, missing = r.environment[part.Environment], "the variable "+part.Environment+" is not set"
 	case len(part.AWSAccountOf) > 0:
@@ -206,12 +207,12 @@ func (r placeReader) value(part v1alpha1.PlacePart) (string, error) {
 }
 
 func (r placeReader) field(path string) string {
-	return module.ScalarAt(r.variables[module.VariableProviderSpec], strings.Split(path, ".")...)
+	return credential.ScalarAt(r.variables[module.VariableProviderSpec], strings.Split(path, ".")...)
 }
 
 // expand returns a text with the values of the fields that it names.
 func (r placeReader) expand(text string) (string, error) {
-	return module.ExpandKey(text, func(path string) (string, error) {
+	return credential.ExpandKey(text, func(path string) (string, error) {
 		if value := r.field(path); value != "" {
 			return value, nil
 		}
@@ -237,7 +238,7 @@ func (r placeReader) credential(from v1alpha1.PlaceCredential) (value, missing s
 		}
 		steps = append(steps, expanded)
 	}
-	value, err = module.ScalarIn(raw, steps)
+	value, err = credential.ScalarIn(raw, steps)
 	if err != nil {
 		return "", "", fmt.Errorf("the key %q of the credentials Secret is neither YAML nor JSON", key)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
 )
 
 // Preview is what module.yaml derives about an instance from its providerSpec alone.
@@ -52,7 +53,7 @@ var errUnset = errors.New("has no value")
 // image returns the first text whose fields all have a value.
 func (r previewReader) image() string {
 	for _, text := range r.spec.Image {
-		found, err := module.ExpandKey(text, func(path string) (string, error) {
+		found, err := credential.ExpandKey(text, func(path string) (string, error) {
 			if value := r.field(path); value != "" {
 				return value, nil
 			}

@@ -1,4 +1,5 @@
-package module
+// Package credential reads what Secrets with credentials hold: values by key, and by a path in documents. It is pure.
+package credential
 
 import (
 	"bytes"
@@ -36,8 +37,8 @@ func ExpandKey(key string, field func(path string) (string, error)) (string, err
 	}
 }
 
-// CredentialFault says why a value of a credentials Secret cannot be used.
-type CredentialFault struct {
+// Fault says why a value of a credentials Secret cannot be used.
+type Fault struct {
 	// Problem says what is wrong with the Secret, without the value.
 	Problem string
 	// Fix says what to do about it.
@@ -45,11 +46,11 @@ type CredentialFault struct {
 }
 
 // String renders the fault.
-func (f CredentialFault) String() string { return f.Problem + "; " + f.Fix }
+func (f Fault) String() string { return f.Problem + "; " + f.Fix }
 
-// ReadCredentials returns what becomes of the data of a credentials Secret: environment variables, and files by the variables that
+// Read returns what becomes of the data of a credentials Secret: environment variables, and files by the variables that
 // carry their paths. The keys name no fields of the providerSpec any more.
-func ReadCredentials(keys []v1alpha1.CredentialKey, data map[string][]byte) (environment, files map[string]string, faults []CredentialFault) {
+func Read(keys []v1alpha1.CredentialKey, data map[string][]byte) (environment, files map[string]string, faults []Fault) {
 	environment, files = map[string]string{}, map[string]string{}
 	for _, key := range keys {
 		if key.Unless != "" && len(data[key.Unless]) > 0 {
@@ -93,28 +94,28 @@ func SecretParts(keys []v1alpha1.CredentialKey, data map[string][]byte) []string
 }
 
 // faultOfPath says that a key has nothing where its path leads.
-func faultOfPath(key v1alpha1.CredentialKey, err error) CredentialFault {
+func faultOfPath(key v1alpha1.CredentialKey, err error) Fault {
 	problem := fmt.Sprintf("the key %q of the Secret has no value at %s", key.Key, strings.Join(key.Path, "."))
 	if err != nil {
 		problem = fmt.Sprintf("the key %q of the Secret is neither YAML nor JSON", key.Key)
 	}
-	return CredentialFault{problem, "write it as the module's README says"}
+	return Fault{problem, "write it as the module's README says"}
 }
 
 // faultOf returns what is wrong with the value of a key, nil for nothing.
-func faultOf(key v1alpha1.CredentialKey, value []byte, given bool) *CredentialFault {
+func faultOf(key v1alpha1.CredentialKey, value []byte, given bool) *Fault {
 	switch {
 	case len(value) == 0 && key.Optional:
 		return nil
 	case len(value) == 0 && given:
-		return &CredentialFault{fmt.Sprintf("the Secret needs the key %q, but it is empty", key.Key), "add it to the Secret's data"}
+		return &Fault{fmt.Sprintf("the Secret needs the key %q, but it is empty", key.Key), "add it to the Secret's data"}
 	case len(value) == 0:
-		return &CredentialFault{fmt.Sprintf("the Secret needs the key %q, but it is missing", key.Key), "add it to the Secret's data"}
+		return &Fault{fmt.Sprintf("the Secret needs the key %q, but it is missing", key.Key), "add it to the Secret's data"}
 	case key.File == "" && bytes.ContainsRune(value, 0):
-		return &CredentialFault{fmt.Sprintf("the key %q of the Secret holds a null byte, which an environment variable cannot", key.Key), "write text"}
+		return &Fault{fmt.Sprintf("the key %q of the Secret holds a null byte, which an environment variable cannot", key.Key), "write text"}
 	}
 	if accepted, err := matching(key.Matches); err != nil || accepted != nil && !accepted.Match(value) {
-		return &CredentialFault{
+		return &Fault{
 			fmt.Sprintf("the key %q of the Secret has a value that the module does not accept", key.Key),
 			"write what the module's README says, and nothing else",
 		}

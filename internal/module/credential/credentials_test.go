@@ -1,4 +1,4 @@
-package module_test
+package credential_test
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
+	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
 )
@@ -29,7 +29,7 @@ func TestExpandKey(t *testing.T) {
 		"a field without a value": {key: "{odd}", wantErr: "no such field"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := module.ExpandKey(tc.key, func(path string) (string, error) {
+			got, err := credential.ExpandKey(tc.key, func(path string) (string, error) {
 				if path == "odd" {
 					return "", errors.New("no such field")
 				}
@@ -77,7 +77,7 @@ func TestKeysOfCredentialsNameFieldsOfTheProviderSpec(t *testing.T) {
 	}
 }
 
-func TestReadCredentials(t *testing.T) {
+func TestRead(t *testing.T) {
 	keys := []v1alpha1.CredentialKey{
 		{Key: "config", File: "CONFIG_FILE", Optional: true, Matches: []string{`user = \w+\n`, `#.*\n`}},
 		{Key: "user", Env: "USER", Unless: "config"},
@@ -130,7 +130,7 @@ func TestReadCredentials(t *testing.T) {
 			for key, value := range tc.data {
 				data[key] = []byte(value)
 			}
-			environment, files, faults := module.ReadCredentials(keys, data)
+			environment, files, faults := credential.Read(keys, data)
 			var reported []string
 			for _, fault := range faults {
 				reported = append(reported, fault.String())
@@ -153,13 +153,13 @@ func TestAPartOfAKeyIsNeeded(t *testing.T) {
 		{Key: "logins", Path: []string{"0", "user"}, Env: "LOGIN", Public: true}, {Key: "logins", Path: []string{"0", "password"}, Env: "PASSWORD"},
 	}
 	data := map[string][]byte{"logins": []byte(`[{"user": "u", "password": ""}]`)}
-	environment, _, faults := module.ReadCredentials(keys, data)
-	want := []module.CredentialFault{{Problem: `the key "logins" of the Secret has no value at 0.password`, Fix: "write it as the module's README says"}}
+	environment, _, faults := credential.Read(keys, data)
+	want := []credential.Fault{{Problem: `the key "logins" of the Secret has no value at 0.password`, Fix: "write it as the module's README says"}}
 	if diff := cmp.Diff(want, faults); diff != "" || environment["LOGIN"] != "u" {
 		t.Errorf("environment %v, faults (-want +got):\n%s", environment, diff)
 	}
 	data["logins"] = []byte(`[{"user": "u", "password": "hush"}]`)
-	if diff := cmp.Diff([]string{"hush"}, module.SecretParts(keys, data)); diff != "" {
+	if diff := cmp.Diff([]string{"hush"}, credential.SecretParts(keys, data)); diff != "" {
 		t.Errorf("what must not be shown (-want +got):\n%s", diff)
 	}
 }
