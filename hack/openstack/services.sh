@@ -12,6 +12,7 @@ password=$(head -c 18 /dev/urandom | base64 | tr '+/' 'ab')
 socket=$dir/mariadb.sock
 host=hypervisor
 readonly dir parts password socket host
+export OS_BOOTSTRAP_PASSWORD=$password MEMBER_PASSWORD=$password # no argument shows it
 
 # shellcheck source=hack/openstack/configure.sh
 . "$parts/configure.sh"
@@ -110,7 +111,7 @@ make_tables() {
     keystone-manage --config-file '$dir/etc/keystone.conf' db_sync
     keystone-manage --config-file '$dir/etc/keystone.conf' fernet_setup --keystone-user root --keystone-group root
     keystone-manage --config-file '$dir/etc/keystone.conf' credential_setup --keystone-user root --keystone-group root
-    OS_BOOTSTRAP_PASSWORD='$password' keystone-manage --config-file '$dir/etc/keystone.conf' bootstrap --bootstrap-region-id RegionOne \
+    keystone-manage --config-file '$dir/etc/keystone.conf' bootstrap --bootstrap-region-id RegionOne \
       --bootstrap-public-url 'http://127.0.0.1:$KEYSTONE/v3' --bootstrap-internal-url 'http://127.0.0.1:$KEYSTONE/v3'" &
   pids+=($!)
   once placement-setup placement-manage --config-file "$dir/etc/placement/placement.conf" db sync &
@@ -159,7 +160,7 @@ start_services() {
 
 # seed WHAT makes a part of what is there before servers are.
 seed() {
-  once seed env OS_CLIENT_CONFIG_FILE="$dir/clouds.yaml" MEMBER_PASSWORD="$password" IMAGE_URL="http://127.0.0.1:$GLANCE" PLACEMENT_URL="http://127.0.0.1:$PLACEMENT" \
+  once seed env OS_CLIENT_CONFIG_FILE="$dir/clouds.yaml" IMAGE_URL="http://127.0.0.1:$GLANCE" PLACEMENT_URL="http://127.0.0.1:$PLACEMENT" \
     COMPUTE_URL="http://127.0.0.1:$NOVA/v2.1" NETWORK_URL="http://127.0.0.1:$NEUTRON" VOLUME_URL="http://127.0.0.1:$CINDER/v3/\$(project_id)s" \
     /usr/bin/python3 "$parts/seed.py" "$1"
   echo "$(date +%T) the cloud has its $1"
