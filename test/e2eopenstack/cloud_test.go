@@ -110,7 +110,7 @@ func (c *cloud) send(ctx context.Context, method, service, path string, content 
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close() //nolint:errcheck // it was only read
+	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", method, path, err)
