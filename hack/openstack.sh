@@ -67,12 +67,20 @@ install_packages() {
   [[ -z $(missing) ]] || die "apt-get installed ${packages[*]}, but this is still missing: $(missing | tr '\n' ' ')"
 }
 
-# free_ports COUNT prints ports of loopback that nothing listens on.
+# free_ports COUNT prints ports of loopback that nothing listens on, outside of the range that the kernel takes ports for clients from: until the
+# services start, nobody gets them by chance.
 free_ports() {
   /usr/bin/python3 - "$1" <<'PYTHON'
-import socket, sys
-taken = [socket.create_server(("127.0.0.1", 0)) for _ in range(int(sys.argv[1]))]
-print(*[each.getsockname()[1] for each in taken])
+import random, socket, sys
+free = []
+for port in random.sample(range(11000, 20000), 1000):
+    try:
+        free.append(socket.create_server(("127.0.0.1", port)))
+    except OSError:
+        continue
+    if len(free) == int(sys.argv[1]):
+        break
+print(*[each.getsockname()[1] for each in free])
 PYTHON
 }
 
