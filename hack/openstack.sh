@@ -12,7 +12,7 @@ set -euo pipefail
 
 parts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/openstack
 readonly parts
-# How many seconds the cloud may take to start: about 90 on two idle cores.
+# How many seconds the cloud may take to start: about 60 on two idle cores.
 readonly patience=${OPENSTACK_PATIENCE:-900}
 
 # file that must be there | Debian package that has it
