@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -84,6 +85,14 @@ func signIn(ctx context.Context, name string) *cloud {
 	return c
 }
 
+// refusal is a response that says why a request was not carried out.
+type refusal struct {
+	status  int
+	message string
+}
+
+func (r *refusal) Error() string { return r.message }
+
 // send makes a request of a service and returns the body of the response.
 func (c *cloud) send(ctx context.Context, method, service, path string, content any) ([]byte, error) {
 	raw, plain := content.([]byte)
@@ -116,7 +125,7 @@ func (c *cloud) send(ctx context.Context, method, service, path string, content 
 		return nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if response.StatusCode >= http.StatusBadRequest {
-		return nil, fmt.Errorf("%s %s of %s: %s: %s", method, path, service, response.Status, body)
+		return nil, &refusal{response.StatusCode, fmt.Sprintf("%s %s of %s: %s: %s", method, path, service, response.Status, body)}
 	}
 	if token := response.Header.Get("X-Subject-Token"); token != "" {
 		c.token = token
@@ -184,10 +193,15 @@ func (c *cloud) server(ctx context.Context, name string) *server {
 	if len(found) == 0 {
 		return nil
 	}
+	body, err := c.send(ctx, http.MethodGet, compute, "/servers/"+found[0].ID, nil) // a list has no server groups
+	if refused := (*refusal)(nil); errors.As(err, &refused) && refused.status == http.StatusNotFound {
+		return nil // it was deleted meanwhile
+	}
+	Expect(err).NotTo(HaveOccurred())
 	var alone struct {
 		Server server `json:"server"`
 	}
-	c.do(ctx, http.MethodGet, compute, "/servers/"+found[0].ID, nil, &alone) // a list has no server groups
+	Expect(json.Unmarshal(body, &alone)).To(Succeed())
 	return &alone.Server
 }
 
