@@ -10,7 +10,11 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 PACKAGES ?= ./...
 TESTFLAGS ?=
 
-export KUBEBUILDER_ASSETS ?= $(CURDIR)/bin
+# Where hack/tools.sh looks for an installed control plane first. What fits gets a link in bin/, from which everything is taken.
+INSTALLED_ASSETS := $(if $(filter undefined,$(origin KUBEBUILDER_ASSETS)),,$(KUBEBUILDER_ASSETS))
+override KUBEBUILDER_ASSETS := $(CURDIR)/bin
+export KUBEBUILDER_ASSETS
+TOOLS := KUBEBUILDER_ASSETS="$(INSTALLED_ASSETS)" hack/tools.sh
 
 ##@ General
 
@@ -23,7 +27,7 @@ help: ## Show this help.
 ##@ Try it
 
 .PHONY: demo
-demo: tools build ## Run the operator on a local cluster with an example MachineSet; stays until interrupted.
+demo: tools-demo build ## Run the operator on a local cluster with an example MachineSet; stays until interrupted.
 	@bin/demo
 
 .PHONY: demo-down
@@ -33,17 +37,36 @@ demo-down: ## Stop the demo's cluster and remove its data.
 ##@ Build
 
 .PHONY: tools
-tools: ## Build every tool that tests and demo need, from pinned Go modules into bin/ (once).
-	@hack/tools.sh
+tools: ## Put every tool that tests and demo need into bin/, once: built from pinned Go modules, or installed ones that fit (TOOLS_FROM_PATH=no: all built).
+	@$(TOOLS)
+
+# What one target needs: a row of the table in hack/tools.sh.
+TOOLS_FOR := demo test test-modules e2e e2e-pulumi e2e-libvirt chaos bench fmt lint verify
+.PHONY: $(TOOLS_FOR:%=tools-%)
+$(TOOLS_FOR:%=tools-%): tools-%:
+	@$(TOOLS) --for $*
 
 .PHONY: build
 build: ## Build the project's own binaries into bin/.
 	@mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/... ./hack/devcluster ./hack/demo
 
+# What the image is built for, such as "linux/amd64 linux/arm64"; this machine's architecture when empty. Where it is pushed to.
+PLATFORMS ?=
+IMAGE ?=
+
 .PHONY: image
-image: ## Build the container image (needs docker or a compatible builder).
-	docker build --build-arg VERSION=$(VERSION) -t machine-iac-operator:latest .
+image: ## Build the container image into dist/image, an OCI layout, without a container engine (PLATFORMS="linux/amd64 linux/arm64").
+	@go run ./hack/image build -version "$(VERSION)" $(PLATFORMS)
+
+.PHONY: image-check
+image-check: image ## Unpack that image, and run its programs in it against a real API server. Needs root; a part is skipped without.
+	@hack/tools.sh etcd kube-apiserver kubectl
+	go test -tags image -count 1 -timeout 10m -v ./test/image $(TESTFLAGS)
+
+.PHONY: image-push
+image-push: ## Push that image and its SBOMs: make image-push IMAGE=registry.example/machine-iac-operator:v1.2.3.
+	@go run ./hack/image push "$(IMAGE)"
 
 ##@ Use it
 
@@ -78,24 +101,24 @@ new-module: ## Lay down a new provider module: make new-module NAME=x [DIR=modul
 
 # Most of it is waiting for engines, so that more packages than processors are tested at a time.
 .PHONY: test
-test: tools ## Unit and integration tests, with the race detector, on a real API server and engine. The plans of test/manifests are left to test-modules.
+test: tools-test ## Unit and integration tests, with the race detector, on a real API server and engine. The plans of test/manifests are left to test-modules.
 	go test -race -timeout 40m -p 4 -skip '^TestManifests$$' $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: test-modules
-test-modules: tools ## Check every provider module and stack, offline: contract, format, validation, its own tests, and the plans of test/manifests.
+test-modules: tools-test-modules ## Check every provider module and stack, offline: contract, format, validation, its own tests, and the plans of test/manifests.
 	go run ./cmd/kubectl-machine module check modules examples/modules stacks examples/stacks --engine-path bin/tofu --provider-mirror bin/schemas
 	go test -count 1 -run 'TestManifests' ./cmd/kubectl-machine
 
 .PHONY: e2e
-e2e: tools build ## The whole story against the built binaries on the development cluster.
+e2e: tools-e2e build ## The whole story against the built binaries on the development cluster.
 	go test -tags e2e -count 1 -timeout 40m -v ./test/e2e $(TESTFLAGS)
 
 .PHONY: e2e-pulumi
-e2e-pulumi: tools build ## The same story with Machines that run on Pulumi.
+e2e-pulumi: tools-e2e-pulumi build ## The same story with Machines that run on Pulumi.
 	E2E_ENGINE=pulumi go test -tags e2e -count 1 -timeout 40m -v ./test/e2e $(TESTFLAGS)
 
 .PHONY: e2e-libvirt
-e2e-libvirt: tools build ## Real domains, by a libvirt of its own. Needs root; installs what is missing (Debian).
+e2e-libvirt: tools-e2e-libvirt build ## Real domains, by a libvirt of its own. Needs root; installs what is missing (Debian).
 	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 20m -v ./test/e2elibvirt $(TESTFLAGS)
 	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 10m -v -run Domain ./test/adoption $(TESTFLAGS)
 	hack/libvirt.sh go test -tags e2e -count 1 -timeout 20m -v ./test/e2e -ginkgo.focus='Domains of another actuator' $(TESTFLAGS)
@@ -109,11 +132,11 @@ ROUNDS ?= 20
 SEED ?= 1
 
 .PHONY: chaos
-chaos: tools build ## Seeded rounds of faults against the built manager: make chaos ROUNDS=20 SEED=1.
+chaos: tools-chaos build ## Seeded rounds of faults against the built manager: make chaos ROUNDS=20 SEED=1.
 	ROUNDS=$(ROUNDS) SEED=$(SEED) go test -tags chaos -count 1 -timeout 24h -v -run TestRounds ./test/chaos $(TESTFLAGS)
 
 .PHONY: bench
-bench: tools build ## Measure, and write docs/benchmarks.md.
+bench: tools-bench build ## Measure, and write docs/benchmarks.md.
 	go test -tags bench -count 1 -timeout 60m -v ./test/bench $(TESTFLAGS)
 
 ##@ Keep it right
@@ -125,20 +148,16 @@ generate: ## Bring generated files up to date.
 	go mod tidy
 
 .PHONY: fmt
-fmt: lint-tool ## Format the code.
+fmt: tools-fmt ## Format the code.
 	bin/golangci-lint fmt
 	bin/tofu fmt -recursive modules
 	bin/tofu fmt -recursive examples
 	bin/tofu fmt -recursive stacks
 
 .PHONY: lint
-lint: lint-tool ## Lint the code.
+lint: tools-lint ## Lint the code.
 	bin/golangci-lint run
 
-.PHONY: lint-tool
-lint-tool: ## Build the linter.
-	@hack/tools.sh golangci-lint tofu
-
 .PHONY: verify
-verify: lint-tool ## What CI checks besides tests: generated files, format, lint, import rules, a clean tree. Add a step here.
+verify: tools-verify ## What CI checks besides tests: generated files, format, lint, import rules, a clean tree. Add a step here.
 	@hack/verify.sh

@@ -1,25 +1,35 @@
 #!/usr/bin/env bash
-# Builds the tools that this repository uses from their pinned Go modules (hack/tools/*) into bin/.
+# Puts the tools that this repository uses into bin/: programs that are installed already where their version fits, and the rest built from
+# their pinned Go modules (hack/tools/*).
 #
 # They are built, and not downloaded, so that a Go module proxy is all that tests, demo and image need. Where downloads are possible, the
 # ordinary ways are: 'setup-envtest' or 'kind' for etcd, the API server and kubectl; the releases of OpenTofu, KWOK, Pulumi and golangci-lint;
 # 'tofu providers mirror' for the providers of the mirror, and the real providers in place of hack/tools/schema-provider; 'pulumi plugin
-# install' for Pulumi's plugins. Tools that are installed already can be used through the variables below.
+# install' for Pulumi's plugins.
 #
-#   hack/tools.sh              every tool that the tests, the demo and the benchmarks need
+#   hack/tools.sh              every tool but the linter
+#   hack/tools.sh --for SET    what a make target needs, such as demo or e2e (hack/tools.sh --sets lists them)
 #   hack/tools.sh TOOL ...     only these (hack/tools.sh --list names them)
+#   hack/tools.sh --files      the file of each tool below bin/, after its name and a bar; hack/image puts some of them into the image
+#
+# Tools for another platform: set GOOS, GOARCH and BIN_DIR.
 #
 # A tool is built once: its stamp in bin/.stamps holds a hash of the module's files, the flags and the Go version.
-# An already installed tool is used instead where its variable says so: KUBEBUILDER_ASSETS (a folder with etcd,
-# kube-apiserver and kubectl) and TOFU (a file).
+# Released programs whose version fits (see 'releases' below) are taken instead, by a link in bin/: from the folder KUBEBUILDER_ASSETS and the
+# file TOFU, and for what is not built yet, from PATH. Providers are always built. TOOLS_FROM_PATH=no takes none and builds everything.
+# While a tool is built, a line says so every 30 seconds (TOOLS_PROGRESS_SECONDS).
 set -euo pipefail
 
+die() {
+  printf 'tools: %s\n' "$*" >&2
+  exit 1
+}
+
+command -v go >/dev/null || die "Go is not on PATH; install the version that go.mod names"
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${BIN_DIR:-$root/bin}
 stamps=$bin/.stamps
-os=$(go env GOOS)
-arch=$(go env GOARCH)
-go_version=$(go env GOVERSION)
+{ read -r os && read -r arch && read -r go_version; } < <(go env GOOS GOARCH GOVERSION)
 kubectl_provider=gavinbunney/kubectl/1.19.0/${os}_${arch}
 vsphere_provider=hashicorp/vsphere/1.26.0/${os}_${arch}
 schemas=schemas/registry.opentofu.org/hashicorp
@@ -55,10 +65,6 @@ golangci-lint|golangci-lint|github.com/golangci/golangci-lint/v2/cmd/golangci-li
 TOOLS
 }
 
-default_tools=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok tofu provider-kubectl provider-vsphere provider-libvirt
-  provider-openstack schema-aws schema-azurerm schema-google vcsim pulumi pulumi-language-yaml pulumi-language-go
-  pulumi-terraform-provider promtool promql-selectors)
-
 # tags_of TOOL prints the build tags of a tool: promtool goes without the clouds that Prometheus discovers targets in.
 tags_of() {
   case $1 in
@@ -66,9 +72,109 @@ tags_of() {
   esac
 }
 
-die() {
-  printf 'tools: %s\n' "$*" >&2
-  exit 1
+# set | its tools, by patterns of their names. A test in hack/verify compares the sets with what the code behind a make target uses.
+sets() {
+  local cluster='etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok'
+  local pulumi='pulumi pulumi-language-yaml pulumi-terraform-provider'
+  cat <<SETS
+tools|!(golangci-lint)
+demo|$cluster tofu provider-kubectl
+test|!(golangci-lint)
+test-modules|tofu provider-* schema-*
+e2e|$cluster tofu provider-kubectl provider-vsphere provider-openstack vcsim $pulumi promql-selectors
+e2e-pulumi|$cluster tofu provider-kubectl $pulumi
+e2e-libvirt|$cluster tofu provider-kubectl provider-libvirt
+chaos|$cluster tofu provider-kubectl provider-openstack $pulumi
+bench|$cluster tofu provider-kubectl $pulumi
+fmt|golangci-lint tofu
+lint|golangci-lint
+verify|golangci-lint tofu
+SETS
+}
+
+# tool | how it prints its version | what is before the version, a regular expression | the releases that fit
+releases() {
+  cat <<'RELEASES'
+etcd|--version|etcd Version: |3.6.*
+kube-apiserver|--version|Kubernetes v|1.36.*
+kube-controller-manager|--version|Kubernetes v|1.36.*
+kube-scheduler|--version|Kubernetes v|1.36.*
+kubectl|version --client|Client Version: v|1.36.*
+kwok|--version|kwok version v|0.8.*
+tofu|version|[A-Za-z]+ v|>= 1.9.0
+pulumi|version|v|>= 3.206.0
+RELEASES
+}
+
+# tool | seconds that it took on two processors, in the order of the catalogue and from empty caches (hack/measure-first.sh). What comes
+# before fills the caches, so that kubectl alone takes longer. A tool without a row counts for a minute.
+durations() {
+  cat <<'DURATIONS'
+etcd|40
+kube-apiserver|180
+kube-controller-manager|51
+kube-scheduler|4
+kubectl|18
+kwok|58
+tofu|158
+provider-kubectl|68
+provider-vsphere|36
+provider-libvirt|19
+provider-openstack|38
+schema-aws|12
+schema-azurerm|1
+schema-google|1
+vcsim|30
+pulumi|210
+pulumi-language-yaml|24
+pulumi-language-go|4
+pulumi-terraform-provider|98
+golangci-lint|60
+DURATIONS
+}
+
+tools=()                                         # what is asked for, in the order of the catalogue
+declare -A module_of package_of file_of flags_of # the catalogue
+declare -A way                                   # of a tool: keep, take or build
+declare -A taken version                         # the program that is taken, and its version
+declare -A wanted                                # the fingerprint of what is built
+unfit=()                                         # why programs were not taken, a line each
+
+# row TABLE KEY prints the row of a key, without the key.
+row() {
+  local key rest
+  while IFS='|' read -r key rest; do
+    if [[ $key == "$2" ]]; then printf '%s\n' "$rest"; fi
+  done < <("$1")
+}
+
+load_catalogue() {
+  local tool module package file flags
+  while IFS='|' read -r tool module package file flags; do
+    module_of[$tool]=$module package_of[$tool]=$package file_of[$tool]=$file flags_of[$tool]=$flags
+  done < <(catalogue)
+}
+
+# choose WORD ... fills in tools by the command line.
+choose() {
+  local patterns=() pattern tool
+  if [[ ${1:-} == --for ]]; then
+    [[ $# -eq 2 && -n $(row sets "$2") ]] || die "--for takes the name of one set of tools, not '${*:2}'; --sets lists them"
+    read -ra patterns <<<"$(row sets "$2")"
+  elif [[ $# -eq 0 ]]; then
+    read -ra patterns <<<"$(row sets tools)"
+  else
+    for tool in "$@"; do
+      [[ -n ${module_of[$tool]:-} ]] || die "no tool is called '$tool'; --list names them"
+    done
+    patterns=("$@")
+  fi
+  while IFS='|' read -r tool _; do
+    for pattern in "${patterns[@]}"; do
+      # shellcheck disable=SC2053 # a pattern
+      if [[ $tool == $pattern ]]; then tools+=("$tool") && break; fi
+    done
+  done < <(catalogue)
 }
 
 # fingerprint MODULE-FOLDER FLAGS
@@ -80,13 +186,78 @@ fingerprint() {
   } | sha256sum | cut -d' ' -f1
 }
 
-# borrowed TOOL prints the path of a tool that the caller brings along, if any.
-borrowed() {
-  case $1 in
-    etcd | kube-apiserver | kubectl) [[ -n ${KUBEBUILDER_ASSETS:-} && $KUBEBUILDER_ASSETS != "$bin" && -x $KUBEBUILDER_ASSETS/$1 ]] && printf '%s' "$KUBEBUILDER_ASSETS/$1" ;;
-    tofu) [[ -n ${TOFU:-} && -x $TOFU ]] && printf '%s' "$TOFU" ;;
-    *) return 1 ;;
-  esac
+# version_of TOOL FILE prints the version that a program says it has.
+version_of() {
+  local how before arguments output line
+  IFS='|' read -r how before _ <<<"$(row releases "$1")"
+  read -ra arguments <<<"$how"
+  output=$(cd / && env -i HOME="$stamps" PATH="$PATH" PULUMI_SKIP_UPDATE_CHECK=true timeout 30 "$2" "${arguments[@]}" 2>/dev/null </dev/null) || return 1
+  while IFS= read -r line; do
+    if [[ $line =~ ^$before([0-9]+\.[0-9]+\.[0-9]+([-+][^[:space:]]*)?) ]]; then
+      printf '%s\n' "${BASH_REMATCH[1]}"
+      return
+    fi
+  done <<<"$output"
+  return 1
+}
+
+# fits RULE VERSION; builds of others (v1.36.2+k3s1) fit, pre-releases do not.
+fits() {
+  local core=${2%%+*} least=${1#>= }
+  [[ $core != *-* ]] || return 1
+  # shellcheck disable=SC2053 # a pattern
+  [[ $1 == '>= '* ]] || { [[ $core == $1 ]] && return; return 1; }
+  [[ ${core%%.*} == "${least%%.*}" && $(printf '%s\n' "$least" "$core" | sort -V | head -n 1) == "$least" ]]
+}
+
+# named TOOL prints the file that the caller's variables name for it.
+named() {
+  if [[ $1 == tofu && -n ${TOFU:-} ]]; then realpath -s -- "$TOFU"; fi
+  if [[ -x ${KUBEBUILDER_ASSETS:-/nonexistent}/$1 ]]; then realpath -s -- "$KUBEBUILDER_ASSETS/$1"; fi
+}
+
+# found TOOL prints the files of PATH that are called like it.
+found() { type -aP "$1" | grep '^/' || true; }
+
+# ours FILE reports whether a file is one of bin/, or a link to one.
+ours() {
+  local real
+  real=$(realpath -m -- "$bin")
+  [[ $(realpath -m -- "${1%/*}") == "$real" || $(realpath -m -- "$1") == "$real"/* ]]
+}
+
+# take TOOL named|found chooses the first program that fits.
+take() {
+  local file known rule seen=' '
+  [[ ${TOOLS_FROM_PATH:-yes} == yes && -n $(row releases "$1") ]] || return 1
+  rule=$(row releases "$1" | cut -d'|' -f3)
+  while IFS= read -r file; do
+    if ours "$file" || [[ $seen == *" $(realpath -m -- "$file") "* ]]; then continue; fi
+    seen+="$(realpath -m -- "$file") "
+    known=$(version_of "$1" "$file") || known=
+    if [[ -n $known ]] && fits "$rule" "$known"; then
+      way[$1]=take taken[$1]=$file version[$1]=$known
+      return
+    fi
+    [[ -z $known ]] && known='says no version' || known="is $known"
+    unfit+=("$1: $file $known; a release $rule is needed")
+  done < <("$2" "$1")
+  return 1
+}
+
+# decide TOOL chooses where it comes from.
+decide() {
+  local file=$bin/${file_of[$1]}
+  wanted[$1]=$(fingerprint "${module_of[$1]}" "${package_of[$1]} ${flags_of[$1]}$(tags_of "$1")")
+  if take "$1" named; then return; fi
+  if [[ $1 == tofu && -n ${TOFU:-} && ${TOOLS_FROM_PATH:-yes} == yes ]] && ! ours "$TOFU"; then
+    die "TOFU is not of use: ${unfit[-1]}; name another file, or unset it"
+  fi
+  if [[ -x $file && $(cat "$stamps/$1" 2>/dev/null) == "${wanted[$1]}" ]]; then
+    way[$1]=keep
+  elif ! take "$1" found; then
+    way[$1]=build
+  fi
 }
 
 # link_provider PROVIDER names a provider of the mirror for HashiCorp's terraform, which looks it up under its own default registry
@@ -114,6 +285,7 @@ extras() {
   case $1 in
     kwok)
       local module
+      (cd "$root/hack/tools/kwok" && GOFLAGS=-mod=readonly go mod download sigs.k8s.io/kwok)
       module=$(cd "$root/hack/tools/kwok" && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)
       mkdir -p "$bin/kwok-stages"
       local stage
@@ -128,51 +300,118 @@ extras() {
   esac
 }
 
+# install_taken TOOL puts a link to a program into bin/. Pulumi looks for the hosts of languages beside itself, links resolved, and shall
+# find ours: a script starts it.
+install_taken() {
+  local file=$bin/${file_of[$1]} program=${taken[$1]}
+  rm -f "$file" "$stamps/$1"
+  if [[ $1 == pulumi ]]; then
+    printf "#!/bin/sh\nexec '%s' \"\$@\"\n" "${program//\'/\'\\\'\'}" >"$file"
+    chmod +x "$file"
+  else
+    ln -s "$program" "$file"
+  fi
+  extras "$1"
+  printf 'tools: %s: using %s (%s)\n' "$1" "$program" "${version[$1]}"
+}
+
+# What the estimate is made of: seconds by the table that are to be built yet, that were built, and that those really took. The first half
+# minute of the table counts as if it had been built at the speed of the machine's processors.
+due=0 counted=0 took=0
+
+duration() { local seconds; seconds=$(row durations "$1"); printf '%s' "${seconds:-60}"; }
+
+# left SECONDS prints how long the rest takes, which has begun SECONDS ago.
+left() {
+  local processors expected seconds
+  if ((due <= 0)); then printf 'all are built' && return; fi
+  processors=$(nproc 2>/dev/null || echo 2)
+  expected=$((60 / (processors < 8 ? processors : 8)))
+  seconds=$((due * (expected + took) / (30 + counted) - $1))
+  if ((seconds < 60)); then
+    printf 'less than a minute left'
+  else
+    printf 'about %d min left' "$(((seconds + 59) / 60))"
+  fi
+}
+
+clock() { printf '%d:%02d' "$(($1 / 60))" "$(($1 % 60))"; }
+
 # build POSITION TOTAL TOOL
 build() {
-  local entry tool module package file ldflags wanted own started log
-  entry=$(catalogue | grep "^$3|") || die "no tool is called '$3'; --list names them"
-  IFS='|' read -r tool module package file ldflags <<<"$entry"
-  if own=$(borrowed "$tool"); then
-    ln -sfn "$own" "$bin/$file"
-    rm -f "$stamps/$tool"
-    printf '[%d/%d] %-24s using %s\n' "$1" "$2" "$tool" "$own"
-    return
-  fi
-  wanted=$(fingerprint "$module" "$package $ldflags$(tags_of "$tool")")
-  if [[ -x $bin/$file && $(cat "$stamps/$tool" 2>/dev/null) == "$wanted" ]]; then
-    printf '[%d/%d] %-24s up to date\n' "$1" "$2" "$tool"
-    return
-  fi
-  printf '[%d/%d] %-24s building %s ...\n' "$1" "$2" "$tool" "$package"
-  started=$SECONDS
-  log=$stamps/$tool.log
-  mkdir -p "$(dirname "$bin/$file")"
-  rm -f "$bin/$file"
-  if ! (cd "$root/hack/tools/$module" &&
-    CGO_ENABLED=0 GOFLAGS=-mod=readonly go build -trimpath -buildvcs=false -tags "$(tags_of "$tool")" -ldflags "-s -w $ldflags" -o "$bin/$file" "$package") >"$log" 2>&1; then
+  local tool=$3 file=$bin/${file_of[$3]} log=$stamps/$3.log started=$SECONDS ticker status=0 interval=${TOOLS_PROGRESS_SECONDS:-30}
+  printf '[%d/%d] %s: building %s; %s\n' "$1" "$2" "$tool" "${package_of[$tool]/#./hack/tools/${module_of[$tool]}}" "$(left 0)"
+  mkdir -p "$(dirname "$file")"
+  rm -f "$file" "$stamps/$tool"
+  while sleep "$interval" >/dev/null 2>&1 9>&-; do # it outlasts the loop, and shall hold neither the output nor the lock
+    printf '[%d/%d] %s: %s so far; %s\n' "$1" "$2" "$tool" "$(clock $((SECONDS - started)))" "$(left $((SECONDS - started)))"
+  done &
+  ticker=$!
+  # shellcheck disable=SC2064 # it is known now
+  trap "kill $ticker 2>/dev/null" EXIT
+  (cd "$root/hack/tools/${module_of[$tool]}" &&
+    CGO_ENABLED=0 GOFLAGS=-mod=readonly go build -trimpath -buildvcs=false -tags "$(tags_of "$tool")" -ldflags "-s -w ${flags_of[$tool]}" -o "$file" "${package_of[$tool]}") >"$log" 2>&1 || status=$?
+  kill "$ticker" 2>/dev/null && wait "$ticker" 2>/dev/null || true
+  trap - EXIT
+  if ((status != 0)); then
     tail -n 20 "$log" >&2
-    die "building $tool failed (module hack/tools/$module, full output in $log); fix the cause and run 'make tools' again"
+    die "building $tool failed (module hack/tools/${module_of[$tool]}, full output in $log); fix the cause and run the same command again"
   fi
   extras "$tool"
-  printf '%s\n' "$wanted" >"$stamps/$tool"
-  printf '[%d/%d] %-24s built in %d s\n' "$1" "$2" "$tool" "$((SECONDS - started))"
+  printf '%s\n' "${wanted[$tool]}" >"$stamps/$tool"
+  due=$((due - $(duration "$tool"))) counted=$((counted + $(duration "$tool"))) took=$((took + SECONDS - started))
+  printf '[%d/%d] %s: built in %d s; %s since the start, %s\n' "$1" "$2" "$tool" "$((SECONDS - started))" "$(clock $SECONDS)" "$(left 0)"
+}
+
+# alone waits until no other call of this script works in the same folder.
+alone() {
+  command -v flock >/dev/null || return 0
+  exec 9>"$stamps/lock"
+  if ! flock -n 9; then
+    printf 'tools: waiting for another %s in %s\n' "${0##*/}" "$bin"
+    flock 9
+  fi
 }
 
 main() {
-  if [[ ${1:-} == --list ]]; then
-    catalogue | cut -d'|' -f1
-    return
-  fi
-  command -v go >/dev/null || die "Go is not on PATH; install the version that go.mod names"
-  local tools=("$@") position=0 tool
-  [[ $# -gt 0 ]] || tools=("${default_tools[@]}")
+  case ${1:-} in
+    --list)
+      catalogue | cut -d'|' -f1
+      return
+      ;;
+    --files)
+      catalogue | cut -d'|' -f1,4
+      return
+      ;;
+    --sets)
+      sets
+      return
+      ;;
+  esac
+  [[ ${TOOLS_FROM_PATH:-yes} =~ ^(yes|no)$ ]] || die "TOOLS_FROM_PATH is '$TOOLS_FROM_PATH'; it is yes or no"
+  local tool position=0 building=0 taking=0
+  load_catalogue
+  choose "$@"
   mkdir -p "$stamps"
+  alone
   for tool in "${tools[@]}"; do
-    position=$((position + 1))
-    build "$position" "${#tools[@]}" "$tool"
+    decide "$tool"
+    case ${way[$tool]} in
+      take) taking=$((taking + 1)) ;;
+      build) building=$((building + 1)) due=$((due + $(duration "$tool"))) ;;
+    esac
+  done
+  for tool in "${tools[@]}"; do
+    [[ ${way[$tool]} != take ]] || install_taken "$tool"
+  done
+  for tool in "${unfit[@]}"; do
+    [[ ${way[${tool%%:*}]} == keep ]] || printf 'tools: %s\n' "$tool"
+  done
+  for tool in "${tools[@]}"; do
+    [[ ${way[$tool]} != build ]] || build "$((position += 1))" "$building" "$tool"
   done
   [[ ! -d $bin/schemas || ! -d $bin/mirror ]] || link_mirror
+  printf 'tools: %d are ready in %s: %d were there, %d taken, %d built\n' "${#tools[@]}" "$bin" "$((${#tools[@]} - taking - building))" "$taking" "$building"
 }
 
 main "$@"

@@ -3,7 +3,7 @@ package install
 
 import "embed"
 
-// Controllers is what the controllers need, but for the CRDs, in the folder "controllers".
+// FS has a folder each for the controllers, the termination handler and monitoring. CRDs are not among them.
 //
-//go:embed controllers
-var Controllers embed.FS
+//go:embed controllers monitoring termination-handler
+var FS embed.FS

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -141,7 +142,7 @@ func (i *installation) eventually(what string, holds func() (bool, error)) {
 // operands returns what the operator applies.
 func (i *installation) operands() []*unstructured.Unstructured {
 	i.Helper()
-	objects, err := operands.Render(install.Controllers, operands.Inputs{Namespace: namespace, Version: "1.0.0", Image: "example.org/machine-iac-operator:v1"})
+	objects, err := operands.Render(install.FS, operands.Inputs{Namespace: namespace, Version: "1.0.0", Image: "example.org/machine-iac-operator:v1"})
 	if err != nil {
 		i.Fatal(err)
 	}
@@ -346,10 +347,19 @@ func (i *installation) theRolloutIsReported() {
 		status, err := i.status()
 		return strings.Contains(conditions(status), "Available=True/AsExpected Degraded=True/SyncingFailed"), err
 	})
+	settings.Data = map[string]string{"platform": "AWS"}
+	if err := i.plane.Client.Update(i.Context(), settings); err != nil {
+		i.Fatal(err)
+	}
+	i.eventually("the termination handler is where there are Spot instances", func() (bool, error) { return i.terminationHandler() })
 	settings.Data = map[string]string{"webhooks": "Disabled", "platform": "kubemark", "arguments": "--max-concurrent-runs=3\n"}
 	if err := i.plane.Client.Update(i.Context(), settings); err != nil {
 		i.Fatal(err)
 	}
+	i.eventually("the termination handler is gone", func() (bool, error) {
+		there, err := i.terminationHandler()
+		return !there, err
+	})
 	i.eventually("the settings are taken over", func() (bool, error) {
 		if err := i.plane.Client.Get(i.Context(), client.ObjectKeyFromObject(deployment), deployment); err != nil {
 			return false, err
@@ -361,4 +371,15 @@ func (i *installation) theRolloutIsReported() {
 		flags := strings.Join(deployment.Spec.Template.Spec.Containers[0].Args, " ")
 		return client.IgnoreNotFound(err) == nil && err != nil && strings.HasSuffix(flags, "--webhook-enabled=false --cluster-fact=platform=kubemark --max-concurrent-runs=3"), nil
 	})
+}
+
+// terminationHandler reports whether the DaemonSet and the MachineHealthCheck for terminations are there.
+func (i *installation) terminationHandler() (bool, error) {
+	key := client.ObjectKey{Namespace: namespace, Name: "machine-api-termination-handler"}
+	for _, object := range []client.Object{&appsv1.DaemonSet{}, &machinev1beta1.MachineHealthCheck{}} {
+		if err := i.plane.Client.Get(i.Context(), key, object); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+	}
+	return true, nil
 }

@@ -92,10 +92,14 @@ func run(ctx context.Context, o options) error {
 			return fmt.Errorf("building the scheme: %w", err)
 		}
 	}
+	live, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("creating a client without a cache: %w", err)
+	}
 	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
 	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme: scheme,
-		Cache:  operator.CacheOptions(o.namespace),
+		Cache:  operator.CacheOptions(o.namespace, live),
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Metrics: metricsserver.Options{
 			BindAddress: o.metricsAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,
@@ -113,13 +117,9 @@ func run(ctx context.Context, o options) error {
 			return fmt.Errorf("adding the %s check: %w", name, err)
 		}
 	}
-	live, err := client.New(mgr.GetConfig(), client.Options{Scheme: scheme, Mapper: mgr.GetRESTMapper()})
-	if err != nil {
-		return fmt.Errorf("creating a client without a cache: %w", err)
-	}
 	keeper := operator.New(operator.Options{
 		Namespace: o.namespace, Version: o.release, Image: o.image, PodName: o.podName,
-		Manifests: install.Controllers, Live: live, Cached: mgr.GetClient(), Recorder: mgr.GetEventRecorder("machine-api-operator"),
+		Manifests: install.FS, Live: live, Cached: mgr.GetClient(), Recorder: mgr.GetEventRecorder("machine-api-operator"),
 	})
 	if err := keeper.SetupWithManager(mgr); err != nil {
 		return err

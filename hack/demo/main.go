@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -59,7 +60,8 @@ func run(ctx context.Context) (err error) {
 	if _, err := l.MetricsToken(ctx); err != nil { // makes the account that the last words name
 		return err
 	}
-	invite(l, manager)
+	invite(l)
+	pointOut(l, manager)
 	<-ctx.Done()
 	return nil
 }
@@ -92,7 +94,7 @@ func show(ctx context.Context, l *lab.Lab) error {
 	return nil
 }
 
-func invite(l *lab.Lab, manager *lab.Manager) {
+func invite(l *lab.Lab) {
 	fmt.Printf(`
 Try next, in another terminal:
 
@@ -104,13 +106,23 @@ Try next, in another terminal:
   kubectl get secrets -l tfstate=true # one state for each Machine
   kubectl delete node $(kubectl get nodes -o name | head -1 | cut -d/ -f2)  # noticed at the next drift check, within a minute
   kubectl delete machineset %s
+`, l.Cluster.AdminKubeconfig(), l.Path("bin", "kubectl"), lab.Namespace, machineSet, machineSet)
+}
 
-Where to look:
+// pointOut names where to look.
+func pointOut(l *lab.Lab, manager *lab.Manager) {
+	plugin := l.Path("bin", "kubectl-machine") + " --namespace " + lab.Namespace
+	fmt.Printf(`
+Where to look (the plugin needs KUBECONFIG as above):
 
-  curl -sk -H "Authorization: Bearer $(kubectl create token %s)" https://%s/metrics | grep -E '^(machine_iac|mapi)_'
-  install/monitoring/dashboard.json        # a dashboard, to be imported in Grafana
-  install/monitoring/prometheus-rule.yaml  # alerts; docs/monitoring.md says what each one means
+  Machines, instances, Nodes   %s tree
+  runs of the engine           %[1]s runs
+  log of the manager           %s
+  logs of the cluster          %s
+  series of the manager        curl -sk -H "Authorization: Bearer $(kubectl create token %s)" https://%s/metrics | grep -E '^(machine_iac|mapi)_'
+  dashboard for Grafana        install/monitoring/dashboard.json
+  alerts                       install/monitoring/prometheus-rule.yaml; docs/monitoring.md says what each one means
 
-The manager logs to %s/logs/manager.log. Interrupt this command to stop it.
-`, l.Cluster.AdminKubeconfig(), l.Path("bin", "kubectl"), lab.Namespace, machineSet, machineSet, lab.MetricsReader, manager.Metrics, l.Dir())
+Interrupt this command to stop the manager.
+`, plugin, manager.Log, filepath.Join(l.Dir(), "logs"), lab.MetricsReader, manager.Metrics)
 }

@@ -90,10 +90,9 @@ func (l *Lab) launch(ctx context.Context, as Instance, flags []string) (*Manager
 	arguments := append([]string{
 		"--kubeconfig", as.Kubeconfig, "--namespace", Namespace, "--work-dir", m.WorkDir,
 		"--engine-path", l.Path("bin", "tofu"), "--provider-mirror", l.Path("bin", "mirror"),
-		"--pulumi", l.Path("bin", "pulumi"), "--pulumi-plugins", l.Path("bin", "pulumi-plugins"),
 		"--health-addr", health, "--metrics-bind-address", metrics, "--webhook-port", l.webhookPort,
-	}, flags...)
-	if err := m.start(l.Path("bin", "machine-controllers"), arguments); err != nil {
+	}, l.pulumi()...)
+	if err := m.start(l.Path("bin", "machine-controllers"), append(arguments, flags...)); err != nil {
 		return nil, err
 	}
 	err = l.Until(ctx, readyTimeout, "the manager is ready", func(ctx context.Context) (bool, error) {
@@ -109,6 +108,23 @@ func (l *Lab) launch(ctx context.Context, as Instance, flags []string) (*Manager
 		return nil, errors.Join(err, m.Kill())
 	}
 	return m, nil
+}
+
+// pulumi returns the flags for Pulumi, none where it is not built: the demo has no Machine that runs on it.
+func (l *Lab) pulumi() []string {
+	program := l.Path("bin", "pulumi")
+	if _, err := os.Stat(program); err != nil {
+		return nil
+	}
+	return []string{"--pulumi", program, "--pulumi-plugins", l.Path("bin", "pulumi-plugins")}
+}
+
+// searchPath returns PATH for the manager. Without a Pulumi of the repository it is bin alone, so that the manager takes no other.
+func (l *Lab) searchPath() string {
+	if l.pulumi() == nil {
+		return l.Path("bin")
+	}
+	return os.Getenv("PATH")
 }
 
 // file names what is this instance's.
@@ -127,7 +143,7 @@ func (m *Manager) start(binary string, arguments []string) error {
 	defer log.Close() //nolint:errcheck // the process has its own handle
 	command := exec.Command(binary, arguments...)
 	command.Stdout, command.Stderr = log, log
-	command.Env = []string{"HOME=" + filepath.Dir(m.WorkDir), "PATH=" + os.Getenv("PATH")}
+	command.Env = []string{"HOME=" + filepath.Dir(m.WorkDir), "PATH=" + m.lab.searchPath()}
 	// A terminal's interrupt is for whoever started the lab; that one then stops the manager.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := command.Start(); err != nil {

@@ -49,6 +49,7 @@ func (r *Reconciler) inputs(ctx context.Context) (operands.Inputs, error) {
 	if err := choose(settings, &in); err != nil {
 		return in, fmt.Errorf("ConfigMap %s/%s: %w", r.options.Namespace, SettingsName, err)
 	}
+	in.Monitoring = serves(r.live, prometheusRule)
 	for _, step := range []func(context.Context, *operands.Inputs, *corev1.ConfigMap) error{
 		r.image, r.infrastructure, r.proxy, r.authorities, r.tls, r.features,
 	} {
@@ -141,9 +142,15 @@ func (r *Reconciler) infrastructure(ctx context.Context, in *operands.Inputs, se
 	if err != nil {
 		return err
 	}
-	if platform := settings.Data[settingPlatform]; platform != "" && !there {
-		in.Arguments = append([]string{"--cluster-fact=platform=" + platform}, in.Arguments...)
+	var platform configv1.PlatformType
+	if found.Status.PlatformStatus != nil {
+		platform = found.Status.PlatformStatus.Type
 	}
+	if chosen := settings.Data[settingPlatform]; chosen != "" && !there {
+		platform = configv1.PlatformType(chosen)
+		in.Arguments = append([]string{"--cluster-fact=platform=" + chosen}, in.Arguments...)
+	}
+	in.TerminationHandler = slices.Contains([]configv1.PlatformType{configv1.AWSPlatformType, configv1.AzurePlatformType, configv1.GCPPlatformType}, platform)
 	in.SingleReplica = found.Status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode
 	in.ServiceCA = there // OpenShift's service CA is on every cluster that has an Infrastructure
 	return nil

@@ -42,9 +42,9 @@ type reporter struct {
 }
 
 // statusKind returns the kind of the object that the status is written to on this cluster.
-func statusKind(mapper client.Client) (schema.GroupVersionKind, error) {
+func statusKind(live client.Client) (schema.GroupVersionKind, error) {
 	for _, kind := range []schema.GroupVersionKind{ClusterOperator, MachineAPIOperator} {
-		if _, err := mapper.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err == nil {
+		if serves(live, kind) {
 			return kind, nil
 		}
 	}

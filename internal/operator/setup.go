@@ -3,8 +3,10 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,23 +39,31 @@ var kinds = []schema.GroupVersionKind{
 	rbacv1.SchemeGroupVersion.WithKind("ClusterRole"),
 	rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
 	appsv1.SchemeGroupVersion.WithKind("Deployment"),
+	appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
+	machinev1beta1.GroupVersion.WithKind("MachineHealthCheck"),
 	policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
 	networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
 	admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration"),
 	admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration"),
 }
 
+// Kinds of the Prometheus Operator, which a cluster has both or none of.
+var (
+	prometheusRule = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "PrometheusRule"}
+	serviceMonitor = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
+)
+
 // configuration are the kinds of OpenShift that inputs are read from. A cluster has all of them or none.
 var configuration = []string{"APIServer", "FeatureGate", "Infrastructure", "Proxy"}
 
 // CacheOptions returns what the operator's manager caches: operands, which have a label, and ConfigMaps of the operator's namespace.
-func CacheOptions(namespace string) cache.Options {
+func CacheOptions(namespace string, live client.Client) cache.Options {
 	owned := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{operands.ManagedByLabel: operands.ManagedBy})}
 	options := cache.Options{
 		ByObject:          map[client.Object]cache.ByObject{},
 		DefaultNamespaces: map[string]cache.Config{namespace: {}, metav1.NamespaceDefault: {}},
 	}
-	for _, kind := range kinds {
+	for _, kind := range watched(live) {
 		selected := owned
 		switch kind.Kind {
 		case "Role", "RoleBinding":
@@ -66,6 +76,20 @@ func CacheOptions(namespace string) cache.Options {
 	}
 	options.ByObject[partial(corev1.SchemeGroupVersion.WithKind("ConfigMap"))] = cache.ByObject{Namespaces: map[string]cache.Config{namespace: {}}}
 	return options
+}
+
+// watched returns the kinds of the operands that the cluster has.
+func watched(live client.Client) []schema.GroupVersionKind {
+	if !serves(live, prometheusRule) {
+		return kinds
+	}
+	return append(slices.Clone(kinds), prometheusRule, serviceMonitor)
+}
+
+// serves reports whether the cluster has a kind.
+func serves(live client.Client, kind schema.GroupVersionKind) bool {
+	_, err := live.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	return err == nil
 }
 
 func namespaced(kind schema.GroupVersionKind) bool {
@@ -98,7 +122,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		return nil
 	})
 	made := builder.ControllerManagedBy(mgr).Named("installation").WatchesRawSource(start)
-	for _, kind := range kinds {
+	for _, kind := range watched(r.live) {
 		made = made.Watches(ofKind(kind), one)
 	}
 	settings := predicate.NewPredicateFuncs(func(object client.Object) bool {
@@ -107,7 +131,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	made = made.WatchesMetadata(partial(corev1.SchemeGroupVersion.WithKind("ConfigMap")), one, builder.WithPredicates(settings))
 	for _, name := range configuration {
 		kind := configv1.GroupVersion.WithKind(name)
-		if _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+		if !serves(r.live, kind) {
 			continue // not OpenShift
 		}
 		made = made.WatchesMetadata(partial(kind), one)

@@ -19,9 +19,9 @@ import (
 
 // The condition of a Node whose instance the cloud is about to terminate, as machine-api-operator sets it.
 const (
-	ConditionType    corev1.NodeConditionType = "Terminating"
-	ConditionReason                           = "TerminationRequested"
-	conditionMessage                          = "The cloud provider has marked this instance for termination"
+	ConditionType    = corev1.NodeConditionType("Terminating")
+	ConditionReason  = "TerminationRequested"
+	conditionMessage = "The cloud provider has marked this instance for termination"
 )
 
 // apiTimeout is how long one request to the API server may take.

@@ -47,9 +47,8 @@ func (c *Cloud) Set(name string) error {
 
 // CloudOf returns the cloud of a Node with that provider ID.
 func CloudOf(providerID string) (Cloud, error) {
-	scheme, _, _ := strings.Cut(providerID, "://")
-	if cloud, known := schemes[scheme]; known {
-		return cloud, nil
+	if scheme, _, isID := strings.Cut(providerID, "://"); isID && schemes[scheme] != "" {
+		return schemes[scheme], nil
 	}
 	return "", fmt.Errorf("the provider ID %q is of no cloud that announces terminations, which are aws, azure and gcp; set --cloud if it is one of them", providerID)
 }

@@ -14,12 +14,13 @@ import (
 
 // complete fills in what an object's manifest leaves to the inputs.
 func (in Inputs) complete(object *unstructured.Unstructured) error {
-	in.move(object.Object)
 	annotate(object, OwnedAnnotation, "")
 	label(object, ManagedByLabel, ManagedBy)
 	switch {
 	case object.GetKind() == "Deployment":
 		return in.deployment(object)
+	case object.GetKind() == "DaemonSet":
+		return in.daemonSet(object)
 	case object.GetKind() == "Service" && in.ServiceCA && object.GetName() == "machine-api-operator-webhook":
 		annotate(object, "service.beta.openshift.io/serving-cert-secret-name", webhookSecret)
 	case isWebhook(object) && in.ServiceCA:
@@ -114,6 +115,23 @@ func (in Inputs) deployment(object *unstructured.Unstructured) error {
 		annotate(object, name, value)
 	}
 	return nil
+}
+
+// daemonSet completes the termination handler. It asks the metadata service of its host, which no proxy stands before.
+func (in Inputs) daemonSet(object *unstructured.Unstructured) error {
+	containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+	if err != nil {
+		return err
+	}
+	if len(containers) != 1 {
+		return fmt.Errorf("it has %d containers, not one", len(containers))
+	}
+	only, ok := containers[0].(map[string]any)
+	if !ok || only["image"] != placeholder {
+		return fmt.Errorf("the image of its container is not the placeholder %q", placeholder)
+	}
+	only["image"] = in.Image
+	return unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", "containers")
 }
 
 // arguments returns the flags that the controllers get besides those of the manifest.

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -64,6 +65,10 @@ type Inputs struct {
 	TLS TLS
 	// ServiceCA is true where OpenShift's service CA makes serving certificates.
 	ServiceCA bool
+	// TerminationHandler has the termination handler run on Nodes of Spot instances.
+	TerminationHandler bool
+	// Monitoring has alerts made, where the cluster has the API of the Prometheus Operator.
+	Monitoring bool
 	// WithoutWebhooks leaves the webhooks out.
 	WithoutWebhooks bool
 	// WithoutHealthChecks runs no controller of MachineHealthChecks.
@@ -88,11 +93,10 @@ func Render(manifests fs.FS, in Inputs) ([]*unstructured.Unstructured, error) {
 	if in.Namespace == "" || in.Image == "" {
 		return nil, errors.New("rendering the operands: the namespace or the image of the controllers is missing")
 	}
-	objects, err := read(manifests)
+	objects, err := in.read(manifests, in.wants)
 	if err != nil {
 		return nil, err
 	}
-	objects = slices.DeleteFunc(objects, func(one *unstructured.Unstructured) bool { return in.WithoutWebhooks && isWebhook(one) })
 	for _, one := range objects {
 		if err := in.complete(one); err != nil {
 			return nil, fmt.Errorf("rendering %s %s: %w", one.GetKind(), one.GetName(), err)
@@ -102,8 +106,25 @@ func Render(manifests fs.FS, in Inputs) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// read returns the objects of all manifests below a folder. Kustomizations are left out, since the manifests need no transformation.
-func read(manifests fs.FS) ([]*unstructured.Unstructured, error) {
+// Folders of the manifests.
+const (
+	terminationHandler = "termination-handler"
+	monitoring         = "monitoring"
+)
+
+// wants reports whether an object of a folder is to be applied.
+func (in Inputs) wants(folder string, object *unstructured.Unstructured) bool {
+	switch folder {
+	case terminationHandler:
+		return in.TerminationHandler
+	case monitoring:
+		return in.Monitoring
+	}
+	return !in.WithoutWebhooks || !isWebhook(object)
+}
+
+// read returns the objects of the manifests that are picked. Kustomizations are left out, since the manifests need no transformation.
+func (in Inputs) read(manifests fs.FS, picked func(string, *unstructured.Unstructured) bool) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	err := fs.WalkDir(manifests, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Ext(name) != ".yaml" || entry.Name() == "kustomization.yaml" {
@@ -120,7 +141,9 @@ func read(manifests fs.FS) ([]*unstructured.Unstructured, error) {
 			} else if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			if len(object.Object) > 0 {
+			folder, _, _ := strings.Cut(name, "/")
+			if len(object.Object) > 0 && picked(folder, object) {
+				in.move(object.Object)
 				objects = append(objects, object)
 			}
 		}
@@ -153,15 +176,10 @@ func rank(object *unstructured.Unstructured) int {
 	return 3
 }
 
-// Unwanted returns the objects of the manifests that the inputs leave out, by name alone.
+// Unwanted returns the objects of the manifests that the inputs leave out, and that may have been applied before. Where there is no monitoring the cluster
+// does not know its kinds.
 func Unwanted(manifests fs.FS, in Inputs) ([]*unstructured.Unstructured, error) {
-	objects, err := read(manifests)
-	if err != nil {
-		return nil, err
-	}
-	objects = slices.DeleteFunc(objects, func(one *unstructured.Unstructured) bool { return !in.WithoutWebhooks || !isWebhook(one) })
-	for _, one := range objects {
-		in.move(one.Object)
-	}
-	return objects, nil
+	return in.read(manifests, func(folder string, object *unstructured.Unstructured) bool {
+		return folder != monitoring && !in.wants(folder, object)
+	})
 }

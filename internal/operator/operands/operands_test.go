@@ -26,7 +26,7 @@ func inputs(change ...func(*operands.Inputs)) operands.Inputs {
 
 func rendered(t *testing.T, in operands.Inputs) []*unstructured.Unstructured {
 	t.Helper()
-	objects, err := operands.Render(install.Controllers, in)
+	objects, err := operands.Render(install.FS, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,9 +123,36 @@ func TestWebhooksAreLeftOut(t *testing.T) {
 			t.Errorf("%s is rendered", one.GetKind())
 		}
 	}
-	unwanted, err := operands.Unwanted(install.Controllers, without)
-	if err != nil || len(unwanted) != 2 {
-		t.Errorf("%d unwanted objects, want the two configurations (%v)", len(unwanted), err)
+	unwanted, err := operands.Unwanted(install.FS, without)
+	configurations := slices.DeleteFunc(unwanted, func(one *unstructured.Unstructured) bool {
+		return !strings.HasSuffix(one.GetKind(), "WebhookConfiguration")
+	})
+	if err != nil || len(configurations) != 2 {
+		t.Errorf("%d unwanted configurations of webhooks, want two (%v)", len(configurations), err)
+	}
+}
+
+func TestWhatDependsOnTheCluster(t *testing.T) {
+	kindsOf := func(in operands.Inputs) (all []string) {
+		for _, one := range rendered(t, in) {
+			all = append(all, one.GetKind())
+		}
+		return all
+	}
+	for _, kind := range []string{"DaemonSet", "MachineHealthCheck", "PrometheusRule", "ServiceMonitor"} {
+		if slices.Contains(kindsOf(inputs()), kind) {
+			t.Errorf("%s is rendered for every cluster", kind)
+		}
+	}
+	all := kindsOf(inputs(func(in *operands.Inputs) { in.TerminationHandler, in.Monitoring = true, true }))
+	for _, kind := range []string{"DaemonSet", "MachineHealthCheck", "PrometheusRule", "ServiceMonitor"} {
+		if !slices.Contains(all, kind) {
+			t.Errorf("%s is not rendered", kind)
+		}
+	}
+	unwanted, err := operands.Unwanted(install.FS, inputs())
+	if err != nil || len(unwanted) != 3 || unwanted[0].GetName() != "machine-api-termination-handler" {
+		t.Errorf("%d unwanted objects, want the termination handler's three (%v)", len(unwanted), err)
 	}
 }
 

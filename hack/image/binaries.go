@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// elsewhere are programs of cmd that are not in the image, since people run them.
+var elsewhere = []string{"kubectl-machine"}
+
+const (
+	share  = "usr/share/machine-iac"
+	mirror = "mirror/registry.opentofu.org/"
+	// terraformMirror has the same providers by the names that HashiCorp's terraform looks them up by.
+	terraformMirror = "mirror/registry.terraform.io/"
+)
+
+// content is what the image for one platform consists of.
+type content struct {
+	platform v1.Platform
+	layers   []layer
+	// sbom is the list of all that, as it is in the image, too.
+	sbom []byte
+}
+
+// content builds the programs and tools for a platform, and returns the layers with them: what changes least comes first.
+func (s source) content(ctx context.Context, platform v1.Platform) (content, error) {
+	tools, err := s.tools(ctx, platform)
+	if err != nil {
+		return content{}, err
+	}
+	programs, err := s.programs(ctx, platform)
+	if err != nil {
+		return content{}, err
+	}
+	engines, providers := toolFiles(tools)
+	programs = append(programs, file{path: share + "/LICENSE", mode: 0o644, from: "LICENSE"})
+	layers := []layer{system(), work(), newLayer("engines", engines...), newLayer("providers", providers...)}
+	started := time.Now()
+	list, err := s.list(platform, append(layers, newLayer("programs", programs...)))
+	if err != nil {
+		return content{}, err
+	}
+	s.step(started, "%s: list of %d files and their Go modules", platform, list.files)
+	programs = append(programs, file{path: sbomFile, mode: 0o644, content: list.document})
+	return content{platform: platform, layers: append(layers, newLayer("programs", programs...)), sbom: list.document}, nil
+}
+
+// programs builds this repository's own programs.
+func (s source) programs(ctx context.Context, platform v1.Platform) ([]file, error) {
+	names, err := programNames("cmd")
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	folder := filepath.Join("dist", "programs", platform.OS+"_"+platform.Architecture)
+	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=" + s.version, "-o", folder + string(filepath.Separator)}
+	var files []file
+	for _, name := range names {
+		arguments = append(arguments, "./cmd/"+name)
+		files = append(files, program("usr/bin/"+name, filepath.Join(folder, name)))
+	}
+	command := exec.CommandContext(ctx, "go", arguments...)
+	command.Env = environment(platform)
+	if out, err := command.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building the programs for %s: %w: %s", platform, err, bytes.TrimSpace(out))
+	}
+	s.step(started, "%s: built %s", platform, strings.Join(names, ", "))
+	return files, nil
+}
+
+// programNames returns the programs of the image.
+func programNames(folder string) ([]string, error) {
+	found, err := filepath.Glob(filepath.Join(folder, "*", "main.go"))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, file := range found {
+		if name := filepath.Base(filepath.Dir(file)); !slices.Contains(elsewhere, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s has no program for the image", folder)
+	}
+	return names, nil
+}
+
+// tools builds the engines, their plugins and the providers, and returns the files of each below bin/, by their path there.
+func (s source) tools(ctx context.Context, platform v1.Platform) (map[string]string, error) {
+	bin := "bin"
+	if platform.OS != runtime.GOOS || platform.Architecture != runtime.GOARCH {
+		bin = filepath.Join("bin", platform.OS+"_"+platform.Architecture)
+	}
+	list := s.toolScript(ctx, platform, bin, "--files")
+	listed, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing the tools: %s: %w", list, err)
+	}
+	names, files := imageTools(listed)
+	build := s.toolScript(ctx, platform, bin, names...)
+	build.Stdout, build.Stderr = s.out, os.Stderr
+	if err := build.Run(); err != nil {
+		return nil, fmt.Errorf("building the tools for %s: %w", platform, err)
+	}
+	tools := map[string]string{}
+	for _, name := range files {
+		tools[name] = filepath.Join(bin, filepath.FromSlash(name))
+	}
+	return tools, nil
+}
+
+func (s source) toolScript(ctx context.Context, platform v1.Platform, bin string, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, "hack/tools.sh", arguments...)
+	command.Env = append(environment(platform), "BIN_DIR="+absolute(bin), "TOOLS_FROM_PATH=no") // what is in the image is built
+	return command
+}
+
+func absolute(folder string) string {
+	out, err := filepath.Abs(folder)
+	if err != nil { // the working folder is gone; the script says so
+		return folder
+	}
+	return out
+}
+
+// imageTools returns the tools that belong into the image, and their files: an engine of HCL and one of programs, and what these run. The rest
+// serves tests. lines are those of 'hack/tools.sh --files'.
+func imageTools(lines []byte) (names, files []string) {
+	for scanner := bufio.NewScanner(bytes.NewReader(lines)); scanner.Scan(); {
+		name, file, ok := strings.Cut(scanner.Text(), "|")
+		if ok && (name == "tofu" || strings.HasPrefix(name, "pulumi") || strings.HasPrefix(name, "provider-")) {
+			names, files = append(names, name), append(files, file)
+		}
+	}
+	return names, files
+}
+
+// toolFiles returns where tools are in the image, engines and what they are extended with apart. Pulumi starts the hosts of its programs'
+// languages from PATH, which in a run is the folder that it lies in itself.
+func toolFiles(tools map[string]string) (engines, providers []file) {
+	for name, from := range tools {
+		if !strings.Contains(name, "/") {
+			engines = append(engines, program("usr/bin/"+name, from))
+			continue
+		}
+		providers = append(providers, program(path.Join(share, name), from))
+		if provider, ok := strings.CutPrefix(path.Dir(name), mirror); ok {
+			providers = append(providers, link(path.Join(share, terraformMirror, provider), "../../../../registry.opentofu.org/"+provider))
+		}
+	}
+	return engines, providers
+}
+
+// environment is that of this process, without what would change the binaries.
+func environment(platform v1.Platform) []string {
+	own := map[string]string{"GOOS": platform.OS, "GOARCH": platform.Architecture, "CGO_ENABLED": "0"}
+	var out []string
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		switch name {
+		case "GOFLAGS", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GOOS", "GOARCH", "CGO_ENABLED", "TOFU", "KUBEBUILDER_ASSETS", "BIN_DIR":
+			continue
+		}
+		out = append(out, variable)
+	}
+	for name, value := range own {
+		out = append(out, name+"="+value)
+	}
+	slices.SortFunc(out, cmp.Compare)
+	return out
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+func TestPushUploadsImageAndList(t *testing.T) {
+	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true)))
+	defer server.Close()
+	folder := filepath.Join(t.TempDir(), "image")
+	if err := fixed.write(t.Context(), folder, []content{small(t)}); err != nil {
+		t.Fatal(err)
+	}
+	to := strings.TrimPrefix(server.URL, "http://") + "/machine-iac-operator:v1.2.3"
+	var out bytes.Buffer
+	if err := push(t.Context(), folder, to, &out); err != nil {
+		t.Fatal(err)
+	}
+	reference, err := name.NewDigest(strings.TrimSpace(out.String()))
+	if err != nil {
+		t.Fatalf("push printed %q: %v", out.String(), err)
+	}
+	pushed, err := remote.Image(reference, remote.WithPlatform(host))
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := pushed.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	referrers, err := remote.Referrers(reference.Digest(digest.String()), remote.WithFilter("artifactType", sbomType))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := referrers.IndexManifest()
+	if err != nil || len(found.Manifests) != 1 {
+		t.Fatalf("what refers to the image: %v, %v", found, err)
+	}
+	for _, tc := range []struct{ folder, to, want string }{
+		{folder, "UPPER/case", "write REGISTRY/REPOSITORY:TAG"},
+		{t.TempDir(), to, "run 'make image'"},
+	} {
+		if err := push(t.Context(), tc.folder, tc.to, io.Discard); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("push %s: %v; want %q", tc.to, err, tc.want)
+		}
+	}
+}
