@@ -123,6 +123,10 @@ e2e-libvirt: tools-e2e-libvirt build ## Real domains, by a libvirt of its own. N
 	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 10m -v -run Domain ./test/adoption $(TESTFLAGS)
 	hack/libvirt.sh go test -tags e2e -count 1 -timeout 20m -v ./test/e2e -ginkgo.focus='Domains of another actuator' $(TESTFLAGS)
 
+.PHONY: e2e-openstack
+e2e-openstack: tools build ## Servers of an OpenStack of its own, with Nova's fake driver. Needs root; installs what is missing (Debian).
+	hack/openstack.sh go test -tags e2e_openstack -count 1 -timeout 60m -v ./test/e2eopenstack $(TESTFLAGS)
+
 # How many rounds are played, from which seed on. Set as well where it is wanted: FAULTS, WRITE, MINUTES, RECORD, VERBOSE, LANES, LEASE, AWAY, PATIENCE (test/chaos/doc.go).
 ROUNDS ?= 20
 SEED ?= 1

@@ -19,7 +19,7 @@ import (
 const root = "../.."
 
 // tags are those that hide tests from a plain build.
-const tags = "e2e,e2e_libvirt,bench,chaos"
+const tags = "e2e,e2e_libvirt,e2e_openstack,bench,chaos"
 
 func TestPackagesImportOnlyWhatTheArchitectureAllows(t *testing.T) {
 	foldersOf(t)
