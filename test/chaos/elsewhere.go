@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +20,9 @@ import (
 // deleteFirst has a MachineSet that is scaled down delete this Machine first.
 const deleteFirst = "machine.openshift.io/delete-machine"
 
+// elsewhere is in the condition of a Machine whose create may have made an instance where its credentials do not reach now.
+const elsewhere = "may have been made in another place"
+
 // emptyOthersProject does what the condition of a Machine asks for that was made while the credentials were those of another account: it
 // puts them back, has the Machine deleted, and puts the own ones in their place again.
 func (r *round) emptyOthersProject(ctx context.Context) error {
@@ -27,9 +32,13 @@ func (r *round) emptyOthersProject(ctx context.Context) error {
 	// Runs that began with those credentials have ended by then, or have made something.
 	time.Sleep(r.options.Lease)
 	return until(ctx, r.options.Patience, func(ctx context.Context) error {
-		strays, err := r.straysOf(ctx, r.cloud.MachinesIn(r.theirs.Project))
+		strays, pending, err := r.straysOf(ctx, r.cloud.MachinesIn(r.theirs.Project))
 		if err != nil || len(strays) == 0 {
 			return err
+		}
+		if pending > 0 {
+			// They would be made in the other project, as soon as its credentials are put back.
+			return fmt.Errorf("%d Machines were made in another project; %d others are being made", len(strays), pending)
 		}
 		if err := r.deleteStrays(ctx, strays); err != nil {
 			return err
@@ -38,13 +47,23 @@ func (r *round) emptyOthersProject(ctx context.Context) error {
 	})
 }
 
-// straysOf returns the Machines with these UIDs.
-func (r *round) straysOf(ctx context.Context, uids []string) ([]machinev1beta1.Machine, error) {
+// straysOf returns the Machines with these UIDs and those whose condition says that they may be in another place, and how many others have no instance
+// yet.
+func (r *round) straysOf(ctx context.Context, uids []string) (strays []machinev1beta1.Machine, pending int, err error) {
 	var all machinev1beta1.MachineList
 	if err := r.client.List(ctx, &all, client.InNamespace(lab.Namespace)); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return slices.DeleteFunc(all.Items, func(m machinev1beta1.Machine) bool { return !slices.Contains(uids, string(m.UID)) }), nil
+	for _, m := range all.Items {
+		at := slices.IndexFunc(m.Status.Conditions, func(c machinev1beta1.Condition) bool { return c.Type == machinev1beta1.InstanceExistsCondition })
+		switch {
+		case slices.Contains(uids, string(m.UID)), at >= 0 && strings.Contains(m.Status.Conditions[at].Message, elsewhere):
+			strays = append(strays, m)
+		case m.DeletionTimestamp == nil && (at < 0 || m.Status.Conditions[at].Status != corev1.ConditionTrue):
+			pending++
+		}
+	}
+	return strays, pending, nil
 }
 
 // deleteStrays deletes Machines while the credentials are the other account's. Their MachineSets are as large as before afterwards: nothing
