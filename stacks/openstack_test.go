@@ -288,11 +288,11 @@ func TestFieldsReachTheCloud(t *testing.T) {
 func TestWhatIsNotFoundIsRefusedInWords(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ changed, want string }{
-		"an image":         {`{"image":"nowhere"}`, "no single image is called nowhere"},
+		"an image":         {`{"image":"nowhere"}`, "Unable to find image with name nowhere"},
 		"a network":        {`{"networks":[{"filter":{"name":"nowhere"}}]}`, "no single network is what networks[0] names"},
 		"two subnets":      {`{"networks":[{"subnets":[{"filter":{"name":"demo-x7k2p-nodes"}}]}]}`, "no single subnet is what networks[0].subnets[0] names"},
 		"a security group": {`{"securityGroups":[{"name":"nowhere"}]}`, "no security group is what securityGroups[0] names"},
-		"a server group":   {`{"serverGroupID":"4a1c0e00-0c6b-4c70-9a39-1f8f4f6f5a01","serverGroupName":"other"}`, "server group does not match defined name other"},
+		"a server group":   {`{"serverGroupID":"4a1c0e00-0c6b-4c70-9a39-1f8f4f6f5a01","serverGroupName":"other"}`, "Unable to find flavor with name Name of a 4a1c0e00-0c6b-4c70-9a39-1f8f4f6f5a01 server group does not match defined name other"},
 	}
 	s := newServer(t, worker)
 	for name, tc := range cases {

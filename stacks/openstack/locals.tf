@@ -160,7 +160,7 @@ locals {
     }]
     pairs = port.secure == false ? [] : [for pair in port.pairs : { ipAddress = pair.ipAddress, macAddress = pair.macAddress == "" ? null : pair.macAddress }]
     # Whether it may use the addresses of the ports that the installer has reserved.
-    shares  = port.shares && port.secure != false && length(local.reserved) > 0 ? 1 : 0
+    shares = port.shares && port.secure != false && length(local.reserved) > 0 ? 1 : 0
     binding = port.vnic == "" && !local.offloads[position] && !local.trusted[position] ? null : {
       vnicType = port.vnic == "" ? "normal" : port.vnic
       profile = !local.offloads[position] && !local.trusted[position] ? null : jsonencode(merge(
@@ -199,9 +199,11 @@ locals {
   # Without block devices the server makes its disk from the image. With some, each disk is one of them, and needs the image's id.
   boots_image = local.root == null && length(var.provider_spec.additionalBlockDevices) == 0
   image = {
-    id       = local.boots_image && local.image_by_id ? local.image_asked : null
-    name     = local.boots_image && !local.image_by_id ? local.image_asked : null
-    asked    = local.image_asked
+    id    = local.boots_image && local.image_by_id ? local.image_asked : null
+    name  = local.boots_image && !local.image_by_id ? local.image_asked : null
+    asked = local.image_asked
+    # A disk of the server's host that is made of the image needs it as the server's too.
+    boots    = local.root == null && !local.boots_image ? [1] : []
     searches = local.boots_image || local.image_by_id ? [] : [local.image_asked]
     missing  = "no single image is called ${local.image_asked}"
   }
