@@ -49,13 +49,22 @@ pulumi|pulumi|github.com/pulumi/pulumi/pkg/v3/cmd/pulumi|pulumi|-X github.com/pu
 pulumi-language-yaml|pulumi-language-yaml|github.com/pulumi/pulumi-yaml/cmd/pulumi-language-yaml|pulumi-language-yaml|-X github.com/pulumi/pulumi-yaml/pkg/version.Version=v1.38.1
 pulumi-language-go|pulumi-language-go|.|pulumi-language-go|
 pulumi-terraform-provider|pulumi-terraform-provider|github.com/pulumi/pulumi-terraform-bridge/v3/dynamic|$pulumi_bridge/pulumi-resource-terraform-provider|-X github.com/pulumi/pulumi-terraform-bridge/v3/dynamic/version.version=v3.128.0
+promtool|promtool|github.com/prometheus/prometheus/cmd/promtool|promtool|
+promql-selectors|promtool|.|promql-selectors|
 golangci-lint|golangci-lint|github.com/golangci/golangci-lint/v2/cmd/golangci-lint|golangci-lint|
 TOOLS
 }
 
 default_tools=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok tofu provider-kubectl provider-vsphere provider-libvirt
   provider-openstack schema-aws schema-azurerm schema-google vcsim pulumi pulumi-language-yaml pulumi-language-go
-  pulumi-terraform-provider)
+  pulumi-terraform-provider promtool promql-selectors)
+
+# tags_of TOOL prints the build tags of a tool: promtool goes without the clouds that Prometheus discovers targets in.
+tags_of() {
+  case $1 in
+    promtool) printf 'remove_all_sd' ;;
+  esac
+}
 
 die() {
   printf 'tools: %s\n' "$*" >&2
@@ -130,7 +139,7 @@ build() {
     printf '[%d/%d] %-24s using %s\n' "$1" "$2" "$tool" "$own"
     return
   fi
-  wanted=$(fingerprint "$module" "$package $ldflags")
+  wanted=$(fingerprint "$module" "$package $ldflags$(tags_of "$tool")")
   if [[ -x $bin/$file && $(cat "$stamps/$tool" 2>/dev/null) == "$wanted" ]]; then
     printf '[%d/%d] %-24s up to date\n' "$1" "$2" "$tool"
     return
@@ -141,7 +150,7 @@ build() {
   mkdir -p "$(dirname "$bin/$file")"
   rm -f "$bin/$file"
   if ! (cd "$root/hack/tools/$module" &&
-    CGO_ENABLED=0 GOFLAGS=-mod=readonly go build -trimpath -buildvcs=false -ldflags "-s -w $ldflags" -o "$bin/$file" "$package") >"$log" 2>&1; then
+    CGO_ENABLED=0 GOFLAGS=-mod=readonly go build -trimpath -buildvcs=false -tags "$(tags_of "$tool")" -ldflags "-s -w $ldflags" -o "$bin/$file" "$package") >"$log" 2>&1; then
     tail -n 20 "$log" >&2
     die "building $tool failed (module hack/tools/$module, full output in $log); fix the cause and run 'make tools' again"
   fi

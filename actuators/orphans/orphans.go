@@ -15,7 +15,6 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -54,6 +53,8 @@ type Options struct {
 	Catalog  *module.Catalog
 	// Modules is the actuator's own: it knows what is being stored.
 	Modules *store.Store
+	// Owner is this process in locks of states. Every lock counts as another's when it is empty.
+	Owner string
 	// Recorder sends events.
 	Recorder events.Recorder
 	// Policy says what becomes of a state whose Machine is gone, without a request; it is retained when empty.
@@ -105,6 +106,7 @@ func (o *Orphans) Check(ctx context.Context) (next time.Duration, err error) {
 	if err != nil {
 		return interval, err
 	}
+	o.show(findingsOf(heads, o.Owner, o.Clock.Now()))
 	next, err = o.report(ctx, heads)
 	return next, errors.Join(err, o.tidyModules(ctx, heads))
 }
@@ -120,7 +122,6 @@ func (o *Orphans) report(ctx context.Context, heads []state.Head) (next time.Dur
 		return next, err
 	}
 	o.states.Set(float64(len(orphaned) + len(unsaved)))
-	o.intents.Set(o.oldestIntent(heads))
 	for _, one := range unsaved {
 		o.Logger.Info("A state that an engine could not save names resources that no other state knows; see docs/troubleshooting.md",
 			"secret", one.Name, "machine", one.Machine, "resources", statefile.Names(one.Missing), "reason", one.Reason)
@@ -165,15 +166,4 @@ func uidOf(head state.Head) types.UID { return types.UID(head.Labels[state.Label
 // machineOf returns the name of the Machine that a state belongs to.
 func machineOf(head state.Head) types.NamespacedName {
 	return types.NamespacedName{Namespace: head.Key.Namespace, Name: head.Meta[strings.TrimPrefix(state.AnnotationMachine, state.Prefix)]}
-}
-
-// oldestIntent returns the age in seconds of the intent that has not settled for the longest, zero when there is none.
-func (o *Orphans) oldestIntent(heads []state.Head) float64 {
-	var age time.Duration
-	for _, head := range heads {
-		if read, err := record.Read(head.Meta); err == nil && read.Intent != nil {
-			age = max(age, o.Clock.Since(read.Intent.Since))
-		}
-	}
-	return age.Seconds()
 }

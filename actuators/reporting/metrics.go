@@ -67,6 +67,9 @@ func NewMetrics(engines ...v1alpha1.Engine) *Metrics {
 		for _, result := range []string{resultUnchanged, resultChanged, resultMissing, resultFailed} {
 			m.driftChecks.WithLabelValues(EngineLabel(name), result)
 		}
+		for _, result := range []string{resultThere, resultMissing, resultFailed} {
+			m.looks.WithLabelValues(EngineLabel(name), result)
+		}
 	}
 	return m
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
@@ -47,6 +49,10 @@ type options struct {
 	metricsAddress string
 	metricsCertDir string
 	healthAddress  string
+
+	tlsMinVersion   string
+	tlsCipherSuites string
+	tls             func(*tls.Config) // of the two
 
 	webhooks           bool
 	webhookPort        int
@@ -103,6 +109,8 @@ func (o *options) bind(flags *flag.FlagSet) {
 
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "Address of the metrics endpoint, served over TLS to callers that may get /metrics. 0 turns it off.")
 	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "Folder with tls.crt and tls.key for the metrics endpoint. Default: a certificate generated at start.")
+	flags.StringVar(&o.tlsMinVersion, "tls-min-version", "", "Lowest version of TLS that the metrics endpoint and the webhooks accept: VersionTLS12 or VersionTLS13. Default: that of Go.")
+	flags.StringVar(&o.tlsCipherSuites, "tls-cipher-suites", "", "Cipher suites that they accept below TLS 1.3, separated by commas, by their names in Go's package crypto/tls. Default: those of Go.")
 	flags.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of /healthz and /readyz.")
 
 	flags.BoolVar(&o.webhooks, "webhook-enabled", true, "Serve the webhooks that default and validate Machines, MachineSets and MachineHealthChecks. Every replica serves them, leader or not.")
@@ -175,6 +183,9 @@ func (o *options) complete() error {
 	if len(o.controllers.chosen()) == 0 {
 		return fmt.Errorf("--controllers is %q, which selects no controller; start with '*' to leave some out", o.controllers.String())
 	}
+	if o.tls, err = serving(o.tlsMinVersion, o.tlsCipherSuites); err != nil {
+		return err
+	}
 	if o.webhookPort < 1 || o.webhookPort > 65535 {
 		return fmt.Errorf("--webhook-port is %d; choose one from 1 to 65535, or --webhook-enabled=false", o.webhookPort)
 	}
@@ -182,6 +193,26 @@ func (o *options) complete() error {
 		return fmt.Errorf("--engine is %q; set it to tofu or terraform, or leave it out", o.engine)
 	}
 	return o.checkCluster()
+}
+
+// serving returns what sets these restrictions in the configuration of a server.
+func serving(minVersion, suites string) (func(*tls.Config), error) {
+	lowest, err := cliflag.TLSVersion(minVersion)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-min-version: %w; use one of %s", err, strings.Join(cliflag.TLSPossibleVersions(), ", "))
+	}
+	var chosen []uint16
+	if suites != "" {
+		if chosen, err = cliflag.TLSCipherSuites(strings.Split(suites, ",")); err != nil {
+			return nil, fmt.Errorf("--tls-cipher-suites: %w; use some of %s", err, strings.Join(cliflag.PreferredTLSCipherNames(), ", "))
+		}
+	}
+	return func(config *tls.Config) {
+		if minVersion != "" {
+			config.MinVersion = lowest
+		}
+		config.CipherSuites = chosen
+	}, nil
 }
 
 // checkCluster validates the options about the cluster.

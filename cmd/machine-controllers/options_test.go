@@ -37,6 +37,9 @@ func TestOptionsRefuseWhatCannotWork(t *testing.T) {
 		"a bound of nothing is refused":                       {"--max-concurrent-runs=0", "--max-concurrent-runs is zero or less"},
 		"states without a Machine can be destroyed":           {"--orphan-policy=Delete --orphan-grace-period=72h", ""},
 		"another policy for them is refused":                  {"--orphan-policy=delete", "it is Retain or Delete"},
+		"an unknown version of TLS":                           {"--tls-min-version=TLS1.2", "--tls-min-version: unknown tls version \"TLS1.2\"; use one of"},
+		"an unknown cipher suite":                             {"--tls-cipher-suites=RC4", "--tls-cipher-suites: "},
+		"what a TLS profile names":                            {"--namespace=n --tls-min-version=VersionTLS12 --tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", ""},
 		"they are not destroyed at once":                      {"--orphan-grace-period=0s", "--orphan-grace-period is zero or less"},
 		"a manager without controllers has nothing to do":     {"--controllers=-machine", "--controllers"},
 	} {

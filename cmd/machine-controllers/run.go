@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -91,7 +92,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	engines := &trackedActuator{Actuator: actuator}
-	for _, runnable := range append([]manager.Runnable{engines}, newOrphans(mgr, given, actuator, o)...) {
+	for _, runnable := range append([]manager.Runnable{engines}, newOrphans(mgr, given, actuator, leader.Epoch().Holder, o)...) {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding the actuator: %w", err)
 		}
@@ -141,6 +142,7 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 		},
 		Metrics: metricsserver.Options{
 			BindAddress: o.metricsAddress, SecureServing: true, CertDir: o.metricsCertDir,
+			TLSOpts:        []func(*tls.Config){o.tls},
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
 		WebhookServer:          hooks,
@@ -224,10 +226,10 @@ func (o *options) readCluster(ctx context.Context, live client.Reader) (*config.
 }
 
 // newOrphans returns the pass over the states, with what the actuator works with, and the inventory unless it is turned off.
-func newOrphans(mgr manager.Manager, given iac.Options, actuator *iac.Actuator, o options) []manager.Runnable {
+func newOrphans(mgr manager.Manager, given iac.Options, actuator *iac.Actuator, owner string, o options) []manager.Runnable {
 	pass := orphans.New(orphans.Options{
 		Namespace: o.namespace, Client: given.Client, Actuator: actuator, Store: given.Store, Catalog: given.Catalog, Modules: given.Modules,
-		Policy: o.orphanPolicy, GracePeriod: o.orphanGrace, Recorder: mgr.GetEventRecorder("machine-iac-orphans"), Logger: ctrl.Log.WithName("orphans"),
+		Owner: owner, Policy: o.orphanPolicy, GracePeriod: o.orphanGrace, Recorder: mgr.GetEventRecorder("machine-iac-orphans"), Logger: ctrl.Log.WithName("orphans"),
 	})
 	metrics.Registry.MustRegister(pass)
 	if o.inventoryEvery <= 0 {

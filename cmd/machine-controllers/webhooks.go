@@ -32,7 +32,7 @@ func newHooks(o options) (hooks, error) {
 	if !o.webhooks {
 		return hooks{}, nil
 	}
-	serving := webhook.Options{Port: o.webhookPort, CertDir: o.webhookCertDir}
+	serving := webhook.Options{Port: o.webhookPort, CertDir: o.webhookCertDir, TLSOpts: []func(*tls.Config){o.tls}}
 	if o.webhookCertDir != "" {
 		return hooks{server: webhook.NewServer(serving)}, nil
 	}
@@ -45,7 +45,7 @@ func newHooks(o options) (hooks, error) {
 	if err != nil {
 		return hooks{}, err
 	}
-	serving.TLSOpts = []func(*tls.Config){func(config *tls.Config) { config.GetCertificate = keeper.GetCertificate }}
+	serving.TLSOpts = append(serving.TLSOpts, func(config *tls.Config) { config.GetCertificate = keeper.GetCertificate })
 	return hooks{server: webhook.NewServer(serving), keeper: keeper}, nil
 }
 

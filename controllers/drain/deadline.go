@@ -59,7 +59,7 @@ func (d *checkDeadline) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	d.pool.drop(s.key)
 	s.machine.Status.Conditions = machineapi.WithCondition(s.original.Status.Conditions, drainedCondition(TimedOut, message), now)
 	s.events = append(s.events[:0], drainTimedOut(s.original, message))
-	s.afterWrite = append(s.afterWrite, func() { d.metrics.ended("timeout", now.Sub(started)) })
+	s.afterWrite = append(s.afterWrite, func() { d.metrics.ended(resultTimeout, now.Sub(started)) })
 	return false, nil
 }
 

@@ -6,6 +6,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// Results of a drain that has ended.
+const (
+	resultSuccess = "success"
+	resultTimeout = "timeout"
+)
+
 // Metrics are the series of the drain controller.
 type Metrics struct {
 	waiting   prometheus.Gauge
@@ -15,7 +21,7 @@ type Metrics struct {
 
 // NewMetrics returns new metrics. Register their Collectors.
 func NewMetrics() *Metrics {
-	return &Metrics{
+	m := &Metrics{
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "machine_iac_drains_waiting",
 			Help: "Drain attempts that wait for a worker.",
@@ -30,6 +36,10 @@ func NewMetrics() *Metrics {
 			Buckets: []float64{1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14400, 43200},
 		}, []string{"result"}),
 	}
+	for _, result := range []string{resultSuccess, resultTimeout} {
+		m.durations.WithLabelValues(result)
+	}
+	return m
 }
 
 // Collectors returns what to register.

@@ -29,7 +29,7 @@ func (c *recordOutcome) Reconcile(_ context.Context, s *scope) (bool, error) {
 	s.afterWrite = append(s.afterWrite, func() { c.pool.drop(s.key) })
 	if o.kind == nodeEmpty {
 		s.events = append(s.events, nodeDrained(s.original), drainSucceeded(s.original))
-		s.afterWrite = append(s.afterWrite, func() { c.metrics.ended("success", now.Sub(s.progress.since)) })
+		s.afterWrite = append(s.afterWrite, func() { c.metrics.ended(resultSuccess, now.Sub(s.progress.since)) })
 		return false, nil
 	}
 	if before == nil || before.Message != o.message {

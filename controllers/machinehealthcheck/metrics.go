@@ -39,6 +39,7 @@ func (m *Metrics) Collectors() []prometheus.Collector {
 
 func (m *Metrics) covered(check *machinev1beta1.MachineHealthCheck, machines int) {
 	m.nodesCovered.WithLabelValues(check.Name, check.Namespace).Set(float64(machines))
+	m.remediations.WithLabelValues(check.Name, check.Namespace) // the first one is an increase only where there was a zero before
 }
 
 func (m *Metrics) remediated(check *machinev1beta1.MachineHealthCheck) {

@@ -15,11 +15,14 @@ import (
 func TestMetrics(t *testing.T) {
 	metrics := NewMetrics()
 	check := builder.MachineHealthCheck()
+	labels := fmt.Sprintf("{name=%s,namespace=%s}", check.Name, check.Namespace)
 	metrics.covered(check, 3)
+	if count, ok := valuesOf(t, metrics)["mapi_machinehealthcheck_remediation_success_total"+labels]; !ok || count != 0 {
+		t.Errorf("before the first remediation the count is %v, there is one: %t; want zero", count, ok)
+	}
 	metrics.remediated(check)
 	metrics.remediated(check)
 	metrics.shortCircuited(check, true)
-	labels := fmt.Sprintf("{name=%s,namespace=%s}", check.Name, check.Namespace)
 	want := map[string]float64{
 		"mapi_machinehealthcheck_nodes_covered" + labels:             3,
 		"mapi_machinehealthcheck_remediation_success_total" + labels: 2,

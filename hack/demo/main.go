@@ -56,7 +56,10 @@ func run(ctx context.Context) (err error) {
 	if err := show(ctx, l); err != nil {
 		return err
 	}
-	invite(l)
+	if _, err := l.MetricsToken(ctx); err != nil { // makes the account that the last words name
+		return err
+	}
+	invite(l, manager)
 	<-ctx.Done()
 	return nil
 }
@@ -89,7 +92,7 @@ func show(ctx context.Context, l *lab.Lab) error {
 	return nil
 }
 
-func invite(l *lab.Lab) {
+func invite(l *lab.Lab, manager *lab.Manager) {
 	fmt.Printf(`
 Try next, in another terminal:
 
@@ -102,6 +105,12 @@ Try next, in another terminal:
   kubectl delete node $(kubectl get nodes -o name | head -1 | cut -d/ -f2)  # noticed at the next drift check, within a minute
   kubectl delete machineset %s
 
+Where to look:
+
+  curl -sk -H "Authorization: Bearer $(kubectl create token %s)" https://%s/metrics | grep -E '^(machine_iac|mapi)_'
+  install/monitoring/dashboard.json        # a dashboard, to be imported in Grafana
+  install/monitoring/prometheus-rule.yaml  # alerts; docs/monitoring.md says what each one means
+
 The manager logs to %s/logs/manager.log. Interrupt this command to stop it.
-`, l.Cluster.AdminKubeconfig(), l.Path("bin", "kubectl"), lab.Namespace, machineSet, machineSet, l.Dir())
+`, l.Cluster.AdminKubeconfig(), l.Path("bin", "kubectl"), lab.Namespace, machineSet, machineSet, lab.MetricsReader, manager.Metrics, l.Dir())
 }

@@ -11,8 +11,11 @@ import (
 	"strings"
 )
 
-// metricsReader is a service account that may read the manager's metrics.
-const metricsReader = `
+// MetricsReader is the name of the service account that MetricsToken makes.
+const MetricsReader = "metrics-reader"
+
+// metricsReaderManifests let that account read the manager's metrics.
+const metricsReaderManifests = `
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: metrics-reader, namespace: openshift-machine-api}
@@ -26,10 +29,10 @@ subjects: [{kind: ServiceAccount, name: metrics-reader, namespace: openshift-mac
 
 // MetricsToken makes a service account that may read the metrics, and returns its token, which is good for an hour.
 func (l *Lab) MetricsToken(ctx context.Context) (string, error) {
-	if err := l.Apply(ctx, metricsReader); err != nil {
+	if err := l.Apply(ctx, metricsReaderManifests); err != nil {
 		return "", err
 	}
-	token, err := l.Kubectl(ctx, "create", "token", "metrics-reader")
+	token, err := l.Kubectl(ctx, "create", "token", MetricsReader)
 	return strings.TrimSpace(token), err
 }
 

@@ -28,6 +28,7 @@ type rule struct {
 // A new package gets a row there and a rule here.
 var rules = []rule{
 	{path: "cmd/machine-controllers", may: []string{"..."}},
+	{path: "cmd/machine-api-operator", may: []string{"install", "internal/operator/..."}},
 	{path: "cmd/kubectl-machine", may: []string{"api/...", "actuators/...", "cmd/kubectl-machine/...", "internal/...", "modules", "stacks"}},
 	{
 		path: "cmd/kubectl-machine/cli",
@@ -57,7 +58,12 @@ var rules = []rule{
 			"internal/lifecycle", "internal/state",
 		},
 	},
+	{path: "cmd/termination-handler", may: []string{"internal/termination"}},
 	{path: "api/v1alpha1"},
+	{path: "internal/operator", may: []string{"internal/operator/apply", "internal/operator/operands"}, tests: []string{"install"}},
+	{path: "internal/operator/apply"},
+	{path: "internal/operator/operands", tests: []string{"install"}},
+	{path: "install"},
 	{path: "controllers/machineapi"},
 	{path: "controllers/pipeline"},
 	{path: "controllers/*", may: []string{"api/...", "actuators", "controllers/machineapi", "controllers/pipeline", "internal/cluster/events"}},
@@ -207,6 +213,7 @@ var rules = []rule{
 	{path: "internal/state/layout", may: []string{"internal/state/statefile"}, never: kubernetes},
 	{path: "internal/state/pulumikeys", may: []string{"internal/engine/pulumi", "internal/state", "internal/state/statefile"}},
 	{path: "internal/state/statefile"},
+	{path: "internal/termination"},
 	{path: "modules", tests: []string{"internal/module", "internal/module/hclfuncs", "internal/module/instance", "internal/module/load", "internal/render"}},
 	{path: "examples/stacks/..."},
 	{

@@ -6,28 +6,49 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// Results of a run that has ended.
+const (
+	resultSuccess = "success"
+	resultFailure = "failure"
+)
+
+// seriesLabels are those of the series that are about one kind of run.
+var seriesLabels = []string{"engine", "operation"}
+
+var oldestQueued = prometheus.NewDesc("machine_iac_run_oldest_queued_seconds",
+	"Seconds that the run has waited for a worker which was submitted first; zero when none waits.", seriesLabels, nil)
+
 // Metrics are the series of a pool.
 type Metrics struct {
+	engines  []string
 	queued   *prometheus.GaugeVec
 	running  *prometheus.GaugeVec
 	waits    *prometheus.HistogramVec
 	duration *prometheus.HistogramVec
 	picks    *prometheus.CounterVec
+	// longestWaits is the pool's; nil before there is one.
+	longestWaits func() map[kindOfRun]time.Duration
+}
+
+// kindOfRun is what the series of a run are named after.
+type kindOfRun struct {
+	engine    string
+	operation Operation
 }
 
 // NewMetrics makes the series of a pool that serves engines ("terraform", "pulumi"). Those of an engine are there from the start.
 func NewMetrics(engines ...string) *Metrics {
-	labels := []string{"engine", "operation"}
 	buckets := []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800}
 	m := &Metrics{
-		queued:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "machine_iac_runs_queued", Help: "Engine runs that wait for a worker."}, labels),
-		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "machine_iac_runs_running", Help: "Engine runs that execute now."}, labels),
+		engines: engines,
+		queued:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "machine_iac_runs_queued", Help: "Engine runs that wait for a worker."}, seriesLabels),
+		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "machine_iac_runs_running", Help: "Engine runs that execute now."}, seriesLabels),
 		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "machine_iac_run_queue_seconds", Help: "Seconds from submission to start of a run.", Buckets: buckets,
-		}, labels),
+		}, seriesLabels),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "machine_iac_run_duration_seconds", Help: "Seconds that a run took, intent and settlement included.", Buckets: buckets,
-		}, append(labels, "result")),
+		}, []string{"engine", "operation", "result"}),
 		picks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "machine_iac_run_picks_total", Help: "Runs that started, by how they came to their turn: turn, reserved, aged or lifted.",
 		}, []string{"engine", "operation", "pick"}),
@@ -36,6 +57,10 @@ func NewMetrics(engines ...string) *Metrics {
 		for _, operation := range precedence {
 			m.queued.WithLabelValues(engine, string(operation))
 			m.running.WithLabelValues(engine, string(operation))
+			m.waits.WithLabelValues(engine, string(operation))
+			// The first failure is an increase only where there was a zero before.
+			m.duration.WithLabelValues(engine, string(operation), resultSuccess)
+			m.duration.WithLabelValues(engine, string(operation), resultFailure)
 		}
 	}
 	return m
@@ -46,6 +71,7 @@ func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, collector := range m.all() {
 		collector.Describe(descriptions)
 	}
+	descriptions <- oldestQueued
 }
 
 // Collect implements prometheus.Collector.
@@ -53,6 +79,36 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	for _, collector := range m.all() {
 		collector.Collect(metrics)
 	}
+	m.collectWaits(metrics)
+}
+
+// collectWaits exposes for how long the oldest run of each kind has waited, as it is now.
+func (m *Metrics) collectWaits(metrics chan<- prometheus.Metric) {
+	longest := map[kindOfRun]time.Duration{}
+	if m.longestWaits != nil {
+		longest = m.longestWaits()
+	}
+	for _, engine := range m.engines {
+		for _, operation := range precedence {
+			longest[kindOfRun{engine, operation}] += 0
+		}
+	}
+	for kind, waited := range longest {
+		metrics <- prometheus.MustNewConstMetric(oldestQueued, prometheus.GaugeValue, waited.Seconds(), kind.engine, string(kind.operation))
+	}
+}
+
+// longestWaits returns for how long the oldest run of each kind has waited, of those that wait.
+func (p *Pool) longestWaits() map[kindOfRun]time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now, longest := p.options.Clock.Now(), map[kindOfRun]time.Duration{}
+	for _, r := range p.runs {
+		if kind := (kindOfRun{r.Engine, r.Operation}); r.status.Phase == Queued {
+			longest[kind] = max(longest[kind], now.Sub(r.status.QueuedAt))
+		}
+	}
+	return longest
 }
 
 func (m *Metrics) all() []prometheus.Collector {
@@ -73,9 +129,9 @@ func (m *Metrics) started(r *run, pick string) {
 }
 
 func (m *Metrics) ended(r *run, now time.Time, err error) {
-	result := "success"
+	result := resultSuccess
 	if err != nil {
-		result = "failure"
+		result = resultFailure
 	}
 	m.running.WithLabelValues(r.Engine, string(r.Operation)).Dec()
 	m.duration.WithLabelValues(r.Engine, string(r.Operation), result).Observe(now.Sub(r.status.StartedAt).Seconds())

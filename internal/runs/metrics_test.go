@@ -2,12 +2,22 @@ package runs
 
 import (
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // depths returns how many runs of an engine wait and run.
 func depths(t *testing.T, metrics *Metrics, engine string, operation Operation) (waiting, running float64) {
+	t.Helper()
+	found := gaugesOf(t, metrics, engine, operation)
+	return found["machine_iac_runs_queued"], found["machine_iac_runs_running"]
+}
+
+// gaugesOf returns what the series of an engine and an operation show, by their names.
+func gaugesOf(t *testing.T, metrics *Metrics, engine string, operation Operation) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(metrics)
@@ -23,7 +33,54 @@ func depths(t *testing.T, metrics *Metrics, engine string, operation Operation) 
 			}
 		}
 	}
-	return found["machine_iac_runs_queued"], found["machine_iac_runs_running"]
+	return found
+}
+
+func TestTheOldestRunThatWaitsIsShown(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	metrics := NewMetrics("one")
+	pool := New(Options{Metrics: metrics, Clock: clock})
+	oldest := func(engine string, operation Operation) float64 {
+		return gaugesOf(t, metrics, engine, operation)["machine_iac_run_oldest_queued_seconds"]
+	}
+	for _, name := range []string{"a", "b"} {
+		r := request(name, "group", Create, &script{})
+		r.Engine = "one"
+		submit(t, pool, r)
+		clock.SetTime(clock.Now().Add(time.Minute))
+	}
+	if create, update := oldest("one", Create), oldest("one", Update); create != 120 || update != 0 {
+		t.Errorf("the oldest create has waited for %v s, the oldest update for %v, want 120 and 0", create, update)
+	}
+	pool.admit() // starts the first one
+	if got := oldest("one", Create); got != 60 {
+		t.Errorf("the oldest create that still waits has done so for %v s, want 60", got)
+	}
+	pool.admit()
+	if got := oldest("one", Create); got != 0 {
+		t.Errorf("no create waits, and the oldest has done so for %v s", got)
+	}
+}
+
+func TestTheSeriesOfAnEngineAreThereBeforeItsFirstRun(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(NewMetrics("one"))
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, family := range families {
+		got[family.GetName()] = len(family.GetMetric())
+	}
+	operations := len(precedence)
+	want := map[string]int{
+		"machine_iac_runs_queued": operations, "machine_iac_runs_running": operations, "machine_iac_run_queue_seconds": operations,
+		"machine_iac_run_oldest_queued_seconds": operations, "machine_iac_run_duration_seconds": 2 * operations,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("series by name (-want +got):\n%s", diff)
+	}
 }
 
 func TestRunsAreCountedWhereTheyAreUnderTheirEngine(t *testing.T) {

@@ -51,13 +51,15 @@ type run struct {
 // New makes a pool that accepts requests at once and executes them once it is started.
 func New(options Options) *Pool {
 	options.setDefaults()
-	return &Pool{
+	pool := &Pool{
 		options: options,
 		events:  make(chan event.GenericEvent, 1024),
 		queue:   newScheduler(options.limits()),
 		runs:    map[types.UID]*run{},
 		aborted: make(chan struct{}),
 	}
+	options.Metrics.longestWaits = pool.longestWaits
+	return pool
 }
 
 // Events carries one event per ended run, naming its Machine.

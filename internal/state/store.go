@@ -71,6 +71,9 @@ func (o Options) layout() layout.Limits {
 	return layout.Limits{Versions: max(o.Versions, 0), Chunk: o.ChunkBytes, Inline: o.InlineBytes}
 }
 
+// MaxSize is how large a state may be, as JSON; a larger one is not stored.
+const MaxSize = layout.MaxUnpacked
+
 // Store reads states from Secrets and opens sessions that write them. It is safe for concurrent use.
 type Store struct {
 	client  client.Client

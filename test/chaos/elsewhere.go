@@ -31,7 +31,7 @@ func (r *round) emptyOthersProject(ctx context.Context) error {
 	}
 	// Runs that began with those credentials have ended by then, or have made something.
 	time.Sleep(r.options.Lease)
-	return until(ctx, r.options.Patience, func(ctx context.Context) error {
+	return until(ctx, 4*r.options.Patience, func(ctx context.Context) error { // each deletion may take that patience
 		strays, pending, err := r.straysOf(ctx, r.cloud.MachinesIn(r.theirs.Project))
 		if err != nil || len(strays) == 0 {
 			return err
@@ -103,6 +103,7 @@ func (r *round) deleteStrays(ctx context.Context, strays []machinev1beta1.Machin
 		}
 		return nil
 	})
+	ctx = context.WithoutCancel(ctx) // the own ones come back in any case
 	if err := r.putSecret(ctx, openstackCredentials, r.clouds(r.mine, r.theirs)); err != nil {
 		return err
 	}

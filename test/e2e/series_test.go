@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/monitoring"
 )
 
 func theMachineAPIsSeries() {
@@ -29,6 +31,8 @@ func theMachineAPIsSeries() {
 		w.copySecret(ctx, ownSecret)
 		w.unguarded(ctx)
 		DeferCleanup(func(ctx SpecContext) { w.guarded(ctx) })
+		w.create(ctx, healthCheck()) // for its series
+		DeferCleanup(func(ctx SpecContext) { w.kubectl(ctx, "delete", "machinehealthcheck", checkName) })
 		w.create(ctx, w.machine(name, credentialsFrom(ownSecret), with("memory", "plenty")))
 	})
 
@@ -67,6 +71,26 @@ func theMachineAPIsSeries() {
 		w.kubectl(ctx, "delete", "secret", ownSecret)
 		w.kubectl(ctx, "delete", "machine", name, "--wait=false")
 		w.counts(ctx, "mapi_instance_delete_failed", ofMachine, inNamespace, `reason="`)
+	})
+
+	It("are the documented ones, and those that alerts and the dashboard read", func(ctx SpecContext) {
+		root := w.lab.Path()
+		documented, err := monitoring.Documented(root)
+		Expect(err).NotTo(HaveOccurred())
+		queries, err := monitoring.Queries(root)
+		Expect(err).NotTo(HaveOccurred())
+		read, err := monitoring.Select(ctx, root, queries)
+		Expect(err).NotTo(HaveOccurred())
+		until(ctx, patience, "the manager shows what is documented and read", func(ctx context.Context) error {
+			scraped, err := monitoring.Scraped(w.metrics(ctx))
+			if err != nil {
+				return err
+			}
+			if problems := append(monitoring.Compare(scraped, documented), monitoring.Problems(read, scraped)...); len(problems) > 0 {
+				return errors.New(strings.Join(problems, "\n"))
+			}
+			return nil
+		})
 	})
 
 	It("go with the Machine that they are about", func(ctx SpecContext) {

@@ -101,6 +101,7 @@ var _ = Describe(story, Ordered, func() {
 	Context("A Machine of a stack that another actuator has made", aMachineOfAStack)
 	Context("A drain", aDrain)
 	Context("A MachineHealthCheck", aMachineHealthCheck)
+	Context("A spot instance that is terminated", forTerraform, aSpotInstance)
 	Context("A MachineSet that is scaled", aMachineSetThatIsScaled)
 	Context("The Machine API's series", theMachineAPIsSeries)
 	Context("Two engines under one manager", twoEngines)

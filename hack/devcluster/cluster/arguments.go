@@ -80,9 +80,11 @@ func apiServerArguments(l layout, ports map[portName]int) []string {
 		"--tls-cert-file=" + l.cert(string(APIServer)),
 		"--tls-private-key-file=" + l.key(string(APIServer)),
 		"--client-ca-file=" + l.cert(certCA),
-		"--authorization-mode=RBAC",
-		// On by choice: OpenShift has it on, and it finds missing rights on finalizers that a plain cluster would let pass.
-		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+		// Node and NodeRestriction give a kubelet its own Node and no other, as every cluster does.
+		"--authorization-mode=Node,RBAC",
+		// OwnerReferencesPermissionEnforcement is on by choice: OpenShift has it on, and it finds missing rights on finalizers that a plain
+		// cluster would let pass.
+		"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement",
 		"--service-account-issuer=" + tokenIssuer,
 		"--service-account-key-file=" + l.key(keyTokens),
 		"--service-account-signing-key-file=" + l.key(keyTokens),

@@ -42,7 +42,7 @@ func TestArguments(t *testing.T) {
 			"--client-cert-auth", "--peer-client-cert-auth",
 		}},
 		"the API server checks who may do what": {APIServer, []string{
-			"--authorization-mode=RBAC", "--bind-address=127.0.0.1", "--secure-port=21003", "--etcd-servers=https://127.0.0.1:21001",
+			"--authorization-mode=Node,RBAC", "--bind-address=127.0.0.1", "--secure-port=21003", "--etcd-servers=https://127.0.0.1:21001",
 			"--client-ca-file=DIR/pki/ca.crt", "--service-account-signing-key-file=DIR/pki/service-account.key",
 		}},
 		"controllers act under their own names": {ControllerManager, []string{

@@ -1,0 +1,56 @@
+// Command machine-api-operator installs the Machine API's controllers, keeps them as they should be, and reports how the installation is.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+)
+
+// version is set by the linker.
+var version = "development"
+
+func main() {
+	if err := start(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "machine-api-operator:", err)
+		os.Exit(1)
+	}
+}
+
+func start(ctx context.Context, arguments []string) error {
+	var o options
+	var logging zap.Options
+	flags := newFlags(&o, &logging)
+	err := flags.Parse(arguments)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if o.showVersion {
+		fmt.Println(version)
+		return nil
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q; use flags, which --help lists", flags.Arg(0))
+	}
+	if err := o.complete(); err != nil {
+		return err
+	}
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+	return run(ctx, o)
+}
+
+// newFlags returns all flags of the command. docs/operator.md lists them.
+func newFlags(o *options, logging *zap.Options) *flag.FlagSet {
+	flags := flag.NewFlagSet("machine-api-operator", flag.ContinueOnError)
+	o.bind(flags)
+	logging.BindFlags(flags)
+	return flags
+}

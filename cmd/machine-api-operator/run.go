@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/machine-iac/machine-iac-operator/install"
+	"github.com/machine-iac/machine-iac-operator/internal/operator"
+)
+
+const (
+	serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+	// leaseName is the name of the leader's Lease, which machine-api-operator uses too: the two never run side by side.
+	leaseName = "machine-api-operator"
+
+	// The lease is long, as machine-api-operator's, so that an API server that restarts changes no leader.
+	leaseDuration = 137 * time.Second
+	renewDeadline = 107 * time.Second
+	retryPeriod   = 26 * time.Second
+)
+
+// options are the flags.
+type options struct {
+	kubeconfig     string
+	namespace      string
+	image          string
+	podName        string
+	release        string
+	leaderElect    bool
+	metricsAddress string
+	healthAddress  string
+	showVersion    bool
+}
+
+func (o *options) bind(flags *flag.FlagSet) {
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Path of the kubeconfig file. Default: the KUBECONFIG variable, or the Pod's service account.")
+	flags.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "Namespace of the controllers and their Machines. Default: the Pod's own.")
+	flags.StringVar(&o.image, "image", "", "Image of the controllers. Default: machineAPIOperator of the ConfigMap "+operator.ImagesName+"; without that, the image of the Pod that the variable POD_NAME names.")
+	flags.StringVar(&o.release, "release-version", os.Getenv("RELEASE_VERSION"), "Version that is reported once it is rolled out. Default: the RELEASE_VERSION variable, or this program's own.")
+	flags.BoolVar(&o.leaderElect, "leader-elect", true, "Elect a leader, and do nothing until this process leads.")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "Address of the metrics endpoint, served over TLS to callers that may get /metrics. 0 turns it off.")
+	flags.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of /healthz and /readyz.")
+	flags.BoolVar(&o.showVersion, "version", false, "Print the version and exit.")
+}
+
+// complete sets defaults that depend on the environment.
+func (o *options) complete() error {
+	if o.release == "" {
+		o.release = version
+	}
+	o.podName = os.Getenv("POD_NAME")
+	if o.namespace != "" {
+		return nil
+	}
+	own, err := os.ReadFile(serviceAccountNamespace)
+	if err != nil {
+		return errors.New("no namespace to install to: set --namespace, or POD_NAMESPACE, or run in a Pod")
+	}
+	o.namespace = strings.TrimSpace(string(own))
+	return nil
+}
+
+// run serves until ctx ends.
+func run(ctx context.Context, o options) error {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return fmt.Errorf("finding the API server: %w; run in a Pod, or set --kubeconfig", err)
+	}
+	config.UserAgent = "machine-api-operator/" + version
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, machinev1beta1.Install, configv1.Install} {
+		if err := add(scheme); err != nil {
+			return fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
+	mgr, err := ctrl.NewManager(config, manager.Options{
+		Scheme: scheme,
+		Cache:  operator.CacheOptions(o.namespace),
+		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+		Metrics: metricsserver.Options{
+			BindAddress: o.metricsAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,
+		},
+		HealthProbeBindAddress: o.healthAddress,
+		LeaderElection:         o.leaderElect, LeaderElectionID: leaseName, LeaderElectionNamespace: o.namespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &lease, RenewDeadline: &renew, RetryPeriod: &retry,
+	})
+	if err != nil {
+		return fmt.Errorf("creating the manager: %w", err)
+	}
+	for name, add := range map[string]func(string, healthz.Checker) error{"health": mgr.AddHealthzCheck, "readiness": mgr.AddReadyzCheck} {
+		if err := add("ping", healthz.Ping); err != nil {
+			return fmt.Errorf("adding the %s check: %w", name, err)
+		}
+	}
+	live, err := client.New(mgr.GetConfig(), client.Options{Scheme: scheme, Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("creating a client without a cache: %w", err)
+	}
+	keeper := operator.New(operator.Options{
+		Namespace: o.namespace, Version: o.release, Image: o.image, PodName: o.podName,
+		Manifests: install.Controllers, Live: live, Cached: mgr.GetClient(), Recorder: mgr.GetEventRecorder("machine-api-operator"),
+	})
+	if err := keeper.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	ctrl.Log.Info("Starting", "version", version, "release", o.release, "namespace", o.namespace)
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running the operator: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+// Package apply makes objects what the operator says, by server-side apply alone. What others have set is replaced, what they have added to
+// the definition of an object is removed, and what is theirs by right is left to them.
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// FieldManager is the name under which the operator owns fields.
+const FieldManager = "machine-api-operator"
+
+// Applier applies objects.
+type Applier struct {
+	client client.Client
+}
+
+// New returns an applier.
+func New(c client.Client) *Applier { return &Applier{client: c} }
+
+// Apply makes an object what it should be, and returns it as it is then. Before is the object as it was seen last; nil if it was not there. If that
+// is out of date, and matters, the error is a conflict.
+func (a *Applier) Apply(ctx context.Context, object, before *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	desired := object.DeepCopy()
+	if before == nil {
+		return a.apply(ctx, desired)
+	}
+	if scaled(before) {
+		unstructured.RemoveNestedField(desired.Object, "spec", "replicas")
+	}
+	if entries, foreign := takeOver(before); foreign {
+		if err := a.own(ctx, before, entries); err != nil {
+			return nil, err
+		}
+	}
+	return a.apply(ctx, desired)
+}
+
+func (a *Applier) apply(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	live := desired.DeepCopy()
+	err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(live), client.FieldOwner(FieldManager), client.ForceOwnership)
+	if err != nil {
+		return nil, fmt.Errorf("applying %s: %w", Name(desired), err)
+	}
+	return live, nil
+}
+
+// own makes fields that others have added the operator's, so that the next apply, which does not list them, removes them.
+func (a *Applier) own(ctx context.Context, before *unstructured.Unstructured, entries []any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": before.GetResourceVersion(), "managedFields": entries}})
+	if err != nil {
+		return fmt.Errorf("taking over fields of %s: %w", Name(before), err)
+	}
+	// The field manager of this request owns nothing by it: it changes no field but managedFields.
+	if err := a.client.Patch(ctx, before.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager)); err != nil {
+		return fmt.Errorf("taking over fields that others have added to %s: %w", Name(before), err)
+	}
+	return nil
+}
+
+// Name returns how an object is called in messages.
+func Name(object client.Object) string {
+	kind := object.GetObjectKind().GroupVersionKind().Kind
+	if namespace := object.GetNamespace(); namespace != "" {
+		return kind + " " + namespace + "/" + object.GetName()
+	}
+	return kind + " " + object.GetName()
+}
+
+// replicas returns the replicas of an object's spec.
+func replicas(object *unstructured.Unstructured) int64 {
+	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "replicas")
+	switch number := value.(type) {
+	case int64:
+		return number
+	case float64:
+		return int64(number)
+	}
+	return 0
+}

@@ -1,0 +1,128 @@
+package apply
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// definition are the fields that make an object what it is. Metadata and status are others' to write too.
+var definition = []string{"spec", "rules", "webhooks", "data", "subjects", "roleRef", "aggregationRule"}
+
+// takeOver returns the managed fields of an object with those that others own within its definition made the operator's alone, and whether
+// there are any besides what the operator has applied.
+func takeOver(live *unstructured.Unstructured) (entries []any, foreign bool) {
+	managed := live.GetManagedFields()
+	own := slices.IndexFunc(managed, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+	})
+	if own < 0 { // somebody else has made the object
+		now := metav1.Now()
+		managed = append(managed, metav1.ManagedFieldsEntry{
+			Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: live.GetAPIVersion(), FieldsType: "FieldsV1", Time: &now,
+		})
+		own = len(managed) - 1
+	}
+	ours := decode(managed[own])
+	all := ours
+	for i := range managed {
+		if i == own || managed[i].Subresource != "" {
+			continue
+		}
+		fields := decode(managed[i])
+		over := taken(live, fields)
+		foreign = foreign || !over.Difference(ours).Empty()
+		all = all.Union(over)
+		encode(&managed[i], fields.Difference(over)) // of two owners, one could not remove a field
+	}
+	if !foreign {
+		return nil, false
+	}
+	encode(&managed[own], all)
+	for i := range managed {
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&managed[i])
+		if err != nil {
+			return nil, false
+		}
+		if i == own || !decode(managed[i]).Empty() {
+			entries = append(entries, fields)
+		}
+	}
+	return entries, true
+}
+
+// encode sets the fields of an entry.
+func encode(entry *metav1.ManagedFieldsEntry, fields *fieldpath.Set) {
+	if raw, err := fields.ToJSON(); err == nil { // what was read can be written
+		entry.FieldsV1 = metav1.NewFieldsV1(string(raw))
+	}
+}
+
+// taken returns those of somebody's fields that the operator does not leave to them.
+func taken(live *unstructured.Unstructured, fields *fieldpath.Set) *fieldpath.Set {
+	found := &fieldpath.Set{}
+	fields.Iterate(func(path fieldpath.Path) {
+		if defines(path) && !theirs(live, path) {
+			found.Insert(path.Copy())
+		}
+	})
+	return found
+}
+
+func defines(path fieldpath.Path) bool {
+	if len(path) == 0 || path[0].FieldName == nil {
+		return false
+	}
+	for _, name := range definition {
+		if *path[0].FieldName == name {
+			return true
+		}
+	}
+	return false
+}
+
+// theirs reports whether a field within the definition is somebody else's to write: the CA of webhooks, which is injected; the rules of an
+// aggregated ClusterRole; what the control plane assigns to a Service.
+func theirs(live *unstructured.Unstructured, path fieldpath.Path) bool {
+	last := path[len(path)-1]
+	if last.FieldName == nil {
+		return false
+	}
+	switch live.GetKind() {
+	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+		return *last.FieldName == "caBundle"
+	case "ClusterRole":
+		_, aggregated := live.Object["aggregationRule"]
+		return aggregated && *path[0].FieldName == "rules"
+	case "Service":
+		return len(path) > 1 && (*last.FieldName == "clusterIP" || *last.FieldName == "clusterIPs")
+	}
+	return false
+}
+
+// scaled reports whether the replicas of an object were set through its subresource scale, as by an autoscaler. None at all is no scale: the
+// controllers are stopped by stopping the operator first.
+func scaled(live *unstructured.Unstructured) bool {
+	path := fieldpath.MakePathOrDie("spec", "replicas")
+	for _, entry := range live.GetManagedFields() {
+		if entry.Subresource == "scale" && decode(entry).Has(path) {
+			return replicas(live) > 0
+		}
+	}
+	return false
+}
+
+// decode returns the fields of an entry; none if they cannot be read.
+func decode(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
+	set := &fieldpath.Set{}
+	if entry.FieldsV1 == nil {
+		return set
+	}
+	if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil { // of a later format
+		return &fieldpath.Set{}
+	}
+	return set
+}

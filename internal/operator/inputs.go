@@ -1,0 +1,199 @@
+package operator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/openshift/api/features"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
+)
+
+// ConfigMaps in the operator's namespace. None of them needs to be there.
+const (
+	// ImagesName has the images of a release in JSON, as machine-api-operator's.
+	ImagesName = "machine-api-operator-images"
+	imagesKey  = "images.json"
+	// SettingsName has what an administrator chooses.
+	SettingsName = "machine-api-operator-config"
+)
+
+// Keys of the ConfigMap [SettingsName].
+const (
+	settingPlatform  = "platform"  // where the cluster is, as an Infrastructure's platformStatus.type; counts where there is no Infrastructure
+	settingWebhooks  = "webhooks"  // Enabled, which is the default, or Disabled
+	settingArguments = "arguments" // further flags of machine-controllers, one a line
+)
+
+// cluster is the name of OpenShift's configuration objects.
+const clusterName = "cluster"
+
+// inputs reads what the operands depend on.
+func (r *Reconciler) inputs(ctx context.Context) (operands.Inputs, error) {
+	in := operands.Inputs{Namespace: r.options.Namespace, Version: r.options.Version}
+	settings := &corev1.ConfigMap{}
+	if _, err := r.read(ctx, r.own(SettingsName), settings); err != nil {
+		return in, err
+	}
+	if err := choose(settings, &in); err != nil {
+		return in, fmt.Errorf("ConfigMap %s/%s: %w", r.options.Namespace, SettingsName, err)
+	}
+	for _, step := range []func(context.Context, *operands.Inputs, *corev1.ConfigMap) error{
+		r.image, r.infrastructure, r.proxy, r.authorities, r.tls, r.features,
+	} {
+		if err := step(ctx, &in, settings); err != nil {
+			return in, err
+		}
+	}
+	return in, nil
+}
+
+// read gets an object that need not be there, of an API that the cluster may not have.
+func (r *Reconciler) read(ctx context.Context, key client.ObjectKey, into client.Object) (found bool, err error) {
+	err = r.live.Get(ctx, key, into)
+	switch {
+	case err == nil:
+		return true, nil
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return false, nil
+	}
+	return false, fmt.Errorf("reading %T %s: %w", into, strings.TrimPrefix(key.String(), "/"), err)
+}
+
+func (r *Reconciler) own(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: r.options.Namespace, Name: name}
+}
+
+// choose takes over an administrator's settings.
+func choose(settings *corev1.ConfigMap, in *operands.Inputs) error {
+	for key := range settings.Data {
+		if !slices.Contains([]string{settingPlatform, settingWebhooks, settingArguments}, key) {
+			return fmt.Errorf("%q is no setting; use %s, %s or %s", key, settingPlatform, settingWebhooks, settingArguments)
+		}
+	}
+	switch value := settings.Data[settingWebhooks]; value {
+	case "", "Enabled":
+	case "Disabled":
+		in.WithoutWebhooks = true
+	default:
+		return fmt.Errorf("%s is %q; set it to Enabled or Disabled", settingWebhooks, value)
+	}
+	for line := range strings.Lines(settings.Data[settingArguments]) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		} else if !strings.HasPrefix(line, "--") {
+			return fmt.Errorf("%s has the line %q, which is no flag; write one flag a line, such as --max-concurrent-runs=16", settingArguments, line)
+		}
+		in.Arguments = append(in.Arguments, line)
+	}
+	return nil
+}
+
+// image finds the image of the controllers: that of the release, else the operator's own, as one image has both programs.
+func (r *Reconciler) image(ctx context.Context, in *operands.Inputs, _ *corev1.ConfigMap) error {
+	images := &corev1.ConfigMap{}
+	found, err := r.read(ctx, r.own(ImagesName), images)
+	if err != nil {
+		return err
+	}
+	if found {
+		named := struct {
+			Operator string `json:"machineAPIOperator"`
+		}{}
+		if err := json.Unmarshal([]byte(images.Data[imagesKey]), &named); err != nil || named.Operator == "" {
+			return fmt.Errorf("ConfigMap %s/%s has no image of machineAPIOperator in %s; set it to JSON with that key, or delete the ConfigMap",
+				r.options.Namespace, ImagesName, imagesKey)
+		}
+		in.Image = named.Operator
+		return nil
+	}
+	if in.Image = r.options.Image; in.Image != "" {
+		return nil
+	}
+	pod := &corev1.Pod{}
+	if _, err := r.read(ctx, r.own(r.options.PodName), pod); err != nil {
+		return err
+	}
+	for _, container := range pod.Spec.Containers {
+		in.Image = container.Image
+	}
+	if in.Image == "" {
+		return errors.New("no image for the controllers: set --image, or POD_NAME to the name of the Pod that this program runs in")
+	}
+	return nil
+}
+
+// infrastructure reads where the cluster is, and how large its control plane is.
+func (r *Reconciler) infrastructure(ctx context.Context, in *operands.Inputs, settings *corev1.ConfigMap) error {
+	found := &configv1.Infrastructure{}
+	there, err := r.read(ctx, client.ObjectKey{Name: clusterName}, found)
+	if err != nil {
+		return err
+	}
+	if platform := settings.Data[settingPlatform]; platform != "" && !there {
+		in.Arguments = append([]string{"--cluster-fact=platform=" + platform}, in.Arguments...)
+	}
+	in.SingleReplica = found.Status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode
+	in.ServiceCA = there // OpenShift's service CA is on every cluster that has an Infrastructure
+	return nil
+}
+
+func (r *Reconciler) proxy(ctx context.Context, in *operands.Inputs, _ *corev1.ConfigMap) error {
+	found := &configv1.Proxy{}
+	if _, err := r.read(ctx, client.ObjectKey{Name: clusterName}, found); err != nil {
+		return err
+	}
+	in.Proxy = operands.Proxy{HTTP: found.Status.HTTPProxy, HTTPS: found.Status.HTTPSProxy, No: found.Status.NoProxy}
+	return nil
+}
+
+// authorities hashes the trusted CA, so that a change of it rolls the controllers out.
+func (r *Reconciler) authorities(ctx context.Context, in *operands.Inputs, _ *corev1.ConfigMap) error {
+	found := &corev1.ConfigMap{}
+	if _, err := r.read(ctx, r.own(operands.TrustedCA), found); err != nil {
+		return err
+	}
+	if bundle := found.Data[operands.TrustedCAKey]; bundle != "" {
+		sum := sha256.Sum256([]byte(bundle))
+		in.TrustedCA = hex.EncodeToString(sum[:])
+	}
+	return nil
+}
+
+func (r *Reconciler) tls(ctx context.Context, in *operands.Inputs, _ *corev1.ConfigMap) error {
+	found := &configv1.APIServer{}
+	there, err := r.read(ctx, client.ObjectKey{Name: clusterName}, found)
+	if err != nil || !there {
+		return err
+	}
+	in.TLS = tlsOf(found.Spec)
+	return nil
+}
+
+// features reads which features are on in the operator's version. For one that the cluster does not know yet, every feature is off.
+func (r *Reconciler) features(ctx context.Context, in *operands.Inputs, _ *corev1.ConfigMap) error {
+	found := &configv1.FeatureGate{}
+	if _, err := r.read(ctx, client.ObjectKey{Name: clusterName}, found); err != nil {
+		return err
+	}
+	for _, version := range found.Status.FeatureGates {
+		if version.Version != r.options.Version {
+			continue
+		}
+		in.WithoutHealthChecks = slices.ContainsFunc(version.Enabled, func(one configv1.FeatureGateAttributes) bool {
+			return one.Name == features.FeatureGateMachineAPIOperatorDisableMachineHealthCheckController
+		})
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package operands
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// complete fills in what an object's manifest leaves to the inputs.
+func (in Inputs) complete(object *unstructured.Unstructured) error {
+	in.move(object.Object)
+	annotate(object, OwnedAnnotation, "")
+	label(object, ManagedByLabel, ManagedBy)
+	switch {
+	case object.GetKind() == "Deployment":
+		return in.deployment(object)
+	case object.GetKind() == "Service" && in.ServiceCA && object.GetName() == "machine-api-operator-webhook":
+		annotate(object, "service.beta.openshift.io/serving-cert-secret-name", webhookSecret)
+	case isWebhook(object) && in.ServiceCA:
+		annotate(object, "service.beta.openshift.io/inject-cabundle", "true")
+	}
+	return nil
+}
+
+// move replaces the manifests' namespace by the operator's, wherever a field has it as its value.
+func (in Inputs) move(fields map[string]any) {
+	for name, value := range fields {
+		switch value := value.(type) {
+		case string:
+			if value == Namespace {
+				fields[name] = in.Namespace
+			}
+		case map[string]any:
+			in.move(value)
+		case []any:
+			for _, element := range value {
+				if inner, ok := element.(map[string]any); ok {
+					in.move(inner)
+				}
+			}
+		}
+	}
+}
+
+func annotate(object *unstructured.Unstructured, name, value string) {
+	annotations := maps.Clone(object.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[name] = value
+	object.SetAnnotations(annotations)
+}
+
+func label(object *unstructured.Unstructured, name, value string) {
+	set := maps.Clone(object.GetLabels())
+	if set == nil {
+		set = map[string]string{}
+	}
+	set[name] = value
+	object.SetLabels(set)
+}
+
+// deployment completes a Deployment and its Pods.
+func (in Inputs) deployment(object *unstructured.Unstructured) error {
+	made := &appsv1.Deployment{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, made, true); err != nil {
+		return err
+	}
+	pod := &made.Spec.Template
+	at := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })
+	if at < 0 {
+		return fmt.Errorf("it has no container %s", container)
+	}
+	main := &pod.Spec.Containers[at]
+	if main.Image != placeholder {
+		return fmt.Errorf("the image of container %s is %q, not the placeholder %q", container, main.Image, placeholder)
+	}
+	main.Image = in.Image
+	main.Args = append(main.Args, in.arguments()...)
+	main.Env = append(main.Env, in.Proxy.environment()...)
+	if in.SingleReplica {
+		one := int32(1)
+		made.Spec.Replicas = &one
+	}
+	if in.ServiceCA {
+		mount(pod, main, corev1.Volume{Name: "webhook-cert", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: webhookSecret}}}, webhookCerts)
+	}
+	annotations := map[string]string{VersionAnnotation: in.Version}
+	if in.TrustedCA != "" {
+		mount(pod, main, corev1.Volume{Name: "trusted-ca", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: TrustedCA},
+			Items:                []corev1.KeyToPath{{Key: TrustedCAKey, Path: caFile}},
+		}}}, caMount)
+		main.Env = append(main.Env, corev1.EnvVar{Name: "SSL_CERT_FILE", Value: caMount + "/" + caFile})
+		// A change rolls the Pods out.
+		annotations[caHash] = in.TrustedCA
+		pod.Annotations = map[string]string{caHash: in.TrustedCA}
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(made)
+	if err != nil {
+		return err
+	}
+	object.Object = fields
+	for _, unset := range [][]string{{"status"}, {"metadata", "creationTimestamp"}, {"spec", "template", "metadata", "creationTimestamp"}} {
+		unstructured.RemoveNestedField(object.Object, unset...)
+	}
+	for name, value := range annotations {
+		annotate(object, name, value)
+	}
+	return nil
+}
+
+// arguments returns the flags that the controllers get besides those of the manifest.
+func (in Inputs) arguments() []string {
+	var flags []string
+	if in.WithoutHealthChecks {
+		flags = append(flags, "--controllers=*,-machinehealthcheck")
+	}
+	if in.WithoutWebhooks {
+		flags = append(flags, "--webhook-enabled=false")
+	} else if in.ServiceCA {
+		flags = append(flags, "--webhook-cert-dir="+webhookCerts)
+	}
+	if in.TLS.MinVersion != "" {
+		flags = append(flags, "--tls-min-version="+in.TLS.MinVersion)
+	}
+	if len(in.TLS.CipherSuites) > 0 {
+		flags = append(flags, "--tls-cipher-suites="+strings.Join(in.TLS.CipherSuites, ","))
+	}
+	return append(flags, in.Arguments...)
+}
+
+// environment returns the variables that programs read a proxy from.
+func (p Proxy) environment() []corev1.EnvVar {
+	var set []corev1.EnvVar
+	for _, one := range []corev1.EnvVar{{Name: "HTTP_PROXY", Value: p.HTTP}, {Name: "HTTPS_PROXY", Value: p.HTTPS}, {Name: "NO_PROXY", Value: p.No}} {
+		if one.Value != "" {
+			set = append(set, one)
+		}
+	}
+	return set
+}
+
+// mount adds a read-only volume to a container.
+func mount(pod *corev1.PodTemplateSpec, to *corev1.Container, volume corev1.Volume, folder string) {
+	pod.Spec.Volumes = append(pod.Spec.Volumes, volume)
+	to.VolumeMounts = append(to.VolumeMounts, corev1.VolumeMount{Name: volume.Name, MountPath: folder, ReadOnly: true})
+}

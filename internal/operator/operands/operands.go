@@ -1,0 +1,167 @@
+// Package operands makes the objects that machine-api-operator applies from manifests and the cluster's configuration. It is pure: the same
+// manifests and inputs give the same objects.
+package operands
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+)
+
+const (
+	// Namespace is the one in the manifests.
+	Namespace = "openshift-machine-api"
+	// Deployment is the name of the controllers' Deployment, which other software knows it by.
+	Deployment = "machine-api-controllers"
+	// WebhookConfiguration is the name of both webhook configurations.
+	WebhookConfiguration = "machine-api"
+	// TrustedCA is the ConfigMap in the operator's namespace with further certificate authorities. On OpenShift they are injected.
+	TrustedCA = "mao-trusted-ca"
+	// TrustedCAKey is its key.
+	TrustedCAKey = "ca-bundle.crt"
+
+	// OwnedAnnotation marks what the operator applies, as machine-api-operator does.
+	OwnedAnnotation = "machine.openshift.io/owned"
+	// ManagedByLabel marks it too, since objects cannot be selected by annotations.
+	ManagedByLabel = "app.kubernetes.io/managed-by"
+	// ManagedBy is the value of that label.
+	ManagedBy = "machine-api-operator"
+	// VersionAnnotation on the Deployment has the version of the operator that applied it.
+	VersionAnnotation = "machine-iac.io/version"
+
+	container     = "machine-controllers"
+	placeholder   = "machine-iac-operator" // the image in the manifests
+	webhookSecret = "machine-api-operator-webhook-cert"
+	webhookCerts  = "/etc/machine-api-operator/tls"
+	caMount       = "/etc/pki/ca-trust/extracted/pem"
+	caFile        = "tls-ca-bundle.pem"
+	caHash        = "operator.openshift.io/dep-" + Namespace + "." + TrustedCA + ".configmap"
+)
+
+// Inputs are what the objects depend on besides the manifests.
+type Inputs struct {
+	// Namespace is the operator's own, where the controllers run and Machines are managed.
+	Namespace string
+	// Version is that of the operator.
+	Version string
+	// Image is that of the controllers.
+	Image string
+	// SingleReplica is true where the control plane is one node, so that there is no room for a second replica.
+	SingleReplica bool
+	// Proxy is how the controllers reach what is outside the cluster; empty values are not set.
+	Proxy Proxy
+	// TrustedCA is the hash of the certificate authorities in the ConfigMap [TrustedCA]; empty where there are none.
+	TrustedCA string
+	// TLS is what the servers of the controllers accept.
+	TLS TLS
+	// ServiceCA is true where OpenShift's service CA makes serving certificates.
+	ServiceCA bool
+	// WithoutWebhooks leaves the webhooks out.
+	WithoutWebhooks bool
+	// WithoutHealthChecks runs no controller of MachineHealthChecks.
+	WithoutHealthChecks bool
+	// Arguments are further flags of the controllers.
+	Arguments []string
+}
+
+// Proxy is the cluster's proxy, as programs read it from their environment.
+type Proxy struct{ HTTP, HTTPS, No string }
+
+// TLS restricts the connections that servers accept; zero values leave Go's defaults.
+type TLS struct {
+	// MinVersion is written as in k8s.io/component-base/cli/flag, such as VersionTLS12.
+	MinVersion string
+	// CipherSuites are by their names in package crypto/tls.
+	CipherSuites []string
+}
+
+// Render returns the objects of the manifests for the inputs, in the order in which they are to be applied.
+func Render(manifests fs.FS, in Inputs) ([]*unstructured.Unstructured, error) {
+	if in.Namespace == "" || in.Image == "" {
+		return nil, errors.New("rendering the operands: the namespace or the image of the controllers is missing")
+	}
+	objects, err := read(manifests)
+	if err != nil {
+		return nil, err
+	}
+	objects = slices.DeleteFunc(objects, func(one *unstructured.Unstructured) bool { return in.WithoutWebhooks && isWebhook(one) })
+	for _, one := range objects {
+		if err := in.complete(one); err != nil {
+			return nil, fmt.Errorf("rendering %s %s: %w", one.GetKind(), one.GetName(), err)
+		}
+	}
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return cmp.Compare(rank(a), rank(b)) })
+	return objects, nil
+}
+
+// read returns the objects of all manifests below a folder. Kustomizations are left out, since the manifests need no transformation.
+func read(manifests fs.FS) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	err := fs.WalkDir(manifests, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Ext(name) != ".yaml" || entry.Name() == "kustomization.yaml" {
+			return err
+		}
+		content, err := fs.ReadFile(manifests, name)
+		if err != nil {
+			return err
+		}
+		for documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
+			object := &unstructured.Unstructured{}
+			if err := documents.Decode(&object.Object); errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			if len(object.Object) > 0 {
+				objects = append(objects, object)
+			}
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifests: %w", err)
+	}
+	return objects, nil
+}
+
+func isWebhook(object *unstructured.Unstructured) bool {
+	return object.GroupVersionKind().Group == "admissionregistration.k8s.io"
+}
+
+// rank orders objects: what others need first, what calls the Pods of the Deployment last.
+func rank(object *unstructured.Unstructured) int {
+	switch object.GetKind() {
+	case "ServiceAccount":
+		return 0
+	case "Role", "ClusterRole":
+		return 1
+	case "RoleBinding", "ClusterRoleBinding":
+		return 2
+	case "Deployment", "DaemonSet":
+		return 4
+	}
+	if isWebhook(object) {
+		return 5
+	}
+	return 3
+}
+
+// Unwanted returns the objects of the manifests that the inputs leave out, by name alone.
+func Unwanted(manifests fs.FS, in Inputs) ([]*unstructured.Unstructured, error) {
+	objects, err := read(manifests)
+	if err != nil {
+		return nil, err
+	}
+	objects = slices.DeleteFunc(objects, func(one *unstructured.Unstructured) bool { return !in.WithoutWebhooks || !isWebhook(one) })
+	for _, one := range objects {
+		in.move(one.Object)
+	}
+	return objects, nil
+}

@@ -1,0 +1,143 @@
+package operands_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/machine-iac/machine-iac-operator/install"
+	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
+)
+
+func inputs(change ...func(*operands.Inputs)) operands.Inputs {
+	in := operands.Inputs{Namespace: operands.Namespace, Version: "1.2.3", Image: "example.org/image@sha256:1"}
+	for _, one := range change {
+		one(&in)
+	}
+	return in
+}
+
+func rendered(t *testing.T, in operands.Inputs) []*unstructured.Unstructured {
+	t.Helper()
+	objects, err := operands.Render(install.Controllers, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+func deployment(t *testing.T, in operands.Inputs) *appsv1.Deployment {
+	t.Helper()
+	for _, one := range rendered(t, in) {
+		if one.GetKind() != "Deployment" {
+			continue
+		}
+		made := &appsv1.Deployment{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(one.Object, made, true); err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	t.Fatal("there is no Deployment")
+	return nil
+}
+
+func TestEveryObjectIsMarkedAsOwned(t *testing.T) {
+	objects := rendered(t, inputs())
+	if len(objects) < 15 {
+		t.Fatalf("%d objects", len(objects))
+	}
+	for _, one := range objects {
+		if _, owned := one.GetAnnotations()[operands.OwnedAnnotation]; !owned || one.GetLabels()[operands.ManagedByLabel] != operands.ManagedBy {
+			t.Errorf("%s %s is not marked", one.GetKind(), one.GetName())
+		}
+	}
+	if first, last := objects[0].GetKind(), objects[len(objects)-1].GetKind(); first != "ServiceAccount" || !strings.HasSuffix(last, "WebhookConfiguration") {
+		t.Errorf("applied from %s to %s, want what others need first", first, last)
+	}
+}
+
+func TestTheNamespaceIsTheOperators(t *testing.T) {
+	for _, one := range rendered(t, inputs(func(in *operands.Inputs) { in.Namespace = "elsewhere" })) {
+		text, err := yaml.Marshal(one.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(strings.ReplaceAll(string(text), "operator.openshift.io/dep-"+operands.Namespace, ""), operands.Namespace) {
+			t.Errorf("%s %s names %s:\n%s", one.GetKind(), one.GetName(), operands.Namespace, text)
+		}
+	}
+}
+
+func TestTheDeploymentFollowsTheInputs(t *testing.T) {
+	plain := deployment(t, inputs())
+	if got := plain.Spec.Template.Spec.Containers[0]; got.Image != "example.org/image@sha256:1" || *plain.Spec.Replicas != 2 || plain.Annotations[operands.VersionAnnotation] != "1.2.3" {
+		t.Errorf("image %s, %d replicas, annotations %v", got.Image, *plain.Spec.Replicas, plain.Annotations)
+	}
+	full := deployment(t, inputs(func(in *operands.Inputs) {
+		in.SingleReplica, in.ServiceCA, in.WithoutHealthChecks = true, true, true
+		in.Proxy = operands.Proxy{HTTPS: "http://proxy:3128", No: ".svc"}
+		in.TrustedCA = "abc"
+		in.TLS = operands.TLS{MinVersion: "VersionTLS12", CipherSuites: []string{"A", "B"}}
+		in.Arguments = []string{"--max-concurrent-runs=3"}
+	}))
+	main := full.Spec.Template.Spec.Containers[0]
+	if *full.Spec.Replicas != 1 {
+		t.Errorf("%d replicas on a control plane of one node", *full.Spec.Replicas)
+	}
+	for _, flag := range []string{
+		"--controllers=*,-machinehealthcheck", "--webhook-cert-dir=/etc/machine-api-operator/tls", "--tls-min-version=VersionTLS12", "--tls-cipher-suites=A,B", "--max-concurrent-runs=3",
+	} {
+		if !slices.Contains(main.Args, flag) {
+			t.Errorf("the flags %v lack %s", main.Args, flag)
+		}
+	}
+	variables := map[string]string{}
+	for _, one := range main.Env {
+		variables[one.Name] = one.Value
+	}
+	if _, set := variables["HTTP_PROXY"]; set || variables["HTTPS_PROXY"] != "http://proxy:3128" || variables["NO_PROXY"] != ".svc" || variables["SSL_CERT_FILE"] == "" {
+		t.Errorf("variables %v", variables)
+	}
+	for _, volume := range []string{"webhook-cert", "trusted-ca"} {
+		if !slices.ContainsFunc(main.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume && m.ReadOnly }) {
+			t.Errorf("volume %s is not mounted", volume)
+		}
+	}
+	if hash := "operator.openshift.io/dep-openshift-machine-api.mao-trusted-ca.configmap"; full.Annotations[hash] != "abc" || full.Spec.Template.Annotations[hash] != "abc" {
+		t.Error("a change of the trusted CA would not roll the Pods out")
+	}
+}
+
+func TestWebhooksAreLeftOut(t *testing.T) {
+	without := inputs(func(in *operands.Inputs) { in.WithoutWebhooks = true })
+	for _, one := range rendered(t, without) {
+		if strings.HasSuffix(one.GetKind(), "WebhookConfiguration") {
+			t.Errorf("%s is rendered", one.GetKind())
+		}
+	}
+	unwanted, err := operands.Unwanted(install.Controllers, without)
+	if err != nil || len(unwanted) != 2 {
+		t.Errorf("%d unwanted objects, want the two configurations (%v)", len(unwanted), err)
+	}
+}
+
+func TestABadManifestIsReportedWithItsName(t *testing.T) {
+	for name, test := range map[string]struct{ manifest, want string }{
+		"no YAML":             {"a: [", "x/broken.yaml"},
+		"no container":        {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n", "Deployment d: it has no container machine-controllers"},
+		"an image of its own": {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: {containers: [{name: machine-controllers, image: other}]}}}\n", `is "other", not the placeholder`},
+	} {
+		_, err := operands.Render(fstest.MapFS{"x/broken.yaml": {Data: []byte(test.manifest)}}, inputs())
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
+}

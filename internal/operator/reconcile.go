@@ -1,0 +1,240 @@
+// Package operator keeps the installation of the controllers: it applies what they need, restores what others change, and reports how the
+// installation is.
+//
+// It needs, of the cluster: what install/kubernetes/operator grants.
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/machine-iac/machine-iac-operator/internal/operator/apply"
+	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
+)
+
+// resync is how often everything is looked at without an event.
+const resync = 10 * time.Minute
+
+// AllowDowngrade is an annotation of the controllers' Deployment with the version of an older operator that may take over.
+const AllowDowngrade = "machine-iac.io/allow-downgrade"
+
+// Options configure the operator.
+type Options struct {
+	// Namespace is the operator's own.
+	Namespace string
+	// Version is that of the operator.
+	Version string
+	// Image is that of the controllers; that of the Pod PodName when empty.
+	Image   string
+	PodName string
+	// Manifests are those of the operands.
+	Manifests fs.FS
+	// Live reads what is read at each sync, without a cache; Cached has the operands.
+	Live   client.Client
+	Cached client.Reader
+	// Recorder sends events about the controllers' Deployment.
+	Recorder events.EventRecorder
+	// Clock is replaced by tests.
+	Clock clock.PassiveClock
+}
+
+// Reconciler keeps the installation.
+type Reconciler struct {
+	options Options
+	live    client.Client
+	applier *apply.Applier
+	status  *reporter
+	clock   clock.PassiveClock
+}
+
+var _ reconcile.Reconciler = &Reconciler{}
+
+// New returns a reconciler.
+func New(o Options) *Reconciler {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Reconciler{
+		options: o, live: o.Live, applier: apply.New(o.Live), clock: o.Clock,
+		status: &reporter{client: o.Live, namespace: o.Namespace, version: o.Version, recorder: o.Recorder, clock: o.Clock},
+	}
+}
+
+// Reconcile makes the installation what it should be. The request says nothing, since there is one installation.
+func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	if err := r.status.read(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	wait, err := r.sync(ctx)
+	if reporting := r.status.write(ctx, outcome{rolledOut: wait == 0 && err == nil, failure: err}); reporting != nil {
+		return reconcile.Result{}, errors.Join(err, reporting)
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if wait == 0 {
+		wait = resync
+	}
+	return reconcile.Result{RequeueAfter: wait}, nil
+}
+
+// sync applies everything and returns after how long to requeue since something has not rolled out yet; zero if all has.
+func (r *Reconciler) sync(ctx context.Context) (time.Duration, error) {
+	in, err := r.inputs(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if err := r.allowed(ctx); err != nil {
+		return 0, err
+	}
+	objects, err := operands.Render(r.options.Manifests, in)
+	if err != nil {
+		return 0, err
+	}
+	r.status.relate(objects)
+	applied, err := r.apply(ctx, objects)
+	if apierrors.IsConflict(err) {
+		return rolloutInterval / 5, nil // somebody is writing right now
+	}
+	if err != nil {
+		return 0, err
+	}
+	if err := r.remove(ctx, in); err != nil {
+		return 0, err
+	}
+	return r.rollout(ctx, applied)
+}
+
+// allowed returns an error if a newer operator has applied the operands.
+func (r *Reconciler) allowed(ctx context.Context) error {
+	found := &unstructured.Unstructured{}
+	found.SetAPIVersion("apps/v1")
+	found.SetKind("Deployment")
+	if there, err := r.read(ctx, r.own(operands.Deployment), found); err != nil || !there {
+		return err
+	}
+	annotations := found.GetAnnotations()
+	recorded, err := version.ParseSemantic(annotations[operands.VersionAnnotation])
+	if err != nil {
+		return nil //nolint:nilerr // there is no earlier release, or one from a development build
+	}
+	own, err := version.ParseSemantic(r.options.Version)
+	if err != nil || !own.LessThan(recorded) || annotations[AllowDowngrade] == r.options.Version {
+		return nil //nolint:nilerr // a development build is compared with nothing
+	}
+	return fmt.Errorf("%s was applied by operator %s, which is newer than this one, %s; install that version again, or, when docs/upgrade.md says that "+
+		"the older one can read its states, annotate the Deployment with %s=%s",
+		apply.Name(found), recorded, own, AllowDowngrade, r.options.Version)
+}
+
+// apply applies the objects and returns them as they are then. All are tried; the errors are returned together.
+func (r *Reconciler) apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var applied []*unstructured.Unstructured
+	var failed []error
+	for _, one := range objects {
+		before := &unstructured.Unstructured{}
+		before.SetGroupVersionKind(one.GroupVersionKind())
+		err := r.options.Cached.Get(ctx, client.ObjectKeyFromObject(one), before)
+		if apierrors.IsNotFound(err) {
+			before = nil
+		} else if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", apply.Name(one), err)
+		}
+		live, err := r.applier.Apply(ctx, one, before)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if before == nil || before.GetResourceVersion() != live.GetResourceVersion() {
+			log.FromContext(ctx).Info("Applied", "object", apply.Name(one), "new", before == nil)
+		}
+		applied = append(applied, live)
+	}
+	if len(failed) == 1 {
+		return applied, failed[0]
+	}
+	return applied, errors.Join(failed...)
+}
+
+// remove deletes operands that the inputs leave out.
+func (r *Reconciler) remove(ctx context.Context, in operands.Inputs) error {
+	unwanted, err := operands.Unwanted(r.options.Manifests, in)
+	if err != nil {
+		return err
+	}
+	for _, one := range unwanted {
+		found := &unstructured.Unstructured{}
+		found.SetGroupVersionKind(one.GroupVersionKind())
+		if err := r.options.Cached.Get(ctx, client.ObjectKeyFromObject(one), found); apierrors.IsNotFound(err) {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("reading %s: %w", apply.Name(one), err)
+		}
+		if err := r.live.Delete(ctx, one); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting %s: %w", apply.Name(one), err)
+		}
+		log.FromContext(ctx).Info("Deleted", "object", apply.Name(one))
+	}
+	return nil
+}
+
+// rollout returns after how long to requeue since something does not run yet as it was applied.
+func (r *Reconciler) rollout(ctx context.Context, applied []*unstructured.Unstructured) (time.Duration, error) {
+	var waits []time.Duration
+	var reasons []string
+	for _, one := range applied {
+		why, wait, err := rolledOut(one, r.clock.Now())
+		if err != nil {
+			return 0, err
+		}
+		if why != "" {
+			reasons, waits = append(reasons, why), append(waits, wait)
+		}
+	}
+	if len(waits) > 0 {
+		log.FromContext(ctx).V(1).Info("Waiting for the rollout", "why", strings.Join(reasons, "; "))
+		return slices.Min(waits), nil
+	}
+	if !initial(r.status.before) {
+		return 0, nil
+	}
+	why, err := r.workers(ctx)
+	if err != nil || why == "" {
+		return 0, err
+	}
+	return 0, errors.New(why)
+}
+
+// related returns references to objects, for whoever collects what belongs to the installation.
+func related(namespace string, objects []*unstructured.Unstructured) []configv1.ObjectReference {
+	references := []configv1.ObjectReference{
+		{Resource: "namespaces", Name: namespace},
+		{Group: "machine.openshift.io", Resource: "machines", Namespace: namespace},
+		{Group: "machine.openshift.io", Resource: "machinesets", Namespace: namespace},
+		{Group: "machine.openshift.io", Resource: "machinehealthchecks", Namespace: namespace},
+	}
+	for _, one := range objects {
+		kind := one.GroupVersionKind()
+		plural := strings.ToLower(kind.Kind) + "s"
+		if strings.HasSuffix(plural, "ys") {
+			plural = strings.TrimSuffix(plural, "ys") + "ies"
+		}
+		references = append(references, configv1.ObjectReference{Group: kind.Group, Resource: plural, Namespace: one.GetNamespace(), Name: one.GetName()})
+	}
+	return references
+}

@@ -1,0 +1,125 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
+)
+
+// kinds are those of the operands.
+var kinds = []schema.GroupVersionKind{
+	corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
+	corev1.SchemeGroupVersion.WithKind("Service"),
+	rbacv1.SchemeGroupVersion.WithKind("Role"),
+	rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
+	rbacv1.SchemeGroupVersion.WithKind("ClusterRole"),
+	rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
+	appsv1.SchemeGroupVersion.WithKind("Deployment"),
+	policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
+	networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
+	admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration"),
+	admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration"),
+}
+
+// configuration are the kinds of OpenShift that inputs are read from. A cluster has all of them or none.
+var configuration = []string{"APIServer", "FeatureGate", "Infrastructure", "Proxy"}
+
+// CacheOptions returns what the operator's manager caches: operands, which have a label, and ConfigMaps of the operator's namespace.
+func CacheOptions(namespace string) cache.Options {
+	owned := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{operands.ManagedByLabel: operands.ManagedBy})}
+	options := cache.Options{
+		ByObject:          map[client.Object]cache.ByObject{},
+		DefaultNamespaces: map[string]cache.Config{namespace: {}, metav1.NamespaceDefault: {}},
+	}
+	for _, kind := range kinds {
+		selected := owned
+		switch kind.Kind {
+		case "Role", "RoleBinding":
+		default:
+			if namespaced(kind) {
+				selected.Namespaces = map[string]cache.Config{namespace: {}}
+			}
+		}
+		options.ByObject[ofKind(kind)] = selected
+	}
+	options.ByObject[partial(corev1.SchemeGroupVersion.WithKind("ConfigMap"))] = cache.ByObject{Namespaces: map[string]cache.Config{namespace: {}}}
+	return options
+}
+
+func namespaced(kind schema.GroupVersionKind) bool {
+	switch kind.Kind {
+	case "ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+		return false
+	}
+	return true
+}
+
+func ofKind(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	return object
+}
+
+func partial(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(kind)
+	return object
+}
+
+// SetupWithManager adds the operator to a manager that was made with [CacheOptions].
+func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	request := reconcile.Request{NamespacedName: client.ObjectKey{Namespace: r.options.Namespace, Name: operands.Deployment}}
+	one := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{request} })
+	// The first installation has no object yet to start with.
+	start := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		queue.Add(request)
+		return nil
+	})
+	made := builder.ControllerManagedBy(mgr).Named("installation").WatchesRawSource(start)
+	for _, kind := range kinds {
+		made = made.Watches(ofKind(kind), one)
+	}
+	settings := predicate.NewPredicateFuncs(func(object client.Object) bool {
+		return object.GetName() == SettingsName || object.GetName() == ImagesName || object.GetName() == operands.TrustedCA
+	})
+	made = made.WatchesMetadata(partial(corev1.SchemeGroupVersion.WithKind("ConfigMap")), one, builder.WithPredicates(settings))
+	for _, name := range configuration {
+		kind := configv1.GroupVersion.WithKind(name)
+		if _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+			continue // not OpenShift
+		}
+		made = made.WatchesMetadata(partial(kind), one)
+	}
+	kind, err := statusKind(r.live)
+	if err != nil {
+		return err
+	}
+	reports := predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetName() == StatusName })
+	made = made.WatchesMetadata(partial(kind), one, builder.WithPredicates(reports))
+	if err := made.Complete(r); err != nil {
+		return fmt.Errorf("adding the operator to the manager: %w", err)
+	}
+	return nil
+}

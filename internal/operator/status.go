@@ -1,0 +1,114 @@
+package operator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Reasons of conditions, as machine-api-operator has them.
+const (
+	reasonAsExpected   = "AsExpected"
+	reasonInitializing = "Initializing"
+	reasonSyncing      = "SyncingResources"
+	reasonFailed       = "SyncingFailed"
+)
+
+// upgradePatience is how long an upgrade may fail before the operator is degraded.
+const upgradePatience = 20 * time.Minute
+
+// versionName is the name of the operator's version among those that are reported.
+const versionName = "operator"
+
+// outcome is how a sync went.
+type outcome struct {
+	// rolledOut is true if everything is applied and runs.
+	rolledOut bool
+	// failure is why it is not; nil while it merely takes its time.
+	failure error
+}
+
+// next returns the status after a sync. The rules are machine-api-operator's: Available is never taken back, the version is reported once it has been
+// rolled out, and an upgrade may fail for a while before the operator is degraded.
+func next(before configv1.ClusterOperatorStatus, version string, related []configv1.ObjectReference, now time.Time, o outcome) configv1.ClusterOperatorStatus {
+	after := *before.DeepCopy()
+	after.RelatedObjects = related
+	set := func(kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason, message string) {
+		setCondition(&after.Conditions, configv1.ClusterOperatorStatusCondition{Type: kind, Status: status, Reason: reason, Message: message}, now)
+	}
+	if len(before.Conditions) == 0 {
+		set(configv1.OperatorAvailable, configv1.ConditionFalse, reasonInitializing, "Operator is initializing")
+		set(configv1.OperatorDegraded, configv1.ConditionFalse, reasonInitializing, "Operator is initializing")
+	}
+	set(configv1.OperatorUpgradeable, configv1.ConditionTrue, reasonAsExpected, "")
+	if o.rolledOut {
+		set(configv1.OperatorAvailable, configv1.ConditionTrue, reasonAsExpected, "Cluster Machine API Operator is available at operator: "+version)
+		set(configv1.OperatorProgressing, configv1.ConditionFalse, reasonAsExpected, "")
+		set(configv1.OperatorDegraded, configv1.ConditionFalse, reasonAsExpected, "")
+		after.Versions = []configv1.OperandVersion{{Name: versionName, Version: version}}
+		return after
+	}
+	upgrading := reported(before) != version
+	if upgrading {
+		set(configv1.OperatorProgressing, configv1.ConditionTrue, reasonSyncing, "Progressing towards operator: "+version)
+	}
+	if o.failure == nil {
+		return after
+	}
+	if !upgrading {
+		set(configv1.OperatorDegraded, configv1.ConditionTrue, reasonFailed, fmt.Sprintf("Failed to resync for operator: %s because %v", version, o.failure))
+	} else if now.Sub(since(before, configv1.OperatorProgressing, now)) > upgradePatience {
+		set(configv1.OperatorDegraded, configv1.ConditionTrue, reasonFailed, fmt.Sprintf("Failed when progressing towards operator: %s because %v", version, o.failure))
+	}
+	return after
+}
+
+// setCondition sets a condition. The time of its transition changes with its status only.
+func setCondition(conditions *[]configv1.ClusterOperatorStatusCondition, to configv1.ClusterOperatorStatusCondition, now time.Time) {
+	to.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
+	at := slices.IndexFunc(*conditions, func(c configv1.ClusterOperatorStatusCondition) bool { return c.Type == to.Type })
+	if at < 0 {
+		*conditions = append(*conditions, to)
+		return
+	}
+	if (*conditions)[at].Status == to.Status {
+		to.LastTransitionTime = (*conditions)[at].LastTransitionTime
+	}
+	(*conditions)[at] = to
+}
+
+// condition returns a condition; nil if it is not there.
+func condition(status configv1.ClusterOperatorStatus, kind configv1.ClusterStatusConditionType) *configv1.ClusterOperatorStatusCondition {
+	at := slices.IndexFunc(status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool { return c.Type == kind })
+	if at < 0 {
+		return nil
+	}
+	return &status.Conditions[at]
+}
+
+// since returns since when a condition is true; now, if it is not.
+func since(status configv1.ClusterOperatorStatus, kind configv1.ClusterStatusConditionType, now time.Time) time.Time {
+	if found := condition(status, kind); found != nil && found.Status == configv1.ConditionTrue {
+		return found.LastTransitionTime.Time
+	}
+	return now
+}
+
+// reported returns the version that was rolled out last.
+func reported(status configv1.ClusterOperatorStatus) string {
+	for _, one := range status.Versions {
+		if one.Name == versionName {
+			return one.Version
+		}
+	}
+	return ""
+}
+
+// initial reports whether nothing has been rolled out yet.
+func initial(status configv1.ClusterOperatorStatus) bool {
+	found := condition(status, configv1.OperatorAvailable)
+	return found == nil || found.Reason == reasonInitializing
+}
