@@ -102,7 +102,7 @@ new-module: ## Lay down a new provider module: make new-module NAME=x [DIR=modul
 # Most of it is waiting for engines, so that more packages than processors are tested at a time.
 .PHONY: test
 test: tools-test ## Unit and integration tests, with the race detector, on a real API server and engine. The plans of test/manifests are left to test-modules.
-	go test -race -timeout 40m -p 4 -skip '^TestManifests$$' $(TESTFLAGS) $(PACKAGES)
+	go test -race -timeout 40m -p 4 -skip '^TestManifests' $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: test-modules
 test-modules: tools-test-modules ## Check every provider module and stack, offline: contract, format, validation, its own tests, and the plans of test/manifests.

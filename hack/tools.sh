@@ -82,7 +82,7 @@ sets() {
 tools|!(golangci-lint)
 demo|$cluster tofu provider-kubectl
 test|!(golangci-lint)
-test-modules|tofu provider-* schema-*
+test-modules|tofu provider-* schema-* $pulumi
 e2e|$cluster tofu provider-kubectl provider-vsphere provider-openstack vcsim $pulumi promql-selectors
 e2e-pulumi|$cluster tofu provider-kubectl $pulumi promql-selectors
 e2e-libvirt|$cluster tofu provider-kubectl provider-libvirt

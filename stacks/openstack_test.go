@@ -15,7 +15,7 @@ import (
 
 const (
 	serverAddress = "openstack:index/computeInstanceV2:ComputeInstanceV2.this"
-	portAddress   = "openstack:index/networkingPortV2:NetworkingPortV2.port"
+	portAddress   = "openstack:index/networkingPortV2:NetworkingPortV2.port0"
 
 	// worker is what the example of the stack says, as the installer would.
 	worker = `{"cloudName":"openstack","flavor":"m1.xlarge","image":"demo-x7k2p-rhcos",
@@ -27,17 +27,20 @@ const (
 const everything = `{"trunk":true,"serverGroupName":"demo-x7k2p-worker","floatingIP":"203.0.113.7","rootVolume":{"diskSize":100,"volumeType":"fast","availabilityZone":"cinder-1"},
 	"networks":[{"subnets":[{"filter":{"name":"demo-x7k2p-nodes","tags":"openshiftClusterID=demo-x7k2p"}}]},{"filter":{"name":"other"},"noAllowedAddressPairs":true}]}`
 
-// belongings are the resources beside the server, each of which may be nothing but the port.
-var belongings = []string{
-	portAddress, optional("networkingPort", "V2", "port1"), optional("networkingPort", "V2", "port2"), optional("networkingPort", "V2", "port3"),
-	optional("networkingTrunk", "V2", "trunk"), optional("networkingTrunk", "V2", "trunk1"), optional("networkingTrunk", "V2", "trunk2"),
-	optional("networkingTrunk", "V2", "trunk3"), optional("blockstorageVolume", "V3", "disk"), optional("networkingFloatingipAssociate", "V2", "floating"),
-	"openstack:index/computeServergroupSharedV2:ComputeServergroupSharedV2.group",
+// belongings are the resources beside the server and its first port, by what its providerSpec says.
+func belongings(values string) []string {
+	if values != everything {
+		return []string{portAddress}
+	}
+	return []string{
+		portAddress, ofOpenStack("networkingPortV2", "port1"), ofOpenStack("networkingTrunkV2", "trunk0"), ofOpenStack("networkingTrunkV2", "trunk1"),
+		ofOpenStack("blockstorageVolumeV3", "disk0"), ofOpenStack("networkingFloatingipAssociateV2", "floating0"),
+		ofOpenStack("computeServergroupSharedV2", "group0"),
+	}
 }
 
-// optional returns the address of a resource that may be nothing.
-func optional(kind, version, name string) string {
-	kind += "Optional" + version
+// ofOpenStack returns the address of a resource.
+func ofOpenStack(kind, name string) string {
 	return "openstack:index/" + kind + ":" + strings.ToUpper(kind[:1]) + kind[1:] + "." + name
 }
 
@@ -45,6 +48,8 @@ func optional(kind, version, name string) string {
 type server struct {
 	*instanceOfStack
 	cloud *openstack.Cloud
+	// made is what its providerSpec said when it was made, beside that of the example.
+	made string
 }
 
 func newServer(t *testing.T, values string) *server {
@@ -121,7 +126,7 @@ func (s *server) wantPlan(id, changed string, want engine.Action) *engine.Report
 	s.t.Helper()
 	report := s.plan(id, s.given(changed))
 	changes := map[string]engine.Action{serverAddress: want}
-	for _, address := range belongings {
+	for _, address := range belongings(s.made) {
 		changes[address] = engine.ActionNoOp
 	}
 	if diff := cmp.Diff(changes, changesOf(report)); diff != "" {
@@ -150,6 +155,7 @@ func TestAMissingServerIsReportedAndDeletedWithItsPort(t *testing.T) {
 func TestAServerThatTheStateLacksIsAdoptedWithItsPort(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, worker)
+	s.made = everything
 	with := s.given(everything)
 	before := s.empty(with)
 	s.create(with)
@@ -159,7 +165,7 @@ func TestAServerThatTheStateLacksIsAdoptedWithItsPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, err := pulumi.LookupResources(lookup)
-	if err != nil || len(found) != 1+len(belongings) || !bytes.Contains(found[serverAddress], []byte(machineUID)) || !bytes.Contains(found[portAddress], []byte(machineUID)) {
+	if err != nil || len(found) != 1+len(belongings(everything)) || !bytes.Contains(found[serverAddress], []byte(machineUID)) || !bytes.Contains(found[portAddress], []byte(machineUID)) {
 		t.Fatalf("found is %s, %v, want the server and its port with the Machine's UID, and the rest", found, err)
 	}
 	adopted, err := pulumi.Adopt(before, lookup)
@@ -232,7 +238,7 @@ func TestFieldsReachTheCloud(t *testing.T) {
 		"a root volume and other disks": {
 			`{"rootVolume":{"diskSize":100,"volumeType":"fast"},"additionalBlockDevices":[{"name":"a","sizeGiB":1,"storage":{"type":"Volume"}},{"name":"b","sizeGiB":2,"storage":{"type":"Local"}}]}`,
 			func(s *openstack.Server) bool {
-				return strings.Join(s.Devices, ", ") == "image to volume, blank to volume, blank to local" && s.Image == ""
+				return strings.Join(s.Devices, ", ") == "volume to volume, volume to volume, blank to local" && s.Image == ""
 			},
 		},
 		"a disk of the host beside the image's": {
@@ -245,6 +251,12 @@ func TestFieldsReachTheCloud(t *testing.T) {
 			everything,
 			func(s *openstack.Server) bool {
 				return len(s.Ports) == 2 && s.Ports[0].Trunk && s.Ports[1].Trunk && s.Ports[1].Network == "other" && s.Group == "demo-x7k2p-worker" && strings.Join(s.Devices, ", ") == "volume to volume"
+			},
+		},
+		"more ports than four, one of them by its subnet": {
+			`{"networks":[{"filter":{"name":"other"}},{"filter":{"name":"other"}},{"filter":{"name":"other"}},{"filter":{"name":"other"}},{"subnets":[{"filter":{"name":"demo-x7k2p-nodes","tags":"openshiftClusterID=demo-x7k2p"}}]}]}`,
+			func(s *openstack.Server) bool {
+				return len(s.Ports) == 5 && s.Ports[0].Network == "other" && s.Ports[4].Network == "demo-x7k2p-openshift"
 			},
 		},
 		"two subnets of a network, and security groups that are looked for": {
@@ -276,11 +288,11 @@ func TestFieldsReachTheCloud(t *testing.T) {
 func TestWhatIsNotFoundIsRefusedInWords(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ changed, want string }{
-		"an image":         {`{"image":"nowhere"}`, "no single image is called nowhere"},
+		"an image":         {`{"image":"nowhere"}`, "Unable to find image with name nowhere"},
 		"a network":        {`{"networks":[{"filter":{"name":"nowhere"}}]}`, "no single network is what networks[0] names"},
 		"two subnets":      {`{"networks":[{"subnets":[{"filter":{"name":"demo-x7k2p-nodes"}}]}]}`, "no single subnet is what networks[0].subnets[0] names"},
 		"a security group": {`{"securityGroups":[{"name":"nowhere"}]}`, "no security group is what securityGroups[0] names"},
-		"a port's network": {`{"networks":[],"ports":[{"networkID":"nowhere"}]}`, "no network is what ports[0].networkID names"},
+		"a server group":   {`{"serverGroupID":"4a1c0e00-0c6b-4c70-9a39-1f8f4f6f5a01","serverGroupName":"other"}`, "Unable to find flavor with name Name of a 4a1c0e00-0c6b-4c70-9a39-1f8f4f6f5a01 server group does not match defined name other"},
 	}
 	s := newServer(t, worker)
 	for name, tc := range cases {

@@ -5,7 +5,7 @@ provider "openstack" {
 resource "openstack_compute_instance_v2" "this" {
   name              = var.machine.name
   flavor_name       = var.provider_spec.flavor
-  image_id          = local.boots_image ? local.image.id : null
+  image_id          = local.boots_image ? local.image.id : local.root_volume == null ? local.image_id : null # also of a disk of its host that is made of the image
   image_name        = local.boots_image && local.image.id == null ? local.image.name : null
   key_pair          = var.provider_spec.keyName == "" ? null : var.provider_spec.keyName
   availability_zone = local.zone

@@ -1,13 +1,16 @@
-# What the program cannot compute is computed here, in the spelling that it hands on. A program has no conditions: it chooses with the
-# numbers here, and what it looks for in vain has an id that nothing has.
+# What the program cannot compute is computed here, in the spelling that it hands on. What it repeats it repeats for lists of these; a list of
+# one or none is a condition. What is looked for in vain has an id that nothing has.
 locals {
   # By how many are found, or how long a text is: whether there is any.
   is_any = [for found in range(1000) : min(found, 1)]
+  # By how many texts there are with the word before them, from two on: the numbers of those behind it.
+  numbers = [for texts in range(2, 34) : [for number in range(1, texts) : number]]
 
-  # An instance is what it was made as, but for its security groups. What says nothing is left out, so that a field which a later stack adds
-  # changes no instance.
+  # An instance is what it was made as, but for its security groups where no launch template has them. What says nothing is left out, so that a
+  # field which a later stack adds changes no instance.
+  may_change = concat(["credentialsSecret", "userDataSecret"], local.templated ? [] : ["securityGroups"])
   fixed = { for name, value in var.provider_spec : name => value
-    if !contains(["securityGroups", "credentialsSecret", "userDataSecret"], name) && !contains(["null", "\"\"", "0", "false", "[]", "{}"], jsonencode(value))
+    if !contains(local.may_change, name) && !contains(["null", "\"\"", "0", "false", "[]", "{}"], jsonencode(value))
   }
 }
 
@@ -21,11 +24,53 @@ locals {
   user_tags = { for name, values in { for tag in concat(var.provider_spec.tags, local.cluster_tags) : tag.name => tag.value... } :
     name => values[0] if !contains(["Name", local.uid_tag], name) && !startswith(name, "kubernetes.io/cluster/")
   }
-  tags = merge(local.user_tags, {
+  own_tags = {
     Name                = var.machine.name
     (local.cluster_tag) = "owned"
     (local.uid_tag)     = var.machine.uid
-  })
+  }
+  tags = merge(local.user_tags, local.own_tags)
+
+  host_tags = { for name, values in { for tag in concat(try(local.dedicated_host.dynamicHostAllocation.tags, []), local.cluster_tags) : tag.name => tag.value... } :
+    name => values[0] if !startswith(name, "kubernetes.io/cluster/")
+  }
+}
+
+# Where EC2 puts the instance, and what of it only a launch template can say: affinity to a host, a network interface of type EFA, an address of a
+# carrier.
+locals {
+  dedicated_host = try(var.provider_spec.placement.host.dedicatedHost, null)
+  host_id        = try(local.dedicated_host.id, null)
+  host_affinity  = try(var.provider_spec.placement.host.affinity, "") == "DedicatedHost"
+  efa            = var.provider_spec.networkInterfaceType == "EFA"
+  # Zones at the edge of a carrier's network are called as us-east-1-wl1-bos-wlz-1; addresses there are the carrier's.
+  carrier_ip = strcontains(var.provider_spec.placement.availabilityZone, "-wlz-") && var.provider_spec.publicIp != null
+  templated  = local.host_affinity || local.efa || local.carrier_ip
+
+  # A host for this instance alone, and its zone's subnet where the providerSpec does not name a zone.
+  hosts = [for strategy in [try(local.dedicated_host.allocationStrategy, "")] : {
+    zone      = var.provider_spec.placement.availabilityZone
+    of_subnet = var.provider_spec.placement.availabilityZone == "" ? [1] : []
+    tags      = merge(local.host_tags, local.own_tags)
+  } if strategy == "Dynamic"]
+  zone_searches = flatten(local.hosts[*].of_subnet)
+
+  # The numbers by which the program chooses: 0 is the instance's own argument, 1 nothing, since the launch template has it.
+  template_choice = local.templated ? 1 : 0
+  templates = [for templated in [local.templated] : {
+    affinity   = local.host_affinity ? "host" : null
+    group      = local.grouped ? var.provider_spec.placementGroupName : null
+    partition  = local.grouped ? var.provider_spec.placementGroupPartition : null
+    tenancy    = var.provider_spec.placement.tenancy == "" ? null : var.provider_spec.placement.tenancy
+    type       = local.efa ? "efa" : null
+    ipv6_count = local.ipv6_primary ? 1 : null
+    primary    = local.ipv6_primary ? "true" : null
+    public     = local.carrier_ip || var.provider_spec.publicIp == null ? null : tostring(var.provider_spec.publicIp)
+    carrier    = local.carrier_ip ? tostring(var.provider_spec.publicIp) : null
+  } if templated]
+
+  # The load balancers that send requests to the instance.
+  classic_load_balancers = sort(distinct([for balancer in var.provider_spec.loadBalancers : balancer.name if balancer.type == "classic"]))
 }
 
 # The instance's arguments. What is left out is null to the provider.
@@ -39,14 +84,16 @@ locals {
   # Beside a host, a placement group has no effect.
   grouped = var.provider_spec.placementGroupName != "" && var.provider_spec.placement.host == null
 
+  # Whether EC2 may end the instance to have its capacity back.
+  spot = local.market == "Spot"
+
   instance = {
     key_name            = var.provider_spec.keyName == "" ? null : var.provider_spec.keyName
     profile             = one(compact(var.provider_spec.iamInstanceProfile[*].id))
-    tenancy             = var.provider_spec.placement.tenancy == "" ? null : var.provider_spec.placement.tenancy
-    host                = try(var.provider_spec.placement.host.dedicatedHost.id, null)
-    placement_group     = local.grouped ? var.provider_spec.placementGroupName : null
-    placement_partition = local.grouped ? var.provider_spec.placementGroupPartition : null
-    public_ip           = var.provider_spec.publicIp
+    tenancy             = local.templated || var.provider_spec.placement.tenancy == "" ? null : var.provider_spec.placement.tenancy
+    placement_group     = !local.templated && local.grouped ? var.provider_spec.placementGroupName : null
+    placement_partition = !local.templated && local.grouped ? var.provider_spec.placementGroupPartition : null
+    public_ip           = local.templated ? null : var.provider_spec.publicIp
     market_options = local.market == "OnDemand" ? null : local.market == "CapacityBlock" ? { marketType = "capacity-block", spotOptions = null } : {
       marketType = "spot"
       spotOptions = {
@@ -66,8 +113,8 @@ locals {
     }
     # Only names after the instance's id have records of both families.
     names        = !local.dual_stack ? null : { enableResourceNameDnsARecord = true, enableResourceNameDnsAaaaRecord = true, hostnameType = "resource-name" }
-    primary_ipv6 = local.ipv6_primary ? true : null
-    ipv6_count   = local.ipv6_primary ? 1 : null
+    primary_ipv6 = local.ipv6_primary && !local.templated ? true : null
+    ipv6_count   = local.ipv6_primary && !local.templated ? 1 : null
   }
 }
 
@@ -94,28 +141,20 @@ locals {
 # The subnet and the security groups: what is looked for, and what stands in place of an id where nothing is found. EC2's refusal repeats it.
 locals {
   subnet = {
-    # 0 is the one with the id, 1 what is found.
-    choice  = var.provider_spec.subnet.id != "" ? 0 : 1
-    id      = var.provider_spec.subnet.id
-    missing = "no subnet matches subnet.filters in this region and placement.availabilityZone"
-    filters = var.provider_spec.subnet.id == "" ? concat(
+    id = var.provider_spec.subnet.id
+    searches = var.provider_spec.subnet.id != "" ? [] : [concat(
       [for filter in var.provider_spec.subnet.filters : { name = filter.name, values = filter.values }],
       [for zone in compact([var.provider_spec.placement.availabilityZone]) : { name = "availability-zone", values = [zone] }],
-    ) : [{ name = "subnet-id", values = ["subnet-00000000"] }]
+    )]
+    missing = "no subnet IDs were found: no subnet of this region and placement.availabilityZone matches subnet.filters"
   }
 
   given_groups = distinct(compact(var.provider_spec.securityGroups[*].id))
   searched_groups = [for group in var.provider_spec.securityGroups : [for filter in group.filters : { name = filter.name, values = filter.values }]
   if group.id == "" && length(group.filters) > 0]
   groups = {
-    any   = length(local.given_groups) + length(local.searched_groups) > 0 ? 1 : 0
-    given = join(",", local.given_groups)
-    # Three searches: whether it is wanted, what stands before what it finds, and its filters.
-    searches = [for i in range(3) : {
-      wanted  = i < length(local.searched_groups) ? 1 : 0
-      comma   = i == 0 && length(local.given_groups) == 0 ? "" : ","
-      filters = i < length(local.searched_groups) ? local.searched_groups[i] : [{ name = "group-id", values = ["sg-00000000"] }]
-    }]
-    missing = "no security group matches the filters of one of securityGroups"
+    # 0 is none, for the network's default one, 1 those with an id and those that are found.
+    choice  = length(local.given_groups) + length(local.searched_groups) > 0 ? 1 : 0
+    missing = "no security group found: none matches the filters of securityGroups"
   }
 }

@@ -228,6 +228,18 @@ variable "provider_spec" {
   }
 
   validation {
+    condition = (var.provider_spec.placement.host == null ? true :
+    var.provider_spec.placement.host.affinity != "DedicatedHost" || var.provider_spec.placement.host.dedicatedHost != null)
+    error_message = "spec.placement.host.dedicatedHost: Required value: dedicatedHost is required when hostAffinity is DedicatedHost, and optional otherwise"
+  }
+
+  validation {
+    condition = (try(var.provider_spec.placement.host.dedicatedHost, null) == null ? true :
+    contains(["", "UserProvided", "Dynamic"], var.provider_spec.placement.host.dedicatedHost.allocationStrategy))
+    error_message = "spec.placement.host.dedicatedHost.allocationStrategy: Invalid value: ${jsonencode(try(var.provider_spec.placement.host.dedicatedHost.allocationStrategy, null))}: Invalid allocationStrategy, the only allowed options are: UserProvided, Dynamic"
+  }
+
+  validation {
     condition = (!contains(["", "UserProvided"], try(var.provider_spec.placement.host.dedicatedHost.allocationStrategy, "none")) ? true :
     var.provider_spec.placement.host.dedicatedHost.id != "")
     error_message = "spec.placement.host.dedicatedHost.id: Required value: id is required when allocationStrategy is UserProvided and must start with 'h-' followed by 8 or 17 lowercase hexadecimal characters (0-9 and a-f)"
@@ -240,9 +252,33 @@ variable "provider_spec" {
   }
 
   validation {
+    condition = (try(var.provider_spec.placement.host.dedicatedHost.allocationStrategy, "") != "Dynamic" ? true :
+    var.provider_spec.placement.host.dedicatedHost.id == "")
+    error_message = "spec.placement.host.dedicatedHost.id: Forbidden: id is only allowed when allocationStrategy is Provided"
+  }
+
+  validation {
+    condition = (try(var.provider_spec.placement.host.dedicatedHost.allocationStrategy, "") != "Dynamic" ? true :
+    var.provider_spec.placement.host.affinity != "AnyAvailable")
+    error_message = "spec.placement.host.affinity: Forbidden: hostAffinity must be DedicatedHost when using dynamic host allocation"
+  }
+
+  validation {
     condition = (try(var.provider_spec.placement.host.dedicatedHost.dynamicHostAllocation, null) == null ? true :
     !contains(["", "UserProvided"], var.provider_spec.placement.host.dedicatedHost.allocationStrategy))
     error_message = "spec.placement.host.dedicatedHost.dynamicHostAllocation: Invalid value: ${jsonencode(try(var.provider_spec.placement.host.dedicatedHost.id, null))}: dynamicHostAllocation is only allowed when allocationStrategy is Dynamic"
+  }
+
+  validation {
+    condition = (try(var.provider_spec.placement.host.dedicatedHost.dynamicHostAllocation, null) == null ? true :
+    length(var.provider_spec.placement.host.dedicatedHost.dynamicHostAllocation.tags) >= 1)
+    error_message = "spec.placement.host.dedicatedHost.dynamicHostAllocation.tags: Invalid value: 0: at least 1 tag must be specified"
+  }
+
+  validation {
+    condition = (try(var.provider_spec.placement.host.dedicatedHost.dynamicHostAllocation, null) == null ? true :
+    length(var.provider_spec.placement.host.dedicatedHost.dynamicHostAllocation.tags) <= 50)
+    error_message = "spec.placement.host.dedicatedHost.dynamicHostAllocation.tags: Invalid value: ${length(try(var.provider_spec.placement.host.dedicatedHost.dynamicHostAllocation.tags, []))}: maximum 50 tags can be specified"
   }
 
   validation {
@@ -271,6 +307,11 @@ variable "provider_spec" {
     condition = (alltrue([for filter in var.provider_spec.subnet.filters : filter.name != "" && length(filter.values) > 0]) &&
     alltrue(flatten([for group in var.provider_spec.securityGroups : [for filter in group.filters : filter.name != "" && length(filter.values) > 0]])))
     error_message = "A filter has a name and values: write it as {name: \"tag:Name\", values: [NAME]}."
+  }
+
+  validation {
+    condition     = alltrue([for balancer in var.provider_spec.loadBalancers : balancer.name != "" || !contains(["classic", "network"], balancer.type)])
+    error_message = "loadBalancers[].name names a load balancer: write it as {name: NAME, type: network}."
   }
 
   # Its volumes.
@@ -313,33 +354,8 @@ variable "provider_spec" {
 
   # Limits of this stack.
   validation {
-    condition     = var.provider_spec.placement.host == null ? true : var.provider_spec.placement.host.affinity != "DedicatedHost"
-    error_message = "This stack makes no launch template, which affinity to a host needs: write placement.host.affinity: AnyAvailable, or use the provider module aws."
-  }
-
-  validation {
-    condition     = try(var.provider_spec.placement.host.dedicatedHost, null) == null ? true : contains(["", "UserProvided"], var.provider_spec.placement.host.dedicatedHost.allocationStrategy)
-    error_message = "This stack makes no hosts: name one by placement.host.dedicatedHost.id, without allocationStrategy, or use the provider module aws."
-  }
-
-  validation {
-    condition     = var.provider_spec.networkInterfaceType != "EFA"
-    error_message = "This stack makes no launch template, which networkInterfaceType: EFA needs: leave it out, or use the provider module aws."
-  }
-
-  validation {
-    condition     = var.provider_spec.publicIp == null ? true : !strcontains(var.provider_spec.placement.availabilityZone, "-wlz-")
-    error_message = "This stack makes no launch template, which an address of a carrier needs: leave publicIp out in a Wavelength Zone, or use the provider module aws."
-  }
-
-  validation {
-    condition     = length([for group in var.provider_spec.securityGroups : group if group.id == "" && length(group.filters) > 0]) <= 3
-    error_message = "This stack looks for three security groups: name the others by securityGroups[].id, or use the provider module aws."
-  }
-
-  validation {
-    condition     = length([for balancer in var.provider_spec.loadBalancers : balancer if contains(["classic", "network"], balancer.type)]) == 0
-    error_message = "This stack adds no instance to load balancers: leave loadBalancers out, or use the provider module aws."
+    condition     = length([for balancer in var.provider_spec.loadBalancers : balancer if balancer.type == "network"]) == 0
+    error_message = "This stack adds no instance to network load balancers, whose target groups it cannot list: leave loadBalancers of type network out, or use the provider module aws."
   }
 }
 

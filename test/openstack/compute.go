@@ -68,8 +68,7 @@ func (s *services) makeServer(r *http.Request, server object) error {
 			volume["attachments"] = []any{map[string]any{"server_id": server["id"], "id": volume["id"], "volume_id": volume["id"], "device": "/dev/vdb"}}
 		}
 	}
-	hints, _ := server["os:scheduler_hints"].(map[string]any)
-	server["group"] = hints["group"]
+	server["group"] = groupOf(server)
 	for field, value := range map[string]any{
 		"status": "BUILD", "created": time.Now().UTC().Format(time.RFC3339), "updated": time.Now().UTC().Format(time.RFC3339), "tenant_id": projectOf(r),
 		"user_id": "worker", "tags": []any{}, "metadata": map[string]any{}, "availability_zone": "nova",
@@ -80,6 +79,16 @@ func (s *services) makeServer(r *http.Request, server object) error {
 	}
 	return nil
 }
+
+// groupOf returns the server group that a server is asked to be in.
+func groupOf(server object) string {
+	hints, _ := server["os:scheduler_hints"].(map[string]any)
+	group, _ := hints["group"].(string)
+	return group
+}
+
+// serverGroupID is what Nova takes as the ID of a server group.
+var serverGroupID = regexp.MustCompile(`^([0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12})?$`)
 
 // checkServer refuses what Nova refuses.
 func (s *services) checkServer(r *http.Request, server object) error {
@@ -100,6 +109,9 @@ func (s *services) checkServer(r *http.Request, server object) error {
 		if !metadataKey.MatchString(key) {
 			return badRequest("Invalid input for field/attribute metadata: " + key)
 		}
+	}
+	if group := groupOf(server); !serverGroupID.MatchString(group) {
+		return badRequest("Invalid input for field/attribute group. Value: " + group + ". '" + group + "' is not a 'uuid'")
 	}
 	if _, err := base64.StdEncoding.DecodeString(server.text("user_data")); err != nil || len(server.text("user_data")) > 65535 {
 		return badRequest("User data is no base64, or too long.")

@@ -1,6 +1,7 @@
 package pulumi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/repeat"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
@@ -247,14 +249,46 @@ func writeProgram(r RunSpec, dir string) error {
 	if err != nil || len(settings) > 0 {
 		return errors.Join(err, errors.New("it has settings of a stack (Pulumi.*.yaml), which are the operator's to write"))
 	}
-	return os.Chmod(dir, 0o700)
+	return errors.Join(writeOut(r, filepath.Join(dir, projectFile)), os.Chmod(dir, 0o700))
+}
+
+// variableLocals is the variable with the values that a program may repeat something for.
+const variableLocals = "locals"
+
+// writeOut writes out what a program repeats. Whatever else is wrong with it Pulumi reports.
+func writeOut(r RunSpec, file string) error {
+	program, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	variables, err := r.variables()
+	if err != nil {
+		return err
+	}
+	written, err := repeat.Program(program, variables[variableLocals])
+	if err != nil || bytes.Equal(written, program) {
+		return err
+	}
+	return errors.Join(os.Remove(file), os.WriteFile(file, written, 0o600))
+}
+
+// variables returns the program's configuration by name.
+func (r RunSpec) variables() (map[string]json.RawMessage, error) {
+	var variables map[string]json.RawMessage
+	if err := json.Unmarshal(r.Variables, &variables); err != nil {
+		return nil, errors.New("the run's variables are no JSON object")
+	}
+	return variables, nil
 }
 
 // settings returns the stack's settings. JSON is YAML.
 func (r RunSpec) settings() ([]byte, error) {
-	var variables map[string]json.RawMessage
-	if err := json.Unmarshal(r.Variables, &variables); err != nil {
-		return nil, errors.New("the run's variables are no JSON object")
+	variables, err := r.variables()
+	if err != nil {
+		return nil, err
 	}
 	for _, name := range r.Secret {
 		var plain string

@@ -226,6 +226,22 @@ func TestLoadRefusesAStackThatBreaksTheContract(t *testing.T) {
 			changes: []moduletest.Change{{"Pulumi.yaml", "  this:\n", "  that:\n"}},
 			want:    `Pulumi.yaml:20: has no resource called "this"; give that name to the resource that is the instance`,
 		},
+		"an instance that is repeated": {
+			changes: []moduletest.Change{{"Pulumi.yaml", "    type: example:Instance\n", "    type: example:Instance\n    each: {d: '${locals.disks}'}\n"}},
+			want:    "Pulumi.yaml:23: resources.this.each repeats the instance, of which a Machine has one; remove it",
+		},
+		"a resource for each entry of what the operator does not compute": {
+			changes: []moduletest.Change{{"Pulumi.yaml", "    type: random:RandomId\n", "    type: random:RandomId\n    each: {d: '${provider_spec.disks}'}\n"}},
+			want:    "Pulumi.yaml:34: resources.note has an each for nothing of locals; write each: {NAME: ${locals.LIST}}",
+		},
+		"a repeated resource with the name of another": {
+			changes: []moduletest.Change{{"Pulumi.yaml", "  note:\n    type: random:RandomId\n", "  note0: {type: 'random:RandomId'}\n  note:\n    type: random:RandomId\n    each: {d: '${locals.disks}'}\n"}},
+			want:    "Pulumi.yaml:33: resources.note is repeated, so that one of it is called note0, as something else is; choose another name",
+		},
+		"a list of nothing": {
+			changes: []moduletest.Change{{"Pulumi.yaml", "byteLength: 4", "byteLength: {'fn::each': {d: '${locals.disks}'}}"}},
+			want:    "Pulumi.yaml:35: resources.note has fn::each without make; write what is repeated there",
+		},
 		"an instance that is only read": {
 			changes: []moduletest.Change{{"Pulumi.yaml", "    options:\n      additional", "    get: {id: x}\n    options:\n      additional"}},
 			want:    "Pulumi.yaml:21: resources.this is only read; remove get: this is what a Machine's create makes",

@@ -33,6 +33,8 @@ type program struct {
 	resources      []programResource
 	// calls are the functions of packages that are called.
 	calls []yamlText
+	// document is all of it.
+	document yamlnode.Node
 }
 
 // yamlField is a field of a YAML object.
@@ -102,7 +104,7 @@ func readProgram(files snapshot.Files, name string, found *contract.Report) *pro
 		found.Add(contract.Breach{File: name, Problem: "is no YAML object", Fix: "write the project's name, runtime, config, resources and outputs"})
 		return nil
 	}
-	read := &program{file: name, fields: fieldsOf(document.Content[0])}
+	read := &program{file: name, fields: fieldsOf(document.Content[0]), document: document}
 	runtime := read.field("runtime")
 	read.runtime = runtime.text()
 	if runtime != nil && runtime.value.Kind == yamlnode.MappingNode {

@@ -9,6 +9,7 @@ import (
 
 	yamlnode "go.yaml.in/yaml/v3"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/repeat"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
@@ -96,6 +97,10 @@ func (c programCheck) project(p *program) {
 	if p.isYAML() {
 		for _, one := range p.resources {
 			c.resource(p, one)
+		}
+		for _, one := range repeat.Faults(&p.document) {
+			problem, fix, _ := strings.Cut(one.Problem, "; ")
+			p.add(c.found, one.Line, one.What, problem, fix)
 		}
 	}
 }
@@ -268,7 +273,7 @@ func (c programCheck) outputs(p *program) {
 
 // resourceFields and resourceOptions are what a resource may have. Whatever else there is would be ignored, or break a rule.
 var (
-	resourceFields  = []string{"type", "defaultProvider", "properties", "options", "get"}
+	resourceFields  = []string{"type", "defaultProvider", "properties", "options", "get", repeat.Field}
 	resourceOptions = []string{
 		"additionalSecretOutputs", "aliases", "customTimeouts", "deleteBeforeReplace", "deletedWith", "dependsOn", "envVarMappings",
 		"hideDiffs", "ignoreChanges", "parent", "provider", "providers", "replaceOnChanges", "replaceWith", "replacementTrigger",
@@ -300,6 +305,9 @@ func (c programCheck) resource(p *program, one programResource) {
 	refuse(what, one.fields, resourceFields)
 	if options := fieldOf(one.fields, "options"); options != nil {
 		refuse(what+".options", fieldsOf(options.value), resourceOptions)
+	}
+	if each := fieldOf(one.fields, repeat.Field); each != nil && one.name == instanceName {
+		p.add(c.found, each.line, what+"."+repeat.Field, "repeats the instance, of which a Machine has one", "remove it")
 	}
 	switch name := packageOf(one.typ); {
 	case one.typ == "":

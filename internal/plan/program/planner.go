@@ -238,5 +238,5 @@ func (p *Planner) plan(ctx context.Context, m offline.Module, read *program, in 
 		return nil, err
 	}
 	seen.Outputs = gather(seen.Outputs, with.outputs)
-	return p.planOf(seen, report, read.reads), nil
+	return p.planOf(seen, report, with.reads), nil
 }

@@ -11,6 +11,7 @@ import (
 
 	yamlnode "go.yaml.in/yaml/v3"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/repeat"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 )
 
@@ -39,12 +40,10 @@ const (
 type program struct {
 	files   fs.FS
 	project string
-	// reads are what an update would read.
-	reads []string
-	root  yamlnode.Node
+	root    yamlnode.Node
 }
 
-// newProgram reads a stack's program, and replaces what it reads by unknown values.
+// newProgram reads a stack's program.
 func newProgram(files fs.FS) (*program, error) {
 	raw, err := fs.ReadFile(files, projectFile)
 	if err != nil {
@@ -65,20 +64,25 @@ func newProgram(files fs.FS) (*program, error) {
 		return nil, fmt.Errorf("planning a stack whose runtime is %q: only programs in YAML can be planned without a cluster, "+
 			"because unknown values cannot be passed to others; see its examples and tests", runtime)
 	}
+	return p, nil
+}
+
+// putOff replaces what a program reads by unknown values, and returns what that is.
+func putOff(top *yamlnode.Node) []string {
+	var reads []string
 	for _, section := range programSections {
 		for name, node := range entriesOf(at(top, section)) {
-			p.putOff(name, node)
+			reads = append(reads, putOffCalls(name, node)...)
 		}
 	}
 	for name, node := range entriesOf(at(top, "resources")) {
 		if get := at(node, "get"); get != nil {
 			set(get, "id", scalar(unknownValue))
-			p.reads = append(p.reads, valueAt(node, "type")+"."+name)
+			reads = append(reads, valueAt(node, "type")+"."+name)
 		}
 	}
-	slices.Sort(p.reads)
-	p.reads = slices.Compact(p.reads)
-	return p, nil
+	slices.Sort(reads)
+	return slices.Compact(reads)
 }
 
 func runtimeOf(top *yamlnode.Node) string {
@@ -92,16 +96,17 @@ func runtimeOf(top *yamlnode.Node) string {
 	return runtime.Value
 }
 
-// putOff makes each function that is called under a node return an unknown value.
-func (p *program) putOff(name string, node *yamlnode.Node) {
+// putOffCalls makes each function that is called under a node return an unknown value, and returns the functions.
+func putOffCalls(name string, node *yamlnode.Node) []string {
 	if token := calledBy(node); token != "" {
-		p.reads = append(p.reads, token+"."+name)
 		*node = *scalar(unknownValue)
-		return
+		return []string{token + "." + name}
 	}
+	var reads []string
 	for _, inner := range node.Content {
-		p.putOff(name, inner)
+		reads = append(reads, putOffCalls(name, inner)...)
 	}
+	return reads
 }
 
 const functionPrefix = "fn::"
@@ -128,6 +133,8 @@ type inputs struct {
 	variables []byte
 	// secret are the names of the variables that must not show.
 	secret []string
+	// reads are what an update would read.
+	reads []string
 	// outputs are where the program's outputs belong, by name: the steps to each value.
 	outputs map[string][]any
 }
@@ -144,7 +151,11 @@ func (p *program) with(in offline.Input, locals marked) (*inputs, error) {
 		return nil, errors.New("reading the variables: machine is no JSON object")
 	}
 	copied := clone(&p.root)
+	if _, err := repeat.Document(copied, locals.filled()); err != nil {
+		return nil, fmt.Errorf("writing out what %s repeats: %w", projectFile, err)
+	}
 	top := copied.Content[0]
+	made := &inputs{reads: putOff(top)}
 	machine := machineOf(known, in.Unknown)
 	config := map[string]any{configMachine: machine.filled(), configSpec: given[configSpec]}
 	variables := map[string]marked{configMachine: machine}
@@ -159,7 +170,6 @@ func (p *program) with(in offline.Input, locals marked) (*inputs, error) {
 			replaceUnknown(node, variables)
 		}
 	}
-	made := &inputs{}
 	if in.Unknown.UserData {
 		dropEntry(at(top, "config"), configUserData)
 		set(section(top, "variables"), configUserData, mapping("fn::secret", scalar(unknownValue)))

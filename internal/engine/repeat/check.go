@@ -1,0 +1,98 @@
+package repeat
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	yamlnode "go.yaml.in/yaml/v3"
+)
+
+var loopName = regexp.MustCompile(`^[a-z][a-zA-Z0-9_]*$`)
+
+// readLoop reads the one loop of an each: its name, and the list. fault says what is wrong with it, if anything, and what to write.
+func readLoop(loop *yamlnode.Node) (name string, of reference, fault string) {
+	const fix = "; write each: {NAME: ${locals.LIST}}"
+	if loop == nil || loop.Kind != yamlnode.MappingNode {
+		return "", of, "has an each that is no object" + fix
+	}
+	for i := 0; i+1 < len(loop.Content); i += 2 {
+		key, value := loop.Content[i].Value, loop.Content[i+1]
+		read, ok := whole(value.Value)
+		switch {
+		case key == makeField:
+		case name != "":
+			return "", of, "has an each with the names " + name + " and " + key + "; write one each inside of the other"
+		case !loopName.MatchString(key) || key == localsRoot:
+			return "", of, fmt.Sprintf("has an each with the name %q; write a letter, then letters and digits", key)
+		case value.Kind != yamlnode.ScalarNode || !ok || read.root != localsRoot || len(read.steps) == 0:
+			return "", of, "has an each for nothing of locals" + fix
+		default:
+			name, of = key, read
+		}
+	}
+	if name == "" {
+		return "", of, "has an each without a list" + fix
+	}
+	return name, of, ""
+}
+
+// Fault is something in a program that keeps it from being written out.
+type Fault struct {
+	// Line is where it is, What the resource or variable that has it.
+	Line int
+	What string
+	// Problem says what is wrong, and what to write.
+	Problem string
+}
+
+// Faults returns what of a program's repetitions is wrong whatever the locals are.
+func Faults(document *yamlnode.Node) []Fault {
+	var found []Fault
+	names := map[string]bool{}
+	var repeated []Fault
+	for _, name := range sections {
+		entries := sectionOf(document, name)
+		for i := 0; entries != nil && i+1 < len(entries.Content); i += 2 {
+			key, value := entries.Content[i], entries.Content[i+1]
+			what := name + "." + key.Value
+			if loop := loopOf(name, value); loop != nil {
+				repeated = append(repeated, Fault{Line: key.Line, What: what, Problem: key.Value})
+				if _, _, fault := readLoop(loop); fault != "" {
+					found = append(found, Fault{Line: loop.Line, What: what, Problem: fault})
+				}
+			} else if name != "outputs" {
+				names[key.Value] = true
+			}
+			found = append(found, functionFaults(what, value)...)
+		}
+	}
+	for _, one := range repeated {
+		for name := range names {
+			if rest, starts := strings.CutPrefix(name, one.Problem); starts && number.MatchString(rest) {
+				found = append(found, Fault{Line: one.Line, What: one.What, Problem: "is repeated, so that one of it is called " + name + ", as something else is; choose another name"})
+			}
+		}
+	}
+	return found
+}
+
+// functionFaults returns what is wrong with the functions below a node.
+func functionFaults(what string, node *yamlnode.Node) []Fault {
+	var found []Fault
+	if node.Kind == yamlnode.MappingNode && field(node, Function) != nil {
+		loop := field(node, Function)
+		switch _, _, fault := readLoop(loop); {
+		case !isFunction(node):
+			found = append(found, Fault{Line: node.Line, What: what, Problem: "has " + Function + " beside other fields; write it alone"})
+		case fault != "":
+			found = append(found, Fault{Line: loop.Line, What: what, Problem: fault})
+		case field(loop, makeField) == nil:
+			found = append(found, Fault{Line: loop.Line, What: what, Problem: "has " + Function + " without make; write what is repeated there"})
+		}
+	}
+	for _, inner := range node.Content {
+		found = append(found, functionFaults(what, inner)...)
+	}
+	return found
+}
