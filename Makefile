@@ -41,7 +41,7 @@ tools: ## Put every tool that tests and demo need into bin/, once: built from pi
 	@$(TOOLS)
 
 # What one target needs: a row of the table in hack/tools.sh.
-TOOLS_FOR := demo test test-modules e2e e2e-pulumi e2e-libvirt chaos bench fmt lint verify
+TOOLS_FOR := demo test test-modules e2e e2e-pulumi e2e-libvirt e2e-openstack chaos bench fmt lint verify
 .PHONY: $(TOOLS_FOR:%=tools-%)
 $(TOOLS_FOR:%=tools-%): tools-%:
 	@$(TOOLS) --for $*
@@ -124,7 +124,7 @@ e2e-libvirt: tools-e2e-libvirt build ## Real domains, by a libvirt of its own. N
 	hack/libvirt.sh go test -tags e2e -count 1 -timeout 20m -v ./test/e2e -ginkgo.focus='Domains of another actuator' $(TESTFLAGS)
 
 .PHONY: e2e-openstack
-e2e-openstack: tools build ## Servers of an OpenStack of its own, with Nova's fake driver. Needs root; installs what is missing (Debian).
+e2e-openstack: tools-e2e-openstack build ## Servers of an OpenStack of its own, with Nova's fake driver. Needs root; installs what is missing (Debian).
 	hack/openstack.sh go test -tags e2e_openstack -count 1 -timeout 60m -v ./test/e2eopenstack $(TESTFLAGS)
 
 # How many rounds are played, from which seed on. Set as well where it is wanted: FAULTS, WRITE, MINUTES, RECORD, VERBOSE, LANES, LEASE, AWAY, PATIENCE (test/chaos/doc.go).
