@@ -28,6 +28,7 @@ empty() {
 # first_demo FOLDER ends once the Machines run.
 first_demo() {
   local log=$1/log group
+  : >"$log"
   set -m # a group of its own, which is interrupted as from a terminal
   make -C "$1/clone" demo >"$log" 2>&1 </dev/null &
   group=$!

@@ -207,10 +207,10 @@ const (
 	FromAzureCloud EnvironmentSource = "azureCloud"
 	// FromAzureResourceManagerHost is the host name of the resource manager of an Azure Stack Hub.
 	FromAzureResourceManagerHost EnvironmentSource = "azureResourceManagerHost"
-	// FromPrismCentralAddress and FromPrismCentralPort are where the cluster's Prism Central is reached, which manages a Nutanix
-	// infrastructure. An address of IPv6 is in brackets.
+	// FromPrismCentralAddress is where the cluster's Prism Central is reached, which manages a Nutanix infrastructure. An address of IPv6 is in brackets.
 	FromPrismCentralAddress EnvironmentSource = "prismCentralAddress"
-	FromPrismCentralPort    EnvironmentSource = "prismCentralPort"
+	// FromPrismCentralPort is the port of the same.
+	FromPrismCentralPort EnvironmentSource = "prismCentralPort"
 	// FromServiceEndpoint stands before the platform (aws, ibmcloud or powervs) and the name of a service, as the cluster's
 	// Infrastructure spells it; for example serviceEndpoint.aws.ec2 is the URL at which EC2 is reached instead of the usual one.
 	FromServiceEndpoint EnvironmentSource = "serviceEndpoint."

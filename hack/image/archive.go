@@ -30,7 +30,7 @@ type blob struct {
 // These make it a layer of an image.
 
 func (b blob) Digest() (v1.Hash, error)            { return b.digest, nil }
-func (b blob) DiffID() (v1.Hash, error)            { return b.diffID, nil }
+func (b blob) DiffID() (v1.Hash, error)            { return b.diffID, nil } //nolint:unparam // of an interface
 func (b blob) Size() (int64, error)                { return b.size, nil }
 func (b blob) MediaType() (types.MediaType, error) { return types.OCILayer, nil }
 func (b blob) Compressed() (io.ReadCloser, error)  { return os.Open(b.path) }

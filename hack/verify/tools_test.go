@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func (b *toolbox) command(environment []string, arguments ...string) *exec.Cmd {
 		b.t.Fatal(err)
 	}
 	command := exec.CommandContext(b.t.Context(), script, arguments...)
-	command.Env = append(b.environment, environment...)
+	command.Env = slices.Concat(b.environment, environment)
 	command.WaitDelay = time.Second
 	return command
 }

@@ -47,7 +47,7 @@ const firstMachine = "4237a8c4-0000-4000-8000-000000000001"
 func TestAPrismMachineFromCreateToDelete(t *testing.T) {
 	o := newOnPrism(t)
 	o.machine("worker-1", "", nil)
-	o.prism.failing = true
+	o.failing = true
 	if err := o.terraform.Apply(t.Context()); err == nil || !strings.Contains(err.Error(), "Not enough resources") {
 		t.Fatalf("a create that fails ends with %v", err)
 	}

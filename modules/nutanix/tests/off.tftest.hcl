@@ -11,32 +11,32 @@ mock_provider "nutanix" {
       cluster_name    = "pe-1"
       nic_list_status = [
         {
-          ip_endpoint_list = [{ ip = "192.168.1.20", type = "LEARNED" }, { ip = "169.254.3.4", type = "LEARNED" }]
-          floating_ip = ""
-          is_connected = "true"
-          mac_address = ""
-          model = ""
+          ip_endpoint_list                 = [{ ip = "192.168.1.20", type = "LEARNED" }, { ip = "169.254.3.4", type = "LEARNED" }]
+          floating_ip                      = ""
+          is_connected                     = "true"
+          mac_address                      = ""
+          model                            = ""
           network_function_chain_reference = {}
-          network_function_nic_type = ""
-          nic_type = ""
-          num_queues = 0
-          subnet_name = ""
-          subnet_uuid = ""
-          uuid = ""
+          network_function_nic_type        = ""
+          nic_type                         = ""
+          num_queues                       = 0
+          subnet_name                      = ""
+          subnet_uuid                      = ""
+          uuid                             = ""
         },
         {
-          ip_endpoint_list = [{ ip = "10.0.0.7", type = "ASSIGNED" }]
-          floating_ip = ""
-          is_connected = "true"
-          mac_address = ""
-          model = ""
+          ip_endpoint_list                 = [{ ip = "10.0.0.7", type = "ASSIGNED" }]
+          floating_ip                      = ""
+          is_connected                     = "true"
+          mac_address                      = ""
+          model                            = ""
           network_function_chain_reference = {}
-          network_function_nic_type = ""
-          nic_type = ""
-          num_queues = 0
-          subnet_name = ""
-          subnet_uuid = ""
-          uuid = ""
+          network_function_nic_type        = ""
+          nic_type                         = ""
+          num_queues                       = 0
+          subnet_name                      = ""
+          subnet_uuid                      = ""
+          uuid                             = ""
         },
       ]
     }
