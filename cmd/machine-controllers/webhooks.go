@@ -15,7 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/webhooks"
 )
 
-// Names in install/kubernetes/webhooks. Those of the Service and of the configurations are the Machine API Operator's.
+// Names in install/controllers/webhooks. Those of the Service and of the configurations are the Machine API Operator's.
 const (
 	webhookService       = "machine-api-operator-webhook"
 	webhookConfiguration = "machine-api"

@@ -22,9 +22,9 @@ const (
 	// Namespace is where the install tree puts the operator, and where Machines live.
 	Namespace = "openshift-machine-api"
 	// serviceAccount is the operator's own.
-	serviceAccount = "machine-controllers"
+	serviceAccount = "machine-api-controllers"
 	// deployment is the operator's own.
-	deployment = "machine-controllers"
+	deployment = "machine-api-controllers"
 	// credentials is the kubemark module's example.
 	credentials = "modules/kubemark/examples/credentials.yaml"
 	// exampleServer is the address in it, which an administrator replaces.
@@ -94,7 +94,7 @@ func (l *Lab) Path(parts ...string) string {
 }
 
 func (l *Lab) install(ctx context.Context) error {
-	fmt.Fprintln(l.out, "applying install/kubernetes")
+	fmt.Fprintln(l.out, "applying install/kubernetes and install/controllers")
 	if err := l.createNamespace(ctx); err != nil {
 		return err
 	}

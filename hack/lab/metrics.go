@@ -20,7 +20,7 @@ metadata: {name: metrics-reader, namespace: openshift-machine-api}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: metrics-reader}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: machine-controllers-metrics-reader}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: machine-api-controllers-metrics-reader}
 subjects: [{kind: ServiceAccount, name: metrics-reader, namespace: openshift-machine-api}]
 `
 

@@ -30,23 +30,27 @@ func (l *Lab) RemoveWebhooks(ctx context.Context) error {
 	return err
 }
 
-// manifests returns the install tree: webhooks, which call this machine, and all else as it is.
+// manifests returns the install trees: webhooks, which call this machine, and all else as it is.
 func (l *Lab) manifests(ctx context.Context) (others, hooks []string, err error) {
-	built, err := l.kubectl(ctx, nil, "kustomize", l.Path("install", "kubernetes"))
-	if err != nil {
-		return nil, nil, err
+	var documents []string
+	for _, tree := range []string{"kubernetes", "controllers"} {
+		built, err := l.kubectl(ctx, nil, "kustomize", l.Path("install", tree))
+		if err != nil {
+			return nil, nil, err
+		}
+		documents = append(documents, strings.Split(built, "\n---\n")...)
 	}
-	for document := range strings.SplitSeq(built, "\n---\n") {
+	for _, document := range documents {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			return nil, nil, fmt.Errorf("reading install/kubernetes: %w", err)
+			return nil, nil, fmt.Errorf("reading the install trees: %w", err)
 		}
 		if !strings.HasSuffix(object.GetKind(), webhookKinds) {
 			others = append(others, document)
 			continue
 		}
 		if err := l.callHere(object); err != nil {
-			return nil, nil, fmt.Errorf("reading %s %s of install/kubernetes: %w", object.GetKind(), object.GetName(), err)
+			return nil, nil, fmt.Errorf("reading %s %s of the install trees: %w", object.GetKind(), object.GetName(), err)
 		}
 		local, err := yaml.Marshal(object.Object)
 		if err != nil {

@@ -246,7 +246,7 @@ func buildManager(t *testing.T) string {
 func (b *controllersBench) start(t *testing.T, limit rate, controllers string) *managerProcess {
 	t.Helper()
 	kubeconfig := filepath.Join(b.lab.Dir(), "bench.kubeconfig")
-	if err := b.lab.Cluster.ServiceAccountKubeconfig(contextOf(t), lab.Namespace, "machine-controllers", kubeconfig); err != nil {
+	if err := b.lab.Cluster.ServiceAccountKubeconfig(contextOf(t), lab.Namespace, "machine-api-controllers", kubeconfig); err != nil {
 		t.Fatal(err)
 	}
 	m := &managerProcess{address: freeAddress(t), pprof: freeAddress(t), ended: make(chan struct{})}

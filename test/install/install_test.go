@@ -44,7 +44,7 @@ func TestInstallLeavesAnExistingNamespaceAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, way := range [][]string{{"apply"}, {"apply", "--server-side", "--force-conflicts"}} {
-		for _, tree := range []string{"kubernetes", "service-ca"} {
+		for _, tree := range []string{"kubernetes", "controllers", "service-ca"} {
 			c.kubectl(t, append(way, "-k", filepath.Join(root, "install", tree))...)
 		}
 	}
@@ -55,7 +55,7 @@ func TestInstallLeavesAnExistingNamespaceAsItIs(t *testing.T) {
 	if after.ResourceVersion != existing.ResourceVersion {
 		t.Errorf("the namespace was written:\n%s", cmp.Diff(existing.ObjectMeta, after.ObjectMeta))
 	}
-	if err := c.plane.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "machine-controllers"}, &appsv1.Deployment{}); err != nil {
+	if err := c.plane.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "machine-api-controllers"}, &appsv1.Deployment{}); err != nil {
 		t.Errorf("the operator is not installed: %v", err)
 	}
 }
@@ -63,7 +63,7 @@ func TestInstallLeavesAnExistingNamespaceAsItIs(t *testing.T) {
 func TestANewNamespaceIsRestrictedAndAdmitsTheManager(t *testing.T) {
 	c := start(t)
 	c.kubectl(t, "create", "-f", filepath.Join(root, "install", "kubernetes", "namespace.yaml"))
-	c.kubectl(t, "apply", "-k", filepath.Join(root, "install", "kubernetes"))
+	c.kubectl(t, "apply", "-k", filepath.Join(root, "install", "controllers"))
 
 	made := &corev1.Namespace{}
 	if err := c.plane.Client.Get(t.Context(), client.ObjectKey{Name: namespace}, made); err != nil {
@@ -73,11 +73,11 @@ func TestANewNamespaceIsRestrictedAndAdmitsTheManager(t *testing.T) {
 		t.Errorf("Pod Security enforces %q", made.Labels[levelKey])
 	}
 	deployment := &appsv1.Deployment{}
-	if err := c.plane.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "machine-controllers"}, deployment); err != nil {
+	if err := c.plane.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "machine-api-controllers"}, deployment); err != nil {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{ObjectMeta: deployment.Spec.Template.ObjectMeta, Spec: deployment.Spec.Template.Spec}
-	pod.Namespace, pod.GenerateName = namespace, "machine-controllers-"
+	pod.Namespace, pod.GenerateName = namespace, "machine-api-controllers-"
 	if err := c.plane.Client.Create(t.Context(), pod.DeepCopy(), client.DryRunAll); err != nil {
 		t.Errorf("a Pod of the Deployment is refused: %v", err)
 	}

@@ -17,7 +17,7 @@ import (
 func TestTheManagerMayRemediateByMetal3OnceItsClusterRoleIsThere(t *testing.T) {
 	c := start(t)
 	c.kubectl(t, "create", "-f", filepath.Join(root, "install", "kubernetes", "namespace.yaml"))
-	c.kubectl(t, "apply", "-k", filepath.Join(root, "install", "kubernetes"))
+	c.kubectl(t, "apply", "-k", filepath.Join(root, "install", "controllers"))
 	c.aggregate(t)
 	create := authorizationv1.ResourceAttributes{Verb: "create", Group: "infrastructure.cluster.x-k8s.io", Resource: "metal3remediations"}
 	if c.may(t, create) {
@@ -51,7 +51,7 @@ func (c *cluster) may(t *testing.T, asked authorizationv1.ResourceAttributes) bo
 	t.Helper()
 	asked.Namespace = namespace
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: "system:serviceaccount:" + namespace + ":machine-controllers", ResourceAttributes: &asked,
+		User: "system:serviceaccount:" + namespace + ":machine-api-controllers", ResourceAttributes: &asked,
 	}}
 	if err := c.plane.Client.Create(t.Context(), review); err != nil {
 		t.Fatal(err)

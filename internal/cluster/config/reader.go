@@ -185,7 +185,7 @@ func get[T client.Object](ctx context.Context, reader client.Reader, key types.N
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return none, nil
 	case apierrors.IsForbidden(err):
-		return none, fmt.Errorf("reading the cluster's configuration: %w; let the manager get it, as install/kubernetes/rbac does", err)
+		return none, fmt.Errorf("reading the cluster's configuration: %w; let the manager get it, as install/controllers/rbac does", err)
 	case err != nil:
 		return none, fmt.Errorf("reading the cluster's configuration: %w", err)
 	}

@@ -83,7 +83,7 @@ var _ = Describe("Reader", Ordered, func() {
 		Expect(plane.InstallClusterConfig()).To(Succeed())
 		_, err := newReader().Settings(ctx)
 		Expect(apierrors.IsForbidden(err)).To(BeTrue(), "got %v", err)
-		Expect(err).To(MatchError(ContainSubstring("let the manager get it, as install/kubernetes/rbac does")))
+		Expect(err).To(MatchError(ContainSubstring("let the manager get it, as install/controllers/rbac does")))
 		Expect(plane.Create(ctx, permissions()...)).To(Succeed())
 	})
 
@@ -172,7 +172,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 func permissions() []client.Object {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{}
-	documents := strings.Split(read(GinkgoTB(), "../../../install/kubernetes/rbac/cluster-role-machine-controllers.yaml"), "\n---\n")
+	documents := strings.Split(read(GinkgoTB(), "../../../install/controllers/rbac/cluster-role.yaml"), "\n---\n")
 	Expect(yaml.UnmarshalStrict([]byte(documents[0]), role)).To(Succeed())
 	return []client.Object{role, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name},

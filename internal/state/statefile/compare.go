@@ -155,6 +155,9 @@ func (i instance) anywhere() instance {
 	return i
 }
 
+// builtin is the provider in the engine itself. Its resources, terraform_data, are nowhere but in a state.
+const builtin = `provider["terraform.io/builtin/terraform"]`
+
 // instancesOf lists the managed instances of a state that parsed well.
 func instancesOf(raw []byte, parsed *State) ([]instance, error) {
 	if parsed.Format == FormatPulumi {
@@ -166,6 +169,7 @@ func instancesOf(raw []byte, parsed *State) ([]instance, error) {
 			Mode      string `json:"mode"`
 			Type      string `json:"type"`
 			Name      string `json:"name"`
+			Provider  string `json:"provider"`
 			Instances []struct {
 				Index      json.RawMessage `json:"index_key"`
 				Deposed    string          `json:"deposed"`
@@ -178,7 +182,7 @@ func instancesOf(raw []byte, parsed *State) ([]instance, error) {
 	}
 	var found []instance
 	for _, r := range file.Resources {
-		if r.Mode == ModeData {
+		if r.Mode == ModeData || r.Provider == builtin {
 			continue
 		}
 		address := Resource{Module: r.Module, Mode: r.Mode, Type: r.Type, Name: r.Name}.Address()

@@ -37,6 +37,10 @@ func TestCompare(t *testing.T) {
 		{"mode":"managed","module":"module.a","type":"server","name":"this","instances":[
 			{"index_key":0,"attributes":{"id":"1"}},{"index_key":"b","attributes":{"id":7}},{"deposed":"0a1b","attributes":{}}]},
 		{"mode":"data","type":"image","name":"latest","instances":[{"attributes":{"id":"i"}}]}]}`)
+	// An engine's own resource is nowhere but in the state: each create has a new one.
+	builtin := []byte(`{"version":4,"serial":3,"lineage":"l2","resources":[
+		{"mode":"managed","type":"terraform_data","name":"made_with","provider":"provider[\"terraform.io/builtin/terraform\"]","instances":[{"attributes":{"id":"u-1"}}]},
+		{"mode":"managed","type":"server","name":"a","instances":[{"attributes":{"id":"1"}}]}]}`)
 	empty := pulumi(t, 6, `{"version":3,"checkpoint":{"latest":{"manifest":{"version":"v3"}}}}`)
 	for name, tc := range map[string]struct {
 		stored, unsaved []byte
@@ -52,6 +56,7 @@ func TestCompare(t *testing.T) {
 		"the same serial with other content":  {tofu("l1", 3, "a=1"), tofu("l1", 3, "b=2"), RelationConflicting, []string{"server.b (2)"}},
 		"another lineage, another instance":   {tofu("l1", 9, "a=1"), tofu("l2", 3, "a=2"), RelationForeign, []string{"server.a (2)"}},
 		"another lineage, the same instance":  {tofu("l1", 9, "a=1"), tofu("l2", 3, "a=1"), RelationForeign, nil},
+		"another lineage, the engine's own":   {tofu("l1", 9, "a=1"), builtin, RelationForeign, nil},
 		"another lineage, an unknown ID":      {tofu("l1", 9, "a"), tofu("l2", 3, "a"), RelationForeign, []string{"server.a"}},
 		"an unknown ID at a known address":    {tofu("l1", 9, "a=1"), tofu("l1", 3, "a"), RelationOlder, nil},
 		"an ID at an address without one":     {tofu("l1", 9, "a"), tofu("l1", 3, "a=1"), RelationOlder, []string{"server.a (1)"}},
