@@ -34,6 +34,13 @@ type Actuator interface {
 	Exists(ctx context.Context, machine *machinev1beta1.Machine) (bool, error)
 }
 
+// VolumeWaiter is implemented by an actuator with instances whose deletion should wait for the volumes of pods that are attached to them. The wait
+// is bounded: Delete leaves volumes whole that are attached still.
+type VolumeWaiter interface {
+	// VolumeWait returns how long the deletion of the Machine's instance waits, from the end of the drain on; zero for not at all.
+	VolumeWait(machine *machinev1beta1.Machine) time.Duration
+}
+
 // Rechecker is implemented by an actuator that wants to see a settled Machine again although no event calls for it, for
 // example because a drift check falls due.
 type Rechecker interface {

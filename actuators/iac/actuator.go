@@ -96,6 +96,7 @@ var (
 	_ actuators.Actuator          = &Actuator{}
 	_ actuators.Rechecker         = &Actuator{}
 	_ actuators.CapacityEstimator = &Actuator{}
+	_ actuators.VolumeWaiter      = &Actuator{}
 )
 
 // New returns an Actuator. It fails when an option that must be set is missing.

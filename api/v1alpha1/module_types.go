@@ -69,6 +69,10 @@ type ModuleSpec struct {
 	// addressClaims says which devices take addresses from pools. When left out, none do.
 	AddressClaims *ModuleAddressClaims `json:"addressClaims,omitempty"`
 
+	// attachedVolumes says that volumes of pods are attached to the instance so that its deletion should wait until they are detached. When left
+	// out, it does not wait.
+	AttachedVolumes *ModuleAttachedVolumes `json:"attachedVolumes,omitempty"`
+
 	// errors says what errors of the engine mean. When left out, every error but those of the engine's own validation is retried.
 	Errors *moduleErrors `json:"errors,omitempty"`
 
@@ -247,6 +251,13 @@ type moduleInventory struct{}
 type ModuleInstanceCheck struct {
 	// intervalSeconds is the time between two looks at an instance, a tenth more or less. 60 to 86400.
 	IntervalSeconds int64 `json:"intervalSeconds"`
+}
+
+// ModuleAttachedVolumes says how long volumes are waited for that are attached to the Node of a Machine whose instance is about to be deleted. What is
+// attached after that stays whole all the same: the module's destroy detaches it.
+type ModuleAttachedVolumes struct {
+	// waitSeconds is how long is waited at most, from the end of the drain on. 1 to 86400.
+	WaitSeconds int64 `json:"waitSeconds"`
 }
 
 // ModuleCapacity says what an instance offers, from its providerSpec alone. A providerSpec either names an instance type, which

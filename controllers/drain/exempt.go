@@ -9,9 +9,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// excludeAnnotation exempts a Machine from being drained, whatever its value.
-const excludeAnnotation = "machine.openshift.io/exclude-node-draining"
-
 // checkExempt skips the drain of Machines that have no Node or are excluded.
 type checkExempt struct {
 	pool  *pool
@@ -32,8 +29,8 @@ func (e *checkExempt) Reconcile(_ context.Context, s *scope) (bool, error) {
 
 // exemptReason returns why the Machine's Node is not drained, "" when it is.
 func exemptReason(machine *machinev1beta1.Machine) string {
-	if _, excluded := machine.Annotations[excludeAnnotation]; excluded {
-		return "the annotation " + excludeAnnotation + " is set"
+	if _, excluded := machine.Annotations[machineapi.ExcludeDrainAnnotation]; excluded {
+		return "the annotation " + machineapi.ExcludeDrainAnnotation + " is set"
 	}
 	if machine.Status.NodeRef == nil {
 		return "the Machine has no Node"

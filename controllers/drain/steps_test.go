@@ -255,7 +255,7 @@ func TestWhatEndsAPassThatWaits(t *testing.T) {
 		"the Machine is let go":            {change(func(m *machinev1beta1.Machine) { m.Finalizers = []string{"example.com/other"} }), false, nil},
 		"somebody says that it is drained": {change(withDrained("True")), false, nil},
 		"a hook":                           {change(builder.WithPreDrainHook("A", "b")), false, []string{"Normal DrainBlocked"}},
-		"it is excluded":                   {change(builder.WithAnnotations(map[string]string{excludeAnnotation: ""})), false, []string{"Normal DrainSkipped"}},
+		"it is excluded":                   {change(builder.WithAnnotations(map[string]string{machineapi.ExcludeDrainAnnotation: ""})), false, []string{"Normal DrainSkipped"}},
 		"another Machine of its name, which takes its own place": {change(func(m *machinev1beta1.Machine) { m.UID = "v" }), true, []string{"Normal DrainProceeds"}},
 	}
 	for name, tc := range tcs {

@@ -8,6 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // relevantFields are the fields of a Machine that decisions are made from.
@@ -22,7 +24,7 @@ type relevantFields struct {
 }
 
 func relevantFieldsOf(machine *machinev1beta1.Machine) relevantFields {
-	_, excluded := machine.Annotations[excludeAnnotation]
+	_, excluded := machine.Annotations[machineapi.ExcludeDrainAnnotation]
 	return relevantFields{
 		UID:      machine.UID,
 		Wanted:   shouldDrain(machine),

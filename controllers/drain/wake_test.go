@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -82,7 +83,7 @@ func TestWorthALook(t *testing.T) {
 		"drained, by whomever":               {candidate(), changed(withDrained("True")), true},
 		"drained before and after":           {candidate(withDrained("True")), changed(withDrained("True")), false},
 		"a hook is taken off":                {candidate(builder.WithPreDrainHook("A", "b")), changed(func(*machinev1beta1.Machine) {}), true},
-		"it is excluded":                     {candidate(), changed(builder.WithAnnotations(map[string]string{excludeAnnotation: ""})), true},
+		"it is excluded":                     {candidate(), changed(builder.WithAnnotations(map[string]string{machineapi.ExcludeDrainAnnotation: ""})), true},
 		"a deadline":                         {candidate(), changed(builder.WithAnnotations(map[string]string{TimeoutAnnotation: "1m"})), true},
 		"the start of its time":              {candidate(), changed(builder.WithAnnotations(map[string]string{StartedAnnotation: "x"})), true},
 		"its Node":                           {candidate(), changed(func(m *machinev1beta1.Machine) { m.Status.NodeRef = nil }), true},

@@ -22,7 +22,7 @@ const Name = "machine"
 // requeueInterval is how soon a Machine is reconciled again that waits for something that sends no event.
 const requeueInterval = 30 * time.Second
 
-// Options configure a Controller. Client, Recorder and Actuator must be set; MaxConcurrentReconciles is 10 when zero.
+// Options configure a Controller. Client, Recorder and Actuator must be set; Reader is the Client when nil, MaxConcurrentReconciles is 10 when zero.
 type Options struct {
 	pipeline.Common
 
@@ -66,6 +66,9 @@ func New(options Options) (*Controller, error) {
 		return nil, errors.New("creating the machine controller: Client, Actuator and Recorder must all be set in its options")
 	}
 	options.SetClock()
+	if options.Reader == nil {
+		options.Reader = options.Client
+	}
 	if options.Metrics == nil {
 		options.Metrics = NewMetrics()
 	}
@@ -90,6 +93,7 @@ func New(options Options) (*Controller, error) {
 			&beginDelete{},
 			&waitForDrain{},
 			&waitForTerminateHooks{},
+			newVolumeWait(&options),
 			&deleteInstance{actuator: options.Actuator, clock: options.Clock},
 			&deleteNode{client: options.Client},
 			&removeFinalizer{client: options.Client},

@@ -3,5 +3,5 @@
 // of an instance waits until the drain controller has set the condition Drained to True.
 //
 // Permissions, in the namespace of the Machines: machines get, list, watch, patch; machines/status patch; events
-// (events.k8s.io) create, patch. In the cluster: nodes delete.
+// (events.k8s.io) create, patch. In the cluster: nodes get, delete.
 package machine

@@ -14,7 +14,7 @@ import (
 // ownConditions are the conditions that this controller writes and decides nothing from. Drained is the drain controller's.
 var ownConditions = []machinev1beta1.ConditionType{
 	machinev1beta1.InstanceExistsCondition, InstanceUpToDate, machinev1beta1.MachineDrainable, machinev1beta1.MachineTerminable,
-	machineapi.Paused,
+	machineapi.Paused, VolumesDetached,
 }
 
 // machineChanged filters out updates of nothing but this controller's own conditions. If these triggered a reconcile, an error in a condition

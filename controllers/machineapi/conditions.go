@@ -10,6 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// ExcludeDrainAnnotation exempts a Machine from being drained, whatever its value.
+const ExcludeDrainAnnotation = "machine.openshift.io/exclude-node-draining"
+
 // WithCondition returns conditions with the wanted one set, sorted by type. The transition time, in whole seconds, moves when status,
 // severity, reason or message change. The slice given is not changed.
 func WithCondition(conditions []machinev1beta1.Condition, wanted machinev1beta1.Condition, now time.Time) []machinev1beta1.Condition {

@@ -124,6 +124,15 @@ func (m *Module) InstanceCheck() (hcl []byte, interval time.Duration) {
 	return m.definition.InstanceCheck, time.Duration(wanted.IntervalSeconds) * time.Second
 }
 
+// VolumeWait returns how long the deletion of an instance waits for volumes that are attached to its Node, from the end of the drain on; zero for not at
+// all.
+func (m *Module) VolumeWait() time.Duration {
+	if volumes := m.definition.Spec.AttachedVolumes; volumes != nil {
+		return time.Duration(volumes.WaitSeconds) * time.Second
+	}
+	return 0
+}
+
 // Absent reports whether an error of the engine says, in the words that module.yaml lists, that the instance to import does not
 // exist.
 func (m *Module) Absent(message string) bool { return matchesAny(m.definition.Absent, message) }

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 	"github.com/machine-iac/machine-iac-operator/test/vcenter"
@@ -23,6 +24,8 @@ const (
 	instanceState      = "machine.openshift.io/instance-state"
 	// volume is a file of somebody else's.
 	volume = "[LocalDS_0] volumes/claim-1.vmdk"
+	// claim is how a Node names a volume of Kubernetes.
+	claim = "kubernetes.io/csi/csi.vsphere.vmware.com^claim-1"
 )
 
 // vsphere is a MachineSet in a simulated vCenter.
@@ -102,6 +105,7 @@ func aMachineSetOnVSphere() {
 	It("takes its virtual machines and their disks with it, and leaves alone what others have attached", func(ctx SpecContext) {
 		machines := v.machines(ctx)
 		var files []string
+		var held *machinev1beta1.Machine
 		for _, machine := range machines {
 			vm, err := v.VM(ctx, vmPath(&machine))
 			Expect(err).NotTo(HaveOccurred())
@@ -111,12 +115,27 @@ func aMachineSetOnVSphere() {
 			for _, disk := range vm.Disks {
 				files = append(files, disk.File)
 			}
-			if len(files) == len(vm.Disks) {
-				Expect(v.Attach(ctx, vmPath(&machine), volume)).To(Succeed())
+			if held == nil {
+				held = machine.DeepCopy()
+				Expect(v.Attach(ctx, vmPath(held), volume)).To(Succeed())
 			}
 		}
-		Expect(files).NotTo(BeEmpty())
+		Expect(held).NotTo(BeNil())
+		v.holds(ctx, held, claim)
 		w.kubectl(ctx, "delete", "machineset", v.set.Name)
+		until(ctx, patience, "the Machine waits for its volume", func(ctx context.Context) error {
+			if found := condition(w.get(ctx, held.Name), "VolumesDetached"); found.Reason != "VolumesAttached" {
+				return fmt.Errorf("the condition is %+v", found)
+			}
+			return nil
+		})
+		w.expectEvent(ctx, held, "WaitingForVolumes", claim)
+		Consistently(func(g Gomega) {
+			vm, err := v.VM(ctx, vmPath(held))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(vm).To(HaveValue(HaveField("PowerState", "poweredOn")))
+		}).WithTimeout(aWhile).Should(Succeed(), "it was deleted while a volume was attached to its Node")
+		v.holds(ctx, held)
 		v.leaves(ctx, machines, func(machine *machinev1beta1.Machine) error {
 			vm, err := v.VM(ctx, vmPath(machine))
 			if err == nil && vm != nil {
@@ -129,6 +148,18 @@ func aMachineSetOnVSphere() {
 		}
 		Expect(v.HasFile(ctx, volume)).To(BeTrue(), "the volume is gone")
 	})
+}
+
+// holds says of the Node of a Machine which volumes are attached to it, as the attach-detach controller does.
+func (v *vsphere) holds(ctx context.Context, machine *machinev1beta1.Machine, volumes ...corev1.UniqueVolumeName) {
+	GinkgoHelper()
+	before := w.node(ctx, nodeNameOf(machine))
+	after := before.DeepCopy()
+	after.Status.VolumesAttached = nil
+	for _, name := range volumes {
+		after.Status.VolumesAttached = append(after.Status.VolumesAttached, corev1.AttachedVolume{Name: name})
+	}
+	Expect(w.client.Status().Patch(ctx, after, client.MergeFrom(before))).To(Succeed())
 }
 
 // openVSphere starts a vCenter, and makes what its MachineSet refers to.

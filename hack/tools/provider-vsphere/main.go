@@ -1,6 +1,6 @@
 // Command terraform-provider-vsphere is the provider hashicorp/vsphere, at the version that go.mod pins, and what Machines need beside it:
 // virtual machines are found as a list, which may be empty, by their UUID or in a folder, with their tags; so are the networks of a compute cluster,
-// and the tag of an OpenShift cluster.
+// and the tag of an OpenShift cluster. A virtual machine that is deleted leaves every disk behind that others have attached to it.
 //
 // Everything else is the provider's own code. It is built from its Go module, since released providers cannot be downloaded everywhere; the
 // ordinary way is the registry, or 'tofu providers mirror', without the addition above.
@@ -34,6 +34,8 @@ func provider() terraform.ResourceProvider {
 	}
 	p.DataSourcesMap["vsphere_virtual_machines"] = virtualMachines(own)
 	p.DataSourcesMap["vsphere_workspace"] = workspace(own)
+	machines := p.ResourcesMap["vsphere_virtual_machine"]
+	machines.Delete = own.keepDisksOfOthers(machines.Delete)
 	return p
 }
 

@@ -244,8 +244,9 @@ func (i *inventory) powerOff(ctx context.Context, path string) error {
 	return off.Wait(ctx)
 }
 
-// attach gives a virtual machine a disk with a file of its own, as the storage driver does with a volume.
-func (i *inventory) attach(ctx context.Context, path, file string) error {
+// attach gives a virtual machine a disk with a file of its own, as the storage driver does with a volume: on the controller of its first disk, or on one
+// that it adds.
+func (i *inventory) attach(ctx context.Context, path, file string, own bool) error {
 	vm, err := i.finder.VirtualMachine(ctx, path)
 	if err != nil {
 		return err
@@ -254,13 +255,49 @@ func (i *inventory) attach(ctx context.Context, path, file string) error {
 	if err != nil {
 		return err
 	}
-	controller, err := devices.FindDiskController("")
+	name := ""
+	if own {
+		if name, err = addController(ctx, vm, devices); err != nil {
+			return err
+		}
+		if devices, err = vm.Device(ctx); err != nil {
+			return err
+		}
+	}
+	controller, err := devices.FindDiskController(name)
 	if err != nil {
 		return err
 	}
 	volume := devices.CreateDisk(controller, types.ManagedObjectReference{}, file)
 	volume.CapacityInKB = 1 << 20
 	return vm.AddDevice(ctx, volume)
+}
+
+// addController gives a virtual machine another SCSI controller, and returns its name.
+func addController(ctx context.Context, vm *object.VirtualMachine, devices object.VirtualDeviceList) (string, error) {
+	bus := int32(0)
+	for _, device := range devices {
+		if there, ok := device.(types.BaseVirtualSCSIController); ok {
+			bus = max(bus, there.GetVirtualSCSIController().BusNumber+1)
+		}
+	}
+	made, err := devices.CreateSCSIController("pvscsi")
+	if err != nil {
+		return "", err
+	}
+	made.(types.BaseVirtualSCSIController).GetVirtualSCSIController().BusNumber = bus
+	if err := vm.AddDevice(ctx, made); err != nil {
+		return "", err
+	}
+	if devices, err = vm.Device(ctx); err != nil {
+		return "", err
+	}
+	for _, device := range devices {
+		if there, ok := device.(types.BaseVirtualSCSIController); ok && there.GetVirtualSCSIController().BusNumber == bus {
+			return devices.Name(device), nil
+		}
+	}
+	return "", fmt.Errorf("there is no SCSI controller on bus %d after it was added", bus)
 }
 
 // exists reports whether a datastore has a file, named as [datastore] path.

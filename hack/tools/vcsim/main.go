@@ -10,6 +10,7 @@
 //	POST   /test/vm?path=PATH&do=tag&cluster=NAME   give it the tag of a cluster, as OpenShift's installer calls it
 //	POST   /test/vm?path=PATH&do=clone&from=VM&cpus=N&memoryMiB=N   make it of another one, and power it on
 //	POST   /test/vm?path=PATH&do=attach&file=FILE   attach a volume that is this file on a datastore
+//	POST   /test/vm?path=PATH&do=attach&file=FILE&controller=own   the same, on a SCSI controller of its own
 //	GET    /test/file?path=FILE                     whether a datastore has the file
 package main
 

@@ -55,7 +55,7 @@ func (i *inventory) act(r *http.Request, path string) error {
 		if err := i.makeFolder(r.Context(), file); err != nil {
 			return err
 		}
-		return i.attach(r.Context(), path, file)
+		return i.attach(r.Context(), path, file, r.URL.Query().Get("controller") == "own")
 	default:
 		return fmt.Errorf("do=%q is not known; write powerOff, tag, clone or attach", what)
 	}

@@ -123,6 +123,7 @@ func CheckPaths(meta *Metadata, providerSpec module.Variable) {
 	}
 	checkPlace(meta, providerSpec)
 	checkAddressClaims(meta, providerSpec)
+	checkAttachedVolumes(meta)
 	if userData := meta.Spec.UserData; userData != nil {
 		userData.Path = checkSecretPath(meta, providerSpec, "spec.userData.path", userData.Path, module.DefaultUserDataPath)
 		return
