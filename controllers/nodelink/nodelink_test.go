@@ -203,6 +203,22 @@ var _ = Describe("NodeLink", func() {
 		Consistently(nodeRef(ctx, one)).Should(referTo(node))
 	})
 
+	It("labels the Node of an instance that may be taken away, also where the Machine says so after its Node has joined", func(ctx SpecContext) {
+		const interruptible = "machine.openshift.io/interruptible-instance"
+		startManager()
+		node := builder.Node()
+		machine := newMachine(builder.WithProviderID(node.Spec.ProviderID))
+		create(ctx, machine, node)
+		Eventually(annotations(ctx, node)).Should(HaveKey(machineAnnotation))
+		Expect(node.Labels).NotTo(HaveKey(interruptible))
+
+		fetched(ctx, machine)()
+		before := machine.DeepCopy()
+		machine.Spec.Labels = map[string]string{interruptible: ""}
+		Expect(plane.Client.Patch(ctx, machine, client.MergeFrom(before))).To(Succeed())
+		Eventually(labels(ctx, node)).Should(HaveKeyWithValue(interruptible, ""))
+	})
+
 	It("puts labels, annotations and taints on the Node, and takes off only what it put there", func(ctx SpecContext) {
 		startManager()
 		theirs := corev1.Taint{Key: "theirs", Effect: corev1.TaintEffectNoSchedule}
