@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -48,8 +49,8 @@ type installation struct {
 	plane *controlplane.ControlPlane
 }
 
-// installed applies install/kubernetes as an administrator does, and runs the operator until the test ends.
-func installed(t *testing.T) *installation {
+// installed applies install/kubernetes as an administrator does, and runs the operator until the test ends. Before, the cluster is prepared.
+func installed(t *testing.T, prepare ...func(*installation)) *installation {
 	t.Helper()
 	plane, err := controlplane.Start(controlplane.Default)
 	if err != nil {
@@ -70,6 +71,9 @@ func installed(t *testing.T) *installation {
 		if out, err := command.CombinedOutput(); err != nil {
 			t.Fatalf("kubectl %s: %v\n%s", strings.Join(arguments, " "), err, out)
 		}
+	}
+	for _, one := range prepare {
+		one(i)
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "machine-api-operator"}}
 	token := &authenticationv1.TokenRequest{}
@@ -156,9 +160,10 @@ func (i *installation) live(like client.Object) (*unstructured.Unstructured, err
 	return object, i.plane.Client.Get(i.Context(), client.ObjectKeyFromObject(like), object)
 }
 
-func (i *installation) status() (status configv1.ClusterOperatorStatus, err error) {
+// status returns what the operator has written last, to an object of the kind that the cluster has.
+func (i *installation) status(kind schema.GroupVersionKind) (status configv1.ClusterOperatorStatus, err error) {
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(operator.MachineAPIOperator)
+	object.SetGroupVersionKind(kind)
 	if err := i.plane.Client.Get(i.Context(), client.ObjectKey{Name: operator.StatusName}, object); err != nil {
 		return status, err
 	}
@@ -316,25 +321,12 @@ func (i *installation) whatIsOthersStays() {
 
 func (i *installation) theRolloutIsReported() {
 	i.eventually("the status says that the version is not rolled out", func() (bool, error) {
-		status, err := i.status()
+		status, err := i.status(operator.MachineAPIOperator)
 		return conditions(status) == "Available=False/Initializing Degraded=False/Initializing Progressing=True/SyncingResources Upgradeable=True/AsExpected", err
 	})
-	// No controller of Deployments runs here: its part is played.
-	deployment := &appsv1.Deployment{}
-	if err := i.plane.Client.Get(i.Context(), client.ObjectKey{Namespace: namespace, Name: operands.Deployment}, deployment); err != nil {
-		i.Fatal(err)
-	}
-	deployment.Status = appsv1.DeploymentStatus{
-		ObservedGeneration: deployment.Generation, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3,
-		Conditions: []appsv1.DeploymentCondition{{
-			Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-4 * time.Minute)),
-		}},
-	}
-	if err := i.plane.Client.Status().Update(i.Context(), deployment); err != nil {
-		i.Fatal(err)
-	}
+	deployment := i.rollOut()
 	i.eventually("the status says that the version is rolled out", func() (bool, error) {
-		status, err := i.status()
+		status, err := i.status(operator.MachineAPIOperator)
 		available := conditions(status) == "Available=True/AsExpected Degraded=False/AsExpected Progressing=False/AsExpected Upgradeable=True/AsExpected"
 		return available && len(status.Versions) == 1 && status.Versions[0].Version == "1.0.0" && len(status.RelatedObjects) > 10, err
 	})
@@ -344,7 +336,7 @@ func (i *installation) theRolloutIsReported() {
 		i.Fatal(err)
 	}
 	i.eventually("a wrong setting is reported", func() (bool, error) {
-		status, err := i.status()
+		status, err := i.status(operator.MachineAPIOperator)
 		return strings.Contains(conditions(status), "Available=True/AsExpected Degraded=True/SyncingFailed"), err
 	})
 	settings.Data = map[string]string{"platform": "AWS"}
@@ -382,4 +374,24 @@ func (i *installation) terminationHandler() (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// rollOut plays the part of the controller of Deployments, which does not run here.
+func (i *installation) rollOut() *appsv1.Deployment {
+	i.Helper()
+	deployment := &appsv1.Deployment{}
+	if err := i.plane.Client.Get(i.Context(), client.ObjectKey{Namespace: namespace, Name: operands.Deployment}, deployment); err != nil {
+		i.Fatal(err)
+	}
+	replicas := *deployment.Spec.Replicas
+	deployment.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: deployment.Generation, Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: replicas, AvailableReplicas: replicas,
+		Conditions: []appsv1.DeploymentCondition{{
+			Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-4 * time.Minute)),
+		}},
+	}
+	if err := i.plane.Client.Status().Update(i.Context(), deployment); err != nil {
+		i.Fatal(err)
+	}
+	return deployment
 }

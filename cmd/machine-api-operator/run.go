@@ -14,8 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
@@ -81,23 +83,23 @@ func (o *options) complete() error {
 func run(ctx context.Context, o options) error {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	connection, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
 		return fmt.Errorf("finding the API server: %w; run in a Pod, or set --kubeconfig", err)
 	}
-	config.UserAgent = "machine-api-operator/" + version
+	connection.UserAgent = "machine-api-operator/" + version
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, machinev1beta1.Install, configv1.Install} {
 		if err := add(scheme); err != nil {
 			return fmt.Errorf("building the scheme: %w", err)
 		}
 	}
-	live, err := client.New(config, client.Options{Scheme: scheme})
+	live, err := client.New(connection, client.Options{Scheme: scheme})
 	if err != nil {
 		return fmt.Errorf("creating a client without a cache: %w", err)
 	}
 	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
-	mgr, err := ctrl.NewManager(config, manager.Options{
+	mgr, err := ctrl.NewManager(connection, manager.Options{
 		Scheme: scheme,
 		Cache:  operator.CacheOptions(o.namespace, live),
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
@@ -105,6 +107,7 @@ func run(ctx context.Context, o options) error {
 			BindAddress: o.metricsAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
 		HealthProbeBindAddress: o.healthAddress,
+		Controller:             config.Controller{SkipNameValidation: ptr.To(true)}, // there is one; tests run several operators in a process
 		LeaderElection:         o.leaderElect, LeaderElectionID: leaseName, LeaderElectionNamespace: o.namespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &lease, RenewDeadline: &renew, RetryPeriod: &retry,

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// InstallClusterConfig installs the CRDs in which OpenShift describes a cluster: Infrastructure and Proxy.
+// InstallClusterConfig installs the CRDs in which OpenShift describes a cluster, Infrastructure and Proxy among them, and that of ClusterOperators.
 func (p *ControlPlane) InstallClusterConfig() error { return InstallClusterConfig(p.Config) }
 
 // InstallClusterConfig does the same on any cluster.
@@ -23,7 +23,10 @@ func InstallClusterConfig(config *rest.Config) error {
 	}
 	manifests := filepath.Join(directory, "config", "v1", "zz_generated.crd-manifests")
 	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{
+		filepath.Join(manifests, "0000_00_cluster-version-operator_01_clusteroperators.crd.yaml"),
 		filepath.Join(manifests, "0000_03_config-operator_01_proxies.crd.yaml"),
+		filepath.Join(manifests, "0000_10_config-operator_01_apiservers-Default.crd.yaml"),
+		filepath.Join(manifests, "0000_10_config-operator_01_featuregates.crd.yaml"),
 		filepath.Join(manifests, "0000_10_config-operator_01_infrastructures-Default.crd.yaml"),
 	}})
 	if err != nil {
