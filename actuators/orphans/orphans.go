@@ -28,6 +28,8 @@ const (
 	// destroyInterval is how often that is done while a state is to be destroyed that is still there: nothing else repeats a run that had to wait
 	// for a lock, or failed.
 	destroyInterval = 15 * time.Second
+	// secondPass is how long after the first pass the second is made.
+	secondPass = 30 * time.Second
 )
 
 // Actuator does what only the actuator may do with a state.
@@ -87,7 +89,7 @@ func (o *Orphans) NeedLeaderElection() bool { return true }
 
 // Start passes over the states until ctx ends.
 func (o *Orphans) Start(ctx context.Context) error {
-	for {
+	for passes := 1; ; passes++ {
 		next, err := o.Check(ctx)
 		if err != nil && ctx.Err() == nil {
 			o.Logger.Error(err, "Checking the states")
@@ -95,9 +97,18 @@ func (o *Orphans) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(next):
+		case <-time.After(pause(passes, next)):
 		}
 	}
+}
+
+// pause returns how long to wait after that many passes. The first is made as soon as this process leads: Machines whose instance another process has
+// destroyed go right afterwards, and an empty state may stay that it had not deleted yet.
+func pause(passes int, next time.Duration) time.Duration {
+	if passes == 1 {
+		return min(next, secondPass)
+	}
+	return next
 }
 
 // Check passes over the states once, and returns when to do it again.

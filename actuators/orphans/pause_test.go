@@ -1,0 +1,21 @@
+package orphans
+
+import (
+	"testing"
+	"time"
+)
+
+func TestTheSecondPassComesSoon(t *testing.T) {
+	for _, test := range []struct {
+		passes     int
+		next, want time.Duration
+	}{
+		{1, interval, secondPass},
+		{1, destroyInterval, destroyInterval},
+		{2, interval, interval},
+	} {
+		if got := pause(test.passes, test.next); got != test.want {
+			t.Errorf("after %d passes and %s: %s, want %s", test.passes, test.next, got, test.want)
+		}
+	}
+}
