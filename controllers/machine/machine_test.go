@@ -77,7 +77,7 @@ var _ = Describe("Machine", func() {
 			haveCondition("InstanceUpToDate", "True", "", BeEmpty()),
 			haveCondition("Drainable", "True", "", BeEmpty()),
 			haveCondition("Terminable", "True", "", BeEmpty())))
-		Expect(seen()).To(Equal([]string{"", "Provisioning", "Provisioned", "Running"}))
+		Eventually(seen).Should(Equal([]string{"", "Provisioning", "Provisioned", "Running"})) // a watch, which may be behind
 		Expect(status(ctx)().Conditions).To(HaveLen(4), "nothing is said of fields that the installed CRD does not have")
 		Expect(actuator.Instances()).To(ConsistOf(subject.Name))
 	})
