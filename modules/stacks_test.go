@@ -23,27 +23,19 @@ import (
 // fields, beside those of the module's own tests, that only the stack refuses: each by one validation.
 var counterparts = map[string]map[string]string{
 	"aws": {
-		"affinity to a host":                 `{ placement = { region = "r", tenancy = "host", host = { affinity = "DedicatedHost" } } }`,
-		"a host that is to be made":          `{ placement = { region = "r", tenancy = "host", host = { affinity = "AnyAvailable", dedicatedHost = { allocationStrategy = "Dynamic" } } } }`,
-		"a host without an id":               `{ placement = { region = "r", tenancy = "host", host = { affinity = "AnyAvailable", dedicatedHost = { id = "x" } } } }`,
-		"tags of a host that is not made":    `{ placement = { region = "r", tenancy = "host", host = { affinity = "AnyAvailable", dedicatedHost = { id = "h-01234567", dynamicHostAllocation = { tags = [{ name = "a" }] } } } } }`,
-		"an elastic fabric adapter":          `{ networkInterfaceType = "EFA" }`,
-		"an address of a carrier":            `{ publicIp = true, placement = { region = "r", availabilityZone = "us-east-1-wl1-bos-wlz-1" } }`,
-		"more searches than the program has": `{ securityGroups = [for name in ["a", "b", "c", "d"] : { filters = [{ name = "tag:Name", values = [name] }] }] }`,
-		"a load balancer":                    `{ loadBalancers = [{ name = "a", type = "network" }] }`,
+		"affinity to a host":              `{ placement = { region = "r", tenancy = "host", host = { affinity = "DedicatedHost" } } }`,
+		"a host that is to be made":       `{ placement = { region = "r", tenancy = "host", host = { affinity = "AnyAvailable", dedicatedHost = { allocationStrategy = "Dynamic" } } } }`,
+		"a host without an id":            `{ placement = { region = "r", tenancy = "host", host = { affinity = "AnyAvailable", dedicatedHost = { id = "x" } } } }`,
+		"tags of a host that is not made": `{ placement = { region = "r", tenancy = "host", host = { affinity = "AnyAvailable", dedicatedHost = { id = "h-01234567", dynamicHostAllocation = { tags = [{ name = "a" }] } } } } }`,
+		"a load balancer without a name":  `{ loadBalancers = [{ name = "", type = "classic" }] }`,
+		"a load balancer":                 `{ loadBalancers = [{ name = "a", type = "network" }] }`,
 	},
 	"openstack": {
-		"five ports":                          `{ networks = [for name in ["a", "b", "c", "d", "e"] : { uuid = name }] }`,
-		"three subnets of a network":          `{ networks = [{ uuid = "n", subnets = [{ uuid = "a" }, { uuid = "b" }, { uuid = "c" }] }] }`,
-		"two names of a server group":         `{ serverGroupID = "g", serverGroupName = "h" }`,
-		"a port of no network":                `{ networks = [], ports = [{ nameSuffix = "a" }] }`,
-		"a port called by a number":           `{ networks = [], ports = [{ networkID = "n", nameSuffix = "1" }] }`,
-		"a port with a long description":      `{ networks = [], ports = [{ networkID = "n", description = join("", [for i in range(201) : "x"]) }] }`,
-		"an address of no subnet":             `{ networks = [], ports = [{ networkID = "n", fixedIPs = [{ ipAddress = "192.0.2.1" }] }] }`,
-		"a pair without an address":           `{ networks = [], ports = [{ networkID = "n", allowedAddressPairs = [{ macAddress = "fa:16:3e:00:00:01" }] }] }`,
-		"four security groups by their names": `{ securityGroups = [for name in ["a", "b", "c", "d"] : { name = name }] }`,
-		"more disks than the program has":     `{ additionalBlockDevices = [for name in ["a", "b", "c", "d", "e"] : { name = name, sizeGiB = 1, storage = { type = "Local" } }] }`,
-		"another disk in a zone of its own":   `{ additionalBlockDevices = [{ name = "a", sizeGiB = 1, storage = { type = "Volume", volume = { availabilityZone = "z" } } }] }`,
+		"more addresses than are reported": `{ networks = [for i in range(17) : { uuid = "n${i}" }] }`,
+		"a port of no network":             `{ networks = [], ports = [{ nameSuffix = "a" }] }`,
+		"a port called by a number":        `{ networks = [], ports = [{ networkID = "n", nameSuffix = "1" }] }`,
+		"a port with a long description":   `{ networks = [], ports = [{ networkID = "n", description = join("", [for i in range(201) : "x"]) }] }`,
+		"a pair without an address":        `{ networks = [], ports = [{ networkID = "n", allowedAddressPairs = [{ macAddress = "fa:16:3e:00:00:01" }] }] }`,
 	},
 }
 
