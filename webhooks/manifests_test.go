@@ -77,7 +77,7 @@ func checkManners(t *testing.T, hook admissionregistrationv1.ValidatingWebhook) 
 
 func decode(t *testing.T, name string, into any) {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "install", "kubernetes", "webhooks", name))
+	content, err := os.ReadFile(filepath.Join("..", "install", "controllers", "webhooks", name))
 	if err != nil {
 		t.Fatal(err)
 	}

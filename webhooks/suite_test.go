@@ -90,7 +90,7 @@ func configurations() (*admissionregistrationv1.MutatingWebhookConfiguration, *a
 // manifest reads a file of the install tree.
 func manifest(name string, into any) {
 	GinkgoHelper()
-	content, err := os.ReadFile(filepath.Join("..", "install", "kubernetes", "webhooks", name))
+	content, err := os.ReadFile(filepath.Join("..", "install", "controllers", "webhooks", name))
 	Expect(err).NotTo(HaveOccurred())
 	Expect(yaml.UnmarshalStrict(content, into)).To(Succeed())
 }

@@ -1,6 +1,7 @@
 package adoption
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"maps"
@@ -161,7 +162,11 @@ func (o *onPrism) output(name string) string {
 	if err != nil {
 		o.world.t.Fatal(err)
 	}
-	return string(outputs[name].Value)
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, outputs[name].Value); err != nil {
+		o.world.t.Fatal(err)
+	}
+	return compact.String()
 }
 
 func TestNothingIsMadeOfWhatPrismLacks(t *testing.T) {

@@ -15,5 +15,5 @@ output "inventory" {
     name        = one.name
     created     = one.created
     machine_uid = try(regex("^Machine [^ ]+ ([0-9a-f-]+)$", one.description)[0], "")
-  } if contains(keys(one.categories), "kubernetes-io-cluster-${var.machine.cluster_id}")]
+  } if contains(try(keys(one.categories), []), "kubernetes-io-cluster-${var.machine.cluster_id}")]
 }
