@@ -107,15 +107,8 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", 0, "How long after its last renewal of the Lease a leader acts. In the rest of the lease duration its engines end: after a third of it without heartbeats they are interrupted, and after another half of it they are killed. Default: 107/137 of the lease duration.")
 	flags.DurationVar(&o.retryPeriod, "leader-elect-retry-period", 0, "How often the leader renews the Lease, and the others check it. Default: 26/137 of the lease duration.")
 
-	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "Address of the metrics endpoint, served over TLS to callers that may get /metrics. 0 turns it off.")
-	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "Folder with tls.crt and tls.key for the metrics endpoint. Default: a certificate generated at start.")
-	flags.StringVar(&o.tlsMinVersion, "tls-min-version", "", "Lowest version of TLS that the metrics endpoint and the webhooks accept: VersionTLS12 or VersionTLS13. Default: that of Go.")
-	flags.StringVar(&o.tlsCipherSuites, "tls-cipher-suites", "", "Cipher suites that they accept below TLS 1.3, separated by commas, by their names in Go's package crypto/tls. Default: those of Go.")
-	flags.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of /healthz and /readyz.")
+	o.bindServers(flags)
 
-	flags.BoolVar(&o.webhooks, "webhook-enabled", true, "Serve the webhooks that default and validate Machines, MachineSets and MachineHealthChecks. Every replica serves them, leader or not.")
-	flags.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhooks, served over TLS.")
-	flags.StringVar(&o.webhookCertDir, "webhook-cert-dir", "", "Folder with tls.crt and tls.key for the webhooks. Whoever provides them also rotates them and sets the caBundle of the webhook configurations. Default: the manager does all of this, with the Secret "+webhookSecret+".")
 	flags.StringVar(&o.clusterID, "cluster-id", "", "Name of the cluster's infrastructure: the label machine.openshift.io/cluster-api-cluster of Machines that are created without it. Default: that of the cluster's Infrastructure; without one, the label is not set.")
 
 	flags.Var(&o.givenClusterValues, "cluster-fact", "NAME=VALUE of the cluster, for the defaults of fields that a providerSpec lacks: architecture, networkResourceGroup, platform, project, region or resourceGroup; may be repeated. Default: those of the cluster's Infrastructure.")
@@ -151,6 +144,19 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.IntVar(&o.maxDrains, "max-concurrent-drains", 10, "Number of Nodes that are drained at a time. One that cannot be drained goes to the end of the queue.")
 
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version and exit.")
+}
+
+// bindServers adds the flags of what this process serves.
+func (o *options) bindServers(flags *flag.FlagSet) {
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "Address of the metrics endpoint, served over TLS to callers that may get /metrics. 0 turns it off.")
+	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "Folder with tls.crt and tls.key for the metrics endpoint. Default: a certificate generated at start.")
+	flags.StringVar(&o.tlsMinVersion, "tls-min-version", "", "Lowest version of TLS that the metrics endpoint and the webhooks accept: VersionTLS12 or VersionTLS13. Default: that of Go.")
+	flags.StringVar(&o.tlsCipherSuites, "tls-cipher-suites", "", "Cipher suites that they accept below TLS 1.3, separated by commas, by their names in Go's package crypto/tls. Default: those of Go.")
+	flags.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of /healthz and /readyz.")
+
+	flags.BoolVar(&o.webhooks, "webhook-enabled", true, "Serve the webhooks that default and validate Machines, MachineSets and MachineHealthChecks. Every replica serves them, leader or not.")
+	flags.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhooks, served over TLS.")
+	flags.StringVar(&o.webhookCertDir, "webhook-cert-dir", "", "Folder with tls.crt and tls.key for the webhooks. Whoever provides them also rotates them and sets the caBundle of the webhook configurations. Default: the manager does all of this, with the Secret "+webhookSecret+".")
 }
 
 // complete sets defaults that depend on the environment, and validates the options.
