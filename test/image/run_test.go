@@ -72,7 +72,7 @@ func TestPrograms(t *testing.T) {
 	})
 
 	t.Run("the manager without a cluster says so", func(t *testing.T) {
-		out, code := in(t, append([]string{"/usr/bin/machine-controllers"}, pod.Containers[0].Args...)...).run(t)
+		out, code := in(t, append([]string{"/usr/bin/machine-controllers", "--namespace=openshift-machine-api"}, pod.Containers[0].Args...)...).run(t)
 		if code != 1 || !strings.Contains(out, "finding the API server") {
 			t.Errorf("it exits with %d and prints %s", code, out)
 		}
