@@ -61,7 +61,7 @@ image: ## Build the container image into dist/image, an OCI layout, without a co
 
 .PHONY: image-check
 image-check: image ## Unpack that image, and run its programs in it against a real API server. Needs root; a part is skipped without.
-	@hack/tools.sh etcd kube-apiserver kubectl
+	@$(TOOLS) etcd kube-apiserver kubectl
 	go test -tags image -count 1 -timeout 10m -v ./test/image $(TESTFLAGS)
 
 .PHONY: image-push

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"log"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -14,7 +15,7 @@ import (
 )
 
 func TestPushUploadsImageAndList(t *testing.T) {
-	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true)))
+	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true), registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	folder := filepath.Join(t.TempDir(), "image")
 	if err := fixed.write(t.Context(), folder, []content{small(t)}); err != nil {
@@ -45,6 +46,13 @@ func TestPushUploadsImageAndList(t *testing.T) {
 	found, err := referrers.IndexManifest()
 	if err != nil || len(found.Manifests) != 1 {
 		t.Fatalf("what refers to the image: %v, %v", found, err)
+	}
+	artifact, err := remote.Image(reference.Digest(found.Manifests[0].Digest.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if manifest, err := artifact.Manifest(); err != nil || manifest.ArtifactType != sbomType || manifest.Layers[0].MediaType != sbomType {
+		t.Errorf("the list is %v, %v", manifest, err)
 	}
 	for _, tc := range []struct{ folder, to, want string }{
 		{folder, "UPPER/case", "write REGISTRY/REPOSITORY:TAG"},

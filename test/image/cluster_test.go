@@ -43,7 +43,7 @@ type world struct {
 // TestMachines has the manager make and delete a Machine with each engine, in a Pod as the Deployment has it, with the rights that it has.
 func TestMachines(t *testing.T) {
 	needRoot(t)
-	unpacked := unpack(t, read(t).own(t))
+	folder := read(t).unpack(t)
 	plane, err := controlplane.Start(controlplane.Default)
 	if err != nil {
 		t.Fatal(err)
@@ -55,9 +55,9 @@ func TestMachines(t *testing.T) {
 	})
 	w := &world{ControlPlane: plane, webhookPort: freePort(t)}
 	w.install(t)
-	w.start(t, unpacked)
-	for _, folder := range []string{"modules", "stacks"} {
-		t.Run(folder, func(t *testing.T) { w.machine(t, folder) })
+	w.start(t, folder)
+	for _, kind := range []string{"modules", "stacks"} {
+		t.Run(kind, func(t *testing.T) { w.machine(t, kind) })
 	}
 }
 
@@ -123,7 +123,7 @@ func (w *world) token(t *testing.T, account string) string {
 }
 
 // start starts the manager in the image, as the Deployment says. Only the addresses that it listens on are others.
-func (w *world) start(t *testing.T, unpacked string) {
+func (w *world) start(t *testing.T, folder string) {
 	t.Helper()
 	pod := deployment(t).Spec.Template.Spec
 	given := memory(t)
@@ -138,7 +138,7 @@ func (w *world) start(t *testing.T, unpacked string) {
 	}
 	arguments := append([]string{"/usr/bin/machine-controllers"}, pod.Containers[0].Args...)
 	b := box{
-		Root:        unpacked,
+		Root:        folder,
 		Command:     append(arguments, "--webhook-port="+w.webhookPort, "--health-addr=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0"),
 		Environment: environment("POD_NAMESPACE="+namespace, "KUBERNETES_SERVICE_HOST="+host, "KUBERNETES_SERVICE_PORT="+port),
 		Folders:     append(volumes(t, pod), volume{From: given, To: tokens, ReadOnly: true}),

@@ -34,7 +34,13 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(code)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if unpacked != "" {
+		if err := os.RemoveAll(unpacked); err != nil {
+			fmt.Fprintln(os.Stderr, "removing the unpacked image:", err)
+		}
+	}
+	os.Exit(code)
 }
 
 // box is a container: a program in a root file system that is read-only.

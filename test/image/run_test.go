@@ -49,10 +49,10 @@ func volumes(t *testing.T, pod corev1.PodSpec) []volume {
 func TestPrograms(t *testing.T) {
 	needRoot(t)
 	b := read(t)
-	unpacked := unpack(t, b.own(t))
+	folder := b.unpack(t)
 	pod := deployment(t).Spec.Template.Spec
 	in := func(t *testing.T, command ...string) box {
-		return box{Root: unpacked, Command: command, Environment: environment(), Folders: volumes(t, pod), offline: true}
+		return box{Root: folder, Command: command, Environment: environment(), Folders: volumes(t, pod), offline: true}
 	}
 
 	t.Run("each says its version", func(t *testing.T) {
