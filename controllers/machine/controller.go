@@ -38,6 +38,7 @@ type Controller struct {
 	client   client.Client
 	clock    clock.PassiveClock
 	metrics  *Metrics
+	writes   writes
 	normal   []pipeline.Step[*scope]
 	deleting []pipeline.Step[*scope]
 }
@@ -106,9 +107,13 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	machine := &machinev1beta1.Machine{}
 	if err := c.client.Get(ctx, request.NamespacedName, machine); err != nil {
 		if client.IgnoreNotFound(err) == nil {
+			c.writes.ahead(request.NamespacedName, "", c.clock.Now())
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("getting the Machine: %w", err)
+	}
+	if c.writes.ahead(request.NamespacedName, machine.ResourceVersion, c.clock.Now()) {
+		return reconcile.Result{RequeueAfter: cacheRetry}, nil
 	}
 	s := &scope{machine: machine, original: machine.DeepCopy()}
 	steps := c.normal

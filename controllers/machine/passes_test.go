@@ -146,14 +146,38 @@ var _ = Describe("A pass", func() {
 			failed := fresh(ctx, subject)
 			Expect(failed.Status).To(havePhase("Failed"))
 
-			// The next pass does not see that the Machine has failed, and its Update returns something new.
+			// The next pass would not see that the Machine has failed, and its Update would return something new.
 			revived := builder.In(namespace, builder.Machine())
 			revived.Name, revived.UID = subject.Name, subject.UID
 			Expect(actuator.Create(ctx, revived)).To(Succeed())
 			actuator.Fail(fake.Update, errors.New("connection refused"))
+			updates := len(actuator.Calls(fake.Update))
 			_, result := p.next(ctx)
 			Expect(fresh(ctx, subject)).To(Equal(failed))
-			Expect(result.RequeueAfter).To(Equal(time.Second))
+			Expect(actuator.Calls(fake.Update)).To(HaveLen(updates))
+			Expect(result.RequeueAfter).To(BeNumerically(">", 0))
+		})
+
+		It("does not keep a condition that its last write made wrong", func(ctx SpecContext) {
+			frozenAfter(ctx, 4)
+			cache.frozen = nil
+			link(ctx, subject)
+			p.next(ctx)
+			before := fresh(ctx, subject)
+			Expect(before.Status).To(haveCondition("InstanceExists", "True", "", BeEmpty()))
+			actuator.Fail(fake.Exists, errors.New("connection refused"))
+			_, _, err := p.try(ctx)
+			Expect(err).To(MatchError(ContainSubstring("connection refused")))
+			Expect(fresh(ctx, subject).Status).To(haveCondition("InstanceExists", "Unknown", "ErrorCheckingProvider", ContainSubstring("connection refused")))
+
+			// An update of the condition triggers no reconcile, so this one must not end as if there were nothing to write.
+			cache.frozen = before
+			wrote, result := p.next(ctx)
+			Expect(wrote).To(BeEmpty())
+			Expect(result.RequeueAfter).To(BeNumerically(">", 0))
+			cache.frozen = nil
+			p.next(ctx)
+			Expect(fresh(ctx, subject).Status).To(haveCondition("InstanceExists", "True", "", BeEmpty()))
 		})
 
 		It("leaves nodeRef alone", func(ctx SpecContext) {

@@ -151,6 +151,7 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 			return fmt.Errorf("patching the Machine: %w", err)
 		}
 		base.ResourceVersion = object.ResourceVersion
+		c.writes.add(client.ObjectKeyFromObject(object), object.ResourceVersion, c.clock.Now())
 	}
 	status := base.DeepCopy()
 	s.machine.Status.DeepCopyInto(&status.Status)
@@ -163,6 +164,7 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 	if err := c.client.Status().Patch(ctx, status, pipeline.IfUnchanged(base)); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
+	c.writes.add(client.ObjectKeyFromObject(status), status.ResourceVersion, now)
 	c.metrics.phaseChanged(s.original, s.machine, now)
 	return nil
 }
