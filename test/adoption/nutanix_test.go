@@ -48,14 +48,14 @@ const firstMachine = "4237a8c4-0000-4000-8000-000000000001"
 func TestAPrismMachineFromCreateToDelete(t *testing.T) {
 	o := newOnPrism(t)
 	o.machine("worker-1", "", nil)
-	o.failing = true
+	o.failNext()
 	if err := o.terraform.Apply(t.Context()); err == nil || !strings.Contains(err.Error(), "Not enough resources") {
 		t.Fatalf("a create that fails ends with %v", err)
 	}
 	o.link(o.module.LookupFiles()...)
 	o.apply()
-	if state := o.output("instance_state"); state != `"ERROR"` || o.made != 1 {
-		t.Errorf("what is left of the create is %s, and %d were made; want it to be taken", state, o.made)
+	if state := o.output("instance_state"); state != `"ERROR"` || o.count() != 1 {
+		t.Errorf("what is left of the create is %s, and %d were made; want it to be taken", state, o.count())
 	}
 	o.link()
 	if err := o.terraform.Destroy(t.Context()); err != nil {
@@ -94,8 +94,8 @@ func TestAPrismMachineFromCreateToDelete(t *testing.T) {
 	o.link(o.module.LookupFiles()...)
 	o.apply()
 	o.link()
-	if left := changes(o.plan()); len(left) > 0 || o.made != 2 {
-		t.Errorf("after the state was lost a plan has %v, and %d were made", left, o.made)
+	if left := changes(o.plan()); len(left) > 0 || o.count() != 2 {
+		t.Errorf("after the state was lost a plan has %v, and %d were made", left, o.count())
 	}
 	if err := o.terraform.Destroy(t.Context()); err != nil {
 		t.Fatal(err)
@@ -184,8 +184,8 @@ func TestNothingIsMadeOfWhatPrismLacks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o.machine("worker-1", "", tc.change)
 			err := o.terraform.Apply(t.Context())
-			if err == nil || !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "│", "")), " "), tc.want) || o.made > 0 {
-				t.Errorf("got %v, and %d were made; want %q", err, o.made, tc.want)
+			if err == nil || !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "│", "")), " "), tc.want) || o.count() > 0 {
+				t.Errorf("got %v, and %d were made; want %q", err, o.count(), tc.want)
 			}
 		})
 	}

@@ -265,6 +265,20 @@ func (p *prism) at(uuid string, path ...string) string {
 	return string(raw)
 }
 
+// failNext has the next create end with an error.
+func (p *prism) failNext() {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.failing = true
+}
+
+// count is how many virtual machines were made.
+func (p *prism) count() int {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.made
+}
+
 // change has somebody else change a virtual machine.
 func (p *prism) change(uuid string, change func(machine object)) {
 	p.mutex.Lock()
