@@ -17,6 +17,11 @@ const Provider = "Azure"
 // tag prefixes that Gardener's provider requires of a class: it finds its instances by them.
 var requiredTags = []string{"kubernetes.io-cluster-", "kubernetes.io-role-"}
 
+// Made reports whether the module has made the instance with a providerID. Those of Gardener's provider name the location and the virtual machine.
+func Made(providerID string) bool {
+	return strings.HasPrefix(strings.ToLower(providerID), "azure:///subscriptions/")
+}
+
 // ProviderSpec returns the AzureMachineProviderSpec for a providerSpec of Gardener. Errors name the field.
 func ProviderSpec(spec map[string]any) (map[string]any, error) {
 	if err := check(spec); err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	mcm "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -138,6 +139,25 @@ func TestVolumeIDs(t *testing.T) {
 	for name, tc := range cases {
 		if got := volumeID(tc.spec); got != tc.want {
 			t.Errorf("%s: the ID is %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func TestAnInstanceOfAnotherProviderIsNotForgotten(t *testing.T) {
+	cases := map[string]struct {
+		provider, id string
+		want         codes.Code
+	}{
+		"Gardener's, for Azure":   {"Azure", "azure:///westeurope/shoot--demo-worker-1", codes.FailedPrecondition},
+		"the module's, for Azure": {"Azure", "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/m", codes.NotFound},
+		"none":                    {"Azure", "", codes.NotFound},
+		"one of ours":             {Provider, "kubemark://m", codes.NotFound},
+	}
+	for name, tc := range cases {
+		of := machineOf("m")
+		of.Spec.ProviderID = tc.id
+		if got := codeOf(missing(&driver.DeleteMachineRequest{Machine: of, MachineClass: class(tc.provider, kubemark)})); got != tc.want {
+			t.Errorf("%s: the code is %v, want %v", name, got, tc.want)
 		}
 	}
 }

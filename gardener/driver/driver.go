@@ -16,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
+
+	"github.com/machine-iac/machine-iac-operator/gardener/azure"
 )
 
 const (
@@ -118,7 +120,7 @@ func (d *Driver) DeleteMachine(ctx context.Context, request *driver.DeleteMachin
 		return nil, coded(ctx, err)
 	}
 	if found == nil {
-		return nil, failed(codes.NotFound, "there is no Machine "+request.Machine.Name)
+		return nil, missing(request)
 	}
 	if request.MachineClass != nil && request.Secret != nil {
 		if err := d.refreshCredentials(ctx, request.MachineClass, request.Secret); err != nil {
@@ -137,6 +139,16 @@ func (d *Driver) DeleteMachine(ctx context.Context, request *driver.DeleteMachin
 		return nil, coded(ctx, err)
 	}
 	return &driver.DeleteMachineResponse{}, nil
+}
+
+// missing returns that there is no Machine to delete: the instance is gone, unless another provider has made it, which would leave it behind.
+func missing(request *driver.DeleteMachineRequest) error {
+	id := request.Machine.Spec.ProviderID
+	if request.MachineClass != nil && request.MachineClass.Provider == azure.Provider && id != "" && !azure.Made(id) {
+		return failed(codes.FailedPrecondition, fmt.Sprintf("Gardener's provider for Azure has made the instance %s of Machine %s: delete it with that provider, or remove the finalizers of the Machine "+
+			"and delete the virtual machine yourself", id, request.Machine.Name))
+	}
+	return failed(codes.NotFound, "there is no Machine "+request.Machine.Name)
 }
 
 // own returns the Machine that belongs to one of MCM; a NotFound where there is none, or one of an earlier Machine of that name.
