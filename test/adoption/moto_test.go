@@ -44,7 +44,7 @@ func startMoto(t *testing.T) *moto {
 		_ = command.Wait()
 	})
 	m := &moto{t: t, url: "http://" + address}
-	m.await()
+	m.wait()
 	return m
 }
 
@@ -58,8 +58,8 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// await waits until it responds.
-func (m *moto) await() {
+// wait waits until it responds.
+func (m *moto) wait() {
 	m.t.Helper()
 	for begin := time.Now(); ; time.Sleep(200 * time.Millisecond) {
 		response, err := http.Get(m.url + "/moto-api/data.json")
