@@ -63,8 +63,10 @@ var exempt = map[string]differs{
 		without: pulumi, with: []string{"provider-openstack"},
 	},
 	"e2e-libvirt": {
-		reason:  "of test/e2e and test/adoption only what is called Domain runs, and hack/lab starts managers without Pulumi where it is not built",
-		without: append([]string{"vcsim", "provider-vsphere", "provider-openstack", "promql-selectors"}, pulumi...),
+		reason: "of test/e2e and test/adoption only what is called Domain runs, and hack/lab starts managers without Pulumi where it is not built",
+		without: append([]string{
+			"vcsim", "provider-vsphere", "provider-openstack", "provider-nutanix", "schema-aws", "schema-azurerm", "schema-google", "promql-selectors",
+		}, pulumi...),
 	},
 }
 
