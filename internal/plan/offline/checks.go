@@ -1,6 +1,8 @@
 package offline
 
 import (
+	"slices"
+
 	tfjson "github.com/hashicorp/terraform-json"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
@@ -10,11 +12,14 @@ import (
 func addCheck(plans []*Plan, check tfjson.CheckResultStatic) {
 	kind := check.Address.Kind
 	n, address, ours := callOf(check.Address.ToDisplay)
-	if !ours || kind != tfjson.CheckKindResource && kind != tfjson.CheckKindOutputValue {
+	if !ours || !slices.Contains([]tfjson.CheckKind{tfjson.CheckKindResource, tfjson.CheckKindOutputValue, tfjson.CheckKindCheckBlock}, kind) {
 		return
 	}
 	if check.Status == tfjson.CheckStatusUnknown {
 		plans[n].Open = append(plans[n].Open, address)
+	}
+	if kind == tfjson.CheckKindCheckBlock {
+		return // the engine warns of those that do not hold
 	}
 	for _, instance := range check.Instances {
 		for _, problem := range instance.Problems {
@@ -23,10 +28,14 @@ func addCheck(plans []*Plan, check tfjson.CheckResultStatic) {
 	}
 }
 
+// openCheck is what the engine calls a check that cannot be decided before an apply.
+const openCheck = "Check block assertion known after apply"
+
 // addWarnings adds each to the plan that it is about, or to all.
 func addWarnings(plans []*Plan, warnings []failure.Diagnostic) {
 	for _, warning := range warnings {
-		if warning.Severity == failure.SeverityError {
+		// It warns of open checks too, and does not name them.
+		if warning.Severity == failure.SeverityError || warning.Summary == openCheck {
 			continue
 		}
 		for n, plan := range plans {

@@ -56,7 +56,7 @@ type Plan struct {
 	Resources []Resource
 	// Reads are the addresses of the data sources that an apply would read.
 	Reads []string
-	// Open are the addresses of resources and outputs with conditions that cannot be decided before an apply.
+	// Open are the addresses of resources, outputs and checks with conditions that cannot be decided before an apply.
 	Open []string
 	// Outputs are the module's outputs.
 	Outputs Values
