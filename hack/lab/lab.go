@@ -133,7 +133,7 @@ func (l *Lab) install(ctx context.Context, o Options) error {
 func (l *Lab) applyTrees(ctx context.Context) error {
 	fmt.Fprintln(l.out, "applying install/kubernetes/crds and install/controllers")
 	for _, tree := range []string{"kubernetes/crds", "controllers"} {
-		if err := l.applyTree(ctx, tree); err != nil {
+		if err := l.ApplyTree(ctx, l.Path("install", tree)); err != nil {
 			return err
 		}
 	}
@@ -144,9 +144,9 @@ func (l *Lab) applyTrees(ctx context.Context) error {
 	return l.established(ctx)
 }
 
-// applyTree makes objects what a tree says, whoever has changed them.
-func (l *Lab) applyTree(ctx context.Context, tree string) error {
-	_, err := l.kubectl(ctx, nil, "apply", "--server-side", "--force-conflicts", "-k", l.Path("install", tree))
+// ApplyTree makes objects what a kustomize tree says, whoever has changed them.
+func (l *Lab) ApplyTree(ctx context.Context, folder string) error {
+	_, err := l.kubectl(ctx, nil, "apply", "--server-side", "--force-conflicts", "-k", folder)
 	return err
 }
 

@@ -58,6 +58,7 @@ type Operator struct {
 
 	mu      sync.Mutex
 	current *process
+	metrics string
 	wanted  bool
 	kept    sync.WaitGroup
 }
@@ -76,7 +77,7 @@ func (l *Lab) startOperator(ctx context.Context, as OperatorInstance) error {
 	if _, err := l.kubectl(ctx, strings.NewReader(controlPlane), "apply", "--server-side", "--field-manager=lab", "-f", "-"); err != nil {
 		return err
 	}
-	if err := l.applyTree(ctx, "kubernetes"); err != nil {
+	if err := l.ApplyTree(ctx, l.Path("install", "kubernetes")); err != nil {
 		return err
 	}
 	if err := l.established(ctx); err != nil {
@@ -144,7 +145,7 @@ func (o *Operator) launch(ctx context.Context) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.current = p
+	o.current, o.metrics = p, metrics
 	return nil
 }
 
@@ -166,6 +167,12 @@ func (o *Operator) running() *process {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.current
+}
+
+func (o *Operator) metricsAddress() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.metrics
 }
 
 func (o *Operator) isWanted() bool {

@@ -10,7 +10,7 @@ func (l *Lab) InstallWebhooks(ctx context.Context) error {
 	if l.Operator != nil {
 		return l.Set(ctx, nil)
 	}
-	return l.applyTree(ctx, "controllers/webhooks")
+	return l.ApplyTree(ctx, l.Path("install", "controllers", "webhooks"))
 }
 
 // RemoveWebhooks takes them off the API server, which goes on asking for a moment.

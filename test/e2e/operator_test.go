@@ -8,13 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -88,6 +91,25 @@ func theInstallation() {
 		})
 	})
 
+	It("has the termination handler on a platform that has Spot instances, and on no other", func(ctx SpecContext) {
+		Expect(w.lab.Set(ctx, map[string]string{"platform": "AWS"})).To(Succeed())
+		until(ctx, soon, "the termination handler is there", func(ctx context.Context) error { return w.terminationHandler(ctx, true) })
+		Expect(w.lab.Set(ctx, nil)).To(Succeed())
+		until(ctx, soon, "the termination handler is gone", func(ctx context.Context) error { return w.terminationHandler(ctx, false) })
+	})
+
+	It("shows the operator's metrics to those who may read them, and to nobody else", func(ctx SpecContext) {
+		status, _, err := w.lab.Operator.Scrape(ctx, strings.TrimSpace(w.kubectl(ctx, "create", "token", "default")))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(status).To(Equal(http.StatusForbidden))
+		token, err := w.lab.MetricsToken(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		status, text, err := w.lab.Operator.Scrape(ctx, token)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(status).To(Equal(http.StatusOK))
+		Expect(text).To(ContainSubstring(`controller_runtime_reconcile_total{controller="installation"`))
+	})
+
 	It("takes a setting to the manager", func(ctx SpecContext) {
 		const flag = "--inventory-interval=53m"
 		Expect(w.lab.Set(ctx, map[string]string{"arguments": flag})).To(Succeed())
@@ -112,6 +134,20 @@ func theInstallation() {
 		})
 		w.pod.restart(ctx)
 	})
+}
+
+// terminationHandler returns an error unless the termination handler is there, or is not.
+func (w *world) terminationHandler(ctx context.Context, wanted bool) error {
+	for _, object := range []client.Object{&appsv1.DaemonSet{}, &machinev1beta1.MachineHealthCheck{}, &corev1.ServiceAccount{}} {
+		err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "machine-api-termination-handler"}, object)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if there := err == nil; there != wanted {
+			return fmt.Errorf("%T is there: %v", object, there)
+		}
+	}
+	return nil
 }
 
 // keptObjects returns the UIDs of what the operator keeps, by kind and name.

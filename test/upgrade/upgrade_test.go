@@ -164,8 +164,7 @@ func (w *world) upgrade(old *lab.Manager) *lab.Manager {
 	w.must(w.lab.Operator.Stop())
 	here, err := filepath.Abs(root)
 	w.must(err)
-	_, err = w.lab.Kubectl(w.Context(), "apply", "--server-side", "--force-conflicts", "-k", filepath.Join(here, "install", "kubernetes"))
-	w.must(err)
+	w.must(w.lab.ApplyTree(w.Context(), filepath.Join(here, "install", "kubernetes")))
 	w.lab.Operator, err = w.lab.RunOperator(w.Context(), lab.OperatorInstance{Binary: filepath.Join(here, "bin", "machine-api-operator"), Version: after})
 	w.must(err)
 	w.until("the controllers are applied by the new release", func(ctx context.Context) error {
