@@ -45,7 +45,7 @@ tools: ## Put every tool that tests and demo need into bin/, once: built from pi
 	@$(TOOLS)
 
 # What one target needs: a row of the table in hack/tools.sh.
-TOOLS_FOR := demo demo-gardener test test-modules e2e e2e-pulumi e2e-libvirt e2e-openstack e2e-gardener chaos bench fmt lint verify
+TOOLS_FOR := demo demo-gardener test test-modules e2e e2e-pulumi e2e-upgrade e2e-libvirt e2e-openstack e2e-gardener chaos bench fmt lint verify
 .PHONY: $(TOOLS_FOR:%=tools-%)
 $(TOOLS_FOR:%=tools-%): tools-%:
 	@$(TOOLS) --for $*
@@ -122,6 +122,10 @@ e2e: tools-e2e build ## The whole story against the built binaries on the develo
 .PHONY: e2e-pulumi
 e2e-pulumi: tools-e2e-pulumi build ## The same story with Machines that run on Pulumi.
 	E2E_ENGINE=pulumi go test -tags e2e -count 1 -timeout 40m -v ./test/e2e $(TESTFLAGS)
+
+.PHONY: e2e-upgrade
+e2e-upgrade: tools-e2e-upgrade build ## A hundred Machines while the operator is upgraded, from this release to itself or from a commit (UPGRADE_FROM=v0.1.0).
+	go test -tags upgrade -count 1 -timeout 40m -v ./test/upgrade $(TESTFLAGS)
 
 .PHONY: e2e-libvirt
 e2e-libvirt: tools-e2e-libvirt build ## Real domains, by a libvirt of its own. Needs root; installs what is missing (Debian).

@@ -86,6 +86,7 @@ test|!(golangci-lint)
 test-modules|tofu provider-* schema-* $pulumi
 e2e|$cluster tofu provider-kubectl provider-vsphere provider-openstack vcsim $pulumi promql-selectors
 e2e-pulumi|$cluster tofu provider-kubectl $pulumi promql-selectors
+e2e-upgrade|$cluster tofu provider-kubectl
 e2e-libvirt|$cluster tofu provider-kubectl provider-libvirt
 e2e-openstack|$cluster tofu provider-kubectl provider-openstack
 e2e-gardener|$cluster tofu provider-kubectl

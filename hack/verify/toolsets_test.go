@@ -58,6 +58,7 @@ var exempt = map[string]differs{
 	},
 	"e2e":        {reason: "Domains are for e2e-libvirt alone", without: []string{"provider-libvirt"}},
 	"e2e-pulumi": {reason: "vSphere, OpenStack and Domains are tested with modules alone", without: []string{"vcsim", "provider-vsphere", "provider-openstack", "provider-libvirt"}},
+	"e2e-upgrade": {reason: "hack/lab starts managers without Pulumi where it is not built", without: pulumi},
 	"e2e-openstack": {
 		reason:  "hack/lab starts managers without Pulumi where it is not built; the cloud is not that of test/openstack",
 		without: pulumi, with: []string{"provider-openstack"},

@@ -103,6 +103,7 @@ var _ = Describe(story, Ordered, func() {
 	Context("A MachineHealthCheck", aMachineHealthCheck)
 	Context("A spot instance that is terminated", forTerraform, aSpotInstance)
 	Context("A MachineSet that is scaled", aMachineSetThatIsScaled)
+	Context("The installation", theInstallation)
 	Context("The Machine API's series", theMachineAPIsSeries)
 	Context("Two engines under one manager", twoEngines)
 	Context("An API server that is away", anAPIServerAway)
@@ -117,4 +118,5 @@ var _ = Describe(story, Ordered, func() {
 	Context("A manager that serves", aManagerThatServes)
 	Context("A deleted MachineSet", aDeletedMachineSet)
 	Context("An etcd from an hour ago", forTerraform, anEtcdFromAnHourAgo)
+	Context("What permissions are for", whatThePermissionsAreFor)
 })
