@@ -137,9 +137,9 @@ func (r *Reconciler) allowed(ctx context.Context) error {
 	if err != nil || !own.LessThan(recorded) || annotations[AllowDowngrade] == r.options.Version {
 		return nil //nolint:nilerr // a development build is compared with nothing
 	}
-	return fmt.Errorf("%s was applied by operator %s, which is newer than this one, %s; install that version again, or, when docs/upgrade.md says that "+
-		"the older one can read its states, annotate the Deployment with %s=%s",
-		apply.Name(found), recorded, own, AllowDowngrade, r.options.Version)
+	return &downgradeError{fmt.Sprintf("%s was applied by operator %s, which is newer than this one, %s; install that version again, or, where the format of its "+
+		"states is one that the older one knows, annotate the Deployment with %s=%s",
+		apply.Name(found), recorded, own, AllowDowngrade, r.options.Version)}
 }
 
 // apply applies the objects and returns them as they are then. All are tried; the errors are returned together.
