@@ -49,7 +49,12 @@ func (r *Reconciler) inputs(ctx context.Context) (operands.Inputs, error) {
 	if err := choose(settings, &in); err != nil {
 		return in, fmt.Errorf("ConfigMap %s/%s: %w", r.options.Namespace, SettingsName, err)
 	}
-	in.Monitoring = serves(r.live, prometheusRule)
+	if in.Monitoring = serves(r.live, prometheusRule); in.Monitoring {
+		var err error
+		if in.Console, err = r.read(ctx, client.ObjectKey{Name: operands.ConsoleNamespace}, &corev1.Namespace{}); err != nil {
+			return in, err
+		}
+	}
 	for _, step := range []func(context.Context, *operands.Inputs, *corev1.ConfigMap) error{
 		r.image, r.infrastructure, r.proxy, r.authorities, r.tls, r.features,
 	} {

@@ -149,7 +149,7 @@ func (r *Reconciler) apply(ctx context.Context, objects []*unstructured.Unstruct
 	for _, one := range objects {
 		before := &unstructured.Unstructured{}
 		before.SetGroupVersionKind(one.GroupVersionKind())
-		err := r.options.Cached.Get(ctx, client.ObjectKeyFromObject(one), before)
+		err := r.reader(one).Get(ctx, client.ObjectKeyFromObject(one), before)
 		if apierrors.IsNotFound(err) {
 			before = nil
 		} else if err != nil {
@@ -169,6 +169,14 @@ func (r *Reconciler) apply(ctx context.Context, objects []*unstructured.Unstruct
 		return applied, failed[0]
 	}
 	return applied, errors.Join(failed...)
+}
+
+// reader returns what an operand is read with. ConfigMaps are not cached: others have many and large ones.
+func (r *Reconciler) reader(object *unstructured.Unstructured) client.Reader {
+	if object.GetKind() == "ConfigMap" {
+		return r.live
+	}
+	return r.options.Cached
 }
 
 // remove deletes operands that the inputs leave out.
