@@ -156,7 +156,7 @@ func (r *Reconciler) infrastructure(ctx context.Context, in *operands.Inputs, se
 		in.Arguments = append([]string{"--cluster-fact=platform=" + chosen}, in.Arguments...)
 	}
 	in.TerminationHandler = slices.Contains([]configv1.PlatformType{configv1.AWSPlatformType, configv1.AzurePlatformType, configv1.GCPPlatformType}, platform)
-	in.SingleReplica = found.Status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode
+	in.SingleReplica = singleNode(found)
 	in.ServiceCA = there // OpenShift's service CA is on every cluster that has an Infrastructure
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -47,6 +48,9 @@ type Options struct {
 	// Live reads what is read at each sync, without a cache; Cached has the operands.
 	Live   client.Client
 	Cached client.Reader
+	// TLS is what the operator's own server accepts since it started. Restart is called when the cluster's profile is another one.
+	TLS     operands.TLS
+	Restart func()
 	// Recorder sends events about the controllers' Deployment.
 	Recorder events.EventRecorder
 	// Clock is replaced by tests.
@@ -60,6 +64,8 @@ type Reconciler struct {
 	applier *apply.Applier
 	status  *reporter
 	clock   clock.PassiveClock
+	// outdated says that the operator's own server does not follow the cluster's TLS profile.
+	outdated bool
 }
 
 var _ reconcile.Reconciler = &Reconciler{}
@@ -84,6 +90,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if reporting := r.status.write(ctx, outcome{rolledOut: wait == 0 && err == nil, failure: err}); reporting != nil {
 		return reconcile.Result{}, errors.Join(err, reporting)
 	}
+	if r.outdated && r.options.Restart != nil {
+		r.options.Restart()
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -99,6 +108,7 @@ func (r *Reconciler) sync(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	r.outdated = !equality.Semantic.DeepEqual(in.TLS, r.options.TLS)
 	if err := r.allowed(ctx); err != nil {
 		return 0, err
 	}
@@ -162,6 +172,7 @@ func (r *Reconciler) apply(ctx context.Context, objects []*unstructured.Unstruct
 		}
 		if before == nil || before.GetResourceVersion() != live.GetResourceVersion() {
 			log.FromContext(ctx).Info("Applied", "object", apply.Name(one), "new", before == nil)
+			operandWrites.WithLabelValues(one.GetKind()).Inc()
 		}
 		applied = append(applied, live)
 	}

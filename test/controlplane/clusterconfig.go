@@ -34,3 +34,33 @@ func InstallClusterConfig(config *rest.Config) error {
 	}
 	return nil
 }
+
+// InstallAPIServerWithAdherence replaces the CRD of OpenShift's APIServer by the one that has spec.tlsAdherence, which is behind a feature gate.
+func (p *ControlPlane) InstallAPIServerWithAdherence() error {
+	root, err := repositoryRoot()
+	if err != nil {
+		return err
+	}
+	directory, err := apiDirectory(root)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(directory, "config", "v1", "zz_generated.crd-manifests", "0000_10_config-operator_01_apiservers-CustomNoUpgrade.crd.yaml")
+	if _, err := envtest.InstallCRDs(p.Config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{file}}); err != nil {
+		return fmt.Errorf("installing the CRD of the APIServer: %w", err)
+	}
+	return nil
+}
+
+// InstallMonitoring installs CRDs by the names of the Prometheus Operator's, which take any spec.
+func (p *ControlPlane) InstallMonitoring() error {
+	root, err := repositoryRoot()
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(root, "test", "controlplane", "testdata", "monitoring.yaml")
+	if _, err := envtest.InstallCRDs(p.Config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{file}}); err != nil {
+		return fmt.Errorf("installing the CRDs of the Prometheus Operator: %w", err)
+	}
+	return nil
+}
