@@ -145,6 +145,7 @@ bench: tools-bench build ## Measure, and write docs/benchmarks.md.
 generate: ## Bring generated files up to date.
 	hack/update-crds.sh
 	go run ./hack/stackvariables
+	go run ./hack/packaging generate
 	go mod tidy
 
 .PHONY: fmt
