@@ -64,6 +64,7 @@ pulumi-terraform-provider|pulumi-terraform-provider|github.com/pulumi/pulumi-ter
 promtool|promtool|github.com/prometheus/prometheus/cmd/promtool|promtool|
 promql-selectors|promtool|.|promql-selectors|
 helm|helm|helm.sh/helm/v3/cmd/helm|helm|-X helm.sh/helm/v3/internal/version.version=v3.22.0
+operator-verify|operator-verify|github.com/operator-framework/api/cmd/operator-verify|operator-verify|
 golangci-lint|golangci-lint|github.com/golangci/golangci-lint/v2/cmd/golangci-lint|golangci-lint|
 TOOLS
 }

@@ -1,9 +1,9 @@
-// Command packaging makes what people install from, the Helm chart and the manifests for OpenShift's
-// cluster-version operator. install/kubernetes is what they are made from.
+// Command packaging makes what people install from, the Helm chart, the manifests for OpenShift's
+// cluster-version operator and the bundle for the Operator Lifecycle Manager. install/kubernetes is what they are made from.
 //
 //	packaging generate [-check] [ROOT]
 //
-// generate writes the generated files of install/helm and install/openshift; with -check it writes nothing, and fails when one is out
+// generate writes the generated files of install/helm, install/openshift and install/olm; with -check it writes nothing, and fails when one is out
 // of date. ROOT is the repository, the current folder if left out.
 package main
 
@@ -57,7 +57,7 @@ func generate(root string) (files, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, make := range []func(source, files) error{chart, openshift} {
+	for _, make := range []func(source, files) error{chart, openshift, bundle} {
 		if err := make(from, all); err != nil {
 			return nil, err
 		}
