@@ -1,34 +1,41 @@
-// Command packaging makes what people install from, the Helm chart, the manifests for OpenShift's
-// cluster-version operator and the bundle for the Operator Lifecycle Manager. install/kubernetes is what they are made from.
+// Command packaging makes what people install from: the Helm chart, the manifests for OpenShift's cluster-version operator, the bundle for the
+// Operator Lifecycle Manager, and what a release has. install/kubernetes is what all of them are made from.
 //
 //	packaging generate [-check] [ROOT]
+//	packaging release [-check] -version v1.2.3 [-image REFERENCE] [-o dist] [ROOT]
 //
-// generate writes the generated files of install/helm, install/openshift and install/olm; with -check it writes nothing, and fails when one is out
-// of date. ROOT is the repository, the current folder if left out.
+// generate writes the generated files of install/helm, install/openshift and install/olm. release writes install.yaml, openshift.yaml, the chart and
+// the bundle with a version and an image, and the checksums of every file of the folder. With -check nothing is written, and what is out of date or
+// cannot be released is an error. ROOT is the repository, the current folder if left out.
 package main
 
 import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 )
 
-const usage = "usage: packaging generate [-check] [ROOT]"
+const usage = `usage: packaging generate [-check] [ROOT]
+       packaging release [-check] -version v1.2.3 [-image REFERENCE] [-o dist] [ROOT]`
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "packaging:", err)
 		os.Exit(1)
 	}
 }
 
-func run(arguments []string) error {
+func run(arguments []string, out io.Writer) error {
 	if len(arguments) == 0 {
 		return errors.New(usage)
 	}
 	flags := flag.NewFlagSet("packaging "+arguments[0], flag.ContinueOnError)
-	check := flags.Bool("check", false, "Write nothing; fail when a file is out of date.")
+	check := flags.Bool("check", false, "Write nothing; fail when a generated file is out of date, or a version or an image cannot be released.")
+	version := flags.String("version", "", "Version of the release, such as v1.2.3.")
+	image := flags.String("image", "", "Image of the release, by its tag or digest. Default: that of the version in "+registry+".")
+	folder := flags.String("o", "dist", "Folder that the release is written to.")
 	if err := flags.Parse(arguments[1:]); err != nil {
 		return err
 	}
@@ -46,6 +53,12 @@ func run(arguments []string) error {
 			return files.compare(root)
 		}
 		return files.write(root)
+	case "release":
+		r, err := newRelease(*version, *image)
+		if err != nil || *check {
+			return err
+		}
+		return r.write(root, *folder, out)
 	}
 	return errors.New(usage)
 }
