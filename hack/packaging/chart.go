@@ -13,7 +13,7 @@ const (
 	single      = "install/kubernetes"
 )
 
-// Words that stand in an object's fields for what a template does there, since a template is no YAML.
+// Words in the fields of an object that are replaced by what a template does there, since a template is no YAML.
 const (
 	with  = "@with "  // a field that is there when a value is set, and has that value
 	items = "@items " // the elements of a list, after others

@@ -58,7 +58,7 @@ func newRelease(version, image string) (*release, error) {
 		r.repository, r.tag = r.repository[:colon], r.repository[colon+1:]
 	}
 	if r.tag == "" && r.digest == "" {
-		return nil, fmt.Errorf("the image is %q, without a version: write %s:%s, or add @sha256:...", image, image, version)
+		return nil, fmt.Errorf("the image is %q, without a version: write %s:%s, or add its digest", image, image, version)
 	}
 	return r, nil
 }

@@ -62,7 +62,7 @@ func TestTheChartRefusesValues(t *testing.T) {
 		"image.pullSecrets[0].nam=x":       "/image/pullSecrets/0",
 		"config.webhooks=Off":              "/config/webhooks",
 		"config.arguments[0]=max-runs=3":   "/config/arguments/0",
-		"config.platfrom=AWS":              "platfrom",
+		"config.plattform=AWS":             "plattform",
 		"extraArgs[0]=leader-elect":        "/extraArgs/0",
 		"crds.install=yes":                 "/crds/install",
 		"resources.request.cpu=1":          "/resources",
@@ -206,7 +206,7 @@ func changedChart(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for name, change := range map[string][2]string{
-		"templates/crds/machines.yaml": {"  annotations:\n", "  annotations:\n    example.org/changed: \"yes\"\n"},
+		"templates/crds/machines.yaml": {"metadata:\n  annotations:\n", "metadata:\n  annotations:\n    example.org/changed: \"yes\"\n"},
 		"Chart.yaml":                   {"version: 0.0.0", "version: 0.0.1"},
 	} {
 		file := filepath.Join(folder, name)
