@@ -83,12 +83,14 @@ sets() {
   cat <<SETS
 tools|!(golangci-lint)
 demo|$cluster tofu provider-kubectl
+demo-gardener|$cluster tofu provider-kubectl
 test|!(golangci-lint)
 test-modules|tofu provider-* schema-* $pulumi
 e2e|$cluster tofu provider-kubectl provider-vsphere provider-openstack vcsim $pulumi promql-selectors
 e2e-pulumi|$cluster tofu provider-kubectl $pulumi promql-selectors
 e2e-libvirt|$cluster tofu provider-kubectl provider-libvirt
 e2e-openstack|$cluster tofu provider-kubectl provider-openstack
+e2e-gardener|$cluster tofu provider-kubectl
 chaos|$cluster tofu provider-kubectl provider-openstack $pulumi
 bench|$cluster tofu provider-kubectl $pulumi
 fmt|golangci-lint tofu

@@ -34,3 +34,22 @@ func InstallClusterConfig(config *rest.Config) error {
 	}
 	return nil
 }
+
+// InstallControlPlaneMachineSets installs their CRD.
+func (p *ControlPlane) InstallControlPlaneMachineSets() error {
+	root, err := repositoryRoot()
+	if err != nil {
+		return err
+	}
+	directory, err := apiDirectory(root)
+	if err != nil {
+		return err
+	}
+	_, err = envtest.InstallCRDs(p.Config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{
+		filepath.Join(directory, "machine", "v1", "zz_generated.crd-manifests", "0000_10_control-plane-machine-set_01_controlplanemachinesets-Default.crd.yaml"),
+	}})
+	if err != nil {
+		return fmt.Errorf("installing the CRD of ControlPlaneMachineSets: %w", err)
+	}
+	return nil
+}

@@ -107,6 +107,7 @@ var _ = Describe(story, Ordered, func() {
 	Context("Two engines under one manager", twoEngines)
 	Context("An API server that is away", anAPIServerAway)
 	Context("A MachineSet of the module vsphere", forTerraform, aMachineSetOnVSphere)
+	Context("A MachineSet whose addresses come from pools", forTerraform, aMachineSetWithPools)
 	Context("A MachineSet of the module openstack", forTerraform, aMachineSetOnOpenStack)
 	Context("Virtual machines of another actuator", forTerraform, anotherActuatorsMachines(vSphereElsewhere))
 	Context("Servers of another actuator", forTerraform, anotherActuatorsMachines(openStackElsewhere))
