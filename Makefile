@@ -92,6 +92,12 @@ install-plugin: ## Make `kubectl machine` work, with completion: a link in PLUGI
 plugin-archives: ## Build the plugin's archives and its krew manifest with their checksums into dist/ (VERSION=v1.2.3).
 	@hack/plugin-archives.sh "$(VERSION)" $(PLUGIN_PLATFORMS)
 
+.PHONY: release
+release: ## Write what a release has besides its image into dist/: install.yaml, openshift.yaml, chart, bundle, plugin, checksums (VERSION=v1.2.3 [IMAGE=...]).
+	@go run ./hack/packaging release -check -version "$(VERSION)" -image "$(IMAGE)"
+	@hack/plugin-archives.sh "$(VERSION)" $(PLUGIN_PLATFORMS)
+	@go run ./hack/packaging release -version "$(VERSION)" -image "$(IMAGE)"
+
 ##@ Contribute
 
 # The new module's name, and the folder that its folder is made in.
@@ -160,6 +166,7 @@ bench: tools-bench build ## Measure, and write docs/benchmarks.md.
 generate: ## Bring generated files up to date.
 	hack/update-crds.sh
 	go run ./hack/stackvariables
+	go run ./hack/packaging generate
 	go mod tidy
 	cd gardener && go mod tidy
 
