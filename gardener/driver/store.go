@@ -293,7 +293,7 @@ func (s store) waitFor(ctx context.Context, m *machine, done func(*machine) (boo
 	return last, err
 }
 
-// awaitGone waits until a Machine is gone. The error is why its instance cannot be removed, where only others can change that.
+// wait forGone waits until a Machine is gone. The error is why its instance cannot be removed, where only others can change that.
 func (s store) awaitGone(ctx context.Context, m *machine) error {
 	last := m
 	err := s.follow(ctx, m, func(kind watch.EventType, now *machine) (bool, error) {
