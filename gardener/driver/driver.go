@@ -135,7 +135,7 @@ func (d *Driver) DeleteMachine(ctx context.Context, request *driver.DeleteMachin
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, d.options.DeletionWait, errDeletionWait)
 	defer cancel()
-	if err := d.awaitGone(ctx, found); err != nil {
+	if err := d.waitUntilGone(ctx, found); err != nil {
 		return nil, coded(ctx, err)
 	}
 	return &driver.DeleteMachineResponse{}, nil
