@@ -271,8 +271,8 @@ func (s store) patch(ctx context.Context, kind schema.GroupVersionResource, name
 // errReplaced says that a Machine that was waited for is gone.
 var errReplaced = errors.New("the Machine was removed while it was waited for")
 
-// await waits until done, or until done returns an error.
-func (s store) await(ctx context.Context, m *machine, done func(*machine) (bool, error)) (*machine, error) {
+// waitFor waits until done, or until done returns an error.
+func (s store) waitFor(ctx context.Context, m *machine, done func(*machine) (bool, error)) (*machine, error) {
 	last := m
 	if !m.fresh {
 		if ok, err := done(m); err != nil || ok {
