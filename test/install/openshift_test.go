@@ -59,7 +59,7 @@ func payloadManifests(t *testing.T) []manifest {
 func TestThePayloadIsComplete(t *testing.T) {
 	kept := map[string]bool{}
 	objects, err := operands.Render(install.FS, operands.Inputs{
-		Namespace: namespace, Image: "x", ServiceCA: true, TerminationHandler: true, Monitoring: true,
+		Namespace: namespace, Image: "x", ServiceCA: true, TerminationHandler: true, Monitoring: true, Console: true,
 	})
 	if err != nil {
 		t.Fatal(err)
