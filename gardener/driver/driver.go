@@ -73,7 +73,7 @@ func (d *Driver) CreateMachine(ctx context.Context, request *driver.CreateMachin
 	if err != nil {
 		return nil, coded(ctx, err)
 	}
-	got, err := d.await(ctx, written, (*machine).created)
+	got, err := d.waitFor(ctx, written, (*machine).created)
 	if err != nil {
 		return nil, coded(ctx, err)
 	}
@@ -88,7 +88,7 @@ func (d *Driver) InitializeMachine(ctx context.Context, request *driver.Initiali
 	}
 	ctx, cancel := d.whileWanted(ctx, request.Machine)
 	defer cancel()
-	got, err := d.await(ctx, found, (*machine).initialized)
+	got, err := d.waitFor(ctx, found, (*machine).initialized)
 	if err != nil {
 		return nil, failed(codes.Uninitialized, messageOf(coded(ctx, err)))
 	}
@@ -135,7 +135,7 @@ func (d *Driver) DeleteMachine(ctx context.Context, request *driver.DeleteMachin
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, d.options.DeletionWait, errDeletionWait)
 	defer cancel()
-	if err := d.awaitGone(ctx, found); err != nil {
+	if err := d.waitUntilGone(ctx, found); err != nil {
 		return nil, coded(ctx, err)
 	}
 	return &driver.DeleteMachineResponse{}, nil

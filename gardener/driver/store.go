@@ -86,7 +86,7 @@ func (s store) apply(ctx context.Context, w *desired) (*machine, error) {
 		if err := s.release(ctx, found); err != nil {
 			return nil, err
 		}
-		if err := s.awaitGone(ctx, found); err != nil {
+		if err := s.waitUntilGone(ctx, found); err != nil {
 			return nil, fmt.Errorf("waiting until an earlier Machine %s is gone: %w", found.Name, err)
 		}
 		found = nil
@@ -271,8 +271,8 @@ func (s store) patch(ctx context.Context, kind schema.GroupVersionResource, name
 // errReplaced says that a Machine that was waited for is gone.
 var errReplaced = errors.New("the Machine was removed while it was waited for")
 
-// await waits until done, or until done returns an error.
-func (s store) await(ctx context.Context, m *machine, done func(*machine) (bool, error)) (*machine, error) {
+// waitFor waits until done, or until done returns an error.
+func (s store) waitFor(ctx context.Context, m *machine, done func(*machine) (bool, error)) (*machine, error) {
 	last := m
 	if !m.fresh {
 		if ok, err := done(m); err != nil || ok {
@@ -293,8 +293,8 @@ func (s store) await(ctx context.Context, m *machine, done func(*machine) (bool,
 	return last, err
 }
 
-// awaitGone waits until a Machine is gone. The error is why its instance cannot be removed, where only others can change that.
-func (s store) awaitGone(ctx context.Context, m *machine) error {
+// waitUntilGone waits until a Machine is gone. The error is why its instance cannot be removed, where only others can change that.
+func (s store) waitUntilGone(ctx context.Context, m *machine) error {
 	last := m
 	err := s.follow(ctx, m, func(kind watch.EventType, now *machine) (bool, error) {
 		if kind == watch.Deleted || now.UID != m.UID {
