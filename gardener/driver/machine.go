@@ -1,13 +1,13 @@
 package driver
 
 import (
+	"encoding/json"
 	"fmt"
 
 	mcm "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Words of the Machine API.
@@ -93,7 +93,11 @@ type runStatus struct {
 // read returns what the driver reads of an object.
 func read(object *unstructured.Unstructured) (*machine, error) {
 	m := &machine{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, m); err != nil {
+	raw, err := object.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(raw, m)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("reading Machine %s: %w", object.GetName(), err)
 	}
 	return m, nil

@@ -145,16 +145,9 @@ func (s store) update(ctx context.Context, w *desired, found *machine) error {
 // normal returns a value as it comes back from the API server.
 func normal(value map[string]any) map[string]any {
 	raw, err := json.Marshal(value)
-	if err != nil {
-		return value
-	}
 	out := map[string]any{}
-	list := unstructured.Unstructured{}
-	if err := list.UnmarshalJSON([]byte(`{"apiVersion":"v1","kind":"Value","value":` + string(raw) + `}`)); err != nil {
+	if err != nil || json.Unmarshal(raw, &out) != nil {
 		return value
-	}
-	if inner, ok := list.Object["value"].(map[string]any); ok {
-		out = inner
 	}
 	return out
 }

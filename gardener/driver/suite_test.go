@@ -11,6 +11,7 @@ import (
 	"time"
 
 	mcm "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // client reaches the API server of the tests, with the CRDs of both kinds of Machines.
@@ -40,9 +42,13 @@ func withServer(m *testing.M) int {
 			return 1
 		}
 	}
+	log.SetLogger(logr.Discard())
 	server := &envtest.Environment{
 		CRDDirectoryPaths:     []string{filepath.Join(root, "install", "kubernetes", "crds", "machines.yaml"), filepath.Join(root, "install", "gardener", "crds")},
 		ErrorIfCRDPathMissing: true,
+		// On a busy machine it takes longer than the default of 20 seconds.
+		ControlPlaneStartTimeout: 2 * time.Minute,
+		ControlPlaneStopTimeout:  time.Minute,
 	}
 	config, err := server.Start()
 	if err != nil {
