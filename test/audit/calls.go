@@ -54,7 +54,7 @@ func Read(log io.Reader, each func(Call)) error {
 	lines := bufio.NewReader(log)
 	for number := 1; ; number++ {
 		line, err := lines.ReadBytes('\n')
-		if err == io.EOF { //nolint:errorlint // as io.Reader documents
+		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
