@@ -45,7 +45,7 @@ tools: ## Put every tool that tests and demo need into bin/, once: built from pi
 	@$(TOOLS)
 
 # What one target needs: a row of the table in hack/tools.sh.
-TOOLS_FOR := demo demo-gardener test test-modules e2e e2e-pulumi e2e-libvirt e2e-openstack e2e-gardener chaos bench fmt lint verify
+TOOLS_FOR := demo demo-gardener test test-modules e2e e2e-pulumi e2e-upgrade e2e-libvirt e2e-openstack e2e-gardener chaos bench fmt lint verify
 .PHONY: $(TOOLS_FOR:%=tools-%)
 $(TOOLS_FOR:%=tools-%): tools-%:
 	@$(TOOLS) --for $*
@@ -92,6 +92,12 @@ install-plugin: ## Make `kubectl machine` work, with completion: a link in PLUGI
 plugin-archives: ## Build the plugin's archives and its krew manifest with their checksums into dist/ (VERSION=v1.2.3).
 	@hack/plugin-archives.sh "$(VERSION)" $(PLUGIN_PLATFORMS)
 
+.PHONY: release
+release: ## Write what a release has besides its image into dist/: install.yaml, openshift.yaml, chart, bundle, plugin, checksums (VERSION=v1.2.3 [IMAGE=...]).
+	@go run ./hack/packaging release -check -version "$(VERSION)" -image "$(IMAGE)"
+	@hack/plugin-archives.sh "$(VERSION)" $(PLUGIN_PLATFORMS)
+	@go run ./hack/packaging release -version "$(VERSION)" -image "$(IMAGE)"
+
 ##@ Contribute
 
 # The new module's name, and the folder that its folder is made in.
@@ -122,6 +128,10 @@ e2e: tools-e2e build ## The whole story against the built binaries on the develo
 .PHONY: e2e-pulumi
 e2e-pulumi: tools-e2e-pulumi build ## The same story with Machines that run on Pulumi.
 	E2E_ENGINE=pulumi go test -tags e2e -count 1 -timeout 40m -v ./test/e2e $(TESTFLAGS)
+
+.PHONY: e2e-upgrade
+e2e-upgrade: tools-e2e-upgrade build ## A hundred Machines while the operator is upgraded, from this release to itself or from a commit (UPGRADE_FROM=v0.1.0).
+	go test -tags upgrade -count 1 -timeout 40m -v ./test/upgrade $(TESTFLAGS)
 
 .PHONY: e2e-libvirt
 e2e-libvirt: tools-e2e-libvirt build ## Real domains, by a libvirt of its own. Needs root; installs what is missing (Debian).
@@ -156,6 +166,7 @@ bench: tools-bench build ## Measure, and write docs/benchmarks.md.
 generate: ## Bring generated files up to date.
 	hack/update-crds.sh
 	go run ./hack/stackvariables
+	go run ./hack/packaging generate
 	go mod tidy
 	cd gardener && go mod tidy
 

@@ -1,4 +1,4 @@
-// Package install carries the manifests that machine-api-operator applies.
+// Package install carries the manifests that machine-api-operator applies, and its own.
 package install
 
 import "embed"
@@ -7,3 +7,8 @@ import "embed"
 //
 //go:embed controllers monitoring termination-handler
 var FS embed.FS
+
+// Operator has the folder kubernetes/operator: what the operator consists of, besides the CRDs.
+//
+//go:embed kubernetes/operator
+var Operator embed.FS

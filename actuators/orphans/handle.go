@@ -82,8 +82,12 @@ func (o *Orphans) first(ctx context.Context, head state.Head, said record.Orphan
 func orphanedState(ref *record.MachineSetRef, head state.Head) events.Event {
 	set := &machinev1beta1.MachineSet{}
 	set.Namespace, set.Name, set.UID = head.Key.Namespace, ref.Name, ref.UID
-	return events.Warning(set, "OrphanedState", "CheckStates", fmt.Sprintf("the Machine %s is gone, and its state lists %d resources, which may still exist: "+
-		"'kubectl machine orphans %s' shows them", cmp.Or(machineOf(head).Name, string(uidOf(head))), head.Managed, uidOf(head)))
+	has := fmt.Sprintf("its state lists %d resources, which may still exist", head.Managed)
+	if head.Managed == 0 {
+		has = "an interrupted run of it may have made an instance that its state does not list"
+	}
+	return events.Warning(set, "OrphanedState", "CheckStates", fmt.Sprintf("the Machine %s is gone, and %s: 'kubectl machine orphans %s' shows what is known",
+		cmp.Or(machineOf(head).Name, string(uidOf(head))), has, uidOf(head)))
 }
 
 // onlyPlanned reports whether a head is what the plan of an adoption has left, without any resource.

@@ -45,11 +45,12 @@ func NotAdopted(f *lifecycle.Facts, why string) error {
 // unreadableRetry is how soon a state is read again that somebody must correct: nothing says when it was.
 const unreadableRetry = 30 * time.Second
 
-// Unreadable says of an error that somebody must correct what is stored of the Machine's state; any other error is returned as it is. Nothing is known
-// until then, and the Machine goes on soon after.
+// Unreadable says of an error that somebody must correct what is stored of the Machine's state, or that it takes a newer manager to read it; any other
+// error is returned as it is. Nothing is known until then, and the Machine goes on soon after.
 func Unreadable(err error) error {
 	_, edited := errors.AsType[*state.AnnotationError](err)
-	if _, corrupt := errors.AsType[*state.CorruptError](err); !edited && !corrupt {
+	_, newer := errors.AsType[*state.FormatError](err)
+	if _, corrupt := errors.AsType[*state.CorruptError](err); !edited && !corrupt && !newer {
 		return err
 	}
 	return actuators.Uncertain(unreadableRetry, "StateUnreadable", "%s", err.Error())

@@ -18,6 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/ownership"
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/plan"
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/state"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/uninstall"
 )
 
 // version is set by the linker.
@@ -76,7 +77,7 @@ The file is called kubectl-machine; on PATH, kubectl runs it as "kubectl machine
 	})
 	root.AddCommand(
 		module.NewCommand(), plan.NewCommand(), newTree(), state.NewCommand(), newRuns(), newLogs(), newDrift(),
-		ownership.NewOrphans(), ownership.NewAdopt(), state.NewRelease(), newPulumiKey(), newCompletion(), newVersion(),
+		ownership.NewOrphans(), ownership.NewAdopt(), state.NewRelease(), newPulumiKey(), uninstall.NewCommand(), newCompletion(), newVersion(),
 	)
 	return root
 }

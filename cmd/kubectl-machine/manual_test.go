@@ -101,7 +101,7 @@ func pageRows(section string) map[string]string {
 	return rows
 }
 
-var flagHelp = regexp.MustCompile(`(?m)^ +(?:(-[a-zA-Z]), )?--([a-z-]+)(?: [a-zA-Z]+)?  +(.+?)(?: \(default (.+)\))?$`)
+var flagHelp = regexp.MustCompile(`(?m)^ +(?:(-[a-zA-Z]), )?--([a-z-]+)(?: [a-zA-Z]+(?:\[="[a-z]+"\])?)?  +(.+?)(?: \(default (.+)\))?$`)
 
 // helpRows are the rows that the page should have.
 func helpRows(command *cobra.Command) map[string]string {

@@ -47,6 +47,8 @@ const (
 type installation struct {
 	*testing.T
 	plane *controlplane.ControlPlane
+	// metrics is the address of the metrics endpoint; 0 for none.
+	metrics string
 }
 
 // installed applies install/kubernetes as an administrator does, and runs the operator until the test ends. Before, the cluster is prepared.
@@ -61,7 +63,7 @@ func installed(t *testing.T, prepare ...func(*installation)) *installation {
 			t.Error(err)
 		}
 	})
-	i := &installation{T: t, plane: plane}
+	i := &installation{T: t, plane: plane, metrics: "0"}
 	admin := i.kubeconfig(&clientcmdapi.AuthInfo{ClientCertificateData: plane.Config.CertData, ClientKeyData: plane.Config.KeyData})
 	for _, arguments := range [][]string{
 		{"create", "-f", filepath.Join(root, "install", "kubernetes", "namespace.yaml")},
@@ -82,7 +84,7 @@ func installed(t *testing.T, prepare ...func(*installation)) *installation {
 	}
 	o := options{
 		kubeconfig: i.kubeconfig(&clientcmdapi.AuthInfo{Token: token.Status.Token}), namespace: namespace, image: "example.org/machine-iac-operator:v1",
-		release: "1.0.0", metricsAddress: "0", healthAddress: "0", leaderElect: true,
+		release: "1.0.0", metricsAddress: i.metrics, healthAddress: "0", leaderElect: true,
 	}
 	var log logged
 	ctrl.SetLogger(zap.New(zap.WriteTo(&log)))
@@ -383,6 +385,15 @@ func (i *installation) rollOut() *appsv1.Deployment {
 	if err := i.plane.Client.Get(i.Context(), client.ObjectKey{Namespace: namespace, Name: operands.Deployment}, deployment); err != nil {
 		i.Fatal(err)
 	}
+	complete(deployment)
+	if err := i.plane.Client.Status().Update(i.Context(), deployment); err != nil {
+		i.Fatal(err)
+	}
+	return deployment
+}
+
+// complete writes into a Deployment's status that it has been available for a while.
+func complete(deployment *appsv1.Deployment) {
 	replicas := *deployment.Spec.Replicas
 	deployment.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: deployment.Generation, Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: replicas, AvailableReplicas: replicas,
@@ -390,8 +401,4 @@ func (i *installation) rollOut() *appsv1.Deployment {
 			Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-4 * time.Minute)),
 		}},
 	}
-	if err := i.plane.Client.Status().Update(i.Context(), deployment); err != nil {
-		i.Fatal(err)
-	}
-	return deployment
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"crypto/tls"
+	"net"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/openshift/api/features"
@@ -11,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/operator"
@@ -102,4 +106,114 @@ func (i *installation) followsOpenShift() (bool, error) {
 	}
 	proxied := slices.Contains(main.Env, corev1.EnvVar{Name: "HTTPS_PROXY", Value: "http://proxy.example.org:3128"})
 	return proxied && main.Image == "example.org/release@sha256:2" && *deployment.Spec.Replicas == 1, nil
+}
+
+// TestOnOpenShiftTheConsoleAndTheTLSProfile has an API server of its own, whose APIServer has the fields of feature gates and which has the API of the
+// Prometheus Operator and the namespace of the console's dashboards.
+func TestOnOpenShiftTheConsoleAndTheTLSProfile(t *testing.T) {
+	console := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operands.ConsoleNamespace}}
+	server := &configv1.APIServer{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+	var address string
+	i := installed(t, func(i *installation) {
+		i.metrics = freeAddress(t)
+		address = i.metrics
+		if err := i.plane.InstallClusterConfig(); err != nil {
+			t.Fatal(err)
+		}
+		if err := i.plane.InstallAPIServerWithAdherence(); err != nil {
+			t.Fatal(err)
+		}
+		if err := i.plane.InstallMonitoring(); err != nil {
+			t.Fatal(err)
+		}
+		if err := i.plane.Create(t.Context(), console, server); err != nil {
+			t.Fatal(err)
+		}
+	})
+	i.eventually("the endpoint of the metrics accepts TLS 1.2", func() (bool, error) { return accepts(address, tls.VersionTLS12) })
+	i.theDashboardIsKept()
+
+	server.Spec.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: configv1.TLSProfileModernType, Modern: &configv1.ModernTLSProfile{}}
+	server.Spec.TLSAdherence = configv1.TLSAdherencePolicyStrictAllComponents
+	if err := i.plane.Client.Update(t.Context(), server); err != nil {
+		t.Fatal(err)
+	}
+	i.eventually("the controllers follow the profile", func() (bool, error) {
+		deployment := &appsv1.Deployment{}
+		err := i.plane.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: operands.Deployment}, deployment)
+		return err == nil && slices.Contains(deployment.Spec.Template.Spec.Containers[0].Args, "--tls-min-version=VersionTLS13"), err
+	})
+	i.eventually("the endpoint of the metrics follows the profile", func() (bool, error) {
+		newest, err := accepts(address, tls.VersionTLS13)
+		if err != nil || !newest {
+			return false, err
+		}
+		older, err := accepts(address, tls.VersionTLS12)
+		return !older, err
+	})
+	// Started anew, it still keeps the installation.
+	edit(i, &corev1.Service{}, operands.Deployment, func(s *corev1.Service) { s.Spec.Ports[0].Port = 9 }, func(s *corev1.Service) bool {
+		return len(s.Spec.Ports) == 1 && s.Spec.Ports[0].Port == 8443
+	})
+}
+
+// theDashboardIsKept expects the dashboard where OpenShift's console looks for it, whatever happens to it.
+func (i *installation) theDashboardIsKept() {
+	board := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: operands.ConsoleNamespace, Name: operands.Dashboard}
+	kept := func() (bool, error) {
+		err := i.plane.Client.Get(i.Context(), key, board)
+		return len(board.Data) == 1 && board.Labels["console.openshift.io/dashboard"] == "true" && board.DeletionTimestamp == nil, err
+	}
+	i.eventually("the console has the dashboard", kept)
+	i.eventually("the ServiceMonitor of the operator is there", func() (bool, error) {
+		monitor := &unstructured.Unstructured{}
+		monitor.SetAPIVersion("monitoring.coreos.com/v1")
+		monitor.SetKind("ServiceMonitor")
+		monitor.SetNamespace(namespace)
+		monitor.SetName("machine-api-operator")
+		_, err := i.live(monitor)
+		return err == nil, err
+	})
+	board.Data["theirs"] = "x"
+	if err := i.plane.Client.Update(i.Context(), board); err != nil {
+		i.Fatal(err)
+	}
+	i.eventually("the edit of the dashboard is taken back", kept)
+	was := board.UID
+	if err := i.plane.Client.Delete(i.Context(), board); err != nil {
+		i.Fatal(err)
+	}
+	i.eventually("the dashboard is back", func() (bool, error) {
+		there, err := kept()
+		return there && board.UID != was, err
+	})
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// accepts reports whether a server takes a connection of at most this version of TLS. An error says that there is no server.
+func accepts(address string, version uint16) (bool, error) {
+	connection, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return false, err
+	}
+	defer connection.Close()
+	if err := connection.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		return false, err
+	}
+	client := tls.Client(connection, &tls.Config{InsecureSkipVerify: true, MaxVersion: version}) // it has made its certificate itself
+	err = client.Handshake()
+	if err != nil && strings.Contains(err.Error(), "protocol version not supported") {
+		return false, nil
+	}
+	return err == nil, err
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/machine-iac/machine-iac-operator/internal/operator"
 	"github.com/machine-iac/machine-iac-operator/test/manual"
 )
 
@@ -13,6 +15,17 @@ func TestTheManualListsEveryFlag(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "")
 	t.Setenv("RELEASE_VERSION", "")
 	manual.ListsEveryFlag(t, "../../docs/operator.md", newFlags(&options{}, &zap.Options{}))
+}
+
+func TestTheLeaseIsLongerOnAControlPlaneOfOneNode(t *testing.T) {
+	lease, renew, retry := leaseTimes(operator.Start{})
+	if lease != 137*time.Second || renew != 107*time.Second || retry != 26*time.Second {
+		t.Errorf("%s, %s, %s", lease, renew, retry)
+	}
+	lease, renew, retry = leaseTimes(operator.Start{SingleNode: true})
+	if lease != 270*time.Second || renew != 240*time.Second || retry != 60*time.Second {
+		t.Errorf("on one node %s, %s, %s", lease, renew, retry)
+	}
 }
 
 func TestStartRefusesWhatCannotWork(t *testing.T) {

@@ -2,17 +2,20 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -36,7 +40,14 @@ const (
 	leaseDuration = 137 * time.Second
 	renewDeadline = 107 * time.Second
 	retryPeriod   = 26 * time.Second
+
+	// On a control plane of one node the API server is away for as long as that takes to restart.
+	singleNodeLease = 270 * time.Second
+	singleNodeRenew = 240 * time.Second
+	singleNodeRetry = 60 * time.Second
 )
+
+func init() { metrics.Registry.MustRegister(operator.Collectors()...) }
 
 // options are the flags.
 type options struct {
@@ -79,32 +90,87 @@ func (o *options) complete() error {
 	return nil
 }
 
-// run serves until ctx ends.
+// run serves until ctx ends. It starts anew to take what only a start can take.
 func run(ctx context.Context, o options) error {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	connection, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
-	if err != nil {
-		return fmt.Errorf("finding the API server: %w; run in a Pod, or set --kubeconfig", err)
+	for {
+		again, err := serve(ctx, o)
+		if err != nil || !again {
+			return err
+		}
+		ctrl.Log.Info("Starting anew, since the TLS profile of the cluster has changed")
 	}
-	connection.UserAgent = "machine-api-operator/" + version
+}
+
+// serve serves until ctx ends, or until it has to start again.
+func serve(ctx context.Context, o options) (again bool, err error) {
+	connection, err := o.connection()
+	if err != nil {
+		return false, err
+	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, machinev1beta1.Install, configv1.Install} {
 		if err := add(scheme); err != nil {
-			return fmt.Errorf("building the scheme: %w", err)
+			return false, fmt.Errorf("building the scheme: %w", err)
 		}
 	}
 	live, err := client.New(connection, client.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("creating a client without a cache: %w", err)
+		return false, fmt.Errorf("creating a client without a cache: %w", err)
 	}
-	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
+	start, err := operator.ReadStart(ctx, live)
+	if err != nil {
+		return false, fmt.Errorf("reading the cluster's configuration: %w", err)
+	}
+	mgr, err := o.manager(connection, live, start)
+	if err != nil {
+		return false, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var restart atomic.Bool
+	keeper := operator.New(operator.Options{
+		Namespace: o.namespace, Version: o.release, Image: o.image, PodName: o.podName, TLS: start.TLS,
+		Restart: func() {
+			restart.Store(true)
+			stop()
+		},
+		Manifests: install.FS, Live: live, Cached: mgr.GetClient(), Recorder: mgr.GetEventRecorder("machine-api-operator"),
+	})
+	if err := keeper.SetupWithManager(mgr); err != nil {
+		return false, err
+	}
+	ctrl.Log.Info("Starting", "version", version, "release", o.release, "namespace", o.namespace)
+	if err := mgr.Start(ctx); err != nil {
+		return false, fmt.Errorf("running the operator: %w", err)
+	}
+	return restart.Load(), nil
+}
+
+// connection returns how to reach the API server.
+func (o *options) connection() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	connection, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the API server: %w; run in a Pod, or set --kubeconfig", err)
+	}
+	connection.UserAgent = "machine-api-operator/" + version
+	return connection, nil
+}
+
+// manager returns the manager that the operator runs in.
+func (o *options) manager(connection *rest.Config, live client.Client, start operator.Start) (manager.Manager, error) {
+	restrict, err := start.Serving()
+	if err != nil {
+		return nil, err
+	}
+	lease, renew, retry := leaseTimes(start)
 	mgr, err := ctrl.NewManager(connection, manager.Options{
-		Scheme: scheme,
+		Scheme: live.Scheme(),
 		Cache:  operator.CacheOptions(o.namespace, live),
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Metrics: metricsserver.Options{
-			BindAddress: o.metricsAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,
+			BindAddress: o.metricsAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization, TLSOpts: []func(*tls.Config){restrict},
 		},
 		HealthProbeBindAddress: o.healthAddress,
 		Controller:             config.Controller{SkipNameValidation: ptr.To(true)}, // there is one; tests run several operators in a process
@@ -113,23 +179,20 @@ func run(ctx context.Context, o options) error {
 		LeaseDuration:                 &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 	})
 	if err != nil {
-		return fmt.Errorf("creating the manager: %w", err)
+		return nil, fmt.Errorf("creating the manager: %w", err)
 	}
 	for name, add := range map[string]func(string, healthz.Checker) error{"health": mgr.AddHealthzCheck, "readiness": mgr.AddReadyzCheck} {
 		if err := add("ping", healthz.Ping); err != nil {
-			return fmt.Errorf("adding the %s check: %w", name, err)
+			return nil, fmt.Errorf("adding the %s check: %w", name, err)
 		}
 	}
-	keeper := operator.New(operator.Options{
-		Namespace: o.namespace, Version: o.release, Image: o.image, PodName: o.podName,
-		Manifests: install.FS, Live: live, Cached: mgr.GetClient(), Recorder: mgr.GetEventRecorder("machine-api-operator"),
-	})
-	if err := keeper.SetupWithManager(mgr); err != nil {
-		return err
+	return mgr, nil
+}
+
+// leaseTimes returns how long the lease is, by when its holder has renewed it, and how often that is tried.
+func leaseTimes(start operator.Start) (lease, renew, retry time.Duration) {
+	if start.SingleNode {
+		return singleNodeLease, singleNodeRenew, singleNodeRetry
 	}
-	ctrl.Log.Info("Starting", "version", version, "release", o.release, "namespace", o.namespace)
-	if err := mgr.Start(ctx); err != nil {
-		return fmt.Errorf("running the operator: %w", err)
-	}
-	return nil
+	return leaseDuration, renewDeadline, retryPeriod
 }

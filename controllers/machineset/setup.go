@@ -39,8 +39,8 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	}
 	return options.Register(mgr, Name, c, func(build *builder.Builder) {
 		build.For(&machinev1beta1.MachineSet{}).
-			Owns(&machinev1beta1.Machine{}).
-			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.setsForOrphan)).
+			Owns(&machinev1beta1.Machine{}, builder.WithPredicates(replicaChanged())).
+			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.setsForOrphan), builder.WithPredicates(replicaChanged())).
 			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.setsForNode), builder.WithPredicates(readinessChanged()))
 	})
 }

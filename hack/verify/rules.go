@@ -29,7 +29,7 @@ type rule struct {
 var rules = []rule{
 	{path: "cmd/machine-controllers", may: []string{"..."}},
 	{path: "cmd/machine-api-operator", may: []string{"install", "internal/operator/..."}},
-	{path: "cmd/kubectl-machine", may: []string{"api/...", "actuators/...", "cmd/kubectl-machine/...", "internal/...", "modules", "stacks"}},
+	{path: "cmd/kubectl-machine", may: []string{"api/...", "actuators/...", "cmd/kubectl-machine/...", "internal/...", "modules", "stacks"}, tests: []string{"install"}},
 	{
 		path: "cmd/kubectl-machine/cli",
 		may: []string{
@@ -58,6 +58,7 @@ var rules = []rule{
 			"internal/lifecycle", "internal/state",
 		},
 	},
+	{path: "cmd/kubectl-machine/uninstall", may: []string{"cmd/kubectl-machine/cli", "install", "internal/inspect", "internal/operator/operands", "internal/state"}},
 	{path: "cmd/termination-handler", may: []string{"internal/termination"}},
 	{path: "api/v1alpha1"},
 	{path: "internal/operator", may: []string{"internal/operator/apply", "internal/operator/operands"}, tests: []string{"install"}},
@@ -215,7 +216,7 @@ var rules = []rule{
 	{path: "internal/state/pulumikeys", may: []string{"internal/engine/pulumi", "internal/state", "internal/state/statefile"}},
 	{path: "internal/state/statefile"},
 	{path: "internal/termination"},
-	{path: "modules", tests: []string{"internal/module", "internal/module/credential", "internal/module/hclfuncs", "internal/module/instance", "internal/module/load", "internal/render"}},
+	{path: "modules", tests: []string{"internal/module", "internal/module/credential", "internal/module/hclfuncs", "internal/module/instance", "internal/module/load", "internal/module/platform", "internal/render"}},
 	{path: "examples/stacks/..."},
 	{
 		path: "stacks",

@@ -49,7 +49,12 @@ func (r *Reconciler) inputs(ctx context.Context) (operands.Inputs, error) {
 	if err := choose(settings, &in); err != nil {
 		return in, fmt.Errorf("ConfigMap %s/%s: %w", r.options.Namespace, SettingsName, err)
 	}
-	in.Monitoring = serves(r.live, prometheusRule)
+	if in.Monitoring = serves(r.live, prometheusRule); in.Monitoring {
+		var err error
+		if in.Console, err = r.read(ctx, client.ObjectKey{Name: operands.ConsoleNamespace}, &corev1.Namespace{}); err != nil {
+			return in, err
+		}
+	}
 	for _, step := range []func(context.Context, *operands.Inputs, *corev1.ConfigMap) error{
 		r.image, r.infrastructure, r.proxy, r.authorities, r.tls, r.features,
 	} {
@@ -151,7 +156,7 @@ func (r *Reconciler) infrastructure(ctx context.Context, in *operands.Inputs, se
 		in.Arguments = append([]string{"--cluster-fact=platform=" + chosen}, in.Arguments...)
 	}
 	in.TerminationHandler = slices.Contains([]configv1.PlatformType{configv1.AWSPlatformType, configv1.AzurePlatformType, configv1.GCPPlatformType}, platform)
-	in.SingleReplica = found.Status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode
+	in.SingleReplica = singleNode(found)
 	in.ServiceCA = there // OpenShift's service CA is on every cluster that has an Infrastructure
 	return nil
 }

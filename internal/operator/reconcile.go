@@ -14,6 +14,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -47,6 +48,9 @@ type Options struct {
 	// Live reads what is read at each sync, without a cache; Cached has the operands.
 	Live   client.Client
 	Cached client.Reader
+	// TLS is what the operator's own server accepts since it started. Restart is called when the cluster's profile is another one.
+	TLS     operands.TLS
+	Restart func()
 	// Recorder sends events about the controllers' Deployment.
 	Recorder events.EventRecorder
 	// Clock is replaced by tests.
@@ -60,6 +64,8 @@ type Reconciler struct {
 	applier *apply.Applier
 	status  *reporter
 	clock   clock.PassiveClock
+	// outdated says that the operator's own server does not follow the cluster's TLS profile.
+	outdated bool
 }
 
 var _ reconcile.Reconciler = &Reconciler{}
@@ -84,6 +90,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if reporting := r.status.write(ctx, outcome{rolledOut: wait == 0 && err == nil, failure: err}); reporting != nil {
 		return reconcile.Result{}, errors.Join(err, reporting)
 	}
+	if r.outdated && r.options.Restart != nil {
+		r.options.Restart()
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -99,6 +108,7 @@ func (r *Reconciler) sync(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	r.outdated = !equality.Semantic.DeepEqual(in.TLS, r.options.TLS)
 	if err := r.allowed(ctx); err != nil {
 		return 0, err
 	}
@@ -137,9 +147,9 @@ func (r *Reconciler) allowed(ctx context.Context) error {
 	if err != nil || !own.LessThan(recorded) || annotations[AllowDowngrade] == r.options.Version {
 		return nil //nolint:nilerr // a development build is compared with nothing
 	}
-	return fmt.Errorf("%s was applied by operator %s, which is newer than this one, %s; install that version again, or, when docs/upgrade.md says that "+
-		"the older one can read its states, annotate the Deployment with %s=%s",
-		apply.Name(found), recorded, own, AllowDowngrade, r.options.Version)
+	return &downgradeError{fmt.Sprintf("%s was applied by operator %s, which is newer than this one, %s; install that version again, or, where the format of its "+
+		"states is one that the older one knows, annotate the Deployment with %s=%s",
+		apply.Name(found), recorded, own, AllowDowngrade, r.options.Version)}
 }
 
 // apply applies the objects and returns them as they are then. All are tried; the errors are returned together.
@@ -149,7 +159,7 @@ func (r *Reconciler) apply(ctx context.Context, objects []*unstructured.Unstruct
 	for _, one := range objects {
 		before := &unstructured.Unstructured{}
 		before.SetGroupVersionKind(one.GroupVersionKind())
-		err := r.options.Cached.Get(ctx, client.ObjectKeyFromObject(one), before)
+		err := r.reader(one).Get(ctx, client.ObjectKeyFromObject(one), before)
 		if apierrors.IsNotFound(err) {
 			before = nil
 		} else if err != nil {
@@ -162,6 +172,7 @@ func (r *Reconciler) apply(ctx context.Context, objects []*unstructured.Unstruct
 		}
 		if before == nil || before.GetResourceVersion() != live.GetResourceVersion() {
 			log.FromContext(ctx).Info("Applied", "object", apply.Name(one), "new", before == nil)
+			operandWrites.WithLabelValues(one.GetKind()).Inc()
 		}
 		applied = append(applied, live)
 	}
@@ -169,6 +180,14 @@ func (r *Reconciler) apply(ctx context.Context, objects []*unstructured.Unstruct
 		return applied, failed[0]
 	}
 	return applied, errors.Join(failed...)
+}
+
+// reader returns what an operand is read with. ConfigMaps are not cached: others have many and large ones.
+func (r *Reconciler) reader(object *unstructured.Unstructured) client.Reader {
+	if object.GetKind() == "ConfigMap" {
+		return r.live
+	}
+	return r.options.Cached
 }
 
 // remove deletes operands that the inputs leave out.

@@ -93,6 +93,7 @@ func (p *reporter) relate(objects []*unstructured.Unstructured) {
 // write writes the status if it has changed, and sends an event if the operator has become degraded or has rolled a version out.
 func (p *reporter) write(ctx context.Context, o outcome) error {
 	after := next(p.before, p.version, p.related, p.clock.Now(), o)
+	observe(after)
 	if equality.Semantic.DeepEqual(p.before, after) {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
@@ -74,7 +75,11 @@ func CacheOptions(namespace string, live client.Client) cache.Options {
 		}
 		options.ByObject[ofKind(kind)] = selected
 	}
-	options.ByObject[partial(corev1.SchemeGroupVersion.WithKind("ConfigMap"))] = cache.ByObject{Namespaces: map[string]cache.Config{namespace: {}}}
+	configMaps := map[string]cache.Config{namespace: {}}
+	if serves(live, ClusterOperator) {
+		configMaps[operands.ConsoleNamespace] = cache.Config{FieldSelector: fields.OneTermEqualSelector("metadata.name", operands.Dashboard)}
+	}
+	options.ByObject[partial(corev1.SchemeGroupVersion.WithKind("ConfigMap"))] = cache.ByObject{Namespaces: configMaps}
 	return options
 }
 
@@ -126,7 +131,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		made = made.Watches(ofKind(kind), one)
 	}
 	settings := predicate.NewPredicateFuncs(func(object client.Object) bool {
-		return object.GetName() == SettingsName || object.GetName() == ImagesName || object.GetName() == operands.TrustedCA
+		return slices.Contains([]string{SettingsName, ImagesName, operands.TrustedCA, operands.Dashboard}, object.GetName())
 	})
 	made = made.WatchesMetadata(partial(corev1.SchemeGroupVersion.WithKind("ConfigMap")), one, builder.WithPredicates(settings))
 	for _, name := range configuration {

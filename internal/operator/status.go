@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -15,6 +16,8 @@ const (
 	reasonInitializing = "Initializing"
 	reasonSyncing      = "SyncingResources"
 	reasonFailed       = "SyncingFailed"
+	// reasonDowngrade is not machine-api-operator's, which applies whatever it carries.
+	reasonDowngrade = "DowngradeRefused"
 )
 
 // upgradePatience is how long an upgrade may fail before the operator is degraded.
@@ -30,6 +33,11 @@ type outcome struct {
 	// failure is why it is not; nil while it merely takes its time.
 	failure error
 }
+
+// downgradeError says that a newer operator has applied the operands, so that nothing was.
+type downgradeError struct{ message string }
+
+func (e *downgradeError) Error() string { return e.message }
 
 // next returns the status after a sync. The rules are machine-api-operator's: Available is never taken back, the version is reported once it has been
 // rolled out, and an upgrade may fail for a while before the operator is degraded.
@@ -50,6 +58,14 @@ func next(before configv1.ClusterOperatorStatus, version string, related []confi
 		set(configv1.OperatorDegraded, configv1.ConditionFalse, reasonAsExpected, "")
 		after.Versions = []configv1.OperandVersion{{Name: versionName, Version: version}}
 		return after
+	}
+	if refused, ok := errors.AsType[*downgradeError](o.failure); ok { // at once: nothing progresses
+		set(configv1.OperatorProgressing, configv1.ConditionFalse, reasonDowngrade, "")
+		set(configv1.OperatorDegraded, configv1.ConditionTrue, reasonDowngrade, refused.message)
+		return after
+	}
+	if was := condition(before, configv1.OperatorDegraded); was != nil && was.Reason == reasonDowngrade { // it is allowed now
+		set(configv1.OperatorDegraded, configv1.ConditionFalse, reasonAsExpected, "")
 	}
 	upgrading := reported(before) != version
 	if upgrading {

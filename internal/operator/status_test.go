@@ -36,12 +36,16 @@ func TestNext(t *testing.T) {
 		available, progressing, degraded string
 		reported, message                string
 	}{
-		"the first sync":               {version: "1.0.0", syncs: map[int]outcome{0: {}}, available: "False", progressing: "True", degraded: "False"},
-		"a first failure":              {version: "1.0.0", syncs: map[int]outcome{0: {failure: errAway}}, available: "False", progressing: "True", degraded: "False"},
-		"rolled out":                   {version: "1.0.0", syncs: map[int]outcome{0: {}, 4: {rolledOut: true}}, available: "True", progressing: "False", degraded: "False", reported: "1.0.0"},
-		"a failure when all was well":  {before: running, version: "1.0.0", syncs: map[int]outcome{9: {failure: errAway}}, available: "True", progressing: "False", degraded: "True", reported: "1.0.0", message: "Failed to resync for operator: 1.0.0 because the API server is away"},
-		"well again":                   {before: running, version: "1.0.0", syncs: map[int]outcome{9: {failure: errAway}, 10: {rolledOut: true}}, available: "True", progressing: "False", degraded: "False", reported: "1.0.0"},
-		"Pods that are replaced":       {before: running, version: "1.0.0", syncs: map[int]outcome{9: {}}, available: "True", progressing: "False", degraded: "False", reported: "1.0.0"},
+		"the first sync":              {version: "1.0.0", syncs: map[int]outcome{0: {}}, available: "False", progressing: "True", degraded: "False"},
+		"a first failure":             {version: "1.0.0", syncs: map[int]outcome{0: {failure: errAway}}, available: "False", progressing: "True", degraded: "False"},
+		"rolled out":                  {version: "1.0.0", syncs: map[int]outcome{0: {}, 4: {rolledOut: true}}, available: "True", progressing: "False", degraded: "False", reported: "1.0.0"},
+		"a failure when all was well": {before: running, version: "1.0.0", syncs: map[int]outcome{9: {failure: errAway}}, available: "True", progressing: "False", degraded: "True", reported: "1.0.0", message: "Failed to resync for operator: 1.0.0 because the API server is away"},
+		"well again":                  {before: running, version: "1.0.0", syncs: map[int]outcome{9: {failure: errAway}, 10: {rolledOut: true}}, available: "True", progressing: "False", degraded: "False", reported: "1.0.0"},
+		"Pods that are replaced":      {before: running, version: "1.0.0", syncs: map[int]outcome{9: {}}, available: "True", progressing: "False", degraded: "False", reported: "1.0.0"},
+		"a downgrade": {
+			before: running, version: "0.9.0", syncs: map[int]outcome{9: {failure: &downgradeError{"1.0.0 was here"}}},
+			available: "True", progressing: "False", degraded: "True", reported: "1.0.0", message: "1.0.0 was here",
+		},
 		"an upgrade":                   {before: running, version: "1.1.0", syncs: map[int]outcome{9: {}}, available: "True", progressing: "True", degraded: "False", reported: "1.0.0"},
 		"an upgrade that fails":        {before: running, version: "1.1.0", syncs: map[int]outcome{9: {}, 28: {failure: errAway}}, available: "True", progressing: "True", degraded: "False", reported: "1.0.0"},
 		"an upgrade that fails long":   {before: running, version: "1.1.0", syncs: map[int]outcome{9: {}, 30: {failure: errAway}}, available: "True", progressing: "True", degraded: "True", reported: "1.0.0", message: "Failed when progressing towards operator: 1.1.0 because the API server is away"},

@@ -26,7 +26,7 @@ import (
 var (
 	replicas = flag.Int("replicas", 1000, "Machines that a MachineSet is scaled to while the native controllers are measured")
 	touches  = flag.Int("touches", 500, "Machines that are written to measure how soon they are reconciled")
-	profile  = flag.String("cpu-profile", "", "file for a CPU profile of the machineset controller while it is alone and not limited; empty for none")
+	profile  = flag.String("cpu-profile", "", "file for a CPU profile of the machineset controller while it is alone and not limited; FILE.together gets one of all of them; empty for none")
 )
 
 // rate is what a client limits itself to.
@@ -136,7 +136,12 @@ func (b *controllersBench) together(t *testing.T, limit rate, result *controller
 	b.scale(t, m, 10, m.provisioned(10))
 	b.scale(t, m, 0, b.exist)
 	result.limit = limit
+	waitForProfile := func() {}
+	if *profile != "" {
+		waitForProfile = m.profile(t, *profile+".together")
+	}
 	result.up = b.scale(t, m, *replicas, m.provisioned(10+*replicas))
+	waitForProfile()
 	result.latencies, result.means = b.touch(t, m)
 	result.down = b.scale(t, m, 0, b.exist)
 	result.peakMiB = peakOf(m.process.Pid)

@@ -152,7 +152,7 @@ func (v *findings) strays(f *Facts, e *Expected) {
 		if state.Lock != "" || state.Intent != "" && !unresolved {
 			v.add(Stuck, "state %s of Machine %s is not settled: lock %s, intent %s", state.Name, state.Owner, state.Lock, state.Intent)
 		}
-		if !owned[state.Machine] && (!e.Forced[state.Machine] || len(f.itemsOf(state.Machine)) == 0) {
+		if !owned[state.Machine] && (!e.Forced[state.Machine] || state.Intent == "" && len(f.itemsOf(state.Machine)) == 0) {
 			v.add(leftOver, "state %s of Machine %s, which is gone", state.Name, state.Owner)
 		}
 	}

@@ -58,6 +58,7 @@ func TestFleetFindsWhatIsWrong(t *testing.T) {
 		"a folder":                       {func(f *Facts, _ *Expected) { f.Folders = []string{"runs/x"} }, []Harm{leftOver}},
 		"forced, and both are kept":      {func(f *Facts, e *Expected) { forced(f, e, true, true) }, nil},
 		"forced, and not resolved":       {func(f *Facts, e *Expected) { forced(f, e, true, true); f.States[2].Intent = "{}" }, nil},
+		"forced, and nobody knows":       {func(f *Facts, e *Expected) { forced(f, e, false, true); f.States[2].Intent = "{}" }, nil},
 		"forced, and locked":             {func(f *Facts, e *Expected) { forced(f, e, true, true); f.States[2].Lock = "{}" }, []Harm{Stuck}},
 		"forced, and both are gone":      {func(f *Facts, e *Expected) { forced(f, e, false, false) }, nil},
 		"forced, and the state is lost":  {func(f *Facts, e *Expected) { forced(f, e, true, false) }, []Harm{leftOver}},

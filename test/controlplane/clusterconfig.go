@@ -13,6 +13,36 @@ func (p *ControlPlane) InstallClusterConfig() error { return InstallClusterConfi
 
 // InstallClusterConfig does the same on any cluster.
 func InstallClusterConfig(config *rest.Config) error {
+	return installOpenShiftCRDs(config, "the cluster's configuration", "config/v1",
+		"0000_00_cluster-version-operator_01_clusteroperators.crd.yaml",
+		"0000_03_config-operator_01_proxies.crd.yaml",
+		"0000_10_config-operator_01_apiservers-Default.crd.yaml",
+		"0000_10_config-operator_01_featuregates.crd.yaml",
+		"0000_10_config-operator_01_infrastructures-Default.crd.yaml",
+	)
+}
+
+// InstallControlPlaneMachineSets installs their CRD.
+func (p *ControlPlane) InstallControlPlaneMachineSets() error {
+	return installOpenShiftCRDs(p.Config, "ControlPlaneMachineSets", "machine/v1", "0000_10_control-plane-machine-set_01_controlplanemachinesets-Default.crd.yaml")
+}
+
+// InstallAPIServerWithAdherence replaces the CRD of OpenShift's APIServer by the one that has spec.tlsAdherence, which is behind a feature gate.
+func (p *ControlPlane) InstallAPIServerWithAdherence() error {
+	return installOpenShiftCRDs(p.Config, "the APIServer", "config/v1", "0000_10_config-operator_01_apiservers-CustomNoUpgrade.crd.yaml")
+}
+
+// InstallMonitoring installs CRDs by the names of the Prometheus Operator's, which take any spec.
+func (p *ControlPlane) InstallMonitoring() error {
+	root, err := repositoryRoot()
+	if err != nil {
+		return err
+	}
+	return installCRDs(p.Config, "the Prometheus Operator", filepath.Join(root, "test", "controlplane", "testdata", "monitoring.yaml"))
+}
+
+// installOpenShiftCRDs installs files of a package of github.com/openshift/api.
+func installOpenShiftCRDs(config *rest.Config, of, group string, names ...string) error {
 	root, err := repositoryRoot()
 	if err != nil {
 		return err
@@ -21,16 +51,16 @@ func InstallClusterConfig(config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	manifests := filepath.Join(directory, "config", "v1", "zz_generated.crd-manifests")
-	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{
-		filepath.Join(manifests, "0000_00_cluster-version-operator_01_clusteroperators.crd.yaml"),
-		filepath.Join(manifests, "0000_03_config-operator_01_proxies.crd.yaml"),
-		filepath.Join(manifests, "0000_10_config-operator_01_apiservers-Default.crd.yaml"),
-		filepath.Join(manifests, "0000_10_config-operator_01_featuregates.crd.yaml"),
-		filepath.Join(manifests, "0000_10_config-operator_01_infrastructures-Default.crd.yaml"),
-	}})
-	if err != nil {
-		return fmt.Errorf("installing the CRDs of the cluster's configuration: %w", err)
+	files := make([]string, len(names))
+	for i, name := range names {
+		files[i] = filepath.Join(directory, filepath.FromSlash(group), "zz_generated.crd-manifests", name)
+	}
+	return installCRDs(config, of, files...)
+}
+
+func installCRDs(config *rest.Config, of string, files ...string) error {
+	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: files}); err != nil {
+		return fmt.Errorf("installing the CRDs of %s: %w", of, err)
 	}
 	return nil
 }

@@ -232,6 +232,7 @@ func TestWhatIsAppliedBelongsTogether(t *testing.T) {
 		t.Fatalf("kubectl kustomize: %v\n%s", err, problem.String())
 	}
 	byKind := map[string]map[string]any{}
+	var monitors []map[string]any
 	for document := range strings.SplitSeq(string(output), "\n---\n") {
 		object := map[string]any{}
 		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
@@ -241,6 +242,9 @@ func TestWhatIsAppliedBelongsTogether(t *testing.T) {
 			t.Errorf("%v is in namespace %v", object["kind"], got)
 		}
 		byKind[object["kind"].(string)] = object
+		if object["kind"] == "ServiceMonitor" {
+			monitors = append(monitors, object)
+		}
 	}
 	for _, kind := range []string{"PrometheusRule", "ServiceMonitor", "Role", "RoleBinding", "ConfigMap"} {
 		if byKind[kind] == nil {
@@ -254,10 +258,15 @@ func TestWhatIsAppliedBelongsTogether(t *testing.T) {
 	if data := byKind["ConfigMap"]["data"].(map[string]any)["machine-iac.json"]; data != string(dashboard) {
 		t.Error("the ConfigMap does not have the dashboard")
 	}
-	monitorSelects(t, byKind["ServiceMonitor"])
+	if len(monitors) != 2 {
+		t.Fatalf("%d ServiceMonitors, want one of the manager and one of the operator", len(monitors))
+	}
+	for _, monitor := range monitors {
+		monitorSelects(t, monitor)
+	}
 }
 
-// monitorSelects expects a ServiceMonitor to select the Service of the manager, and its port.
+// monitorSelects expects a ServiceMonitor to select the Service of the manager or of the operator, and its port.
 func monitorSelects(t *testing.T, monitor map[string]any) {
 	t.Helper()
 	var spec struct {
@@ -275,15 +284,15 @@ func monitorSelects(t *testing.T, monitor map[string]any) {
 	if err != nil || len(spec.Endpoints) != 1 {
 		t.Fatalf("reading the ServiceMonitor: %v, %d endpoints", err, len(spec.Endpoints))
 	}
-	files, err := filepath.Glob(filepath.Join(root, "install", "*", "service.yaml"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("want the Service of the manager in one file, got %v, %v", files, err)
+	var documents []string
+	for _, file := range []string{filepath.Join("controllers", "service.yaml"), filepath.Join("kubernetes", "operator", "service.yaml")} {
+		text, err := os.ReadFile(filepath.Join(root, "install", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, strings.Split(string(text), "\n---\n")...)
 	}
-	text, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for document := range strings.SplitSeq(string(text), "\n---\n") {
+	for _, document := range documents {
 		var service corev1.Service
 		if err := yaml.Unmarshal([]byte(document), &service); err != nil {
 			t.Fatal(err)
@@ -296,7 +305,7 @@ func monitorSelects(t *testing.T, monitor map[string]any) {
 			return
 		}
 	}
-	t.Errorf("the ServiceMonitor selects no Service of %s that has the port %s", files[0], spec.Endpoints[0].Port)
+	t.Errorf("the ServiceMonitor selects no Service that has the port %s", spec.Endpoints[0].Port)
 }
 
 // alerts returns all alerts, in their order.

@@ -5,8 +5,13 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,7 +43,31 @@ func (a *Applier) Apply(ctx context.Context, object, before *unstructured.Unstru
 			return nil, err
 		}
 	}
-	return a.apply(ctx, desired)
+	live, err := a.apply(ctx, desired)
+	if immutable(err) {
+		return a.replace(ctx, object, before)
+	}
+	return live, err
+}
+
+// immutable reports whether an object was refused since it differs in a field that cannot be changed: the selector of a Deployment, the role of a
+// binding.
+func immutable(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && apierrors.IsInvalid(err) && status.ErrStatus.Details != nil &&
+		slices.ContainsFunc(status.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool {
+			return strings.Contains(cause.Message, "field is immutable") || strings.Contains(cause.Message, "cannot change roleRef")
+		})
+}
+
+// replace deletes the object that was seen, and makes it anew.
+func (a *Applier) replace(ctx context.Context, object, before *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	seen := before.GetUID()
+	err := a.client.Delete(ctx, before.DeepCopy(), client.Preconditions{UID: &seen}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("deleting %s, which has another value in a field that cannot be changed: %w", Name(object), err)
+	}
+	return a.apply(ctx, object.DeepCopy())
 }
 
 func (a *Applier) apply(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {

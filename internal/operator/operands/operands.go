@@ -67,8 +67,10 @@ type Inputs struct {
 	ServiceCA bool
 	// TerminationHandler has the termination handler run on Nodes of Spot instances.
 	TerminationHandler bool
-	// Monitoring has alerts made, where the cluster has the API of the Prometheus Operator.
+	// Monitoring has alerts and the dashboard made, where the cluster has the API of the Prometheus Operator.
 	Monitoring bool
+	// Console has the dashboard made in OpenShift's namespace for those of its console, instead of the operator's with the label for Grafana.
+	Console bool
 	// WithoutWebhooks leaves the webhooks out.
 	WithoutWebhooks bool
 	// WithoutHealthChecks runs no controller of MachineHealthChecks.
@@ -96,6 +98,13 @@ func Render(manifests fs.FS, in Inputs) ([]*unstructured.Unstructured, error) {
 	objects, err := in.read(manifests, in.wants)
 	if err != nil {
 		return nil, err
+	}
+	if in.Monitoring {
+		board, err := in.dashboard(manifests)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, board)
 	}
 	for _, one := range objects {
 		if err := in.complete(one); err != nil {
@@ -182,4 +191,29 @@ func Unwanted(manifests fs.FS, in Inputs) ([]*unstructured.Unstructured, error) 
 	return in.read(manifests, func(folder string, object *unstructured.Unstructured) bool {
 		return folder != monitoring && !in.wants(folder, object)
 	})
+}
+
+// Manifests returns the objects of manifests for a namespace, as they are, in the order in which they are applied.
+func Manifests(manifests fs.FS, namespace string) ([]*unstructured.Unstructured, error) {
+	objects, err := Inputs{Namespace: namespace}.read(manifests, func(string, *unstructured.Unstructured) bool { return true })
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return cmp.Compare(rank(a), rank(b)) })
+	return objects, err
+}
+
+// All returns every object that the operator may have applied to a namespace, in the order in which they are applied.
+func All(manifests fs.FS, namespace string) ([]*unstructured.Unstructured, error) {
+	objects, err := Manifests(manifests, namespace)
+	if err != nil {
+		return nil, err
+	}
+	in := Inputs{Namespace: namespace}
+	for _, in.Console = range []bool{false, true} {
+		board, err := in.dashboard(manifests)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, board)
+	}
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return cmp.Compare(rank(a), rank(b)) })
+	return objects, nil
 }

@@ -168,3 +168,61 @@ func TestABadManifestIsReportedWithItsName(t *testing.T) {
 		}
 	}
 }
+
+func TestTheDashboardIsWhereItIsLookedFor(t *testing.T) {
+	boards := func(in operands.Inputs) (found []*unstructured.Unstructured) {
+		for _, one := range rendered(t, in) {
+			if one.GetKind() == "ConfigMap" {
+				found = append(found, one)
+			}
+		}
+		return found
+	}
+	content, err := install.FS.ReadFile("monitoring/dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		in                      operands.Inputs
+		namespace, label, value string
+	}{
+		"for Grafana": {
+			inputs(func(in *operands.Inputs) { in.Monitoring, in.Namespace = true, "elsewhere" }), "elsewhere", "grafana_dashboard", "1",
+		},
+		"for the console of OpenShift": {
+			inputs(func(in *operands.Inputs) { in.Monitoring, in.Console = true, true }), "openshift-config-managed", "console.openshift.io/dashboard", "true",
+		},
+	} {
+		found := boards(test.in)
+		if len(found) != 1 || found[0].GetName() != operands.Dashboard || found[0].GetNamespace() != test.namespace || found[0].GetLabels()[test.label] != test.value {
+			t.Errorf("%s: %d ConfigMaps, the first is %v", name, len(found), found)
+			continue
+		}
+		if data, _, _ := unstructured.NestedString(found[0].Object, "data", "machine-iac.json"); data != string(content) {
+			t.Errorf("%s: it does not have the dashboard", name)
+		}
+	}
+	if found := boards(inputs()); len(found) != 0 {
+		t.Errorf("without the API of the Prometheus Operator there are %d ConfigMaps", len(found))
+	}
+}
+
+func TestAllHasWhatAnyInputsRender(t *testing.T) {
+	all, err := operands.All(install.FS, "elsewhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, one := range all {
+		names[one.GetKind()+" "+one.GetNamespace()+"/"+one.GetName()] = true
+	}
+	for _, console := range []bool{false, true} {
+		for _, one := range rendered(t, inputs(func(in *operands.Inputs) {
+			in.Namespace, in.TerminationHandler, in.Monitoring, in.Console = "elsewhere", true, true, console
+		})) {
+			if name := one.GetKind() + " " + one.GetNamespace() + "/" + one.GetName(); !names[name] {
+				t.Errorf("%s is not among all", name)
+			}
+		}
+	}
+}

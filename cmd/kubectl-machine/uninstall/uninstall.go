@@ -1,0 +1,114 @@
+// Package uninstall is `kubectl machine uninstall`: it removes the operator and what it has installed, and leaves the Machines, their states and the CRDs.
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+)
+
+// defaultTimeout is longer than the manager's Pods may take to end their runs.
+const defaultTimeout = 10 * time.Minute
+
+// Values of --dry-run, as kubectl has them.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client"
+	dryRunServer = "server"
+)
+
+type options struct {
+	cli.ClusterFlags
+	evenWithMachines bool
+	dryRun           string
+	timeout          time.Duration
+}
+
+// NewCommand returns the command.
+func NewCommand() *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:   "uninstall",
+		Short: "Remove the operator and what it has installed; Machines, states and CRDs stay",
+		Long: `Remove the operator from the namespace that it is installed in, and what it has installed: the operator is stopped first, so that it restores nothing;
+then the webhooks are removed, the manager, which ends its runs and saves their states before, and the rest. Machines, their states and instances, and the
+CRDs stay as they are.
+
+While there are Machines or states nothing is removed, unless --even-with-machines is set: nothing would manage them any more, and a Machine that is
+deleted keeps its finalizer until the operator is installed again.`,
+		Example: `  # Show what would be removed, and what would stay
+  kubectl machine uninstall -n openshift-machine-api --dry-run=client
+
+  # Remove the operator
+  kubectl machine uninstall -n openshift-machine-api`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return o.run(command) },
+	}
+	o.Register(command, "Namespace of the installation. Default: the context's.")
+	flags := command.Flags()
+	flags.BoolVar(&o.evenWithMachines, "even-with-machines", false, "Go on although there are Machines or states, which stay.")
+	flags.StringVar(&o.dryRun, "dry-run", dryRunNone, "Print what would be removed, and remove nothing: client, or server, where the API server checks each request. none removes.")
+	flags.Lookup("dry-run").NoOptDefVal = dryRunClient
+	flags.DurationVar(&o.timeout, "timeout", defaultTimeout, "How long to wait for Pods to end, in all.")
+	for name, complete := range map[string]cli.Completion{
+		"timeout": cobra.NoFileCompletions, "dry-run": cobra.FixedCompletions([]string{dryRunNone, dryRunClient, dryRunServer}, cobra.ShellCompDirectiveNoFileComp),
+	} {
+		_ = command.RegisterFlagCompletionFunc(name, complete)
+	}
+	return command
+}
+
+func (o *options) run(command *cobra.Command) error {
+	switch o.dryRun {
+	case dryRunNone, dryRunClient, dryRunServer:
+	default:
+		return fmt.Errorf("--dry-run is %q; set it to none, client or server", o.dryRun)
+	}
+	config, namespace, err := o.Configuration()
+	if err != nil {
+		return err
+	}
+	cluster, err := inspect.New(config, namespace)
+	if err != nil {
+		return err
+	}
+	live, err := client.New(config, client.Options{})
+	if err != nil {
+		return fmt.Errorf("reaching the API server at %s: %w", config.Host, err)
+	}
+	ctx, cancel := context.WithTimeout(command.Context(), o.timeout)
+	defer cancel()
+	r := &removal{live: live, namespace: namespace, dryRun: o.dryRun, out: command.OutOrStdout(), errOut: command.ErrOrStderr()}
+	if err := r.find(ctx); err != nil {
+		return err
+	}
+	stays, err := readRemains(ctx, cluster, live)
+	if err != nil {
+		return err
+	}
+	if stays.machines() && !o.evenWithMachines {
+		if o.dryRun == dryRunNone {
+			return stays.refusal(namespace)
+		}
+		fmt.Fprintln(command.ErrOrStderr(), "note: without --even-with-machines nothing is removed while there are", stays.counts())
+	}
+	if err := r.run(ctx); err != nil {
+		return err
+	}
+	stays.print(command.OutOrStdout(), namespace)
+	return nil
+}
+
+// refusal returns why nothing is removed.
+func (s *remains) refusal(namespace string) error {
+	return errors.New(s.counts() + " in the namespace " + namespace + " would be managed by nobody; nothing was removed\n" + strings.Join(s.lines(), "\n") +
+		"\ndelete the MachineSets and Machines and wait until they are gone, or set --even-with-machines to leave them, their states and instances as they are")
+}

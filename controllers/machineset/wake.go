@@ -1,0 +1,29 @@
+package machineset
+
+import (
+	"maps"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// replicaChanged filters for Machines that are created or deleted, resyncs, and updates of what a MachineSet counts or decides from. A reconcile
+// goes through all Machines of the set, and most writes of a Machine are of conditions, phases and addresses.
+func replicaChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
+		before, beforeOK := update.ObjectOld.(*machinev1beta1.Machine)
+		after, afterOK := update.ObjectNew.(*machinev1beta1.Machine)
+		if !beforeOK || !afterOK || before.ResourceVersion == after.ResourceVersion {
+			return true
+		}
+		return before.UID != after.UID ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+			chosen(before) != chosen(after) ||
+			failed(before) != failed(after) ||
+			!maps.Equal(before.Labels, after.Labels) ||
+			!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences) ||
+			!equality.Semantic.DeepEqual(before.Status.NodeRef, after.Status.NodeRef)
+	}}
+}

@@ -1,0 +1,32 @@
+package operator
+
+import (
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// The series of the operator, besides those of every controller. docs/operator.md lists them.
+var (
+	installationCondition = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "machine_iac_installation_condition", Help: "1 where a condition of the installation is True, else 0.",
+	}, []string{"condition"})
+	operandWrites = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "machine_iac_operand_writes_total", Help: "Times that an operand was made, changed, or changed back, by kind.",
+	}, []string{"kind"})
+)
+
+// Collectors returns the series of the operator.
+func Collectors() []prometheus.Collector {
+	return []prometheus.Collector{installationCondition, operandWrites}
+}
+
+// observe sets the series of the status.
+func observe(status configv1.ClusterOperatorStatus) {
+	for _, kind := range []configv1.ClusterStatusConditionType{configv1.OperatorAvailable, configv1.OperatorProgressing, configv1.OperatorDegraded} {
+		value := 0.0
+		if found := condition(status, kind); found != nil && found.Status == configv1.ConditionTrue {
+			value = 1
+		}
+		installationCondition.WithLabelValues(string(kind)).Set(value)
+	}
+}
