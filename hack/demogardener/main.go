@@ -20,7 +20,7 @@ const (
 	folder   = ".dev-gardener"
 	pool     = "workers"
 	replicas = 3
-	patience = 5 * time.Minute
+	patience = 10 * time.Minute
 )
 
 func main() {
