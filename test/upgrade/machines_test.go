@@ -142,11 +142,17 @@ func (w *world) until(what string, check func(context.Context) error) {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
-	for err := check(ctx); err != nil; err = check(ctx) {
+	for err := check(ctx); err != nil; {
+		if !w.leads.Running() {
+			w.Fatalf("waiting until %s: the manager has ended: %s; its log is %s", what, w.leads.State(), w.leads.Log)
+		}
 		select {
 		case <-ctx.Done():
 			w.Fatalf("waiting until %s: %v", what, err)
 		case <-time.After(time.Second):
+		}
+		if now := check(ctx); now == nil || ctx.Err() == nil { // what a check returns that was cut off says nothing
+			err = now
 		}
 	}
 	w.Logf("%6.1f s until %s", time.Since(begun).Seconds(), what)

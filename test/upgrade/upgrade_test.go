@@ -41,14 +41,16 @@ const (
 	stopTimeout = 4 * time.Minute
 )
 
+// Nobody starts a manager again here that has lost its lease on a busy machine, so that the lease is long. One that is stopped gives it away.
 var flags = []string{
-	"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=2s", "--max-concurrent-runs=8", "--cluster-id=demo",
+	"--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s", "--leader-elect-retry-period=3s", "--max-concurrent-runs=8", "--cluster-id=demo",
 }
 
 func TestMachinesAreLeftAloneByAnUpgrade(t *testing.T) {
 	w := open(t)
 	old, err := w.lab.StartInstance(t.Context(), lab.Instance{Name: "before"}, flags...)
 	w.must(err)
+	w.leads = old
 	t.Cleanup(func() { w.check(old.Stop(stopTimeout)) })
 	w.create("fleet", running, "kubemark-credentials")
 	w.until(fmt.Sprintf("%d Machines are Running", running), func(ctx context.Context) error { return w.settled(ctx, running) })
@@ -88,13 +90,17 @@ type world struct {
 	client client.Client
 	nodes  *observe.NodeLog
 	proxy  *apiproxy.Proxy
+	// leads is the manager that must run.
+	leads *lab.Manager
 }
 
 func open(t *testing.T) *world {
 	t.Helper()
 	w := &world{T: t}
+	dir, err := os.MkdirTemp("", "machine-iac-upgrade-")
+	w.must(err)
 	opened, err := lab.Open(t.Context(), lab.Options{
-		Root: w.releaseBefore(), Dir: filepath.Join(t.TempDir(), "dev"), Progress: os.Stdout, Operator: true, Release: lab.OperatorInstance{Version: before},
+		Root: w.releaseBefore(), Dir: dir, Progress: os.Stdout, Operator: true, Release: lab.OperatorInstance{Version: before},
 	})
 	w.must(err)
 	w.lab = opened
@@ -102,6 +108,11 @@ func open(t *testing.T) *world {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's own has ended by now
 		defer cancel()
 		w.check(w.lab.Close(ctx))
+		if t.Failed() {
+			t.Logf("the cluster's data and all logs are kept in %s", dir)
+			return
+		}
+		w.check(w.lab.Cluster.Purge(ctx))
 	})
 	config, err := opened.Cluster.AdminConfig()
 	w.must(err)
@@ -178,6 +189,7 @@ func (w *world) upgrade(old *lab.Manager) *lab.Manager {
 	w.must(err)
 	w.Cleanup(func() { w.check(current.Stop(stopTimeout)) })
 	w.must(w.begun(w.Context(), 1)) // or nothing was being made
+	w.leads = current
 	w.must(old.Stop(stopTimeout))
 	return current
 }
