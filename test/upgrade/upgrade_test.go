@@ -50,7 +50,8 @@ var flags = []string{
 
 func TestMachinesAreLeftAloneByAnUpgrade(t *testing.T) {
 	w := open(t)
-	old, err := w.lab.StartInstance(t.Context(), lab.Instance{Name: "before"}, flags...)
+	// Processes share the port of the webhooks, which Pods do not: the new manager serves them.
+	old, err := w.lab.StartInstance(t.Context(), lab.Instance{Name: "before"}, append([]string{"--webhook-enabled=false"}, flags...)...)
 	w.must(err)
 	w.leads = old
 	t.Cleanup(func() { w.check(old.Stop(stopTimeout)) })
