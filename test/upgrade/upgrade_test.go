@@ -14,10 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
@@ -48,7 +50,8 @@ var flags = []string{
 
 func TestMachinesAreLeftAloneByAnUpgrade(t *testing.T) {
 	w := open(t)
-	old, err := w.lab.StartInstance(t.Context(), lab.Instance{Name: "before"}, flags...)
+	// Processes share the port of the webhooks, which Pods do not: the new manager serves them.
+	old, err := w.lab.StartInstance(t.Context(), lab.Instance{Name: "before"}, append([]string{"--webhook-enabled=false"}, flags...)...)
 	w.must(err)
 	w.leads = old
 	t.Cleanup(func() { w.check(old.Stop(stopTimeout)) })
@@ -96,6 +99,7 @@ type world struct {
 
 func open(t *testing.T) *world {
 	t.Helper()
+	log.SetLogger(logr.Discard()) // clients warn of what is part of the test
 	w := &world{T: t}
 	dir, err := os.MkdirTemp("", "machine-iac-upgrade-")
 	w.must(err)
