@@ -218,7 +218,7 @@ func (s store) applyCredentials(ctx context.Context, wanted *corev1.Secret) erro
 		return wrap(err, "reading Secret "+wanted.Name)
 	}
 	if found.GetLabels()[labelManagedBy] != managedBy {
-		return fmt.Errorf("Secret %s is not the driver's: it has no label %s=%s; rename it, since the driver keeps credentials in it", wanted.Name, labelManagedBy, managedBy)
+		return fmt.Errorf("the Secret %s is not the driver's: it has no label %s=%s; rename it, since the driver keeps credentials in it", wanted.Name, labelManagedBy, managedBy)
 	}
 	if equality.Semantic.DeepEqual(found.Object["data"], object.Object["data"]) {
 		return nil
