@@ -68,7 +68,9 @@ func (r *removal) find(ctx context.Context) error {
 	if r.operands, err = r.existing(ctx, all, true); err != nil {
 		return err
 	}
-	if r.operator == nil && len(r.operands) == 0 {
+	// Objects of the cluster have the same names wherever the operator is installed: what is in the namespace says whose they are.
+	here := slices.ContainsFunc(r.operands, func(one *unstructured.Unstructured) bool { return one.GetNamespace() == r.namespace })
+	if r.operator == nil && !here {
 		return fmt.Errorf("there is no Deployment %s and nothing that it has installed in the namespace %s; name the namespace of the installation, such as -n openshift-machine-api",
 			operatorName, r.namespace)
 	}
