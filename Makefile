@@ -30,6 +30,10 @@ help: ## Show this help.
 demo: tools-demo build ## Run the operator on a local cluster with an example MachineSet; stays until interrupted.
 	@bin/demo
 
+.PHONY: demo-gardener
+demo-gardener: tools-demo-gardener build ## Run Gardener's machine-controller-manager with this project's driver on two local clusters; stays until interrupted.
+	@bin/demogardener
+
 .PHONY: demo-down
 demo-down: ## Stop the demo's cluster and remove its data.
 	@if [[ -x bin/devcluster ]]; then bin/devcluster down --purge; else echo "nothing to stop"; fi
@@ -41,7 +45,7 @@ tools: ## Put every tool that tests and demo need into bin/, once: built from pi
 	@$(TOOLS)
 
 # What one target needs: a row of the table in hack/tools.sh.
-TOOLS_FOR := demo test test-modules e2e e2e-pulumi e2e-libvirt e2e-openstack chaos bench fmt lint verify
+TOOLS_FOR := demo demo-gardener test test-modules e2e e2e-pulumi e2e-upgrade e2e-libvirt e2e-openstack e2e-gardener chaos bench fmt lint verify
 .PHONY: $(TOOLS_FOR:%=tools-%)
 $(TOOLS_FOR:%=tools-%): tools-%:
 	@$(TOOLS) --for $*
@@ -49,7 +53,8 @@ $(TOOLS_FOR:%=tools-%): tools-%:
 .PHONY: build
 build: ## Build the project's own binaries into bin/.
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/... ./hack/devcluster ./hack/demo
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/... ./hack/devcluster ./hack/demo ./hack/demogardener
+	cd gardener && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o ../bin/ ./cmd/... github.com/gardener/machine-controller-manager/cmd/machine-controller-manager
 
 # What the image is built for, such as "linux/amd64 linux/arm64"; this machine's architecture when empty. Where it is pushed to.
 PLATFORMS ?=
@@ -87,6 +92,12 @@ install-plugin: ## Make `kubectl machine` work, with completion: a link in PLUGI
 plugin-archives: ## Build the plugin's archives and its krew manifest with their checksums into dist/ (VERSION=v1.2.3).
 	@hack/plugin-archives.sh "$(VERSION)" $(PLUGIN_PLATFORMS)
 
+.PHONY: release
+release: ## Write what a release has besides its image into dist/: install.yaml, openshift.yaml, chart, bundle, plugin, checksums (VERSION=v1.2.3 [IMAGE=...]).
+	@go run ./hack/packaging release -check -version "$(VERSION)" -image "$(IMAGE)"
+	@hack/plugin-archives.sh "$(VERSION)" $(PLUGIN_PLATFORMS)
+	@go run ./hack/packaging release -version "$(VERSION)" -image "$(IMAGE)"
+
 ##@ Contribute
 
 # The new module's name, and the folder that its folder is made in.
@@ -103,6 +114,7 @@ new-module: ## Lay down a new provider module: make new-module NAME=x [DIR=modul
 .PHONY: test
 test: tools-test ## Unit and integration tests, with the race detector, on a real API server and engine. The plans of test/manifests are left to test-modules.
 	go test -race -timeout 40m -p 4 -skip '^TestManifests' $(TESTFLAGS) $(PACKAGES)
+	$(if $(filter ./...,$(PACKAGES)),cd gardener && go test -race -timeout 10m $(TESTFLAGS) ./...)
 
 .PHONY: test-modules
 test-modules: tools-test-modules ## Check every provider module and stack, offline: contract, format, validation, its own tests, and the plans of test/manifests.
@@ -117,6 +129,10 @@ e2e: tools-e2e build ## The whole story against the built binaries on the develo
 e2e-pulumi: tools-e2e-pulumi build ## The same story with Machines that run on Pulumi.
 	E2E_ENGINE=pulumi go test -tags e2e -count 1 -timeout 40m -v ./test/e2e $(TESTFLAGS)
 
+.PHONY: e2e-upgrade
+e2e-upgrade: tools-e2e-upgrade build ## A hundred Machines while the operator is upgraded, from this release to itself or from a commit (UPGRADE_FROM=v0.1.0).
+	go test -tags upgrade -count 1 -timeout 40m -v ./test/upgrade $(TESTFLAGS)
+
 .PHONY: e2e-libvirt
 e2e-libvirt: tools-e2e-libvirt build ## Real domains, by a libvirt of its own. Needs root; installs what is missing (Debian).
 	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 20m -v ./test/e2elibvirt $(TESTFLAGS)
@@ -126,6 +142,11 @@ e2e-libvirt: tools-e2e-libvirt build ## Real domains, by a libvirt of its own. N
 .PHONY: e2e-openstack
 e2e-openstack: tools-e2e-openstack build ## Servers of an OpenStack of its own, with Nova's fake driver. Needs root; installs what is missing (Debian).
 	hack/openstack.sh go test -tags e2e_openstack -count 1 -timeout 60m -v ./test/e2eopenstack $(TESTFLAGS)
+
+.PHONY: e2e-gardener
+e2e-gardener: tools-e2e-gardener build ## Gardener's machine-controller-manager with this project's driver: its own integration suite, and what that leaves out. Needs root.
+	cd gardener && go test -c -o ../bin/gardener-integration.test ./test/integration/provider
+	go test -tags e2e_gardener -count 1 -timeout 60m -v ./test/e2egardener $(TESTFLAGS)
 
 # How many rounds are played, from which seed on. Set as well where it is wanted: FAULTS, WRITE, MINUTES, RECORD, VERBOSE, LANES, LEASE, AWAY, PATIENCE (test/chaos/doc.go).
 ROUNDS ?= 20
@@ -145,11 +166,14 @@ bench: tools-bench build ## Measure, and write docs/benchmarks.md.
 generate: ## Bring generated files up to date.
 	hack/update-crds.sh
 	go run ./hack/stackvariables
+	go run ./hack/packaging generate
 	go mod tidy
+	cd gardener && go mod tidy
 
 .PHONY: fmt
 fmt: tools-fmt ## Format the code.
 	bin/golangci-lint fmt
+	cd gardener && ../bin/golangci-lint fmt
 	bin/tofu fmt -recursive modules
 	bin/tofu fmt -recursive examples
 	bin/tofu fmt -recursive stacks
@@ -157,6 +181,7 @@ fmt: tools-fmt ## Format the code.
 .PHONY: lint
 lint: tools-lint ## Lint the code.
 	bin/golangci-lint run
+	cd gardener && ../bin/golangci-lint run
 
 .PHONY: verify
 verify: tools-verify ## What CI checks besides tests: generated files, format, lint, import rules, a clean tree. Add a step here.

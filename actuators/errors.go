@@ -15,6 +15,8 @@ type MachineError struct {
 	Message string
 	// RetryAfter is how long a retry is no use; zero leaves the pace to the caller.
 	RetryAfter time.Duration
+	// Class is the class of the engine's failure that this is; empty where no engine has failed.
+	Class string
 }
 
 // Error implements error.

@@ -63,6 +63,8 @@ pulumi-language-go|pulumi-language-go|.|pulumi-language-go|
 pulumi-terraform-provider|pulumi-terraform-provider|github.com/pulumi/pulumi-terraform-bridge/v3/dynamic|$pulumi_bridge/pulumi-resource-terraform-provider|-X github.com/pulumi/pulumi-terraform-bridge/v3/dynamic/version.version=v3.128.0
 promtool|promtool|github.com/prometheus/prometheus/cmd/promtool|promtool|
 promql-selectors|promtool|.|promql-selectors|
+helm|helm|helm.sh/helm/v3/cmd/helm|helm|-X helm.sh/helm/v3/internal/version.version=v3.22.0
+operator-verify|operator-verify|github.com/operator-framework/api/cmd/operator-verify|operator-verify|
 golangci-lint|golangci-lint|github.com/golangci/golangci-lint/v2/cmd/golangci-lint|golangci-lint|
 TOOLS
 }
@@ -81,12 +83,15 @@ sets() {
   cat <<SETS
 tools|!(golangci-lint)
 demo|$cluster tofu provider-kubectl
+demo-gardener|$cluster tofu provider-kubectl
 test|!(golangci-lint)
 test-modules|tofu provider-* schema-* $pulumi
 e2e|$cluster tofu provider-kubectl provider-vsphere provider-openstack vcsim $pulumi promql-selectors
 e2e-pulumi|$cluster tofu provider-kubectl $pulumi promql-selectors
+e2e-upgrade|$cluster tofu provider-kubectl
 e2e-libvirt|$cluster tofu provider-kubectl provider-libvirt
 e2e-openstack|$cluster tofu provider-kubectl provider-openstack
+e2e-gardener|$cluster tofu provider-kubectl
 chaos|$cluster tofu provider-kubectl provider-openstack $pulumi
 bench|$cluster tofu provider-kubectl $pulumi
 fmt|golangci-lint tofu
@@ -106,6 +111,7 @@ kubectl|version --client|Client Version: v|1.36.*
 kwok|--version|kwok version v|0.8.*
 tofu|version|[A-Za-z]+ v|>= 1.9.0
 pulumi|version|v|>= 3.206.0
+helm|version --short|v|>= 3.14.0
 RELEASES
 }
 

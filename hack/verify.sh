@@ -39,14 +39,14 @@ crds() { hack/verify-crds.sh; }
 stack_variables() { go run ./hack/stackvariables -check; }
 
 modules_tidy() {
-  go mod tidy -diff || {
+  { go mod tidy -diff && go -C gardener mod tidy -diff; } || {
     echo "run 'make generate'" >&2
     return 1
   }
 }
 
 go_format() {
-  bin/golangci-lint fmt --diff || {
+  { bin/golangci-lint fmt --diff && (cd gardener && ../bin/golangci-lint fmt --diff); } || {
     echo "run 'make fmt'" >&2
     return 1
   }
@@ -64,7 +64,7 @@ hcl_format() {
 }
 
 # Another run on this machine is waited for.
-go_lint() { bin/golangci-lint run --allow-serial-runners; }
+go_lint() { bin/golangci-lint run --allow-serial-runners && (cd gardener && ../bin/golangci-lint run --allow-serial-runners); }
 
 rules() { go test -count 1 ./hack/verify; }
 

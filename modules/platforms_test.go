@@ -104,10 +104,10 @@ func checkProof(t *testing.T, folder, claim, cell string) {
 	}
 }
 
-// hasTest reports whether a file has a run, a function, a case or a spec of a name. That of a spec may be cut short.
+// hasTest reports whether a file has a run, a function, a case, a subtest or a spec of a name. That of a spec may be cut short.
 func hasTest(content, name string) bool {
 	return strings.Contains(content, "run \""+name+"\" {") || strings.Contains(content, "func "+name+"(t *testing.T)") ||
-		strings.Contains(content, "\t\""+name+"\": {") || strings.Contains(content, "It(\""+name)
+		strings.Contains(content, "\t\""+name+"\": {") || strings.Contains(content, "t.Run(\""+name+"\", ") || strings.Contains(content, "It(\""+name)
 }
 
 // tableOf returns the cells of the table in a section, head and ruler first.

@@ -69,15 +69,19 @@ func places(validations []module.Validation) []string {
 // in no other that goes on.
 func TestEveryCheckIsSeenToFail(t *testing.T) {
 	each(t, func(t *testing.T, m kept) {
-		seen := map[string]bool{}
+		seen, ofVariables := map[string]bool{}, map[string]bool{}
+		for _, check := range m.Checks() {
+			ofVariables[check.Name] = true
+		}
 		for _, r := range runs(t, m.files) {
 			var warned []string
 			for _, check := range failing(t, m, r) {
 				warned, seen[check.Range.String()] = append(warned, check.Name), true
 			}
 			slices.Sort(warned)
-			if len(r.fails) == 0 && !slices.Equal(warned, r.warns) {
-				t.Errorf("%s: run %q expects the checks %v to fail, but %v do", r.place, r.name, r.warns, warned)
+			want := slices.DeleteFunc(slices.Clone(r.warns), func(name string) bool { return !ofVariables[name] })
+			if len(r.fails) == 0 && !slices.Equal(warned, want) {
+				t.Errorf("%s: run %q expects the checks %v to fail, but %v do", r.place, r.name, want, warned)
 			}
 		}
 		for _, check := range m.Checks() {

@@ -67,7 +67,8 @@ func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) admis
 		found.errs = fieldErrors("", err)
 		return found
 	}
-	warnings, err := render.Check(render.Input{Machine: machine, ClusterID: r.clusterOf(machine), Module: served, Cluster: r.known, Under: under})
+	input := render.Input{Machine: machine, ClusterID: r.clusterOf(machine), Module: served, Cluster: r.known, Under: under}
+	warnings, err := render.Check(input)
 	for _, warning := range warnings {
 		found.warnings = append(found.warnings, warningText(under, warning))
 	}
@@ -75,7 +76,7 @@ func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) admis
 		found.errs = fieldErrors(under, err)
 		return found
 	}
-	found.secrets = secretsOf(machine, served)
+	found.secrets = secretsOf(input)
 	return found
 }
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
-	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -32,14 +30,14 @@ type secretRef struct {
 }
 
 // secretsOf returns the Secrets that a providerSpec names.
-func secretsOf(machine *machinev1beta1.Machine, from *module.Module) []secretRef {
-	credentials, userData, err := render.Refs(machine, from)
+func secretsOf(input render.Input) []secretRef {
+	credentials, userData, err := render.Refs(input.Machine, input.Module)
 	if err != nil {
 		return nil // Check has said so
 	}
 	var refs []secretRef
 	if credentials.Name != "" {
-		refs = append(refs, secretRef{path: referencePath(credentials.Path), role: "CredentialsSecret", name: credentials.Name, rights: from.Spec().Rights})
+		refs = append(refs, secretRef{path: referencePath(credentials.Path), role: "CredentialsSecret", name: credentials.Name, rights: render.Rights(input)})
 	}
 	if userData.Name != "" {
 		refs = append(refs, secretRef{path: referencePath(userData.Path), role: "UserDataSecret", name: userData.Name})

@@ -113,3 +113,8 @@ func (s Standing) Publish(conditions *[]metav1.Condition, now time.Time) {
 func MayHave(machine *machinev1beta1.Machine, conditions []metav1.Condition) bool {
 	return machine.Annotations[addresses.Annotation] != "" || meta.FindStatusCondition(conditions, string(machinev1beta1.IPAddressClaimedCondition)) != nil
 }
+
+// Waiting reports whether these conditions say that a claim has no address yet. Nothing wakes a Machine when it gets one.
+func Waiting(conditions []metav1.Condition) bool {
+	return meta.IsStatusConditionFalse(conditions, string(machinev1beta1.IPAddressClaimedCondition))
+}

@@ -116,7 +116,11 @@ func (c *Claims) given(ctx context.Context, claim *unstructured.Unstructured, po
 		return nil, nil
 	}
 	bound := object(addressKind)
-	if err := c.client.Get(ctx, types.NamespacedName{Namespace: claim.GetNamespace(), Name: name}, bound); err != nil {
+	err := c.client.Get(ctx, types.NamespacedName{Namespace: claim.GetNamespace(), Name: name}, bound)
+	if apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+		return nil, nil // a provider releases the address of a claim that is being deleted, whoever keeps the claim
+	}
+	if err != nil {
 		return nil, err
 	}
 	address, _, _ := unstructured.NestedString(bound.Object, "spec", "address")

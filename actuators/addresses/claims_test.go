@@ -125,6 +125,25 @@ func TestAClaimIsMadeOnceAndGivesItsAddress(t *testing.T) {
 	}
 }
 
+// TestAnAddressThatItsProviderHasReleasedIsNone deletes a claim, which its finalizer keeps.
+func TestAnAddressThatItsProviderHasReleasedIsNone(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.ensure()
+	w.must(err)
+	w.bind(map[string]any{"address": "10.0.0.10", "prefix": int64(24)})
+	w.must(plane.Client.Delete(t.Context(), w.claim()))
+	if given, err := w.ensure(); err != nil || len(given) != 1 {
+		t.Errorf("of a claim that is being deleted there is %v, %v; want its address still", given, err)
+	}
+	bound := object(addressKind)
+	bound.SetNamespace(w.namespace)
+	bound.SetName(w.claim().GetName())
+	w.must(plane.Client.Delete(t.Context(), bound))
+	if given, err := w.ensure(); err != nil || len(given) > 0 {
+		t.Errorf("%v, %v; want no address", given, err)
+	}
+}
+
 func TestAnAddressThatCannotBeUsedIsNamed(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.ensure()

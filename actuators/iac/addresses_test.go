@@ -140,6 +140,9 @@ func (v *vcenter) keepsItsAddresses(machine *machinev1beta1.Machine, made *simul
 		v.t.Errorf("Update after a claim was lost: %v, want that the instance is as it was made", err)
 	}
 	claimed(v.t, machine, metav1.ConditionFalse, "WaitingForIPAddress", "Waiting on 1 IP address claims to be bound")
+	if after := v.RecheckAfter(machine); after != claims.Retry {
+		v.t.Errorf("the Machine is looked at again after %s, want %s", after, claims.Retry)
+	}
 	if again := v.claim(machine, "-claim-0-0"); again.GetUID() == lost.GetUID() || !metav1.IsControlledBy(v.claim(machine, "-claim-0-1"), machine) {
 		v.t.Error("the claim is not made again, or the other one is not the Machine's again")
 	}

@@ -1,6 +1,7 @@
 package iac
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 
@@ -51,7 +52,18 @@ func (a *Actuator) publish(o *observation, outcome error) {
 	if failed, ok := errors.AsType[*actuators.MachineError](outcome); ok && o.asked == runs.Create {
 		a.publishCreation(o, metav1.ConditionFalse, machinev1beta1.MachineCreationFailedConditionReason, failed.Message)
 	}
+	o.publishFailure(outcome)
 	o.write()
+}
+
+// publishFailure writes what hinders the operation. The last failure stays while the next try is in progress.
+func (o *observation) publishFailure(outcome error) {
+	if outcome == nil {
+		o.status.Failure = nil
+	}
+	if failed, ok := errors.AsType[*actuators.MachineError](outcome); ok {
+		o.status.Failure = &v1alpha1.FailureStatus{Operation: operations[o.asked], Class: cmp.Or(failed.Class, string(failed.Reason))}
+	}
 }
 
 // publishInstance writes the outputs of the instance.

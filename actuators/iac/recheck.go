@@ -5,14 +5,20 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
+	claims "github.com/machine-iac/machine-iac-operator/actuators/addresses"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 )
 
-// RecheckAfter implements actuators.Rechecker: the time until the next check, the next look at the instance, or the second look.
+// RecheckAfter implements actuators.Rechecker: the time until the next check, the next look at the instance, or the second look, and
+// soon where a claim of an address waits.
 func (a *Actuator) RecheckAfter(machine *machinev1beta1.Machine) time.Duration {
 	status := readProviderStatus(machine)
-	return a.recheckAfter(machine, &status)
+	after := a.recheckAfter(machine, &status)
+	if claims.Waiting(status.Conditions) && (after == 0 || after > claims.Retry) {
+		return claims.Retry
+	}
+	return after
 }
 
 func (a *Actuator) recheckAfter(machine *machinev1beta1.Machine, status *v1alpha1.TerraformMachineProviderStatus) time.Duration {

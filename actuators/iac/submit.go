@@ -65,13 +65,14 @@ func (a *Actuator) warn(machine *machinev1beta1.Machine, wanted *desired.State, 
 	}
 }
 
+// operations are the operations of runs, as the provider status has them.
+var operations = map[runs.Operation]v1alpha1.RunOperation{
+	runs.Create: v1alpha1.RunCreate, runs.Update: v1alpha1.RunUpdate, runs.Drift: v1alpha1.RunDriftCheck, runs.Destroy: v1alpha1.RunDestroy,
+}
+
 // inProgress returns that a run is queued or running, and notes it in the provider status.
 func (o *observation) inProgress(run runs.Status) error {
-	operation := map[runs.Operation]v1alpha1.RunOperation{
-		runs.Create: v1alpha1.RunCreate, runs.Update: v1alpha1.RunUpdate,
-		runs.Drift: v1alpha1.RunDriftCheck, runs.Destroy: v1alpha1.RunDestroy,
-	}[run.Operation]
-	o.status.Run = &v1alpha1.RunStatus{Operation: operation, QueuedAt: seconds(run.QueuedAt)}
+	o.status.Run = &v1alpha1.RunStatus{Operation: operations[run.Operation], QueuedAt: seconds(run.QueuedAt)}
 	if run.Phase == runs.Running {
 		o.status.Run.StartedAt = seconds(run.StartedAt)
 	}

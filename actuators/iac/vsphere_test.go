@@ -48,6 +48,9 @@ type simulated struct {
 	ExtraConfig                  map[string]string
 	DisksGiB                     []int
 	Tags                         []string
+	// What it was cloned of, and the groups that it was in when it was powered on last.
+	Snapshot, DiskMoveType string
+	GroupsAtPowerOn        []string
 }
 
 func newVCenter(t *testing.T) *vcenter {

@@ -35,6 +35,14 @@ var fixes = map[failure.Class]string{
 
 // Typed makes a run's error one of the Machine API's.
 func Typed(operation runs.Operation, err error) *actuators.MachineError {
+	typed := typed(operation, err)
+	if _, failed := errors.AsType[*failure.Error](err); failed && typed.Class == "" {
+		typed.Class = string(failure.ClassOf(err))
+	}
+	return typed
+}
+
+func typed(operation runs.Operation, err error) *actuators.MachineError {
 	if known, ok := errors.AsType[*actuators.MachineError](err); ok {
 		return known
 	}

@@ -49,7 +49,7 @@ type ModuleSpec struct {
 	// credentials says which Secret holds the credentials and what becomes of its keys. A module that needs none leaves it out.
 	Credentials *ModuleCredentials `json:"credentials,omitempty"`
 
-	// rights lists the permissions that the credentials must have. They are compared with what the CredentialsRequest of OpenShift grants whose
+	// rights lists the permissions that the credentials must have, some of them under conditions. They are compared with what the CredentialsRequest of OpenShift grants whose
 	// Secret a Machine names; what is certainly missing is reported. Nothing is refused. May be empty.
 	Rights []ModuleRights `json:"rights,omitempty"`
 
@@ -176,6 +176,9 @@ type ModuleRights struct {
 	// actions are what the module does, without wildcards: "ec2:RunInstances", "Microsoft.Compute/virtualMachines/write" or
 	// "compute.instances.create". At least one.
 	Actions []string `json:"actions"`
+	// when is a condition in HCL on var.provider_spec, var.machine and var.cluster, such as "length(var.provider_spec.tags) > 0": the actions are
+	// needed where it holds. Defaults to always.
+	When string `json:"when,omitempty"`
 }
 
 // ModuleUserData says where user data comes from.

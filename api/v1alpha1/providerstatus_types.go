@@ -36,8 +36,20 @@ type TerraformMachineProviderStatus struct {
 	// adoption is what was planned about the adoption of an instance that something else has made. Not set once it is adopted.
 	Adoption *AdoptionStatus `json:"adoption,omitempty"`
 
+	// failure is what hinders the operation that failed last. Not set once one has succeeded.
+	Failure *FailureStatus `json:"failure,omitempty"`
+
 	// run is the run that is queued or under way. Not set when there is none.
 	Run *RunStatus `json:"run,omitempty"`
+}
+
+// FailureStatus describes an operation that has failed, for programs. The Machine's conditions have the message.
+type FailureStatus struct {
+	// operation is what has failed: Create, Update or Destroy.
+	Operation RunOperation `json:"operation"`
+	// class says how the failure is handled: InvalidConfiguration, Quota, Credentials, Throttled, Transient, Interrupted, Locked, Killed,
+	// StateNotSaved, ImportMissing or Unknown. Where no engine has failed it is the Machine API's reason, such as CreateError.
+	Class string `json:"class"`
 }
 
 // AdoptionStatus describes the plan of an adoption. It names resources and attributes, and shows no values of them.

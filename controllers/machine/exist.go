@@ -76,8 +76,7 @@ func (e *checkExists) Reconcile(ctx context.Context, s *scope) (bool, error) {
 			setCondition(s.machine, instanceNotCreated(""), now)
 		}
 		if machineapi.Phase(s.machine) == "" {
-			setPhase(s.machine, machinev1beta1.PhaseProvisioning)
-			return false, nil
+			setPhase(s.machine, machinev1beta1.PhaseProvisioning) // written with what Create reports
 		}
 	}
 	return true, nil

@@ -85,7 +85,7 @@ func TestCheckExistsDecidesThePhase(t *testing.T) {
 		want   stepResult
 	}{
 		"newly born": {false, nil, stepResult{
-			Phase: "Provisioning", Exists: "False:InstanceNotCreated:Instance has not been created",
+			Proceed: true, Phase: "Provisioning", Exists: "False:InstanceNotCreated:Instance has not been created",
 		}},
 		"still to be made": {false, []modifier{builder.WithPhase("Provisioning")}, stepResult{
 			Proceed: true, Phase: "Provisioning", Exists: "False:InstanceNotCreated:Instance has not been created",

@@ -36,7 +36,7 @@
 //
 // # Permissions
 //
-//   - machine.openshift.io machinehealthchecks: get, list, watch
+//   - machine.openshift.io machinehealthchecks: list, watch
 //   - machine.openshift.io machinehealthchecks/status: patch
 //   - machine.openshift.io machines: get, list, watch, patch, delete
 //   - core nodes: get, list, watch

@@ -1,5 +1,5 @@
-// Command demo shows the operator at work: it brings the development cluster up, starts the manager, applies an example MachineSet,
-// shows what happens, and stays until it is interrupted.
+// Command demo shows the operator at work: it brings the development cluster up, has machine-api-operator install the controllers, starts the manager,
+// applies an example MachineSet, shows what happens, and stays until it is interrupted.
 package main
 
 import (
@@ -20,6 +20,9 @@ const (
 	machineSet = "hollow"
 	replicas   = 3
 	patience   = 3 * time.Minute
+	// The operator reports Available once the controllers have been available for three minutes.
+	rolledOut = 5 * time.Minute
+	status    = "machineapioperator/machine-api"
 )
 
 func main() {
@@ -32,10 +35,15 @@ func main() {
 func run(ctx context.Context) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	l, err := lab.Open(ctx, lab.Options{Progress: os.Stdout})
+	l, err := lab.Open(ctx, lab.Options{Progress: os.Stdout, Operator: true})
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if stopErr := l.Operator.Stop(); err == nil {
+			err = stopErr
+		}
+	}()
 	fmt.Println("starting the manager")
 	manager, err := l.StartManager(ctx, "--drift-interval=1m")
 	if err != nil {
@@ -61,8 +69,29 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	invite(l)
+	if err := available(ctx, l); err != nil {
+		return err
+	}
 	pointOut(l, manager)
 	<-ctx.Done()
+	return nil
+}
+
+// available waits until the operator reports that the installation is, and shows its report. An interrupt ends the demo, not with an error.
+func available(ctx context.Context, l *lab.Lab) error {
+	fmt.Printf("\nMeanwhile, until the controllers have been available for three minutes:\n\n$ kubectl wait --for=condition=Available --timeout=%s %s\n", rolledOut, status)
+	_, err := l.Kubectl(ctx, "wait", "--for=condition=Available", "--timeout="+rolledOut.String(), status)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w; the operator's log is %s", err, l.Operator.Log)
+	}
+	out, err := l.Kubectl(ctx, "get", status)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s condition met\n\n$ kubectl get %s\n%s", status, status, out)
 	return nil
 }
 
@@ -84,7 +113,7 @@ func watch(ctx context.Context, l *lab.Lab) error {
 }
 
 func show(ctx context.Context, l *lab.Lab) error {
-	for _, what := range []string{"machinesets", "machines", "nodes"} {
+	for _, what := range []string{"machinesets", "machines", "nodes", "deployments"} {
 		out, err := l.Kubectl(ctx, "get", what)
 		if err != nil {
 			return err
@@ -104,7 +133,8 @@ Try next, in another terminal:
   kubectl get machines --watch
   kubectl describe machine            # conditions and events
   kubectl get secrets -l tfstate=true # one state for each Machine
-  kubectl delete node $(kubectl get nodes -o name | head -1 | cut -d/ -f2)  # noticed at the next drift check, within a minute
+  kubectl delete node $(kubectl get nodes -l node-role.kubernetes.io/worker -o name | head -1 | cut -d/ -f2)  # noticed at the next drift check, within a minute
+  kubectl delete deployment machine-api-controllers    # the operator brings it back
   kubectl delete machineset %s
 `, l.Cluster.AdminKubeconfig(), l.Path("bin", "kubectl"), lab.Namespace, machineSet, machineSet)
 }
@@ -115,14 +145,16 @@ func pointOut(l *lab.Lab, manager *lab.Manager) {
 	fmt.Printf(`
 Where to look (the plugin needs KUBECONFIG as above):
 
+  the installation             kubectl get machineapioperators; kubectl describe %s
   Machines, instances, Nodes   %s tree
-  runs of the engine           %[1]s runs
+  runs of the engine           %[2]s runs
   log of the manager           %s
+  log of the operator          %s
   logs of the cluster          %s
   series of the manager        curl -sk -H "Authorization: Bearer $(kubectl create token %s)" https://%s/metrics | grep -E '^(machine_iac|mapi)_'
   dashboard for Grafana        install/monitoring/dashboard.json
   alerts                       install/monitoring/prometheus-rule.yaml; docs/monitoring.md says what each one means
 
-Interrupt this command to stop the manager.
-`, plugin, manager.Log, filepath.Join(l.Dir(), "logs"), lab.MetricsReader, manager.Metrics)
+Interrupt this command to stop the manager and the operator.
+`, status, plugin, manager.Log, l.Operator.Log, filepath.Join(l.Dir(), "logs"), lab.MetricsReader, manager.Metrics)
 }

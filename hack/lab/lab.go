@@ -41,16 +41,26 @@ type Options struct {
 	Dir string
 	// Progress gets a line per step; nothing when nil.
 	Progress io.Writer
+	// Operator has machine-api-operator install the controllers and keep them. Without it install/controllers is applied as it is, which is what
+	// `kubectl apply -k` does, and nothing runs beside the manager.
+	Operator bool
+	// Release is what runs as the operator.
+	Release OperatorInstance
+	// Audit has the requests of the operator and of the manager written to the cluster's audit log.
+	Audit bool
 }
 
 // Lab is a development cluster with the operator installed.
 type Lab struct {
 	Cluster *cluster.Cluster
-	root    string
-	dir     string
-	out     io.Writer
+	// Operator is the machine-api-operator that runs, nil without.
+	Operator *Operator
+	root     string
+	dir      string
+	out      io.Writer
 	// webhookPort is where managers serve webhooks, one manager at a time.
 	webhookPort string
+	unroute     func() error
 }
 
 // Open brings the cluster up and installs the operator. It may be called again for the same folder.
@@ -68,7 +78,11 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
-	made, err := cluster.New(cluster.Options{Dir: o.Dir, Bin: filepath.Join(root, "bin")})
+	settings := cluster.Options{Dir: o.Dir, Bin: filepath.Join(root, "bin")}
+	if o.Audit {
+		settings.Audit = []string{UserOf(operatorAccount), UserOf(serviceAccount)}
+	}
+	made, err := cluster.New(settings)
 	if err != nil {
 		return nil, err
 	}
@@ -79,11 +93,18 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 	if l.webhookPort, err = freePort(); err != nil {
 		return nil, err
 	}
-	if err := l.install(ctx); err != nil {
+	// Webhooks are called through their Service, as everywhere.
+	if l.unroute, err = made.RouteServices(l.WebhookAddress()); err != nil {
 		return nil, err
+	}
+	if err := l.install(ctx, o); err != nil {
+		return nil, errors.Join(err, l.end())
 	}
 	return l, nil
 }
+
+// UserOf returns the user that a ServiceAccount of the namespace is.
+func UserOf(account string) string { return "system:serviceaccount:" + Namespace + ":" + account }
 
 // Dir returns the data folder.
 func (l *Lab) Dir() string { return l.dir }
@@ -93,25 +114,48 @@ func (l *Lab) Path(parts ...string) string {
 	return filepath.Join(append([]string{l.root}, parts...)...)
 }
 
-func (l *Lab) install(ctx context.Context) error {
-	fmt.Fprintln(l.out, "applying install/kubernetes and install/controllers")
-	if err := l.createNamespace(ctx); err != nil {
-		return err
+func (l *Lab) install(ctx context.Context, o Options) error {
+	err := l.createNamespace(ctx)
+	switch {
+	case err != nil:
+	case o.Operator:
+		err = l.startOperator(ctx, o.Release)
+	default:
+		err = l.applyTrees(ctx)
 	}
-	others, hooks, err := l.manifests(ctx)
 	if err != nil {
 		return err
 	}
-	if err := l.apply(ctx, append(others, hooks...)); err != nil {
-		return err
+	return l.applyCredentials(ctx)
+}
+
+// applyTrees installs the controllers without the operator.
+func (l *Lab) applyTrees(ctx context.Context) error {
+	fmt.Fprintln(l.out, "applying install/kubernetes/crds and install/controllers")
+	for _, tree := range []string{"kubernetes/crds", "controllers"} {
+		if err := l.ApplyTree(ctx, l.Path("install", tree)); err != nil {
+			return err
+		}
 	}
 	// The manager runs as a process here. Its Pods would be played on the first Node that there is, and be drained from it.
 	if _, err := l.Kubectl(ctx, "scale", "deployment", deployment, "--replicas=0"); err != nil {
 		return err
 	}
-	if _, err := l.kubectl(ctx, nil, "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"); err != nil {
-		return err
-	}
+	return l.established(ctx)
+}
+
+// ApplyTree makes objects what a kustomize tree says, whoever has changed them.
+func (l *Lab) ApplyTree(ctx context.Context, folder string) error {
+	_, err := l.kubectl(ctx, nil, "apply", "--server-side", "--force-conflicts", "-k", folder)
+	return err
+}
+
+func (l *Lab) established(ctx context.Context) error {
+	_, err := l.kubectl(ctx, nil, "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+	return err
+}
+
+func (l *Lab) applyCredentials(ctx context.Context) error {
 	fmt.Fprintln(l.out, "applying", credentials)
 	manifest, err := os.ReadFile(l.Path(credentials))
 	if err != nil {
@@ -179,5 +223,17 @@ func (l *Lab) Until(ctx context.Context, limit time.Duration, what string, done 
 	}
 }
 
-// Close stops the cluster; its data stays.
-func (l *Lab) Close(ctx context.Context) error { return l.Cluster.Down(ctx) }
+// Close stops the operator and the cluster; its data stays.
+func (l *Lab) Close(ctx context.Context) error { return errors.Join(l.end(), l.Cluster.Down(ctx)) }
+
+// end stops what the lab runs beside the cluster.
+func (l *Lab) end() error {
+	var failed error
+	if l.Operator != nil {
+		failed = l.Operator.Stop()
+	}
+	return errors.Join(failed, l.unroute())
+}
+
+// WebhookAddress is where a manager serves webhooks.
+func (l *Lab) WebhookAddress() string { return "127.0.0.1:" + l.webhookPort }

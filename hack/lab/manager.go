@@ -3,17 +3,10 @@ package lab
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
-	"time"
+	"slices"
 )
-
-const readyTimeout = 2 * time.Minute
 
 // Manager is a manager process.
 type Manager struct {
@@ -24,12 +17,11 @@ type Manager struct {
 	// WorkDir is its work folder.
 	WorkDir string
 
-	lab     *Lab
-	as      Instance
-	flags   []string
-	process *os.Process
-	ended   chan struct{}
-	state   *os.ProcessState
+	process
+	lab *Lab
+	as  Instance
+	// flags are all that it was started with but for addresses.
+	flags []string
 }
 
 // Instance distinguishes managers that run side by side. The zero value is the one manager that there is.
@@ -38,6 +30,8 @@ type Instance struct {
 	Name string
 	// Kubeconfig is the file that it reaches the API server by; the operator's own when empty.
 	Kubeconfig string
+	// Binary is the program; bin/machine-controllers when empty.
+	Binary string
 }
 
 // OperatorKubeconfig returns the file with the operator's own kubeconfig. It is there once a manager was started.
@@ -57,7 +51,14 @@ func (l *Lab) StartInstance(ctx context.Context, as Instance, flags ...string) (
 		}
 		as.Kubeconfig = l.OperatorKubeconfig()
 	}
-	return l.launch(ctx, as, flags)
+	deployed, err := l.deployedArguments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	arguments := slices.Concat(deployed, []string{
+		"--namespace", Namespace, "--engine-path", l.Path("bin", "tofu"), "--provider-mirror", l.Path("bin", "mirror"), "--webhook-port", l.webhookPort,
+	}, l.pulumi(), flags)
+	return l.launch(ctx, as, arguments)
 }
 
 // WriteOperatorKubeconfig writes the operator's own kubeconfig, with a token that is good for a day.
@@ -85,27 +86,21 @@ func (l *Lab) launch(ctx context.Context, as Instance, flags []string) (*Manager
 	}
 	m := &Manager{
 		Metrics: metrics, Log: filepath.Join(l.dir, "logs", as.file("manager")+".log"), WorkDir: filepath.Join(l.dir, as.file("work")),
-		lab: l, as: as, flags: flags, ended: make(chan struct{}),
+		process: process{what: "the manager"}, lab: l, as: as, flags: flags,
 	}
-	arguments := append([]string{
-		"--kubeconfig", as.Kubeconfig, "--namespace", Namespace, "--work-dir", m.WorkDir,
-		"--engine-path", l.Path("bin", "tofu"), "--provider-mirror", l.Path("bin", "mirror"),
-		"--health-addr", health, "--metrics-bind-address", metrics, "--webhook-port", l.webhookPort,
-	}, l.pulumi()...)
-	if err := m.start(l.Path("bin", "machine-controllers"), append(arguments, flags...)); err != nil {
+	m.log = m.Log
+	binary := as.Binary
+	if binary == "" {
+		binary = l.Path("bin", "machine-controllers")
+	}
+	// Flags may name another kubeconfig, since the last one counts.
+	arguments := slices.Concat([]string{"--kubeconfig", as.Kubeconfig}, flags, []string{"--work-dir", m.WorkDir, "--health-addr", health, "--metrics-bind-address", metrics})
+	environment := []string{"HOME=" + l.dir, "PATH=" + l.searchPath()}
+	if err := m.start(binary, arguments, environment); err != nil {
 		return nil, err
 	}
-	err = l.Until(ctx, readyTimeout, "the manager is ready", func(ctx context.Context) (bool, error) {
-		if !m.Running() {
-			return true, nil
-		}
-		return probe(ctx, "http://"+health+"/readyz")
-	})
-	if err == nil && !m.Running() {
-		err = fmt.Errorf("the manager has ended: %s; its log is %s", m.state, m.Log)
-	}
-	if err != nil {
-		return nil, errors.Join(err, m.Kill())
+	if err := l.ready(ctx, &m.process, health); err != nil {
+		return nil, err
 	}
 	return m, nil
 }
@@ -133,106 +128,4 @@ func (i Instance) file(what string) string {
 		return what
 	}
 	return what + "-" + i.Name
-}
-
-func (m *Manager) start(binary string, arguments []string) error {
-	log, err := os.OpenFile(m.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("opening the manager's log: %w", err)
-	}
-	defer log.Close() //nolint:errcheck // the process has its own handle
-	command := exec.Command(binary, arguments...)
-	command.Stdout, command.Stderr = log, log
-	command.Env = []string{"HOME=" + filepath.Dir(m.WorkDir), "PATH=" + m.lab.searchPath()}
-	// A terminal's interrupt is for whoever started the lab; that one then stops the manager.
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := command.Start(); err != nil {
-		return fmt.Errorf("starting the manager: %w; run 'make build'", err)
-	}
-	m.process = command.Process
-	go func() {
-		_ = command.Wait() // the state has the result
-		m.state = command.ProcessState
-		close(m.ended)
-	}()
-	return nil
-}
-
-// PID returns the process id.
-func (m *Manager) PID() int { return m.process.Pid }
-
-// Running reports whether the process runs.
-func (m *Manager) Running() bool {
-	select {
-	case <-m.ended:
-		return false
-	default:
-		return true
-	}
-}
-
-// Ended is closed when the process has ended.
-func (m *Manager) Ended() <-chan struct{} { return m.ended }
-
-// State returns what is known of the ended process, nil while it runs.
-func (m *Manager) State() *os.ProcessState {
-	if m.Running() {
-		return nil
-	}
-	return m.state
-}
-
-// Kill ends the process at once, as a crash would.
-func (m *Manager) Kill() error { return m.signal(syscall.SIGKILL, time.Minute) }
-
-// Stop asks the process to end and waits for it.
-func (m *Manager) Stop(limit time.Duration) error { return m.signal(syscall.SIGTERM, limit) }
-
-func (m *Manager) signal(signal syscall.Signal, limit time.Duration) error {
-	if !m.Running() {
-		return nil
-	}
-	if err := m.process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("sending %s to the manager: %w", signal, err)
-	}
-	select {
-	case <-m.ended:
-		return nil
-	case <-time.After(limit):
-		return fmt.Errorf("the manager did not end within %s of %s; its log is %s", limit, signal, m.Log)
-	}
-}
-
-func probe(ctx context.Context, address string) (bool, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return false, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false, err
-	}
-	return response.StatusCode == http.StatusOK, response.Body.Close()
-}
-
-// freePort returns a port of loopback that nothing listens on.
-func freePort() (string, error) {
-	address, err := freeAddress()
-	if err != nil {
-		return "", err
-	}
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", fmt.Errorf("finding a free port: %w", err)
-	}
-	return port, nil
-}
-
-// freeAddress returns an address of loopback that nothing listens on.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("finding a free port: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
 }

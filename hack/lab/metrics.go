@@ -38,7 +38,16 @@ func (l *Lab) MetricsToken(ctx context.Context) (string, error) {
 
 // Scrape asks the manager for its metrics; an empty token asks as nobody. It returns the status code and the body.
 func (m *Manager) Scrape(ctx context.Context, token string) (int, string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+m.Metrics+"/metrics", nil)
+	return scrape(ctx, m.Metrics, token)
+}
+
+// Scrape asks the operator for its metrics.
+func (o *Operator) Scrape(ctx context.Context, token string) (int, string, error) {
+	return scrape(ctx, o.metricsAddress(), token)
+}
+
+func scrape(ctx context.Context, address, token string) (int, string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/metrics", nil)
 	if err != nil {
 		return 0, "", fmt.Errorf("asking for metrics: %w", err)
 	}

@@ -216,7 +216,7 @@ var rules = []rule{
 	{path: "internal/state/pulumikeys", may: []string{"internal/engine/pulumi", "internal/state", "internal/state/statefile"}},
 	{path: "internal/state/statefile"},
 	{path: "internal/termination"},
-	{path: "modules", tests: []string{"internal/module", "internal/module/credential", "internal/module/hclfuncs", "internal/module/instance", "internal/module/load", "internal/render"}},
+	{path: "modules", tests: []string{"internal/module", "internal/module/credential", "internal/module/hclfuncs", "internal/module/instance", "internal/module/load", "internal/module/platform", "internal/render"}},
 	{path: "examples/stacks/..."},
 	{
 		path: "stacks",

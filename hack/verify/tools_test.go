@@ -428,6 +428,7 @@ func TestReleasesFitWhatIsPinned(t *testing.T) {
 		"kwok":                    {"hack/tools/kwok/go.mod", `sigs\.k8s\.io/kwok v(\d+\.\d+)\.`, "", ".*"},
 		"tofu":                    {"internal/engine/tofu/find.go", `DefaultConstraint = "(.*)"`, "", ""},
 		"pulumi":                  {"internal/engine/pulumi/find.go", `oldest = semver\.MustParse\("(.*)"\)`, ">= ", ""},
+		"helm":                    {"docs/install.md", `Helm (3\.\d+\.\d+) or newer`, ">= ", ""},
 	} {
 		found := regexp.MustCompile(tc.pattern).FindStringSubmatch(read(tc.file))
 		if found == nil {

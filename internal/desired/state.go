@@ -62,7 +62,7 @@ func (r *Reader) render(ctx context.Context, machine *machinev1beta1.Machine, us
 	if err != nil {
 		return nil, invalid(err)
 	}
-	inputs, err := render.Render(render.Input{
+	input := render.Input{
 		Machine:            machine,
 		ClusterID:          machine.Labels[machinev1beta1.MachineClusterIDLabel],
 		Module:             used,
@@ -70,24 +70,25 @@ func (r *Reader) render(ctx context.Context, machine *machinev1beta1.Machine, us
 		Credentials:        data(credentials),
 		CredentialsVersion: versionOf(keys, credentials),
 		UserData:           data(userData)[userDataKey(used)],
-	})
+	}
+	inputs, err := render.Render(input)
 	if render.OnlySecrets(err) || errors.Is(err, addresses.ErrNone) {
 		return nil, ofSecret(err)
 	}
 	if err != nil {
 		return nil, invalid(err)
 	}
-	inputs.Warnings = append(inputs.Warnings, r.missingRights(ctx, machine, used, credentialsRef)...)
+	inputs.Warnings = append(inputs.Warnings, r.missingRights(ctx, input, credentialsRef)...)
 	s := &State{Module: used, Inputs: inputs, Fingerprint: fingerprintOf(inputs.Hash, used.Digest()), CredentialsSecret: credentialsRef.Name, keys: keys}
 	r.locate(ctx, s, data(credentials))
 	return s, nil
 }
 
 // missingRights returns what the credentials certainly lack. It refuses nothing.
-func (r *Reader) missingRights(ctx context.Context, machine *machinev1beta1.Machine, used *module.Module, credentials render.Ref) []render.Warning {
+func (r *Reader) missingRights(ctx context.Context, input render.Input, credentials render.Ref) []render.Warning {
 	var warnings []render.Warning
-	secret := types.NamespacedName{Namespace: machine.Namespace, Name: credentials.Name}
-	for _, text := range r.rights.Missing(ctx, used.Spec().Rights, secret) {
+	secret := types.NamespacedName{Namespace: input.Machine.Namespace, Name: credentials.Name}
+	for _, text := range r.rights.Missing(ctx, render.Rights(input), secret) {
 		warnings = append(warnings, render.Warning{Path: credentials.Path, Message: text, Advice: true})
 	}
 	return warnings

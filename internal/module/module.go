@@ -49,6 +49,8 @@ type Definition struct {
 	AdoptAbsent []*regexp.Regexp
 	// InstanceTypes is the catalogue of instance types by name.
 	InstanceTypes map[string]v1alpha1.InstanceTypeCapacity
+	// Rights are the permissions that the credentials must have.
+	Rights []Right
 	// Defaults are the fields of the providerSpec that are filled in.
 	Defaults []Default
 	// Checks are the assertions that warn.

@@ -42,6 +42,13 @@ check "snapshot" {
   }
 }
 
+check "linked_clone_of_a_snapshot" {
+  assert {
+    condition     = length(data.vsphere_snapshot.template) == 0 || local.snapshot != ""
+    error_message = "providerSpec.snapshot: the template ${jsonencode(var.provider_spec.template)} has ${var.provider_spec.snapshot == "" ? "no snapshot" : "not exactly one snapshot ${jsonencode(var.provider_spec.snapshot)}"}: a full clone is made."
+  }
+}
+
 # As the only one is found where there is one.
 check "datacenter" {
   assert {

@@ -39,13 +39,21 @@ data "vsphere_virtual_machine" "template" {
   datacenter_id = data.vsphere_datacenter.workspace.id
 }
 
+# The named one, or the current one. Where there is none the clone is a full one.
+data "vsphere_snapshot" "template" {
+  count = var.provider_spec.cloneMode == "linkedClone" ? 1 : 0
+
+  virtual_machine_uuid = data.vsphere_virtual_machine.template.id
+  name                 = var.provider_spec.snapshot
+}
+
 locals {
   openshift   = var.cluster.platform == "VSphere"
   network_ids = local.openshift ? data.vsphere_workspace.openshift[0].network_ids : data.vsphere_network.device[*].id
   cluster_tag = flatten(data.vsphere_workspace.openshift[*].tag_ids)
 
   template = data.vsphere_virtual_machine.template
-  linked   = var.provider_spec.cloneMode == "linkedClone"
+  snapshot = join("", data.vsphere_snapshot.template[*].snapshot_id)
 
   # Zero means what the template has.
   asked = {
@@ -56,7 +64,7 @@ locals {
   }
   num_cpus  = local.asked.cpus > 0 ? local.asked.cpus : local.template.num_cpus
   memory    = local.asked.memory > 0 ? local.asked.memory : local.template.memory
-  disk_size = local.asked.disk > 0 && !local.linked ? local.asked.disk : local.template.disks[0].size
+  disk_size = local.asked.disk > 0 && local.snapshot == "" ? local.asked.disk : local.template.disks[0].size
 
   # One socket has them all, unless it is said; the template's sockets count only with its processors.
   num_cores_per_socket = local.asked.cores > 0 ? local.asked.cores : local.asked.cpus > 0 ? local.asked.cpus : local.template.num_cores_per_socket
@@ -110,6 +118,7 @@ resource "vsphere_virtual_machine" "this" {
   enable_disk_uuid      = true
   tags                  = setunion(var.provider_spec.tagIDs, local.cluster_tag, local.adopted_tags)
   extra_config          = local.guest_info
+  vm_group              = var.provider_spec.workspace.vmGroup
 
   # A run does not wait for the guest: the operator looks for its addresses afterwards.
   wait_for_guest_net_timeout = 0
@@ -144,7 +153,9 @@ resource "vsphere_virtual_machine" "this" {
 
   clone {
     template_uuid = local.template.id
-    linked_clone  = local.linked
+    # What the provider calls one has no named snapshot, and no template with several.
+    linked_clone = false
+    snapshot     = local.snapshot
   }
 
   lifecycle {

@@ -67,8 +67,8 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = var.provider_spec.workspace.vmGroup == ""
-    error_message = "workspace.vmGroup is not supported, as the provider can only own a group whole: leave it out, and put the virtual machines into groups by tags."
+    condition     = length(var.provider_spec.workspace.vmGroup) <= 80
+    error_message = "vmGroup must be less than 80 characters in length: workspace.vmGroup is the name of a group of virtual machines of the pool's compute cluster."
   }
 
   validation {

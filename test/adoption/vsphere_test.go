@@ -214,3 +214,38 @@ func TestVirtualMachinesAreListed(t *testing.T) {
 		t.Errorf("the inventory (-want +got):\n%s", diff)
 	}
 }
+
+// TestAVirtualMachineIsAdoptedIntoItsGroup adopts one that is in no group yet, and gives it its own; who else is in the group stays.
+func TestAVirtualMachineIsAdoptedIntoItsGroup(t *testing.T) {
+	v := newVirtual(t)
+	if err := v.MakeGroup(t.Context(), "zone-a"); err != nil {
+		t.Fatal(err)
+	}
+	made := v.made("worker-1", clusterID)
+	v.machine("worker-1", "", map[string]any{"workspace": map[string]any{
+		"server": vcenter.Name, "datacenter": "DC0", "folder": vcenter.Folder, "datastore": "/DC0/datastore/LocalDS_0",
+		"resourcePool": vcenter.Cluster + "/Resources", "vmGroup": "zone-a",
+	}})
+	v.adopt("vsphere://"+made.UUID, "")
+	v.apply()
+	v.link()
+	if left := changes(v.plan()); len(left) > 0 {
+		t.Errorf("a plan after the adoption has changes %v", left)
+	}
+	if members, err := v.Group(t.Context(), "zone-a"); err != nil || !slices.Equal(members, []string{"worker-1"}) {
+		t.Errorf("the group has %v, %v", members, err)
+	}
+	if err := v.EmptyGroup(t.Context(), "zone-a"); err != nil {
+		t.Fatal(err)
+	}
+	if found := changes(v.plan()); !slices.Equal(found, []string{"vsphere_virtual_machine.this update"}) {
+		t.Errorf("where somebody has emptied the group the changes are %v", found)
+	}
+	v.apply()
+	if err := v.terraform.Destroy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if members, err := v.Group(t.Context(), "zone-a"); err != nil || members == nil || len(members) > 0 {
+		t.Errorf("after the destroy the group has %v, %v", members, err)
+	}
+}

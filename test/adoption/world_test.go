@@ -44,6 +44,12 @@ type world struct {
 // newWorld returns a module that is ready to run.
 func newWorld(t *testing.T, name string) *world {
 	t.Helper()
+	return newWorldOf(t, name, "mirror")
+}
+
+// newWorldOf returns a module whose providers are those of one of the mirrors in bin/.
+func newWorldOf(t *testing.T, name, providers string) *world {
+	t.Helper()
 	w := &world{t: t, dir: t.TempDir()}
 	var err error
 	if w.module, err = load.Module(os.DirFS(filepath.Join(root, "modules", name))); err != nil {
@@ -53,7 +59,7 @@ func newWorld(t *testing.T, name string) *world {
 		t.Fatal(err)
 	}
 	// Mirrors link to the binaries from here; an engine follows no link that leads out of its mirror.
-	mirror, err := filepath.EvalSymlinks(filepath.Join(root, "bin", "mirror"))
+	mirror, err := filepath.EvalSymlinks(filepath.Join(root, "bin", providers))
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
 	}

@@ -1,8 +1,8 @@
 //go:build bench
 
 // Package bench measures, and writes the figures into docs/benchmarks.md: the operator beside a plain loop of the engine (TestBench),
-// the engines beside each other (TestEngines), the native controllers beside an API server (TestControllers), and what the webhooks add to
-// a request (TestAdmission).
+// the engines beside each other (TestEngines), looks beside drift checks (TestLooks), the native controllers beside an API server (TestControllers), and
+// what the webhooks add to a request (TestAdmission).
 package bench
 
 import (

@@ -58,7 +58,7 @@ Memory at its peak: {{printf "%.0f" .PeakMiB}} MiB.
 
 var latencyText = template.Must(template.New("latency").Parse(`{{.Count}} Machines idle, and {{.Touches}} of them get an annotation one after another, some 40 a second ({{.Machine}}). The time is measured from
 just before that write until the Machine's reconcile has the results of the actuator, after which it finds nothing to write: **p50 {{.P50}},
-p99 {{.P99}}**. Each write also wakes the MachineSet and the drain controller. A reconcile takes on average{{range .Means}} {{.}}{{end}}
+p99 {{.P99}}**. Such a write wakes no other controller. A reconcile takes on average{{range .Means}} {{.}}{{end}}
 (controller_runtime_reconcile_time_seconds).
 `))
 

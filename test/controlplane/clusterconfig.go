@@ -13,43 +13,23 @@ func (p *ControlPlane) InstallClusterConfig() error { return InstallClusterConfi
 
 // InstallClusterConfig does the same on any cluster.
 func InstallClusterConfig(config *rest.Config) error {
-	root, err := repositoryRoot()
-	if err != nil {
-		return err
-	}
-	directory, err := apiDirectory(root)
-	if err != nil {
-		return err
-	}
-	manifests := filepath.Join(directory, "config", "v1", "zz_generated.crd-manifests")
-	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{
-		filepath.Join(manifests, "0000_00_cluster-version-operator_01_clusteroperators.crd.yaml"),
-		filepath.Join(manifests, "0000_03_config-operator_01_proxies.crd.yaml"),
-		filepath.Join(manifests, "0000_10_config-operator_01_apiservers-Default.crd.yaml"),
-		filepath.Join(manifests, "0000_10_config-operator_01_featuregates.crd.yaml"),
-		filepath.Join(manifests, "0000_10_config-operator_01_infrastructures-Default.crd.yaml"),
-	}})
-	if err != nil {
-		return fmt.Errorf("installing the CRDs of the cluster's configuration: %w", err)
-	}
-	return nil
+	return installOpenShiftCRDs(config, "the cluster's configuration", "config/v1",
+		"0000_00_cluster-version-operator_01_clusteroperators.crd.yaml",
+		"0000_03_config-operator_01_proxies.crd.yaml",
+		"0000_10_config-operator_01_apiservers-Default.crd.yaml",
+		"0000_10_config-operator_01_featuregates.crd.yaml",
+		"0000_10_config-operator_01_infrastructures-Default.crd.yaml",
+	)
+}
+
+// InstallControlPlaneMachineSets installs their CRD.
+func (p *ControlPlane) InstallControlPlaneMachineSets() error {
+	return installOpenShiftCRDs(p.Config, "ControlPlaneMachineSets", "machine/v1", "0000_10_control-plane-machine-set_01_controlplanemachinesets-Default.crd.yaml")
 }
 
 // InstallAPIServerWithAdherence replaces the CRD of OpenShift's APIServer by the one that has spec.tlsAdherence, which is behind a feature gate.
 func (p *ControlPlane) InstallAPIServerWithAdherence() error {
-	root, err := repositoryRoot()
-	if err != nil {
-		return err
-	}
-	directory, err := apiDirectory(root)
-	if err != nil {
-		return err
-	}
-	file := filepath.Join(directory, "config", "v1", "zz_generated.crd-manifests", "0000_10_config-operator_01_apiservers-CustomNoUpgrade.crd.yaml")
-	if _, err := envtest.InstallCRDs(p.Config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{file}}); err != nil {
-		return fmt.Errorf("installing the CRD of the APIServer: %w", err)
-	}
-	return nil
+	return installOpenShiftCRDs(p.Config, "the APIServer", "config/v1", "0000_10_config-operator_01_apiservers-CustomNoUpgrade.crd.yaml")
 }
 
 // InstallMonitoring installs CRDs by the names of the Prometheus Operator's, which take any spec.
@@ -58,9 +38,29 @@ func (p *ControlPlane) InstallMonitoring() error {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(root, "test", "controlplane", "testdata", "monitoring.yaml")
-	if _, err := envtest.InstallCRDs(p.Config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{file}}); err != nil {
-		return fmt.Errorf("installing the CRDs of the Prometheus Operator: %w", err)
+	return installCRDs(p.Config, "the Prometheus Operator", filepath.Join(root, "test", "controlplane", "testdata", "monitoring.yaml"))
+}
+
+// installOpenShiftCRDs installs files of a package of github.com/openshift/api.
+func installOpenShiftCRDs(config *rest.Config, of, group string, names ...string) error {
+	root, err := repositoryRoot()
+	if err != nil {
+		return err
+	}
+	directory, err := apiDirectory(root)
+	if err != nil {
+		return err
+	}
+	files := make([]string, len(names))
+	for i, name := range names {
+		files[i] = filepath.Join(directory, filepath.FromSlash(group), "zz_generated.crd-manifests", name)
+	}
+	return installCRDs(config, of, files...)
+}
+
+func installCRDs(config *rest.Config, of string, files ...string) error {
+	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: files}); err != nil {
+		return fmt.Errorf("installing the CRDs of %s: %w", of, err)
 	}
 	return nil
 }

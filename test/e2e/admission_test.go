@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +19,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,11 +29,12 @@ import (
 
 const (
 	// clusterID is the cluster of the fixtures, which is a flag of the manager.
-	clusterID     = "demo"
-	clusterLabel  = "machine.openshift.io/cluster-api-cluster"
-	certSecret    = "machine-iac-webhook-cert"
-	configuration = "machine-api"
-	authority     = "ca.crt" // in the Secret
+	clusterID    = "demo"
+	clusterLabel = "machine.openshift.io/cluster-api-cluster"
+	certSecret   = "machine-iac-webhook-cert"
+	authority    = "ca.crt" // in the Secret
+	// webhookService is what the API server calls the webhooks by.
+	webhookService = "machine-api-operator-webhook"
 )
 
 func anObjectThatIsApplied() {
@@ -169,9 +168,7 @@ func anObjectThatIsApplied() {
 		w.pod.restart(ctx)
 	})
 
-	It("is checked again as soon as the webhooks are installed again", func(ctx SpecContext) {
-		Expect(w.lab.InstallWebhooks(ctx)).To(Succeed())
-		Expect(w.refusal(ctx)).To(Succeed(), "installing over them takes away whom to trust")
+	It("is checked again as soon as the webhooks are wanted again", func(ctx SpecContext) {
 		w.unguarded(ctx)
 		w.guarded(ctx)
 	})
@@ -293,13 +290,10 @@ func putFiles(dir string, data map[string][]byte) {
 // servedBy returns nil when the webhooks are served with a certificate of an authority.
 func (w *world) servedBy(ctx context.Context, vouching []byte) error {
 	GinkgoHelper()
-	registered := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	Expect(w.client.Get(ctx, client.ObjectKey{Name: configuration}, registered)).To(Succeed())
-	address, err := url.Parse(*registered.Webhooks[0].ClientConfig.URL)
-	Expect(err).NotTo(HaveOccurred())
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(vouching)
-	connection, err := (&tls.Dialer{Config: &tls.Config{RootCAs: pool}}).DialContext(ctx, "tcp", address.Host)
+	named := &tls.Config{RootCAs: pool, ServerName: webhookService + "." + lab.Namespace + ".svc"}
+	connection, err := (&tls.Dialer{Config: named}).DialContext(ctx, "tcp", w.lab.WebhookAddress())
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,8 @@ func (w *world) census(ctx context.Context) (*census, error) {
 		w.client.List(ctx, &nodes),
 		w.client.List(ctx, &states, client.InNamespace(lab.Namespace), client.HasLabels{observe.RoleLabel}),
 	)
-	return &census{machines: machines.Items, nodes: nodes.Items, states: states.Items}, err
+	workers := slices.DeleteFunc(nodes.Items, func(node corev1.Node) bool { return observe.ControlPlane(&node) })
+	return &census{machines: machines.Items, nodes: workers, states: states.Items}, err
 }
 
 // settled returns nil when there are so many Machines, all Running and linked, and so many Nodes and states, and nobody holds a lock.

@@ -210,7 +210,7 @@ func aManagerStopped() {
 func anAPIServerAway() {
 	It("for half a minute while ten Machines are made costs no Machine, and none is made twice", func(ctx SpecContext) {
 		w.replicas(ctx, few)
-		from := w.pod.logged()
+		from, at := w.pod.logged(), time.Now()
 		w.scale(ctx, many)
 		Eventually(ctx, w.nodes.Count).WithTimeout(patience).WithPolling(fast).Should(BeNumerically(">=", few+3))
 
@@ -225,6 +225,7 @@ func anAPIServerAway() {
 		w.settles(ctx, many)
 		say("    the manager was started again %d times", w.pod.forgive())
 		w.away = append(w.away, section{from: from, to: w.pod.logged()})
+		w.provoked = append(w.provoked, span{from: at, to: time.Now()})
 	})
 
 	It("leaves nothing that could not be removed", func(ctx SpecContext) {

@@ -187,6 +187,14 @@ func (p *pod) forgive() (ends int) {
 	return ends
 }
 
+// arguments returns those of the manager as it runs now.
+func (p *pod) arguments() []string {
+	GinkgoHelper()
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.current().PID()))
+	Expect(err).NotTo(HaveOccurred())
+	return strings.Split(string(line), "\x00")
+}
+
 func (p *pod) log() string     { return filepath.Join(p.lab.Dir(), "logs", "manager.log") }
 func (p *pod) workDir() string { return filepath.Join(p.lab.Dir(), "work") }
 

@@ -312,15 +312,19 @@ func (w *world) driftSince(ctx context.Context, since time.Time, name string, wa
 	return fmt.Errorf("the conditions of %s are %+v", name, status.Conditions)
 }
 
-// whileDown stops the manager and the cluster, does something to etcd's data, and starts both again, the manager with flags.
+// whileDown stops the manager, the operator and the cluster, does something to etcd's data, and starts them again, the manager with flags.
 func (w *world) whileDown(ctx context.Context, flags []string, do func(etcd string)) {
 	GinkgoHelper()
 	w.pod.terminate()
+	Expect(w.lab.Operator.Stop()).To(Succeed())
 	Expect(w.cluster.Down(ctx)).To(Succeed())
 	do(filepath.Join(w.cluster.Dir(), "etcd"))
 	for _, component := range cluster.Components() {
 		Expect(w.cluster.Start(ctx, component)).To(Succeed())
 	}
+	var err error
+	w.lab.Operator, err = w.lab.RunOperator(ctx, lab.OperatorInstance{})
+	Expect(err).NotTo(HaveOccurred())
 	w.pod.start(ctx, flags...)
 }
 

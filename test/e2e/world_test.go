@@ -51,7 +51,12 @@ type world struct {
 	userData string
 	// away are the parts of the manager's log that were written while the API server was away.
 	away []section
+	// provoked are the times in which requests were forbidden on purpose.
+	provoked []span
 }
+
+// span is from one time to another.
+type span struct{ from, to time.Time }
 
 func openWorld(ctx context.Context, dir string) (*world, error) {
 	w := &world{dir: dir, userData: "user-data-" + randomText()}
@@ -59,11 +64,11 @@ func openWorld(ctx context.Context, dir string) (*world, error) {
 	if w.cluster, err = cluster.New(cluster.Options{Dir: dir, Bin: filepath.Join(root, "bin")}); err != nil {
 		return w, err
 	}
-	opened, err := lab.Open(ctx, lab.Options{Root: root, Dir: dir, Progress: os.Stdout})
+	opened, err := lab.Open(ctx, lab.Options{Root: root, Dir: dir, Progress: os.Stdout, Operator: true, Audit: true})
 	if err != nil {
 		return w, err
 	}
-	w.lab = opened
+	w.lab, w.cluster = opened, opened.Cluster
 	config, err := opened.Cluster.AdminConfig()
 	if err != nil {
 		return w, err
@@ -112,7 +117,10 @@ func (w *world) close(ctx context.Context) error {
 	if w.nodes != nil {
 		w.nodes.Close()
 	}
-	if w.cluster != nil {
+	switch {
+	case w.lab != nil:
+		failed = append(failed, w.lab.Close(ctx))
+	case w.cluster != nil:
 		failed = append(failed, w.cluster.Down(ctx))
 	}
 	return errors.Join(failed...)
@@ -176,6 +184,7 @@ func (w *world) dump(ctx context.Context) {
 		{"get", "secrets", "-l", "machine-iac.io/state", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.annotations}{"\n"}{end}`},
 		{"get", "events", "--sort-by=.metadata.creationTimestamp"},
 		{"get", "leases"},
+		{"get", "machineapioperators", "-o", "jsonpath={.items[*].status.conditions}"},
 	} {
 		out, err := w.lab.Kubectl(ctx, arguments...)
 		if err != nil {

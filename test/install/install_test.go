@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
@@ -93,9 +94,14 @@ type cluster struct {
 	kubeconfig string
 }
 
-func start(t *testing.T) *cluster {
+// withoutCRDs leaves the CRDs to what is installed.
+func withoutCRDs(environment *envtest.Environment) {
+	environment.CRDInstallOptions = envtest.CRDInstallOptions{}
+}
+
+func start(t *testing.T, options ...controlplane.Option) *cluster {
 	t.Helper()
-	plane, err := controlplane.Start(controlplane.Default)
+	plane, err := controlplane.Start(controlplane.Default, options...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// NodeLog writes down every Node that there ever was.
+// NodeLog writes down every Node that there ever was, but for those of control planes.
 type NodeLog struct {
 	stop context.CancelFunc
 
@@ -57,7 +57,7 @@ func (n *NodeLog) Close() { n.stop() }
 
 func (n *NodeLog) see(object any) {
 	node, ok := object.(*corev1.Node)
-	if !ok {
+	if !ok || ControlPlane(node) {
 		return
 	}
 	n.mu.Lock()
@@ -77,6 +77,12 @@ func (n *NodeLog) miss(object any) {
 		defer n.mu.Unlock()
 		delete(n.present, node.UID)
 	}
+}
+
+// ControlPlane reports whether a Node is one of a control plane, which has no Machine.
+func ControlPlane(node *corev1.Node) bool {
+	_, labelled := node.Labels["node-role.kubernetes.io/control-plane"]
+	return labelled
 }
 
 // Count returns how many Nodes there are.

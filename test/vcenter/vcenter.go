@@ -29,6 +29,8 @@ const (
 	Password = "simulated"
 	// Template is a virtual machine that can be cloned.
 	Template = "DC0_C0_RP0_VM0"
+	// Cluster is the compute cluster.
+	Cluster = "/DC0/host/DC0_C0"
 	// Folder is where virtual machines may be made.
 	Folder = "/DC0/vm/workers"
 
@@ -52,6 +54,10 @@ type VM struct {
 	Disks        []Disk
 	// Tags are URNs.
 	Tags []string
+	// Snapshot is what the snapshot is called that it is a linked clone of, and DiskMoveType how its disks were asked for.
+	Snapshot, DiskMoveType string
+	// GroupsAtPowerOn are the groups of virtual machines that it was in when it was powered on last.
+	GroupsAtPowerOn []string
 }
 
 // Disk is a disk of a virtual machine.
@@ -196,6 +202,31 @@ func (v *VCenter) Clone(ctx context.Context, path string, cpus, memoryMiB int) e
 	})
 }
 
+// MakeSnapshot makes a snapshot of a virtual machine, which becomes its current one.
+func (v *VCenter) MakeSnapshot(ctx context.Context, path, name string) error {
+	return v.do(ctx, http.MethodPost, url.Values{"path": {path}, "do": {"snapshot"}, "name": {name}})
+}
+
+// MakeGroup makes a group of virtual machines of the cluster.
+func (v *VCenter) MakeGroup(ctx context.Context, name string) error {
+	_, err := v.ask(ctx, http.MethodPost, "/test/group", groupQuery(name), nil)
+	return err
+}
+
+// EmptyGroup takes all virtual machines out of a group behind everybody's back.
+func (v *VCenter) EmptyGroup(ctx context.Context, name string) error {
+	_, err := v.ask(ctx, http.MethodDelete, "/test/group", groupQuery(name), nil)
+	return err
+}
+
+// Group returns the names of the virtual machines in a group of the cluster, in their order, nil when there is no such group.
+func (v *VCenter) Group(ctx context.Context, name string) (members []string, err error) {
+	_, err = v.ask(ctx, http.MethodGet, "/test/group", groupQuery(name), &members)
+	return members, err
+}
+
+func groupQuery(name string) url.Values { return url.Values{"cluster": {Cluster}, "name": {name}} }
+
 // HasFile reports whether a file, named as [datastore] path, is there.
 func (v *VCenter) HasFile(ctx context.Context, file string) (there bool, err error) {
 	_, err = v.ask(ctx, http.MethodGet, "/test/file", url.Values{"path": {file}}, &there)
@@ -203,8 +234,7 @@ func (v *VCenter) HasFile(ctx context.Context, file string) (there bool, err err
 }
 
 func (v *VCenter) do(ctx context.Context, method string, query url.Values) error {
-	var nothing any
-	there, err := v.ask(ctx, method, "/test/vm", query, &nothing)
+	there, err := v.ask(ctx, method, "/test/vm", query, nil)
 	if err == nil && !there {
 		err = fmt.Errorf("there is no virtual machine %s", query.Get("path"))
 	}
@@ -231,6 +261,9 @@ func (v *VCenter) ask(ctx context.Context, method, path string, query url.Values
 		return false, nil
 	case response.StatusCode != http.StatusOK:
 		return false, fmt.Errorf("%s %s: %s: %s", method, path, response.Status, content)
+	}
+	if into == nil {
+		return true, nil
 	}
 	return true, json.Unmarshal(content, into)
 }

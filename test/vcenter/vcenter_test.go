@@ -95,3 +95,32 @@ func TestAVirtualMachineThatIsDestroyedTakesItsVolumesWithIt(t *testing.T) {
 		t.Error("destroying what is not there is no error")
 	}
 }
+
+func TestAVirtualMachineHasSnapshotsAndIsInGroups(t *testing.T) {
+	ctx, v := t.Context(), start(t)
+	const path = vcenter.Folder + "/clone"
+	if members, err := v.Group(ctx, "zone-a"); members != nil || err != nil {
+		t.Errorf("before there is a group it has %v, %v", members, err)
+	}
+	if err := v.MakeGroup(ctx, "zone-a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.MakeGroup(ctx, "zone-a"); err == nil {
+		t.Error("a second group of the name is no error")
+	}
+	if members, err := v.Group(ctx, "zone-a"); members == nil || len(members) > 0 || err != nil {
+		t.Errorf("a new group has %v, %v", members, err)
+	}
+	if err := v.MakeSnapshot(ctx, path, "first"); err == nil {
+		t.Error("a snapshot of what is not there is no error")
+	}
+	if err := v.MakeSnapshot(ctx, "/DC0/vm/"+vcenter.Template, "first"); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Clone(ctx, path, 2, 2048); err != nil {
+		t.Fatal(err)
+	}
+	if made, err := v.VM(ctx, path); err != nil || made.Snapshot != "" || made.DiskMoveType != "" || len(made.GroupsAtPowerOn) > 0 {
+		t.Errorf("a clone of no snapshot that is in no group is %+v, %v", made, err)
+	}
+}

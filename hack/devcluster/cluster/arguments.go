@@ -30,7 +30,7 @@ func arguments(l layout, component Component, ports map[portName]int, options Op
 	case Etcd:
 		return etcdArguments(l, ports), nil
 	case APIServer:
-		return apiServerArguments(l, ports), nil
+		return apiServerArguments(l, ports, options.Audit), nil
 	case ControllerManager:
 		return controllerManagerArguments(l, ports, options.NodeMonitorGrace), nil
 	case Scheduler:
@@ -65,8 +65,8 @@ func etcdArguments(l layout, ports map[portName]int) []string {
 	}
 }
 
-func apiServerArguments(l layout, ports map[portName]int) []string {
-	return []string{
+func apiServerArguments(l layout, ports map[portName]int, audited []string) []string {
+	args := []string{
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(ports[portAPIServer]),
@@ -84,7 +84,9 @@ func apiServerArguments(l layout, ports map[portName]int) []string {
 		"--authorization-mode=Node,RBAC",
 		// OwnerReferencesPermissionEnforcement is on by choice: OpenShift has it on, and it finds missing rights on finalizers that a plain
 		// cluster would let pass.
-		"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement",
+		// The other two let annotations of a namespace say on which Nodes its Pods run.
+		"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement,PodNodeSelector,PodTolerationRestriction",
+		"--egress-selector-config-file=" + l.egress(),
 		"--service-account-issuer=" + tokenIssuer,
 		"--service-account-key-file=" + l.key(keyTokens),
 		"--service-account-signing-key-file=" + l.key(keyTokens),
@@ -93,6 +95,11 @@ func apiServerArguments(l layout, ports map[portName]int) []string {
 		"--shutdown-send-retry-after=true",
 		"--profiling=false",
 	}
+	if len(audited) > 0 {
+		// Megabytes, before the log is begun anew.
+		args = append(args, "--audit-policy-file="+l.auditPolicy(), "--audit-log-path="+l.auditLog(), "--audit-log-maxsize=1000")
+	}
+	return args
 }
 
 func controllerManagerArguments(l layout, ports map[portName]int, nodeMonitorGrace time.Duration) []string {

@@ -44,6 +44,7 @@ func TestArguments(t *testing.T) {
 		"the API server checks who may do what": {APIServer, []string{
 			"--authorization-mode=Node,RBAC", "--bind-address=127.0.0.1", "--secure-port=21003", "--etcd-servers=https://127.0.0.1:21001",
 			"--client-ca-file=DIR/pki/ca.crt", "--service-account-signing-key-file=DIR/pki/service-account.key",
+			"--egress-selector-config-file=DIR/config/egress.yaml",
 		}},
 		"controllers act under their own names": {ControllerManager, []string{
 			"--use-service-account-credentials=true", "--bind-address=127.0.0.1", "--secure-port=21004", "--root-ca-file=DIR/pki/ca.crt",
@@ -68,6 +69,13 @@ func TestArguments(t *testing.T) {
 				}
 			}
 		})
+	}
+	if args := strings.Join(testArguments(t, APIServer), " "); strings.Contains(args, "--audit") {
+		t.Errorf("requests are written down that nobody asks for: %s", args)
+	}
+	audited, err := arguments(layout{dir: "DIR"}, APIServer, testPorts, Options{Audit: []string{"somebody"}})
+	if err != nil || !slices.Contains(audited, "--audit-policy-file=DIR/config/audit-policy.yaml") || !slices.Contains(audited, "--audit-log-path=DIR/logs/audit.log") {
+		t.Errorf("no requests are written down: %v, %v", audited, err)
 	}
 	if _, err := arguments(layout{}, "kubelet", testPorts, Options{}); err == nil {
 		t.Error("arguments for a component that there is not")

@@ -28,6 +28,8 @@ type Options struct {
 	// NodeMonitorGrace is how long a Node may miss its heartbeats before kube-controller-manager calls its Ready condition Unknown; two
 	// minutes when zero, so that Nodes outlast a restart of the API server or of KWOK that someone takes a while for.
 	NodeMonitorGrace time.Duration
+	// Audit are the users whose requests the API server writes to [Cluster.AuditLog]; takes effect when it starts.
+	Audit []string
 }
 
 func (o Options) withDefaults() Options {

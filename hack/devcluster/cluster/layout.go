@@ -53,6 +53,10 @@ func (l layout) logs() string            { return filepath.Join(l.dir, "logs") }
 func (l layout) home() string            { return filepath.Join(l.dir, "home") }
 func (l layout) config() string          { return filepath.Join(l.dir, "config") }
 func (l layout) kwokStages() string      { return filepath.Join(l.config(), "kwok-stages") }
+func (l layout) egress() string          { return filepath.Join(l.config(), "egress.yaml") }
+func (l layout) services() string        { return filepath.Join(l.dir, "services.sock") }
+func (l layout) auditPolicy() string     { return filepath.Join(l.config(), "audit-policy.yaml") }
+func (l layout) auditLog() string        { return filepath.Join(l.logs(), "audit.log") }
 func (l layout) cert(name string) string { return filepath.Join(l.pki(), name+".crt") }
 func (l layout) key(name string) string  { return filepath.Join(l.pki(), name+".key") }
 func (l layout) log(component Component) string {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -101,7 +102,12 @@ func (c *Cluster) ensure(ctx context.Context, current *state, component Componen
 
 // launch starts a component and writes its process down before anything else can go wrong.
 func (c *Cluster) launch(ctx context.Context, current *state, component Component) (started, error) {
-	if component == KWOK {
+	switch component {
+	case APIServer:
+		if err := errors.Join(writeEgress(c.layout), writeAuditPolicy(c.layout, c.options.Audit)); err != nil {
+			return started{}, err
+		}
+	case KWOK:
 		if err := writeStages(c.layout.stageSources(), c.layout.kwokStages(), c.options.PodDeleteDelay); err != nil {
 			return started{}, err
 		}

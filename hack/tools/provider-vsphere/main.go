@@ -1,6 +1,7 @@
 // Command terraform-provider-vsphere is the provider hashicorp/vsphere, at the version that go.mod pins, and what Machines need beside it:
 // virtual machines are found as a list, which may be empty, by their UUID or in a folder, with their tags; so are the networks of a compute cluster,
-// and the tag of an OpenShift cluster. A virtual machine that is deleted leaves every disk behind that others have attached to it.
+// the tag of an OpenShift cluster, and snapshots of templates. A virtual machine may be a clone of any snapshot, and a member of a group of its compute
+// cluster that others are in too. One that is deleted leaves every disk behind that others have attached to it.
 //
 // Everything else is the provider's own code. It is built from its Go module, since released providers cannot be downloaded everywhere; the
 // ordinary way is the registry, or 'tofu providers mirror', without the addition above.
@@ -10,11 +11,13 @@ import (
 	"errors"
 	"net/url"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-sdk/helper/schema"
 	"github.com/hashicorp/terraform-plugin-sdk/plugin"
 	"github.com/hashicorp/terraform-plugin-sdk/terraform"
 	"github.com/hashicorp/terraform-provider-vsphere/vsphere"
+	"github.com/vmware/govmomi/vim25"
 )
 
 func main() {
@@ -30,19 +33,28 @@ func provider() terraform.ResourceProvider {
 			return nil, err
 		}
 		own.set(config)
-		return configure(d)
+		client, err := configure(d)
+		if err != nil {
+			return nil, err
+		}
+		return client, own.attend(client)
 	}
 	p.DataSourcesMap["vsphere_virtual_machines"] = virtualMachines(own)
 	p.DataSourcesMap["vsphere_workspace"] = workspace(own)
-	machines := p.ResourcesMap["vsphere_virtual_machine"]
-	machines.Delete = own.keepDisksOfOthers(machines.Delete)
+	p.DataSourcesMap["vsphere_snapshot"] = snapshot(own)
+	own.extend(p.ResourcesMap["vsphere_virtual_machine"])
 	return p
 }
 
-// vcenter is what the provider is configured for. The provider keeps its own sessions to itself.
+// vcenter is what the provider is configured for.
 type vcenter struct {
 	mu     sync.Mutex
 	config *vsphere.Config
+	client *vim25.Client
+
+	// making is locked while a virtual machine is made, of which asked is more than the provider knows.
+	making sync.Mutex
+	asked  atomic.Pointer[asked]
 }
 
 func (v *vcenter) set(config *vsphere.Config) {

@@ -11,10 +11,12 @@ import (
 )
 
 // provider serves a schema. It implements what an engine calls to validate a module; it refuses to be configured, and with
-// that whatever would follow.
+// that whatever would follow. With a local API it is configured and reads, so that modules can be planned; it makes nothing then either.
 type provider struct {
 	name, version string
 	schema        *providerSchema
+	// api is read in place of the infrastructure; nil for nothing. Nothing is made there either.
+	api *awsAPI
 }
 
 var _ tfprotov5.ProviderServer = provider{}
@@ -61,8 +63,11 @@ func (provider) PrepareProviderConfig(_ context.Context, request *tfprotov5.Prep
 	return &tfprotov5.PrepareProviderConfigResponse{PreparedConfig: request.Config}, nil
 }
 
-// ConfigureProvider refuses.
-func (p provider) ConfigureProvider(context.Context, *tfprotov5.ConfigureProviderRequest) (*tfprotov5.ConfigureProviderResponse, error) {
+// ConfigureProvider refuses, unless there is a local API to read from.
+func (p provider) ConfigureProvider(_ context.Context, request *tfprotov5.ConfigureProviderRequest) (*tfprotov5.ConfigureProviderResponse, error) {
+	if p.api != nil {
+		return &tfprotov5.ConfigureProviderResponse{}, p.api.configure(p.schema.Provider, request.Config)
+	}
 	return &tfprotov5.ConfigureProviderResponse{Diagnostics: p.refusal()}, nil
 }
 
@@ -99,13 +104,25 @@ func (p provider) UpgradeResourceState(_ context.Context, request *tfprotov5.Upg
 	return &tfprotov5.UpgradeResourceStateResponse{UpgradedState: &upgraded}, nil
 }
 
-// ReadResource refuses.
-func (p provider) ReadResource(context.Context, *tfprotov5.ReadResourceRequest) (*tfprotov5.ReadResourceResponse, error) {
+// ReadResource refuses, unless there is a local API to read from.
+func (p provider) ReadResource(ctx context.Context, request *tfprotov5.ReadResourceRequest) (*tfprotov5.ReadResourceResponse, error) {
+	if schema := p.schema.Resources[request.TypeName]; p.api != nil && schema != nil {
+		current, err := decode(schema, request.CurrentState)
+		if err != nil {
+			return nil, err
+		}
+		state, _, err := p.readResource(ctx, request.TypeName, textOf(current["id"]))
+		return &tfprotov5.ReadResourceResponse{NewState: state, Diagnostics: failure(err)}, nil
+	}
 	return &tfprotov5.ReadResourceResponse{Diagnostics: p.refusal()}, nil
 }
 
-// PlanResourceChange refuses.
-func (p provider) PlanResourceChange(context.Context, *tfprotov5.PlanResourceChangeRequest) (*tfprotov5.PlanResourceChangeResponse, error) {
+// PlanResourceChange refuses, unless there is a local API to read from.
+func (p provider) PlanResourceChange(_ context.Context, request *tfprotov5.PlanResourceChangeRequest) (*tfprotov5.PlanResourceChangeResponse, error) {
+	if p.api != nil {
+		planned, err := p.plan(request)
+		return &tfprotov5.PlanResourceChangeResponse{PlannedState: planned, Diagnostics: failure(err), UnsafeToUseLegacyTypeSystem: true}, nil
+	}
 	return &tfprotov5.PlanResourceChangeResponse{Diagnostics: p.refusal()}, nil
 }
 
@@ -114,8 +131,16 @@ func (p provider) ApplyResourceChange(context.Context, *tfprotov5.ApplyResourceC
 	return &tfprotov5.ApplyResourceChangeResponse{Diagnostics: p.refusal()}, nil
 }
 
-// ImportResourceState refuses.
-func (p provider) ImportResourceState(context.Context, *tfprotov5.ImportResourceStateRequest) (*tfprotov5.ImportResourceStateResponse, error) {
+// ImportResourceState refuses, unless there is a local API to read from.
+func (p provider) ImportResourceState(ctx context.Context, request *tfprotov5.ImportResourceStateRequest) (*tfprotov5.ImportResourceStateResponse, error) {
+	if p.api != nil {
+		state, found, err := p.readResource(ctx, request.TypeName, request.ID)
+		response := &tfprotov5.ImportResourceStateResponse{Diagnostics: failure(err)}
+		if found {
+			response.ImportedResources = []*tfprotov5.ImportedResource{{TypeName: request.TypeName, State: state}}
+		}
+		return response, nil
+	}
 	return &tfprotov5.ImportResourceStateResponse{Diagnostics: p.refusal()}, nil
 }
 
@@ -134,8 +159,12 @@ func (p provider) GenerateResourceConfig(context.Context, *tfprotov5.GenerateRes
 	return &tfprotov5.GenerateResourceConfigResponse{Diagnostics: p.refusal()}, nil
 }
 
-// ReadDataSource refuses.
-func (p provider) ReadDataSource(context.Context, *tfprotov5.ReadDataSourceRequest) (*tfprotov5.ReadDataSourceResponse, error) {
+// ReadDataSource refuses, unless there is a local API to read from.
+func (p provider) ReadDataSource(ctx context.Context, request *tfprotov5.ReadDataSourceRequest) (*tfprotov5.ReadDataSourceResponse, error) {
+	if p.api != nil {
+		state, err := p.readDataSource(ctx, request)
+		return &tfprotov5.ReadDataSourceResponse{State: state, Diagnostics: failure(err)}, nil
+	}
 	return &tfprotov5.ReadDataSourceResponse{Diagnostics: p.refusal()}, nil
 }
 

@@ -26,6 +26,7 @@ type inventory struct {
 	datacenter *object.Datacenter
 	tags       *tags.Manager
 	tag        string
+	history    history
 }
 
 // virtualMachine is the JSON form of one, for tests.
@@ -45,6 +46,11 @@ type virtualMachine struct {
 	Disks        []disk            `json:"disks"`
 	DisksGiB     []int64           `json:"disksGiB"`
 	Tags         []string          `json:"tags"`
+	// Snapshot is the name of the one that it is a linked clone of, and DiskMoveType how its disks were made.
+	Snapshot     string `json:"snapshot"`
+	DiskMoveType string `json:"diskMoveType"`
+	// GroupsAtPowerOn are those of virtual machines that it was in when it was powered on last.
+	GroupsAtPowerOn []string `json:"groupsAtPowerOn"`
 }
 
 type disk struct {
@@ -126,6 +132,7 @@ func (i *inventory) read(ctx context.Context, path string) (*virtualMachine, err
 	if found.ClonedFrom, err = i.originOf(ctx, vm.Reference()); err != nil {
 		return nil, err
 	}
+	i.history.describe(vm.Reference(), vm.Name(), found)
 	found.Tags, err = i.tags.ListAttachedTags(ctx, vm.Reference())
 	return found, err
 }

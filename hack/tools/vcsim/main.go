@@ -11,6 +11,10 @@
 //	POST   /test/vm?path=PATH&do=clone&from=VM&cpus=N&memoryMiB=N   make it of another one, and power it on
 //	POST   /test/vm?path=PATH&do=attach&file=FILE   attach a volume that is this file on a datastore
 //	POST   /test/vm?path=PATH&do=attach&file=FILE&controller=own   the same, on a SCSI controller of its own
+//	POST   /test/vm?path=PATH&do=snapshot&name=NAME make a snapshot of it
+//	GET    /test/group?cluster=PATH&name=NAME       the names of the virtual machines in a group of a compute cluster
+//	POST   /test/group?cluster=PATH&name=NAME       make the group
+//	DELETE /test/group?cluster=PATH&name=NAME       take all out of it
 //	GET    /test/file?path=FILE                     whether a datastore has the file
 package main
 
@@ -57,9 +61,11 @@ func run(listen string, login *url.Userinfo, certificate string) error {
 	model.Service.TLS = new(tls.Config)
 	model.Service.RegisterEndpoints = true
 	look := &inventory{}
+	look.history.keep(model.Service.Context)
 	model.Service.HandleFunc("/test/vm", look.serveVM)
 	model.Service.HandleFunc("/test/tag", look.serveTag)
 	model.Service.HandleFunc("/test/file", look.serveFile)
+	model.Service.HandleFunc("/test/group", look.serveGroup)
 	server := model.Service.NewServer()
 	defer server.Close()
 	defer server.CloseClientConnections()

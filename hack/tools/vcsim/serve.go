@@ -33,6 +33,21 @@ func (i *inventory) serveVM(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func (i *inventory) serveGroup(w http.ResponseWriter, r *http.Request) {
+	ctx, cluster, name := r.Context(), r.URL.Query().Get("cluster"), r.URL.Query().Get("name")
+	switch r.Method {
+	case http.MethodGet:
+		members, err := i.members(ctx, cluster, name)
+		answer(w, members, err)
+	case http.MethodPost:
+		answer(w, nil, i.makeGroup(ctx, cluster, name))
+	case http.MethodDelete:
+		answer(w, nil, i.emptyGroup(ctx, cluster, name))
+	default:
+		http.Error(w, r.Method, http.StatusMethodNotAllowed)
+	}
+}
+
 func (i *inventory) act(r *http.Request, path string) error {
 	switch what := r.URL.Query().Get("do"); what {
 	case "powerOff":
@@ -50,6 +65,8 @@ func (i *inventory) act(r *http.Request, path string) error {
 			return fmt.Errorf("memoryMiB: %w", err)
 		}
 		return i.clone(r.Context(), path, query.Get("from"), int32(cpus), memory)
+	case "snapshot":
+		return i.snapshot(r.Context(), path, r.URL.Query().Get("name"))
 	case "attach":
 		file := r.URL.Query().Get("file")
 		if err := i.makeFolder(r.Context(), file); err != nil {
@@ -57,7 +74,7 @@ func (i *inventory) act(r *http.Request, path string) error {
 		}
 		return i.attach(r.Context(), path, file, r.URL.Query().Get("controller") == "own")
 	default:
-		return fmt.Errorf("do=%q is not known; write powerOff, tag, clone or attach", what)
+		return fmt.Errorf("do=%q is not known; write powerOff, tag, clone, snapshot or attach", what)
 	}
 }
 

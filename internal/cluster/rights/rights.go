@@ -88,10 +88,27 @@ func (r *Reader) requests(ctx context.Context) []unstructured.Unstructured {
 	return r.last
 }
 
+// merged returns one entry for each cloud, with each action once.
+func merged(needed []v1alpha1.ModuleRights) []v1alpha1.ModuleRights {
+	var all []v1alpha1.ModuleRights
+	for _, rights := range needed {
+		at := slices.IndexFunc(all, func(one v1alpha1.ModuleRights) bool { return one.Provider == rights.Provider })
+		if at < 0 {
+			all, at = append(all, v1alpha1.ModuleRights{Provider: rights.Provider}), len(all)
+		}
+		for _, action := range rights.Actions {
+			if !slices.Contains(all[at].Actions, action) {
+				all[at].Actions = append(all[at].Actions, action)
+			}
+		}
+	}
+	return all
+}
+
 // missing compares rights with requests.
 func missing(needed []v1alpha1.ModuleRights, requests []unstructured.Unstructured, secret types.NamespacedName) []string {
 	var texts []string
-	for _, rights := range needed {
+	for _, rights := range merged(needed) {
 		var names []string
 		granted := grants{}
 		for _, request := range requests {

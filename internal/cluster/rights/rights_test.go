@@ -95,3 +95,15 @@ func TestReaderReadsOnceAMinute(t *testing.T) {
 		t.Errorf("while nothing can be read it lists %d times, and returns (-want +got):\n%s", source.lists, diff)
 	}
 }
+
+// TestEntriesOfOneCloudAreOneText has entries that hold under different conditions.
+func TestEntriesOfOneCloudAreOneText(t *testing.T) {
+	needed := []v1alpha1.ModuleRights{
+		{Provider: "GCP", Actions: []string{"compute.instances.create", "compute.disks.get"}},
+		{Provider: "GCP", Actions: []string{"compute.disks.get", "compute.disks.use"}, When: "x"},
+	}
+	got := missing(needed, []unstructured.Unstructured{request(t, `{kind: GCPProviderSpec, permissions: [compute.instances.create]}`)}, secret)
+	if len(got) != 1 || !strings.Contains(got[0], "lacks compute.disks.get, compute.disks.use;") {
+		t.Errorf("got %q", got)
+	}
+}

@@ -2,8 +2,15 @@ package contract
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
 // actionForms are how clouds write what may be done.
@@ -34,4 +41,43 @@ func (m *Metadata) checkRights() {
 			}
 		}
 	}
+}
+
+// ReadRights returns the permissions of module.yaml with their conditions parsed. One whose condition cannot be evaluated before a run is reported and
+// left out.
+func ReadRights(meta *Metadata, variables map[string]module.Variable) []module.Right {
+	known := maps.Clone(variables)
+	delete(known, module.VariableUserData)
+	own := &Report{}
+	c := validationCheck{variables: known, found: own, context: module.EvalContext(UnknownValues(known))}
+	var read []module.Right
+	for n, rights := range meta.Spec.Rights {
+		right := module.Right{ModuleRights: rights}
+		if rights.When != "" {
+			right.Condition = c.rightsCondition(rights.When)
+		}
+		for _, breach := range own.breaches {
+			meta.AtField(fmt.Sprintf("spec.rights[%d].when", n), breach.Problem, breach.Fix)
+		}
+		if len(own.breaches) == 0 {
+			read = append(read, right)
+		}
+		own.breaches = nil
+	}
+	return read
+}
+
+// rightsCondition parses a condition, and reports what is wrong with it.
+func (c validationCheck) rightsCondition(text string) hclsyntax.Expression {
+	expression, diags := hclsyntax.ParseExpression([]byte(text), module.MetadataFile, hcl.InitialPos)
+	if diags.HasErrors() {
+		c.found.diagnostics(module.MetadataFile, "", diags)
+		return nil
+	}
+	if !OnlyVariables(expression.Variables()) {
+		c.found.At(expression.Range(), "", "refers to no variable, or to something else", "refer to var.provider_spec, var.machine and var.cluster only, or leave it out")
+	} else if c.expression("", expression) {
+		c.result("", expression, cty.Bool, "write what comes out true or false")
+	}
+	return expression
 }

@@ -47,6 +47,7 @@ func addMetadata(to *module.Definition, meta *contract.Metadata) {
 	providerSpec := to.Variables[module.VariableProviderSpec]
 	contract.CheckPaths(meta, providerSpec)
 	to.Defaults = contract.ReadDefaults(meta, providerSpec)
+	to.Rights = contract.ReadRights(meta, to.Variables)
 	to.Name, to.Spec = meta.Metadata.Name, meta.Spec
 	to.Absent, to.AdoptAbsent, to.Final, to.InstanceTypes = meta.Absent, meta.AdoptAbsent, meta.Final, meta.InstanceTypes
 }

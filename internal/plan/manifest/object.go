@@ -42,6 +42,8 @@ type Cluster struct {
 // Object is a MachineSet or a Machine, completed.
 type Object struct {
 	item *item
+	// class is the MachineClass of Gardener that has the providerSpec; nil for the Machine API's own kinds.
+	class *item
 	// Replicas is how many Machines there are.
 	Replicas int32
 	// Machine is the representative one. Its name is empty where it is generated.
@@ -61,11 +63,16 @@ type Object struct {
 func Read(files []File, cluster Cluster, catalog *module.Catalog) (requests []*Request, skipped []string, err error) {
 	var problems Problems
 	var objects []*Object
+	var others gardener
 	for _, file := range files {
 		for _, document := range split(file) {
 			items, failed := itemsOf(document)
 			problems = append(problems, failed...)
 			for _, one := range items {
+				if taken, failed := others.take(one, cluster); taken {
+					problems = append(problems, failed...)
+					continue
+				}
 				object, failed := readObject(one, cluster)
 				problems = append(problems, failed...)
 				switch {
@@ -77,6 +84,8 @@ func Read(files []File, cluster Cluster, catalog *module.Catalog) (requests []*R
 			}
 		}
 	}
+	ofGardener, skippedThere, failed := others.objects(cluster)
+	objects, skipped, problems = append(objects, ofGardener...), append(skipped, skippedThere...), append(problems, failed...)
 	problems = append(problems, duplicates(objects)...)
 	for _, one := range objects {
 		request, failed, err := one.request(catalog)

@@ -89,7 +89,11 @@ func (o *Object) request(catalog *module.Catalog) (*Request, Problems, error) {
 	}
 	var problems Problems
 	for _, field := range wrong {
-		problems = append(problems, o.item.problem(field.Path, field.Problem, field.Fix+o.filledBy(field.Path)+o.typedBy(field)))
+		at, path := o.item, field.Path
+		if o.class != nil {
+			at, path = o.class, classPath(path)
+		}
+		problems = append(problems, at.problem(path, field.Problem, field.Fix+o.filledBy(field.Path)+o.typedBy(field)))
 	}
 	return request, problems, nil
 }

@@ -56,7 +56,7 @@ type Plan struct {
 	Resources []Resource
 	// Reads are the addresses of the data sources that an apply would read.
 	Reads []string
-	// Open are the addresses of resources and outputs with conditions that cannot be decided before an apply.
+	// Open are the addresses of resources, outputs and checks with conditions that cannot be decided before an apply.
 	Open []string
 	// Outputs are the module's outputs.
 	Outputs Values
@@ -317,39 +317,6 @@ func plansOf(shown *tfjson.Plan, report *engine.Report, calls int) []*Plan {
 		slices.Sort(plan.Open)
 	}
 	return plans
-}
-
-// addCheck adds what conditions come to, where that is open or where they do not hold.
-func addCheck(plans []*Plan, check tfjson.CheckResultStatic) {
-	kind := check.Address.Kind
-	n, address, ours := callOf(check.Address.ToDisplay)
-	if !ours || kind != tfjson.CheckKindResource && kind != tfjson.CheckKindOutputValue {
-		return
-	}
-	if check.Status == tfjson.CheckStatusUnknown {
-		plans[n].Open = append(plans[n].Open, address)
-	}
-	for _, instance := range check.Instances {
-		for _, problem := range instance.Problems {
-			plans[n].Broken = append(plans[n].Broken, problem.Message)
-		}
-	}
-}
-
-// addWarnings adds each to the plan that it is about, or to all.
-func addWarnings(plans []*Plan, warnings []failure.Diagnostic) {
-	for _, warning := range warnings {
-		if warning.Severity == failure.SeverityError {
-			continue
-		}
-		for n, plan := range plans {
-			if call, address, ours := callOf(warning.Address); !ours || call == n {
-				own := warning
-				own.Address = address
-				plan.Warnings = append(plan.Warnings, own)
-			}
-		}
-	}
 }
 
 func valuesOf(change *tfjson.Change) Values {

@@ -283,6 +283,11 @@ run "takes_every_field" {
     condition     = jsonencode([for device in openstack_compute_instance_v2.this.block_device : [device.source_type, device.destination_type, device.volume_size, device.boot_index]]) == jsonencode([["image", "local", null, 0], ["blank", "local", 10, -1], ["volume", "volume", null, -1], ["volume", "volume", null, -1]]) && openstack_compute_instance_v2.this.block_device[0].uuid == "0f6b9a3c-5d1e-4f2a-9a77-6c0f7f9f2f10"
     error_message = "It boots from the image, and has its other disks."
   }
+  # The provider looks for the image of the first block device only where it is the server's too, and refuses a server without one.
+  assert {
+    condition     = openstack_compute_instance_v2.this.image_id == "0f6b9a3c-5d1e-4f2a-9a77-6c0f7f9f2f10"
+    error_message = "The image of a disk beside others is the server's too."
+  }
   assert {
     condition     = jsonencode({ for name, volume in openstack_blockstorage_volume_v3.disk : name => [volume.name, volume.size, volume.image_id] }) == jsonencode({ images = ["demo-x7k2p-worker-0-abcde-images", 20, null], logs = ["demo-x7k2p-worker-0-abcde-logs", 30, null] }) && openstack_blockstorage_volume_v3.disk["images"].volume_type == "fast"
     error_message = "Volumes are called as the Machine and the block device."
@@ -290,6 +295,26 @@ run "takes_every_field" {
   assert {
     condition     = [openstack_blockstorage_volume_v3.disk["images"].availability_zone, openstack_blockstorage_volume_v3.disk["logs"].availability_zone] == ["cinder-az1", "az1"]
     error_message = "A volume is in its zone, or else in the server's."
+  }
+}
+
+run "has_the_image_that_it_finds_for_a_disk_beside_others" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      cloudName              = "openstack"
+      cloudsSecret           = { name = "c" }
+      flavor                 = "m1.large"
+      image                  = "rhcos"
+      networks               = [{ uuid = "n" }]
+      additionalBlockDevices = [{ name = "etcd", sizeGiB = 10, storage = { type = "Local" } }]
+    }
+  }
+
+  assert {
+    condition     = openstack_compute_instance_v2.this.image_id == "image-1" && openstack_compute_instance_v2.this.block_device[0].uuid == "image-1"
+    error_message = "The server and its first disk have the image of that name."
   }
 }
 

@@ -116,6 +116,37 @@ run "warns_of_an_unknown_clone_mode" {
   expect_failures = [check.clone_mode]
 }
 
+run "warns_of_a_linked_clone_without_its_snapshot" {
+  command = plan
+
+  override_data {
+    target = data.vsphere_snapshot.template
+    values = { snapshot_id = "" }
+  }
+
+  variables {
+    provider_spec = {
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      template          = "rhcos"
+      cloneMode         = "linkedClone"
+      snapshot          = "gone"
+      network           = { devices = [{ networkName = "VM Network" }] }
+      workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com" }
+      userDataSecret    = { name = "worker-user-data" }
+      numCPUs           = 4
+      memoryMiB         = 8192
+      diskGiB           = 120
+    }
+  }
+
+  assert {
+    condition     = vsphere_virtual_machine.this.clone[0].snapshot == "" && vsphere_virtual_machine.this.disk[0].size == 120
+    error_message = "It is a full clone, whose disk has the size that is asked for."
+  }
+
+  expect_failures = [check.linked_clone, check.linked_clone_of_a_snapshot]
+}
+
 run "warns_of_a_snapshot_of_a_full_clone" {
   command = plan
 

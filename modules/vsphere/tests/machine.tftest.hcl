@@ -8,6 +8,11 @@ mock_provider "vsphere" {
       disks                   = [{ eagerly_scrub = false, label = "disk0", size = 16, thin_provisioned = true, unit_number = 0 }]
     }
   }
+  mock_data "vsphere_snapshot" {
+    defaults = {
+      snapshot_id = "snapshot-7"
+    }
+  }
   mock_data "vsphere_workspace" {
     defaults = {
       network_ids = ["network-7"]
@@ -84,6 +89,10 @@ run "makes_what_the_installer_asks_for" {
   assert {
     condition     = vsphere_virtual_machine.this.clone[0].template_uuid == "4211b8b2-0b41-5a0d-9a2f-7d2b8bd61f7e" && vsphere_virtual_machine.this.clone[0].linked_clone == false
     error_message = "It is a full clone of the template."
+  }
+  assert {
+    condition     = vsphere_virtual_machine.this.clone[0].snapshot == "" && length(data.vsphere_snapshot.template) == 0 && vsphere_virtual_machine.this.vm_group == ""
+    error_message = "It is of no snapshot and in no group."
   }
   assert {
     condition     = base64decode(nonsensitive(vsphere_virtual_machine.this.extra_config)["guestinfo.ignition.config.data"]) == "{\"ignition\":{\"version\":\"3.2.0\"}}"
@@ -191,6 +200,7 @@ run "takes_every_field" {
       userDataSecret    = { name = "worker-user-data" }
       template          = "/DC0/vm/templates/rhcos"
       cloneMode         = "linkedClone"
+      snapshot          = "4.20.1"
       numCPUs           = 8
       numCoresPerSocket = 2
       memoryMiB         = 32768
@@ -209,14 +219,23 @@ run "takes_every_field" {
       }
       tagIDs = ["urn:vmomi:InventoryServiceTag:5736bf56-49f5-4667-b38c-b97e09dc9578:GLOBAL"]
       workspace = {
-        datacenter = "DC0", datastore = "LocalDS_0", folder = "/DC0/vm/a/b", resourcePool = "/DC0/host/DC0_C0/Resources", server = "vcenter.example.com"
+        datacenter = "DC0", datastore = "LocalDS_0", folder = "/DC0/vm/a/b", resourcePool = "/DC0/host/DC0_C0/Resources", server = "vcenter.example.com",
+        vmGroup    = "zone-a"
       }
     }
   }
 
   assert {
-    condition     = vsphere_virtual_machine.this.clone[0].linked_clone && vsphere_virtual_machine.this.disk[0].size == 16
-    error_message = "A linked clone keeps the template's disk as it is."
+    condition     = vsphere_virtual_machine.this.clone[0].snapshot == "snapshot-7" && vsphere_virtual_machine.this.disk[0].size == 16
+    error_message = "A linked clone of the snapshot keeps the template's disk as it is."
+  }
+  assert {
+    condition     = data.vsphere_snapshot.template[0].name == "4.20.1" && data.vsphere_snapshot.template[0].virtual_machine_uuid == data.vsphere_virtual_machine.template.id
+    error_message = "The snapshot is the template's one of the name."
+  }
+  assert {
+    condition     = vsphere_virtual_machine.this.vm_group == "zone-a"
+    error_message = "It is a member of the group."
   }
   assert {
     condition = jsonencode([for disk in vsphere_virtual_machine.this.disk : [disk.label, disk.unit_number, disk.size, disk.eagerly_scrub] if disk.label != "disk0"]) == jsonencode([

@@ -75,7 +75,7 @@ run "refuses_a_folder_outside_of_the_datacenter" {
   expect_failures = [var.provider_spec]
 }
 
-run "refuses_a_group_of_virtual_machines" {
+run "refuses_a_group_whose_name_is_too_long" {
   command = plan
 
   variables {
@@ -87,7 +87,7 @@ run "refuses_a_group_of_virtual_machines" {
       credentialsSecret = { name = "vsphere-cloud-credentials" }
       template          = "rhcos"
       network           = { devices = [{ networkName = "VM Network" }] }
-      workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com", vmGroup = "zone-a" }
+      workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com", vmGroup = join("", [for i in range(81) : "a"]) }
     }
   }
 

@@ -1,0 +1,127 @@
+package iac
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
+)
+
+const computeCluster = "/DC0/host/DC0_C0"
+
+// group asks about a group of virtual machines, or does something to it.
+func (v *vcenter) group(method, name string, into any) bool {
+	v.t.Helper()
+	return v.ask(method, "/test/group?"+url.Values{"cluster": {computeCluster}, "name": {name}}.Encode(), into)
+}
+
+// members returns the names of the virtual machines in a group.
+func (v *vcenter) members(name string) (members []string) {
+	v.t.Helper()
+	if !v.group(http.MethodGet, name, &members) {
+		v.t.Fatalf("there is no group %s", name)
+	}
+	return members
+}
+
+func (v *vcenter) snapshot(name string) {
+	v.t.Helper()
+	var nothing any
+	v.ask(http.MethodPost, "/test/vm?"+url.Values{"path": {"/DC0/vm/DC0_C0_RP0_VM0"}, "do": {"snapshot"}, "name": {name}}.Encode(), &nothing)
+}
+
+func (v *vcenter) machineWith(mods ...func(map[string]any)) *machinev1beta1.Machine {
+	v.t.Helper()
+	machine := builder.In(v.namespace, builder.Machine())
+	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(v.spec(mods...))
+	return v.apply(machine)
+}
+
+func inGroup(name string) func(map[string]any) {
+	return func(spec map[string]any) { spec["workspace"].(map[string]any)["vmGroup"] = name }
+}
+
+// TestVirtualMachinesShareAGroup puts two into one at the same time. Each is in it before its guest boots, and takes none of the others out.
+func TestVirtualMachinesShareAGroup(t *testing.T) {
+	v := newVCenter(t)
+	var nothing any
+	v.group(http.MethodPost, "zone-a", &nothing)
+	machines := []*machinev1beta1.Machine{v.machineWith(inGroup("zone-a")), v.machineWith(inGroup("zone-a"))}
+	names := []string{machines[0].Name, machines[1].Name}
+	slices.Sort(names)
+	for _, machine := range machines {
+		_ = v.Create(t.Context(), machine) // both begin
+	}
+	for _, machine := range machines {
+		v.bring(machine)
+		if made := v.vm(machine); made == nil || made.PowerState != "poweredOn" || !slices.Equal(made.GroupsAtPowerOn, []string{"zone-a"}) {
+			t.Errorf("there is %+v, want it to be in the group when it is powered on", made)
+		}
+	}
+	if members := v.members("zone-a"); !slices.Equal(members, names) {
+		t.Errorf("the group has %v, want %v", members, names)
+	}
+	if found := v.check(machines[0]); found.Result != record.DriftNone {
+		t.Errorf("right after the create a check finds %s: %s", found.Result, found.Summary)
+	}
+	v.group(http.MethodDelete, "zone-a", &nothing)
+	if found := v.check(machines[0]); found.Result != record.DriftChanged || !strings.Contains(found.Summary, "vm_group") {
+		t.Errorf("of one that was taken out of its group a check finds %s: %s", found.Result, found.Summary)
+	}
+	for _, machine := range machines {
+		if err := v.drive(v.Delete, machine); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if members := v.members("zone-a"); len(members) > 0 {
+		t.Errorf("after the deletes the group has %v", members)
+	}
+}
+
+func TestAVirtualMachineIsNotMadeWhereItsGroupIsMissing(t *testing.T) {
+	v := newVCenter(t)
+	machine := v.machineWith(inGroup("zone-b"))
+	err := v.drive(v.Create, machine)
+	if err == nil || !strings.Contains(err.Error(), `the compute cluster DC0_C0 has no group of virtual machines "zone-b"`) {
+		t.Errorf("Create returns %v, want that the group is missing", err)
+	}
+	if made := v.vm(machine); made != nil {
+		t.Errorf("there is %+v", made)
+	}
+}
+
+// TestALinkedCloneIsOfTheSnapshotThatIsNamed has it be of the current one where none is named, and a full clone where the named one is not there.
+func TestALinkedCloneIsOfTheSnapshotThatIsNamed(t *testing.T) {
+	v := newVCenter(t)
+	linked := func(snapshot string) *simulated {
+		machine := v.machineWith(func(spec map[string]any) { spec["cloneMode"], spec["snapshot"] = "linkedClone", snapshot })
+		v.bring(machine)
+		made := v.vm(machine)
+		if made == nil {
+			t.Fatal("there is no virtual machine")
+		}
+		return made
+	}
+	const full, child = "moveAllDiskBackingsAndConsolidate", "createNewChildDiskBacking"
+	if made := linked(""); made.Snapshot != "" || made.DiskMoveType != full || made.DisksGiB[0] != 12 {
+		t.Errorf("of a template without snapshots there is %+v, want a full clone", made)
+	}
+	v.snapshot("first")
+	v.snapshot("second")
+	for name, want := range map[string]simulated{
+		"first": {Snapshot: "first", DiskMoveType: child},
+		"":      {Snapshot: "second", DiskMoveType: child},
+		"third": {DiskMoveType: full},
+	} {
+		made := linked(name)
+		if made.Snapshot != want.Snapshot || made.DiskMoveType != want.DiskMoveType || (made.DisksGiB[0] == 12) != (want.Snapshot == "") {
+			t.Errorf("with the snapshot %q there is %+v, want %+v", name, made, want)
+		}
+	}
+}

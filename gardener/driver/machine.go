@@ -1,0 +1,174 @@
+package driver
+
+import (
+	"encoding/json"
+	"fmt"
+
+	mcm "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Words of the Machine API.
+const (
+	phaseFailed   = "Failed"
+	phaseDeleting = "Deleting"
+
+	instanceExists   = "InstanceExists"
+	instanceUpToDate = "InstanceUpToDate"
+
+	operationCreate  = "Create"
+	operationDestroy = "Destroy"
+
+	reasonInvalid = "InvalidConfiguration"
+	// reasonChecking is why nothing is known for a moment: the next reconcile checks again.
+	reasonChecking = "ErrorCheckingProvider"
+
+	annotationFailedGeneration = "machine-iac.io/failed-generation"
+)
+
+// machine is what the driver reads of a Machine of machine.openshift.io. Its types are the driver's own: those of github.com/openshift/api
+// need a later Kubernetes than MCM builds with.
+type machine struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec   machineSpec   `json:"spec"`
+	Status machineStatus `json:"status"`
+
+	// fresh says that this driver has written the spec, and that the manager has not been seen to write anything since: what the status says
+	// is about an earlier spec.
+	fresh bool
+}
+
+type machineSpec struct {
+	ProviderID     string         `json:"providerID"`
+	LifecycleHooks lifecycleHooks `json:"lifecycleHooks"`
+	ProviderSpec   struct {
+		Value map[string]any `json:"value"`
+	} `json:"providerSpec"`
+}
+
+type lifecycleHooks struct {
+	PreTerminate []lifecycleHook `json:"preTerminate"`
+}
+
+type lifecycleHook struct {
+	Name  string `json:"name"`
+	Owner string `json:"owner"`
+}
+
+type machineStatus struct {
+	Phase          string                  `json:"phase"`
+	ErrorReason    string                  `json:"errorReason"`
+	ErrorMessage   string                  `json:"errorMessage"`
+	NodeRef        *corev1.ObjectReference `json:"nodeRef"`
+	Addresses      []corev1.NodeAddress    `json:"addresses"`
+	Conditions     []condition             `json:"conditions"`
+	ProviderStatus providerStatus          `json:"providerStatus"`
+}
+
+type condition struct {
+	Type    string                 `json:"type"`
+	Status  corev1.ConditionStatus `json:"status"`
+	Reason  string                 `json:"reason"`
+	Message string                 `json:"message"`
+}
+
+// providerStatus is a part of the operator's TerraformMachineProviderStatus.
+type providerStatus struct {
+	Failure *failureStatus `json:"failure"`
+	Run     *runStatus     `json:"run"`
+}
+
+type failureStatus struct {
+	Operation string `json:"operation"`
+	Class     string `json:"class"`
+}
+
+type runStatus struct {
+	Operation string `json:"operation"`
+}
+
+// read returns what the driver reads of an object.
+func read(object *unstructured.Unstructured) (*machine, error) {
+	m := &machine{}
+	raw, err := object.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(raw, m)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Machine %s: %w", object.GetName(), err)
+	}
+	return m, nil
+}
+
+func (m *machine) condition(kind string) condition {
+	for _, c := range m.Status.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return condition{}
+}
+
+// belongsTo reports whether a Machine of MCM owns this one.
+func (m *machine) belongsTo(owner *mcm.Machine) bool {
+	controller := metav1.GetControllerOf(m)
+	return controller != nil && controller.UID == owner.UID
+}
+
+// created reports whether there is an instance. The error says why there is none and none will be without help.
+func (m *machine) created() (bool, error) {
+	if m.fresh {
+		return false, nil
+	}
+	exists := m.condition(instanceExists)
+	if m.Spec.ProviderID != "" && exists.Status == corev1.ConditionTrue {
+		return true, nil
+	}
+	return false, m.failure()
+}
+
+// initialized reports whether the instance is as the Machine wants it.
+func (m *machine) initialized() (bool, error) {
+	if made, err := m.created(); err != nil || !made {
+		return false, err
+	}
+	if m.condition(instanceUpToDate).Status == corev1.ConditionTrue {
+		return true, nil
+	}
+	return false, m.failure()
+}
+
+// changing reports whether a run is under way that may make or remove an instance.
+func (m *machine) changing() bool {
+	run := m.Status.ProviderStatus.Run
+	return run != nil && (run.Operation == operationCreate || run.Operation == operationDestroy)
+}
+
+// providerID returns the instance's name in MCM's Machine.
+func (m *machine) providerID() string { return m.Spec.ProviderID }
+
+// nodeName returns the name that the instance registers its Node by. The modules put it among the addresses, as the kubelet has it from the host.
+func (m *machine) nodeName() string {
+	if m.Status.NodeRef != nil && m.Status.NodeRef.Name != "" {
+		return m.Status.NodeRef.Name
+	}
+	for _, address := range m.Status.Addresses {
+		if address.Type == corev1.NodeHostName && address.Address != "" {
+			return address.Address
+		}
+	}
+	return m.Name
+}
+
+// because returns what the Machine says of its instance, after a colon; "" where it says nothing.
+func (m *machine) because() string {
+	for _, text := range []string{m.Status.ErrorMessage, m.condition(instanceUpToDate).Message, m.condition(instanceExists).Message} {
+		if text != "" {
+			return ": " + text
+		}
+	}
+	return ""
+}

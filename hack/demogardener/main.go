@@ -1,0 +1,141 @@
+// Command demogardener shows Gardener's machine-controller-manager with this project's driver: it brings a control and a target cluster up, applies a
+// MachineDeployment of three, rolls it over to another class, and stays until it is interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/machine-iac/machine-iac-operator/hack/landscape"
+)
+
+const (
+	folder   = ".dev-gardener"
+	pool     = "workers"
+	replicas = 3
+	patience = 10 * time.Minute
+)
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "demogardener:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	land, err := landscape.Open(ctx, ".", folder, os.Stdout)
+	if err != nil {
+		return err
+	}
+	fmt.Println("starting the manager, machine-controller-manager, and its machine controller with the driver")
+	manager, err := land.Lab.StartManager(ctx, "--controllers=machine")
+	if err != nil {
+		return err
+	}
+	var started []*landscape.Process
+	defer func() {
+		fmt.Println("stopping the programs and both clusters; their data stay in", folder)
+		for _, process := range started {
+			err = errors.Join(err, process.Stop())
+		}
+		// Interrupted by now.
+		err = errors.Join(err, manager.Stop(patience), land.Close(context.WithoutCancel(ctx)))
+	}()
+	for _, program := range []string{landscape.MCM, landscape.Driver} {
+		process, err := land.Start(program)
+		if err != nil {
+			return err
+		}
+		started = append(started, process)
+	}
+	if err := story(ctx, land); err != nil {
+		return err
+	}
+	invite(land, manager.Log, started)
+	<-ctx.Done()
+	return nil
+}
+
+func story(ctx context.Context, land *landscape.Landscape) error {
+	manifests := landscape.Class("small", 2) + "---" + landscape.Class("large", 4) + "---" + landscape.Deployment(pool, "small", replicas)
+	fmt.Println("applying a MachineDeployment of class small")
+	if err := land.Lab.Apply(ctx, manifests); err != nil {
+		return err
+	}
+	if err := watch(ctx, land, "small"); err != nil {
+		return err
+	}
+	if err := show(ctx, land); err != nil {
+		return err
+	}
+	fmt.Println("\nrolling it over to class large")
+	if _, err := land.Lab.Kubectl(ctx, "patch", "machinedeployment", pool, "--type=merge", "--patch", `{"spec":{"template":{"spec":{"class":{"name":"large"}}}}}`); err != nil {
+		return err
+	}
+	if err := watch(ctx, land, "large"); err != nil {
+		return err
+	}
+	return show(ctx, land)
+}
+
+// watch prints each change of the Machines until all run, of one class.
+func watch(ctx context.Context, land *landscape.Landscape, class string) error {
+	last := ""
+	started := time.Now()
+	return land.Lab.Until(ctx, patience, "all Machines run", func(ctx context.Context) (bool, error) {
+		out, err := land.Lab.Kubectl(ctx, "get", "machines.machine.sapcloud.io", "-o",
+			`jsonpath={range .items[*]}{.metadata.name} {.spec.class.name} {.status.currentStatus.phase}{"\n"}{end}`)
+		if err != nil {
+			return false, err
+		}
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		if line := strings.Join(lines, ", "); line != last {
+			last = line
+			fmt.Printf("%5.1fs  %s\n", time.Since(started).Seconds(), line)
+		}
+		return len(lines) == replicas && strings.Count(out, " "+class+" Running\n") == replicas, nil
+	})
+}
+
+func show(ctx context.Context, land *landscape.Landscape) error {
+	for _, what := range []string{"machinedeployments.machine.sapcloud.io", "machines.machine.sapcloud.io", "machines.machine.openshift.io"} {
+		out, err := land.Lab.Kubectl(ctx, "get", what)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("\n$ kubectl get %s\n%s", what, out)
+	}
+	out, err := land.KubectlTarget(ctx, "", "get", "nodes")
+	if err == nil {
+		fmt.Printf("\n$ kubectl --kubeconfig TARGET get nodes\n%s", out)
+	}
+	return err
+}
+
+func invite(land *landscape.Landscape, log string, started []*landscape.Process) {
+	fmt.Printf(`
+Try next, in another terminal:
+
+  export KUBECONFIG=%s TARGET=%s
+  alias kubectl='%s --namespace %s'
+  kubectl scale machinedeployment %s --replicas=6
+  kubectl get machines.machine.sapcloud.io --watch
+  kubectl --kubeconfig $TARGET get nodes
+  kubectl delete machinedeployment %[5]s
+
+The logs are %s,
+%s and
+%s. Interrupt this command to stop everything; remove %s to forget it.
+`, land.Lab.Cluster.AdminKubeconfig(), land.Target.AdminKubeconfig(), land.Lab.Path("bin", "kubectl"), landscape.Namespace, pool,
+		log, started[0].Log, started[1].Log, filepath.Clean(folder))
+}

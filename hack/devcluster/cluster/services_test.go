@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+)
+
+// through connects by way of the socket, as the API server does.
+func through(t *testing.T, c *Cluster) (status int, reader *bufio.Reader, conn net.Conn) {
+	t.Helper()
+	conn, err := net.Dial("unix", c.layout.services())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() }) // nothing can be done about it
+	if _, err := conn.Write([]byte("CONNECT 10.96.0.7:443 HTTP/1.1\r\nHost: 10.96.0.7:443\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	reader = bufio.NewReader(conn)
+	response, err := http.ReadResponse(reader, &http.Request{Method: http.MethodConnect})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil { // what follows the head is the connection's
+		t.Fatal(err)
+	}
+	return response.StatusCode, reader, conn
+}
+
+func TestServicesAreOneAddressOfThisMachine(t *testing.T) {
+	c := fakeCluster(t, "exit 1")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			line, _ := bufio.NewReader(conn).ReadString('\n') // an error shows in what comes back
+			_, _ = conn.Write([]byte("echo of " + line))
+			_ = conn.Close()
+		}
+	}()
+	if err := os.MkdirAll(c.layout.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(c.layout.services(), nil, 0o600); err != nil { // as a program leaves it that was killed
+		t.Fatal(err)
+	}
+	stop, err := c.RouteServices(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, reader, conn := through(t, c)
+	if status != http.StatusOK || reader.Buffered() > 0 {
+		t.Fatalf("%d, and %d bytes behind it", status, reader.Buffered())
+	}
+	if _, err := conn.Write([]byte("hello\n")); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := reader.ReadString('\n'); line != "echo of hello\n" {
+		t.Errorf("got %q (%v)", line, err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, _ := through(t, c); status != http.StatusBadGateway {
+		t.Errorf("nobody listens, and the response is %d", status)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := net.Dial("unix", c.layout.services()); err == nil {
+		t.Error("it still listens")
+	}
+}
+
+func TestRouteServicesNamesASocketThatIsTooLong(t *testing.T) {
+	c := &Cluster{layout: layout{dir: "/" + strings.Repeat("d", 120)}}
+	if _, err := c.RouteServices("127.0.0.1:1"); err == nil || !strings.Contains(err.Error(), "107") {
+		t.Errorf("got %v", err)
+	}
+}

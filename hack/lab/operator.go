@@ -1,0 +1,228 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// operatorAccount is the ServiceAccount of machine-api-operator, and the component that its Pods are labelled with.
+	operatorAccount = "machine-api-operator"
+	// settings is the ConfigMap with what an administrator chooses.
+	settings = "machine-api-operator-config"
+	// ControlPlane is the Node that the Pods of the operator and of the controllers are on. It has no Machine.
+	ControlPlane = "control-plane"
+	// ControlPlaneLabel is on it.
+	ControlPlaneLabel = "node-role.kubernetes.io/control-plane"
+	// operatorStop is how long machine-api-operator may take to end.
+	operatorStop = time.Minute
+	// again is how long a kubelet of the lab waits before it starts a program again that has ended.
+	again = time.Second
+)
+
+// controlPlane is a simulated Node that runs Pods of one namespace, so that Deployments there roll out without a Machine.
+const controlPlane = `
+apiVersion: v1
+kind: Node
+metadata:
+  name: control-plane
+  labels: {node-role.kubernetes.io/control-plane: ""}
+  annotations: {kwok.x-k8s.io/node: fake}
+spec:
+  taints: [{key: node-role.kubernetes.io/control-plane, effect: NoSchedule}]
+---
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: openshift-machine-api
+  annotations:
+    scheduler.alpha.kubernetes.io/node-selector: node-role.kubernetes.io/control-plane=
+    scheduler.alpha.kubernetes.io/defaultTolerations: '[{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}]'
+`
+
+// Operator is a process of machine-api-operator, which the lab starts again when it ends, as a kubelet does.
+type Operator struct {
+	// Log is the file that it logs to.
+	Log string
+
+	lab        *Lab
+	as         OperatorInstance
+	kubeconfig string
+
+	mu      sync.Mutex
+	current *process
+	metrics string
+	wanted  bool
+	kept    sync.WaitGroup
+}
+
+// OperatorInstance says what is run as machine-api-operator. The zero value is bin/machine-api-operator.
+type OperatorInstance struct {
+	// Binary is the program.
+	Binary string
+	// Version is that of the release; what was built in when empty.
+	Version string
+}
+
+// startOperator applies install/kubernetes and runs the operator, which installs the controllers.
+func (l *Lab) startOperator(ctx context.Context, as OperatorInstance) error {
+	fmt.Fprintln(l.out, "applying install/kubernetes, and starting machine-api-operator")
+	if _, err := l.kubectl(ctx, strings.NewReader(controlPlane), "apply", "--server-side", "--field-manager=lab", "-f", "-"); err != nil {
+		return err
+	}
+	if err := l.ApplyTree(ctx, l.Path("install", "kubernetes")); err != nil {
+		return err
+	}
+	if err := l.established(ctx); err != nil {
+		return err
+	}
+	started, err := l.RunOperator(ctx, as)
+	if err != nil {
+		return err
+	}
+	l.Operator = started
+	return l.Until(ctx, time.Minute, "machine-api-operator has applied the controllers", func(ctx context.Context) (bool, error) {
+		// The webhooks are applied last.
+		_, err := l.Kubectl(ctx, "get", "validatingwebhookconfiguration/machine-api", "deployment/"+deployment)
+		return err == nil, err
+	})
+}
+
+// RunOperator starts a machine-api-operator with nothing but the token of its ServiceAccount, and waits until it is ready, which is before it leads.
+func (l *Lab) RunOperator(ctx context.Context, as OperatorInstance) (*Operator, error) {
+	o := &Operator{Log: filepath.Join(l.dir, "logs", operatorAccount+".log"), lab: l, as: as, kubeconfig: filepath.Join(l.dir, operatorAccount+".kubeconfig"), wanted: true}
+	if err := l.Cluster.ServiceAccountKubeconfig(ctx, Namespace, operatorAccount, o.kubeconfig); err != nil {
+		return nil, err
+	}
+	if err := o.launch(ctx); err != nil {
+		return nil, err
+	}
+	keeping := context.WithoutCancel(ctx)
+	o.kept.Go(func() { o.keep(keeping) })
+	return o, nil
+}
+
+func (o *Operator) launch(ctx context.Context) error {
+	// Its own Pod says which image the controllers run.
+	var pod string
+	err := o.lab.Until(ctx, time.Minute, "the Pod of machine-api-operator is there", func(ctx context.Context) (bool, error) {
+		out, err := o.lab.Kubectl(ctx, "get", "pods", "--selector=app.kubernetes.io/component="+operatorAccount, "--output=name")
+		names := strings.Fields(out)
+		if len(names) > 0 {
+			pod = strings.TrimPrefix(names[0], "pod/")
+		}
+		return len(names) > 0, err
+	})
+	if err != nil {
+		return err
+	}
+	health, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	metrics, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	binary := o.as.Binary
+	if binary == "" {
+		binary = o.lab.Path("bin", "machine-api-operator")
+	}
+	p := &process{what: operatorAccount, log: o.Log}
+	environment := []string{"HOME=" + o.lab.dir, "POD_NAMESPACE=" + Namespace, "POD_NAME=" + pod, "RELEASE_VERSION=" + o.as.Version}
+	if err := p.start(binary, []string{"--kubeconfig", o.kubeconfig, "--health-addr", health, "--metrics-bind-address", metrics}, environment); err != nil {
+		return err
+	}
+	if err := o.lab.ready(ctx, p, health); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.current, o.metrics = p, metrics
+	return nil
+}
+
+// keep starts it again whenever it ends while it is wanted.
+func (o *Operator) keep(ctx context.Context) {
+	for {
+		<-o.running().Ended()
+		for failed := true; failed; {
+			time.Sleep(again)
+			if !o.isWanted() {
+				return
+			}
+			failed = o.launch(ctx) != nil // its log says why
+		}
+	}
+}
+
+func (o *Operator) running() *process {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.current
+}
+
+func (o *Operator) metricsAddress() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.metrics
+}
+
+func (o *Operator) isWanted() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.wanted
+}
+
+// PID returns the process id of the operator as it runs now.
+func (o *Operator) PID() int { return o.running().PID() }
+
+// Stop ends the operator for good.
+func (o *Operator) Stop() error {
+	o.mu.Lock()
+	o.wanted = false
+	o.mu.Unlock()
+	err := o.running().Stop(operatorStop)
+	o.kept.Wait()
+	return errors.Join(err, o.running().Stop(operatorStop)) // it may have been started again meanwhile
+}
+
+// Set changes settings of the operator; none of them leaves it with its defaults.
+func (l *Lab) Set(ctx context.Context, values map[string]string) error {
+	if len(values) == 0 {
+		_, err := l.Kubectl(ctx, "delete", "configmap", settings, "--ignore-not-found")
+		return err
+	}
+	arguments := []string{"create", "configmap", settings, "--dry-run=client", "--output=yaml"}
+	for name, value := range values {
+		arguments = append(arguments, "--from-literal="+name+"="+value)
+	}
+	manifest, err := l.Kubectl(ctx, arguments...)
+	if err != nil {
+		return err
+	}
+	return l.Apply(ctx, manifest)
+}
+
+// deployedArguments returns the arguments of the Deployment that the operator has made, but for those that name files of the image.
+func (l *Lab) deployedArguments(ctx context.Context) ([]string, error) {
+	if l.Operator == nil {
+		return nil, nil
+	}
+	out, err := l.Kubectl(ctx, "get", "deployment", deployment, "--output", `jsonpath={range .spec.template.spec.containers[0].args[*]}{@}{"\n"}{end}`)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(strings.Split(out, "\n"), func(argument string) bool {
+		_, file, _ := strings.Cut(argument, "=")
+		_, err := os.Stat(file)
+		return argument == "" || filepath.IsAbs(file) && err != nil
+	}), nil
+}

@@ -1,0 +1,191 @@
+// Package landscape sets Gardener's machine-controller-manager (MCM) up with this project's driver: a control cluster, which is a lab with
+// the operator, and a target cluster, where the Nodes are. MCM and driver run as processes with the rights of install/gardener. The demo and
+// the end-to-end tests of Gardener stand on it.
+package landscape
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+)
+
+const (
+	// Namespace is where the Machines of both kinds are.
+	Namespace = lab.Namespace
+	// Secret is the Secret of the classes: user data, and what the module kubemark signs in to the target cluster with.
+	Secret = "worker"
+
+	account  = "machine-controller-manager"
+	userData = "#!/bin/sh\necho joining with <<BOOTSTRAP_TOKEN>>\n"
+)
+
+// Landscape is a control cluster and a target cluster.
+type Landscape struct {
+	Lab    *lab.Lab
+	Target *cluster.Cluster
+	dir    string
+}
+
+// Open brings both clusters up below a folder and installs what runs in them. It may be called again for the same folder.
+func Open(ctx context.Context, root, dir string, progress io.Writer) (*Landscape, error) {
+	control, err := lab.Open(ctx, lab.Options{Root: root, Dir: filepath.Join(dir, "control"), Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	l := &Landscape{Lab: control, dir: filepath.Dir(control.Dir())}
+	if l.Target, err = cluster.New(cluster.Options{Dir: filepath.Join(l.dir, "target"), Bin: control.Path("bin")}); err != nil {
+		return nil, errors.Join(err, control.Close(ctx))
+	}
+	if err := l.install(ctx, progress); err != nil {
+		return nil, errors.Join(err, l.Close(ctx))
+	}
+	return l, nil
+}
+
+// Close stops both clusters; their data stays.
+func (l *Landscape) Close(ctx context.Context) error {
+	return errors.Join(l.Target.Down(ctx), l.Lab.Close(ctx))
+}
+
+func (l *Landscape) install(ctx context.Context, progress io.Writer) error {
+	fmt.Fprintln(progress, "starting the target cluster")
+	if err := l.Target.Up(ctx, progress); err != nil {
+		return err
+	}
+	fmt.Fprintln(progress, "applying install/gardener")
+	if _, err := l.Lab.Kubectl(ctx, "apply", "--server-side", "-k", l.Lab.Path("install", "gardener", "crds")); err != nil {
+		return err
+	}
+	for _, file := range []string{"service-account.yaml", "role.yaml"} {
+		if _, err := l.Lab.Kubectl(ctx, "apply", "-f", l.Lab.Path("install", "gardener", "control", file)); err != nil {
+			return err
+		}
+	}
+	if _, err := l.Lab.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"); err != nil {
+		return err
+	}
+	if _, err := l.KubectlTarget(ctx, "", "apply", "-k", l.Lab.Path("install", "gardener", "target")); err != nil {
+		return err
+	}
+	if err := l.Lab.Cluster.ServiceAccountKubeconfig(ctx, Namespace, account, l.kubeconfig("control")); err != nil {
+		return err
+	}
+	if err := l.Target.ServiceAccountKubeconfig(ctx, "kube-system", account, l.kubeconfig("target")); err != nil {
+		return err
+	}
+	return l.installCredentials(ctx)
+}
+
+// kubeconfig returns the file with MCM's own kubeconfig of a cluster.
+func (l *Landscape) kubeconfig(of string) string { return filepath.Join(l.dir, of+"-mcm.kubeconfig") }
+
+// installCredentials makes the account of the module kubemark in the target cluster, and gives its token to the control cluster.
+func (l *Landscape) installCredentials(ctx context.Context) error {
+	_, err := l.KubectlTarget(ctx, "", "create", "namespace", Namespace)
+	if err != nil && !strings.Contains(err.Error(), "AlreadyExists") {
+		return err
+	}
+	example, err := os.ReadFile(l.Lab.Path("modules", "kubemark", "examples", "credentials.yaml"))
+	if err != nil {
+		return fmt.Errorf("reading the credentials' manifest: %w", err)
+	}
+	if _, err := l.KubectlTarget(ctx, string(example), "apply", "-f", "-"); err != nil {
+		return err
+	}
+	var made struct {
+		Data map[string]string `json:"data"`
+	}
+	err = l.Lab.Until(ctx, time.Minute, "the target's token controller fills the credentials in", func(ctx context.Context) (bool, error) {
+		out, err := l.KubectlTarget(ctx, "", "get", "secret", "kubemark-credentials", "--namespace", Namespace, "-o", "json")
+		if err != nil {
+			return false, err
+		}
+		return made.Data["token"] != "", json.Unmarshal([]byte(out), &made)
+	})
+	if err != nil {
+		return err
+	}
+	secret, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": Secret, "namespace": Namespace},
+		"data": map[string]string{
+			"token": made.Data["token"], "ca.crt": made.Data["ca.crt"],
+			"server":   base64.StdEncoding.EncodeToString([]byte(l.Target.Server())),
+			"userData": base64.StdEncoding.EncodeToString([]byte(userData)),
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("encoding the Secret: %w", err)
+	}
+	return l.Lab.Apply(ctx, string(secret))
+}
+
+// KubectlTarget runs kubectl as the administrator of the target cluster, and returns its output.
+func (l *Landscape) KubectlTarget(ctx context.Context, input string, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, l.Lab.Path("bin", "kubectl"), append([]string{"--kubeconfig", l.Target.AdminKubeconfig()}, arguments...)...)
+	command.Stdin = strings.NewReader(input)
+	out, err := command.Output()
+	if failed := new(exec.ExitError); errors.As(err, &failed) {
+		return string(out), fmt.Errorf("kubectl %s: %w: %s", strings.Join(arguments, " "), err, strings.TrimSpace(string(failed.Stderr)))
+	}
+	return string(out), err
+}
+
+// Class returns the manifest of a MachineClass with simulated Nodes of so many processors.
+func Class(name string, cpu int) string {
+	return fmt.Sprintf(`
+apiVersion: machine.sapcloud.io/v1alpha1
+kind: MachineClass
+metadata: {name: %s, namespace: %s}
+provider: machine-iac
+nodeTemplate:
+  capacity: {cpu: "%[3]d", gpu: "0", memory: 16Gi}
+  instanceType: kubemark.%[3]d
+  region: region-a
+  zone: zone-a
+secretRef: {name: %[4]s, namespace: %[2]s}
+providerSpec:
+  apiVersion: kubemarkproviderconfig.openshift.io/v1alpha1
+  kind: KubemarkMachineProviderConfig
+  cpu: %[3]d
+  memory: 16Gi
+  instanceType: kubemark.%[3]d
+  region: region-a
+  zone: zone-a
+`, name, Namespace, cpu, Secret)
+}
+
+// Deployment returns the manifest of a MachineDeployment.
+func Deployment(name, class string, replicas int) string {
+	return fmt.Sprintf(`
+apiVersion: machine.sapcloud.io/v1alpha1
+kind: MachineDeployment
+metadata: {name: %s, namespace: %s}
+spec:
+  replicas: %d
+  minReadySeconds: 0
+  strategy:
+    type: RollingUpdate
+    rollingUpdate: {maxSurge: 1, maxUnavailable: 0}
+  selector:
+    matchLabels: {name: %[1]s}
+  template:
+    metadata:
+      labels: {name: %[1]s}
+    spec:
+      class: {kind: MachineClass, name: %[4]s}
+      nodeTemplate:
+        metadata:
+          labels: {node-role.kubernetes.io/worker: ""}
+`, name, Namespace, replicas, class)
+}

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// registry has the images of releases.
+	registry = "ghcr.io/machine-iac/machine-iac-operator"
+	// treeImage and treeTag are what install/kubernetes has.
+	treeImage = "machine-iac-operator"
+	treeTag   = "latest"
+
+	sums = "SHA256SUMS"
+	mode = 0o644
+)
+
+// released is the form of a version, by Semantic Versioning with a v. Helm takes no other, and image tags have no +.
+var released = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?$`)
+
+// release is what is packed.
+type release struct {
+	version string
+	// image is complete; repository, tag and digest are its parts.
+	image, repository, tag, digest string
+}
+
+func newRelease(version, image string) (*release, error) {
+	if !released.MatchString(version) {
+		return nil, fmt.Errorf("the version is %q: write it as v1.2.3 or v1.2.3-rc.1 (make release VERSION=v1.2.3)", version)
+	}
+	if image == "" {
+		image = registry + ":" + version
+	}
+	if _, err := name.ParseReference(image); err != nil {
+		return nil, fmt.Errorf("the image is %q: write it as registry.example/machine-iac-operator:%s, or with @sha256:...: %w", image, version, err)
+	}
+	r := &release{version: version, image: image}
+	r.repository, r.digest, _ = strings.Cut(image, "@")
+	if colon := strings.LastIndex(r.repository, ":"); colon > strings.LastIndex(r.repository, "/") {
+		r.repository, r.tag = r.repository[:colon], r.repository[colon+1:]
+	}
+	if r.tag == "" && r.digest == "" {
+		return nil, fmt.Errorf("the image is %q, without a version: write %s:%s, or add its digest", image, image, version)
+	}
+	return r, nil
+}
+
+// number is the version without the v, which Helm and the Operator Lifecycle Manager want.
+func (r *release) number() string { return strings.TrimPrefix(r.version, "v") }
+
+// write writes the release into a folder, beside what is there.
+func (r *release) write(root, folder string, out io.Writer) error {
+	from, err := read(root)
+	if err != nil {
+		return err
+	}
+	for _, one := range from.objects {
+		replace(one.Object, treeImage+":"+treeTag, r.image)
+	}
+	made := files{}
+	if err := r.manifest(from, made); err != nil {
+		return err
+	}
+	if err := r.payload(from, made); err != nil {
+		return err
+	}
+	if err := r.chart(from, made); err != nil {
+		return err
+	}
+	if err := r.bundle(from, made); err != nil {
+		return err
+	}
+	if err := removeOld(folder); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	for _, one := range slices.Sorted(maps.Keys(made)) {
+		file := filepath.Join(folder, one)
+		if err := os.WriteFile(file, made[one], mode); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, file)
+	}
+	fmt.Fprintln(out, filepath.Join(folder, sums))
+	return checksums(folder)
+}
+
+// manifest adds install.yaml.
+func (r *release) manifest(from source, made files) error {
+	content, err := documents("", from.objects...)
+	if err != nil {
+		return err
+	}
+	if !bytes.Contains(content, []byte(r.image)) {
+		return errors.New("install.yaml does not have the image of the release; see images of install/kubernetes/kustomization.yaml")
+	}
+	text := fmt.Appendf(nil, "# machine-iac-operator %s: the CRDs, and the operator, which installs the rest.\n"+
+		"# kubectl create namespace %s && kubectl apply -f install.yaml\n", r.version, namespace)
+	made["install.yaml"] = append(text, content...)
+	return nil
+}
+
+// payload adds openshift.yaml: what the cluster-version operator would apply to a cluster without features that are not in every cluster.
+func (r *release) payload(from source, made files) error {
+	packed := files{}
+	if err := readFolder(filepath.Join(from.root, openshiftFolder), packed); err != nil {
+		return err
+	}
+	out := fmt.Appendf(nil, "# machine-iac-operator %s for an OpenShift cluster without the capability MachineAPI: kubectl apply -f openshift.yaml\n", r.version)
+	for _, file := range slices.Sorted(maps.Keys(packed)) {
+		_, set, gated := strings.Cut(strings.TrimSuffix(file, ".crd.yaml"), ".")
+		if path.Ext(file) != ".yaml" || strings.HasSuffix(file, ".crd.yaml") && gated && set != featureSets[0] {
+			continue
+		}
+		out = append(append(out, "---\n"...), packed[file]...)
+	}
+	out = bytes.ReplaceAll(out, []byte(payloadImage), []byte(r.image))
+	made["openshift.yaml"] = bytes.ReplaceAll(out, []byte(payloadVersion), []byte(r.number()))
+	return nil
+}
+
+// chart adds the chart as helm package packs it.
+func (r *release) chart(from source, made files) error {
+	packed := files{}
+	if err := readFolder(filepath.Join(from.root, chartFolder), packed); err != nil {
+		return err
+	}
+	for file, change := range map[string]map[string]any{
+		"Chart.yaml":  {"version": r.number(), "appVersion": r.version},
+		"values.yaml": {"repository": r.repository, "tag": r.tag, "digest": r.digest},
+	} {
+		for key, value := range change {
+			var err error
+			if packed[file], err = set(packed[file], key, fmt.Sprint(value)); err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+		}
+	}
+	content, err := pack(bundleName, packed)
+	made[fmt.Sprintf("%s-%s.tgz", bundleName, r.number())] = content
+	return err
+}
+
+// set changes the one field of a name in a file that keeps its comments.
+func set(content []byte, key, value string) ([]byte, error) {
+	line := regexp.MustCompile(`(?m)^( *` + key + `:) *("[^"]*"|[^\s#]*)`)
+	if found := len(line.FindAll(content, -1)); found != 1 {
+		return nil, fmt.Errorf("%d fields are called %s; a release changes one", found, key)
+	}
+	return line.ReplaceAll(content, []byte(`${1} "`+value+`"`)), nil
+}
+
+// bundle adds the bundle for the Operator Lifecycle Manager.
+func (r *release) bundle(from source, made files) error {
+	generated, packed := files{}, files{}
+	if err := bundle(from, generated); err != nil {
+		return err
+	}
+	if err := readFolder(filepath.Join(from.root, bundleFolder), packed); err != nil {
+		return err
+	}
+	for file, content := range generated {
+		packed[strings.TrimPrefix(file, bundleFolder+"/")] = content
+	}
+	file := path.Join("manifests", bundleName+".clusterserviceversion.yaml")
+	version := map[string]any{}
+	if err := yaml.Unmarshal(packed[file], &version); err != nil {
+		return err
+	}
+	at(version, "metadata")["name"] = bundleName + "." + r.version
+	at(version, "spec")["version"] = r.number()
+	content, err := yaml.Marshal(version)
+	if err != nil {
+		return err
+	}
+	packed[file] = content
+	content, err = pack("bundle", packed)
+	made[fmt.Sprintf("%s-olm-%s.tgz", bundleName, r.number())] = content
+	return err
+}
+
+// readFolder reads the files of a folder by their paths in it.
+func readFolder(folder string, into files) error {
+	return filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		inside, err := filepath.Rel(folder, file)
+		if err != nil {
+			return err
+		}
+		into[filepath.ToSlash(inside)], err = os.ReadFile(file)
+		return err
+	})
+}
+
+// pack returns an archive of files in a folder. The same files give the same archive.
+func pack(folder string, packed files) ([]byte, error) {
+	var out bytes.Buffer
+	zipped := gzip.NewWriter(&out)
+	archive := tar.NewWriter(zipped)
+	for _, one := range slices.Sorted(maps.Keys(packed)) {
+		header := &tar.Header{Name: path.Join(folder, one), Mode: mode, Size: int64(len(packed[one])), Format: tar.FormatUSTAR}
+		if err := archive.WriteHeader(header); err != nil {
+			return nil, err
+		}
+		if _, err := archive.Write(packed[one]); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(archive.Close(), zipped.Close()); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// removeOld removes charts and bundles of another version.
+func removeOld(folder string) error {
+	old, err := filepath.Glob(filepath.Join(folder, bundleName+"-*.tgz"))
+	for _, one := range old {
+		err = errors.Join(err, os.Remove(one))
+	}
+	return err
+}
+
+// checksums writes the checksums of a folder's files, as sha256sum --check reads them.
+func checksums(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	var lines strings.Builder
+	for _, entry := range entries {
+		if entry.IsDir() || entry.Name() == sums {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&lines, "%x  %s\n", sha256.Sum256(content), entry.Name())
+	}
+	return os.WriteFile(filepath.Join(folder, sums), []byte(lines.String()), mode)
+}

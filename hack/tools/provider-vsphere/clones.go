@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"reflect"
+
+	"github.com/hashicorp/terraform-plugin-sdk/helper/schema"
+	"github.com/vmware/govmomi"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// asked is what a virtual machine is made with that the provider knows nothing of.
+type asked struct {
+	// snapshot is the one of the template that it is a linked clone of.
+	snapshot string
+	// group is one of virtual machines, which it is in before it is powered on for the first time.
+	group string
+}
+
+// extend gives the provider's resource what is asked for beyond its own attributes.
+func (v *vcenter) extend(machines *schema.Resource) {
+	machines.Schema[groupField] = &schema.Schema{
+		Type: schema.TypeString, Optional: true, Description: "The group of virtual machines of its compute cluster that it is a member of.",
+	}
+	clone := machines.Schema["clone"].Elem.(*schema.Resource)
+	clone.Schema["snapshot"] = &schema.Schema{
+		Type: schema.TypeString, Optional: true, Description: "The managed object ID of the snapshot of the template that it becomes a linked clone of.",
+	}
+	machines.Create = v.makeAsAsked(machines.Create)
+	machines.Read = v.readGroup(machines.Read)
+	machines.Update = v.moveToGroup(machines.Update)
+	machines.Delete = v.keepDisksOfOthers(v.leaveGroup(machines.Delete))
+}
+
+// makeAsAsked returns a create of a virtual machine during which calls adds what is asked for.
+func (v *vcenter) makeAsAsked(create schema.CreateFunc) schema.CreateFunc {
+	return func(d *schema.ResourceData, meta any) error {
+		v.making.Lock()
+		defer v.making.Unlock()
+		wanted := asked{group: d.Get(groupField).(string)}
+		wanted.snapshot, _ = d.Get("clone.0.snapshot").(string)
+		if wanted.group != "" {
+			if err := v.findGroupOf(d.Get("resource_pool_id").(string), wanted.group); err != nil {
+				return err // before anything is made
+			}
+		}
+		v.asked.Store(&wanted)
+		defer v.asked.Store(nil)
+		return create(d, meta)
+	}
+}
+
+func (v *vcenter) findGroupOf(pool, group string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	client, err := v.vim()
+	if err != nil {
+		return err
+	}
+	cluster, err := clusterOfPool(ctx, client, types.ManagedObjectReference{Type: "ResourcePool", Value: pool})
+	if err != nil {
+		return err
+	}
+	_, err = findGroup(ctx, client, cluster, group)
+	return err
+}
+
+// calls is between the provider and vCenter. The provider clones, configures and powers on in one go: there is no other place for what belongs between.
+type calls struct {
+	soap.RoundTripper
+	v *vcenter
+}
+
+func (c calls) RoundTrip(ctx context.Context, request, response soap.HasFault) error {
+	wanted := c.v.asked.Load()
+	if wanted == nil {
+		return c.RoundTripper.RoundTrip(ctx, request, response)
+	}
+	switch body := request.(type) {
+	case *methods.CloneVM_TaskBody:
+		cloneOf(wanted.snapshot, &body.Req.Spec)
+	case *methods.PowerOnVM_TaskBody:
+		if wanted.group != "" {
+			if err := c.v.join(ctx, wanted.group, body.Req.This); err != nil {
+				return fmt.Errorf("the virtual machine is not powered on before it is in its group: %w", err)
+			}
+		}
+	}
+	return c.RoundTripper.RoundTrip(ctx, request, response)
+}
+
+// cloneOf makes a linked clone of a snapshot, or else a full one, whose disks have no parents, so that they can grow.
+func cloneOf(snapshot string, spec *types.VirtualMachineCloneSpec) {
+	switch {
+	case snapshot != "":
+		spec.Snapshot = &types.ManagedObjectReference{Type: "VirtualMachineSnapshot", Value: snapshot}
+		spec.Location.DiskMoveType = string(types.VirtualMachineRelocateDiskMoveOptionsCreateNewChildDiskBacking)
+	case spec.Location.DiskMoveType == "":
+		spec.Location.DiskMoveType = string(types.VirtualMachineRelocateDiskMoveOptionsMoveAllDiskBackingsAndConsolidate)
+	}
+}
+
+func (v *vcenter) join(ctx context.Context, group string, vm types.ManagedObjectReference) error {
+	client, err := v.vim()
+	if err != nil {
+		return err
+	}
+	cluster, err := clusterOfMachine(ctx, client, vm)
+	if err != nil {
+		return err
+	}
+	return joinGroup(ctx, client, cluster, group, vm)
+}
+
+// attend has calls see what the provider asks of vCenter. The provider has its client in a field that it does not export.
+func (v *vcenter) attend(meta any) error {
+	holder := reflect.ValueOf(meta)
+	if holder.Kind() != reflect.Pointer || holder.Elem().Kind() != reflect.Struct {
+		return fmt.Errorf("the provider is configured as %T, which is no struct: see what its client has become", meta)
+	}
+	field := holder.Elem().FieldByName("vimClient")
+	if !field.IsValid() || field.Type() != reflect.TypeFor[*govmomi.Client]() || field.IsNil() {
+		return fmt.Errorf("%T has no vimClient of govmomi: see what its client has become", meta)
+	}
+	client := (*govmomi.Client)(field.UnsafePointer()).Client
+	client.RoundTripper = calls{client.RoundTripper, v}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.client = client
+	return nil
+}
+
+// vim returns the client of the provider.
+func (v *vcenter) vim() (*vim25.Client, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.client == nil {
+		return nil, errors.New("the provider is not configured")
+	}
+	return v.client, nil
+}
+
+// snapshot finds the snapshot of a template that linked clones are made of: that of a name, or the current one. There may be none.
+func snapshot(v *vcenter) *schema.Resource {
+	text := func(required, computed bool) *schema.Schema {
+		return &schema.Schema{Type: schema.TypeString, Required: required, Optional: !required && !computed, Computed: computed}
+	}
+	return &schema.Resource{
+		Schema: map[string]*schema.Schema{
+			"virtual_machine_uuid": text(true, false),
+			// a name, or names with slashes between
+			"name": text(false, false),
+			// empty where there is none, or several
+			"snapshot_id": text(false, true),
+		},
+		Read: func(d *schema.ResourceData, _ any) error {
+			ctx, cancel := context.WithTimeout(context.Background(), timeout)
+			defer cancel()
+			client, err := v.vim()
+			if err != nil {
+				return err
+			}
+			uuid := d.Get("virtual_machine_uuid").(string)
+			found, err := object.NewSearchIndex(client).FindByUuid(ctx, nil, uuid, true, nil)
+			if err == nil && found == nil {
+				err = errors.New("it is not there")
+			}
+			if err != nil {
+				return fmt.Errorf("looking for the template with the UUID %s: %w", uuid, err)
+			}
+			id, err := snapshotOf(ctx, object.NewVirtualMachine(client, found.Reference()), d.Get("name").(string))
+			if err != nil {
+				return err
+			}
+			d.SetId(uuid)
+			return d.Set("snapshot_id", id)
+		},
+	}
+}
+
+func snapshotOf(ctx context.Context, template *object.VirtualMachine, name string) (string, error) {
+	var read mo.VirtualMachine
+	if err := template.Properties(ctx, template.Reference(), []string{"snapshot"}, &read); err != nil {
+		return "", fmt.Errorf("reading the snapshots of the template: %w", err)
+	}
+	if read.Snapshot == nil {
+		return "", nil
+	}
+	if name == "" {
+		if read.Snapshot.CurrentSnapshot == nil {
+			return "", nil
+		}
+		return read.Snapshot.CurrentSnapshot.Value, nil
+	}
+	found, err := template.FindSnapshot(ctx, name)
+	if err != nil {
+		log.Printf("[WARN] %v", err)
+		return "", nil
+	}
+	return found.Value, nil
+}

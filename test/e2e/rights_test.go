@@ -1,0 +1,90 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/audit"
+)
+
+// usedElsewhere are the permissions that the story does not use, by account, and what does.
+var usedElsewhere = map[string][]exempt{
+	"machine-api-controllers": {
+		{`^list (nodes|machinesets|machinehealthchecks|(mutat|validat)ingwebhookconfigurations) ?`, informers},
+		{`^get machinesets $`, "a MachineSet that adopts Machines: controllers/machineset"},
+		{`^update machine(set)?s/finalizers `, "OwnerReferencesPermissionEnforcement, which asks the authorizer itself"},
+		{`^(get|list|create|update|patch) ipaddress`, "clusters with pools of addresses: actuators/addresses"},
+		{`^list credentialsrequests `, "OpenShift: internal/cluster/rights"},
+		{`^get configmaps trusted-ca-bundle`, "OpenShift: internal/cluster/config"},
+		{`^patch events `, "an event that is sent again within minutes"},
+	},
+	"machine-api-operator": {
+		{`^list (.*configurations|(cluster)?role(binding)?s|machineapioperators|deployments|daemonsets|machinehealthchecks|serviceaccounts|services|` +
+			`poddisruptionbudgets|networkpolicies|configmaps) `, informers},
+		{`^(get|list|watch) (apiservers|featuregates|infrastructures|proxies|clusteroperators) `, "OpenShift: cmd/machine-api-operator"},
+		{`^(create|patch) clusteroperators`, "OpenShift: cmd/machine-api-operator"},
+		{`^\w+ (prometheusrules|servicemonitors) `, "clusters with the Prometheus Operator: internal/operator/operands"},
+		{`^\w+ role(binding)?s prometheus-k8s-machine-api-controllers`, "clusters with the Prometheus Operator: internal/operator/operands"},
+		{`^delete (deployments|services|(cluster)?rolebindings) `, "an object with another value in a field that cannot be changed, which is made anew"},
+		{`^patch events `, "an event that is sent again within minutes"},
+	},
+}
+
+// informers is why permissions to list are needed that nothing uses: this API server begins a watch with what there is.
+const informers = "API servers before 1.34, which informers ask for a list first"
+
+// exempt are permissions that something else than the story uses.
+type exempt struct {
+	// permissions is a regular expression for the verb, the resource and the name.
+	permissions string
+	by          string
+}
+
+func whatThePermissionsAreFor() {
+	for _, account := range slices.Sorted(maps.Keys(usedElsewhere)) {
+		It("is known of each one that "+account+" has, and it needs no other", func(ctx SpecContext) {
+			granted, err := audit.Granted(ctx, w.client, lab.Namespace, account)
+			Expect(err).NotTo(HaveOccurred())
+			comparison := w.comparison(account, granted)
+			say("    %d permissions, %d requests", len(granted), comparison.Calls)
+			Expect(comparison.Calls).To(BeNumerically(">", 0))
+			Expect(comparison.Forbidden).To(BeEmpty())
+			if suite, _ := GinkgoConfiguration(); len(suite.FocusStrings) > 0 || on.name != onTerraform {
+				Skip("not all chapters were gone through")
+			}
+			var unused []string
+			for _, permission := range comparison.Unused() {
+				called := permission.Verb + " " + permission.Resource + " " + permission.Name
+				if !slices.ContainsFunc(usedElsewhere[account], func(e exempt) bool { return regexp.MustCompile(e.permissions).MatchString(called) }) {
+					unused = append(unused, permission.String())
+				}
+			}
+			Expect(strings.Join(unused, "\n")).To(BeEmpty(), "nothing needs these permissions: remove them, or write down what does")
+		})
+	}
+}
+
+// comparison holds what an account has done against what it may do. Left out are tests that act in its name, and what was forbidden on purpose.
+func (w *world) comparison(account string, granted []audit.Permission) *audit.Comparison {
+	GinkgoHelper()
+	log, err := os.Open(w.cluster.AuditLog())
+	Expect(err).NotTo(HaveOccurred())
+	defer log.Close()
+	comparison := audit.NewComparison(granted)
+	Expect(audit.Read(log, func(c audit.Call) {
+		provoked := slices.ContainsFunc(w.provoked, func(s span) bool { return c.Forbidden && s.from.Before(c.At) && c.At.Before(s.to) })
+		if c.User == lab.UserOf(account) && !strings.HasPrefix(c.Agent, "kubectl/") && !provoked {
+			comparison.Add(c)
+		}
+	})).To(Succeed())
+	return comparison
+}

@@ -1,0 +1,205 @@
+//go:build e2e_gardener
+
+package e2egardener_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/hack/landscape"
+)
+
+const (
+	root = "../.."
+	// patience is for what takes some seconds to a minute on an idle machine.
+	patience    = 5 * time.Minute
+	poll        = 500 * time.Millisecond
+	stopTimeout = 3 * time.Minute
+)
+
+func TestGardener(t *testing.T) {
+	RegisterFailHandler(Fail)
+	suite, reporter := GinkgoConfiguration()
+	suite.Timeout = 55 * time.Minute // below that of go test, so that what was started is stopped
+	reporter.NoColor = true
+	SetDefaultEventuallyTimeout(patience)
+	SetDefaultEventuallyPollingInterval(poll)
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	RunSpecs(t, "Gardener, end to end", suite, reporter)
+}
+
+// w is what all specs stand on.
+var w world
+
+type world struct {
+	dir     string
+	land    *landscape.Landscape
+	manager *lab.Manager
+	mcm     *landscape.Process
+	driver  *landscape.Process
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	w.dir, err = os.MkdirTemp("", "machine-iac-e2e-gardener-")
+	Expect(err).NotTo(HaveOccurred())
+	w.dir, err = filepath.EvalSymlinks(w.dir)
+	Expect(err).NotTo(HaveOccurred())
+	w.land, err = landscape.Open(ctx, root, w.dir, GinkgoWriter)
+	Expect(err).NotTo(HaveOccurred())
+	w.manager, err = w.land.Lab.StartManager(ctx, "--controllers=machine")
+	Expect(err).NotTo(HaveOccurred())
+}, NodeTimeout(10*time.Minute))
+
+var _ = AfterSuite(func(ctx SpecContext) {
+	stopMCM()
+	if w.manager != nil {
+		Expect(w.manager.Stop(stopTimeout)).To(Succeed())
+	}
+	if w.land != nil {
+		Expect(w.land.Close(ctx)).To(Succeed())
+	}
+}, NodeTimeout(5*time.Minute))
+
+// By now everything has stopped.
+var _ = ReportAfterSuite("the data folder", func(report Report) {
+	switch {
+	case w.land == nil:
+	case report.SuiteSucceeded:
+		Expect(os.RemoveAll(w.dir)).To(Succeed())
+	default:
+		fmt.Printf("\nThe clusters' data and all logs are kept in %s.\n", w.dir)
+	}
+})
+
+var _ = ReportBeforeEach(func(report SpecReport) { fmt.Println(time.Now().Format(time.TimeOnly), report.FullText()) })
+
+var _ = JustAfterEach(func(ctx SpecContext) {
+	if !CurrentSpecReport().Failed() || w.land == nil {
+		return
+	}
+	for _, kind := range []string{"machinedeployments.machine.sapcloud.io", "machines.machine.sapcloud.io", "machines.machine.openshift.io"} {
+		out, err := w.land.Lab.Kubectl(ctx, "get", kind, "-o", "yaml")
+		fmt.Printf("\n$ kubectl get %s (%v)\n%s", kind, err, out)
+	}
+})
+
+// startMCM starts MCM and the driver, where they do not run.
+func startMCM(flags ...string) {
+	GinkgoHelper()
+	var err error
+	if w.mcm == nil || !w.mcm.Running() {
+		w.mcm, err = w.land.Start(landscape.MCM, "--machine-safety-overshooting-period=1s")
+		Expect(err).NotTo(HaveOccurred())
+	}
+	if w.driver == nil || !w.driver.Running() {
+		w.driver, err = w.land.Start(landscape.Driver, append([]string{
+			"--machine-creation-timeout=5m", "--machine-health-timeout=10s", "--machine-drain-timeout=5m", "--machine-safety-orphan-vms-period=10s",
+			"--machine-safety-apiserver-statuscheck-period=5s", "--machine-safety-apiserver-statuscheck-timeout=5s",
+		}, flags...)...)
+		Expect(err).NotTo(HaveOccurred())
+	}
+}
+
+func stopMCM() {
+	GinkgoHelper()
+	for _, process := range []*landscape.Process{w.mcm, w.driver} {
+		if process != nil {
+			Expect(process.Stop()).To(Succeed())
+		}
+	}
+}
+
+// kubectl runs kubectl in the control cluster.
+func kubectl(ctx context.Context, arguments ...string) string {
+	GinkgoHelper()
+	out, err := w.land.Lab.Kubectl(ctx, arguments...)
+	Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+func apply(ctx context.Context, manifest string) {
+	GinkgoHelper()
+	Expect(w.land.Lab.Apply(ctx, manifest)).To(Succeed())
+}
+
+// ordered is what tests read of MCM's Machines.
+type ordered struct {
+	Metadata struct {
+		Name   string
+		UID    string
+		Labels map[string]string
+	}
+	Spec struct {
+		ProviderID string
+		Class      struct{ Name string }
+	}
+	Status struct {
+		CurrentStatus struct{ Phase string }
+		LastOperation struct{ Description, ErrorCode, State, Type string }
+	}
+}
+
+// machines returns MCM's Machines with a label name=NAME.
+func machines(ctx context.Context, name string) ([]ordered, error) {
+	out, err := w.land.Lab.Kubectl(ctx, "get", "machines.machine.sapcloud.io", "-l", "name="+name, "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	var list struct{ Items []ordered }
+	return list.Items, json.Unmarshal([]byte(out), &list)
+}
+
+// nodes returns the names of the target's Nodes.
+func nodes(ctx context.Context) ([]string, error) {
+	out, err := w.land.KubectlTarget(ctx, "", "get", "nodes", "-o", "name")
+	return strings.Fields(out), err
+}
+
+// running reports whether so many Machines of a MachineDeployment run, all of a class, and no others are there.
+func running(name, class string, count int) func(SpecContext) error {
+	return func(ctx SpecContext) error {
+		list, err := machines(ctx, name)
+		if err != nil {
+			return err
+		}
+		for _, m := range list {
+			if m.Status.CurrentStatus.Phase != "Running" || m.Spec.Class.Name != class {
+				return fmt.Errorf("%s of class %s is %q: %s", m.Metadata.Name, m.Spec.Class.Name, m.Status.CurrentStatus.Phase, m.Status.LastOperation.Description)
+			}
+		}
+		if len(list) != count {
+			return fmt.Errorf("there are %d Machines", len(list))
+		}
+		return nil
+	}
+}
+
+// nothingLeft reports what is left of Machines.
+func nothingLeft(ctx SpecContext) error {
+	for what, arguments := range map[string][]string{
+		"MCM's Machines": {"get", "machines.machine.sapcloud.io", "-o", "name"},
+		"Machines":       {"get", "machines.machine.openshift.io", "-o", "name"},
+		"states":         {"get", "secrets", "-l", "tfstate=true", "-o", "name"},
+		"user data":      {"get", "secrets", "-l", "app.kubernetes.io/managed-by=machine-controller-manager", "-o", "name"},
+	} {
+		out, err := w.land.Lab.Kubectl(ctx, arguments...)
+		if err != nil || out != "" {
+			return fmt.Errorf("%s are left: %s %w", what, out, err)
+		}
+	}
+	if left, err := nodes(ctx); err != nil || len(left) > 0 {
+		return fmt.Errorf("nodes are left: %v %w", left, err)
+	}
+	return nil
+}
