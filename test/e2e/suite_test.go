@@ -103,8 +103,8 @@ var _ = Describe(story, Ordered, func() {
 	Context("A MachineHealthCheck", aMachineHealthCheck)
 	Context("A spot instance that is terminated", forTerraform, aSpotInstance)
 	Context("A MachineSet that is scaled", aMachineSetThatIsScaled)
-	Context("The installation", theInstallation)
 	Context("The Machine API's series", theMachineAPIsSeries)
+	Context("The installation", theInstallation) // restarts the manager, whose series begin anew
 	Context("Two engines under one manager", twoEngines)
 	Context("An API server that is away", anAPIServerAway)
 	Context("A MachineSet of the module vsphere", forTerraform, aMachineSetOnVSphere)
