@@ -16,6 +16,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -189,6 +190,30 @@ func TestWhyAStateIsNotDestroyedIsRecorded(t *testing.T) {
 	b.passes(pass, func() bool { return b.orphaned(misread).Mark.Problem == "" })
 	if b.node(machine) != nil || b.node(misread) == nil {
 		t.Error("the one is not destroyed, or the other is")
+	}
+}
+
+// A run that fails leaves no intent, and the destroy that it was to finish is no less begun.
+func TestADestroyThatHadBegunIsRepeated(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	b.bring(machine)
+	b.vanish(machine)
+	seen := record.NewPatch()
+	seen.SetOrphanMark(record.OrphanMark{Since: b.clock.Now().UTC(), Begun: true, Problem: "the language host was killed"})
+	key := state.KeyFor(machine.Namespace, machine.UID)
+	session, err := b.store.Acquire(t.Context(), key, state.AcquireOptions{
+		Lock: state.Lock{Owner: b.owner, Run: "failed", Operation: string(runs.Destroy), Epoch: b.leads.Epoch()}, Meta: seen.MetaPatch,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := session.Release(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	b.passes(b.orphans(), func() bool { return b.stateIsGone(key) })
+	if b.node(machine) != nil {
+		t.Error("the state is gone, and the instance is not")
 	}
 }
 

@@ -36,11 +36,11 @@ func (o *Orphans) handle(ctx context.Context, head state.Head) (destroys bool, e
 			return true, err
 		}
 	}
-	next.Problem = ""
+	next.Problem, next.Begun = "", begun(head, said.Mark)
 	switch invalid := said.Check(); {
 	case invalid != nil:
 		next.Problem = invalid.Error()
-	case begun(head) || said.Action == record.OrphanDestroy || !next.Destroy.IsZero():
+	case next.Begun || said.Action == record.OrphanDestroy || !next.Destroy.IsZero():
 		destroys = true
 		status, err := o.destroy(head)
 		if err != nil || status.Phase == runs.Running {
@@ -61,8 +61,8 @@ func (o *Orphans) handle(ctx context.Context, head state.Head) (destroys bool, e
 // first records that a state was seen without its Machine, and reports it where its MachineSet is. A destroy that was begun or requested goes
 // on.
 func (o *Orphans) first(ctx context.Context, head state.Head, said record.Orphan) (destroys bool, err error) {
-	destroys = begun(head) || said.Action == record.OrphanDestroy
-	recorded, err := o.mark(ctx, head, record.OrphanMark{Since: o.Clock.Now().UTC()})
+	destroys = begun(head, nil) || said.Action == record.OrphanDestroy
+	recorded, err := o.mark(ctx, head, record.OrphanMark{Since: o.Clock.Now().UTC(), Begun: begun(head, nil)})
 	if err != nil {
 		return destroys, err
 	}
@@ -96,8 +96,11 @@ func onlyPlanned(head state.Head) bool {
 	return err == nil && head.Managed == 0 && read.OnlyPlanned()
 }
 
-// begun reports whether a destroy was begun before the Machine's finalizer was taken away.
-func begun(head state.Head) bool {
+// begun reports whether a destroy was begun before the Machine's finalizer was taken away. mark is what was recorded of the state before; nil for nothing.
+func begun(head state.Head, mark *record.OrphanMark) bool {
+	if mark != nil && mark.Begun {
+		return true
+	}
 	read, err := record.Read(head.Meta)
 	return err == nil && read.Intent != nil && read.Intent.Operation == runs.Destroy
 }

@@ -217,7 +217,7 @@ func (i *Item) mayMove(serial uint64, lock *state.Lock, meta map[string]string) 
 	switch {
 	case err != nil || unread != nil:
 		return errors.Join(err, unread)
-	case orphan.Action != "" || orphan.Mark != nil && !orphan.Mark.Destroy.IsZero():
+	case orphan.Action != "" || orphan.Mark != nil && (orphan.Mark.Begun || !orphan.Mark.Destroy.IsZero()):
 		return fmt.Errorf("it is about to be destroyed; to keep it, remove the annotation %s from its Secret, and set --orphan-policy=Retain",
 			record.OrphanActionAnnotation)
 	case lock != nil && lock.Owner != lockOwner:

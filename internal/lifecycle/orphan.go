@@ -13,7 +13,7 @@ import (
 // destroys returns why a state whose Machine is gone is to be destroyed; empty where it is not.
 func destroys(o record.Orphan, begun *record.Intent) string {
 	switch {
-	case begun != nil && begun.Operation == runs.Destroy:
+	case begun != nil && begun.Operation == runs.Destroy || o.Mark != nil && o.Mark.Begun:
 		return "the Machine is gone, and its destroy had begun"
 	case o.Action == record.OrphanDestroy:
 		return "the Machine is gone, and annotation " + record.OrphanActionAnnotation + " on its state asks for the destroy"

@@ -43,6 +43,8 @@ type OrphanMark struct {
 	Since time.Time `json:"since"`
 	// Destroy is when the policy of the manager decided to destroy it; zero for not.
 	Destroy time.Time `json:"destroy,omitzero"`
+	// Begun is whether a destroy had begun before the Machine was gone. It is repeated until it succeeds: a run that fails leaves no intent.
+	Begun bool `json:"begun,omitempty"`
 	// Problem says why a destroy did not succeed so far, for people.
 	Problem string `json:"problem,omitempty"`
 }
