@@ -25,9 +25,12 @@ var usedElsewhere = map[string][]exempt{
 		{`^(get|list|create|update|patch) ipaddress`, "clusters with pools of addresses: actuators/addresses"},
 		{`^list credentialsrequests `, "OpenShift: internal/cluster/rights"},
 		{`^get configmaps trusted-ca-bundle`, "OpenShift: internal/cluster/config"},
+		{`^create events `, "an event about a Node, which is in the namespace default: controllers/nodelink"},
 		{`^patch events `, "an event that is sent again within minutes"},
 	},
 	"machine-api-operator": {
+		{`^\w+ configmaps machine-iac-dashboard`, "clusters with the Prometheus Operator: internal/operator/operands"},
+		{`^get namespaces openshift-config-managed`, "clusters with the Prometheus Operator: internal/operator/operands"},
 		{`^list (.*configurations|(cluster)?role(binding)?s|machineapioperators|deployments|daemonsets|machinehealthchecks|serviceaccounts|services|` +
 			`poddisruptionbudgets|networkpolicies|configmaps) `, informers},
 		{`^(get|list|watch) (apiservers|featuregates|infrastructures|proxies|clusteroperators) `, "OpenShift: cmd/machine-api-operator"},
