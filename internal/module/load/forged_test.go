@@ -174,3 +174,19 @@ func TestAStackMayReadItsFiles(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAProgramThatIsCodeIsNotRestoredUnlessItIsProven(t *testing.T) {
+	code := moduletest.ChangedStack(t, moduletest.Change{"Pulumi.yaml", "runtime: yaml", "runtime: {name: go, options: {binary: program}}"},
+		moduletest.Change{"Pulumi.yaml", "variables:\n  image:\n    fn::invoke:\n      function: example:getImage\n      arguments: {name: \"${provider_spec.size}\"}\n      return: id\n", ""})
+	at := strings.Index(code["Pulumi.yaml"], "resources:")
+	code["Pulumi.yaml"] = code["Pulumi.yaml"][:at]
+	if _, err := load.Module(moduletest.FS(code)); err != nil {
+		t.Errorf("what an administrator gives: %v", err)
+	}
+	if _, err := load.RestoreProven(moduletest.FS(code)); err != nil {
+		t.Errorf("what is proven: %v", err)
+	}
+	if _, err := load.Restore(moduletest.FS(code)); err == nil || !strings.Contains(err.Error(), `Pulumi.yaml:3: runtime is "go", so that the program is code`) {
+		t.Errorf("what is not: %v", err)
+	}
+}

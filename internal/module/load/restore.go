@@ -19,7 +19,12 @@ import (
 // any more, and validations and checks that only the engine can evaluate, which it does in every run. It fails with a [*contract.Error] when
 // too little can be read to run it, or when it breaks one of those rules. The digest is over all of fsys, so a content that was changed has
 // another than the one that it is known by.
-func Restore(fsys fs.FS) (*module.Module, error) {
+func Restore(fsys fs.FS) (*module.Module, error) { return restore(fsys, stack.CodeIn) }
+
+// RestoreProven is Restore for content that is known to be what an administrator has chosen. The programs of stacks may be in any language then.
+func RestoreProven(fsys fs.FS) (*module.Module, error) { return restore(fsys) }
+
+func restore(fsys fs.FS, further ...func(snapshot.Files, *contract.Report)) (*module.Module, error) {
 	files, err := snapshot.Read(fsys)
 	if err != nil {
 		return nil, err
@@ -27,6 +32,9 @@ func Restore(fsys fs.FS) (*module.Module, error) {
 	found := &contract.Report{} // breaches of other rules are only reported where a part that a run needs cannot be read
 	meta := contract.ReadMetadata(files, found)
 	restored := check(files, meta, found)
+	for _, rule := range further {
+		rule(files, found)
+	}
 	restored.Files = files
 	addMetadata(&restored, meta)
 	if err := found.UnsafeErr(restored.Name, restored.Spec.Engine); err != nil {

@@ -45,6 +45,17 @@ func (c programCheck) check() {
 	}
 }
 
+// CodeIn reports the programs in other languages than YAML as breaches: they are code, and no rule sees what it does. It is for content that
+// nobody is known to have chosen.
+func CodeIn(files snapshot.Files, found *contract.Report) {
+	for _, name := range files.Names(func(name string) bool { return path.Base(name) == projectFile }) {
+		if p := readProgram(files, name, &contract.Report{}); p != nil && !p.isYAML() {
+			p.unsafe(found, lineOf(p.field("runtime")), "runtime", fmt.Sprintf("is %q, so that the program is code, which is not run from where others may write it", p.runtime),
+				"give the stack to the manager by --module-dir or --module-source, or have what is stored signed by --module-key-file")
+		}
+	}
+}
+
 // fields that a project may have, by whether its program is YAML. Whatever else there is makes Pulumi read or do something that no rule
 // here looks at.
 var (
