@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/machine-iac/machine-iac-operator/test/parentdeath"
 )
 
 // probeVariable makes a process of this test one that tries something.
@@ -19,6 +22,10 @@ const probeVariable = "SANDBOX_PROBE"
 func pid() string { return strconv.Itoa(os.Getpid()) }
 
 func TestMain(m *testing.M) {
+	if parentdeath.IsParent() {
+		beParent()
+		return
+	}
 	if os.Getenv(probeVariable) == "" {
 		os.Exit(m.Run())
 	}
@@ -33,6 +40,30 @@ func TestMain(m *testing.M) {
 		fmt.Println(err)
 	}
 	os.Exit(0)
+}
+
+// beParent starts a confined process that is to die with this one.
+func beParent() {
+	s, err := New(Options{Mode: Preferred})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	runtime.LockOSThread() // it dies with the thread that starts it
+	child := exec.Command("sleep", "300")
+	s.Wrap(child, Policy{})
+	child.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := child.Start(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for { // until it is no launcher any more
+		if name, err := os.ReadFile("/proc/" + strconv.Itoa(child.Process.Pid) + "/comm"); err != nil || string(name) == "sleep\n" {
+			break
+		}
+	}
+	parentdeath.Print(child.Process.Pid)
+	_ = child.Wait()
 }
 
 func probe(what string, arguments []string) error {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/test/parentdeath"
 )
 
 // confined returns a sandbox on a kernel that can confine.
@@ -141,6 +143,8 @@ func TestAWrongFolderEndsTheLauncher(t *testing.T) {
 		t.Errorf("exit code %d, %s; want %d and the folder's name", code, output, exitCode)
 	}
 }
+
+func TestAConfinedProcessDiesWithItsParent(t *testing.T) { parentdeath.Expect(t) }
 
 func TestTreesOfLinks(t *testing.T) {
 	elsewhere, tree := t.TempDir(), t.TempDir()
