@@ -19,6 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/repeat"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
@@ -125,7 +126,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	failed := func(class failure.Class, err error) *failure.Error {
 		return &failure.Error{Op: failure.OpOpen, Class: class, Err: redactor.Error(err)}
 	}
-	if err := r.validate(); err != nil {
+	if err := errors.Join(r.validate(), e.options.Sandbox.Check()); err != nil {
 		return nil, failed(failure.Unknown, err)
 	}
 	if err := checkReserved(r.Variables); err != nil {
@@ -223,7 +224,8 @@ func (f *Workspace) writeBackend() error {
 func (f *Workspace) open(ctx context.Context) error {
 	f.command = &command{
 		binary: f.engine.options.Binary, environment: environmentOf(f.engine.environment(f)), waitDelay: f.engine.options.WaitDelay, starts: &f.engine.starts,
-		pipe: f.path(eventsPipe),
+		pipe: f.path(eventsPipe), sandbox: f.engine.options.Sandbox,
+		policy: sandbox.Policy{Read: f.engine.readable, Write: []string{f.dir, f.temporary()}},
 	}
 	workspace, err := auto.NewLocalWorkspace(ctx, auto.WorkDir(f.path(programDir)), auto.PulumiHome(f.path("home")), auto.Pulumi(f.command))
 	if err != nil {

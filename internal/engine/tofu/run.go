@@ -123,7 +123,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 
 // check returns the folder of the run's module.
 func (e *Engine) check(r RunSpec) (string, error) {
-	if err := r.validate(); err != nil {
+	if err := errors.Join(r.validate(), e.options.Sandbox.Check()); err != nil {
 		return "", err
 	}
 	key, err := e.moduleKey(r.Module)
@@ -153,7 +153,8 @@ func (f *Workspace) fill(ctx context.Context) error {
 		return err
 	}
 	maps.Copy(own, f.run.Environment)
-	return f.slot.use(ctx, f.dir, f.engine.environment(f.dir, f.slot, own, f.run.Backend))
+	environment := f.engine.environment(f.dir, f.slot, own, f.run.Backend)
+	return f.slot.use(ctx, f.dir, f.engine.confined(environment, f.dir, f.module))
 }
 
 // linkModule puts the module into the run's folder, or what takes its place.
