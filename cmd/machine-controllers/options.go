@@ -17,6 +17,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
@@ -74,6 +75,8 @@ type options struct {
 	moduleSources     list
 	providerMirror    string
 	allowDownloads    bool
+	sandbox           sandbox.Mode
+	sandboxRead       list
 
 	maxRuns        int
 	warmProviders  int
@@ -128,6 +131,9 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.Var(&o.adoption, "adoption", "What is done about instances that something else than this operator has made: OnRequest leaves them alone, Plan plans their adoption and reports it, Adopt adopts them. The annotation machine-iac.io/adoption of a Machine or a MachineSet takes precedence.")
 	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Folder with providers, laid out as a filesystem mirror.")
 	flags.BoolVar(&o.allowDownloads, "allow-provider-downloads", false, "Download providers that the mirror lacks, when a module is first used.")
+	o.sandbox = sandbox.Preferred
+	flags.Var(&o.sandbox, "sandbox", "Whether engines and providers are confined to the files of their run by the kernel's Landlock: preferred as far as the kernel can, required starts no run where it cannot, off.")
+	flags.Var(&o.sandboxRead, "sandbox-read", "Further file or folder that engines and providers may read, such as an authority or a key that credentials name; may be repeated. What --engine-env names they may read.")
 
 	flags.IntVar(&o.maxRuns, "max-concurrent-runs", 8, "Number of engine runs at a time.")
 	flags.IntVar(&o.warmProviders, "warm-providers", 0, "Number of provider plugins that are kept running between runs, each used by one run at a time with one set of credentials. Saves most of a run's CPU time; the interface is one that engines call unsupported. 0 starts a plugin for each run.")

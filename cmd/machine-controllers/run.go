@@ -78,8 +78,11 @@ func run(ctx context.Context, o options) error {
 	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.clusterValues(), Cluster: cluster, Rights: granted}); err != nil {
 		return err
 	}
-	runners, err := newRunners(ctx, o, live)
+	runners, check, err := newRunners(ctx, o, live)
 	if err != nil {
+		return err
+	}
+	if err := check.add(mgr); err != nil {
 		return err
 	}
 	pool := newPool(o, runners)
@@ -210,7 +213,7 @@ func loadModules(ctx context.Context, o options) (*module.Catalog, error) {
 func (o *options) readCluster(ctx context.Context, live client.Reader) (*config.Reader, error) {
 	cluster, err := config.New(config.Options{
 		Client: live,
-		Dir:    filepath.Join(o.workDir, "authorities"),
+		Dir:    authoritiesDir(*o),
 		Given:  slices.Collect(maps.Keys(o.engineEnvironment)),
 		Logger: ctrl.Log.WithName("cluster-config"),
 	})

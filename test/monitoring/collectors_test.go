@@ -33,7 +33,7 @@ func TestThePageHasTheSeriesOfEachCollector(t *testing.T) {
 	collectors = append(collectors, machinehealthcheck.NewMetrics().Collectors()...)
 	collectors = append(collectors, drain.NewMetrics().Collectors()...)
 
-	described := Families{"machine_iac_engine_starts_total": family("engine")} // the manager's own
+	described := Families{"machine_iac_engine_starts_total": family("engine"), "machine_iac_engine_landlock_version": family()} // the manager's own
 	for _, collector := range collectors {
 		descriptions := make(chan *prometheus.Desc, 100)
 		collector.Describe(descriptions)
