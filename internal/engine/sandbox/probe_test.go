@@ -83,6 +83,8 @@ func probe(what string, arguments []string) error {
 	case "follow":
 		_, err := os.Readlink(arguments[0])
 		return err
+	case "reattach":
+		return reattach()
 	case "status":
 		return status()
 	}
@@ -98,6 +100,18 @@ func probe(what string, arguments []string) error {
 		return err
 	}
 	return nil // it is let go when this process ends
+}
+
+// reattach fails unless the providers that run have the id of this process, and nothing else of them has changed.
+func reattach() error {
+	want := fmt.Sprintf(`{"a.example/b/c":{"Pid":%d,"Protocol":"grpc","ProtocolVersion":6,"Test":true}}`, os.Getpid())
+	if got := os.Getenv(reattachVariable); got != want {
+		return errors.New(got)
+	}
+	if order, there := os.LookupEnv(Variable); there {
+		return errors.New(order)
+	}
+	return nil
 }
 
 // status prints what privileges a process has.

@@ -93,6 +93,21 @@ func TestNoPrivilegeIsLeft(t *testing.T) {
 	}
 }
 
+func TestEnginesAskOnlyThemselvesWhetherProvidersLive(t *testing.T) {
+	s := confined(t, Options{})
+	for value, want := range map[string]string{
+		`{"a.example/b/c":{"Protocol":"grpc","ProtocolVersion":6,"Pid":1,"Test":true}}`: "ok", "": "",
+	} {
+		command := exec.Command(os.Args[0], "reattach")
+		command.Env = []string{probeVariable + "=1", reattachVariable + "=" + value}
+		s.Wrap(command, Policy{})
+		output, err := command.CombinedOutput()
+		if got := strings.TrimSpace(string(output)); err != nil || got != want {
+			t.Errorf("%s: %s (%v), want %q", value, got, err, want)
+		}
+	}
+}
+
 func TestWhatIsReadableIsNamed(t *testing.T) {
 	given, later := filepath.Join(t.TempDir(), "given"), filepath.Join(t.TempDir(), "later")
 	write(t, given)
