@@ -73,7 +73,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// overwhelmed has a manager execute as many runs as it is told, until the kernel kills one.
+// overwhelmed has a manager execute as many runs as its flag allows, until the kernel kills one.
 func (g controlGroup) overwhelmed(t *testing.T, l *lab.Lab) pressed {
 	t.Helper()
 	b := g.start(t, l, "--memory-limit=0")

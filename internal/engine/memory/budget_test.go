@@ -46,7 +46,7 @@ func TestWhatFits(t *testing.T) {
 		want   int
 	}{
 		"a run of an unknown module takes what the largest providers take": {2 * Unknown, func(*sampled) {}, 2},
-		"one of a known module what its largest has taken, and a quarter": {1000 * mib, func(s *sampled) { s.run("a", "small", 80*mib) }, 10},
+		"one of a known module what its largest has taken, and a quarter":  {1000 * mib, func(s *sampled) { s.run("a", "small", 80*mib) }, 10},
 		"what is shared is not free": {1000 * mib, func(s *sampled) {
 			s.usage.Shared = 500 * mib
 			s.run("a", "small", 80*mib)
