@@ -36,7 +36,7 @@ func (a *Actuator) submit(o *observation, d lifecycle.Decision) error {
 	return o.inProgress(status)
 }
 
-// request returns what the pool is told of a run for what is desired; nil where that is not known. Which group and task it is of is the caller's.
+// request describes a run for what is desired to the pool; nil where that is not known. Which group and task it is of is the caller's.
 func (t *task) request(wanted *desired.State) runs.Request {
 	request := runs.Request{Machine: t.key, UID: t.uid, Operation: t.asked, Engine: engineOf(wanted), Run: t.id}
 	if wanted == nil {

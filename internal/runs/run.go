@@ -110,7 +110,7 @@ type Task interface {
 type Memory interface {
 	// Fits reports whether a run may start beside those that run.
 	Fits(footprint string) bool
-	// Started and Ended tell which runs there are.
+	// Started and Ended say which runs there are.
 	Started(run, footprint string)
 	Ended(run string)
 }
