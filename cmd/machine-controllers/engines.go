@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	pulumirunner "github.com/machine-iac/machine-iac-operator/actuators/pulumi"
@@ -26,27 +27,27 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 )
 
-// newRunners returns a runner for each engine that is found, and the check whether they can run. OpenTofu or Terraform is required, Pulumi is optional.
-func newRunners(ctx context.Context, o options, live client.Client) (map[v1alpha1.Engine]runner.Runner, *engineCheck, error) {
+// newRunners returns a runner for each engine that is found, and has the manager check whether they can run. OpenTofu or Terraform is required, Pulumi is optional.
+func newRunners(ctx context.Context, o options, live client.Client, mgr manager.Manager) (map[v1alpha1.Engine]runner.Runner, error) {
 	confined, err := newSandbox(o)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	withTofu, err := newTofu(ctx, o, confined)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	check := newEngineCheck(o.workDir, confined, withTofu.Binary().Path)
 	backend := backend.New(backend.Options{Logger: ctrl.Log.WithName("state-backend")})
 	runners := map[v1alpha1.Engine]runner.Runner{v1alpha1.EngineTerraform: terraform.New(withTofu, backend)}
 	withPulumi, err := newPulumi(ctx, o, confined)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if withPulumi != nil {
 		keys, err := pulumikeys.New(live, pulumikeys.Options{Namespace: o.leaseNamespace})
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		runners[v1alpha1.EnginePulumi] = pulumirunner.New(withPulumi, keys)
 		check.programs = append(check.programs, withPulumi.Binary().Path)
@@ -57,7 +58,7 @@ func newRunners(ctx context.Context, o options, live client.Client) (map[v1alpha
 			ConstLabels: prometheus.Labels{"engine": reporting.EngineLabel(name)},
 		}, func() float64 { return float64(one.Starts()) }))
 	}
-	return runners, check, nil
+	return runners, check.add(mgr)
 }
 
 // labels returns the metric labels of the engines.

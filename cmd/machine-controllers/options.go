@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"k8s.io/apimachinery/pkg/util/validation"
 	cliflag "k8s.io/component-base/cli/flag"
 
@@ -82,6 +83,8 @@ type options struct {
 	warmProviders  int
 	maxDriftRuns   int
 	maxQueuedRuns  int
+	memoryLimit    string
+	memoryBytes    int64 // of that, or of the container; zero for none
 	runTimeout     time.Duration
 	interruptGrace time.Duration
 	driftInterval  time.Duration
@@ -139,6 +142,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.IntVar(&o.warmProviders, "warm-providers", 0, "Number of provider plugins that are kept running between runs, each used by one run at a time with one set of credentials. Saves most of a run's CPU time; the interface is one that engines call unsupported. 0 starts a plugin for each run.")
 	flags.IntVar(&o.maxDriftRuns, "max-concurrent-drift-checks", 0, "How many of these runs may be drift checks. Default: a quarter, at least one.")
 	flags.IntVar(&o.maxQueuedRuns, "max-queued-runs", 10000, "Number of engine runs that may wait; further Machines are requeued.")
+	flags.StringVar(&o.memoryLimit, "memory-limit", "", "What this process and its engines may take of the memory, such as 512Mi; 0 for no bound. A run waits until it is expected to fit. Default: nine tenths of the container's limit, if it has one.")
 	flags.DurationVar(&o.runTimeout, "run-timeout", 30*time.Minute, "How long one engine run may take before it is interrupted.")
 	flags.DurationVar(&o.interruptGrace, "interrupt-grace", 2*time.Minute, "How long an interrupted engine may take to save its state before it is killed.")
 	flags.DurationVar(&o.driftInterval, "drift-interval", time.Hour, "How often an instance is checked for drift, plus or minus a tenth.")
@@ -190,6 +194,9 @@ func (o *options) complete() error {
 	}
 	var err error
 	if o.timing, err = leadership.NewTiming(o.leaseDuration, o.renewDeadline, o.retryPeriod); err != nil {
+		return err
+	}
+	if err := o.checkMemory(memlimit.FromCgroup); err != nil {
 		return err
 	}
 	if len(o.controllers.chosen()) == 0 {
