@@ -41,6 +41,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
+	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
@@ -70,6 +71,8 @@ type bench struct {
 	loaded []*module.Module
 	// updates says what becomes of Machines whose module changes.
 	updates desired.ModuleUpdates
+	// moduleKeys sign the modules that are stored; nothing does when nil.
+	moduleKeys *store.Keys
 	// cluster is what modules may know of the cluster; nothing when nil.
 	cluster *platform.Cluster
 	// leads is what the actuator knows of leadership.
@@ -213,7 +216,8 @@ func (b *bench) start(workDir, owner string) {
 	delete(runners, b.lacks)
 	b.Actuator, err = New(Options{
 		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{}),
-		Pool: pool, Runners: runners, Owner: owner, Leader: &b.leads,
+		Modules: store.New(b.client, store.Options{Clock: b.clock, Keys: b.moduleKeys, Known: catalog.Has}),
+		Pool:    pool, Runners: runners, Owner: owner, Leader: &b.leads,
 		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Environment: b.around, Cluster: b.known(),
 	})
 	if err != nil {
