@@ -41,6 +41,8 @@ var rules = []rule{
 		may: []string{
 			"api/...", "cmd/kubectl-machine/cli", "internal/engine/sandbox", "internal/engine/tofu", "internal/module", "internal/module/contract", "internal/module/load",
 			"internal/module/scaffold", "internal/module/source",
+			"api/...", "cmd/kubectl-machine/cli", "internal/engine/tofu", "internal/module", "internal/module/contract", "internal/module/load",
+			"internal/module/scaffold", "internal/module/source", "internal/module/store",
 		},
 	},
 	{path: "cmd/kubectl-machine/ownership", may: []string{"cmd/kubectl-machine/cli", "internal/backup", "internal/inspect", "internal/inspect/ownership", "internal/lifecycle", "internal/lifecycle/record", "internal/state"}},
@@ -56,7 +58,7 @@ var rules = []rule{
 		path: "cmd/kubectl-machine/state",
 		may: []string{
 			"cmd/kubectl-machine/cli", "internal/backup", "internal/inspect", "internal/inspect/ownership", "internal/inspect/print", "internal/inspect/show",
-			"internal/lifecycle", "internal/state",
+			"internal/lifecycle", "internal/module/store", "internal/state",
 		},
 	},
 	{path: "cmd/kubectl-machine/uninstall", may: []string{"cmd/kubectl-machine/cli", "install", "internal/inspect", "internal/operator/operands", "internal/state"}},
