@@ -26,6 +26,6 @@ docs/contracts/module.md says what they must be, docs/contributing-a-provider.md
 			return command.Help()
 		},
 	}
-	command.AddCommand(newCheck(), newNew(), newPack(), newPush())
+	command.AddCommand(newCheck(), newNew(), newPack(), newPush(), newSign())
 	return command
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/backup"
+	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 )
 
 // importFlags are those of state import.
@@ -20,6 +21,7 @@ type importFlags struct {
 	identities []string
 	mapped     []string
 	dryRun     bool
+	moduleKey  string
 }
 
 func newImport() *cobra.Command {
@@ -68,6 +70,7 @@ The exit code is 1 if a state is refused or fails; the others are imported nonet
 	flags := command.Flags()
 	flags.StringArrayVar(&f.identities, "identity", nil, "File with an identity of age, or a private SSH key, to open an encrypted backup with. May be given several times.")
 	flags.StringArrayVar(&f.mapped, "map", nil, "Import the state of the Machine with a UID for a Machine that was made anew: UID=MACHINE. May be given several times.")
+	flags.StringVar(&f.moduleKey, "module-key-file", "", "File with the key of the manager's --module-key-file, to sign the modules of the backup with. Without it, the manager uses those only that it signed or has loaded itself.")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "Only say what would be done.")
 	_ = command.RegisterFlagCompletionFunc("map", cobra.NoFileCompletions)
 	return command
@@ -82,6 +85,13 @@ func (f *importFlags) target() (*backup.Target, error) {
 	_, namespace, err := f.Configuration()
 	if err != nil {
 		return nil, err
+	}
+	if f.moduleKey != "" {
+		keys, err := store.ReadKeys(f.moduleKey)
+		if err != nil {
+			return nil, err
+		}
+		source.Modules = store.New(live, store.Options{Keys: keys})
 	}
 	target := &backup.Target{Source: *source, Client: live, Namespace: namespace, Map: map[types.UID]string{}}
 	for _, one := range f.mapped {
