@@ -112,12 +112,13 @@ var rules = []rule{
 	},
 	{path: "internal/cluster/config", may: []string{"api/...", "internal/module", "internal/module/platform"}},
 	{path: "internal/cluster/events"},
+	{path: "internal/cluster/references"},
 	{path: "internal/cluster/rights", may: []string{"api/..."}, tests: []string{"internal/module/load", "modules"}},
 	{path: "internal/cluster/servingcert"},
 	{
 		path: "internal/desired",
 		may: []string{
-			"api/...", "internal/cluster/rights", "internal/lifecycle", "internal/module", "internal/module/addresses", "internal/module/credential", "internal/module/instance", "internal/module/platform",
+			"api/...", "internal/cluster/references", "internal/cluster/rights", "internal/lifecycle", "internal/module", "internal/module/addresses", "internal/module/credential", "internal/module/instance", "internal/module/platform",
 			"internal/module/store", "internal/render", "internal/runs", "internal/state",
 		},
 		tests: []string{"internal/lifecycle/record", "internal/module/load", "modules"},
@@ -225,7 +226,7 @@ var rules = []rule{
 			"internal/module/load", "internal/plan/offline", "internal/plan/program", "internal/render",
 		},
 	},
-	{path: "webhooks", may: []string{"api/...", "internal/cluster/rights", "internal/module", "internal/module/platform", "internal/render"}, tests: []string{"internal/module/load", "modules", "stacks"}},
+	{path: "webhooks", may: []string{"api/...", "internal/cluster/references", "internal/cluster/rights", "internal/module", "internal/module/platform", "internal/render"}, tests: []string{"internal/module/load", "modules", "stacks"}},
 	{path: "hack/...", may: []string{"hack/..."}, helps: true},
 	{path: "test/...", may: []string{"..."}, helps: true},
 }
