@@ -16,6 +16,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
@@ -59,6 +60,8 @@ type options struct {
 	webhookCertDir     string
 	clusterID          string
 	givenClusterValues assignments
+	secretReferences   references.Mode
+	usableSecrets      list
 
 	workDir           string
 	engine            string
@@ -157,6 +160,9 @@ func (o *options) bindServers(flags *flag.FlagSet) {
 	flags.BoolVar(&o.webhooks, "webhook-enabled", true, "Serve the webhooks that default and validate Machines, MachineSets and MachineHealthChecks. Every replica serves them, leader or not.")
 	flags.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhooks, served over TLS.")
 	flags.StringVar(&o.webhookCertDir, "webhook-cert-dir", "", "Folder with tls.crt and tls.key for the webhooks. Whoever provides them also rotates them and sets the caBundle of the webhook configurations. Default: the manager does all of this, with the Secret "+webhookSecret+".")
+	o.secretReferences = references.Labelled
+	flags.Var(&o.secretReferences, "secret-references", "Which Secrets a providerSpec may name: Labelled those with the label "+references.Label+", Reviewed also those that the user who writes the Machine or MachineSet may get, Any all but the operator's own. The Secrets that OpenShift makes for Machines need no label.")
+	flags.Var(&o.usableSecrets, "usable-secret", "Name of a further Secret that needs no label; may be repeated.")
 }
 
 // complete sets defaults that depend on the environment, and validates the options.
