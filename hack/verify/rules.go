@@ -39,7 +39,7 @@ var rules = []rule{
 	{
 		path: "cmd/kubectl-machine/module",
 		may: []string{
-			"api/...", "cmd/kubectl-machine/cli", "internal/engine/tofu", "internal/module", "internal/module/contract", "internal/module/load",
+			"api/...", "cmd/kubectl-machine/cli", "internal/engine/sandbox", "internal/engine/tofu", "internal/module", "internal/module/contract", "internal/module/load",
 			"internal/module/scaffold", "internal/module/source",
 		},
 	},
@@ -47,7 +47,8 @@ var rules = []rule{
 	{
 		path: "cmd/kubectl-machine/plan",
 		may: []string{
-			"api/...", "cmd/kubectl-machine/cli", "internal/cluster/config", "internal/desired", "internal/engine/pulumi", "internal/engine/tofu", "internal/inspect",
+			"api/...", "cmd/kubectl-machine/cli", "internal/cluster/config", "internal/desired", "internal/engine/pulumi", "internal/engine/sandbox", "internal/engine/tofu",
+			"internal/inspect",
 			"internal/module", "internal/module/load", "internal/module/platform", "internal/module/source", "internal/plan/...", "modules", "stacks",
 		},
 	},
@@ -125,11 +126,13 @@ var rules = []rule{
 	},
 	{path: "internal/engine", may: []string{"internal/engine/failure"}, never: kubernetes},
 	{path: "internal/engine/failure", may: []string{"internal/engine/redact"}, never: kubernetes},
-	{path: "internal/engine/pulumi", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/redact", "internal/engine/repeat", "internal/engine/workdir"}, never: kubernetes},
+	{path: "internal/engine/pulumi", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/redact", "internal/engine/repeat", "internal/engine/sandbox", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/redact", never: kubernetes},
 	{path: "internal/engine/repeat", never: kubernetes},
+	{path: "internal/engine/sandbox", never: kubernetes},
+	{path: "internal/engine/memory", never: kubernetes},
 	{path: "internal/engine/supervisor", may: []string{"internal/engine/workdir"}, never: kubernetes},
-	{path: "internal/engine/tofu", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/redact", "internal/engine/workdir"}, never: kubernetes},
+	{path: "internal/engine/tofu", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/redact", "internal/engine/sandbox", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/workdir", never: kubernetes},
 	{path: "internal/inspect", may: []string{"api/...", "internal/inspect/print", "internal/lifecycle", "internal/lifecycle/record", "internal/state"}},
 	{path: "internal/inspect/ownership", may: []string{"api/...", "internal/inspect", "internal/inspect/print", "internal/lifecycle", "internal/lifecycle/record", "internal/state", "internal/state/statefile"}},
@@ -186,7 +189,7 @@ var rules = []rule{
 			"internal/plan/offline", "internal/plan/preview", "internal/render", "internal/runs", "internal/state",
 		},
 		tests: []string{
-			"actuators", "actuators/iac", "actuators/runner", "actuators/terraform", "api/...", "internal/engine/tofu", "internal/leadership",
+			"actuators", "actuators/iac", "actuators/runner", "actuators/terraform", "api/...", "internal/engine/sandbox", "internal/engine/tofu", "internal/leadership",
 			"internal/lifecycle/record", "internal/module/load", "internal/plan/print", "internal/state/backend", "modules",
 		},
 	},
@@ -195,7 +198,7 @@ var rules = []rule{
 		may:   []string{"api/...", "internal/module", "internal/module/instance", "internal/module/platform", "internal/plan/offline", "internal/plan/text", "internal/render"},
 		tests: []string{"internal/module/load"},
 	},
-	{path: "internal/plan/offline", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/tofu", "internal/plan/stub"}},
+	{path: "internal/plan/offline", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/sandbox", "internal/engine/tofu", "internal/plan/stub"}},
 	{
 		path:  "internal/plan/preview",
 		may:   []string{"api/...", "internal/engine", "internal/engine/failure", "internal/module", "internal/plan/diff", "internal/plan/manifest", "internal/plan/offline", "internal/plan/text"},
@@ -206,8 +209,8 @@ var rules = []rule{
 		may:   []string{"internal/engine", "internal/plan/diff", "internal/plan/manifest", "internal/plan/preview", "internal/plan/text"},
 		tests: []string{"internal/module"},
 	},
-	{path: "internal/plan/program", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/pulumi", "internal/engine/repeat", "internal/plan/offline", "internal/plan/stub"}},
-	{path: "internal/plan/stub", may: []string{"internal/engine/tofu"}, never: kubernetes},
+	{path: "internal/plan/program", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/pulumi", "internal/engine/repeat", "internal/engine/sandbox", "internal/plan/offline", "internal/plan/stub"}},
+	{path: "internal/plan/stub", may: []string{"internal/engine/sandbox", "internal/engine/tofu"}, never: kubernetes},
 	{path: "internal/plan/text"},
 	{path: "internal/render", may: []string{"api/...", "internal/module", "internal/module/addresses", "internal/module/credential", "internal/module/hclfuncs", "internal/module/platform"}, tests: []string{"internal/module/load"}},
 	{path: "internal/runs"},

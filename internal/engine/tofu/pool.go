@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/hashicorp/terraform-exec/tfexec"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
@@ -65,23 +66,25 @@ type pool struct {
 	ending  sync.WaitGroup
 }
 
-func newPool(dir string, o WarmOptions, log logr.Logger) *pool {
+func newPool(dir string, o WarmOptions, confined *sandbox.Sandbox, log logr.Logger) *pool {
 	if o.Uses == 0 {
 		o.Uses = DefaultWarmUses
 	}
 	if o.IdleTTL == 0 {
 		o.IdleTTL = DefaultWarmIdleTTL
 	}
-	return &pool{dir: dir, options: o, log: log, start: startWarm}
+	return &pool{dir: dir, options: o, log: log, start: startWarm(confined)}
 }
 
-// startWarm starts a provider for a pool. It returns a nil interface with an error.
-func startWarm(dir, file string, environment map[string]string) (warm, error) {
-	started, err := startProvider(dir, file, environment)
-	if err != nil {
-		return nil, err
+// startWarm returns what starts a provider for a pool. That returns a nil interface with an error.
+func startWarm(confined *sandbox.Sandbox) func(dir, file string, environment map[string]string) (warm, error) {
+	return func(dir, file string, environment map[string]string) (warm, error) {
+		started, err := startProvider(dir, file, environment, confined)
+		if err != nil {
+			return nil, err
+		}
+		return started, nil
 	}
-	return started, nil
 }
 
 // lease is the providers that a run has.
@@ -247,5 +250,5 @@ func (e *Engine) makePool() (*pool, error) {
 	if err := os.RemoveAll(e.dir.providers()); err != nil {
 		return nil, fmt.Errorf("cleaning the work folder: %w", err)
 	}
-	return newPool(e.dir.providers(), e.options.Warm, e.options.Logger), nil
+	return newPool(e.dir.providers(), e.options.Warm, e.options.Sandbox, e.options.Logger), nil
 }

@@ -50,7 +50,7 @@ func (f *fakeProvider) wasEnded() bool {
 
 // fakePool starts fakes, which it lists in order.
 func fakePool(t *testing.T, o WarmOptions) (*pool, *[]*fakeProvider) {
-	p := newPool(t.TempDir(), o, logr.Discard())
+	p := newPool(t.TempDir(), o, nil, logr.Discard())
 	started := &[]*fakeProvider{}
 	p.start = func(_, file string, _ map[string]string) (warm, error) {
 		if file == "broken" {

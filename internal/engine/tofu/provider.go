@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/terraform-exec/tfexec"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
@@ -85,8 +86,11 @@ type provider struct {
 	once   sync.Once
 }
 
-// startProvider starts the plugin in a folder of its own, which has its socket.
-func startProvider(dir, file string, environment map[string]string) (*provider, error) {
+// startProvider starts the plugin in a folder of its own, which has its socket and is all that it writes into.
+func startProvider(dir, file string, environment map[string]string, confined *sandbox.Sandbox) (*provider, error) {
+	if err := confined.Check(); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("starting the provider %s: %w", filepath.Base(file), err)
 	}
@@ -97,6 +101,7 @@ func startProvider(dir, file string, environment map[string]string) (*provider, 
 	for name, value := range environment {
 		command.Env = append(command.Env, name+"="+value)
 	}
+	confined.Wrap(command, sandbox.Policy{Read: []string{filepath.Dir(file)}, Write: []string{dir}})
 	client := plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig:  providerHandshake,
 		VersionedPlugins: map[int]plugin.PluginSet{5: {}, 6: {}},
