@@ -195,7 +195,10 @@ func (s store) handOver(ctx context.Context, w *desired, m *machine) error {
 
 // refreshCredentials brings the Secret that the driver has written for a class up to date, where it has written one.
 func (s store) refreshCredentials(ctx context.Context, class *mcm.MachineClass, secret *corev1.Secret) error {
-	_, wanted := credentialsOf(class, secret)
+	_, wanted, err := credentialsOf(class, secret)
+	if err != nil {
+		return err
+	}
 	return s.applyCredentials(ctx, wanted)
 }
 
