@@ -49,7 +49,7 @@ type references struct{ credentials, userData string }
 
 // referencesOf returns those of a kind. All kinds of OpenShift but one, and the operator's own, agree.
 func referencesOf(kind string) references {
-	if strings.EqualFold(kind, "OpenstackProviderSpec") {
+	if strings.EqualFold(kind, openstackKind) {
 		return references{credentials: "cloudsSecret", userData: "userDataSecret"}
 	}
 	return references{credentials: "credentialsSecret", userData: "userDataSecret"}
@@ -87,9 +87,15 @@ func newDesired(owner *mcm.Machine, class *mcm.MachineClass, secret *corev1.Secr
 		value[refer.userData] = map[string]any{"name": w.userData.Name}
 	}
 	if _, given := value[refer.credentials]; !given {
-		name, made := credentialsOf(class, secret)
+		name, made, err := credentialsOf(class, secret)
+		if err != nil {
+			return nil, err
+		}
 		if w.credentials = made; name != "" {
 			value[refer.credentials] = map[string]any{"name": name}
+		}
+		if made != nil && len(made.Data[keyClouds]) > 0 {
+			nameCloud(value)
 		}
 	}
 	return w, nil
@@ -113,24 +119,31 @@ func providerSpecOf(class *mcm.MachineClass) (map[string]any, error) {
 }
 
 // credentialsOf returns the name of the Secret with a class's credentials, and the Secret itself where the driver has to write it because keys
-// have Gardener's names.
-func credentialsOf(class *mcm.MachineClass, secret *corev1.Secret) (string, *corev1.Secret) {
+// have Gardener's names. Errors are InvalidArgument.
+func credentialsOf(class *mcm.MachineClass, secret *corev1.Secret) (string, *corev1.Secret, error) {
 	reference := class.CredentialsSecretRef
 	if reference == nil {
 		reference = class.SecretRef
 	}
 	if reference == nil || secret == nil {
-		return "", nil
+		return "", nil, nil
 	}
-	data := aliased(secret.Data)
+	data, suffix := aliased(secret.Data), "-machine-iac"
+	if isOpenStack(secret.Data) {
+		var err error
+		if data, err = openstackCredentials(secret.Data, regionOf(class)); err != nil {
+			return "", nil, failed(codes.InvalidArgument, fmt.Sprintf("MachineClass %s: Secret %s: %s", class.Name, reference.Name, err))
+		}
+		suffix = inRegion(regionOf(class)) + suffix
+	}
 	if data == nil {
-		return reference.Name, nil
+		return reference.Name, nil, nil
 	}
 	delete(data, keyUserData)
-	return reference.Name + "-machine-iac", &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: class.Namespace, Name: reference.Name + "-machine-iac", Labels: map[string]string{labelManagedBy: managedBy}},
+	return reference.Name + suffix, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: class.Namespace, Name: reference.Name + suffix, Labels: map[string]string{labelManagedBy: managedBy}},
 		Data:       data,
-	}
+	}, nil
 }
 
 // aliases has the names that the modules read keys by, for each name that Gardener's Secrets have. Both of Gardener's generations of names are here.

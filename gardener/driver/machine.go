@@ -163,6 +163,17 @@ func (m *machine) nodeName() string {
 	return m.Name
 }
 
+// restoredFrom returns the UID of the Machine that this one was restored from, in a backup; "" for none.
+func (m *machine) restoredFrom() string {
+	var witness struct {
+		UID string `json:"uid"`
+	}
+	if json.Unmarshal([]byte(m.Annotations[annotationInstance]), &witness) != nil || witness.UID == string(m.UID) {
+		return ""
+	}
+	return witness.UID
+}
+
 // because returns what the Machine says of its instance, after a colon; "" where it says nothing.
 func (m *machine) because() string {
 	for _, text := range []string{m.Status.ErrorMessage, m.condition(instanceUpToDate).Message, m.condition(instanceExists).Message} {

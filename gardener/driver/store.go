@@ -27,6 +27,7 @@ var (
 	machines    = schema.GroupVersionResource{Group: "machine.openshift.io", Version: "v1beta1", Resource: "machines"}
 	mcmMachines = schema.GroupVersionResource{Group: "machine.sapcloud.io", Version: "v1alpha1", Resource: "machines"}
 	secrets     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
 // store reads and writes the Machines and Secrets of the driver.
@@ -195,7 +196,10 @@ func (s store) handOver(ctx context.Context, w *desired, m *machine) error {
 
 // refreshCredentials brings the Secret that the driver has written for a class up to date, where it has written one.
 func (s store) refreshCredentials(ctx context.Context, class *mcm.MachineClass, secret *corev1.Secret) error {
-	_, wanted := credentialsOf(class, secret)
+	_, wanted, err := credentialsOf(class, secret)
+	if err != nil {
+		return err
+	}
 	return s.applyCredentials(ctx, wanted)
 }
 
