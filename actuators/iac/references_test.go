@@ -102,9 +102,10 @@ func TestStatesAreNoUserData(t *testing.T) {
 	}
 }
 
-// TestWhatAnInstanceWasMadeWithStaysUsable takes the label away from what an instance was made with. Nothing else is opened by that.
+// TestWhatAnInstanceWasMadeWithStaysUsable takes the label away from what an instance was made with. Nothing else is opened by that. A state that an
+// earlier version wrote has the fingerprint only.
 func TestWhatAnInstanceWasMadeWithStaysUsable(t *testing.T) {
-	for name, forget := range map[string]bool{"as its state says": false, "as its fingerprint says, where an earlier version wrote the state": true} {
+	for name, forget := range map[string]bool{"recorded": false, "forgotten": true} {
 		t.Run(name, func(t *testing.T) {
 			b := newLabelledBench(t)
 			machine := b.machine(b.userData("mine", map[string]string{references.Label: "true"}))
