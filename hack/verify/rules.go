@@ -152,6 +152,7 @@ var rules = []rule{
 		may:   []string{"api/...", "internal/module/credential", "internal/module/hclfuncs", "internal/module/snapshot"},
 		tests: []string{"internal/module/contract", "internal/module/load"},
 	},
+	{path: "internal/module/confine", may: []string{"internal/module/contract", "internal/module/snapshot"}},
 	{
 		path:  "internal/module/contract",
 		may:   []string{"api/...", "internal/module", "internal/module/credential", "internal/module/hclfuncs", "internal/module/instance", "internal/module/platform", "internal/module/snapshot"},
@@ -163,7 +164,7 @@ var rules = []rule{
 	{path: "internal/module/instance", may: []string{"api/...", "internal/module", "internal/module/credential"}, tests: []string{"internal/module/contract", "internal/module/load"}},
 	{
 		path:  "internal/module/load",
-		may:   []string{"internal/module", "internal/module/contract", "internal/module/snapshot", "internal/module/stack"},
+		may:   []string{"internal/module", "internal/module/confine", "internal/module/contract", "internal/module/snapshot", "internal/module/stack"},
 		tests: []string{"modules", "stacks"},
 	},
 	{path: "internal/module/moduletest", may: []string{"internal/module", "internal/module/load"}, helps: true},
@@ -177,7 +178,7 @@ var rules = []rule{
 	},
 	{
 		path:  "internal/module/stack",
-		may:   []string{"api/...", "internal/engine/repeat", "internal/module", "internal/module/contract", "internal/module/hclfuncs", "internal/module/snapshot"},
+		may:   []string{"api/...", "internal/engine/repeat", "internal/module", "internal/module/confine", "internal/module/contract", "internal/module/hclfuncs", "internal/module/snapshot"},
 		tests: []string{"internal/module/load"},
 	},
 	{path: "internal/module/store", may: []string{"internal/module", "internal/module/load", "internal/module/snapshot"}, tests: []string{"modules"}},

@@ -86,7 +86,7 @@ func (r *Reader) lastApplied(ctx context.Context, machine *machinev1beta1.Machin
 	case f.Inputs == nil:
 		return r.withPinned(ctx, machine, f, runs.Destroy)
 	}
-	kept, keptErr := r.stored(ctx, machine, f)
+	kept, keptErr := r.stored(ctx, machine, f, runs.Destroy)
 	if keptErr == nil || f.Gone {
 		return kept, keptErr
 	}
@@ -108,9 +108,9 @@ func (r *Reader) ofAbandonedRun(ctx context.Context, machine *machinev1beta1.Mac
 		return nil, err
 	}
 	if own == nil {
-		return r.stored(ctx, machine, f)
+		return r.stored(ctx, machine, f, operation)
 	}
-	kept, err := r.stored(ctx, machine, f)
+	kept, err := r.stored(ctx, machine, f, operation)
 	if err != nil {
 		return nil, err
 	}
@@ -129,13 +129,16 @@ func (r *Reader) ofAbandonedRun(ctx context.Context, machine *machinev1beta1.Mac
 }
 
 // stored returns the desired state of the inputs that are stored with a state, with the present credentials.
-func (r *Reader) stored(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts) (*State, error) {
+func (r *Reader) stored(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, operation runs.Operation) (*State, error) {
 	kept, err := ReadInputs(f.Inputs)
 	if err != nil {
 		return nil, err
 	}
 	m, err := r.modulesFor(ctx, machine, f)
 	if err != nil {
+		return nil, err
+	}
+	if err := m.mayReplace(operation); m.Pinned == nil && err != nil {
 		return nil, err
 	}
 	used := cmp.Or(m.Pinned, m.Current)

@@ -128,6 +128,9 @@ func (r *Reader) withPinned(ctx context.Context, machine *machinev1beta1.Machine
 
 // withReplacement renders a Machine with the current module in place of its pinned one, which is missing.
 func (r *Reader) withReplacement(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, m *Modules, operation runs.Operation) (*State, error) {
+	if err := m.mayReplace(operation); err != nil {
+		return nil, err
+	}
 	s, err := r.render(ctx, machine, f, m.Current, operation)
 	if s != nil {
 		s.ModuleMissing = m.missingMessage()

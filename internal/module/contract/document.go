@@ -35,7 +35,7 @@ func (r *Report) InvalidYAML(file string, err error) {
 	if match := yamlLine.FindStringSubmatch(err.Error()); match != nil {
 		line, _ = strconv.Atoi(match[1])
 	}
-	r.Add(Breach{File: file, Line: line, Problem: "is not valid YAML: " + OneLine(err.Error())})
+	r.Add(Breach{File: file, Line: line, Problem: "is not valid YAML: " + OneLine(err.Error()), Unsafe: true}) // an engine may read it all the same
 }
 
 // hugeQuantity matches quantities in JSON that nobody would write. Of a large exponent the library computes all digits.
@@ -86,6 +86,11 @@ func (d *Document) checkKind(read metav1.TypeMeta) {
 // AtField adds a breach at a field of the document, or at the nearest parent that is there.
 func (d *Document) AtField(path, problem, fix string) {
 	d.Add(Breach{File: d.File, Line: d.line(path), What: path, Problem: problem, Fix: fix})
+}
+
+// UnsafeField is AtField for a breach for which the content is not used wherever it comes from.
+func (d *Document) UnsafeField(path, problem, fix string) {
+	d.Add(Breach{File: d.File, Line: d.line(path), What: path, Problem: problem, Fix: fix, Unsafe: true})
 }
 
 func (d *Document) line(path string) int {

@@ -202,7 +202,7 @@ func (m *Metadata) checkVariableName(path, name string) {
 	case !variableName.MatchString(name):
 		m.AtField(path, fmt.Sprintf("is %q, which cannot name an environment variable", name), "use letters, digits and '_'")
 	case reservedName.MatchString(name):
-		m.AtField(path, fmt.Sprintf("is %s, which steers the engine and is the operator's to set", name),
+		m.UnsafeField(path, fmt.Sprintf("is %s, which steers the engine and is the operator's to set", name),
 			"use a variable that the provider reads")
 	}
 }
