@@ -19,6 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
@@ -78,7 +79,7 @@ func newTofu(ctx context.Context, o options) (*tofu.Engine, error) {
 		Environment:    o.engineEnvironment,
 		Slots:          o.maxRuns,
 		WaitDelay:      o.interruptGrace,
-		Warm:           tofu.WarmOptions{Max: o.warmProviders},
+		Warm:           provider.Options{Max: o.warmProviders},
 		Logger:         ctrl.Log.WithName("engine"),
 	})
 }

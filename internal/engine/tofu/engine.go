@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
@@ -48,7 +49,7 @@ type Options struct {
 	// initialised: reading a provider of some 100 MB costs a third of a plan.
 	VerifyEachRun bool
 	// Warm says which providers are kept running between runs; its zero value keeps none.
-	Warm   WarmOptions
+	Warm   provider.Options
 	Logger logr.Logger
 	// Clock provides the times in reports; nil means the machine's.
 	Clock clock.PassiveClock
@@ -77,10 +78,10 @@ func (o Options) validate() error {
 	if o.WorkDir == "" {
 		return errors.New("no work folder is given")
 	}
-	if o.Slots < 0 || o.WaitDelay < 0 || o.InitTimeout < 0 || o.Warm.Max < 0 || o.Warm.Uses < 0 || o.Warm.IdleTTL < 0 {
+	if o.Slots < 0 || o.WaitDelay < 0 || o.InitTimeout < 0 {
 		return errors.New("numbers and durations must not be negative")
 	}
-	return reserved.Check(o.Environment)
+	return errors.Join(o.Warm.Validate(), reserved.Check(o.Environment))
 }
 
 // Engine runs one CLI in a private work folder:
@@ -96,7 +97,7 @@ type Engine struct {
 	dir     workDir
 	lock    *os.File
 	slots   chan *slot
-	pool    *pool // nil where providers are not kept
+	pool    *provider.Pool // nil where providers are not kept
 	inits   singleflight.Group
 	starts  atomic.Int64
 	closed  chan struct{}
@@ -217,7 +218,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		}
 	}
 	if e.pool != nil {
-		e.pool.close()
+		e.pool.Close()
 	}
 	lock := e.lock
 	e.lock = nil

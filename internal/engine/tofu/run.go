@@ -18,6 +18,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
@@ -34,6 +35,9 @@ type RunSpec struct {
 	Variables []byte
 	// Environment is added to the engine's, for example credentials of the infrastructure.
 	Environment map[string]string
+	// Credentials names whose credentials the environment has, such as a Secret. Warm providers of the same module and name that have other
+	// ones are ended.
+	Credentials string
 	// Files are written into the run's folder, for the engine's user alone, and removed with it. Their paths are in the engine's
 	// environment, in the variables that they are named by.
 	Files   map[string]string
@@ -81,7 +85,7 @@ type Workspace struct {
 	redact *redact.Redactor
 
 	mu     sync.Mutex
-	lease  *lease // nil until an operation wants warm providers
+	lease  *provider.Lease // nil until an operation wants warm providers
 	dumped []byte
 	closed bool
 }
@@ -277,7 +281,7 @@ func (f *Workspace) operate(ctx context.Context, op failure.Op, call func(contex
 	if f.closed {
 		return &engine.Report{}, &failure.Error{Op: op, Class: failure.Unknown, Err: errors.New("the run is closed")}
 	}
-	providers := tfexec.Reattach(f.providers())
+	providers := tfexec.Reattach(f.providers(ctx))
 	report, err := f.slot.run(ctx, operation{
 		op:        op,
 		dir:       f.dir,
@@ -296,7 +300,7 @@ func (f *Workspace) operate(ctx context.Context, op failure.Op, call func(contex
 }
 
 // providers returns the running providers for the next operation, nil where there are none.
-func (f *Workspace) providers() tfexec.ReattachInfo {
+func (f *Workspace) providers(ctx context.Context) tfexec.ReattachInfo {
 	if len(f.run.Providers) > 0 {
 		return f.run.Providers
 	}
@@ -309,12 +313,16 @@ func (f *Workspace) providers() tfexec.ReattachInfo {
 		if err != nil {
 			f.engine.options.Logger.Error(err, "no warm providers; the engine starts its own")
 		}
-		f.lease = f.engine.pool.lend(files, f.engine.providerEnvironment(f.run.Environment))
+		use := provider.Use{Files: files, Environment: f.engine.providerEnvironment(f.run.Environment)}
+		if f.run.Credentials != "" {
+			use.Owner = f.run.Module + " " + f.run.Credentials
+		}
+		f.lease = f.engine.pool.Lend(ctx, use)
 	}
-	if len(f.lease.providers) == 0 {
-		return nil
+	if info := f.lease.Reattach(); len(info) > 0 {
+		return info
 	}
-	return f.lease.reattach()
+	return nil
 }
 
 // endProviders ends the warm providers of a run that failed: a call may still be going on in them, or they may be the cause.
@@ -322,7 +330,7 @@ func (f *Workspace) endProviders() {
 	if f.lease == nil {
 		return
 	}
-	if err := f.lease.discard(); err != nil {
+	if err := f.lease.Discard(); err != nil {
 		f.engine.options.Logger.Error(err, "ending the warm providers of a run that failed", "folder", f.run.ID)
 	}
 }
@@ -364,7 +372,7 @@ func (f *Workspace) giveBack() error {
 	f.closed = true
 	f.dumped = nil
 	if f.lease != nil {
-		f.lease.giveBack()
+		f.lease.GiveBack()
 	}
 	return f.engine.release(f.slot)
 }
