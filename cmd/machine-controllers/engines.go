@@ -79,7 +79,7 @@ func newTofu(ctx context.Context, o options) (*tofu.Engine, error) {
 		Environment:    o.engineEnvironment,
 		Slots:          o.maxRuns,
 		WaitDelay:      o.interruptGrace,
-		Warm:           provider.Options{Max: o.warmProviders},
+		Warm:           provider.Options{Max: o.warmProviders, Memory: o.warmMemory.Value()},
 		Logger:         ctrl.Log.WithName("engine"),
 	})
 }
