@@ -63,6 +63,32 @@ func TestWarmProviderServesRunAfterRun(t *testing.T) {
 	}
 }
 
+// TestEnginesBesideWarmProvidersCollectLess has engines collect garbage more rarely where no provider inherits that.
+func TestEnginesBesideWarmProvidersCollectLess(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Options)
+		own    map[string]string
+		want   string
+	}{
+		"warm providers":                    {func(*Options) {}, nil, "300"},
+		"providers of the engine's own":     {func(o *Options) { o.Warm.Max = 0 }, nil, ""},
+		"a value of the administrator":      {func(o *Options) { o.Environment = map[string]string{"GOGC": "50"} }, nil, "50"},
+		"a value among a run's environment": {func(*Options) {}, map[string]string{"GOGC": "60"}, "60"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t, func(o *Options) {
+				o.ProviderMirror, o.Warm.Max = mirrorForTests(t), 1
+				tc.change(o)
+			})
+			prepare(t, e, objectModule(objectLock+"}\n"))
+			f := open(t, e, RunSpec{ID: "r", Module: "object", Backend: newBackend(t).at("m"), Variables: []byte(`{"name":"x"}`), Environment: tc.own})
+			if got := f.environmentBeside(f.providers(t.Context()))["GOGC"]; got != tc.want {
+				t.Errorf("GOGC is %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func expectOnlyOwnEnvironment(t *testing.T, pid int) {
 	t.Helper()
 	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))

@@ -83,11 +83,15 @@ type Workspace struct {
 	module string
 	dir    string
 	redact *redact.Redactor
+	// environment is the engine's, but for what depends on its providers.
+	environment map[string]string
 
-	mu     sync.Mutex
-	lease  *provider.Lease // nil until an operation wants warm providers
-	dumped []byte
-	closed bool
+	mu    sync.Mutex
+	lease *provider.Lease // nil until an operation wants warm providers
+	// plugins is how many providers the module uses, once there is a lease.
+	plugins int
+	dumped  []byte
+	closed  bool
 }
 
 // Open waits for a free slot, makes the run's folder, and returns it. Close gives both back. An error is an *Error: a wait that
@@ -157,7 +161,8 @@ func (f *Workspace) fill(ctx context.Context) error {
 		return err
 	}
 	maps.Copy(own, f.run.Environment)
-	return f.slot.use(ctx, f.dir, f.engine.environment(f.dir, f.slot, own, f.run.Backend))
+	f.environment = f.engine.environment(f.dir, f.slot, own, f.run.Backend)
+	return f.slot.use(ctx, f.dir, f.environment)
 }
 
 // linkModule puts the module into the run's folder, or what takes its place.
@@ -281,7 +286,11 @@ func (f *Workspace) operate(ctx context.Context, op failure.Op, call func(contex
 	if f.closed {
 		return &engine.Report{}, &failure.Error{Op: op, Class: failure.Unknown, Err: errors.New("the run is closed")}
 	}
-	providers := tfexec.Reattach(f.providers(ctx))
+	running := f.providers(ctx)
+	if err := f.slot.terraform.SetEnv(f.environmentBeside(running)); err != nil {
+		return &engine.Report{}, &failure.Error{Op: op, Class: failure.Unknown, Err: f.redact.Error(err)}
+	}
+	providers := tfexec.Reattach(running)
 	report, err := f.slot.run(ctx, operation{
 		op:        op,
 		dir:       f.dir,
@@ -310,6 +319,7 @@ func (f *Workspace) providers(ctx context.Context) tfexec.ReattachInfo {
 	}
 	if f.lease == nil {
 		files, err := providersOf(f.module)
+		f.plugins = len(files)
 		if err != nil {
 			f.engine.options.Logger.Error(err, "no warm providers; the engine starts its own")
 		}
