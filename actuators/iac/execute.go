@@ -200,5 +200,6 @@ func (t *task) runSpec(around desired.Environment, search engine.Search) (runner
 		NotFound:        search == engine.SearchNone && t.decision.Lookup && t.lookedUp && !t.imported,
 		Progress:        t.trackProgress,
 		Output:          t.transcript.Add,
+		Withheld:        t.withheld.Add,
 	}, nil
 }

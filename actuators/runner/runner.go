@@ -65,8 +65,9 @@ type RunSpec struct {
 	NotFound bool
 	// Progress receives what the engine does while it does it. It must not block.
 	Progress func(engine.Event)
-	// Output receives what the engine prints for people, message by message, free of sensitive strings. It must not block.
-	Output func(text string)
+	// Output receives what the engine prints for people, message by message, free of sensitive strings. It must not block. Withheld receives the
+	// messages whose text is withheld from Output, since they may hold values of sensitive inputs all the same.
+	Output, Withheld func(text string)
 }
 
 // Workspace is an open run. Its methods run one engine at a time; each returns a report, also with an error.

@@ -13,12 +13,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
@@ -77,12 +79,16 @@ type options struct {
 	moduleSources     list
 	providerMirror    string
 	allowDownloads    bool
+	sandbox           sandbox.Mode
+	sandboxRead       list
 
 	maxRuns        int
 	warmProviders  int
 	warmMemory     resource.QuantityValue
 	maxDriftRuns   int
 	maxQueuedRuns  int
+	memoryLimit    string
+	memoryBytes    int64 // of that, or of the container; zero for none
 	runTimeout     time.Duration
 	interruptGrace time.Duration
 	driftInterval  time.Duration
@@ -132,13 +138,17 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.Var(&o.adoption, "adoption", "What is done about instances that something else than this operator has made: OnRequest leaves them alone, Plan plans their adoption and reports it, Adopt adopts them. The annotation machine-iac.io/adoption of a Machine or a MachineSet takes precedence.")
 	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Folder with providers, laid out as a filesystem mirror.")
 	flags.BoolVar(&o.allowDownloads, "allow-provider-downloads", false, "Download providers that the mirror lacks, when a module is first used.")
+	o.sandbox = sandbox.Preferred
+	flags.Var(&o.sandbox, "sandbox", "Whether engines and providers are confined to the files of their run by the kernel's Landlock: preferred as far as the kernel can, required starts no run where it cannot, off.")
+	flags.Var(&o.sandboxRead, "sandbox-read", "Further file or folder that engines and providers may read, such as an authority or a key that credentials name; may be repeated. What --engine-env names they may read.")
 
 	flags.IntVar(&o.maxRuns, "max-concurrent-runs", 8, "Number of engine runs at a time.")
 	flags.IntVar(&o.warmProviders, "warm-providers", 8, "Number of provider plugins that are kept running between runs, each used by one run at a time with one set of credentials. Saves most of a run's CPU time. 0 starts a plugin for each run.")
 	o.warmMemory.Quantity = resource.MustParse("1Gi")
-	flags.Var(&o.warmMemory, "warm-providers-memory", "Memory that the plugins of --warm-providers may take together while no run uses them. Beyond it, those that were not used for longest are ended.")
+	flags.Var(&o.warmMemory, "warm-providers-memory", "Memory that the plugins of --warm-providers may take together while no run uses them. Beyond it, or a quarter of --memory-limit, those that were not used for longest are ended.")
 	flags.IntVar(&o.maxDriftRuns, "max-concurrent-drift-checks", 0, "How many of these runs may be drift checks. Default: a quarter, at least one.")
 	flags.IntVar(&o.maxQueuedRuns, "max-queued-runs", 10000, "Number of engine runs that may wait; further Machines are requeued.")
+	flags.StringVar(&o.memoryLimit, "memory-limit", "", "What this process and its engines may take of the memory, such as 512Mi; 0 for no bound. A run waits until it is expected to fit. Default: nine tenths of the container's limit, if it has one.")
 	flags.DurationVar(&o.runTimeout, "run-timeout", 30*time.Minute, "How long one engine run may take before it is interrupted.")
 	flags.DurationVar(&o.interruptGrace, "interrupt-grace", 2*time.Minute, "How long an interrupted engine may take to save its state before it is killed.")
 	flags.DurationVar(&o.driftInterval, "drift-interval", time.Hour, "How often an instance is checked for drift, plus or minus a tenth.")
@@ -191,6 +201,9 @@ func (o *options) complete() error {
 	}
 	var err error
 	if o.timing, err = leadership.NewTiming(o.leaseDuration, o.renewDeadline, o.retryPeriod); err != nil {
+		return err
+	}
+	if err := o.checkMemory(memlimit.FromCgroup); err != nil {
 		return err
 	}
 	if len(o.controllers.chosen()) == 0 {

@@ -32,6 +32,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/memory"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
@@ -78,11 +79,15 @@ func run(ctx context.Context, o options) error {
 	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.clusterValues(), Cluster: cluster, Rights: granted}); err != nil {
 		return err
 	}
-	runners, err := newRunners(ctx, o, live)
+	runners, err := newRunners(ctx, o, live, mgr)
 	if err != nil {
 		return err
 	}
-	pool := newPool(o, runners)
+	budget, err := newBudget(o)
+	if err != nil {
+		return err
+	}
+	pool := newPool(o, runners, budget)
 	given := iac.Options{
 		Client: live, Catalog: catalog, Runners: runners, Pool: pool, Environment: cluster, Cluster: cluster, Rights: granted,
 		Store: state.New(live, state.Options{Logger: ctrl.Log.WithName("state")}), Modules: store.New(live, store.Options{}),
@@ -92,7 +97,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	engines := &trackedActuator{Actuator: actuator}
-	for _, runnable := range append([]manager.Runnable{engines}, newOrphans(mgr, given, actuator, leader.Epoch().Holder, o)...) {
+	for _, runnable := range append([]manager.Runnable{engines, budget}, newOrphans(mgr, given, actuator, leader.Epoch().Holder, o)...) {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding the actuator: %w", err)
 		}
@@ -169,10 +174,11 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 	return mgr, nil
 }
 
-func newPool(o options, runners map[v1alpha1.Engine]runner.Runner) *runs.Pool {
+func newPool(o options, runners map[v1alpha1.Engine]runner.Runner, budget *memory.Budget) *runs.Pool {
 	series := runs.NewMetrics(labels(runners)...)
 	metrics.Registry.MustRegister(series)
 	return runs.New(runs.Options{
+		Memory:             budget,
 		MaxConcurrent:      o.maxRuns,
 		MaxConcurrentDrift: o.maxDriftRuns,
 		MaxQueued:          o.maxQueuedRuns,
@@ -211,7 +217,7 @@ func loadModules(ctx context.Context, o options) (*module.Catalog, error) {
 func (o *options) readCluster(ctx context.Context, live client.Reader) (*config.Reader, error) {
 	cluster, err := config.New(config.Options{
 		Client: live,
-		Dir:    filepath.Join(o.workDir, "authorities"),
+		Dir:    authoritiesDir(*o),
 		Given:  slices.Collect(maps.Keys(o.engineEnvironment)),
 		Logger: ctrl.Log.WithName("cluster-config"),
 	})

@@ -1,8 +1,8 @@
 //go:build bench
 
 // Package bench measures, and writes the figures into docs/benchmarks.md: the operator beside a plain loop of the engine (TestBench),
-// the engines beside each other (TestEngines), looks beside drift checks (TestLooks), the native controllers beside an API server (TestControllers), and
-// what the webhooks add to a request (TestAdmission).
+// the engines beside each other (TestEngines), looks beside drift checks (TestLooks), the native controllers beside an API server (TestControllers),
+// what the webhooks add to a request (TestAdmission), and whether engines are killed for want of memory (TestMemory).
 package bench
 
 import (

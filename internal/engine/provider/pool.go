@@ -12,6 +12,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/hashicorp/terraform-exec/tfexec"
 	"k8s.io/utils/clock"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 )
 
 // Defaults of Options.
@@ -39,7 +41,9 @@ type Options struct {
 	MaxAge time.Duration
 	// Memory is what the providers may take together that no run uses, in bytes; zero means DefaultMemory.
 	Memory int64
-	Logger logr.Logger
+	// Sandbox confines the providers; nil confines nothing.
+	Sandbox *sandbox.Sandbox
+	Logger  logr.Logger
 	// Clock says when providers are too old; nil means the machine's.
 	Clock clock.WithDelayedExecution
 }
@@ -112,16 +116,18 @@ type Pool struct {
 
 // NewPool makes a pool that has its providers' folders in dir, which is its own.
 func NewPool(dir string, o Options) *Pool {
-	return &Pool{dir: dir, options: o.withDefaults(), lent: map[*pooled]struct{}{}, start: startForPool}
+	return &Pool{dir: dir, options: o.withDefaults(), lent: map[*pooled]struct{}{}, start: startConfined(o.Sandbox)}
 }
 
-// startForPool returns a nil interface with an error.
-func startForPool(dir, file string, environment map[string]string) (running, error) {
-	started, err := Start(dir, file, environment)
-	if err != nil {
-		return nil, err
+// startConfined returns what starts a provider for a pool. That returns a nil interface with an error.
+func startConfined(confined *sandbox.Sandbox) func(dir, file string, environment map[string]string) (running, error) {
+	return func(dir, file string, environment map[string]string) (running, error) {
+		started, err := Start(dir, file, environment, confined)
+		if err != nil {
+			return nil, err
+		}
+		return started, nil
 	}
-	return started, nil
 }
 
 // Use is what providers are lent for.

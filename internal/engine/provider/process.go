@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
@@ -48,8 +49,12 @@ type Process struct {
 	once   sync.Once
 }
 
-// Start starts the plugin in a folder of its own, which has its socket, with nothing but the environment.
-func Start(dir, file string, environment map[string]string) (*Process, error) {
+// Start starts the plugin in a folder of its own, which has its socket and is all that it writes into, with nothing but the environment. A
+// sandbox that is not nil confines it.
+func Start(dir, file string, environment map[string]string, confined *sandbox.Sandbox) (*Process, error) {
+	if err := confined.Check(); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("starting the provider %s: %w", filepath.Base(file), err)
 	}
@@ -57,7 +62,7 @@ func Start(dir, file string, environment map[string]string) (*Process, error) {
 		HandshakeConfig:  handshake,
 		VersionedPlugins: map[int]plugin.PluginSet{5: {}, 6: {}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		Cmd:              command(dir, file, environment),
+		Cmd:              command(dir, file, environment, confined),
 		SkipHostEnv:      true,
 		StartTimeout:     startTimeout,
 		Logger:           hclog.NewNullLogger(),
@@ -79,7 +84,7 @@ func Start(dir, file string, environment map[string]string) (*Process, error) {
 }
 
 // command is how every plugin is executed that an engine does not start itself.
-func command(dir, file string, environment map[string]string) *exec.Cmd {
+func command(dir, file string, environment map[string]string, confined *sandbox.Sandbox) *exec.Cmd {
 	c := exec.Command(file)
 	c.Dir = dir
 	c.SysProcAttr = workdir.ChildAttributes()
@@ -87,6 +92,7 @@ func command(dir, file string, environment map[string]string) *exec.Cmd {
 	for name, value := range environment {
 		c.Env = append(c.Env, name+"="+value)
 	}
+	confined.Wrap(c, sandbox.Policy{Read: []string{filepath.Dir(file)}, Write: []string{dir}})
 	return c
 }
 

@@ -69,7 +69,7 @@ func start(t *testing.T, dir string) *provider.Process {
 	if file == "" {
 		t.Fatal("there is no provider in bin/mirror; run 'make tools'")
 	}
-	p, err := provider.Start(dir, file, nil)
+	p, err := provider.Start(dir, file, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
@@ -48,6 +49,8 @@ type Options struct {
 	// VerifyEachRun has every run check the providers' checksums again. Without it they are checked once, when the module is
 	// initialised: reading a provider of some 100 MB costs a third of a plan.
 	VerifyEachRun bool
+	// Sandbox confines engines and warm providers; nil confines nothing.
+	Sandbox *sandbox.Sandbox
 	// Warm says which providers are kept running between runs; its zero value keeps none.
 	Warm   provider.Options
 	Logger logr.Logger
@@ -98,9 +101,11 @@ type Engine struct {
 	lock    *os.File
 	slots   chan *slot
 	pool    *provider.Pool // nil where providers are not kept
-	inits   singleflight.Group
-	starts  atomic.Int64
-	closed  chan struct{}
+	// readable is what every engine may read, beside its module: the mirror, and the CLI's configuration.
+	readable []string
+	inits    singleflight.Group
+	starts   atomic.Int64
+	closed   chan struct{}
 
 	closing sync.Once
 	closeMu sync.Mutex // held while Close waits; guards lock
@@ -151,11 +156,12 @@ func (e *Engine) setUp() error {
 	if e.abandoned, err = readAbandonedRuns(e.dir.runs()); err != nil {
 		return err
 	}
-	if e.pool, err = e.makePool(); err != nil {
-		return err
-	}
 	mirror, err := e.mirror()
 	if err != nil {
+		return err
+	}
+	e.readable = append(sandbox.Tree(mirror), e.dir.cliConfig())
+	if e.pool, err = e.makePool(); err != nil {
 		return err
 	}
 	if err := os.WriteFile(e.dir.cliConfig(), cliConfig(mirror, e.options.AllowDirect), 0o600); err != nil {

@@ -8,12 +8,13 @@ import (
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // reserved are the names that an engine's environment gets from this package alone, and the prefixes of those that would change what is
 // run rather than with which credentials.
-var reserved = workdir.Reserved{Names: []string{"HOME", "TMPDIR", "CHECKPOINT_DISABLE"}, Prefixes: []string{"TF_", "LD_"}}
+var reserved = workdir.Reserved{Names: []string{"HOME", "TMPDIR", "CHECKPOINT_DISABLE", sandbox.Variable}, Prefixes: []string{"TF_", "LD_"}}
 
 // Backend says where the state is: Terraform's http backend.
 type Backend struct {
@@ -78,6 +79,14 @@ func (e *Engine) environment(dir string, s *slot, own map[string]string, backend
 		"CHECKPOINT_DISABLE": "1",
 		"TF_CLI_CONFIG_FILE": e.dir.cliConfig(),
 	})
+	return environment
+}
+
+// confined adds to the environment of an engine what confines it: it writes into dir alone, and reads the module.
+func (e *Engine) confined(environment map[string]string, dir, module string) map[string]string {
+	maps.Copy(environment, e.options.Sandbox.Environment(sandbox.Policy{
+		Program: e.options.Binary.Path, Read: append([]string{module}, e.readable...), Write: []string{dir},
+	}))
 	return environment
 }
 

@@ -4,15 +4,16 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 )
 
 // Plugin is a provider plugin that runs by itself, for clients of its protocol. It is not configured.
 type Plugin struct{ process *provider.Process }
 
 // StartPlugin starts the plugin, whose path is absolute, with nothing but the environment. dir is made for it and goes with it; its path
-// must be free of links, and short enough for that of a socket in it.
-func StartPlugin(dir, file string, environment map[string]string) (*Plugin, error) {
-	started, err := provider.Start(dir, file, environment)
+// must be free of links, and short enough for that of a socket in it. A sandbox that is not nil confines it.
+func StartPlugin(dir, file string, environment map[string]string, confined *sandbox.Sandbox) (*Plugin, error) {
+	started, err := provider.Start(dir, file, environment, confined)
 	if err != nil {
 		return nil, err
 	}

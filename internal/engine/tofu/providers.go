@@ -56,6 +56,6 @@ func (e *Engine) makePool() (*provider.Pool, error) {
 		return nil, fmt.Errorf("cleaning the work folder: %w", err)
 	}
 	options := e.options.Warm
-	options.Logger = e.options.Logger
+	options.Logger, options.Sandbox = e.options.Logger, e.options.Sandbox
 	return provider.NewPool(e.dir.providers(), options), nil
 }

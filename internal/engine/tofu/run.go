@@ -51,13 +51,16 @@ type RunSpec struct {
 	Providers tfexec.ReattachInfo
 	// Sensitive are strings that must not show in anything that is reported.
 	Sensitive []string
+	// Secret are the names of variables whose values are sensitive: what is said of them is withheld.
+	Secret []string
 	// Final, if set, reports which errors of providers only another configuration can fix, by their text: summary and detail, each on
 	// lines of its own. Where it is nil, none can.
 	Final func(text string) bool
 	// Progress, if set, receives what the engine does while it does it. It must not block.
 	Progress func(engine.Event)
-	// Output, if set, receives what the engine prints for people, message by message, free of sensitive strings. It must not block.
-	Output func(text string)
+	// Output, if set, receives what the engine prints for people, message by message, free of sensitive strings. It must not block. Withheld, if
+	// set, receives those messages whose text is withheld from Output.
+	Output, Withheld func(text string)
 }
 
 var runIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
@@ -97,7 +100,7 @@ type Workspace struct {
 // Open waits for a free slot, makes the run's folder, and returns it. Close gives both back. An error is an *Error: a wait that
 // ctx or the engine's Close ended is Interrupted, and a run that can't be is Unknown: no providerSpec is the cause.
 func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
-	redactor := e.dir.redactor(append([]string{r.Backend.Password}, r.Sensitive...))
+	redactor := e.dir.redactor(append([]string{r.Backend.Password}, r.Sensitive...)).About(r.Secret)
 	failed := func(class failure.Class, err error) *failure.Error {
 		return &failure.Error{Op: failure.OpOpen, Class: class, Err: redactor.Error(err)}
 	}
@@ -131,7 +134,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 
 // check returns the folder of the run's module.
 func (e *Engine) check(r RunSpec) (string, error) {
-	if err := r.validate(); err != nil {
+	if err := errors.Join(r.validate(), e.options.Sandbox.Check()); err != nil {
 		return "", err
 	}
 	key, err := e.moduleKey(r.Module)
@@ -161,7 +164,7 @@ func (f *Workspace) fill(ctx context.Context) error {
 		return err
 	}
 	maps.Copy(own, f.run.Environment)
-	f.environment = f.engine.environment(f.dir, f.slot, own, f.run.Backend)
+	f.environment = f.engine.confined(f.engine.environment(f.dir, f.slot, own, f.run.Backend), f.dir, f.module)
 	return f.slot.use(ctx, f.dir, f.environment)
 }
 
@@ -297,6 +300,7 @@ func (f *Workspace) operate(ctx context.Context, op failure.Op, call func(contex
 		redact:    f.redact,
 		progress:  f.run.Progress,
 		output:    f.run.Output,
+		withheld:  f.run.Withheld,
 		call:      func(ctx context.Context, out *stream) error { return call(ctx, out, providers) },
 		needsPlan: op == failure.OpPlan,
 		final:     f.run.Final,

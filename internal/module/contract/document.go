@@ -38,6 +38,9 @@ func (r *Report) InvalidYAML(file string, err error) {
 	r.Add(Breach{File: file, Line: line, Problem: "is not valid YAML: " + OneLine(err.Error())})
 }
 
+// hugeQuantity matches quantities in JSON that nobody would write. Of a large exponent the library computes all digits.
+var hugeQuantity = regexp.MustCompile(`"(cpu|memory)":"?(?:[^",}\]]{65}|[^",}\]]*[eE][+-]?[0-9]{3})`)
+
 // Decode parses the file strictly into a value of the document's kind.
 func (d *Document) Decode(content []byte, into any) bool {
 	raw, err := yaml.YAMLToJSONStrict(content)
@@ -46,6 +49,10 @@ func (d *Document) Decode(content []byte, into any) bool {
 	}
 	if err != nil {
 		d.InvalidYAML(d.File, err)
+		return false
+	}
+	if found := hugeQuantity.FindSubmatch(raw); found != nil {
+		d.Add(Breach{File: d.File, Problem: fmt.Sprintf("has a quantity of %s that is too long, or has too large an exponent", found[1]), Fix: `write it as "4" or "16Gi"`})
 		return false
 	}
 	strictErrs, err := strictjson.UnmarshalStrict(raw, into)

@@ -153,7 +153,7 @@ func (m *Metadata) checkCredentials() {
 		m.checkKey(path+".key", key.Key)
 		m.checkVariable(path, key)
 		m.checkUnless(path+".unless", i)
-		m.checkMatches(path+".matches", key)
+		m.checkMatches(path, key)
 		if slices.Contains(key.Path, "") {
 			m.AtField(path+".path", "has an empty step", "write the names and positions that lead to the value")
 		}
