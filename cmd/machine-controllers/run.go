@@ -151,6 +151,7 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 		},
 		WebhookServer:          hooks,
 		HealthProbeBindAddress: o.healthAddress,
+		PprofBindAddress:       o.pprofAddress,
 		LeaderElection:         o.leaderElect,
 		LeaderElectionID:       leaseName,
 		// The Lease is released when all engines have ended. The manager would release it when it has stopped or the shutdown has timed out.
