@@ -102,7 +102,7 @@ var rules = []rule{
 	},
 	{path: "actuators/runner", may: []string{"internal/engine", "internal/engine/failure", "internal/module", "internal/state"}},
 	{path: "actuators/pulumi", may: []string{"actuators/runner", "internal/engine", "internal/engine/failure", "internal/engine/pulumi", "internal/module", "internal/state", "internal/state/statefile"}},
-	{path: "actuators/terraform", may: []string{"actuators/runner", "internal/engine", "internal/engine/tofu", "internal/state", "internal/state/backend"}},
+	{path: "actuators/terraform", may: []string{"actuators/runner", "internal/engine", "internal/engine/tofu", "internal/module", "internal/state", "internal/state/backend"}},
 	{
 		path: "internal/backup",
 		may: []string{
